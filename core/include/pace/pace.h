@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * pace - the packet scheduler of one port, counted in byte times.
+ *
+ * Time is the number of bytes the wire could have carried ("byte clock",
+ * paper 002, 2.2).  The port has one clock, every paced class has one, and a
+ * class may send when its clock is not ahead of the port's.  What the core
+ * decides is only *who is next, and how long the wire stays silent before*;
+ * packets, memory, locks and the passing of real time belong to the host.
+ *
+ * Calling convention.  The host serialises all calls on one scheduler.  A
+ * class becomes active when its queue gets a first packet
+ * (pace_activate()), is named by pace_next() when it may send, and reports
+ * what it sent (pace_sent()).  No call allocates, sleeps or fails for lack
+ * of memory; configuration calls check everything before they change
+ * anything and return 0 or an enum pace_error.
+ */
+#ifndef PACE_H
+#define PACE_H
+
+#include "pace_deps.h"		/* u8..u64, s64, bool, division: deps/ */
+
+/* Most classes in one scheduler: an id takes 20 bits of a queue key. */
+#define PACE_ID_BITS		20
+#define PACE_CLASSES_MAX	(1u << PACE_ID_BITS)
+
+/*
+ * A class clock may lead the port's by less than this many bytes, so that
+ * 44-bit clocks in queue keys compare safely across their wrap.  A rate is
+ * refused if one largest frame would advance its clock further: 820 bit/s
+ * on 400 Gbit/s with 9000-byte frames, 3 bit/s on 1 Gbit/s.
+ */
+#define PACE_LEAD_MAX		(1ull << 42)
+
+#define PACE_LINE_RATE_MIN	8000ull			/* bit/s */
+#define PACE_LINE_RATE_MAX	1000000000000ull	/* 1 Tbit/s */
+#define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame */
+
+/* Ethernet: a frame shorter than 60 bytes (FCS not counted) is padded. */
+#define PACE_ETH_MIN_FRAME	60
+/* FCS 4 + preamble and start delimiter 8 + inter-frame gap 12. */
+#define PACE_ETH_OVERHEAD	24
+#define PACE_ETH_HEADER		14
+
+enum pace_error {
+	PACE_OK = 0,
+	PACE_ERR_LINE_RATE,	/* outside PACE_LINE_RATE_MIN..MAX */
+	PACE_ERR_RATE_ZERO,	/* a paced class needs a rate */
+	PACE_ERR_RATE_LINE,	/* rate above the line rate */
+	PACE_ERR_RATE_LOW,	/* one frame would pass PACE_LEAD_MAX */
+	PACE_ERR_FRAME,		/* max_frame of 0, below min_frame or above PACE_FRAME_MAX */
+	PACE_ERR_OVERHEAD,	/* overhead above 256 */
+	PACE_ERR_FULL,		/* no free class id: grow the storage */
+	PACE_ERR_BUSY,		/* not possible while the class is active */
+	PACE_ERR_QUANTUM,	/* quantum of 0 or above 2^20 */
+};
+
+/* What the bytes of a rate are (docs/how-it-works.md, "What a rate counts"). */
+enum pace_layer {
+	PACE_LAYER_LINK,	/* the frame as the host holds it: header, no FCS */
+	PACE_LAYER_WIRE,	/* padded, plus overhead: what the wire carries */
+	PACE_LAYER_IP,		/* without the link header */
+};
+
+/* Which of several due classes goes first. */
+enum pace_order {
+	PACE_ORDER_CLOCK,	/* smallest class clock (paper 002, 2.2) */
+	PACE_ORDER_RATE,	/* highest rate (paper 000, 3.4) */
+};
+
+/* How time passes while no frame is due. */
+enum pace_mode {
+	PACE_MODE_GAP,		/* gap frames fill the wire; sent bytes are the clock */
+	PACE_MODE_TIMER,	/* the host's timer; real time is the clock */
+};
+
+enum pace_kind {
+	PACE_KIND_PACED,	/* has a rate and a clock */
+	PACE_KIND_NORMAL,	/* best effort, round robin by bytes */
+};
+
+struct pace_config {
+	u64 line_rate_bps;
+	u32 overhead_bytes;	/* per frame on the wire; PACE_ETH_OVERHEAD */
+	u32 min_frame_bytes;	/* shorter frames are padded; PACE_ETH_MIN_FRAME */
+	u32 max_frame_bytes;	/* link header included; also the largest gap frame */
+	u32 link_header_bytes;	/* what PACE_LAYER_IP leaves out */
+	enum pace_layer layer;
+	enum pace_order order;
+	enum pace_mode mode;
+};
+
+struct pace_class_config {
+	enum pace_kind kind;
+	u64 rate_bps;		/* PACED */
+	u32 quantum_bytes;	/* NORMAL: bytes per round; 0 = one max_frame */
+};
+
+/*
+ * One class.  The host embeds it in its own class and leaves the fields
+ * alone; they are public so that it can, and so that tests can look.
+ */
+struct pace_class {
+	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
+	u8 kind;		/* enum pace_kind */
+	bool active;		/* has a packet and takes part in decisions */
+	/* PACED.  The exact clock is clock - (den - frac) / den when frac,
+	 * i.e. `clock` is the exact clock rounded up to a whole byte and
+	 * `frac` says by how much: see src/clock.h.
+	 */
+	u64 clock;
+	u64 frac;
+	u64 rate_bps;
+	/* one division per change of packet size, not per packet */
+	u32 cached_len;
+	u64 cached_quot;
+	u64 cached_rem;
+	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
+	/* NORMAL */
+	u32 quantum_bytes;
+	s64 deficit_bytes;
+	struct pace_class *next, *prev;	/* ring of active normal classes */
+};
+
+#define PACE_ID_NONE	(~0u)
+
+struct pace_queue;	/* src/queue.h: priority queue of packed keys */
+
+enum pace_verdict {
+	PACE_IDLE,		/* no packet anywhere */
+	PACE_SEND,		/* take the head of `cls`, then pace_sent() */
+	PACE_GAP,		/* fill `gap_bytes` of wire, then pace_gap_sent() */
+	PACE_WAIT,		/* nothing before `until_ns` (TIMER only) */
+};
+
+struct pace_decision {
+	enum pace_verdict verdict;
+	struct pace_class *cls;
+	u32 gap_bytes;		/* wire bytes, overhead included */
+	u64 until_ns;
+};
+
+struct pace_stats {
+	u64 sent_frames;
+	u64 sent_wire_bytes;
+	u64 gap_frames;
+	u64 gap_wire_bytes;
+	u64 early_bytes_max;	/* largest lead given by gap rounding */
+	u64 late_bytes_max;	/* largest class clock behind the port's at a send */
+	u64 shifts;		/* over-subscription: common moves of all clocks */
+	u64 shifted_bytes;
+};
+
+/*
+ * Storage: two queues and the id table, in one block that the host owns.
+ * pace_storage_bytes(n) is what n classes need (multiple of 8, aligned as
+ * u64).  Growing: allocate a larger block, call pace_set_storage() under
+ * the host's lock, free the returned old one afterwards.
+ */
+size_t pace_storage_bytes(u32 capacity);
+
+struct pace_sched;	/* defined in pace_sched.h, so that hosts can embed it */
+
+enum pace_error pace_check_config(const struct pace_config *cfg);
+enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
+			  void *storage, u32 capacity, u64 now_ns);
+void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity);
+
+/*
+ * New line parameters while running (line renegotiated, MTU changed).
+ * Checks every class first; on error nothing has changed and *culprit, when
+ * not NULL, names the class whose rate does not fit.
+ */
+enum pace_error pace_reconfigure(struct pace_sched *s,
+				 const struct pace_config *cfg, u64 now_ns,
+				 struct pace_class **culprit);
+
+enum pace_error pace_class_check(const struct pace_sched *s,
+				 const struct pace_class_config *cfg);
+enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
+			       const struct pace_class_config *cfg);
+/* Kind and rate may change while the class is active: its clock is kept. */
+enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
+				  const struct pace_class_config *cfg);
+void pace_class_del(struct pace_sched *s, struct pace_class *c);
+
+/* The class has a packet.  No effect on a class that is active already. */
+void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
+/* Its packets are gone without being sent.  No effect on an inactive class. */
+void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
+
+/* Who is next?  Changes no clock; O(1) but for ORDER_RATE, O(log n). */
+struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
+/* `c` sent a frame of len_bytes; `more`: it has another packet. O(log n). */
+void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+	       bool more, u64 now_ns);
+/* A gap of gap_bytes went to the wire. O(1). */
+void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
+
+/* Wire length of a frame, and the smallest gap there can be. */
+u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes);
+u32 pace_min_gap_bytes(const struct pace_sched *s);
+
+#endif /* PACE_H */
