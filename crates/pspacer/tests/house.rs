@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The house rules that a machine can check: who may depend on whom, licences,
+//! sizes, and what pure code may not touch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every file git would commit, with its text (binary files are left out).
+fn files() -> Vec<(String, String)> {
+    let out = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the files");
+    assert!(out.status.success(), "git ls-files failed");
+    let names = String::from_utf8(out.stdout).unwrap();
+    let listed: Vec<_> = names
+        .lines()
+        .filter_map(|n| Some((n.to_string(), fs::read_to_string(root().join(n)).ok()?)))
+        .collect();
+    assert!(listed.len() > 20, "only {} files found", listed.len());
+    listed
+}
+
+fn report(what: &str, bad: &[String]) {
+    assert!(bad.is_empty(), "{what}:\n  {}", bad.join("\n  "));
+}
+
+/// What carries no licence line of its own: licence texts, generated locks and
+/// figures, test vectors.
+fn needs_spdx(name: &str) -> bool {
+    let generated = ["Cargo.lock", "LICENSES/", "docs/figures/", ".gitignore"];
+    let data = [".svg", ".json", ".snap", ".proptest-regressions", "py.typed"];
+    !generated.iter().any(|g| name.starts_with(g) || name.ends_with(g))
+        && !data.iter().any(|d| name.ends_with(d))
+        && !name.contains("/corpus/")
+}
+
+#[test]
+fn every_file_names_its_licence() {
+    let expected = |name: &str| match name.split('/').next().unwrap_or("") {
+        "core" => "GPL-2.0-only OR MIT",
+        "kernel" | "tc" | "bpf" | "lab" => "GPL-2.0-only",
+        "uapi" => "GPL-2.0-only WITH Linux-syscall-note",
+        _ => "MIT OR Apache-2.0",
+    };
+    let mut bad = vec![];
+    for (name, text) in files() {
+        if !needs_spdx(&name) {
+            continue;
+        }
+        let head: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        let line = format!("SPDX-License-Identifier: {}", expected(&name));
+        if !head.contains(&line) {
+            bad.push(format!("{name}: expected \"{line}\" in its first lines"));
+        }
+    }
+    report("licence lines", &bad);
+}
+
+/// Files that may be longer than 600 lines, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+#[test]
+fn files_are_small() {
+    let code = [".rs", ".c", ".h", ".sh", ".py"];
+    let bad: Vec<_> = files()
+        .iter()
+        .filter(|(n, _)| code.iter().any(|e| n.ends_with(e)))
+        .filter(|(n, _)| !LONG_FILES.iter().any(|(l, _)| l == n))
+        .map(|(n, t)| (n, t.lines().count()))
+        .filter(|(_, lines)| *lines > 620)
+        .map(|(n, lines)| format!("{n}: {lines} lines"))
+        .collect();
+    report("files over about 600 lines", &bad);
+}
+
+#[test]
+fn no_machine_and_no_archive_is_named() {
+    // Spelled in pieces, so that this file does not name them either.
+    let forbidden = [
+        ["debian", ".org"].concat(),
+        ["crates", ".io/"].concat(),
+        ["pypi", ".org"].concat(),
+        ["/wo", "rk/"].concat(),
+        ["/ro", "ot/"].concat(),
+        ["/home", "/"].concat(),
+    ];
+    let mut bad = vec![];
+    for (name, text) in files() {
+        if name.starts_with("LICENSES/") || name == "Cargo.lock" {
+            continue;
+        }
+        for (i, line) in text.lines().enumerate() {
+            for f in &forbidden {
+                if line.contains(f.as_str()) {
+                    bad.push(format!("{name}:{}: contains {f}", i + 1));
+                }
+            }
+        }
+    }
+    report("hosts and paths", &bad);
+}
+
+/// architecture.md, "Who may depend on whom", for the Rust side.
+#[test]
+fn crates_depend_only_on_whom_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("pace", &[][..]),
+        ("scenario", &[]),
+        ("trace", &["scenario"]),
+        ("report", &["scenario", "trace"]),
+        ("vmlab", &["scenario"]),
+        ("netsim", &["pace", "scenario", "trace"]),
+        ("stall", &["trace"]),
+        ("pspacer", &["scenario", "trace", "report", "vmlab", "netsim", "stall"]),
+    ]);
+    let out = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let meta: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let packages = meta["packages"].as_array().unwrap();
+    let ours: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert!(ours.contains("pspacer"));
+    let mut bad = vec![];
+    for p in packages {
+        let name = p["name"].as_str().unwrap();
+        let Some(may) = allowed.get(name) else {
+            bad.push(format!("{name}: a crate that architecture.md does not know"));
+            continue;
+        };
+        for d in p["dependencies"].as_array().unwrap() {
+            let dep = d["name"].as_str().unwrap();
+            if ours.contains(dep) && !may.contains(&dep) {
+                bad.push(format!("{name} may not depend on {dep}"));
+            }
+        }
+    }
+    report("crate dependencies", &bad);
+}
+
+/// The C side: `(folder, prefixes an #include "..." or <pace/...> may have)`.
+#[test]
+fn c_rooms_include_only_what_they_may() {
+    let ours = ["pace", "sch_psp", "wire"];
+    let rules: [(&str, &[&str]); 4] = [
+        ("core/", &["pace"]),
+        ("kernel/", &["pace", "sch_psp"]),
+        ("tc/", &["sch_psp"]),
+        ("lab/", &["wire"]),
+    ];
+    let mut bad = vec![];
+    for (name, text) in files() {
+        let Some((_, may)) = rules.iter().find(|(r, _)| name.starts_with(r)) else { continue };
+        if !(name.ends_with(".c") || name.ends_with(".h")) {
+            continue;
+        }
+        for line in text.lines().filter(|l| l.trim_start().starts_with("#include")) {
+            let path = line.split(['"', '<', '>']).nth(1).unwrap_or("");
+            let base = path.rsplit('/').next().unwrap_or(path);
+            if let Some(room) = ours.iter().find(|o| base.starts_with(**o)) {
+                if !may.contains(room) {
+                    bad.push(format!("{name}: {line}"));
+                }
+            }
+        }
+        if name.starts_with("core/src") || name.starts_with("core/include") {
+            for line in text.lines().filter(|l| l.trim_start().starts_with("#include <")) {
+                if !line.contains("<pace/") {
+                    bad.push(format!("{name}: the core includes nothing of its host: {line}"));
+                }
+            }
+        }
+    }
+    report("includes", &bad);
+}
+
+/// Wall clock, environment, randomness and processes belong to `pspacer`,
+/// `vmlab` and the live tracer; everything else is given what it needs.
+#[test]
+fn pure_crates_touch_no_world() {
+    let pure = ["crates/pace/src", "crates/scenario/src", "crates/trace/src", "crates/report/src"];
+    let world = ["std::time::Instant", "SystemTime", "std::env::", "std::process", "thread_rng"];
+    let mut bad = vec![];
+    for (name, text) in files() {
+        if !pure.iter().any(|p| name.starts_with(p)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or("");
+        for (i, line) in code.lines().enumerate() {
+            if let Some(w) = world.iter().find(|w| line.contains(**w)) {
+                bad.push(format!("{name}:{}: {w}", i + 1));
+            }
+        }
+    }
+    report("pure code that is not", &bad);
+}
+
+/// Only the binding may be unsafe.
+#[test]
+fn unsafe_stays_in_the_binding() {
+    let bad: Vec<_> = files()
+        .iter()
+        .filter(|(n, _)| n.starts_with("crates/") && n.ends_with(".rs"))
+        .filter(|(n, _)| !n.starts_with("crates/pace/src/") && !n.ends_with("tests/house.rs"))
+        .filter(|(_, t)| t.contains("unsafe {") || t.contains("allow(unsafe_code)"))
+        .map(|(n, _)| n.clone())
+        .collect();
+    report("unsafe outside crates/pace", &bad);
+}
