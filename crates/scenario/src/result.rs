@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run found out: the contents of `result.json`.
+//!
+//! The same scenario, seed and kernel give the same bytes, so nothing here
+//! depends on the wall clock (that is `run.json`'s business), and every map is
+//! either in the order of the scenario or sorted.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// Value of [`RunResult::format`]; a reader refuses what it does not know.
+pub const FORMAT: &str = "pspacer-result-1";
+
+/// Which engine produced a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// A real kernel, in virtual time.
+    Vmlab,
+    /// The discrete-event simulator.
+    Netsim,
+}
+
+/// One scenario, run once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// The scenario's `name`.
+    pub scenario: String,
+    /// The scenario's `title`.
+    pub title: String,
+    /// What is being reproduced; empty when the scenario does not say.
+    pub source: String,
+    /// Which engine ran it.
+    pub engine: Engine,
+    /// Release of the kernel under test; empty for the simulator.
+    pub kernel: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Every bound of every cell holds.
+    pub ok: bool,
+    /// In the order of the sweep.
+    pub cells: Vec<CellResult>,
+}
+
+impl RunResult {
+    /// The bytes of `result.json`: two blanks of indentation, one final
+    /// newline.
+    ///
+    /// # Errors
+    /// Only if a number in `tc` or `flow_reports` cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// Reads `result.json`.
+    ///
+    /// # Errors
+    /// On anything that is not a result of this [`FORMAT`].
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        let result: Self = serde_json::from_str(text)?;
+        if result.format == FORMAT {
+            Ok(result)
+        } else {
+            Err(serde::de::Error::custom(format!(
+                "format is {:?}, expected {FORMAT:?}",
+                result.format
+            )))
+        }
+    }
+}
+
+/// One combination of the sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellResult {
+    /// Parameters and this cell's sweep values, as written in the scenario.
+    pub params: IndexMap<String, String>,
+    /// Folder of the cell's own files, beside `result.json`.
+    pub dir: String,
+    /// One for each window of the scenario.
+    pub windows: Vec<WindowResult>,
+    /// One for each bound that applies to this cell.
+    pub bounds: Vec<BoundResult>,
+    /// `tc -s -j` output, by host and device.
+    pub tc: BTreeMap<String, serde_json::Value>,
+    /// What iperf3 or the sender itself reported, by flow.
+    pub flow_reports: BTreeMap<String, serde_json::Value>,
+}
+
+/// What was seen between two instants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindowResult {
+    /// The window's name.
+    pub name: String,
+    /// Its begin, seconds from t = 0 of the cell.
+    pub from_s: f64,
+    /// Its end, seconds from t = 0 of the cell.
+    pub to_s: f64,
+    /// By direction, `<cable>.<end>`: frames sent by end `a` or `b`.
+    pub wire: IndexMap<String, WireMetrics>,
+    /// In the order of the scenario.
+    pub flows: Vec<FlowResult>,
+}
+
+/// One direction of one cable during a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireMetrics {
+    /// Line rate.
+    pub rate_bps: u64,
+    /// Share of the window in which the line was busy, gap frames and
+    /// inter-frame gaps included: 0 to 1.
+    pub utilisation: f64,
+    /// Frames of kind 0.
+    pub data_frames: u64,
+    /// PAUSE and other gap frames.
+    pub gap_frames: u64,
+    /// Wire bytes of the gap frames.
+    pub gap_bytes: u64,
+    /// Dropped at the far port by its FIFO or policer.
+    pub dropped_frames: u64,
+}
+
+/// One flow during a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// The flow's name.
+    pub name: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub metrics: FlowMetrics,
+}
+
+/// One bound, and whether it held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoundResult {
+    /// The flow's name, or `wire`.
+    pub flow: String,
+    /// The window's name.
+    pub window: String,
+    /// A name of [`FlowMetrics::NAMES`].
+    pub metric: String,
+    /// Smallest value allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Largest value allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// What was measured; absent when there was nothing to measure, and then
+    /// the bound does not hold.
+    pub value: Option<f64>,
+    /// The bound holds.
+    pub ok: bool,
+}
+
+impl BoundResult {
+    /// Whether `value` lies within `min` and `max`. No value is outside.
+    #[must_use]
+    pub fn holds(value: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
+        value.is_some_and(|v| {
+            min.is_none_or(|min| v >= min) && max.is_none_or(|max| v <= max) && v.is_finite()
+        })
+    }
+}
+
+/// A metric as a number, when there is one.
+trait Metric {
+    fn number(&self) -> Option<f64>;
+}
+
+impl Metric for u64 {
+    // Counts stay far below 2^53.
+    #[allow(clippy::cast_precision_loss)]
+    fn number(&self) -> Option<f64> {
+        Some(*self as f64)
+    }
+}
+
+impl Metric for f64 {
+    fn number(&self) -> Option<f64> {
+        Some(*self)
+    }
+}
+
+impl<T: Metric> Metric for Option<T> {
+    fn number(&self) -> Option<f64> {
+        self.as_ref().and_then(Metric::number)
+    }
+}
+
+/// Declares the metrics once: as fields, as names, and as a look-up by name.
+macro_rules! flow_metrics {
+    ($( $(#[$doc:meta])* $name:ident: $type:ty, )*) => {
+        /// Metrics of a flow during a window (`docs/formats.md`, "Result").
+        /// What could not be measured (too few frames) is absent.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct FlowMetrics {
+            $( $(#[$doc])* pub $name: $type, )*
+        }
+
+        impl FlowMetrics {
+            /// Every name a bound may give.
+            pub const NAMES: &'static [&'static str] = &[$( stringify!($name), )*];
+
+            /// The metric of this name; `None` if it has no value, or if
+            /// there is no metric of this name.
+            #[must_use]
+            pub fn get(&self, name: &str) -> Option<f64> {
+                match name {
+                    $( stringify!($name) => self.$name.number(), )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+flow_metrics! {
+    /// Data frames that left the sender.
+    frames: u64,
+    /// Their bytes, link layer: header, no FCS.
+    bytes: u64,
+    /// Their bytes on the wire.
+    wire_bytes: u64,
+    /// Link-layer rate over the window.
+    rate_bps: f64,
+    /// Rate on the wire over the window.
+    wire_rate_bps: f64,
+    /// Rate without the link header over the window.
+    ip_rate_bps: f64,
+    /// What the scenario says it should achieve.
+    #[serde(skip_serializing_if = "Option::is_none")] target_bps: Option<f64>,
+    /// Error of the rate at the target's layer, per cent of the target, signed.
+    #[serde(skip_serializing_if = "Option::is_none")] error_pct: Option<f64>,
+    /// Instantaneous rate between neighbouring frames (paper 000, 4.4, n = 1), least.
+    #[serde(skip_serializing_if = "Option::is_none")] rate1_min_bps: Option<f64>,
+    /// ... largest.
+    #[serde(skip_serializing_if = "Option::is_none")] rate1_max_bps: Option<f64>,
+    /// ... mean.
+    #[serde(skip_serializing_if = "Option::is_none")] rate1_mean_bps: Option<f64>,
+    /// Instantaneous rate over two frames (paper 000, 4.4, n = 2), least.
+    #[serde(skip_serializing_if = "Option::is_none")] rate2_min_bps: Option<f64>,
+    /// ... largest.
+    #[serde(skip_serializing_if = "Option::is_none")] rate2_max_bps: Option<f64>,
+    /// ... mean.
+    #[serde(skip_serializing_if = "Option::is_none")] rate2_mean_bps: Option<f64>,
+    /// Distance of neighbouring frames, start to start, in byte times of the line: least.
+    #[serde(skip_serializing_if = "Option::is_none")] gap_min_bytes: Option<f64>,
+    /// ... first percentile.
+    #[serde(skip_serializing_if = "Option::is_none")] gap_p1_bytes: Option<f64>,
+    /// ... median.
+    #[serde(skip_serializing_if = "Option::is_none")] gap_p50_bytes: Option<f64>,
+    /// ... 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")] gap_p99_bytes: Option<f64>,
+    /// ... largest.
+    #[serde(skip_serializing_if = "Option::is_none")] gap_max_bytes: Option<f64>,
+    /// Largest excess over an ideal stream of the target's rate, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")] burstiness_bytes: Option<f64>,
+    /// The same in frames of the largest size.
+    #[serde(skip_serializing_if = "Option::is_none")] burstiness_mtu: Option<f64>,
+    /// Frames dropped at the far port.
+    dropped: u64,
+    /// From the first bit leaving to the last bit at the far host: least.
+    #[serde(skip_serializing_if = "Option::is_none")] delay_min_us: Option<f64>,
+    /// ... median.
+    #[serde(skip_serializing_if = "Option::is_none")] delay_p50_us: Option<f64>,
+    /// ... 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")] delay_p99_us: Option<f64>,
+    /// ... largest.
+    #[serde(skip_serializing_if = "Option::is_none")] delay_max_us: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> RunResult {
+        RunResult {
+            format: FORMAT.into(),
+            scenario: "busy".into(),
+            title: "A title".into(),
+            source: String::new(),
+            engine: Engine::Vmlab,
+            kernel: "6.1.0-1".into(),
+            seed: u64::MAX,
+            ok: true,
+            cells: vec![CellResult {
+                params: [("z", "1"), ("a", "2")]
+                    .map(|(k, v)| (k.into(), v.into()))
+                    .into(),
+                dir: "cell-0".into(),
+                windows: vec![WindowResult {
+                    name: "all".into(),
+                    from_s: 0.0,
+                    to_s: 1.0,
+                    wire: IndexMap::new(),
+                    flows: vec![FlowResult {
+                        name: "bulk".into(),
+                        metrics: FlowMetrics {
+                            frames: 2,
+                            rate_bps: 0.1 + 0.2,
+                            gap_p50_bytes: Some(3048.0),
+                            ..FlowMetrics::default()
+                        },
+                    }],
+                }],
+                bounds: vec![],
+                tc: BTreeMap::new(),
+                flow_reports: BTreeMap::new(),
+            }],
+        }
+    }
+
+    #[test]
+    fn json_round_trip_is_exact_and_keeps_order() {
+        let text = sample().to_json().unwrap();
+        let back = RunResult::from_json(&text).unwrap();
+        assert_eq!(back, sample());
+        assert_eq!(back.to_json().unwrap(), text);
+        assert!(text.find("\"z\"").unwrap() < text.find("\"a\"").unwrap());
+        assert!(text.contains("\"gap_p50_bytes\": 3048.0"));
+        assert!(!text.contains("delay_min_us"));
+    }
+
+    #[test]
+    fn other_formats_are_refused() {
+        let text = sample().to_json().unwrap().replace(FORMAT, "result-0");
+        let error = RunResult::from_json(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("result-0") && error.contains(FORMAT),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_name_is_a_field_of_the_json() {
+        let all = FlowMetrics::NAMES
+            .iter()
+            .map(|name| ((*name).to_owned(), serde_json::json!(1)))
+            .collect();
+        let metrics: FlowMetrics = serde_json::from_value(serde_json::Value::Object(all)).unwrap();
+        for name in FlowMetrics::NAMES {
+            assert_eq!(metrics.get(name), Some(1.0), "{name}");
+        }
+        assert_eq!(metrics.get("frame"), None);
+    }
+
+    #[test]
+    fn a_bound_without_a_value_does_not_hold() {
+        assert!(!BoundResult::holds(None, None, Some(1.0)));
+        assert!(!BoundResult::holds(Some(f64::NAN), None, None));
+        assert!(BoundResult::holds(Some(1.0), Some(1.0), Some(1.0)));
+        assert!(!BoundResult::holds(Some(1.1), None, Some(1.0)));
+    }
+}
