@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Two commands do everything: `make demo` and `make test`.
+
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+PSPACER := $(TARGET)/release/pspacer
+SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
+
+.PHONY: help setup build demo test lint unit experiments experiments-quick install uninstall clean
+
+help:
+	@echo "make demo               set up, build, boot the laboratory, show pacing"
+	@echo "make test               set up, then every test"
+	@echo "make build              the pspacer command and the tc plugin"
+	@echo "make experiments        every experiment in full; writes docs/results.md"
+	@echo "make experiments-quick  a short form of each, into out/quick"
+	@echo "make install            on this host: module (DKMS), tc plugin, command, man pages (root)"
+	@echo "make uninstall          take them away again (root)"
+	@echo "make clean              remove what was built"
+
+setup:
+	@tools/setup.sh ar cc dpkg-deb git make
+
+build: setup
+	cargo build --release --locked --package pspacer
+	$(MAKE) --no-print-directory -C tc
+
+demo: setup
+	@cargo build --release --locked --package pspacer
+	@$(PSPACER) lab run experiments/pspacer-multi-rate --out out/demo
+
+test: setup
+	@tools/setup.sh perl sparse nm tc
+	$(MAKE) --no-print-directory lint unit
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	tools/lint-kernel.sh
+
+unit:
+	$(MAKE) --no-print-directory -C lab test
+	$(MAKE) --no-print-directory -C tc
+	cargo test --workspace --locked
+
+experiments: build
+	$(PSPACER) experiments --results docs
+
+experiments-quick: build
+	$(PSPACER) experiments --quick --results out/quick
+
+install: setup
+	@tools/setup.sh dkms tc
+	@tools/install.sh install
+
+uninstall:
+	@tools/install.sh uninstall
+
+clean:
+	cargo clean
+	$(MAKE) -C tc clean
+	$(MAKE) -C lab clean
+	rm -rf build out

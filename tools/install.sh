@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs psp on this host: the kernel module through DKMS, the tc plugin, the
+# command and the manual pages; or takes it all away again. Everything is
+# checked before anything is changed, and a failure takes back what was done.
+#
+# usage: install.sh install|uninstall
+#   PREFIX  where the command and manual pages go (/usr/local)
+#   KVER    the kernel to build for (the running one)
+#   CARGO_TARGET_DIR  where the command was built (target)
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$top/Cargo.toml" | head -n 1)
+prefix=${PREFIX:-/usr/local}
+kver=${KVER:-$(uname -r)}
+binary=${CARGO_TARGET_DIR:-$top/target}/release/pspacer
+source_dir=/usr/src/psp-$version
+
+die() {
+	echo "install: $*" >&2
+	exit 1
+}
+
+# Where this machine's tc looks for plugins.
+tc_dir() {
+	for d in /usr/lib/"$(uname -m)"-linux-gnu/tc /usr/lib64/tc /usr/lib/tc; do
+		[ -d "$d" ] && echo "$d" && return
+	done
+	die "no tc plugin directory (looked for /usr/lib/*/tc): is iproute2 installed? Nothing was changed."
+}
+
+check_install() {
+	[ "$(id -u)" = 0 ] || die "needs root: it puts a module under /lib/modules and files under $prefix. Nothing was changed."
+	[ "$kver" != "$(uname -r)" ] || [ -e /proc/modules ] ||
+		die "the running kernel ($kver) was built without loadable modules: psp cannot be installed here. Nothing was changed. (The laboratory, 'make demo', needs no module on the host.)"
+	[ -e "/lib/modules/$kver/build/Makefile" ] ||
+		die "no headers for kernel $kver (/lib/modules/$kver/build): install linux-headers for it first. Nothing was changed."
+	command -v dkms >/dev/null || die "dkms is missing: install the package 'dkms'. Nothing was changed."
+	[ -x "$binary" ] || die "the command is not built: run 'make build' first. Nothing was changed."
+	[ -e "$top/tc/q_psp.so" ] || die "the tc plugin is not built: run 'make build' first. Nothing was changed."
+	plugin=$(tc_dir)/q_psp.so
+}
+
+remove_all() {
+	if command -v dkms >/dev/null; then
+		dkms remove "psp/$version" --all >/dev/null 2>&1 || true
+	fi
+	rm -rf "$source_dir"
+	rm -f "$(tc_dir)/q_psp.so" "$prefix/bin/pspacer" \
+		"$prefix/share/man/man1/pspacer.1" "$prefix/share/man/man8/tc-psp.8"
+}
+
+install_all() {
+	check_install
+	[ ! -e "$source_dir" ] || remove_all
+	trap 'status=$?; [ $status = 0 ] || { remove_all; echo "install: failed; everything was taken back" >&2; }; exit $status' EXIT
+	mkdir -p "$source_dir"
+	cp -r "$top/kernel" "$top/core" "$top/uapi" "$source_dir/"
+	sed "s/@VERSION@/$version/" "$top/kernel/dkms.conf" >"$source_dir/dkms.conf"
+	dkms add "psp/$version" >/dev/null
+	if ! dkms build "psp/$version" -k "$kver"; then
+		log=/var/lib/dkms/psp/$version/build/make.log
+		[ ! -e "$log" ] || tail -n 20 "$log" >&2
+		exit 1
+	fi
+	dkms install "psp/$version" -k "$kver"
+	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
+	install -D -m 755 "$binary" "$prefix/bin/pspacer"
+	install -D -m 644 "$top/docs/man/pspacer.1" "$prefix/share/man/man1/pspacer.1"
+	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
+	echo "installed: module sch_psp for $kver (DKMS psp/$version), $plugin, $prefix/bin/pspacer, pspacer(1), tc-psp(8)"
+	echo "try: modprobe sch_psp; man tc-psp"
+}
+
+case ${1:-} in
+install) install_all ;;
+uninstall)
+	[ "$(id -u)" = 0 ] || die "needs root. Nothing was changed."
+	if grep -q '^sch_psp ' /proc/modules 2>/dev/null && ! rmmod sch_psp 2>/dev/null; then
+		die "the module is in use: delete the psp qdiscs first ('tc qdisc show | grep psp'). Nothing was changed."
+	fi
+	remove_all
+	echo "uninstalled: psp $version"
+	;;
+*)
+	echo "usage: $0 install|uninstall" >&2
+	exit 2
+	;;
+esac

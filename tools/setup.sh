@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Makes sure that the programs named as arguments are there, and installs the
+# Debian packages that hold the missing ones. Root is needed for that alone, so
+# it is asked for once, with what and why; with nothing missing this script
+# changes nothing and asks nothing.
+#
+# usage: setup.sh PROGRAM...
+set -eu
+
+# The package that holds a program: "program package" a line.
+packages='
+ar binutils
+cc gcc
+dkms dkms
+dpkg-deb dpkg
+git git
+make make
+nm binutils
+perl perl
+sparse sparse
+tc iproute2
+xz xz-utils
+'
+
+missing_programs=
+missing_packages=
+need() {
+	package=$(printf '%s' "$packages" | sed -n "s/^$1 //p")
+	missing_programs="$missing_programs $1"
+	case " $missing_packages " in
+	*" $package "*) ;;
+	*) missing_packages="$missing_packages $package" ;;
+	esac
+}
+
+for program in "$@"; do
+	command -v "$program" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || need "$program"
+done
+# A compiler without the C library's headers builds nothing.
+if [ ! -e /usr/include/stdio.h ]; then
+	missing_programs="$missing_programs C-headers"
+	missing_packages="$missing_packages libc6-dev"
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+	echo "setup: no Rust toolchain: 'cargo' is not on the PATH. Install one (rustup, or your distribution's, 1.85 or newer) and run this again." >&2
+	exit 1
+fi
+
+[ -n "$missing_programs" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+	echo "setup: missing:$missing_programs. On Debian the packages are:$missing_packages. This system has no apt-get: install their like and run this again." >&2
+	exit 1
+fi
+
+echo "setup: missing:$missing_programs; installing the packages:$missing_packages"
+if [ "$(id -u)" = 0 ]; then
+	as_root=
+elif command -v sudo >/dev/null 2>&1; then
+	echo "setup: this one step needs root (the laboratory itself runs as any user)"
+	as_root=sudo
+else
+	echo "setup: this one step needs root, and there is no sudo. As root, run: apt-get install$missing_packages" >&2
+	exit 1
+fi
+# shellcheck disable=SC2086 # both are lists
+if ! $as_root apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null 2>&1; then
+	$as_root apt-get update -qq
+	$as_root apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null
+fi
