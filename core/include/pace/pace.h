@@ -36,6 +36,10 @@
 #define PACE_LINE_RATE_MAX	1000000000000ull	/* 1 Tbit/s */
 #define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame */
 
+/* Smaller quanta cost too many rounds a frame; 0 chooses max_frame. */
+#define PACE_QUANTUM_MIN	256u
+#define PACE_QUANTUM_MAX	(1u << 20)
+
 /* Ethernet: a frame shorter than 60 bytes (FCS not counted) is padded. */
 #define PACE_ETH_MIN_FRAME	60
 /* FCS 4 + preamble and start delimiter 8 + inter-frame gap 12. */
@@ -51,8 +55,8 @@ enum pace_error {
 	PACE_ERR_FRAME,		/* max_frame of 0, below min_frame or above PACE_FRAME_MAX */
 	PACE_ERR_OVERHEAD,	/* overhead above 256 */
 	PACE_ERR_FULL,		/* no free class id: grow the storage */
-	PACE_ERR_BUSY,		/* not possible while the class is active */
-	PACE_ERR_QUANTUM,	/* quantum of 0 or above 2^20 */
+	PACE_ERR_BUSY,		/* the class is in this scheduler already */
+	PACE_ERR_QUANTUM,	/* quantum outside PACE_QUANTUM_MIN..MAX */
 };
 
 /* What the bytes of a rate are (docs/how-it-works.md, "What a rate counts"). */
@@ -93,7 +97,7 @@ struct pace_config {
 struct pace_class_config {
 	enum pace_kind kind;
 	u64 rate_bps;		/* PACED */
-	u32 quantum_bytes;	/* NORMAL: bytes per round; 0 = one max_frame */
+	u32 quantum_bytes;	/* NORMAL: wire bytes per round; 0 = one max_frame */
 };
 
 /*
@@ -104,14 +108,16 @@ struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
 	u8 kind;		/* enum pace_kind */
 	bool active;		/* has a packet and takes part in decisions */
-	/* PACED.  The exact clock is clock - (den - frac) / den when frac,
-	 * i.e. `clock` is the exact clock rounded up to a whole byte and
-	 * `frac` says by how much: see src/clock.h.
+	bool due;		/* ORDER_RATE: is in the queue of those due */
+	/*
+	 * PACED.  `clock` is the exact clock rounded up to a whole byte.  When
+	 * frac is not 0 the exact clock is clock - 1 + frac / rate_bps: see
+	 * src/clock.h.  Compared with the port's clock less the common offset.
 	 */
 	u64 clock;
 	u64 frac;
 	u64 rate_bps;
-	/* one division per change of packet size, not per packet */
+	/* Two divisions per change of packet size, none per packet. */
 	u32 cached_len;
 	u64 cached_quot;
 	u64 cached_rem;
@@ -123,8 +129,6 @@ struct pace_class {
 };
 
 #define PACE_ID_NONE	(~0u)
-
-struct pace_queue;	/* src/queue.h: priority queue of packed keys */
 
 enum pace_verdict {
 	PACE_IDLE,		/* no packet anywhere */
@@ -155,7 +159,8 @@ struct pace_stats {
  * Storage: two queues and the id table, in one block that the host owns.
  * pace_storage_bytes(n) is what n classes need (multiple of 8, aligned as
  * u64).  Growing: allocate a larger block, call pace_set_storage() under
- * the host's lock, free the returned old one afterwards.
+ * the host's lock, free what it returns afterwards: the old block, or the
+ * new one if it is too small for the ids in use and nothing was changed.
  */
 size_t pace_storage_bytes(u32 capacity);
 
@@ -177,6 +182,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 
 enum pace_error pace_class_check(const struct pace_sched *s,
 				 const struct pace_class_config *cfg);
+/* `c` is zeroed memory, or a class that pace_class_del() took out. */
 enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 			       const struct pace_class_config *cfg);
 /* Kind and rate may change while the class is active: its clock is kept. */
@@ -191,7 +197,10 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 
 /* Who is next?  Changes no clock; O(1) but for ORDER_RATE, O(log n). */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
-/* `c` sent a frame of len_bytes; `more`: it has another packet. O(log n). */
+/*
+ * `c`, active, sent a frame of len_bytes (1..PACE_FRAME_MAX); `more`: it has
+ * another packet. O(log n).
+ */
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	       bool more, u64 now_ns);
 /* A gap of gap_bytes went to the wire. O(1). */

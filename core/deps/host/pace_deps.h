@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * All that core/ needs from a user-space host.  The kernel's answer to the
+ * same contract is deps/kernel/pace_deps.h; the include path chooses.
+ * Needs a compiler, not a C library.
+ */
+#ifndef PACE_DEPS_H
+#define PACE_DEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+/* a / b, and the remainder in *rem.  b is not 0. */
+static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
+{
+	*rem = a % b;
+	return a / b;
+}
+
+/*
+ * a * b / c, rounded down.  0 < c < 2^40 and the result fits 64 bits.
+ *
+ * The 128-bit product is divided by hand, 16 bits at a time, because compilers
+ * call a library for it: (remainder < c < 2^40) x 2^16 fits 64 bits.
+ */
+static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
+{
+	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
+	u64 mid = a1 * b0 + (a0 * b0 >> 32);
+	u64 hi = a1 * b1 + (mid >> 32) + ((a0 * b1 + (u32)mid) >> 32);
+	u64 lo = a * b;
+	u64 rem = hi % c;	/* hi / c is 0: the result fits */
+	u64 quot = 0;
+	int shift;
+
+	for (shift = 48; shift >= 0; shift -= 16) {
+		rem = rem << 16 | (lo >> shift & 0xffff);
+		quot = quot << 16 | rem / c;
+		rem %= c;
+	}
+	return quot;
+}
+
+#define pace_memset(dst, byte, n)	__builtin_memset((dst), (byte), (n))
+#define pace_memmove(dst, src, n)	__builtin_memmove((dst), (src), (n))
+
+/*
+ * True if the caller kept the contract.  In user space a breach ends the
+ * program; in the kernel it is reported once and the call refused.
+ */
+#define PACE_ASSERT(kept)	((kept) ? true : (__builtin_trap(), false))
+
+#endif /* PACE_DEPS_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * All that core/ needs from the Linux kernel (6.1 and newer).  The user-space
+ * answer to the same contract is deps/host/pace_deps.h; the include path
+ * chooses.
+ */
+#ifndef PACE_DEPS_H
+#define PACE_DEPS_H
+
+#include <linux/bug.h>
+#include <linux/math64.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+/* a / b, and the remainder in *rem.  b is not 0. */
+static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
+{
+	return div64_u64_rem(a, b, rem);
+}
+
+/*
+ * a * b / c, rounded down.  c is not 0 and the result fits 64 bits: x86
+ * raises a divide error otherwise.
+ */
+static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
+{
+	return mul_u64_u64_div_u64(a, b, c);
+}
+
+#define pace_memset(dst, byte, n)	memset((dst), (byte), (n))
+#define pace_memmove(dst, src, n)	memmove((dst), (src), (n))
+
+/* True if the caller kept the contract; reported once and refused if not. */
+#define PACE_ASSERT(kept)	(!WARN_ON_ONCE(!(kept)))
+
+#endif /* PACE_DEPS_H */

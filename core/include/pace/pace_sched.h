@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The scheduler's own memory, so that a host can embed it.  Hosts read
+ * `stats` and `cfg`; the rest is for core/src and for tests that look.
+ */
+#ifndef PACE_SCHED_H
+#define PACE_SCHED_H
+
+#include <pace/pace.h>
+
+/* A priority queue of packed keys: src/queue.h. */
+struct pace_queue {
+	u64 *key;	/* by place */
+	u32 *place;	/* by id; PACE_ID_NONE when not queued */
+	u32 count;
+	u32 capacity;
+};
+
+/*
+ * What the wire could have carried by a given instant:
+ * bytes + (part + (now - ns) x line_rate) / 8e9.  See src/line.h.
+ */
+struct pace_line {
+	u64 bytes;
+	u64 part;	/* of a byte, in units of 1 / 8e9 */
+	u64 ns;
+};
+
+struct pace_sched {
+	struct pace_config cfg;
+
+	/*
+	 * The port's clock: GAP, wire bytes sent, brought up to real time when
+	 * a packet ends an idle spell; TIMER, real time in byte times.
+	 */
+	u64 global;
+	/*
+	 * All class clocks have been moved forward by this much together
+	 * (over-subscription).  It is kept here, once, and never added to a
+	 * class: class clocks are compared with global - offset, "the
+	 * schedule clock".
+	 */
+	u64 offset;
+	/* Class clock of the last paced frame when it left, or the schedule
+	 * clock when a normal or gap frame did: where the schedule stands.
+	 */
+	u64 served;
+	/* TIMER: the virtual line is occupied until here (as global counts). */
+	u64 busy_until;
+	struct pace_line line;
+
+	u32 active_paced;
+	u32 active_normal;
+	u64 demand_bps;			/* of all active paced classes, on the wire */
+
+	struct pace_queue waiting;	/* active paced classes by clock */
+	struct pace_queue due;		/* ORDER_RATE: those that may send, by rate */
+	struct pace_class *ring;	/* active normal classes; whose turn it is */
+
+	/* Derived from cfg. */
+	u32 max_wire_bytes;
+	u32 min_gap_bytes;
+	u64 slack_bytes;		/* PACE_SLACK_NS of line */
+	u64 stall_bytes;		/* PACE_STALL_NS of line */
+
+	/* Storage: see src/storage.c. */
+	void *storage;
+	u32 capacity;
+	struct pace_class **by_id;
+	u32 *free_ids;			/* stack of ids given back */
+	u32 free_count;
+	u32 id_end;			/* ids below were given out at least once */
+
+	struct pace_stats stats;
+};
+
+/*
+ * Starts the byte clock at another value than 0, to test what happens across
+ * its wrap.  Before the first class is added.
+ */
+void pace_set_global(struct pace_sched *s, u64 global_bytes);
+
+#endif /* PACE_SCHED_H */

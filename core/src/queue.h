@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A priority queue of ids.  A key has 44 bits of value above 20 bits of id,
+ * so that equal values are ordered by id.  Values are on a circle of 2^44:
+ * of two keys the smaller is the one from which the other is less than half
+ * the circle away.  All values in a queue lie within 2^43 of each other;
+ * that is the caller's duty (PACE_LEAD_MAX and the lag bound see to it).
+ *
+ * One id is in a queue at most once.  Nothing is allocated: the memory comes
+ * with pace_queue_attach(), whose size pace_queue_bytes() tells.
+ */
+#ifndef PACE_QUEUE_H
+#define PACE_QUEUE_H
+
+#include <pace/pace_sched.h>
+
+#define PACE_KEY_ID_MASK	((1ull << PACE_ID_BITS) - 1)
+
+/* Bytes of memory for `capacity` ids, a multiple of 8. */
+size_t pace_queue_bytes(u32 capacity);
+
+/*
+ * Moves the queue, with what is in it, to new memory aligned as u64.  Every
+ * id in the queue is below the new capacity.  O(capacity).
+ */
+void pace_queue_resize(struct pace_queue *q, void *memory, u32 capacity);
+
+static inline bool pace_queue_empty(const struct pace_queue *q)
+{
+	return q->count == 0;
+}
+
+/* The id of the smallest key; the queue is not empty. O(1). */
+static inline u32 pace_queue_min(const struct pace_queue *q)
+{
+	return q->key[0] & PACE_KEY_ID_MASK;
+}
+
+/* The id in `key` is not in the queue. O(log n). */
+void pace_queue_insert(struct pace_queue *q, u64 key);
+
+/* The id is in the queue. O(log n). */
+void pace_queue_remove(struct pace_queue *q, u32 id);
+
+/* Gives the smallest id another key; the id stays the same. O(log n). */
+void pace_queue_replace_min(struct pace_queue *q, u64 key);
+
+#endif /* PACE_QUEUE_H */

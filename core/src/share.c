@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * More demand than line (paper 002, 2.4; start-time fair queueing: Goyal, Vin
+ * and Cheng, 1996).
+ *
+ * When classes ask for more than the line carries, the smallest clock goes
+ * first and clocks fall behind the port's together, so capacity divides in
+ * proportion to the rates.  Three questions remain.
+ *
+ * 1. What must not come out as a burst.  Once the line suffices again, the
+ *    common lag is forgotten: all clocks move forward until the smallest
+ *    equals the schedule clock.  All means every paced class, active or not:
+ *    one that is silent for a moment keeps its place relative to the others.
+ *    Nothing is added to anything; the schedule clock, global - offset, is
+ *    set back instead. O(1).
+ *
+ * 2. Where a class starts that comes back.  At its own clock if that is
+ *    ahead of where the schedule stands, else there: silence earns nothing,
+ *    and a queue that runs empty for an instant costs nothing.
+ *
+ * 3. What "more than the line" is.  Not the sum of the rates: padding and
+ *    overhead count too.  A class demands rate x wire / counted bytes of its
+ *    last frame, rounded up, in bit/s.
+ *
+ * Where the line suffices, lag is a transient of one frame per class and
+ * belongs to the classes: forgetting it would make rates drift.  Whatever
+ * else happens (frame sizes that change what is demanded, a host that stood
+ * still), lag is never more than pace_lag_max().
+ *
+ * Error bound: shares are exact, as clocks are.  decisions/0011.
+ */
+#include "internal.h"
+
+/* Classes that enter and leave carry their demand with them. */
+void pace_demand_add(struct pace_sched *s, const struct pace_class *c)
+{
+	s->demand_bps += c->demand_bps;
+}
+
+void pace_demand_sub(struct pace_sched *s, const struct pace_class *c)
+{
+	s->demand_bps -= c->demand_bps;
+}
+
+bool pace_over_subscribed(const struct pace_sched *s)
+{
+	return s->demand_bps > s->cfg.line_rate_bps;
+}
+
+/* Moves all class clocks forward. */
+static void shift(struct pace_sched *s, u64 bytes)
+{
+	s->offset += bytes;
+	s->stats.shifts++;
+	s->stats.shifted_bytes += bytes;
+}
+
+/* How far `clock` is behind the schedule clock; 0 if it is not. */
+static u64 lag_of(const struct pace_sched *s, u64 clock)
+{
+	u64 now = pace_schedule_clock(s);
+
+	return pace_clock_ahead(clock, now) ? 0 : now - clock;
+}
+
+/*
+ * After demand has shrunk: if it exceeded the line and does no longer, the
+ * lag is forgotten.  `left`, not NULL, is the class that has just left: its
+ * clock counts, or it would return ahead of its turn.
+ */
+void pace_lag_settle(struct pace_sched *s, bool was_over,
+		     const struct pace_class *left)
+{
+	const struct pace_class *first = pace_paced_first(s);
+	u64 lag;
+
+	if (!was_over || pace_over_subscribed(s) ||
+	    s->cfg.order != PACE_ORDER_CLOCK)
+		return;
+	if (!first)
+		first = left;
+	if (!first)
+		return;
+	lag = lag_of(s, first->clock);
+	if (left && lag_of(s, left->clock) > lag)
+		lag = lag_of(s, left->clock);
+	if (lag)
+		shift(s, lag);
+}
+
+/*
+ * The most a clock may be behind.  While the line suffices, what is due and
+ * unsent is at most one frame of each class, the frame on the wire and the
+ * rounding of a gap: n + 2 largest frames.  A timer adds its own lateness.
+ */
+u64 pace_lag_max(const struct pace_sched *s)
+{
+	u64 max = ((u64)s->active_paced + 2) * s->max_wire_bytes;
+
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		max += s->stall_bytes;
+	return max;
+}
+
+/* ORDER_CLOCK: enforces pace_lag_max() on all classes together. O(1). */
+void pace_lag_bound(struct pace_sched *s)
+{
+	const struct pace_class *first = pace_paced_first(s);
+	u64 lag, max;
+
+	if (!first || s->cfg.order != PACE_ORDER_CLOCK)
+		return;
+	lag = lag_of(s, first->clock);
+	max = pace_lag_max(s);
+	if (lag > max)
+		shift(s, lag - max);
+}
+
+/*
+ * ORDER_RATE: rate decides, so lag is not common: classes of high rate have
+ * none and the lowest starve.  A class is owed at most n + 2 largest frames'
+ * worth of its own (and 2^20 frames, so that the product fits).
+ */
+void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
+{
+	u32 wire = pace_wire_bytes(s, c->cached_len);
+	u64 frames = ((u64)s->active_paced + 2) * (s->max_wire_bytes / wire + 1);
+	u64 max;
+
+	if (frames > 1u << 20)
+		frames = 1u << 20;
+	max = frames * (c->cached_quot + 1);
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		max += s->stall_bytes;
+	if (lag_of(s, c->clock) > max)
+		pace_clock_set(c, pace_schedule_clock(s) - max);
+}
+
+/*
+ * Where the schedule stands: the smallest clock at which a class that comes
+ * now may start.  Its demand has been added already.
+ *
+ * With the line sufficing, or nobody due when the wire became free: now (not
+ * later than the next class, when over-subscribed).  Else the clock of the
+ * last frame, as in start-time fair queueing: not the smallest clock of the
+ * others, which would cost a fast class that runs empty its turns before a
+ * slow one's.
+ */
+u64 pace_return_clock(const struct pace_sched *s)
+{
+	const struct pace_class *first = pace_paced_first(s);
+	u64 now = pace_schedule_clock(s);
+	u64 free = s->global;
+
+	if (!first || !pace_over_subscribed(s) ||
+	    s->cfg.order != PACE_ORDER_CLOCK)
+		return now;
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		free = s->busy_until;
+	if ((s64)(first->clock - (free - s->offset)) > 0)
+		return pace_clock_earlier(first->clock, now);
+	return pace_clock_earlier(s->served, now);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * One block of memory, owned by the host, holds everything that grows with
+ * the number of classes: two queues, the table from id to class, and the ids
+ * given back.
+ */
+#include "internal.h"
+#include "queue.h"
+
+static u32 clamp_capacity(u32 capacity)
+{
+	return capacity < PACE_CLASSES_MAX ? capacity : PACE_CLASSES_MAX;
+}
+
+static size_t round_up_8(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+static size_t table_bytes(u32 capacity)
+{
+	return round_up_8(capacity * sizeof(struct pace_class *));
+}
+
+size_t pace_storage_bytes(u32 capacity)
+{
+	capacity = clamp_capacity(capacity);
+	return 2 * pace_queue_bytes(capacity) + table_bytes(capacity) +
+	       round_up_8(capacity * sizeof(u32));
+}
+
+void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
+{
+	void *old = s->storage;
+	struct pace_class **by_id;
+	u32 *free_ids;
+	u8 *at = storage;
+
+	capacity = clamp_capacity(capacity);
+	if (capacity < s->id_end)
+		return storage;
+
+	pace_queue_resize(&s->waiting, at, capacity);
+	at += pace_queue_bytes(capacity);
+	pace_queue_resize(&s->due, at, capacity);
+	at += pace_queue_bytes(capacity);
+	by_id = (struct pace_class **)at;
+	at += table_bytes(capacity);
+	free_ids = (u32 *)at;
+
+	if (s->id_end) {
+		pace_memmove(by_id, s->by_id, s->id_end * sizeof(*by_id));
+		pace_memmove(free_ids, s->free_ids,
+			     s->free_count * sizeof(*free_ids));
+	}
+	s->by_id = by_id;
+	s->free_ids = free_ids;
+	s->storage = storage;
+	s->capacity = capacity;
+	return old;
+}
+
+/* Gives `c` a free id; false if there is none. O(1). */
+bool pace_id_take(struct pace_sched *s, struct pace_class *c)
+{
+	if (s->free_count)
+		c->id = s->free_ids[--s->free_count];
+	else if (s->id_end < s->capacity)
+		c->id = s->id_end++;
+	else
+		return false;
+	s->by_id[c->id] = c;
+	return true;
+}
+
+void pace_id_give_back(struct pace_sched *s, struct pace_class *c)
+{
+	s->by_id[c->id] = NULL;
+	s->free_ids[s->free_count++] = c->id;
+	c->id = PACE_ID_NONE;
+}
+
+bool pace_id_held(const struct pace_sched *s, const struct pace_class *c)
+{
+	return c->id < s->id_end && s->by_id[c->id] == c;
+}
