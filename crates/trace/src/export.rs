@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A timeline as pcapng, for every other tool: one interface per direction,
+//! time stamps in picoseconds, and each dropped frame with a comment.
+
+use std::io::{self, Write};
+
+use crate::{Fate, Kind, Record};
+
+/// What one end of a cable sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Direction<'a> {
+    /// Becomes the interface's name.
+    pub name: &'a str,
+    /// Line rate.
+    pub rate_bps: u64,
+    /// In order of departure.
+    pub records: &'a [Record],
+    /// The first [`Direction::snap_bytes`] of each frame of kind 0, in order.
+    pub snap: &'a [u8],
+    /// Bytes kept of each frame.
+    pub snap_bytes: usize,
+}
+
+const COMMENT: u16 = 1;
+const IF_NAME: u16 = 2;
+const IF_SPEED: u16 = 8;
+const IF_TSRESOL: u16 = 9;
+const PICOSECONDS: u8 = 12;
+const LINKTYPE_ETHERNET: u16 = 1;
+
+/// Writes the data frames of all directions, in order of departure. Gap frames
+/// have no snap and are left out; a frame beyond the end of its snap ends the
+/// file's packets of that direction.
+///
+/// # Errors
+/// Those of `out`, and if there are 2^32 directions or a frame of 2^32 bytes.
+pub fn write_pcapng<W: Write>(mut out: W, directions: &[Direction<'_>]) -> io::Result<()> {
+    let mut header = Vec::new();
+    header.extend(0x1a2b_3c4d_u32.to_le_bytes());
+    header.extend(1u16.to_le_bytes());
+    header.extend(0u16.to_le_bytes());
+    header.extend((-1i64).to_le_bytes());
+    block(&mut out, 0x0a0d_0d0a, &header)?;
+    for direction in directions {
+        interface(&mut out, direction)?;
+    }
+    let mut frames: Vec<_> = directions
+        .iter()
+        .map(snapped)
+        .map(Iterator::peekable)
+        .collect();
+    loop {
+        // Ties go to the direction named first.
+        let next = frames
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(i, f)| Some((f.peek()?.0.start_ps, i)))
+            .min();
+        let Some((_, index)) = next else { break };
+        if let Some((record, bytes)) = frames[index].next() {
+            packet(&mut out, length_u32(index)?, record, bytes)?;
+        }
+    }
+    out.flush()
+}
+
+fn snapped<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
+    let data = d.records.iter().filter(|r| r.kind == Kind::Data);
+    let snaps = (d.snap_bytes > 0).then(|| d.snap.chunks_exact(d.snap_bytes));
+    data.zip(snaps.into_iter().flatten()).map(|(r, bytes)| {
+        let kept = bytes.len().min(r.frame_bytes as usize);
+        (r, &bytes[..kept])
+    })
+}
+
+fn interface<W: Write>(out: &mut W, d: &Direction<'_>) -> io::Result<()> {
+    let mut body = Vec::new();
+    body.extend(LINKTYPE_ETHERNET.to_le_bytes());
+    body.extend(0u16.to_le_bytes());
+    body.extend(length_u32(d.snap_bytes)?.to_le_bytes());
+    option(&mut body, IF_NAME, d.name.as_bytes())?;
+    option(&mut body, IF_SPEED, &d.rate_bps.to_le_bytes())?;
+    option(&mut body, IF_TSRESOL, &[PICOSECONDS])?;
+    option(&mut body, 0, &[])?;
+    block(out, 1, &body)
+}
+
+fn packet<W: Write>(out: &mut W, index: u32, r: &Record, bytes: &[u8]) -> io::Result<()> {
+    let mut body = Vec::with_capacity(64 + bytes.len());
+    body.extend(index.to_le_bytes());
+    let [low, high] = [r.start_ps & 0xffff_ffff, r.start_ps >> 32];
+    for word in [high, low] {
+        body.extend(&word.to_le_bytes()[..4]);
+    }
+    body.extend(length_u32(bytes.len())?.to_le_bytes());
+    body.extend(r.frame_bytes.to_le_bytes());
+    body.extend(bytes);
+    pad(&mut body);
+    let comment = match r.fate {
+        Fate::DroppedFifo => Some("dropped: the bottleneck's FIFO was full"),
+        Fate::DroppedPolicer => Some("dropped by the policer"),
+        Fate::Delivered | Fate::Ended | Fate::Sunk => None,
+    };
+    if let Some(comment) = comment {
+        option(&mut body, COMMENT, comment.as_bytes())?;
+        option(&mut body, 0, &[])?;
+    }
+    block(out, 6, &body)
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> io::Result<()> {
+    let length = u16::try_from(value.len()).map_err(io::Error::other)?;
+    body.extend(code.to_le_bytes());
+    body.extend(length.to_le_bytes());
+    body.extend(value);
+    pad(body);
+    Ok(())
+}
+
+fn block<W: Write>(out: &mut W, kind: u32, body: &[u8]) -> io::Result<()> {
+    let length = length_u32(body.len() + 12)?.to_le_bytes();
+    out.write_all(&kind.to_le_bytes())?;
+    out.write_all(&length)?;
+    out.write_all(body)?;
+    out.write_all(&length)
+}
+
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+fn length_u32(length: usize) -> io::Result<u32> {
+    u32::try_from(length).map_err(io::Error::other)
+}

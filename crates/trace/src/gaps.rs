@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Gaps: the distance of neighbouring frames, start to start.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{PS_PER_S, thousandths};
+
+/// A time in byte times of a line of `rate_bps`, to a thousandth.
+#[must_use]
+pub fn byte_times(ps: u64, rate_bps: u64) -> f64 {
+    thousandths(
+        u128::from(ps) * u128::from(rate_bps),
+        8 * u128::from(PS_PER_S),
+    )
+}
+
+/// Exact order statistics of times. Keeps every value: 8 bytes each.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    values_ps: Vec<u64>,
+    sorted: bool,
+}
+
+impl Distribution {
+    /// One more value.
+    pub fn push(&mut self, value_ps: u64) {
+        self.values_ps.push(value_ps);
+        self.sorted = false;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values_ps.len()
+    }
+
+    /// There is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values_ps.is_empty()
+    }
+
+    fn sorted(&mut self) -> &[u64] {
+        if !self.sorted {
+            self.values_ps.sort_unstable();
+            self.sorted = true;
+        }
+        &self.values_ps
+    }
+
+    /// The nearest-rank percentile: the smallest value that at least
+    /// `percent` of all values do not exceed; 0 gives the least, 100 the
+    /// largest. Sorts on first use.
+    pub fn percentile_ps(&mut self, percent: u8) -> Option<u64> {
+        let sorted = self.sorted();
+        let rank = (sorted.len() as u128 * u128::from(percent.min(100))).div_ceil(100);
+        let index = usize::try_from(rank).ok()?.saturating_sub(1);
+        sorted.get(index).copied()
+    }
+
+    /// How often values fall into bins whose width is a fixed share of their
+    /// size; bins without a value are left out. Sorts on first use.
+    pub fn histogram(&mut self, rate_bps: u64) -> Vec<Bin> {
+        let mut bins: Vec<Bin> = Vec::new();
+        for run in self.sorted().chunk_by(|a, b| a == b) {
+            let count = run.len() as u64;
+            let bin = bin_of(byte_times(run[0], rate_bps));
+            match bins.last_mut() {
+                Some(last) if last.bin == bin => last.count += count,
+                _ => bins.push(Bin { bin, count }),
+            }
+        }
+        bins
+    }
+}
+
+/// One bin of a histogram of gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bin {
+    /// From `10^(bin / BINS_PER_DECADE)` byte times up to the next bin's begin.
+    pub bin: i32,
+    /// Gaps in it.
+    pub count: u64,
+}
+
+/// Bins in a tenfold range of gaps: each is 2.3 % wide, less than 36 bytes
+/// for two full frames back to back.
+pub const BINS_PER_DECADE: u32 = 100;
+
+impl Bin {
+    /// Where the bin begins, in byte times.
+    #[must_use]
+    pub fn begin_bytes(self) -> f64 {
+        10f64.powf(f64::from(self.bin) / f64::from(BINS_PER_DECADE))
+    }
+}
+
+fn bin_of(bytes: f64) -> i32 {
+    // Gaps below one byte time (a coarse clock) share the lowest bin.
+    #[allow(clippy::cast_possible_truncation)]
+    let bin = (bytes.max(1.0).log10() * f64::from(BINS_PER_DECADE)).floor() as i32;
+    bin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn distribution(values: &[u64]) -> Distribution {
+        let mut d = Distribution::default();
+        values.iter().for_each(|&v| d.push(v));
+        d
+    }
+
+    #[test]
+    fn nearest_rank_by_hand() {
+        let mut d = distribution(&[50, 15, 40, 20, 35]);
+        for (percent, expected) in [
+            (0, 15),
+            (5, 15),
+            (20, 15),
+            (21, 20),
+            (30, 20),
+            (40, 20),
+            (50, 35),
+            (99, 50),
+            (100, 50),
+        ] {
+            assert_eq!(d.percentile_ps(percent), Some(expected), "{percent} %");
+        }
+        d.push(1);
+        assert_eq!(d.percentile_ps(0), Some(1));
+        assert_eq!(distribution(&[]).percentile_ps(50), None);
+        assert_eq!(distribution(&[7]).percentile_ps(1), Some(7));
+    }
+
+    #[test]
+    fn byte_times_of_a_line() {
+        assert_eq!(byte_times(12_304_000, 1_000_000_000), 1538.0);
+        assert_eq!(byte_times(12_304_000, 10_000_000_000), 15_380.0);
+        assert_eq!(byte_times(1, 1_000_000_000), 0.0);
+        assert_eq!(byte_times(4, 1_000_000_000), 0.001);
+        // 213 days at 400 Gbit/s.
+        assert_eq!(
+            byte_times(u64::MAX, 400_000_000_000),
+            922_337_203_685_477_580.8
+        );
+    }
+
+    #[test]
+    fn histogram_bins() {
+        // 1 Gbit/s: 8000 ps a byte.
+        let gaps = [
+            1000 * 8000,
+            1000 * 8000,
+            1023 * 8000,
+            1024 * 8000,
+            10_000 * 8000,
+            0,
+        ];
+        let bins = distribution(&gaps).histogram(1_000_000_000);
+        let counts: Vec<_> = bins.iter().map(|b| (b.bin, b.count)).collect();
+        assert_eq!(counts, [(0, 1), (300, 3), (301, 1), (400, 1)]);
+        assert_eq!(bins[1].begin_bytes(), 1000.0);
+    }
+
+    proptest! {
+        #[test]
+        fn percentile_is_the_definition(values in proptest::collection::vec(0u64..50, 1..60), percent in 0u8..=100) {
+            let found = distribution(&values).percentile_ps(percent).unwrap();
+            let share = |v: u64| values.iter().filter(|&&x| x <= v).count() * 100;
+            prop_assert!(share(found) >= usize::from(percent) * values.len());
+            let smaller = values.iter().copied().filter(|&v| v < found).max();
+            prop_assert!(smaller.is_none_or(|v| share(v) < usize::from(percent) * values.len()));
+        }
+    }
+}

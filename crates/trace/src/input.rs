@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A reader that can look ahead and knows how far it is, and unpacking.
+
+use std::io::{self, BufReader, Chain, Cursor, Read};
+
+use crate::ReadError;
+
+/// Look-ahead over a [`Read`]. Never holds more than was asked for, rounded
+/// up to a chunk: a hostile length field is refused by the caller before it
+/// asks.
+pub(crate) struct Lookahead<R> {
+    source: R,
+    buffer: Vec<u8>,
+    begin: usize,
+    consumed: u64,
+    ended: bool,
+}
+
+const CHUNK: usize = 256 * 1024;
+
+impl<R: Read> Lookahead<R> {
+    pub(crate) fn new(source: R) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            begin: 0,
+            consumed: 0,
+            ended: false,
+        }
+    }
+
+    /// Offset of the next byte.
+    pub(crate) fn offset(&self) -> u64 {
+        self.consumed
+    }
+
+    /// The next bytes: at least `want`, or all there are if the input ends
+    /// before.
+    pub(crate) fn peek(&mut self, want: usize) -> Result<&[u8], ReadError> {
+        while self.buffer.len() - self.begin < want && !self.ended {
+            self.refill(want)?;
+        }
+        Ok(&self.buffer[self.begin..])
+    }
+
+    /// Moves past `count` bytes that were seen with [`Self::peek`].
+    pub(crate) fn consume(&mut self, count: usize) {
+        let count = count.min(self.buffer.len() - self.begin);
+        self.begin += count;
+        self.consumed += count as u64;
+    }
+
+    fn refill(&mut self, want: usize) -> Result<(), ReadError> {
+        self.buffer.drain(..self.begin);
+        self.begin = 0;
+        let held = self.buffer.len();
+        self.buffer.resize(held.max(want) + CHUNK, 0);
+        let outcome = loop {
+            match self.source.read(&mut self.buffer[held..]) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.buffer
+            .truncate(held + outcome.as_ref().map_or(0, |n| *n));
+        match outcome {
+            Ok(0) => self.ended = true,
+            Ok(_) => {}
+            Err(source) => {
+                // What came before the failure can still be used.
+                self.ended = true;
+                return Err(ReadError::Io {
+                    offset: self.consumed + held as u64,
+                    source,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+type Replayed<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// The content of `source`: unpacked if it is gzip or zstd, else as it is.
+/// Decided by the first bytes, not by a name.
+///
+/// # Errors
+/// When the first bytes cannot be read, or a zstd header is broken.
+pub fn unpacked<'a, R: Read + 'a>(mut source: R) -> io::Result<Box<dyn Read + 'a>> {
+    let mut first = Vec::with_capacity(4);
+    (&mut source).take(4).read_to_end(&mut first)?;
+    let magic = first.clone();
+    let whole: Replayed<R> = Cursor::new(first).chain(source);
+    Ok(match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
+            ruzstd::decoding::StreamingDecoder::new(BufReader::new(whole))
+                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?,
+        ),
+        _ => Box::new(whole),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte at a time.
+    struct Slow<'a>(&'a [u8]);
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = usize::from(!self.0.is_empty()).min(buffer.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    #[test]
+    fn looks_ahead_over_short_reads() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let mut input = Lookahead::new(Slow(&bytes));
+        assert_eq!(input.peek(3).unwrap()[..3], [0, 1, 2]);
+        input.consume(2);
+        assert_eq!(input.offset(), 2);
+        assert_eq!(input.peek(150).unwrap()[..150], bytes[2..152]);
+        assert_eq!(input.peek(198).unwrap().len(), 198);
+        input.consume(198);
+        assert!(input.peek(1).unwrap().is_empty());
+        assert_eq!(input.offset(), 200);
+    }
+
+    #[test]
+    fn unpacks_by_magic() {
+        use std::io::Write as _;
+        let text = b"the same bytes, packed or not".repeat(100);
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&text).unwrap();
+        let zst = ruzstd::encoding::compress_to_vec(
+            text.as_slice(),
+            ruzstd::encoding::CompressionLevel::Fastest,
+        );
+        for packed in [text.clone(), gz.finish().unwrap(), zst] {
+            let mut out = Vec::new();
+            unpacked(packed.as_slice())
+                .unwrap()
+                .read_to_end(&mut out)
+                .unwrap();
+            assert_eq!(out, text);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads what a wire saw, and measures it.
+//!
+//! Two sources give the same series of [`Record`]s: the cable's own timeline
+//! ([`timeline`], exact to the picosecond) and packet captures ([`capture`]:
+//! pcap and pcapng). From a series come a flow's metrics ([`metrics`]) as
+//! paper 000 defines them, bandwidth over time ([`bandwidth`]) and everything
+//! a result says about one cell ([`analyse`]).
+//!
+//! Nothing here opens a file, asks the time or depends on an engine. Times are
+//! integers in picoseconds; rates, queues and gaps are computed in integers
+//! and rounded once, to a thousandth of their unit, when they leave.
+
+#![forbid(unsafe_code)]
+
+pub mod analyse;
+pub mod bandwidth;
+pub mod burstiness;
+pub mod capture;
+pub mod error;
+pub mod export;
+pub mod flows;
+pub mod gaps;
+mod headers;
+mod input;
+pub mod metrics;
+mod pcap;
+mod pcapng;
+pub mod rates;
+pub mod record;
+pub mod timeline;
+
+pub use error::{Damage, ReadError};
+pub use flows::{FlowKey, FlowTable, Proto};
+pub use record::{Fate, Kind, NO_FLOW, Record};
+
+/// Picoseconds in a second.
+pub const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// `num / den`, rounded to a thousandth (half up). The one place where an
+/// exact fraction becomes a floating-point number; `den` must not be 0.
+#[must_use]
+pub(crate) fn thousandths(num: u128, den: u128) -> f64 {
+    debug_assert!(den != 0);
+    let whole = num / den;
+    let rest = num % den;
+    // rest < den, and den < 2^115 for every caller, so this cannot overflow.
+    let milli = (rest * 1000 + den / 2) / den;
+    // The sum keeps 53 bits: more than a thousandth of any figure below 2^43.
+    #[allow(clippy::cast_precision_loss)]
+    let value = (whole as f64 * 1000.0 + milli as f64) / 1000.0;
+    value
+}
