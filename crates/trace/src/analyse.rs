@@ -3,136 +3,45 @@
 //! to the curves a report draws.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use indexmap::IndexMap;
-use scenario::result::{FlowResult, WindowResult, WireMetrics};
+use scenario::result::{BoundResult, FlowResult, WindowResult, WireMetrics};
+use scenario::{Cell, Direction, Flow, Subject, Window};
 use serde::{Deserialize, Serialize};
 
-use crate::bandwidth::Bandwidth;
+use crate::bandwidth::{Bandwidth, even_interval_ps};
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
-use crate::metrics::{Frame, Target, flow_metrics};
+use crate::metrics::{Frame, flow_metrics};
 use crate::record::duration_ps;
 use crate::{FlowKey, FlowTable, Kind, PS_PER_S, Proto, Record, thousandths};
 
-/// Name of the flow that stands for all data frames of an end together.
+/// Name of the flow that stands for all data frames of a direction together.
 pub const WIRE: &str = "wire";
 
 /// What one end of a cable sent.
 #[derive(Clone, Copy, Debug)]
-pub struct End<'a> {
-    /// `<cable>.<end>`, as in `wire.a`.
-    pub name: &'a str,
-    /// Line rate.
-    pub rate_bps: u64,
-    /// Of the device.
-    pub mtu: u32,
+pub struct Timeline<'a> {
+    /// Which end of which cable.
+    pub direction: Direction,
     /// In order of departure.
     pub records: &'a [Record],
     /// What [`Record::flow`] means.
     pub flows: &'a FlowTable,
 }
 
-/// Which frames belong to a flow of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowMatch {
-    /// Protocol.
-    pub proto: Proto,
-    /// Receiver.
-    pub dst: IpAddr,
-    /// Receiver's port.
-    pub dport: u16,
-    /// Sender, if it matters.
-    pub src: Option<IpAddr>,
-}
-
-impl FlowMatch {
-    fn is(&self, key: FlowKey) -> bool {
-        match key {
-            FlowKey::Ports {
-                proto,
-                src,
-                dst,
-                dport,
-                ..
-            } => {
-                proto == self.proto
-                    && dst == self.dst
-                    && dport == self.dport
-                    && self.src.is_none_or(|s| s == src)
-            }
-            FlowKey::EtherType(_) => false,
-        }
-    }
-}
-
-/// A flow of the scenario.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// Its name.
-    pub name: String,
-    /// Its frames. Of several TCP connections that match, the one with the
-    /// most bytes is the flow: a measuring program may keep another one to
-    /// the same port, for control. Of UDP all are.
-    pub matches: FlowMatch,
-    /// The end that sends it, `<cable>.<end>`.
-    pub end: String,
-    /// What it should achieve.
-    pub target: Option<Target>,
-    /// When it is meant to send, ps from t = 0: windows are cut to it.
-    pub active_ps: (u64, u64),
-}
-
-/// A window of the scenario, ps from t = 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Its name.
-    pub name: String,
-    /// Begin.
-    pub from_ps: u64,
-    /// End.
-    pub to_ps: u64,
-}
-
-/// One cell, measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Cell<'a> {
-    /// The instant t = 0 on the timelines' clock, ps.
-    pub zero_ps: u64,
-    /// Duration of the cell, ps: what the curves span.
-    pub duration_ps: u64,
-    /// Interval of the curves, ps: see [`crate::bandwidth::even_interval_ps`].
-    pub interval_ps: u64,
-    /// Both ends of all cables.
-    pub ends: &'a [End<'a>],
-    /// In the order of the scenario.
-    pub flows: &'a [Flow],
-    /// In the order of the scenario.
-    pub windows: &'a [Window],
-}
-
 /// Why a cell cannot be analysed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnalyseError {
-    /// A flow names an end that is not there.
-    #[error("flow {flow}: no end {end:?} among {known}")]
-    NoEnd {
-        /// The flow.
-        flow: String,
-        /// What it names.
-        end: String,
-        /// What there is.
-        known: String,
-    },
-    /// The curves would have no interval, or millions.
-    #[error("an interval of {interval_ps} ps does not divide {duration_ps} ps into a curve")]
-    Interval {
-        /// Asked for.
-        interval_ps: u64,
-        /// Of the cell.
-        duration_ps: u64,
-    },
+    /// A timeline is of no cable of the cell.
+    #[error("a timeline of cable {0}, which the cell does not have")]
+    NoCable(usize),
+    /// A flow is measured where no timeline was given.
+    #[error("no timeline of the cable's end that flow {0} leaves by")]
+    NoTimeline(String),
+    /// Curves of no length, or of millions of intervals.
+    #[error("the cell lasts {0} ns: no curve can be drawn")]
+    Duration(u64),
 }
 
 /// What [`analyse_cell`] finds.
@@ -140,6 +49,8 @@ pub enum AnalyseError {
 pub struct CellAnalysis {
     /// For `result.json`.
     pub windows: Vec<WindowResult>,
+    /// For `result.json`.
+    pub bounds: Vec<BoundResult>,
     /// For the report.
     pub curves: Curves,
 }
@@ -171,6 +82,8 @@ pub struct FlowCurves {
     pub active_s: (f64, f64),
     /// Line rate of its end.
     pub line_bps: u64,
+    /// MTU of its end.
+    pub mtu: u32,
     /// Link-layer bytes in each interval.
     pub bytes: Vec<u64>,
     /// Largest queue of the virtual bottleneck in each interval, bytes.
@@ -191,107 +104,112 @@ pub struct WireCurves {
     pub gap_bytes: Vec<u64>,
 }
 
-/// Measures a cell: every flow in every window, at the end that sends it, and
-/// every end. An entry named [`WIRE`] in each window's flows stands for all
-/// data frames of the first flow's end together; where flows start from other
-/// ends too, `wire@<cable>.<end>` stands for those.
+/// Measures a cell: every flow in every window, where the scenario says it is
+/// measured, and every direction a timeline is given for. An entry named
+/// [`WIRE`] in each window's flows stands for all data frames of the first
+/// flow's direction together.
+///
+/// A flow is measured over the part of a window in which it is meant to send.
+/// `zero_ps` is the instant t = 0 on the timelines' clock; curves get at most
+/// `intervals` intervals. Time is linear in the records for each window,
+/// memory 4 bytes a record and 16 for each frame of one flow.
 ///
 /// # Errors
-/// When a flow names an end that is not given, or the curves have no interval.
-pub fn analyse_cell(cell: &Cell<'_>) -> Result<CellAnalysis, AnalyseError> {
-    let ends: Vec<_> = cell.ends.iter().map(IndexedEnd::new).collect();
+/// When timelines and cell do not fit together.
+pub fn analyse_cell(
+    cell: &Cell,
+    zero_ps: u64,
+    timelines: &[Timeline<'_>],
+    intervals: u64,
+) -> Result<CellAnalysis, AnalyseError> {
+    let ends =
+        timelines.iter().map(|t| End::new(cell, t)).collect::<Result<Vec<_>, AnalyseError>>()?;
+    let no_timeline = |flow: &Flow| AnalyseError::NoTimeline(flow.name.clone());
     let mut placed = Vec::with_capacity(cell.flows.len());
-    for flow in cell.flows {
-        let end = ends.iter().find(|e| e.end.name == flow.end);
-        let end = end.ok_or_else(|| AnalyseError::NoEnd {
-            flow: flow.name.clone(),
-            end: flow.end.clone(),
-            known: ends
-                .iter()
-                .map(|e| e.end.name)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })?;
-        placed.push(Placed {
-            flow,
-            end,
-            records: end.of(&flow.matches),
-        });
+    for flow in &cell.flows {
+        let direction = flow.measured_at();
+        let end = ends.iter().find(|e| Some(e.timeline.direction) == direction);
+        let end = end.ok_or_else(|| no_timeline(flow))?;
+        placed.push(Placed { flow, end, records: end.of(flow) });
     }
-    let windows = cell
-        .windows
-        .iter()
-        .map(|w| window(cell, &ends, &placed, w))
-        .collect();
-    let curves = curves(cell, &ends, &placed).ok_or(AnalyseError::Interval {
-        interval_ps: cell.interval_ps,
-        duration_ps: cell.duration_ps,
-    })?;
-    Ok(CellAnalysis { windows, curves })
+    let windows: Vec<_> =
+        cell.windows.iter().map(|w| window(zero_ps, &ends, &placed, w)).collect();
+    let bounds = bounds(cell, &windows);
+    let curves = curves(cell, zero_ps, &ends, &placed, intervals)
+        .ok_or(AnalyseError::Duration(cell.duration_ns))?;
+    Ok(CellAnalysis { windows, bounds, curves })
 }
 
-/// An end, with its data frames by flow.
-struct IndexedEnd<'a> {
-    end: &'a End<'a>,
+/// Each bound of the cell against what was measured.
+fn bounds(cell: &Cell, windows: &[WindowResult]) -> Vec<BoundResult> {
+    let judge = |bound: &scenario::Bound| {
+        let flow = match bound.subject {
+            Subject::Wire => WIRE,
+            Subject::Flow(index) => cell.flows.get(index).map_or("", |f| &f.name),
+        };
+        let window = windows.get(bound.window);
+        let found = window.and_then(|w| w.flows.iter().find(|f| f.name == flow));
+        let value = found.and_then(|f| f.metrics.get(&bound.metric));
+        BoundResult {
+            flow: flow.to_owned(),
+            window: window.map_or_else(String::new, |w| w.name.clone()),
+            metric: bound.metric.clone(),
+            min: bound.min,
+            max: bound.max,
+            value,
+            ok: BoundResult::holds(value, bound.min, bound.max),
+        }
+    };
+    cell.bounds.iter().map(judge).collect()
+}
+
+/// A direction, with its data frames by flow.
+struct End<'a> {
+    name: String,
+    rate_bps: u64,
+    mtu: u32,
+    timeline: &'a Timeline<'a>,
     by_flow: BTreeMap<u32, Vec<u32>>,
 }
 
-impl<'a> IndexedEnd<'a> {
-    fn new(end: &'a End<'a>) -> Self {
+impl<'a> End<'a> {
+    fn new(cell: &Cell, timeline: &'a Timeline<'a>) -> Result<Self, AnalyseError> {
+        let Direction { cable, end } = timeline.direction;
+        let of = cell.cables.get(cable).ok_or(AnalyseError::NoCable(cable))?;
         let mut by_flow: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (i, record) in (0u32..).zip(end.records) {
+        for (i, record) in (0u32..).zip(timeline.records) {
             if record.kind == Kind::Data {
                 by_flow.entry(record.flow).or_default().push(i);
             }
         }
-        Self { end, by_flow }
-    }
-
-    fn bytes(&self, index: u32) -> u64 {
-        let records = self.by_flow.get(&index).map_or(&[][..], Vec::as_slice);
-        records
-            .iter()
-            .map(|&i| u64::from(self.end.records[i as usize].frame_bytes))
-            .sum()
+        let name = format!("{}.{end}", of.name);
+        Ok(Self { name, rate_bps: of.rate_bps, mtu: of.mtu, timeline, by_flow })
     }
 
     /// The positions of a flow's records.
-    fn of(&self, matches: &FlowMatch) -> Vec<u32> {
-        let mut found: Vec<u32> = self
-            .end
-            .flows
-            .iter()
-            .filter(|(_, key)| matches.is(*key))
-            .map(|(i, _)| i)
-            .collect();
-        if matches.proto == Proto::Tcp {
-            // The first of those with the most bytes.
-            let most = found.iter().copied().rev().max_by_key(|&i| self.bytes(i));
-            found = most.into_iter().collect();
-        }
-        let mut records: Vec<u32> = found
-            .iter()
-            .filter_map(|i| self.by_flow.get(i))
-            .flatten()
-            .copied()
-            .collect();
-        records.sort_unstable();
-        records
+    fn of(&self, flow: &Flow) -> Vec<u32> {
+        let key = FlowKey::Ports {
+            proto: if flow.kind.protocol() == "tcp" { Proto::Tcp } else { Proto::Udp },
+            src: flow.source.into(),
+            sport: flow.source_port,
+            dst: flow.destination.into(),
+            dport: flow.port,
+        };
+        let index = self.timeline.flows.find(&key);
+        index.and_then(|i| self.by_flow.get(&i)).cloned().unwrap_or_default()
     }
 }
 
 /// A flow where it is measured.
 struct Placed<'a> {
     flow: &'a Flow,
-    end: &'a IndexedEnd<'a>,
+    end: &'a End<'a>,
     records: Vec<u32>,
 }
 
 impl Placed<'_> {
     fn records(&self) -> impl Iterator<Item = &Record> + Clone {
-        self.records
-            .iter()
-            .map(|&i| &self.end.end.records[i as usize])
+        self.records.iter().filter_map(|&i| self.end.timeline.records.get(i as usize))
     }
 }
 
@@ -302,79 +220,44 @@ fn seconds(ps: u64) -> f64 {
     seconds
 }
 
-fn window(
-    cell: &Cell<'_>,
-    ends: &[IndexedEnd<'_>],
-    placed: &[Placed<'_>],
-    w: &Window,
-) -> WindowResult {
-    let (from_ps, to_ps) = (
-        cell.zero_ps.saturating_add(w.from_ps),
-        cell.zero_ps.saturating_add(w.to_ps),
-    );
-    let mut flows: Vec<_> = placed
-        .iter()
-        .map(|p| {
-            let (begin, end) = p.flow.active_ps;
-            let frame = Frame {
-                from_ps: from_ps.max(cell.zero_ps.saturating_add(begin)),
-                to_ps: to_ps.min(cell.zero_ps.saturating_add(end)),
-                rate_bps: p.end.end.rate_bps,
-                mtu: p.end.end.mtu,
-                target: p.flow.target,
-            };
-            FlowResult {
-                name: p.flow.name.clone(),
-                metrics: flow_metrics(p.records(), &frame),
-            }
-        })
-        .collect();
-    let mut seen: Vec<&str> = Vec::new();
-    for p in placed {
-        let end = p.end.end;
-        if seen.contains(&end.name) {
-            continue;
-        }
-        let name = if seen.is_empty() {
-            WIRE.to_owned()
-        } else {
-            format!("{WIRE}@{}", end.name)
-        };
-        seen.push(end.name);
+fn ps(ns: u64) -> u64 {
+    ns.saturating_mul(1000)
+}
+
+fn window(zero_ps: u64, ends: &[End<'_>], placed: &[Placed<'_>], w: &Window) -> WindowResult {
+    let at = |ns: u64| zero_ps.saturating_add(ps(ns));
+    let (from_ps, to_ps) = (at(w.from_ns), at(w.to_ns));
+    let of_flow = |p: &Placed<'_>| {
         let frame = Frame {
-            from_ps,
-            to_ps,
-            rate_bps: end.rate_bps,
-            mtu: end.mtu,
-            target: None,
+            from_ps: from_ps.max(at(p.flow.start_ns)),
+            to_ps: to_ps.min(at(p.flow.stop_ns)),
+            rate_bps: p.end.rate_bps,
+            mtu: p.end.mtu,
+            target: p.flow.target,
         };
-        flows.push(FlowResult {
-            name,
-            metrics: flow_metrics(end.records.iter(), &frame),
-        });
+        FlowResult { name: p.flow.name.clone(), metrics: flow_metrics(p.records(), &frame) }
+    };
+    let mut flows: Vec<_> = placed.iter().map(of_flow).collect();
+    if let Some(end) = placed.first().map(|p| p.end) {
+        let frame = Frame { from_ps, to_ps, rate_bps: end.rate_bps, mtu: end.mtu, target: None };
+        let metrics = flow_metrics(end.timeline.records.iter(), &frame);
+        flows.push(FlowResult { name: WIRE.to_owned(), metrics });
     }
-    let wire = ends
-        .iter()
-        .map(|e| (e.end.name.to_owned(), wire(e.end, from_ps, to_ps)))
-        .collect();
     WindowResult {
         name: w.name.clone(),
-        from_s: seconds(w.from_ps),
-        to_s: seconds(w.to_ps),
-        wire,
+        from_s: seconds(ps(w.from_ns)),
+        to_s: seconds(ps(w.to_ns)),
+        wire: ends.iter().map(|e| (e.name.clone(), wire(e, from_ps, to_ps))).collect(),
         flows,
     }
 }
 
-/// How busy an end was: every frame counts with the part of its time on the
-/// wire that lies in the window, everything else by its start.
+/// How busy a direction was: every frame counts with the part of its time on
+/// the wire that lies in the window, everything else by its start.
 fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
-    let mut m = WireMetrics {
-        rate_bps: end.rate_bps,
-        ..WireMetrics::default()
-    };
+    let mut m = WireMetrics { rate_bps: end.rate_bps, ..WireMetrics::default() };
     let mut busy_ps: u128 = 0;
-    for r in end.records {
+    for r in end.timeline.records {
         let length = duration_ps(r.wire_bytes, end.rate_bps).unwrap_or(0);
         let ends_ps = r.start_ps.saturating_add(length);
         busy_ps += u128::from(ends_ps.min(to_ps).saturating_sub(r.start_ps.max(from_ps)));
@@ -389,54 +272,72 @@ fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
             m.gap_bytes += u64::from(r.wire_bytes);
         }
     }
-    let window_ps = to_ps.saturating_sub(from_ps);
+    let window_ps = u128::from(to_ps.saturating_sub(from_ps));
     if window_ps > 0 {
         // To a millionth.
-        m.utilisation =
-            thousandths(busy_ps.min(window_ps.into()) * 1000, window_ps.into()) / 1000.0;
+        m.utilisation = thousandths(busy_ps.min(window_ps) * 1000, window_ps) / 1000.0;
     }
     m
 }
 
-fn curves(cell: &Cell<'_>, ends: &[IndexedEnd<'_>], placed: &[Placed<'_>]) -> Option<Curves> {
+/// The intervals of a cell's curves.
+#[derive(Clone, Copy)]
+struct Axis {
+    zero_ps: u64,
+    end_ps: u64,
+    interval_ps: u64,
+}
+
+impl Axis {
+    fn bins(self, rate_bps: u64) -> Option<Bandwidth> {
+        Bandwidth::new(self.zero_ps, self.end_ps, self.interval_ps, rate_bps)
+    }
+
+    fn index(self, at_ps: u64) -> Option<usize> {
+        usize::try_from(at_ps.checked_sub(self.zero_ps)? / self.interval_ps).ok()
+    }
+}
+
+fn curves(
+    cell: &Cell,
+    zero_ps: u64,
+    ends: &[End<'_>],
+    placed: &[Placed<'_>],
+    intervals: u64,
+) -> Option<Curves> {
+    let duration_ps = ps(cell.duration_ns);
+    let interval_ps = even_interval_ps(duration_ps, intervals);
+    let axis = Axis { zero_ps, end_ps: zero_ps.saturating_add(duration_ps), interval_ps };
     let mut curves = Curves {
-        interval_s: seconds(cell.interval_ps),
-        duration_s: seconds(cell.duration_ps),
+        interval_s: seconds(interval_ps),
+        duration_s: seconds(duration_ps),
         ..Curves::default()
     };
     for p in placed {
-        curves.flows.push(flow_curves(cell, p)?);
+        curves.flows.push(flow_curves(axis, p)?);
     }
     for e in ends {
-        let mut data = bins(cell, e.end.rate_bps)?;
+        let mut data = axis.bins(e.rate_bps)?;
         let mut gaps = data.clone();
-        for r in e.end.records {
+        for r in e.timeline.records {
             if r.kind == Kind::Data {
                 data.push(r.start_ps, r.frame_bytes, r.wire_bytes);
             } else {
                 gaps.push(r.start_ps, r.wire_bytes, r.wire_bytes);
             }
         }
-        curves.wire.insert(
-            e.end.name.to_owned(),
-            WireCurves {
-                rate_bps: e.end.rate_bps,
-                data_bytes: data.into_bytes(),
-                gap_bytes: gaps.into_bytes(),
-            },
-        );
+        let wire = WireCurves {
+            rate_bps: e.rate_bps,
+            data_bytes: data.into_bytes(),
+            gap_bytes: gaps.into_bytes(),
+        };
+        curves.wire.insert(e.name.clone(), wire);
     }
     Some(curves)
 }
 
-fn bins(cell: &Cell<'_>, rate_bps: u64) -> Option<Bandwidth> {
-    let to_ps = cell.zero_ps.saturating_add(cell.duration_ps);
-    Bandwidth::new(cell.zero_ps, to_ps, cell.interval_ps, rate_bps)
-}
-
-fn flow_curves(cell: &Cell<'_>, p: &Placed<'_>) -> Option<FlowCurves> {
-    let end = p.end.end;
-    let mut bandwidth = bins(cell, end.rate_bps)?;
+fn flow_curves(axis: Axis, p: &Placed<'_>) -> Option<FlowCurves> {
+    let mut bandwidth = axis.bins(p.end.rate_bps)?;
     let mut gaps = Distribution::default();
     let mut average = Average::default();
     let mut last_ps = None;
@@ -453,29 +354,22 @@ fn flow_curves(cell: &Cell<'_>, p: &Placed<'_>) -> Option<FlowCurves> {
         let mut bottleneck = Bottleneck::new(rate);
         for r in p.records() {
             let queue = bottleneck.push(r.start_ps, r.frame_bytes);
-            let index = r
-                .start_ps
-                .checked_sub(cell.zero_ps)
-                .map(|t| t / cell.interval_ps);
-            let slot = index.and_then(|i| usize::try_from(i).ok());
-            if let Some(slot) = slot.and_then(|i| queue_bytes.get_mut(i)) {
+            if let Some(slot) = axis.index(r.start_ps).and_then(|i| queue_bytes.get_mut(i)) {
                 *slot = queue.max(*slot);
             }
         }
     }
+    // Rates stay below 2^53.
     #[allow(clippy::cast_precision_loss)]
-    let target_bps = p.flow.target.map(|t| t.bps as f64);
+    let target_bps = p.flow.target.map(|t| t.rate_bps as f64);
     Some(FlowCurves {
         name: p.flow.name.clone(),
         target_bps,
-        active_s: (seconds(p.flow.active_ps.0), seconds(p.flow.active_ps.1)),
-        line_bps: end.rate_bps,
+        active_s: (seconds(ps(p.flow.start_ns)), seconds(ps(p.flow.stop_ns))),
+        line_bps: p.end.rate_bps,
+        mtu: p.end.mtu,
         bytes,
         queue_bytes,
-        gaps: if end.rate_bps > 0 {
-            gaps.histogram(end.rate_bps)
-        } else {
-            Vec::new()
-        },
+        gaps: gaps.histogram(p.end.rate_bps),
     })
 }

@@ -137,6 +137,12 @@ impl FlowTable {
         })
     }
 
+    /// The index of this flow, if it is there.
+    #[must_use]
+    pub fn find(&self, key: &FlowKey) -> Option<u32> {
+        self.indices.get(key).copied()
+    }
+
     /// The flow of this index.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<FlowKey> {

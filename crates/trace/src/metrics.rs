@@ -2,6 +2,7 @@
 //! The metrics of one flow in one window (`docs/formats.md`, "Result").
 
 use scenario::result::FlowMetrics;
+use scenario::{Layer, Target};
 
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Distribution, byte_times};
@@ -10,27 +11,6 @@ use crate::{Kind, Record, thousandths};
 
 /// Bytes of an Ethernet header: between the link and the IP layer.
 pub const ETHERNET_HEADER_BYTES: u32 = 14;
-
-/// What the bytes of a rate count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layer {
-    /// The frame as the driver was given it, Ethernet header included.
-    #[default]
-    Link,
-    /// With FCS, preamble and inter-frame gap.
-    Wire,
-    /// Without the Ethernet header.
-    Ip,
-}
-
-/// A rate to be achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Bits per second.
-    pub bps: u64,
-    /// What they count.
-    pub layer: Layer,
-}
 
 /// What the metrics of a flow depend on beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,19 +139,24 @@ impl FirstPass {
         let [link, wire, ip] = self.window.finish();
         let [one, two] = self.spans.map(|s| s.finish());
         let gaps = &mut self.gaps;
+        let spread_ps = gaps
+            .percentile_ps(99)
+            .zip(gaps.percentile_ps(1))
+            .map(|(p99, p1)| p99 - p1)
+            .filter(|_| frame.rate_bps > 0);
         let mut gap = |percent| {
             let ps = gaps.percentile_ps(percent).filter(|_| frame.rate_bps > 0);
             ps.map(|ps| byte_times(ps, frame.rate_bps))
         };
         let mut delay = |percent| self.delays.percentile_ps(percent).map(micros);
         #[allow(clippy::cast_precision_loss)]
-        let error_pct = frame.target.filter(|t| t.bps > 0).map(|target| {
+        let error_pct = frame.target.filter(|t| t.rate_bps > 0).map(|target| {
             let achieved = match target.layer {
                 Layer::Link => link,
                 Layer::Wire => wire,
                 Layer::Ip => ip,
             };
-            let target = target.bps as f64;
+            let target = target.rate_bps as f64;
             // A millionth of a per cent: finer than any clock here.
             ((achieved - target) / target * 1e8).round() / 1e6
         });
@@ -183,7 +168,7 @@ impl FirstPass {
             rate_bps: link,
             wire_rate_bps: wire,
             ip_rate_bps: ip,
-            target_bps: frame.target.map(|t| t.bps as f64),
+            target_bps: frame.target.map(|t| t.rate_bps as f64),
             error_pct,
             rate1_min_bps: one.min_bps,
             rate1_max_bps: one.max_bps,
@@ -196,6 +181,7 @@ impl FirstPass {
             gap_p50_bytes: gap(50),
             gap_p99_bytes: gap(99),
             gap_max_bytes: gap(100),
+            gap_spread_bytes: spread_ps.map(|ps| byte_times(ps, frame.rate_bps)),
             dropped: self.dropped,
             delay_min_us: delay(0),
             delay_p50_us: delay(50),
