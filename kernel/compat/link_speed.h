@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Asking a device for its speed with the locks of a qdisc operation held:
+ * where devices have locks of their own, the older function would take that
+ * lock a second time.
+ */
+#ifndef PSP_COMPAT_LINK_SPEED_H
+#define PSP_COMPAT_LINK_SPEED_H
+
+#include <linux/ethtool.h>
+
+static inline int psp_link_ksettings(struct net_device *dev,
+				     struct ethtool_link_ksettings *ks)
+{
+#ifdef PSP_HAVE_NETIF_LINK_KSETTINGS
+	return netif_get_link_ksettings(dev, ks);
+#else
+	return __ethtool_get_link_ksettings(dev, ks);
+#endif
+}
+
+#endif

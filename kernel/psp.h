@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * sch_psp - the qdisc: an adapter between sk_buff and core/.
+ *
+ * core/ decides who is next and how long the wire stays silent before; here
+ * are the frames, the memory, the locks and the timer.
+ *
+ * Locking.  Configuration holds the RTNL and, where it touches what enqueue
+ * and dequeue read, the tree lock (sch_tree_lock()).  Enqueue and dequeue
+ * hold the root lock, which is the same one.  Memory is allocated outside of
+ * it; nothing is put (qdisc_put()) inside of it.
+ */
+#ifndef SCH_PSP_H
+#define SCH_PSP_H
+
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+
+#include <pace/pace.h>
+#include <pace/pace_sched.h>
+
+#include "../uapi/sch_psp.h"
+#include "compat/extack.h"
+
+/* As configured; what of it is in force is in psp_qdisc.port. */
+struct psp_options {
+	u32 default_minor;	/* 0: none */
+	u64 line_rate_bps;	/* 0: follow the device */
+	u32 overhead_bytes;
+	u8 mode;		/* enum tc_psp_mode */
+	u8 layer;		/* enum tc_psp_layer */
+	u8 order;		/* enum tc_psp_order */
+	u8 gap;			/* enum tc_psp_gap */
+};
+
+/* What the options come to on this device, now. */
+struct psp_port {
+	struct pace_config pace;
+	bool line_known;	/* or else assumed: PACE_LINE_RATE_MAX */
+};
+
+struct psp_class {
+	struct Qdisc_class_common common;
+	struct pace_class pace;
+	struct pace_class_config given;	/* as configured */
+	struct Qdisc *child;
+	/*
+	 * In psp_qdisc.stalled while the child holds frames but gave none
+	 * (netem, tbf): not active, tried again later.
+	 */
+	struct list_head stalled;
+	unsigned int filters;		/* filters that name this class */
+	struct gnet_stats_basic_sync bstats;
+	u32 drops;
+	u64 sent_frames;
+};
+
+struct psp_counters {
+	u64 unclassified_frames;
+	u64 drop_filter;
+	u64 drop_child;
+	u64 drop_segment;
+	u64 drop_long;
+	u64 gap_failed;
+	u64 child_retries;
+};
+
+struct psp_qdisc {
+	struct pace_sched pace;
+	struct psp_port port;
+	struct psp_options opt;
+	struct Qdisc *sch;
+	struct list_head link;		/* in the list of all psp qdiscs */
+
+	void *storage;			/* of pace, for `capacity` classes */
+	u32 capacity;
+	u32 class_count;		/* the direct class included */
+	struct Qdisc_class_hash classes;
+	/*
+	 * Frames that no filter and no default class claims: best effort, and
+	 * through the byte clock like every other frame.
+	 */
+	struct psp_class direct;
+
+	struct tcf_proto __rcu *filters;
+	struct tcf_block *block;
+
+	struct psp_class *serving;	/* in dequeue: whose child is asked */
+	struct list_head stalled;
+	u32 stalled_count;
+	struct qdisc_watchdog watchdog;
+	struct sk_buff *gap;		/* template, the largest gap frame */
+	u16 queue;			/* transmit queue of every frame */
+
+	struct psp_counters count;
+};
+
+static inline struct psp_class *psp_class_of(struct pace_class *c)
+{
+	return container_of(c, struct psp_class, pace);
+}
+
+/*
+ * qlen and backlog are read without the lock by dumps and by the stack's
+ * fast path.
+ */
+static inline void psp_qlen_add(struct Qdisc *sch, int frames, int bytes)
+{
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen + frames);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
+}
+
+static inline void psp_count_drop(struct Qdisc *sch)
+{
+	WRITE_ONCE(sch->qstats.drops, sch->qstats.drops + 1);
+}
+
+/* Lets the device ask again at once, after a change of who is due when. */
+static inline void psp_kick(struct psp_qdisc *q)
+{
+	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
+}
+
+/* enqueue.c */
+int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		struct sk_buff **to_free);
+
+/* dequeue.c */
+struct sk_buff *psp_dequeue(struct Qdisc *sch);
+void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
+void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
+
+/* gap.c */
+struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes);
+struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes);
+
+/* classes.c */
+extern const struct Qdisc_class_ops psp_class_ops;
+struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid);
+int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
+		    const struct pace_class_config *cfg,
+		    struct netlink_ext_ack *extack);
+void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl);
+void psp_classes_reset(struct psp_qdisc *q);
+void psp_classes_destroy(struct psp_qdisc *q);
+void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps);
+
+/* netlink.c */
+int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
+		      struct netlink_ext_ack *extack);
+int psp_parse_class(struct nlattr *attr, struct pace_class_config *cfg,
+		    bool is_new, struct netlink_ext_ack *extack);
+int psp_dump_options(struct Qdisc *sch, struct sk_buff *skb);
+int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d);
+int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
+		   struct tcmsg *t);
+int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
+			 struct gnet_dump *d);
+
+/* port.c */
+void psp_default_options(const struct net_device *dev, struct psp_options *opt);
+int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
+		     struct psp_port *port, struct netlink_ext_ack *extack);
+int psp_port_gap(struct psp_qdisc *q, const struct psp_port *port,
+		 struct sk_buff **gap);
+int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
+		   const struct psp_port *port, bool follow,
+		   struct netlink_ext_ack *extack);
+
+/* refuse.c */
+int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
+		    const struct psp_port *port, const struct psp_class *cl);
+int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
+		     const struct psp_port *port,
+		     const struct pace_class_config *cfg);
+
+/* follow.c */
+void psp_follow_start(struct psp_qdisc *q);
+void psp_follow_stop(struct psp_qdisc *q);
+int psp_follow_init(void);
+void psp_follow_exit(void);
+
+#endif /* SCH_PSP_H */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What core/ refused, in words: the key, its value and what was expected.
+ * The kernel keeps 80 characters of a text.
+ */
+#include "psp.h"
+
+/* The line, the device or an option that applies to all. */
+int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
+		    const struct psp_port *port, const struct psp_class *cl)
+{
+	const struct pace_config *cfg = &port->pace;
+	u32 id = cl ? cl->common.classid : 0;
+
+	switch (err) {
+	case PACE_ERR_LINE_RATE:
+		psp_refuse(extack, "line %llubit: expected %llubit to %llubit",
+			   cfg->line_rate_bps, PACE_LINE_RATE_MIN,
+			   PACE_LINE_RATE_MAX);
+		return -ERANGE;
+	case PACE_ERR_FRAME:
+		psp_refuse(extack, "MTU: frames of %u bytes: expected at most %u",
+			   cfg->max_frame_bytes, PACE_FRAME_MAX);
+		return -ERANGE;
+	case PACE_ERR_OVERHEAD:
+		psp_refuse(extack, "overhead %u: expected 0 to %u",
+			   cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
+		return -ERANGE;
+	case PACE_ERR_RATE_LINE:
+		psp_refuse(extack, "line %llubit: expected class %x:%x's %llubit or more",
+			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->given.rate_bps : 0);
+		return -ERANGE;
+	case PACE_ERR_RATE_LOW:
+		psp_refuse(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
+			   TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->given.rate_bps : 0, cfg->line_rate_bps);
+		return -ERANGE;
+	default:
+		psp_refuse(extack, "configuration refused by the scheduler (%d)",
+			   err);
+		return -EINVAL;
+	}
+}
+
+/* What was asked for one class. */
+int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
+		     const struct psp_port *port,
+		     const struct pace_class_config *cfg)
+{
+	switch (err) {
+	case PACE_ERR_RATE_ZERO:
+		psp_refuse(extack, "rate 0bit: expected 1bit or more");
+		return -ERANGE;
+	case PACE_ERR_RATE_LINE:
+		psp_refuse(extack, "rate %llubit: expected at most the line's %llubit",
+			   cfg->rate_bps, port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_RATE_LOW:
+		psp_refuse(extack, "rate %llubit: expected more on a line of %llubit",
+			   cfg->rate_bps, port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_QUANTUM:
+		psp_refuse(extack, "quantum %u: expected 1 to %u bytes",
+			   cfg->quantum_bytes, TC_PSP_QUANTUM_MAX);
+		return -ERANGE;
+	default:
+		psp_refuse(extack, "class refused by the scheduler (%d)", err);
+		return -EINVAL;
+	}
+}
+
+#ifndef NL_SET_ERR_MSG_FMT
+#define PSP_REFUSALS	8	/* requests whose text is still to be copied */
+
+char *psp_refusal_buffer(void)
+{
+	static char text[PSP_REFUSALS][PSP_REFUSAL_LEN];
+	static unsigned int next;
+
+	ASSERT_RTNL();
+	return text[next++ % PSP_REFUSALS];
+}
+#endif

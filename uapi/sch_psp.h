@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * psp: what `tc` and the kernel module say to each other.
+ *
+ * Options travel in TCA_OPTIONS as nested attributes, strictly validated:
+ * unknown attributes, wrong lengths and values out of range are refused.  In
+ * a change request an absent attribute leaves its setting as it is.
+ *
+ * Every rate is a 64-bit number of bits per second.
+ */
+#ifndef _UAPI_SCH_PSP_H
+#define _UAPI_SCH_PSP_H
+
+#include <linux/types.h>
+
+/* Options of the qdisc. */
+enum {
+	TCA_PSP_UNSPEC,
+	TCA_PSP_PAD,
+	TCA_PSP_DEFAULT,	/* u32: minor of the class for unclassified
+				 * frames; 0: none
+				 */
+	TCA_PSP_LINE_RATE,	/* u64, bit/s; 0: follow the device */
+	TCA_PSP_MODE,		/* u8: enum tc_psp_mode */
+	TCA_PSP_OVERHEAD,	/* u32: bytes a frame takes on the wire beyond
+				 * what the host holds
+				 */
+	TCA_PSP_LAYER,		/* u8: enum tc_psp_layer */
+	TCA_PSP_ORDER,		/* u8: enum tc_psp_order */
+	TCA_PSP_GAP,		/* u8: enum tc_psp_gap */
+	__TCA_PSP_MAX,
+};
+
+#define TCA_PSP_MAX (__TCA_PSP_MAX - 1)
+
+/* Options of a class. */
+enum {
+	TCA_PSP_CLASS_UNSPEC,
+	TCA_PSP_CLASS_PAD,
+	TCA_PSP_CLASS_KIND,	/* u8: enum tc_psp_kind */
+	TCA_PSP_CLASS_RATE,	/* u64, bit/s; kind paced only */
+	TCA_PSP_CLASS_QUANTUM,	/* u32, bytes a round; kind normal only; 0: one
+				 * largest frame
+				 */
+	__TCA_PSP_CLASS_MAX,
+};
+
+#define TCA_PSP_CLASS_MAX (__TCA_PSP_CLASS_MAX - 1)
+
+/* How time passes while no frame is due. */
+enum tc_psp_mode {
+	TC_PSP_MODE_AUTO,	/* gap where the device allows it, else timer */
+	TC_PSP_MODE_GAP,	/* gap frames fill the wire */
+	TC_PSP_MODE_TIMER,	/* a high-resolution timer */
+	__TC_PSP_MODE_MAX,
+};
+
+/* What the bytes of a rate are. */
+enum tc_psp_layer {
+	TC_PSP_LAYER_LINK,	/* the frame without FCS, as tc counts */
+	TC_PSP_LAYER_WIRE,	/* padded, and with the overhead */
+	TC_PSP_LAYER_IP,	/* without the link header */
+	__TC_PSP_LAYER_MAX,
+};
+
+/* Which of several due classes goes first. */
+enum tc_psp_order {
+	TC_PSP_ORDER_CLOCK,	/* the one that has waited longest */
+	TC_PSP_ORDER_RATE,	/* the one with the highest rate */
+	__TC_PSP_ORDER_MAX,
+};
+
+/* What a gap frame is. */
+enum tc_psp_gap {
+	TC_PSP_GAP_PAUSE,	/* IEEE 802.3x PAUSE, pause time 0 */
+	__TC_PSP_GAP_MAX,
+};
+
+/* Values as in `psp mode 0`, `psp mode 1`. */
+enum tc_psp_kind {
+	TC_PSP_KIND_NORMAL,	/* best effort */
+	TC_PSP_KIND_PACED,	/* has a rate */
+	__TC_PSP_KIND_MAX,
+};
+
+#define TC_PSP_OVERHEAD_MAX	256		/* bytes */
+#define TC_PSP_QUANTUM_MAX	(1u << 20)	/* bytes */
+
+/*
+ * Statistics: one attribute, TCA_STATS_APP, for qdisc and class alike; `type`
+ * tells which.  New fields are only ever appended: a reader takes the part
+ * that both sides know and treats the rest as zero.  Read it by copy, netlink
+ * aligns to 4 bytes only.
+ */
+enum tc_psp_stats_type {
+	TC_PSP_STATS_QDISC = 1,
+	TC_PSP_STATS_CLASS = 2,
+};
+
+struct tc_psp_qdisc_stats {
+	__u32 type;			/* TC_PSP_STATS_QDISC */
+	__u32 mode;			/* in force: GAP or TIMER */
+	__u64 line_rate_bps;		/* in force */
+	__u32 max_frame_bytes;		/* in force, link header included */
+	__u32 line_known;		/* 0: assumed, the device names no rate */
+	__u64 sent_frames;
+	__u64 sent_wire_bytes;
+	__u64 gap_frames;
+	__u64 gap_wire_bytes;
+	__u64 early_bytes_max;		/* byte times ahead of the class clock */
+	__u64 late_bytes_max;		/* byte times behind the class clock */
+	__u64 shifts;			/* over-subscription: clocks moved on */
+	__u64 shifted_bytes;
+	__u64 unclassified_frames;	/* no filter and no default class matched */
+	__u64 drop_filter;		/* a filter's action said drop */
+	__u64 drop_child;		/* a class's own queue refused the frame */
+	__u64 drop_segment;		/* a GSO train could not be cut up */
+	__u64 drop_long;		/* longer than the device's largest frame */
+	__u64 gap_failed;		/* no memory for a gap frame: tried again */
+	__u64 child_retries;		/* a class's queue held frames but gave none */
+};
+
+struct tc_psp_class_stats {
+	__u32 type;			/* TC_PSP_STATS_CLASS */
+	__u32 active;			/* has a frame that takes part in decisions */
+	__u64 rate_bps;			/* in force: at most the line rate */
+	__u64 sent_frames;
+};
+
+#endif /* _UAPI_SCH_PSP_H */
