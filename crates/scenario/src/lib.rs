@@ -1,7 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The laboratory's two formats: what to run ([`result`] for what came out).
+//! The laboratory's two formats: what to run ([`parse`], [`Scenario`]) and
+//! what came out ([`result`]).
 //!
 //! Both are described in `docs/formats.md`. This crate does no input or
 //! output of its own: it is given the text of a file, and gives back values.
 
+mod cable;
+mod cell;
+mod error;
+mod expr;
+mod flow;
+mod model;
+mod parse;
+mod reader;
 pub mod result;
+mod sweep;
+pub mod topology;
+pub mod units;
+
+pub use error::{Error, Place, Problem};
+pub use expr::Env;
+pub use model::{
+    Bottleneck, BottleneckKind, Bound, Cable, Cell, Device, Direction, End, Flow, FlowKind, Host,
+    Kernel, Layer, Noise, Scenario, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
+};
+pub use parse::{Options, parse};

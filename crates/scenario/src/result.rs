@@ -175,6 +175,10 @@ impl BoundResult {
 /// A metric as a number, when there is one.
 trait Metric {
     fn number(&self) -> Option<f64>;
+
+    fn is_absent(&self) -> bool {
+        self.number().is_none()
+    }
 }
 
 impl Metric for u64 {
@@ -205,7 +209,7 @@ macro_rules! flow_metrics {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct FlowMetrics {
-            $( $(#[$doc])* pub $name: $type, )*
+            $( $(#[$doc])* #[serde(skip_serializing_if = "Metric::is_absent")] pub $name: $type, )*
         }
 
         impl FlowMetrics {
@@ -239,45 +243,47 @@ flow_metrics! {
     /// Rate without the link header over the window.
     ip_rate_bps: f64,
     /// What the scenario says it should achieve.
-    #[serde(skip_serializing_if = "Option::is_none")] target_bps: Option<f64>,
+    target_bps: Option<f64>,
     /// Error of the rate at the target's layer, per cent of the target, signed.
-    #[serde(skip_serializing_if = "Option::is_none")] error_pct: Option<f64>,
+    error_pct: Option<f64>,
     /// Instantaneous rate between neighbouring frames (paper 000, 4.4, n = 1), least.
-    #[serde(skip_serializing_if = "Option::is_none")] rate1_min_bps: Option<f64>,
+    rate1_min_bps: Option<f64>,
     /// ... largest.
-    #[serde(skip_serializing_if = "Option::is_none")] rate1_max_bps: Option<f64>,
+    rate1_max_bps: Option<f64>,
     /// ... mean.
-    #[serde(skip_serializing_if = "Option::is_none")] rate1_mean_bps: Option<f64>,
+    rate1_mean_bps: Option<f64>,
     /// Instantaneous rate over two frames (paper 000, 4.4, n = 2), least.
-    #[serde(skip_serializing_if = "Option::is_none")] rate2_min_bps: Option<f64>,
+    rate2_min_bps: Option<f64>,
     /// ... largest.
-    #[serde(skip_serializing_if = "Option::is_none")] rate2_max_bps: Option<f64>,
+    rate2_max_bps: Option<f64>,
     /// ... mean.
-    #[serde(skip_serializing_if = "Option::is_none")] rate2_mean_bps: Option<f64>,
+    rate2_mean_bps: Option<f64>,
     /// Distance of neighbouring frames, start to start, in byte times of the line: least.
-    #[serde(skip_serializing_if = "Option::is_none")] gap_min_bytes: Option<f64>,
+    gap_min_bytes: Option<f64>,
     /// ... first percentile.
-    #[serde(skip_serializing_if = "Option::is_none")] gap_p1_bytes: Option<f64>,
+    gap_p1_bytes: Option<f64>,
     /// ... median.
-    #[serde(skip_serializing_if = "Option::is_none")] gap_p50_bytes: Option<f64>,
+    gap_p50_bytes: Option<f64>,
     /// ... 99th percentile.
-    #[serde(skip_serializing_if = "Option::is_none")] gap_p99_bytes: Option<f64>,
+    gap_p99_bytes: Option<f64>,
     /// ... largest.
-    #[serde(skip_serializing_if = "Option::is_none")] gap_max_bytes: Option<f64>,
+    gap_max_bytes: Option<f64>,
+    /// 99th percentile less the first.
+    gap_spread_bytes: Option<f64>,
     /// Largest excess over an ideal stream of the target's rate, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")] burstiness_bytes: Option<f64>,
+    burstiness_bytes: Option<f64>,
     /// The same in frames of the largest size.
-    #[serde(skip_serializing_if = "Option::is_none")] burstiness_mtu: Option<f64>,
+    burstiness_mtu: Option<f64>,
     /// Frames dropped at the far port.
     dropped: u64,
     /// From the first bit leaving to the last bit at the far host: least.
-    #[serde(skip_serializing_if = "Option::is_none")] delay_min_us: Option<f64>,
+    delay_min_us: Option<f64>,
     /// ... median.
-    #[serde(skip_serializing_if = "Option::is_none")] delay_p50_us: Option<f64>,
+    delay_p50_us: Option<f64>,
     /// ... 99th percentile.
-    #[serde(skip_serializing_if = "Option::is_none")] delay_p99_us: Option<f64>,
+    delay_p99_us: Option<f64>,
     /// ... largest.
-    #[serde(skip_serializing_if = "Option::is_none")] delay_max_us: Option<f64>,
+    delay_max_us: Option<f64>,
 }
 
 #[cfg(test)]

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One cell: every section read with the cell's parameters, its references
+//! resolved. What flows need is in [`crate::flow`].
+
+use toml::de::DeTable;
+
+use crate::cable::{bottleneck, cable, ends};
+use crate::error::{Error, Problem};
+use crate::expr::Env;
+use crate::flow;
+use crate::model::{
+    Bottleneck, BottleneckKind, Bound, Cable, Cell, Device, Direction, Host, Noise, Subject,
+    Sysctl, TcLine, Window,
+};
+use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
+use crate::result::FlowMetrics;
+use crate::sweep::{Space, repetitions, takes_part};
+use crate::topology::CABLES_MAX;
+
+const HOST: &[&str] = &["name", "addresses"];
+const CABLE: &[&str] = &[
+    "name",
+    "ends",
+    "rate",
+    "mtu",
+    "delay",
+    "ring",
+    "bql_min",
+    "coalesce_frames",
+    "coalesce_time",
+    "sink",
+    "snap",
+];
+const BOTTLENECK: &[&str] = &[
+    "cable", "from", "rate", "fifo", "burst", "refresh", "delay", "when", "each",
+];
+const TC: &[&str] = &["host", "at", "lines", "when", "each"];
+const SYSCTL: &[&str] = &["host", "set", "when", "each"];
+const WINDOW: &[&str] = &["name", "from", "to"];
+const BOUND: &[&str] = &["flow", "window", "metric", "min", "max", "when", "each"];
+const CONDITIONAL: &[(&str, &str)] = &[
+    ("bottleneck", "[[bottleneck]]"),
+    ("tc", "[[tc]]"),
+    ("sysctl", "[[sysctl]]"),
+    ("flow", "[[flow]]"),
+    ("bound", "[[bound]]"),
+];
+
+const WORD: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first";
+
+/// Whether `text` can name a file, a namespace or a flow.
+pub(crate) fn is_word(text: &str, longest: usize) -> bool {
+    text.len() <= longest
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+/// Names in use, and the line of each.
+#[derive(Default)]
+pub(crate) struct Names(Vec<(String, usize)>);
+
+impl Names {
+    /// A name not in use yet.
+    pub fn take(
+        &mut self,
+        section: &Section<'_, '_>,
+        expected: &str,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<String, Error> {
+        let item = section.require("name", expected)?;
+        let name = item.text(section.env, expected)?;
+        if !fits(&name) {
+            return Err(item.fault(&quote(&name), expected));
+        }
+        if let Some((_, first)) = self.0.iter().find(|(taken, _)| *taken == name) {
+            return Err(Error {
+                place: item.place,
+                problem: Box::new(Problem::Duplicate {
+                    key: "name".into(),
+                    value: name,
+                    first: *first,
+                }),
+            });
+        }
+        self.0
+            .push((name.clone(), section.source.line(section.offset)));
+        Ok(name)
+    }
+}
+
+/// A scenario's tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub source: Source<'a>,
+    pub root: &'a DeTable<'a>,
+    pub overrides: &'a Overrides,
+}
+
+impl<'a> Reading<'a> {
+    fn section<'e>(
+        &self,
+        (table, offset): (&'a DeTable<'a>, usize),
+        label: &'static str,
+        env: &'e Env,
+    ) -> Section<'a, 'e> {
+        Section {
+            source: self.source,
+            table,
+            shadow: None,
+            offset,
+            label,
+            prefix: None,
+            overrides: self.overrides,
+            env,
+        }
+    }
+
+    /// Every table of an array, its keys checked.
+    fn each_table(
+        &self,
+        key: &str,
+        label: &'static str,
+        known: &[&str],
+        env: &Env,
+        mut read: impl FnMut(&Section<'a, '_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for entry in tables(self.source, self.root, key)? {
+            let section = self.section(entry, label, env);
+            section.allow(known)?;
+            read(&section)?;
+        }
+        Ok(())
+    }
+
+    /// The same for tables with `when` and `each`.
+    pub fn each_repetition(
+        &self,
+        key: &str,
+        label: &'static str,
+        known: &[&str],
+        env: &Env,
+        mut read: impl FnMut(&Section<'a, '_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.each_table(key, label, known, env, |section| {
+            if !takes_part(section, env)? {
+                return Ok(());
+            }
+            for env in repetitions(section, env)? {
+                read(&Section {
+                    env: &env,
+                    ..*section
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    pub fn check_whens(&self, space: &Space<'a>, cells: &[Env]) -> Result<(), Error> {
+        let env = Env::new();
+        for (key, label) in CONDITIONAL {
+            for entry in tables(self.source, self.root, key)? {
+                space.check_when(&self.section(entry, label, &env), cells)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one cell; `top` is the top level with the cell's parameters.
+    pub fn cell(&self, index: usize, top: &Section<'a, '_>) -> Result<Cell, Error> {
+        let expected = "a time above 0, such as \"1s\"";
+        let duration_ns = match top.time("duration")? {
+            None => return Err(top.missing("duration", expected)),
+            Some(0) => return Err(top.require("duration", expected)?.expected(expected)),
+            Some(duration_ns) => duration_ns,
+        };
+        let mut cell = Cell {
+            index,
+            params: top.env.clone(),
+            duration_ns,
+            settle_ns: top.time("settle")?.unwrap_or(50_000_000),
+            memory_bytes: self.memory(top)?,
+            hosts: Vec::new(),
+            cables: Vec::new(),
+            tc: Vec::new(),
+            sysctls: Vec::new(),
+            noise: self.noise(top)?,
+            flows: Vec::new(),
+            windows: Vec::new(),
+            bounds: Vec::new(),
+        };
+        let env = top.env;
+        self.hosts(&mut cell, top)?;
+        self.cables(&mut cell, top)?;
+        self.bottlenecks(&mut cell, env)?;
+        self.tc(&mut cell, env)?;
+        self.sysctls(&mut cell, env)?;
+        // What [quick] or --set has shortened, shortens what lies in it.
+        let clamp = top.overrides.contains_key("duration")
+            || top
+                .shadow
+                .is_some_and(|quick| quick.contains_key("duration"));
+        flow::read(self, &mut cell, env, clamp)?;
+        self.windows(&mut cell, env, clamp)?;
+        self.bounds(&mut cell, env)?;
+        Ok(cell)
+    }
+
+    fn memory(&self, top: &Section<'a, '_>) -> Result<u64, Error> {
+        let bytes = top.size("memory")?.unwrap_or(1 << 30);
+        if (1 << 27..=1 << 36).contains(&bytes) && bytes % (1 << 20) == 0 {
+            return Ok(bytes);
+        }
+        let expected = "a size of whole megabytes, \"128mb\" to \"64gb\"";
+        Err(top.require("memory", expected)?.expected(expected))
+    }
+
+    fn noise(&self, top: &Section<'a, '_>) -> Result<Option<Noise>, Error> {
+        let Some(entry) = table(self.source, self.root, "noise")? else {
+            return Ok(None);
+        };
+        let section = Section {
+            prefix: Some("noise."),
+            ..self.section(entry, "[noise]", top.env)
+        };
+        section.allow(&["hold_max", "every"])?;
+        let hold = required(
+            &section,
+            "hold_max",
+            section.time("hold_max")?,
+            "a time, 0s to 100ms",
+        )?;
+        let every = required(
+            &section,
+            "every",
+            section.time("every")?,
+            "a time, 1us to 10s",
+        )?;
+        // The ranges of lab/wire.
+        within(&section, "hold_max", hold, 0, 100_000_000)?;
+        within(&section, "every", every, 1_000, 10_000_000_000)?;
+        Ok((hold > 0).then_some(Noise {
+            hold_max_ns: hold,
+            every_ns: every,
+        }))
+    }
+
+    fn hosts(&self, cell: &mut Cell, top: &Section<'a, '_>) -> Result<(), Error> {
+        let mut names = Names::default();
+        self.each_table("host", "[[host]]", HOST, top.env, |section| {
+            let name = names.take(section, WORD, |name| is_word(name, 31))?;
+            let addresses = section.number("addresses", 1..255)?.unwrap_or(1);
+            let addresses = u8::try_from(addresses).unwrap_or(1);
+            cell.hosts.push(Host { name, addresses });
+            Ok(())
+        })?;
+        if cell.hosts.is_empty() {
+            return Err(top.missing("host", "[[host]] tables"));
+        }
+        Ok(())
+    }
+
+    fn cables(&self, cell: &mut Cell, top: &Section<'a, '_>) -> Result<(), Error> {
+        let mut names = Names::default();
+        self.each_table("cable", "[[cable]]", CABLE, top.env, |section| {
+            let taken = |name: &str| ["create", "delete", "noise"].contains(&name);
+            let name = names.take(section, WORD, |name| is_word(name, 31) && !taken(name))?;
+            let ends = ends(section, cell)?;
+            let cable = cable(section, name, ends)?;
+            cell.cables.push(cable);
+            if cell.cables.len() > CABLES_MAX {
+                let expected = format!("at most {CABLES_MAX} cables");
+                return Err(section.require("name", &expected)?.expected(&expected));
+            }
+            Ok(())
+        })?;
+        if cell.cables.is_empty() {
+            return Err(top.missing("cable", "[[cable]] tables"));
+        }
+        Ok(())
+    }
+
+    fn bottlenecks(&self, cell: &mut Cell, env: &Env) -> Result<(), Error> {
+        self.each_repetition("bottleneck", "[[bottleneck]]", BOTTLENECK, env, |section| {
+            let names = cell.cables.iter().map(|cable| cable.name.as_str());
+            let at = reference(section, "cable", "cable", names)?;
+            let hosts: Vec<usize> = cell.cables[at].ends.iter().map(|end| end.host).collect();
+            let names = hosts.iter().map(|host| cell.hosts[*host].name.as_str());
+            let end = reference(section, "from", "host at an end of the cable", names)?;
+            let slot = &mut cell.cables[at].bottlenecks[end];
+            if slot.is_some() {
+                let expected = "a direction without a bottleneck";
+                return Err(section.require("from", expected)?.expected(expected));
+            }
+            *slot = Some(bottleneck(section)?);
+            Ok(())
+        })
+    }
+
+    fn tc(&self, cell: &mut Cell, env: &Env) -> Result<(), Error> {
+        self.each_repetition("tc", "[[tc]]", TC, env, |section| {
+            let host = host(section, "host", cell)?;
+            let at_ns = section.time("at")?;
+            let end_ns = cell.duration_ns + cell.settle_ns;
+            if at_ns.is_some_and(|at_ns| at_ns > end_ns) {
+                let expected = "a time within the cell";
+                return Err(section.require("at", expected)?.expected(expected));
+            }
+            let expected = "a list of strings, each the arguments of tc";
+            let lines = section.require("lines", expected)?;
+            for item in lines.list(expected)? {
+                let line = item.text(section.env, expected)?;
+                let args = shlex::split(&line).unwrap_or_default();
+                if args.is_empty() || line.contains(['\n', '\0']) {
+                    return Err(item.fault(&quote(&line), "arguments of tc, quotes closed"));
+                }
+                cell.tc.push(TcLine { host, at_ns, args });
+            }
+            Ok(())
+        })?;
+        cell.tc.sort_by_key(|line| line.at_ns);
+        Ok(())
+    }
+
+    fn sysctls(&self, cell: &mut Cell, env: &Env) -> Result<(), Error> {
+        self.each_repetition("sysctl", "[[sysctl]]", SYSCTL, env, |section| {
+            let host = host(section, "host", cell)?;
+            let expected = "KEY=VALUE, such as \"net.ipv4.tcp_sack=1\"";
+            let item = section.require("set", expected)?;
+            let text = item.text(section.env, expected)?;
+            let valid = |(key, value): &(&str, &str)| {
+                is_word(key, 127) && !value.is_empty() && !value.contains(['\n', '\0'])
+            };
+            let (key, value) = text
+                .split_once('=')
+                .map(|(key, value)| (key.trim(), value.trim()))
+                .filter(valid)
+                .ok_or_else(|| item.fault(&quote(&text), expected))?;
+            let (key, value) = (key.to_owned(), value.to_owned());
+            cell.sysctls.push(Sysctl { host, key, value });
+            Ok(())
+        })
+    }
+
+    fn windows(&self, cell: &mut Cell, env: &Env, clamp: bool) -> Result<(), Error> {
+        let mut names = Names::default();
+        let end_ns = cell.duration_ns;
+        self.each_table("window", "[[window]]", WINDOW, env, |section| {
+            let printable = |name: &str| !name.is_empty() && !name.contains(char::is_control);
+            let name = names.take(section, "a name", printable)?;
+            let (from_ns, to_ns) = span(section, "from", "to", end_ns, clamp)?;
+            cell.windows.push(Window {
+                name,
+                from_ns,
+                to_ns,
+            });
+            Ok(())
+        })?;
+        if cell.windows.is_empty() {
+            let name = "all".to_owned();
+            cell.windows.push(Window {
+                name,
+                from_ns: 0,
+                to_ns: end_ns,
+            });
+        }
+        Ok(())
+    }
+
+    fn bounds(&self, cell: &mut Cell, env: &Env) -> Result<(), Error> {
+        self.each_repetition("bound", "[[bound]]", BOUND, env, |section| {
+            let windows: Vec<usize> = match section.get("window") {
+                None => (0..cell.windows.len()).collect(),
+                Some(_) => {
+                    let names = cell.windows.iter().map(|window| window.name.as_str());
+                    vec![reference(section, "window", "window", names)?]
+                }
+            };
+            let names = FlowMetrics::NAMES.iter().copied();
+            let metric = reference(section, "metric", "metric", names)?;
+            let (min, max) = (section.real("min")?, section.real("max")?);
+            if min.is_none() && max.is_none() {
+                return Err(section.missing("max", "`min`, `max` or both, numbers"));
+            }
+            for subject in subjects(section, cell)? {
+                for window in &windows {
+                    cell.bounds.push(Bound {
+                        subject,
+                        window: *window,
+                        metric: FlowMetrics::NAMES[metric].to_owned(),
+                        min,
+                        max,
+                    });
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whose metric a bound is about.
+fn subjects(section: &Section<'_, '_>, cell: &Cell) -> Result<Vec<Subject>, Error> {
+    let flows = || cell.flows.iter().map(|flow| flow.name.as_str());
+    let found = reference(section, "flow", "flow", flows().chain(["each", "wire"]))?;
+    let count = cell.flows.len();
+    Ok(match found {
+        at if at < count => vec![Subject::Flow(at)],
+        at if at == count => (0..count).map(Subject::Flow).collect(),
+        _ if count == 0 => {
+            let expected = "a scenario with flows";
+            return Err(section.require("flow", expected)?.expected(expected));
+        }
+        _ => vec![Subject::Wire],
+    })
+}
+
+/// A value that must be there.
+pub(crate) fn required<T>(
+    section: &Section<'_, '_>,
+    key: &str,
+    value: Option<T>,
+    expected: &str,
+) -> Result<T, Error> {
+    value.ok_or_else(|| section.missing(key, expected))
+}
+
+/// The position of a name among those there are.
+pub(crate) fn reference<'n>(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    what: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Error> {
+    let expected = format!("the name of a {what}");
+    let item = section.require(key, &expected)?;
+    let name = item.text(section.env, &expected)?;
+    find(&item, &name, what, names)
+}
+
+pub(crate) fn find<'n>(
+    item: &Item<'_>,
+    name: &str,
+    what: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Error> {
+    names
+        .clone()
+        .position(|known| known == name)
+        .ok_or_else(|| item.unknown(name, what, names.map(str::to_owned).collect()))
+}
+
+/// The host a key names.
+pub(crate) fn host(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    cell: &Cell,
+) -> Result<usize, Error> {
+    let names = cell.hosts.iter().map(|host| host.name.as_str());
+    reference(section, key, "host", names)
+}
+
+/// Refuses a value that is not within `low..=high`.
+pub(crate) fn within(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    value: u64,
+    low: u64,
+    high: u64,
+) -> Result<(), Error> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let expected = format!("{low} to {high} of its smallest unit");
+    Err(section.require(key, &expected)?.expected(&expected))
+}
+
+/// Two instants: the second at most `end_ns`, which is its default, and later
+/// than the first.
+pub(crate) fn span(
+    section: &Section<'_, '_>,
+    from: &'static str,
+    to: &'static str,
+    end_ns: u64,
+    clamp: bool,
+) -> Result<(u64, u64), Error> {
+    let from_ns = section.time(from)?.unwrap_or(0);
+    let given_ns = section.time(to)?.unwrap_or(end_ns);
+    let to_ns = if clamp {
+        given_ns.min(end_ns)
+    } else {
+        given_ns
+    };
+    if to_ns > end_ns {
+        let expected = "a time up to the cell's duration";
+        return Err(section.require(to, expected)?.expected(expected));
+    }
+    if from_ns >= to_ns {
+        let expected = format!("a time before {to_ns} ns, where it ends");
+        return Err(section.require(from, &expected)?.expected(&expected));
+    }
+    Ok((from_ns, to_ns))
+}
+
+/// The first direction of a way whose far end is a sink.
+pub(crate) fn sink_on<'c>(cell: &'c Cell, path: &[Direction]) -> Option<&'c Cable> {
+    path.iter()
+        .map(|hop| &cell.cables[hop.cable])
+        .find(|cable| cable.sink)
+}

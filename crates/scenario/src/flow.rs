@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[[flow]]`: who sends what to whom, by which way.
+
+use crate::cell::{Names, Reading, find, host, is_word, reference, required, sink_on, span};
+use crate::error::Error;
+use crate::expr::Env;
+use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Target};
+use crate::reader::{Section, quote};
+use crate::topology;
+
+const FLOW: &[&str] = &[
+    "name",
+    "type",
+    "from",
+    "to",
+    "port",
+    "start",
+    "stop",
+    "payload",
+    "batch",
+    "rate",
+    "congestion",
+    "window",
+    "target",
+    "layer",
+    "when",
+    "each",
+];
+/// Keys that only some types have.
+const ONLY: &[(&str, &[&str])] = &[
+    ("payload", &["udp", "pktgen"]),
+    ("rate", &["udp", "pktgen"]),
+    ("batch", &["udp"]),
+    ("congestion", &["tcp"]),
+    ("window", &["tcp"]),
+];
+const TYPES: [&str; 3] = ["udp", "tcp", "pktgen"];
+
+const NAME: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first, not \"each\" or \"wire\"";
+
+/// Source ports count up from here: below the kernel's ephemeral ones, so
+/// that no other socket has them.
+const SOURCE_PORT: u16 = 20_001;
+/// Default destination ports count up from here.
+const PORT: u64 = 5_001;
+/// Most flows of a cell: of each the guest keeps a socket and a port.
+const FLOWS_MAX: usize = 4_096;
+
+/// IPv4 and UDP header.
+const UDP_HEADERS: u32 = 28;
+/// Sequence number and time in every datagram, see lab/send.
+const PAYLOAD_MIN: u32 = 16;
+/// Largest of IPv4.
+const PAYLOAD_MAX: u32 = 65_507;
+
+/// Reads every flow of a cell whose hosts and cables are known.
+pub(crate) fn read(
+    reading: &Reading<'_>,
+    cell: &mut Cell,
+    env: &Env,
+    clamp: bool,
+) -> Result<(), Error> {
+    let mut names = Names::default();
+    reading.each_repetition("flow", "[[flow]]", FLOW, env, |section| {
+        let fits = |name: &str| is_word(name, 63) && name != "each" && name != "wire";
+        let name = names.take(section, NAME, fits)?;
+        if cell.flows.len() == FLOWS_MAX {
+            let expected = format!("at most {FLOWS_MAX} flows");
+            return Err(section.require("name", &expected)?.expected(&expected));
+        }
+        let flow = flow(section, cell, name, clamp)?;
+        cell.flows.push(flow);
+        Ok(())
+    })
+}
+
+fn flow(section: &Section<'_, '_>, cell: &Cell, name: String, clamp: bool) -> Result<Flow, Error> {
+    let index = u16::try_from(cell.flows.len()).unwrap_or(u16::MAX);
+    let kind = reference(section, "type", "type of flow", TYPES.into_iter())?;
+    check_keys(section, TYPES[kind])?;
+    let from = host(section, "from", cell)?;
+    let (to, nth) = destination(section, cell)?;
+    let path = path(section, cell, from, to)?;
+    let (first, last) = match (path.first(), path.last()) {
+        (Some(first), Some(last)) => (*first, *last),
+        _ => {
+            let expected = "another host than `from`";
+            return Err(section.require("to", expected)?.expected(expected));
+        }
+    };
+    let kind = kind_of(section, cell, TYPES[kind], &path)?;
+    let port = section.number("port", 1..65_536)?;
+    let port = port.unwrap_or(PORT + u64::from(index));
+    let (start_ns, stop_ns) = span(section, "start", "stop", cell.duration_ns, clamp)?;
+    Ok(Flow {
+        name,
+        kind,
+        from,
+        to,
+        source: topology::address(first.cable, first.end, 0),
+        source_port: SOURCE_PORT.saturating_add(index),
+        destination: topology::address(last.cable, last.end.other(), nth),
+        port: u16::try_from(port).unwrap_or(u16::MAX),
+        start_ns,
+        stop_ns,
+        target: target(section)?,
+        path,
+    })
+}
+
+fn check_keys(section: &Section<'_, '_>, kind: &str) -> Result<(), Error> {
+    for (key, kinds) in ONLY {
+        if let Some(item) = section.get(key).filter(|_| !kinds.contains(&kind)) {
+            let kinds = kinds.join(" and ");
+            return Err(item.expected(&format!(
+                "nothing: only {kinds} flows have it, this is {kind}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// `HOST` or `HOST#N`, its N-th address: host and number from 0.
+fn destination(section: &Section<'_, '_>, cell: &Cell) -> Result<(usize, u8), Error> {
+    let expected = "a host, or \"HOST#N\" for its N-th address";
+    let item = section.require("to", expected)?;
+    let text = item.text(section.env, expected)?;
+    let (name, nth) = text.split_once('#').unwrap_or((&text, "1"));
+    let names = cell.hosts.iter().map(|host| host.name.as_str());
+    let to = find(&item, name, "host", names)?;
+    let addresses = cell.hosts[to].addresses;
+    match nth.parse::<u8>() {
+        Ok(nth) if (1..=addresses).contains(&nth) => Ok((to, nth - 1)),
+        _ => Err(item.fault(
+            &quote(&text),
+            &format!("an address number from 1 to {addresses}, the host's `addresses`"),
+        )),
+    }
+}
+
+fn path(
+    section: &Section<'_, '_>,
+    cell: &Cell,
+    from: usize,
+    to: usize,
+) -> Result<Vec<Direction>, Error> {
+    match topology::path(&cell.cables, cell.hosts.len(), from, to) {
+        Some(path) => Ok(path),
+        None => {
+            let from = &cell.hosts[from].name;
+            let expected = format!("a host that cables connect with `{from}`");
+            Err(section.require("to", &expected)?.expected(&expected))
+        }
+    }
+}
+
+fn kind_of(
+    section: &Section<'_, '_>,
+    cell: &Cell,
+    kind: &str,
+    path: &[Direction],
+) -> Result<FlowKind, Error> {
+    if kind == "tcp" {
+        return tcp(section, cell, path);
+    }
+    let mtus = path.iter().map(|hop| cell.cables[hop.cable].mtu);
+    let largest = mtus
+        .min()
+        .unwrap_or(0)
+        .saturating_sub(UDP_HEADERS)
+        .min(PAYLOAD_MAX);
+    let payload_bytes = match section.size("payload")? {
+        None => largest,
+        Some(bytes) => u32::try_from(bytes).unwrap_or(u32::MAX),
+    };
+    if !(PAYLOAD_MIN..=largest).contains(&payload_bytes) {
+        let expected = format!("\"{PAYLOAD_MIN}b\" to \"{largest}b\", what the MTU has room for");
+        return Err(section.require("payload", &expected)?.expected(&expected));
+    }
+    let rate_bps = match section.text("rate")?.as_deref() {
+        None | Some("max") => None,
+        Some(_) => section.rate("rate")?,
+    };
+    if kind == "pktgen" {
+        return Ok(FlowKind::Pktgen {
+            payload_bytes,
+            rate_bps,
+        });
+    }
+    let batch = section.number("batch", 1..65)?.unwrap_or(1);
+    let batch = u32::try_from(batch).unwrap_or(1);
+    if batch * payload_bytes > PAYLOAD_MAX {
+        let expected = format!("at most {} of this payload", PAYLOAD_MAX / payload_bytes);
+        return Err(section.require("batch", &expected)?.expected(&expected));
+    }
+    Ok(FlowKind::Udp {
+        payload_bytes,
+        batch,
+        rate_bps,
+    })
+}
+
+fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<FlowKind, Error> {
+    if let Some(cable) = sink_on(cell, path) {
+        let expected = format!(
+            "udp or pktgen: nothing answers from `{}`, a sink",
+            cable.name
+        );
+        return Err(section.require("type", &expected)?.expected(&expected));
+    }
+    let expected = "the name of a congestion control, such as \"cubic\"";
+    let congestion = section
+        .text("congestion")?
+        .unwrap_or_else(|| "cubic".into());
+    if !is_word(&congestion, 15) {
+        return Err(section.require("congestion", expected)?.expected(expected));
+    }
+    Ok(FlowKind::Tcp {
+        congestion,
+        window_bytes: section.size("window")?,
+    })
+}
+
+fn target(section: &Section<'_, '_>) -> Result<Option<Target>, Error> {
+    let layer = match section.get("layer") {
+        None => Layer::default(),
+        Some(_) => {
+            let names = ["link", "wire", "ip"];
+            let layer = reference(section, "layer", "layer", names.into_iter())?;
+            required(
+                section,
+                "target",
+                section.rate("target")?,
+                "the rate that `layer` is about",
+            )?;
+            [Layer::Link, Layer::Wire, Layer::Ip][layer]
+        }
+    };
+    let rate_bps = section.rate("target")?;
+    Ok(rate_bps.map(|rate_bps| Target { rate_bps, layer }))
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A scenario after every reference, unit and parameter has been resolved:
+//! what the two engines and the measurements work from.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use crate::Env;
+
+/// Which kernel is under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kernel {
+    /// Debian 12.
+    V6_1,
+    /// Debian 12's backport.
+    V6_12,
+    /// Debian 13's backport.
+    V7,
+}
+
+impl Kernel {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 3] = [Self::V6_1, Self::V6_12, Self::V7];
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::V6_1 => "6.1",
+            Self::V6_12 => "6.12",
+            Self::V7 => "7",
+        })
+    }
+}
+
+/// A name that is no kernel's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel is \"{0}\", expected \"6.1\", \"6.12\" or \"7\"")]
+pub struct UnknownKernel(String);
+
+impl FromStr for Kernel {
+    type Err = UnknownKernel;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKernel> {
+        Self::ALL
+            .into_iter()
+            .find(|kernel| kernel.to_string() == text)
+            .ok_or_else(|| UnknownKernel(text.to_owned()))
+    }
+}
+
+/// A scenario and its cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Short name: `A-Z a-z 0-9 . _ -`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// What is being reproduced; may be empty.
+    pub source: String,
+    /// Kernel under test.
+    pub kernel: Kernel,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Cells run one after another in one guest; at least 1.
+    pub per_boot: usize,
+    /// Every combination of the sweep, in order; at least one.
+    pub cells: Vec<Cell>,
+}
+
+/// One combination of the sweep, ready to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Position in the sweep, from 0.
+    pub index: usize,
+    /// Parameters, then sweep values, by name.
+    pub params: Env,
+    /// From t = 0, when the first flow may start.
+    pub duration_ns: u64,
+    /// After `duration_ns`, before the cell is taken down.
+    pub settle_ns: u64,
+    /// Memory of the guest.
+    pub memory_bytes: u64,
+    /// Hosts; at least one.
+    pub hosts: Vec<Host>,
+    /// Cables; at least one.
+    pub cables: Vec<Cable>,
+    /// `tc` lines, in order of their time, then of the file.
+    pub tc: Vec<TcLine>,
+    /// System controls to set.
+    pub sysctls: Vec<Sysctl>,
+    /// Interrupts held off at random instants.
+    pub noise: Option<Noise>,
+    /// What is sent.
+    pub flows: Vec<Flow>,
+    /// When to measure; at least one.
+    pub windows: Vec<Window>,
+    /// What must hold.
+    pub bounds: Vec<Bound>,
+}
+
+/// A network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// IPv4 addresses on each of its devices; at least 1.
+    pub addresses: u8,
+}
+
+/// One of the two ends of a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum End {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl End {
+    /// Both, in order.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::A => 0,
+            Self::B => 1,
+        }
+    }
+
+    /// The far end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::A => "a",
+            Self::B => "b",
+        })
+    }
+}
+
+/// A device of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Interface name within the host.
+    pub name: String,
+}
+
+/// A full-duplex cable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Its name.
+    pub name: String,
+    /// Devices at end a and end b.
+    pub ends: [Device; 2],
+    /// Line rate.
+    pub rate_bps: u64,
+    /// MTU of both devices.
+    pub mtu: u32,
+    /// Propagation, each way.
+    pub delay_ns: u64,
+    /// Transmit descriptors, frames.
+    pub ring: u32,
+    /// Byte queue limit floor; `None` leaves it to the kernel.
+    pub bql_min_bytes: Option<u64>,
+    /// Transmit completion after so many frames ...
+    pub coalesce_frames: u32,
+    /// ... or this long.
+    pub coalesce_ns: u64,
+    /// The far ends count and discard data frames.
+    pub sink: bool,
+    /// Bytes of each frame to keep; 0 for none.
+    pub snap_bytes: u32,
+    /// At the far port of the frames sent by end a, and by end b.
+    pub bottlenecks: [Option<Bottleneck>; 2],
+}
+
+/// What the far port of a cable's direction does to frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// Drain rate of the FIFO, or token rate of the policer.
+    pub rate_bps: u64,
+    /// How the rate is kept.
+    pub kind: BottleneckKind,
+    /// After it.
+    pub delay_ns: u64,
+}
+
+/// How a bottleneck keeps its rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BottleneckKind {
+    /// Drop-tail queue.
+    Fifo {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Token bucket without a queue.
+    Policer {
+        /// Its depth.
+        burst_bytes: u64,
+        /// Tokens come at multiples of this; 0: continuously.
+        refresh_ns: u64,
+    },
+}
+
+/// Arguments of tc(8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcLine {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Instant after t = 0; `None`: before it.
+    pub at_ns: Option<u64>,
+    /// The arguments.
+    pub args: Vec<String>,
+}
+
+/// A system control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysctl {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Its name, with dots.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// The CPU held with interrupts off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// Each hold is uniform in 0 to this; above 0.
+    pub hold_max_ns: u64,
+    /// Mean distance, exponential.
+    pub every_ns: u64,
+}
+
+/// One direction of one cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Direction {
+    /// Index into [`Cell::cables`].
+    pub cable: usize,
+    /// The end that sends.
+    pub end: End,
+}
+
+/// Something that sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// What it sends.
+    pub kind: FlowKind,
+    /// Sending host: index into [`Cell::hosts`].
+    pub from: usize,
+    /// Receiving host: index into [`Cell::hosts`].
+    pub to: usize,
+    /// First address of the device it leaves by.
+    pub source: Ipv4Addr,
+    /// Source port; of the data connection when it is TCP.
+    pub source_port: u16,
+    /// The address it goes to.
+    pub destination: Ipv4Addr,
+    /// Destination port.
+    pub port: u16,
+    /// Start after t = 0.
+    pub start_ns: u64,
+    /// Stop after t = 0; later than the start, and not after the duration.
+    pub stop_ns: u64,
+    /// What it should achieve.
+    pub target: Option<Target>,
+    /// The cables it crosses, in order; at least one.
+    pub path: Vec<Direction>,
+}
+
+impl Flow {
+    /// Where the flow is measured: on the first cable of the file that it
+    /// crosses.
+    #[must_use]
+    pub fn measured_at(&self) -> Option<Direction> {
+        self.path.iter().copied().min_by_key(|hop| hop.cable)
+    }
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// Datagrams from a socket.
+    Udp {
+        /// Payload of one.
+        payload_bytes: u32,
+        /// Datagrams per system call.
+        batch: u32,
+        /// Link-layer rate offered; `None`: as fast as the socket takes.
+        rate_bps: Option<u64>,
+    },
+    /// One connection with as much to send as it takes.
+    Tcp {
+        /// Congestion control.
+        congestion: String,
+        /// Socket buffers; `None`: the kernel's own tuning.
+        window_bytes: Option<u64>,
+    },
+    /// Datagrams made by the kernel's packet generator.
+    Pktgen {
+        /// Payload of one.
+        payload_bytes: u32,
+        /// Link-layer rate offered; `None`: as fast as it goes.
+        rate_bps: Option<u64>,
+    },
+}
+
+impl FlowKind {
+    /// `udp` or `tcp`, as it is on the wire.
+    #[must_use]
+    pub fn protocol(&self) -> &'static str {
+        match self {
+            Self::Udp { .. } | Self::Pktgen { .. } => "udp",
+            Self::Tcp { .. } => "tcp",
+        }
+    }
+}
+
+/// A rate to achieve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The rate.
+    pub rate_bps: u64,
+    /// What its bytes are.
+    pub layer: Layer,
+}
+
+/// Which bytes of a frame a rate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layer {
+    /// The frame as the host holds it: header, no FCS.
+    #[default]
+    Link,
+    /// What the wire carries: padded, FCS, preamble and gap.
+    Wire,
+    /// Without the link header.
+    Ip,
+}
+
+/// A time to measure over, from t = 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its name.
+    pub name: String,
+    /// Begin.
+    pub from_ns: u64,
+    /// End; later than the begin, and not after the duration.
+    pub to_ns: u64,
+}
+
+/// A value that must hold, of one flow in one window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// Whose.
+    pub subject: Subject,
+    /// Index into [`Cell::windows`].
+    pub window: usize,
+    /// One of [`crate::result::FlowMetrics::NAMES`].
+    pub metric: String,
+    /// Smallest value allowed.
+    pub min: Option<f64>,
+    /// Largest value allowed.
+    pub max: Option<f64>,
+}
+
+/// Whose metric a bound is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Index into [`Cell::flows`].
+    Flow(usize),
+    /// All data frames of one direction together: the one where the first
+    /// flow is measured.
+    Wire,
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From text to a [`Scenario`].
+
+use toml::de::DeTable;
+
+use crate::cell::Reading;
+use crate::error::{Error, Place, Problem};
+use crate::expr::Env;
+use crate::model::{Kernel, Scenario};
+use crate::reader::{Overrides, Section, Source, quote, table};
+use crate::sweep::Space;
+
+/// Keys of the top level whose value `--set` may replace.
+const SETTABLE: &[&str] = &[
+    "kernel",
+    "seed",
+    "duration",
+    "settle",
+    "memory",
+    "noise.hold_max",
+    "noise.every",
+];
+const ROOT: &[&str] = &[
+    "name",
+    "title",
+    "source",
+    "kernel",
+    "seed",
+    "duration",
+    "settle",
+    "memory",
+    "param",
+    "sweep",
+    "quick",
+    "host",
+    "cable",
+    "bottleneck",
+    "tc",
+    "sysctl",
+    "noise",
+    "flow",
+    "window",
+    "bound",
+];
+
+/// How a scenario is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The short form: `[quick]` applies.
+    pub quick: bool,
+    /// Keys and values put in place of the file's: parameters, sweep values
+    /// (several divided by commas), or dotted keys of the top level. They come
+    /// before `[quick]`.
+    pub set: Vec<(String, String)>,
+}
+
+/// Reads a scenario. `file` is what messages call it.
+///
+/// # Errors
+/// The first thing wrong: with the file and line, the key, its value and what
+/// was expected.
+pub fn parse(file: &str, text: &str, options: &Options) -> Result<Scenario, Error> {
+    let source = Source { file, text };
+    let root = source.parse()?;
+    let overrides: Overrides = options.set.iter().cloned().collect();
+    let space = Space::read(source, &root, options.quick, &overrides)?;
+    check_overrides(&options.set, &space)?;
+    let quick = check_quick(source, &root)?;
+    let empty = Env::new();
+    let section = Section {
+        source,
+        table: &root,
+        shadow: quick.filter(|_| options.quick),
+        offset: 0,
+        label: "the scenario",
+        prefix: Some(""),
+        overrides: &overrides,
+        env: &empty,
+    };
+    section.allow(ROOT)?;
+    let envs = space.combinations()?;
+    let reading = Reading {
+        source,
+        root: &root,
+        overrides: &overrides,
+    };
+    reading.check_whens(&space, &envs)?;
+    let mut cells = Vec::with_capacity(envs.len());
+    for (index, env) in envs.iter().enumerate() {
+        cells.push(reading.cell(index, &Section { env, ..section })?);
+    }
+    Ok(Scenario {
+        name: name(&section)?,
+        title: required_text(&section, "title")?,
+        source: section.text("source")?.unwrap_or_default(),
+        kernel: kernel(&section)?,
+        seed: section.number("seed", 0..1 << 63)?.unwrap_or(1),
+        per_boot: space.per_boot,
+        cells,
+    })
+}
+
+fn check_overrides(set: &[(String, String)], space: &Space<'_>) -> Result<(), Error> {
+    let known: Vec<&str> = space.names().chain(SETTABLE.iter().copied()).collect();
+    for (key, _) in set {
+        if !known.contains(&key.as_str()) {
+            return Err(Error {
+                place: Place::Set { key: key.clone() },
+                problem: Box::new(Problem::UnknownKey {
+                    key: key.clone(),
+                    section: "--set".into(),
+                    known: known.iter().map(ToString::to_string).collect(),
+                }),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_quick<'a>(
+    source: Source<'a>,
+    root: &'a DeTable<'a>,
+) -> Result<Option<&'a DeTable<'a>>, Error> {
+    let Some((quick, offset)) = table(source, root, "quick")? else {
+        return Ok(None);
+    };
+    let (overrides, env) = (Overrides::new(), Env::new());
+    let section = Section {
+        source,
+        table: quick,
+        shadow: None,
+        offset,
+        label: "[quick]",
+        prefix: None,
+        overrides: &overrides,
+        env: &env,
+    };
+    section.allow(&["param", "sweep", "duration", "settle"])?;
+    Ok(Some(quick))
+}
+
+fn required_text(section: &Section<'_, '_>, key: &'static str) -> Result<String, Error> {
+    section
+        .text(key)?
+        .ok_or_else(|| section.missing(key, "a string"))
+}
+
+fn name(section: &Section<'_, '_>) -> Result<String, Error> {
+    let expected = "a name of letters, digits, `.`, `_` and `-`";
+    let item = section.require("name", expected)?;
+    let name = item.text(section.env, expected)?;
+    if crate::cell::is_word(&name, 63) {
+        Ok(name)
+    } else {
+        Err(item.fault(&quote(&name), expected))
+    }
+}
+
+fn kernel(section: &Section<'_, '_>) -> Result<Kernel, Error> {
+    let expected = "\"6.1\", \"6.12\" or \"7\"";
+    let Some(item) = section.get("kernel") else {
+        return Ok(Kernel::V6_1);
+    };
+    let text = item.text(section.env, expected)?;
+    text.parse()
+        .map_err(|_| item.fault(&quote(&text), expected))
+}

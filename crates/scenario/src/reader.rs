@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading values out of TOML, each with the line it stands on, so that what
+//! is wrong can be said precisely.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Error, Place, Problem};
+use crate::expr::{self, Env, Fault};
+use crate::units;
+
+/// The text of a scenario and what to call it.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub fn parse(self) -> Result<DeTable<'a>, Error> {
+        DeTable::parse(self.text)
+            .map(Spanned::into_inner)
+            .map_err(|error| Error {
+                place: self.place(error.span().map_or(0, |span| span.start)),
+                problem: Box::new(Problem::Syntax {
+                    message: error.message().to_owned(),
+                }),
+            })
+    }
+
+    pub fn line(self, offset: usize) -> usize {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    pub fn place(self, offset: usize) -> Place {
+        Place::Line {
+            file: self.file.to_owned(),
+            line: self.line(offset),
+        }
+    }
+}
+
+/// Values given on the command line for keys of the top level and of
+/// `[noise]`, by dotted key.
+pub(crate) type Overrides = HashMap<String, String>;
+
+/// A table being read: what it is called, the names its strings may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a, 'e> {
+    pub source: Source<'a>,
+    pub table: &'a DeTable<'a>,
+    /// Keys here come before those of `table`.
+    pub shadow: Option<&'a DeTable<'a>>,
+    /// Where the table begins.
+    pub offset: usize,
+    /// As people know it: `[[flow]]`.
+    pub label: &'a str,
+    /// What the keys of this table are called in `overrides`: "" or "noise.";
+    /// `None` if they cannot be overridden.
+    pub prefix: Option<&'a str>,
+    pub overrides: &'a Overrides,
+    pub env: &'e Env,
+}
+
+/// A value and where it stands.
+#[derive(Clone)]
+pub(crate) struct Item<'a> {
+    pub key: &'a str,
+    pub place: Place,
+    source: Source<'a>,
+    value: Given<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    Toml(&'a DeValue<'a>),
+    Set(&'a str),
+}
+
+impl<'a> Section<'a, '_> {
+    /// Refuses keys that are not among `known`.
+    pub fn allow(&self, known: &[&str]) -> Result<(), Error> {
+        for key in self.table.keys() {
+            let name: &str = key.get_ref();
+            if !known.contains(&name) {
+                return Err(Error {
+                    place: self.source.place(key.span().start),
+                    problem: Box::new(Problem::UnknownKey {
+                        key: name.to_owned(),
+                        section: self.label.to_owned(),
+                        known: known.iter().map(ToString::to_string).collect(),
+                    }),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a key, if it has one.
+    pub fn get(&self, key: &'a str) -> Option<Item<'a>> {
+        if let Some(prefix) = self.prefix {
+            let dotted = format!("{prefix}{key}");
+            if let Some(value) = self.overrides.get(&dotted) {
+                return Some(Item::set(self.source, key, dotted, value));
+            }
+        }
+        let value = self
+            .shadow
+            .and_then(|table| table.get(key))
+            .or_else(|| self.table.get(key))?;
+        Some(Item::new(self.source, key, value))
+    }
+
+    /// An error about a key that is not there.
+    pub fn missing(&self, key: &str, expected: &str) -> Error {
+        Error {
+            place: self.source.place(self.offset),
+            problem: Box::new(Problem::Missing {
+                key: key.to_owned(),
+                section: self.label.to_owned(),
+                expected: expected.to_owned(),
+            }),
+        }
+    }
+
+    pub fn require(&self, key: &'a str, expected: &str) -> Result<Item<'a>, Error> {
+        self.get(key).ok_or_else(|| self.missing(key, expected))
+    }
+
+    /// A string with its `${...}` filled in.
+    pub fn text(&self, key: &'a str) -> Result<Option<String>, Error> {
+        self.get(key)
+            .map(|item| item.text(self.env, "a string"))
+            .transpose()
+    }
+
+    /// A string from a quantity's unit table.
+    fn quantity(
+        &self,
+        key: &'a str,
+        parse: fn(&str) -> Option<u64>,
+        expected: &str,
+        range: Range<u64>,
+    ) -> Result<Option<u64>, Error> {
+        let Some(item) = self.get(key) else {
+            return Ok(None);
+        };
+        let text = item.text(self.env, expected)?;
+        let value = parse(&text).ok_or_else(|| item.fault(&quote(&text), expected))?;
+        if range.contains(&value) {
+            return Ok(Some(value));
+        }
+        Err(item.fault(
+            &quote(&text),
+            &format!("{expected}, {} to {}", range.start, range.end - 1),
+        ))
+    }
+
+    pub fn rate(&self, key: &'a str) -> Result<Option<u64>, Error> {
+        self.quantity(key, units::rate_bps, units::RATE, 1..1_000_000_000_001)
+    }
+
+    pub fn time(&self, key: &'a str) -> Result<Option<u64>, Error> {
+        // A day of guest time is far more than any wall clock allows for.
+        self.quantity(key, units::time_ns, units::TIME, 0..86_400_000_000_001)
+    }
+
+    pub fn size(&self, key: &'a str) -> Result<Option<u64>, Error> {
+        self.quantity(key, units::size_bytes, units::SIZE, 1..1 << 41)
+    }
+
+    /// A whole number, or a string that is one once it is filled in.
+    pub fn number(&self, key: &'a str, range: Range<u64>) -> Result<Option<u64>, Error> {
+        self.get(key)
+            .map(|item| item.number(self.env, range))
+            .transpose()
+    }
+
+    pub fn boolean(&self, key: &'a str) -> Result<Option<bool>, Error> {
+        let Some(item) = self.get(key) else {
+            return Ok(None);
+        };
+        let expected = "true or false";
+        let text = item.scalar(self.env, expected)?;
+        match text.as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(item.fault(&quote(&text), expected)),
+        }
+    }
+
+    /// A number with a fraction, such as a bound's.
+    pub fn real(&self, key: &'a str) -> Result<Option<f64>, Error> {
+        let Some(item) = self.get(key) else {
+            return Ok(None);
+        };
+        let expected = "a number";
+        let text = item.scalar(self.env, expected)?;
+        match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(Some(value)),
+            _ => Err(item.fault(&quote(&text), expected)),
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    pub fn new(source: Source<'a>, key: &'a str, value: &'a Spanned<DeValue<'a>>) -> Self {
+        Self {
+            key,
+            place: source.place(value.span().start),
+            source,
+            value: Given::Toml(value.get_ref()),
+        }
+    }
+
+    /// A value from the command line.
+    pub fn set(source: Source<'a>, key: &'a str, dotted: String, value: &'a str) -> Self {
+        Self {
+            key,
+            place: Place::Set { key: dotted },
+            source,
+            value: Given::Set(value),
+        }
+    }
+
+    pub fn fault(&self, value: &str, expected: &str) -> Error {
+        Error {
+            place: self.place.clone(),
+            problem: Box::new(Problem::Value {
+                key: self.key.to_owned(),
+                value: value.to_owned(),
+                expected: expected.to_owned(),
+            }),
+        }
+    }
+
+    /// An error about the value as a whole.
+    pub fn expected(&self, expected: &str) -> Error {
+        let value = match self.value {
+            Given::Set(text) => quote(text),
+            Given::Toml(value) => describe(value),
+        };
+        self.fault(&value, expected)
+    }
+
+    /// A string, filled in.
+    pub fn text(&self, env: &Env, expected: &str) -> Result<String, Error> {
+        let text = match self.value {
+            Given::Set(text) => text,
+            Given::Toml(DeValue::String(text)) => text,
+            Given::Toml(_) => return Err(self.expected(expected)),
+        };
+        expr::fill(text, env).map_err(|fault| self.unfilled(text, fault, env))
+    }
+
+    /// Any value that is not a list or a table, as text, filled in.
+    pub fn scalar(&self, env: &Env, expected: &str) -> Result<String, Error> {
+        match self.value {
+            Given::Toml(DeValue::Integer(value)) => {
+                i64::from_str_radix(value.as_str(), value.radix())
+                    .map(|value| value.to_string())
+                    .map_err(|_| self.expected(expected))
+            }
+            Given::Toml(DeValue::Float(value)) => Ok(value.as_str().to_owned()),
+            Given::Toml(DeValue::Boolean(value)) => Ok(value.to_string()),
+            _ => self.text(env, expected),
+        }
+    }
+
+    pub fn number(&self, env: &Env, range: Range<u64>) -> Result<u64, Error> {
+        let expected = format!("a whole number, {} to {}", range.start, range.end - 1);
+        let text = self.scalar(env, &expected)?;
+        text.parse()
+            .ok()
+            .filter(|value| range.contains(value))
+            .ok_or_else(|| self.fault(&quote(&text), &expected))
+    }
+
+    /// The elements of a list, or the value itself; commas divide what was
+    /// given on the command line.
+    pub fn elements(&self) -> Vec<Item<'a>> {
+        match self.value {
+            Given::Toml(DeValue::Array(list)) => list
+                .iter()
+                .map(|value| Item::new(self.source, self.key, value))
+                .collect(),
+            Given::Toml(_) => vec![self.clone()],
+            Given::Set(text) => text
+                .split(',')
+                .map(|part| Item {
+                    value: Given::Set(part.trim()),
+                    ..self.clone()
+                })
+                .collect(),
+        }
+    }
+
+    /// The elements of a list.
+    pub fn list(&self, expected: &str) -> Result<Vec<Item<'a>>, Error> {
+        match self.value {
+            Given::Toml(DeValue::Array(_)) => Ok(self.elements()),
+            _ => Err(self.expected(expected)),
+        }
+    }
+
+    /// The entries of a table.
+    pub fn entries(&self, expected: &str) -> Result<Vec<Item<'a>>, Error> {
+        match self.value {
+            Given::Toml(DeValue::Table(table)) => Ok(table
+                .iter()
+                .map(|(key, value)| Item::new(self.source, key.get_ref(), value))
+                .collect()),
+            _ => Err(self.expected(expected)),
+        }
+    }
+
+    /// An error about a name that is not among the known ones.
+    pub fn unknown(&self, value: &str, what: &str, known: Vec<String>) -> Error {
+        Error {
+            place: self.place.clone(),
+            problem: Box::new(Problem::Reference {
+                key: self.key.to_owned(),
+                value: value.to_owned(),
+                what: what.to_owned(),
+                known,
+            }),
+        }
+    }
+
+    fn unfilled(&self, text: &str, fault: Fault, env: &Env) -> Error {
+        match fault {
+            Fault::Expected(what) => self.fault(&quote(text), &what),
+            Fault::Unknown(name) => self.unknown(&name, "parameter", env.keys().cloned().collect()),
+        }
+    }
+}
+
+/// A table under a key, and where it begins.
+pub(crate) fn table<'a>(
+    source: Source<'a>,
+    parent: &'a DeTable<'a>,
+    key: &'a str,
+) -> Result<Option<(&'a DeTable<'a>, usize)>, Error> {
+    let Some((name, value)) = parent.get_key_value(key) else {
+        return Ok(None);
+    };
+    match value.get_ref() {
+        DeValue::Table(table) => Ok(Some((table, name.span().start))),
+        other => Err(not_a(
+            source,
+            value,
+            key,
+            other,
+            &format!("a table, [{key}]"),
+        )),
+    }
+}
+
+/// The tables of an array of tables, and where each begins.
+pub(crate) fn tables<'a>(
+    source: Source<'a>,
+    parent: &'a DeTable<'a>,
+    key: &str,
+) -> Result<Vec<(&'a DeTable<'a>, usize)>, Error> {
+    let Some(value) = parent.get(key) else {
+        return Ok(Vec::new());
+    };
+    let expected = format!("an array of tables, [[{key}]]");
+    let DeValue::Array(list) = value.get_ref() else {
+        return Err(not_a(source, value, key, value.get_ref(), &expected));
+    };
+    list.iter()
+        .map(|entry| match entry.get_ref() {
+            DeValue::Table(table) => Ok((table, entry.span().start)),
+            other => Err(not_a(source, entry, key, other, &expected)),
+        })
+        .collect()
+}
+
+fn not_a(
+    source: Source<'_>,
+    at: &Spanned<DeValue<'_>>,
+    key: &str,
+    value: &DeValue<'_>,
+    expected: &str,
+) -> Error {
+    Error {
+        place: source.place(at.span().start),
+        problem: Box::new(Problem::Value {
+            key: key.to_owned(),
+            value: describe(value),
+            expected: expected.to_owned(),
+        }),
+    }
+}
+
+pub(crate) fn quote(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+fn describe(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => quote(text),
+        DeValue::Integer(value) => value.to_string(),
+        DeValue::Float(value) => value.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(value) => value.to_string(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[param]`, `[sweep]`, `[quick]`, `when` and `each`: from named values to
+//! every combination of them.
+
+use toml::de::DeTable;
+
+use crate::error::{Error, Problem};
+use crate::expr::{Env, is_name};
+use crate::reader::{Item, Overrides, Section, Source, quote, table};
+
+/// More cells or repetitions than this are taken for a slip.
+const COMBINATIONS_MAX: usize = 10_000;
+
+/// A named value, or several to sweep over.
+struct Axis<'a> {
+    name: &'a str,
+    sweep: bool,
+    /// The values of this run.
+    values: Vec<Item<'a>>,
+    /// Every value the file mentions for it.
+    mentioned: Vec<Item<'a>>,
+}
+
+/// The parameters of a scenario.
+pub(crate) struct Space<'a> {
+    axes: Vec<Axis<'a>>,
+    pub per_boot: usize,
+}
+
+impl<'a> Space<'a> {
+    /// Reads `[param]` and `[sweep]`, with what `[quick]` and the command
+    /// line put in their place.
+    pub fn read(
+        source: Source<'a>,
+        root: &'a DeTable<'a>,
+        quick: bool,
+        overrides: &'a Overrides,
+    ) -> Result<Self, Error> {
+        let mut space = Self {
+            axes: Vec::new(),
+            per_boot: 1,
+        };
+        let quick_table = table(source, root, "quick")?.map(|(table, _)| table);
+        for (kind, sweep) in [("param", false), ("sweep", true)] {
+            let short = match quick_table {
+                Some(parent) => table(source, parent, kind)?.map(|(table, _)| table),
+                None => None,
+            };
+            let own = table(source, root, kind)?;
+            check_quick_names(source, kind, own.map(|(table, _)| table), short)?;
+            let Some((own, offset)) = own else { continue };
+            let empty = Env::new();
+            let section = Section {
+                source,
+                table: own,
+                shadow: short.filter(|_| quick),
+                offset,
+                label: "",
+                prefix: Some(""),
+                overrides,
+                env: &empty,
+            };
+            for (key, value) in own {
+                let name: &'a str = key.get_ref();
+                if sweep && name == "per_boot" {
+                    let per_boot = section.number("per_boot", 1..1001)?.unwrap_or(1);
+                    space.per_boot = usize::try_from(per_boot).unwrap_or(1);
+                    continue;
+                }
+                let item = Item::new(source, name, value);
+                space.check_name(&item)?;
+                let short = short.and_then(|table| table.get(name));
+                let shortened = short.map(|value| Item::new(source, name, value));
+                let chosen = section.get(name).unwrap_or_else(|| item.clone());
+                space
+                    .axes
+                    .push(Axis::new(sweep, &item, shortened.as_ref(), &chosen)?);
+            }
+        }
+        Ok(space)
+    }
+
+    fn check_name(&self, item: &Item<'a>) -> Result<(), Error> {
+        if !is_name(item.key) {
+            return Err(item.fault(
+                &quote(item.key),
+                "a name of letters, digits and `_`, a letter first",
+            ));
+        }
+        if self.axes.iter().any(|axis| axis.name == item.key) {
+            return Err(item.expected("a name that is not in [param] as well"));
+        }
+        Ok(())
+    }
+
+    /// Every combination, in order, the last name's values changing fastest.
+    pub fn combinations(&self) -> Result<Vec<Env>, Error> {
+        let mut all = vec![Env::new()];
+        for axis in &self.axes {
+            let mut longer = Vec::new();
+            for env in &all {
+                for item in &axis.values {
+                    for value in values(item, env, axis.sweep)? {
+                        let mut env = env.clone();
+                        env.insert(axis.name.to_owned(), value);
+                        longer.push(env);
+                        if longer.len() > COMBINATIONS_MAX {
+                            return Err(
+                                item.expected(&format!("at most {COMBINATIONS_MAX} combinations"))
+                            );
+                        }
+                    }
+                }
+            }
+            all = longer;
+        }
+        Ok(all)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.axes.iter().map(|axis| axis.name)
+    }
+
+    /// Refuses a `when` that can never match.
+    fn check_condition(&self, condition: &Item<'a>, cells: &[Env]) -> Result<(), Error> {
+        let Some(axis) = self.axes.iter().find(|axis| axis.name == condition.key) else {
+            let known = self.names().map(str::to_owned).collect();
+            return Err(condition.unknown(condition.key, "parameter", known));
+        };
+        if !axis.sweep {
+            return Ok(()); // --set may give it any value
+        }
+        let mut known: Vec<String> = cells
+            .iter()
+            .filter_map(|env| env.get(axis.name).cloned())
+            .collect();
+        for item in &axis.mentioned {
+            known.extend(values(item, &cells[0], true)?);
+        }
+        known.sort();
+        known.dedup();
+        for wanted in condition.elements() {
+            let value = wanted.scalar(&Env::new(), "a value of the parameter")?;
+            if !known.contains(&value) {
+                let what = format!("value of `{}`", axis.name);
+                return Err(wanted.unknown(&value, &what, known));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the `when` of a section once for all cells.
+    pub fn check_when(&self, section: &Section<'a, '_>, cells: &[Env]) -> Result<(), Error> {
+        for condition in conditions(section)? {
+            self.check_condition(&condition, cells)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Axis<'a> {
+    fn new(
+        sweep: bool,
+        own: &Item<'a>,
+        short: Option<&Item<'a>>,
+        chosen: &Item<'a>,
+    ) -> Result<Self, Error> {
+        let several = |item: &Item<'a>| {
+            if sweep {
+                item.elements()
+            } else {
+                vec![item.clone()]
+            }
+        };
+        let values = several(chosen);
+        if values.is_empty() {
+            return Err(chosen.expected("at least one value"));
+        }
+        let mentioned = [Some(own), short].into_iter().flatten().flat_map(several);
+        Ok(Self {
+            name: own.key,
+            sweep,
+            values,
+            mentioned: mentioned.collect(),
+        })
+    }
+}
+
+fn check_quick_names<'a>(
+    source: Source<'a>,
+    kind: &str,
+    own: Option<&'a DeTable<'a>>,
+    quick: Option<&'a DeTable<'a>>,
+) -> Result<(), Error> {
+    let known = || {
+        own.into_iter()
+            .flat_map(DeTable::keys)
+            .map(|key| key.get_ref().to_string())
+    };
+    for key in quick.into_iter().flat_map(DeTable::keys) {
+        if !known().any(|name| name == *key.get_ref()) {
+            return Err(Error {
+                place: source.place(key.span().start),
+                problem: Box::new(Problem::UnknownKey {
+                    key: key.get_ref().to_string(),
+                    section: format!("[quick] {kind}"),
+                    known: known().collect(),
+                }),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn conditions<'a>(section: &Section<'a, '_>) -> Result<Vec<Item<'a>>, Error> {
+    match section.get("when") {
+        None => Ok(Vec::new()),
+        Some(item) => item.entries("a table such as { shaper = \"psp\" }"),
+    }
+}
+
+/// Whether a section takes part in a cell of these parameters.
+pub(crate) fn takes_part(section: &Section<'_, '_>, env: &Env) -> Result<bool, Error> {
+    for condition in conditions(section)? {
+        let mut matched = false;
+        for wanted in condition.elements() {
+            let wanted = wanted.scalar(&Env::new(), "a value of the parameter")?;
+            matched |= env.get(condition.key) == Some(&wanted);
+        }
+        if !matched {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The parameters of every repetition of a section that has `each`.
+pub(crate) fn repetitions(section: &Section<'_, '_>, env: &Env) -> Result<Vec<Env>, Error> {
+    let mut all = vec![env.clone()];
+    let Some(each) = section.get("each") else {
+        return Ok(all);
+    };
+    for axis in each.entries("a table such as { a = \"1..16\" }")? {
+        if !is_name(axis.key) || env.contains_key(axis.key) {
+            return Err(axis.fault(
+                &quote(axis.key),
+                "a name of letters, digits and `_` that is no parameter",
+            ));
+        }
+        let mut longer = Vec::new();
+        for env in &all {
+            for item in axis.elements() {
+                for value in values(&item, env, true)? {
+                    let mut env = env.clone();
+                    env.insert(axis.key.to_owned(), value);
+                    longer.push(env);
+                    if longer.len() > COMBINATIONS_MAX {
+                        return Err(
+                            each.expected(&format!("at most {COMBINATIONS_MAX} repetitions"))
+                        );
+                    }
+                }
+            }
+        }
+        all = longer;
+    }
+    Ok(all)
+}
+
+/// The values an element stands for: itself, or with `ranges` every whole
+/// number of `"1..100"`.
+fn values(item: &Item<'_>, env: &Env, ranges: bool) -> Result<Vec<String>, Error> {
+    let text = item.scalar(env, "a string, a number or true or false")?;
+    let bounds = text.split_once("..").filter(|_| ranges);
+    let Some((Ok(from), Ok(to))) =
+        bounds.map(|(from, to)| (from.parse::<u32>(), to.parse::<u32>()))
+    else {
+        return Ok(vec![text]);
+    };
+    if from > to || to - from >= COMBINATIONS_MAX as u32 {
+        return Err(item.fault(
+            &quote(&text),
+            &format!("a range that counts up, of at most {COMBINATIONS_MAX} values"),
+        ));
+    }
+    Ok((from..=to).map(|value| value.to_string()).collect())
+}
