@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Parsing of a flow's description. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !errno && !*end && *number >= min && *number <= max;
+}
+
+/* ADDR:PORT; or :PORT, if @any. */
+static bool parse_address(char *text, bool any, struct sockaddr_in *address)
+{
+	char *colon = strrchr(text, ':');
+	uint64_t port;
+
+	if (!colon || !parse_number(colon + 1, 1, 65535, &port))
+		return false;
+	*colon = '\0';
+	address->sin_family = AF_INET;
+	address->sin_port = htons(port);
+	if (!*text)
+		return any;
+	return inet_pton(AF_INET, text, &address->sin_addr) == 1;
+}
+
+/* Letters that need no escape in JSON. */
+static bool parse_name(const char *text, char *name)
+{
+	const char *p;
+
+	for (p = text; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-#", *p))
+			return false;
+	if (p == text || p - text >= FLOW_NAME_MAX)
+		return false;
+	strcpy(name, text);
+	return true;
+}
+
+static bool parse_time(const char *text, int64_t *ns)
+{
+	uint64_t number;
+
+	if (!parse_number(text, 0, INT64_MAX / 4, &number))
+		return false;
+	*ns = number;
+	return true;
+}
+
+static bool parse_pair(struct flow_spec *flow, const char *key, char *value)
+{
+	if (!strcmp(key, "to"))
+		return parse_address(value, false, &flow->to);
+	if (!strcmp(key, "from"))
+		return parse_address(value, true, &flow->from);
+	if (!strcmp(key, "name"))
+		return parse_name(value, flow->name);
+	if (!strcmp(key, "payload"))
+		return parse_number(value, FLOW_STAMP, FLOW_BYTES_MAX, &flow->payload);
+	if (!strcmp(key, "batch"))
+		return parse_number(value, 1, FLOW_BATCH_MAX, &flow->batch);
+	if (!strcmp(key, "rate")) {
+		flow->rate_bps = 0;
+		return !strcmp(value, "max") ||
+		       parse_number(value, 1, 1000000000000ULL, &flow->rate_bps);
+	}
+	if (!strcmp(key, "start"))
+		return parse_time(value, &flow->start_ns);
+	if (!strcmp(key, "stop"))
+		return parse_time(value, &flow->stop_ns);
+	return false;
+}
+
+bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, size_t why_size)
+{
+	char *word, *value;
+
+	memset(flow, 0, sizeof(*flow));
+	snprintf(flow->name, sizeof(flow->name), "flow-%zu", index);
+	flow->payload = 1472;
+	flow->batch = 1;
+	flow->start_ns = flow->stop_ns = -1;
+	while ((word = strsep(&text, ","))) {
+		value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		if (!value || !parse_pair(flow, word, value)) {
+			snprintf(why, why_size, "'%s=%s' is not a part of a flow",
+				 word, value ? value : "");
+			return false;
+		}
+	}
+	if (!flow->to.sin_port) {
+		snprintf(why, why_size, "%s: to=ADDR:PORT is missing", flow->name);
+		return false;
+	}
+	if (flow->batch * flow->payload > FLOW_BYTES_MAX) {
+		snprintf(why, why_size, "%s: batch x payload is more than %d bytes",
+			 flow->name, FLOW_BYTES_MAX);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A UDP flow to send, as the command line describes it. */
+#ifndef FLOW_H
+#define FLOW_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FLOW_NAME_MAX	64
+#define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
+#define FLOW_STAMP	16	/* sequence number and time at the start of a datagram */
+#define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
+#define FLOW_BYTES_MAX	65507	/* of one call: the largest UDP datagram */
+
+struct flow_spec {
+	char name[FLOW_NAME_MAX];
+	struct sockaddr_in to, from;
+	uint64_t payload, batch;
+	uint64_t rate_bps;		/* of the link layer; 0: as the socket takes it */
+	int64_t start_ns, stop_ns;	/* after the epoch; -1: not given */
+};
+
+/* A whole decimal number of @min..@max. */
+bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number);
+
+/* `key=value,...`; false: @why says what is wrong. Cuts @text up. */
+bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, size_t why_size);
+
+#endif

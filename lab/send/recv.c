@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* psp-recv: counts what psp-send sends; one flow a port. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "flow.h"
+
+#define BATCH	64
+
+struct port {
+	uint64_t number, received, bytes, reordered;
+	uint64_t next_sequence;		/* highest seen + 1 */
+	int fd;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "psp-recv: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: psp-recv --port P [--count N] [--addr ADDR] [--rcvbuf BYTES]\n");
+	exit(2);
+}
+
+static void open_port(struct port *port, struct in_addr addr, int rcvbuf, int events)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = addr,
+				       .sin_port = htons(port->number) };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = port };
+
+	port->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (port->fd < 0)
+		fail("socket");
+	if (rcvbuf &&
+	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf, sizeof(rcvbuf)) &&
+	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf)))
+		fail("SO_RCVBUF");
+	if (bind(port->fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    epoll_ctl(events, EPOLL_CTL_ADD, port->fd, &event))
+		fail("bind");
+}
+
+static void count(struct port *port, const unsigned char *stamp, size_t bytes)
+{
+	uint64_t sequence;
+
+	port->received++;
+	port->bytes += bytes;
+	if (bytes < FLOW_STAMP)
+		return;
+	memcpy(&sequence, stamp, sizeof(sequence));
+	sequence = be64toh(sequence);
+	if (sequence < port->next_sequence)
+		port->reordered++;
+	else
+		port->next_sequence = sequence + 1;
+}
+
+/* Only the stamp is copied; MSG_TRUNC gives the true length. */
+static void drain(struct port *port)
+{
+	static unsigned char stamps[BATCH][FLOW_STAMP];
+	struct mmsghdr messages[BATCH] = { 0 };
+	struct iovec parts[BATCH];
+	int i, n;
+
+	for (i = 0; i < BATCH; i++) {
+		parts[i] = (struct iovec){ stamps[i], FLOW_STAMP };
+		messages[i].msg_hdr.msg_iov = &parts[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(port->fd, messages, BATCH, MSG_TRUNC, NULL);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		fail("recvmmsg");
+	for (i = 0; i < n; i++)
+		count(port, stamps[i], messages[i].msg_len);
+}
+
+/* The signals arrive only while it sleeps, so none is missed before it. */
+static void receive_all(int events)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct epoll_event found[BATCH];
+	sigset_t blocked, open;
+	int n;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, &open);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!interrupted) {
+		n = epoll_pwait(events, found, BATCH, -1, &open);
+		if (n < 0 && errno != EINTR)
+			fail("epoll_pwait");
+		while (n-- > 0)
+			drain(found[n].data.ptr);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "port", required_argument, NULL, 'p' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "addr", required_argument, NULL, 'a' },
+		{ "rcvbuf", required_argument, NULL, 'b' },
+		{ NULL, 0, NULL, 0 },
+	};
+	uint64_t first = 0, ports = 1, rcvbuf = 0, i;
+	struct in_addr addr = { INADDR_ANY };
+	struct port *port;
+	int option, events;
+	bool ok = true;
+
+	while (ok && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'p')
+			ok = parse_number(optarg, 1, 65535, &first);
+		else if (option == 'n')
+			ok = parse_number(optarg, 1, 65535, &ports);
+		else if (option == 'b')
+			ok = parse_number(optarg, 1, INT32_MAX, &rcvbuf);
+		else
+			ok = option == 'a' && inet_pton(AF_INET, optarg, &addr) == 1;
+	}
+	if (!ok || optind != argc || !first || first + ports > 65536)
+		usage();
+	port = calloc(ports, sizeof(*port));
+	events = epoll_create1(EPOLL_CLOEXEC);
+	if (!port || events < 0)
+		fail("start");
+	for (i = 0; i < ports; i++) {
+		port[i].number = first + i;
+		open_port(&port[i], addr, rcvbuf, events);
+	}
+	receive_all(events);
+	for (i = 0; i < ports; i++) {
+		uint64_t sent = port[i].next_sequence;
+
+		printf("{\"port\":%" PRIu64 ",\"received\":%" PRIu64 ",\"bytes\":%" PRIu64
+		       ",\"lost\":%" PRIu64 ",\"reordered\":%" PRIu64 "}\n",
+		       port[i].number, port[i].received, port[i].bytes,
+		       sent > port[i].received ? sent - port[i].received : 0,
+		       port[i].reordered);
+	}
+	return 0;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * psp-send: UDP flows at a rate, or as fast as their sockets take them. One
+ * process for all flows: in turns of one system call each, asleep in epoll
+ * while every flow waits for its time or for room in its socket.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <netinet/udp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "flow.h"
+
+#define NSEC_PER_SEC	1000000000LL
+#define EVENTS_MAX	64
+/* How many turns may pass before sockets with room again are looked for. */
+#define TURNS_MAX	16
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT	103
+#endif
+
+struct flow {
+	struct flow_spec spec;
+	int fd;
+	bool waits_for_room, ended;
+	int64_t next_ns;		/* of the next call; absolute, as all below */
+	int64_t stop_ns, first_ns, last_ns;
+	uint64_t interval_ns, interval_rest, carry;	/* between calls, at a rate */
+	uint64_t sequence, calls, blocked;
+	unsigned char *buffer;
+};
+
+static struct flow *flows;
+static size_t flow_count;
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+static void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "psp-send: %s: %s\n", what, why);
+	exit(1);
+}
+
+static void usage(const char *why)
+{
+	fprintf(stderr, "psp-send: %s\n"
+		"usage: psp-send [--epoch-ns N] [--start-ns N] --stop-ns N [--sndbuf BYTES]\n"
+		"                (--flow SPEC)... | --flows FILE\n"
+		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
+		"      [,rate=BPS|max][,start=NS][,stop=NS]\n"
+		"NS count from the epoch on CLOCK_MONOTONIC.\n", why);
+	exit(2);
+}
+
+/* ---- set-up ---- */
+
+static void add_flow(char *text)
+{
+	char why[256];
+
+	flows = reallocarray(flows, flow_count + 1, sizeof(*flows));
+	if (!flows)
+		fail("flows", strerror(ENOMEM));
+	memset(&flows[flow_count], 0, sizeof(*flows));
+	if (!flow_parse(&flows[flow_count].spec, flow_count, text, why, sizeof(why)))
+		usage(why);
+	flow_count++;
+}
+
+static void read_flows(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		fail(path, strerror(errno));
+	while (getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (*line)
+			add_flow(line);
+	}
+	if (ferror(file))
+		fail(path, strerror(errno));
+	free(line);
+	fclose(file);
+}
+
+/* SO_SNDBUFFORCE goes beyond net.core.wmem_max, for those who may. */
+static void set_buffer(const struct flow *flow, int bytes)
+{
+	if (setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) &&
+	    setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)))
+		fail(flow->spec.name, strerror(errno));
+}
+
+static void open_flow(struct flow *flow, int events, int sndbuf)
+{
+	const struct flow_spec *spec = &flow->spec;
+	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
+	int segment = spec->payload;
+
+	flow->buffer = calloc(spec->batch, spec->payload);
+	flow->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (!flow->buffer || flow->fd < 0)
+		fail(spec->name, strerror(errno));
+	if (sndbuf)
+		set_buffer(flow, sndbuf);
+	if (spec->batch > 1 &&
+	    setsockopt(flow->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
+		fail(spec->name, strerror(errno));
+	if ((spec->from.sin_port &&
+	     bind(flow->fd, (const struct sockaddr *)&spec->from, sizeof(spec->from))) ||
+	    connect(flow->fd, (const struct sockaddr *)&spec->to, sizeof(spec->to)) ||
+	    epoll_ctl(events, EPOLL_CTL_ADD, flow->fd, &event))
+		fail(spec->name, strerror(errno));
+}
+
+static void time_flow(struct flow *flow, int64_t epoch_ns, int64_t start_ns, int64_t stop_ns)
+{
+	const struct flow_spec *spec = &flow->spec;
+	uint64_t bits = spec->batch * (spec->payload + FLOW_HEADERS) * 8;
+
+	if (spec->start_ns >= 0)
+		start_ns = spec->start_ns;
+	if (spec->stop_ns >= 0)
+		stop_ns = spec->stop_ns;
+	if (stop_ns < 0)
+		usage("a flow has no stop");
+	flow->next_ns = start_ns < 0 ? now_ns() : epoch_ns + start_ns;
+	flow->stop_ns = epoch_ns + stop_ns;
+	if (spec->rate_bps) {
+		flow->interval_ns = bits * NSEC_PER_SEC / spec->rate_bps;
+		flow->interval_rest = bits * NSEC_PER_SEC % spec->rate_bps;
+	}
+}
+
+/* ---- sending ---- */
+
+static void stamp(struct flow *flow, int64_t time_ns)
+{
+	unsigned char *to = flow->buffer;
+	uint64_t words[2];
+
+	for (uint64_t i = 0; i < flow->spec.batch; i++, to += flow->spec.payload) {
+		words[0] = htobe64(flow->sequence + i);
+		words[1] = htobe64(time_ns);
+		memcpy(to, words, sizeof(words));
+	}
+}
+
+static void advance(struct flow *flow)
+{
+	if (!flow->spec.rate_bps)
+		return;
+	flow->next_ns += flow->interval_ns;
+	flow->carry += flow->interval_rest;
+	if (flow->carry >= flow->spec.rate_bps) {
+		flow->carry -= flow->spec.rate_bps;
+		flow->next_ns++;
+	}
+}
+
+/* One system call. */
+static void send_once(struct flow *flow, int64_t time_ns)
+{
+	size_t bytes = flow->spec.batch * flow->spec.payload;
+
+	stamp(flow, time_ns);
+	if (send(flow->fd, flow->buffer, bytes, 0) == (ssize_t)bytes) {
+		if (!flow->calls++)
+			flow->first_ns = time_ns;
+		flow->last_ns = time_ns;
+		flow->sequence += flow->spec.batch;
+		advance(flow);
+	} else if (errno == EAGAIN) {
+		flow->blocked++;
+		flow->waits_for_room = true;
+	} else if (errno != ECONNREFUSED && errno != EINTR) {
+		/* ECONNREFUSED tells of an earlier datagram: nobody listens there. */
+		fail(flow->spec.name, strerror(errno));
+	}
+}
+
+/*
+ * Every flow that may send does so once. Returns when the next one may, for
+ * room in a socket at its stop; 0: at once; INT64_MAX: never.
+ */
+static int64_t take_turns(void)
+{
+	int64_t wake_ns = INT64_MAX, time_ns = now_ns();
+
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++) {
+		int64_t due_ns;
+
+		if (flow->ended)
+			continue;
+		if (!flow->waits_for_room && time_ns < flow->stop_ns &&
+		    time_ns >= flow->next_ns) {
+			send_once(flow, time_ns);
+			time_ns = now_ns();
+		}
+		if (time_ns >= flow->stop_ns ||
+		    (!flow->waits_for_room && flow->next_ns >= flow->stop_ns)) {
+			flow->ended = true;
+			continue;
+		}
+		due_ns = flow->waits_for_room ? flow->stop_ns : flow->next_ns;
+		if (due_ns <= time_ns)
+			due_ns = 0;
+		if (due_ns < wake_ns)
+			wake_ns = due_ns;
+	}
+	return wake_ns;
+}
+
+/* Sleeps until @wake_ns or until a socket has room. */
+static void look_for_room(int events, int64_t wake_ns)
+{
+	struct epoll_event found[EVENTS_MAX];
+	struct timespec timeout = { 0, 0 };
+	int64_t left_ns;
+	int n;
+
+	if (wake_ns) {
+		left_ns = wake_ns - now_ns();
+		if (left_ns > 0) {
+			timeout.tv_sec = left_ns / NSEC_PER_SEC;
+			timeout.tv_nsec = left_ns % NSEC_PER_SEC;
+		}
+	}
+	n = epoll_pwait2(events, found, EVENTS_MAX, &timeout, NULL);
+	if (n < 0 && errno != EINTR)
+		fail("epoll_pwait2", strerror(errno));
+	while (n-- > 0)
+		((struct flow *)found[n].data.ptr)->waits_for_room = false;
+}
+
+static void send_all(int events)
+{
+	unsigned int turns = 0;
+	int64_t wake_ns;
+
+	while (!interrupted) {
+		wake_ns = take_turns();
+		if (wake_ns == INT64_MAX)
+			return;
+		if (wake_ns || ++turns == TURNS_MAX) {
+			look_for_room(events, wake_ns);
+			turns = 0;
+		}
+	}
+}
+
+static void print_address(const char *key, const struct sockaddr_in *address)
+{
+	char text[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text));
+	printf("\"%s\":\"%s:%u\",", key, text, ntohs(address->sin_port));
+}
+
+static void report(const struct flow *flow)
+{
+	const struct flow_spec *spec = &flow->spec;
+	struct sockaddr_in from = spec->from;
+	socklen_t size = sizeof(from);
+
+	getsockname(flow->fd, (struct sockaddr *)&from, &size);
+	printf("{\"name\":\"%s\",", spec->name);
+	print_address("to", &spec->to);
+	print_address("from", &from);
+	printf("\"payload\":%" PRIu64 ",\"datagrams\":%" PRIu64 ",\"bytes\":%" PRIu64
+	       ",\"calls\":%" PRIu64 ",\"blocked\":%" PRIu64
+	       ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "}\n",
+	       spec->payload, flow->sequence, flow->sequence * spec->payload,
+	       flow->calls, flow->blocked, flow->first_ns, flow->last_ns);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "epoch-ns", required_argument, NULL, 'e' },
+		{ "start-ns", required_argument, NULL, 's' },
+		{ "stop-ns", required_argument, NULL, 't' },
+		{ "sndbuf", required_argument, NULL, 'b' },
+		{ "flow", required_argument, NULL, 'f' },
+		{ "flows", required_argument, NULL, 'F' },
+		{ NULL, 0, NULL, 0 },
+	};
+	uint64_t number[256] = { ['s'] = UINT64_MAX, ['t'] = UINT64_MAX };
+	struct sigaction action = { .sa_handler = on_signal };
+	int option, events;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'f')
+			add_flow(optarg);
+		else if (option == 'F')
+			read_flows(optarg);
+		else if (option == '?' ||
+			 !parse_number(optarg, 0, option == 'b' ? INT32_MAX : INT64_MAX / 4,
+				       &number[option]))
+			usage("wrong option");
+	}
+	if (optind != argc || !flow_count)
+		usage(flow_count ? "too many words" : "there is no flow");
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	events = epoll_create1(EPOLL_CLOEXEC);
+	if (events < 0)
+		fail("epoll_create1", strerror(errno));
+	for (size_t i = 0; i < flow_count; i++) {
+		open_flow(&flows[i], events, number['b']);
+		time_flow(&flows[i], number['e'], number['s'], number['t']);
+	}
+	send_all(events);
+	for (size_t i = 0; i < flow_count; i++)
+		report(&flows[i]);
+	return 0;
+}

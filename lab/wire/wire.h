@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The structures of the cable module and what its files offer each other. */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include <linux/debugfs.h>
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/spinlock.h>
+
+#include "wire_math.h"
+
+#define WIRE_NAME_LEN		32
+#define WIRE_NEVER		U64_MAX		/* an instant that does not come */
+
+/* ---- wire_log.c: an append-only log of elements of one size ---- */
+
+struct wire_chunk;
+
+struct wire_log {
+	struct wire_chunk *first, *last;
+	u32 element_bytes;
+	u32 chunk_elements;
+	u32 used;			/* elements in the last chunk */
+	u64 count;			/* released to readers after the element */
+};
+
+void wire_log_init(struct wire_log *log, u32 element_bytes);
+bool wire_log_grow(struct wire_log *log);
+void *wire_log_tail(struct wire_log *log);
+struct wire_chunk *wire_log_take(struct wire_log *log);
+void wire_chunks_free(struct wire_chunk *chunk);
+ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t *pos);
+
+/* Room for one more element; allocates (atomically) when a chunk is full. */
+static inline bool wire_log_ready(struct wire_log *log)
+{
+	return likely(log->last && log->used < log->chunk_elements) || wire_log_grow(log);
+}
+
+/* The element at the tail has been filled in. */
+static inline void wire_log_commit(struct wire_log *log)
+{
+	log->used++;
+	smp_store_release(&log->count, log->count + 1);
+}
+
+/* ---- wire_frame.c: what a frame is, and which flow it belongs to ---- */
+
+#define WIRE_FLOWS_MAX		4096
+#define WIRE_FLOW_HASH		(2 * WIRE_FLOWS_MAX)
+#define WIRE_FLOW_NONE		0xffffffffU	/* gap frames */
+#define WIRE_FLOW_LOST		0xfffffffeU	/* the table was full */
+
+enum wire_kind { WIRE_DATA = 0, WIRE_PAUSE = 1, WIRE_GAP = 2 };
+
+struct wire_flow_key {
+	__be32 saddr, daddr;
+	__be16 sport, dport;
+	__be16 ethertype;
+	u8 proto;			/* TCP or UDP; 0: only the EtherType counts */
+	u8 zero;
+};
+
+struct wire_flows {
+	u32 count;			/* released to readers after the key */
+	u16 bucket[WIRE_FLOW_HASH];	/* index + 1, or 0 */
+	struct wire_flow_key key[WIRE_FLOWS_MAX];
+};
+
+enum wire_kind wire_frame_kind(const struct sk_buff *skb);
+void wire_frame_key(const struct sk_buff *skb, struct wire_flow_key *key);
+u32 wire_flow_index(struct wire_flows *flows, const struct wire_flow_key *key);
+
+/* ---- one end of a cable ---- */
+
+enum wire_counter {
+	WIRE_N_DATA_FRAMES, WIRE_N_DATA_BYTES, WIRE_N_PAUSE_FRAMES, WIRE_N_GAP_FRAMES,
+	WIRE_N_GAP_BYTES, WIRE_N_WIRE_BYTES, WIRE_N_DELIVERED, WIRE_N_SUNK, WIRE_N_ENDED,
+	WIRE_N_DROPPED_FIFO, WIRE_N_DROPPED_POLICER, WIRE_N_RECORDS, WIRE_N_RECORDS_LOST,
+	WIRE_N_FLOWS_LOST, WIRE_N_RING_FULL, WIRE_N_BQL_STOPS, WIRE_N_COMPLETIONS,
+	WIRE_N_POLLS, WIRE_N_RX_FRAMES, WIRE_N_COUNTERS
+};
+
+/* One line of the timeline, little endian; docs/formats.md. */
+struct wire_record {
+	__le64 start_ps;
+	__le64 arrive_ps;
+	__le32 frame_bytes;
+	__le32 wire_bytes;
+	__le32 flow;
+	u8 kind;
+	u8 fate;
+	__le16 queue;
+};
+
+/* A transmit descriptor. */
+struct wire_slot {
+	u64 end_ps;
+	struct sk_buff *skb;		/* NULL once the far end has taken it */
+	u32 frame_bytes;
+	bool in_flight;			/* the skb travels on; else it ends here */
+};
+
+struct wire_cable;
+
+/*
+ * A net device and the direction it sends in. @lock covers that direction, and
+ * is taken by this end to send and complete, by the far end to receive.
+ */
+struct wire_end {
+	struct net_device *dev;
+	struct wire_end *peer;
+	struct wire_cable *cable;
+	char side;			/* 'a' or 'b' */
+
+	spinlock_t lock;		/* everything down to the interrupt */
+	struct wire_rate rate;
+	struct wire_clock line;
+	struct wire_port port;
+	u64 delay_ps;
+	u64 last_arrive_ps;
+	bool peer_up;
+
+	struct wire_slot *ring;		/* power of two slots, ring_frames used at most */
+	u32 ring_mask, ring_frames;
+	u32 head, tail;
+	u64 complete_ps;		/* when the next completion interrupt is due */
+
+	struct sk_buff *flight, *flight_last;	/* on the way, by arrival */
+
+	u64 counter[WIRE_N_COUNTERS];
+	u32 snap_bytes;
+	u64 records_max;
+	struct wire_log timeline;
+	struct wire_log snap;
+	struct wire_flows *flows;
+
+	/* This end's interrupt: one timer for its completions and its arrivals. */
+	struct napi_struct napi;
+	struct hrtimer timer;
+	spinlock_t timer_lock;		/* arming against arming and closing */
+	u64 armed_ns;			/* WIRE_NEVER: not */
+	bool up;
+};
+
+struct wire_settings {
+	char name[WIRE_NAME_LEN];
+	char ifname[2][IFNAMSIZ];
+	u64 rate_bps, delay_ns, mtu, ring, bql_min;
+	u64 coalesce_frames, coalesce_ns, rx_coalesce_ns;
+	u64 sink, snap, records_max;
+};
+
+struct wire_cable {
+	struct list_head list;
+	struct wire_settings set;
+	u32 number;			/* from 1; the lowest that was free */
+	struct wire_end *end[2];
+	struct dentry *dir;
+	struct mutex read_mutex;	/* reading records against emptying them */
+};
+
+static inline u64 wire_now_ps(void)
+{
+	return (u64)ktime_get() * 1000;
+}
+
+/* ---- wire_dev.c ---- */
+
+struct net_device *wire_dev_create(struct wire_cable *cable, int side);
+void wire_dev_free(struct net_device *dev);
+
+/* ---- wire_cable.c ---- */
+
+int wire_cable_create(const struct wire_settings *set);
+int wire_cable_delete(const char *name);
+void wire_cable_delete_all(void);
+void wire_cable_reset(struct wire_cable *cable);
+
+/* ---- wire_parse.c ---- */
+
+struct wire_key {
+	const char *name;
+	u64 *value;			/* a number of min..max, or: */
+	char *text;			/* a word of less than max characters */
+	u64 min, max;
+	bool required;
+	bool seen;
+};
+
+int wire_parse(char *line, struct wire_key *keys, int n);
+
+/* ---- wire_noise.c ---- */
+
+void wire_noise_init(void);
+void wire_noise_stop(void);
+int wire_noise_write(char *line);
+int wire_noise_show(struct seq_file *seq);
+
+/* ---- wire_debugfs.c ---- */
+
+int wire_debugfs_init(void);
+void wire_debugfs_exit(void);
+void wire_debugfs_add(struct wire_cable *cable);
+void wire_debugfs_remove(struct wire_cable *cable);
+
+#endif
