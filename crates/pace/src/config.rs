@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a port and its classes are told, and why it may be refused.
+
+use crate::ClassId;
+use crate::ffi::{ErrorCode, RawClassConfig, RawConfig};
+
+/// What the bytes of a rate are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// The frame as the host holds it: link header, no FCS.
+    Link,
+    /// Padded, plus overhead: what the wire carries.
+    Wire,
+    /// Without the link header.
+    Ip,
+}
+
+/// Which of several due classes goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The smallest class clock (paper 002, 2.2).
+    Clock,
+    /// The highest rate (paper 000, 3.4).
+    Rate,
+}
+
+/// How time passes while no frame is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Gap frames fill the wire; sent bytes are the clock.
+    Gap,
+    /// The host's timer; real time is the clock.
+    Timer,
+}
+
+/// A port and its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// 8 kbit/s to 1 Tbit/s.
+    pub line_rate_bps: u64,
+    /// Per frame on the wire; at most 256.
+    pub overhead_bytes: u32,
+    /// Shorter frames are padded.
+    pub min_frame_bytes: u32,
+    /// Link header included; also the largest gap frame.
+    pub max_frame_bytes: u32,
+    /// What [`Layer::Ip`] leaves out.
+    pub link_header_bytes: u32,
+    /// What rates count.
+    pub layer: Layer,
+    /// Who goes first.
+    pub order: Order,
+    /// How to wait.
+    pub mode: Mode,
+}
+
+impl Config {
+    /// Ethernet with rates of the link layer, smallest clock first, gap frames.
+    pub fn ethernet(line_rate_bps: u64, max_frame_bytes: u32) -> Self {
+        Config {
+            line_rate_bps,
+            overhead_bytes: 24,
+            min_frame_bytes: 60,
+            max_frame_bytes,
+            link_header_bytes: 14,
+            layer: Layer::Link,
+            order: Order::Clock,
+            mode: Mode::Gap,
+        }
+    }
+
+    pub(crate) fn raw(&self) -> RawConfig {
+        RawConfig {
+            line_rate_bps: self.line_rate_bps,
+            overhead_bytes: self.overhead_bytes,
+            min_frame_bytes: self.min_frame_bytes,
+            max_frame_bytes: self.max_frame_bytes,
+            link_header_bytes: self.link_header_bytes,
+            layer: match self.layer {
+                Layer::Link => 0,
+                Layer::Wire => 1,
+                Layer::Ip => 2,
+            },
+            order: match self.order {
+                Order::Clock => 0,
+                Order::Rate => 1,
+            },
+            mode: match self.mode {
+                Mode::Gap => 0,
+                Mode::Timer => 1,
+            },
+        }
+    }
+}
+
+/// A class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassConfig {
+    /// Has a rate and a clock.
+    Paced {
+        /// At the port's [`Layer`].
+        rate_bps: u64,
+    },
+    /// Best effort, round robin by wire bytes.
+    Normal {
+        /// Wire bytes a round, 256 to 2^20; `None` is one largest frame.
+        quantum_bytes: Option<u32>,
+    },
+}
+
+impl ClassConfig {
+    pub(crate) fn raw(&self) -> RawClassConfig {
+        match *self {
+            ClassConfig::Paced { rate_bps } => RawClassConfig {
+                kind: 0,
+                rate_bps,
+                quantum_bytes: 0,
+            },
+            ClassConfig::Normal { quantum_bytes } => RawClassConfig {
+                kind: 1,
+                rate_bps: 0,
+                // 0 is how the core spells None: an explicit 0 is below any quantum.
+                quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
+            },
+        }
+    }
+}
+
+/// Why something was refused. Nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// `PACE_ERR_LINE_RATE`
+    #[error("the line rate is outside 8 kbit/s to 1 Tbit/s")]
+    LineRate,
+    /// `PACE_ERR_RATE_ZERO`
+    #[error("a paced class needs a rate")]
+    RateZero,
+    /// `PACE_ERR_RATE_LINE`
+    #[error("the rate is above the line rate")]
+    RateLine,
+    /// `PACE_ERR_RATE_LOW`
+    #[error("the rate is so low that one frame would take 2^42 byte times")]
+    RateLow,
+    /// `PACE_ERR_FRAME`
+    #[error("the largest frame is 0, below the smallest one, or above 2^18 bytes")]
+    Frame,
+    /// `PACE_ERR_OVERHEAD`
+    #[error("the overhead is above 256 bytes")]
+    Overhead,
+    /// `PACE_ERR_FULL`
+    #[error("there are 2^20 classes already")]
+    Full,
+    /// `PACE_ERR_BUSY`
+    #[error("not possible once there is a class")]
+    Busy,
+    /// `PACE_ERR_QUANTUM`
+    #[error("the quantum is outside 256 to 2^20 bytes")]
+    Quantum,
+    /// The class was removed, or belongs to another scheduler.
+    #[error("there is no such class")]
+    UnknownClass,
+    /// Only an active class sends.
+    #[error("the class is not active")]
+    Inactive,
+    /// See [`crate::FRAME_MAX_BYTES`].
+    #[error("the frame is empty or longer than 2^18 bytes")]
+    Length,
+}
+
+impl Error {
+    pub(crate) fn from_code(code: ErrorCode) -> Self {
+        match code {
+            1 => Error::LineRate,
+            2 => Error::RateZero,
+            3 => Error::RateLine,
+            4 => Error::RateLow,
+            5 => Error::Frame,
+            6 => Error::Overhead,
+            7 => Error::Full,
+            9 => Error::Quantum,
+            _ => Error::Busy,
+        }
+    }
+}
+
+/// Why new line parameters were refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct ReconfigureError {
+    /// What does not fit.
+    pub error: Error,
+    /// The class it does not fit, if it is a class.
+    pub class: Option<ClassId>,
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The only unsafe code of this crate: memory that the C core works on.
+//!
+//! [`Port`] owns everything the core points into (the scheduler, its storage,
+//! every class) in heap memory that is touched through raw pointers only, so
+//! that no Rust reference to it ever exists while the core may write. It is
+//! dropped as a whole; a class is freed only after `pace_class_del`.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+/// `enum pace_error`, as an integer: the compiler of the core chose its size.
+pub(crate) type ErrorCode = u32;
+
+pub(crate) const ERR_FULL: ErrorCode = 7;
+
+pub(crate) const ID_NONE: u32 = u32::MAX;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct RawConfig {
+    pub line_rate_bps: u64,
+    pub overhead_bytes: u32,
+    pub min_frame_bytes: u32,
+    pub max_frame_bytes: u32,
+    pub link_header_bytes: u32,
+    pub layer: u32,
+    pub order: u32,
+    pub mode: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct RawClassConfig {
+    pub kind: u32,
+    pub rate_bps: u64,
+    pub quantum_bytes: u32,
+}
+
+#[repr(C)]
+pub(crate) struct RawDecision {
+    pub verdict: u32,
+    cls: *mut RawClass,
+    pub gap_bytes: u32,
+    pub until_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RawStats {
+    pub sent_frames: u64,
+    pub sent_wire_bytes: u64,
+    pub gap_frames: u64,
+    pub gap_wire_bytes: u64,
+    pub early_bytes_max: u64,
+    pub late_bytes_max: u64,
+    pub shifts: u64,
+    pub shifted_bytes: u64,
+}
+
+/// Opaque: `struct pace_sched`.
+#[repr(C)]
+struct RawSched {
+    _private: [u8; 0],
+}
+
+/// Opaque: `struct pace_class`.
+#[repr(C)]
+struct RawClass {
+    _private: [u8; 0],
+}
+
+// SAFETY: the signatures are those of pace.h and shim.c; shim.c asserts the
+// layout of what is passed by value or filled in.
+unsafe extern "C" {
+    static pace_shim_sched_bytes: usize;
+    static pace_shim_class_bytes: usize;
+    fn pace_shim_stats(s: *const RawSched, out: *mut RawStats);
+    fn pace_shim_global(s: *const RawSched) -> u64;
+    fn pace_shim_class_id(c: *const RawClass) -> u32;
+    fn pace_shim_class_active(c: *const RawClass) -> bool;
+    fn pace_shim_class_clock(s: *const RawSched, c: *const RawClass, frac: *mut u64) -> u64;
+
+    fn pace_storage_bytes(capacity: u32) -> usize;
+    fn pace_init(
+        s: *mut RawSched,
+        cfg: *const RawConfig,
+        storage: *mut u64,
+        capacity: u32,
+        now_ns: u64,
+    ) -> ErrorCode;
+    fn pace_set_storage(s: *mut RawSched, storage: *mut u64, capacity: u32) -> *mut u64;
+    fn pace_set_global(s: *mut RawSched, global_bytes: u64);
+    fn pace_reconfigure(
+        s: *mut RawSched,
+        cfg: *const RawConfig,
+        now_ns: u64,
+        culprit: *mut *mut RawClass,
+    ) -> ErrorCode;
+    fn pace_class_add(s: *mut RawSched, c: *mut RawClass, cfg: *const RawClassConfig) -> ErrorCode;
+    fn pace_class_change(
+        s: *mut RawSched,
+        c: *mut RawClass,
+        cfg: *const RawClassConfig,
+    ) -> ErrorCode;
+    fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
+    fn pace_activate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
+    fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
+    fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
+    fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
+    fn pace_gap_sent(s: *mut RawSched, gap_bytes: u32);
+    fn pace_wire_bytes(s: *const RawSched, len_bytes: u32) -> u32;
+    fn pace_min_gap_bytes(s: *const RawSched) -> u32;
+}
+
+/// Zeroed memory aligned as `u64`, freed when dropped.
+struct Memory {
+    start: NonNull<u64>,
+    words: usize,
+}
+
+impl Memory {
+    fn zeroed(bytes: usize) -> Self {
+        let boxed: Box<[u64]> = vec![0; bytes.div_ceil(8)].into_boxed_slice();
+        let words = boxed.len();
+        let start = NonNull::from(Box::leak(boxed)).cast();
+        Memory { start, words }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let slice = NonNull::slice_from_raw_parts(self.start, self.words);
+        // SAFETY: `start` and `words` are those of the box leaked above, and
+        // only this value frees it.
+        drop(unsafe { Box::from_raw(slice.as_ptr()) });
+    }
+}
+
+/// One scheduler and its classes. A class is named by its slot, which is its
+/// id in the core; a slot without a class is refused with `None`.
+pub(crate) struct Port {
+    sched: Memory,
+    /// What the core works in; replaced as a whole when it grows.
+    storage: Memory,
+    capacity: u32,
+    classes: Vec<Option<Memory>>,
+}
+
+// SAFETY: all memory is owned and reached through this value alone; the core
+// has no other state.
+unsafe impl Send for Port {}
+
+impl Port {
+    pub fn new(cfg: &RawConfig, capacity: u32, now_ns: u64) -> Result<Self, ErrorCode> {
+        // SAFETY: constants of shim.c; a pure function.
+        let (sched_bytes, storage_bytes) =
+            unsafe { (pace_shim_sched_bytes, pace_storage_bytes(capacity)) };
+        let port = Port {
+            sched: Memory::zeroed(sched_bytes),
+            storage: Memory::zeroed(storage_bytes),
+            capacity,
+            classes: Vec::new(),
+        };
+        // SAFETY: both blocks are as large as the core says, aligned to 8.
+        let err = unsafe {
+            pace_init(
+                port.sched(),
+                cfg,
+                port.storage.start.as_ptr(),
+                capacity,
+                now_ns,
+            )
+        };
+        if err == 0 { Ok(port) } else { Err(err) }
+    }
+
+    fn sched(&self) -> *mut RawSched {
+        self.sched.start.as_ptr().cast()
+    }
+
+    fn class(&self, slot: u32) -> Option<*mut RawClass> {
+        let memory = self.classes.get(slot as usize)?.as_ref()?;
+        Some(memory.start.as_ptr().cast())
+    }
+
+    pub fn grow(&mut self, capacity: u32) {
+        // SAFETY: a pure function.
+        let larger = Memory::zeroed(unsafe { pace_storage_bytes(capacity) });
+        let start = larger.start.as_ptr();
+        // SAFETY: `larger` has the size asked for; the core copies what is in
+        // the old block, which is alive until the end of this function.
+        let unused = unsafe { pace_set_storage(self.sched(), start, capacity) };
+        if unused != start {
+            self.storage = larger;
+            self.capacity = capacity;
+        }
+    }
+
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    pub fn set_global(&mut self, global_bytes: u64) {
+        // SAFETY: the scheduler is initialised; the caller has no class.
+        unsafe { pace_set_global(self.sched(), global_bytes) }
+    }
+
+    /// On error, the slot of the class that does not fit, if it is a class.
+    pub fn reconfigure(
+        &mut self,
+        cfg: &RawConfig,
+        now_ns: u64,
+    ) -> Result<(), (ErrorCode, Option<u32>)> {
+        let mut culprit = std::ptr::null_mut();
+        // SAFETY: the scheduler and its classes are alive; a culprit is one
+        // of the classes.
+        let (err, id) = unsafe {
+            let err = pace_reconfigure(self.sched(), cfg, now_ns, &mut culprit);
+            let id = (!culprit.is_null()).then(|| pace_shim_class_id(culprit));
+            (err, id)
+        };
+        if err == 0 { Ok(()) } else { Err((err, id)) }
+    }
+
+    pub fn add(&mut self, cfg: &RawClassConfig) -> Result<u32, ErrorCode> {
+        // SAFETY: a constant of shim.c.
+        let memory = Memory::zeroed(unsafe { pace_shim_class_bytes });
+        let class: *mut RawClass = memory.start.as_ptr().cast();
+        // SAFETY: zeroed memory of the size of a class; it is kept below for
+        // as long as the core knows it.
+        let (err, id) = unsafe {
+            let err = pace_class_add(self.sched(), class, cfg);
+            (
+                err,
+                if err == 0 {
+                    pace_shim_class_id(class)
+                } else {
+                    ID_NONE
+                },
+            )
+        };
+        if err != 0 {
+            return Err(err);
+        }
+        let slot = id as usize;
+        if self.classes.len() <= slot {
+            self.classes.resize_with(slot + 1, || None);
+        }
+        self.classes[slot] = Some(memory);
+        Ok(id)
+    }
+
+    pub fn change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        Some(unsafe { pace_class_change(self.sched(), class, cfg) })
+    }
+
+    pub fn del(&mut self, slot: u32) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: as above; the core forgets it, then it is freed.
+        unsafe { pace_class_del(self.sched(), class) };
+        self.classes[slot as usize] = None;
+        Some(())
+    }
+
+    pub fn activate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        unsafe { pace_activate(self.sched(), class, now_ns) };
+        Some(())
+    }
+
+    pub fn deactivate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        unsafe { pace_deactivate(self.sched(), class, now_ns) };
+        Some(())
+    }
+
+    /// The decision, and the slot of its class if it names one.
+    pub fn next(&mut self, now_ns: u64) -> (RawDecision, Option<u32>) {
+        // SAFETY: the core names none but active classes, which are alive.
+        unsafe {
+            let decision = pace_next(self.sched(), now_ns);
+            let id = (!decision.cls.is_null()).then(|| pace_shim_class_id(decision.cls));
+            (decision, id)
+        }
+    }
+
+    /// The caller has checked that the class is active and the length valid.
+    pub fn sent(&mut self, slot: u32, len_bytes: u32, more: bool, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        unsafe { pace_sent(self.sched(), class, len_bytes, more, now_ns) };
+        Some(())
+    }
+
+    pub fn gap_sent(&mut self, gap_bytes: u32) {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_gap_sent(self.sched(), gap_bytes) }
+    }
+
+    pub fn stats(&self) -> RawStats {
+        let mut stats = RawStats::default();
+        // SAFETY: `stats` has the layout that shim.c asserts.
+        unsafe { pace_shim_stats(self.sched(), &mut stats) };
+        stats
+    }
+
+    pub fn global(&self) -> u64 {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_shim_global(self.sched()) }
+    }
+
+    pub fn is_active(&self, slot: u32) -> Option<bool> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive.
+        Some(unsafe { pace_shim_class_active(class) })
+    }
+
+    /// Clock rounded up, and the fraction in units of 1 / rate.
+    pub fn clock(&self, slot: u32) -> Option<(u64, u64)> {
+        let class = self.class(slot)?;
+        let mut frac = 0;
+        // SAFETY: the class is alive and in this scheduler.
+        let clock = unsafe { pace_shim_class_clock(self.sched(), class, &mut frac) };
+        Some((clock, frac))
+    }
+
+    pub fn wire_bytes(&self, len_bytes: u32) -> u32 {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_wire_bytes(self.sched(), len_bytes) }
+    }
+
+    pub fn min_gap_bytes(&self) -> u32 {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_min_gap_bytes(self.sched()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: RawConfig = RawConfig {
+        line_rate_bps: 1_000_000_000,
+        overhead_bytes: 24,
+        min_frame_bytes: 60,
+        max_frame_bytes: 1514,
+        link_header_bytes: 14,
+        layer: 0,
+        order: 0,
+        mode: 0,
+    };
+    const PACED: RawClassConfig = RawClassConfig {
+        kind: 0,
+        rate_bps: 1_000_000,
+        quantum_bytes: 0,
+    };
+    const ERR_BUSY: ErrorCode = 8;
+
+    #[test]
+    fn without_a_free_id_the_storage_is_full() {
+        let mut port = Port::new(&CONFIG, 2, 0).unwrap();
+        assert_eq!(port.add(&PACED), Ok(0));
+        assert_eq!(port.add(&PACED), Ok(1));
+        assert_eq!(port.add(&PACED), Err(ERR_FULL));
+        port.grow(3);
+        assert_eq!(port.add(&PACED), Ok(2));
+    }
+
+    #[test]
+    fn storage_too_small_for_the_ids_in_use_is_handed_back() {
+        let mut port = Port::new(&CONFIG, 4, 0).unwrap();
+        for _ in 0..3 {
+            port.add(&PACED).unwrap();
+        }
+        port.grow(2);
+        assert_eq!(port.capacity(), 4, "nothing has changed");
+        assert_eq!(port.add(&PACED), Ok(3));
+    }
+
+    #[test]
+    fn a_class_is_added_once() {
+        let mut port = Port::new(&CONFIG, 4, 0).unwrap();
+        let slot = port.add(&PACED).unwrap();
+        let class = port.class(slot).unwrap();
+        // SAFETY: the class is alive; the core refuses it.
+        let err = unsafe { pace_class_add(port.sched(), class, &PACED) };
+        assert_eq!(err, ERR_BUSY);
+    }
+}

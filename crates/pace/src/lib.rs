@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The packet scheduler of one port, counted in byte times: a safe binding
+//! over `core/`, the same files that the kernel module compiles.
+//!
+//! [`Scheduler`] owns its classes and names them by [`ClassId`]. The host owns
+//! the packets: it says when a class has one, asks [`Scheduler::next`] who may
+//! send, and reports the length of what left.
+//!
+//! ```
+//! use pace::{ClassConfig, Config, Decision, Scheduler};
+//!
+//! let mut port = Scheduler::new(&Config::ethernet(1_000_000_000, 1514), 0)?;
+//! let class = port.add_class(&ClassConfig::Paced { rate_bps: 500_000_000 })?;
+//! port.activate(class, 0)?;
+//! assert_eq!(port.next(0), Decision::Send(class));
+//! port.sent(class, 1514, true, 0)?;
+//! // 1514 bytes at half the line rate: the next may leave 3028 bytes later,
+//! // and the frame itself took 1538 of them.
+//! assert_eq!(port.next(0), Decision::Gap { wire_bytes: 1490 });
+//! # Ok::<(), pace::Error>(())
+//! ```
+
+mod config;
+mod ffi;
+
+pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, ReconfigureError};
+use ffi::{ERR_FULL, Port};
+
+/// The largest frame: `PACE_FRAME_MAX`.
+pub const FRAME_MAX_BYTES: u32 = 1 << 18;
+/// The most classes in one scheduler: `PACE_CLASSES_MAX`.
+pub const CLASSES_MAX: u32 = 1 << 20;
+/// A clock is never ahead of the port's by as much: `PACE_LEAD_MAX`, bytes.
+pub const LEAD_MAX_BYTES: u64 = 1 << 42;
+
+/// Storage to begin with; it doubles when it is full.
+const CAPACITY_FIRST: u32 = 16;
+
+/// Names a class of one [`Scheduler`]. A class that was removed is not
+/// mistaken for one that was given its place later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClassId {
+    slot: u32,
+    generation: u32,
+}
+
+impl ClassId {
+    /// Small and dense; places of removed classes are reused. Ties between
+    /// classes are broken by it.
+    pub fn index(self) -> u32 {
+        self.slot
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// No packet anywhere.
+    Idle,
+    /// Send the head of this class, then call [`Scheduler::sent`].
+    Send(ClassId),
+    /// Fill so much of the wire, overhead included, then call
+    /// [`Scheduler::gap_sent`]. Never in [`Mode::Timer`].
+    Gap {
+        /// Wire bytes.
+        wire_bytes: u32,
+    },
+    /// Nothing may leave before this instant. Only in [`Mode::Timer`].
+    Wait {
+        /// On the clock of the `now_ns` given to all calls.
+        until_ns: u64,
+    },
+}
+
+/// What has happened since the scheduler was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Frames of classes.
+    pub sent_frames: u64,
+    /// Their wire bytes.
+    pub sent_wire_bytes: u64,
+    /// Gap frames.
+    pub gap_frames: u64,
+    /// Their wire bytes.
+    pub gap_wire_bytes: u64,
+    /// Largest lead that the rounding of gaps gave a frame.
+    pub early_bytes_max: u64,
+    /// Furthest a class clock was behind the port's when its frame left.
+    pub late_bytes_max: u64,
+    /// How often all clocks were moved forward together.
+    pub shifts: u64,
+    /// By how much in all.
+    pub shifted_bytes: u64,
+}
+
+/// A class clock, exactly: `bytes - 1 + frac / rate_bps` when `frac` is not 0,
+/// else `bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassClock {
+    /// Rounded up to whole bytes; on the scale of [`Scheduler::global_bytes`],
+    /// and wrapping with it.
+    pub bytes: u64,
+    /// In units of one byte time over the class's rate.
+    pub frac: u64,
+}
+
+/// One port.
+pub struct Scheduler {
+    port: Port,
+    /// By slot: how many classes it has held before.
+    generations: Vec<u32>,
+}
+
+impl Scheduler {
+    /// A port without classes whose byte clock is 0 at `now_ns`.
+    ///
+    /// # Errors
+    /// [`Error::LineRate`], [`Error::Frame`], [`Error::Overhead`].
+    pub fn new(config: &Config, now_ns: u64) -> Result<Self, Error> {
+        let port = Port::new(&config.raw(), CAPACITY_FIRST, now_ns).map_err(Error::from_code)?;
+        Ok(Scheduler {
+            port,
+            generations: Vec::new(),
+        })
+    }
+
+    /// Starts the byte clock elsewhere than at 0, to test across its wrap.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] once a class has been added.
+    pub fn set_global_bytes(&mut self, global_bytes: u64) -> Result<(), Error> {
+        if !self.generations.is_empty() {
+            return Err(Error::Busy);
+        }
+        self.port.set_global(global_bytes);
+        Ok(())
+    }
+
+    /// New line parameters while running. All classes are checked first; on
+    /// error nothing has changed. O(classes).
+    ///
+    /// # Errors
+    /// Those of [`Scheduler::new`], and those of [`Scheduler::add_class`] with
+    /// the class whose rate does not fit the new line.
+    pub fn reconfigure(&mut self, config: &Config, now_ns: u64) -> Result<(), ReconfigureError> {
+        self.port
+            .reconfigure(&config.raw(), now_ns)
+            .map_err(|(code, slot)| ReconfigureError {
+                error: Error::from_code(code),
+                class: slot.map(|slot| self.id(slot)),
+            })
+    }
+
+    /// A new class, silent, its clock at the port's. O(1) but when the storage
+    /// doubles.
+    ///
+    /// # Errors
+    /// [`Error::RateZero`], [`Error::RateLine`], [`Error::RateLow`],
+    /// [`Error::Quantum`]; [`Error::Full`] beyond [`CLASSES_MAX`].
+    pub fn add_class(&mut self, config: &ClassConfig) -> Result<ClassId, Error> {
+        let raw = config.raw();
+        let slot = match self.port.add(&raw) {
+            Err(ERR_FULL) if self.port.capacity() < CLASSES_MAX => {
+                self.port.grow(self.port.capacity() * 2);
+                self.port.add(&raw)
+            }
+            other => other,
+        }
+        .map_err(Error::from_code)?;
+        let place = slot as usize;
+        if self.generations.len() <= place {
+            self.generations.resize(place + 1, 0);
+        }
+        Ok(self.id(slot))
+    }
+
+    /// Another rate, quantum or kind; the clock and whether it is active stay.
+    ///
+    /// # Errors
+    /// Those of [`Scheduler::add_class`], or [`Error::UnknownClass`].
+    pub fn change_class(&mut self, class: ClassId, config: &ClassConfig) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        match self.port.change(slot, &config.raw()) {
+            Some(0) => Ok(()),
+            Some(code) => Err(Error::from_code(code)),
+            None => Err(Error::UnknownClass),
+        }
+    }
+
+    /// Forgets a class, active or not. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn remove_class(&mut self, class: ClassId) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port.del(slot).ok_or(Error::UnknownClass)?;
+        if let Some(generation) = self.generations.get_mut(slot as usize) {
+            *generation = generation.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// The class has a packet. No effect if it is active already. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn activate(&mut self, class: ClassId, now_ns: u64) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port.activate(slot, now_ns).ok_or(Error::UnknownClass)
+    }
+
+    /// Its packets are gone unsent. No effect if it is not active. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn deactivate(&mut self, class: ClassId, now_ns: u64) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .deactivate(slot, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// Who is next? Asking again gives the same answer. O(1), O(log n) with
+    /// [`Order::Rate`]. Real time matters in [`Mode::Timer`] only.
+    pub fn next(&mut self, now_ns: u64) -> Decision {
+        const SEND: u32 = 1;
+        const GAP: u32 = 2;
+        const WAIT: u32 = 3;
+        let (decision, slot) = self.port.next(now_ns);
+        match (decision.verdict, slot) {
+            (SEND, Some(slot)) => Decision::Send(self.id(slot)),
+            (GAP, _) => Decision::Gap {
+                wire_bytes: decision.gap_bytes,
+            },
+            (WAIT, _) => Decision::Wait {
+                until_ns: decision.until_ns,
+            },
+            _ => Decision::Idle,
+        }
+    }
+
+    /// A class sent a frame of `len_bytes` (link header included, FCS not);
+    /// `more`: it has another packet. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`]; [`Error::Inactive`]; [`Error::Length`] outside
+    /// 1..=[`FRAME_MAX_BYTES`].
+    pub fn sent(
+        &mut self,
+        class: ClassId,
+        len_bytes: u32,
+        more: bool,
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        if !self.port.is_active(slot).ok_or(Error::UnknownClass)? {
+            return Err(Error::Inactive);
+        }
+        if len_bytes == 0 || len_bytes > FRAME_MAX_BYTES {
+            return Err(Error::Length);
+        }
+        self.port
+            .sent(slot, len_bytes, more, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// A gap of `wire_bytes` went to the wire. O(1).
+    pub fn gap_sent(&mut self, wire_bytes: u32) {
+        self.port.gap_sent(wire_bytes);
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> Stats {
+        let raw = self.port.stats();
+        Stats {
+            sent_frames: raw.sent_frames,
+            sent_wire_bytes: raw.sent_wire_bytes,
+            gap_frames: raw.gap_frames,
+            gap_wire_bytes: raw.gap_wire_bytes,
+            early_bytes_max: raw.early_bytes_max,
+            late_bytes_max: raw.late_bytes_max,
+            shifts: raw.shifts,
+            shifted_bytes: raw.shifted_bytes,
+        }
+    }
+
+    /// The port's byte clock; wraps at 2^64.
+    pub fn global_bytes(&self) -> u64 {
+        self.port.global()
+    }
+
+    /// When the class may send, on the port's byte clock.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn class_clock(&self, class: ClassId) -> Result<ClassClock, Error> {
+        let slot = self.slot(class)?;
+        let (bytes, frac) = self.port.clock(slot).ok_or(Error::UnknownClass)?;
+        Ok(ClassClock { bytes, frac })
+    }
+
+    /// Whether the class takes part in decisions.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn is_active(&self, class: ClassId) -> Result<bool, Error> {
+        let slot = self.slot(class)?;
+        self.port.is_active(slot).ok_or(Error::UnknownClass)
+    }
+
+    /// Wire length of a frame of `len_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] above [`FRAME_MAX_BYTES`].
+    pub fn wire_bytes(&self, len_bytes: u32) -> Result<u32, Error> {
+        if len_bytes > FRAME_MAX_BYTES {
+            return Err(Error::Length);
+        }
+        Ok(self.port.wire_bytes(len_bytes))
+    }
+
+    /// The smallest gap there can be on the wire, in bytes.
+    pub fn min_gap_bytes(&self) -> u32 {
+        self.port.min_gap_bytes()
+    }
+
+    fn id(&self, slot: u32) -> ClassId {
+        let generation = self.generations.get(slot as usize).copied();
+        ClassId {
+            slot,
+            generation: generation.unwrap_or(0),
+        }
+    }
+
+    /// The slot of a class that still exists.
+    fn slot(&self, class: ClassId) -> Result<u32, Error> {
+        match self.generations.get(class.slot as usize) {
+            Some(&generation) if generation == class.generation => Ok(class.slot),
+            _ => Err(Error::UnknownClass),
+        }
+    }
+}
