@@ -8,10 +8,7 @@ use crate::cable::{bottleneck, cable, ends};
 use crate::error::{Error, Problem};
 use crate::expr::Env;
 use crate::flow;
-use crate::model::{
-    Bottleneck, BottleneckKind, Bound, Cable, Cell, Device, Direction, Host, Noise, Subject,
-    Sysctl, TcLine, Window,
-};
+use crate::model::{Bound, Cable, Cell, Direction, Host, Noise, Subject, Sysctl, TcLine, Window};
 use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
 use crate::result::FlowMetrics;
 use crate::sweep::{Space, repetitions, takes_part};
