@@ -122,22 +122,37 @@ pub fn analyse_cell(
     timelines: &[Timeline<'_>],
     intervals: u64,
 ) -> Result<CellAnalysis, AnalyseError> {
-    let ends =
-        timelines.iter().map(|t| End::new(cell, t)).collect::<Result<Vec<_>, AnalyseError>>()?;
+    let ends = timelines
+        .iter()
+        .map(|t| End::new(cell, t))
+        .collect::<Result<Vec<_>, AnalyseError>>()?;
     let no_timeline = |flow: &Flow| AnalyseError::NoTimeline(flow.name.clone());
     let mut placed = Vec::with_capacity(cell.flows.len());
     for flow in &cell.flows {
         let direction = flow.measured_at();
-        let end = ends.iter().find(|e| Some(e.timeline.direction) == direction);
+        let end = ends
+            .iter()
+            .find(|e| Some(e.timeline.direction) == direction);
         let end = end.ok_or_else(|| no_timeline(flow))?;
-        placed.push(Placed { flow, end, records: end.of(flow) });
+        placed.push(Placed {
+            flow,
+            end,
+            records: end.of(flow),
+        });
     }
-    let windows: Vec<_> =
-        cell.windows.iter().map(|w| window(zero_ps, &ends, &placed, w)).collect();
+    let windows: Vec<_> = cell
+        .windows
+        .iter()
+        .map(|w| window(zero_ps, &ends, &placed, w))
+        .collect();
     let bounds = bounds(cell, &windows);
     let curves = curves(cell, zero_ps, &ends, &placed, intervals)
         .ok_or(AnalyseError::Duration(cell.duration_ns))?;
-    Ok(CellAnalysis { windows, bounds, curves })
+    Ok(CellAnalysis {
+        windows,
+        bounds,
+        curves,
+    })
 }
 
 /// Each bound of the cell against what was measured.
@@ -183,20 +198,33 @@ impl<'a> End<'a> {
             }
         }
         let name = format!("{}.{end}", of.name);
-        Ok(Self { name, rate_bps: of.rate_bps, mtu: of.mtu, timeline, by_flow })
+        Ok(Self {
+            name,
+            rate_bps: of.rate_bps,
+            mtu: of.mtu,
+            timeline,
+            by_flow,
+        })
     }
 
     /// The positions of a flow's records.
     fn of(&self, flow: &Flow) -> Vec<u32> {
         let key = FlowKey::Ports {
-            proto: if flow.kind.protocol() == "tcp" { Proto::Tcp } else { Proto::Udp },
+            proto: if flow.kind.protocol() == "tcp" {
+                Proto::Tcp
+            } else {
+                Proto::Udp
+            },
             src: flow.source.into(),
             sport: flow.source_port,
             dst: flow.destination.into(),
             dport: flow.port,
         };
         let index = self.timeline.flows.find(&key);
-        index.and_then(|i| self.by_flow.get(&i)).cloned().unwrap_or_default()
+        index
+            .and_then(|i| self.by_flow.get(&i))
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -209,7 +237,9 @@ struct Placed<'a> {
 
 impl Placed<'_> {
     fn records(&self) -> impl Iterator<Item = &Record> + Clone {
-        self.records.iter().filter_map(|&i| self.end.timeline.records.get(i as usize))
+        self.records
+            .iter()
+            .filter_map(|&i| self.end.timeline.records.get(i as usize))
     }
 }
 
@@ -235,19 +265,34 @@ fn window(zero_ps: u64, ends: &[End<'_>], placed: &[Placed<'_>], w: &Window) -> 
             mtu: p.end.mtu,
             target: p.flow.target,
         };
-        FlowResult { name: p.flow.name.clone(), metrics: flow_metrics(p.records(), &frame) }
+        FlowResult {
+            name: p.flow.name.clone(),
+            metrics: flow_metrics(p.records(), &frame),
+        }
     };
     let mut flows: Vec<_> = placed.iter().map(of_flow).collect();
     if let Some(end) = placed.first().map(|p| p.end) {
-        let frame = Frame { from_ps, to_ps, rate_bps: end.rate_bps, mtu: end.mtu, target: None };
+        let frame = Frame {
+            from_ps,
+            to_ps,
+            rate_bps: end.rate_bps,
+            mtu: end.mtu,
+            target: None,
+        };
         let metrics = flow_metrics(end.timeline.records.iter(), &frame);
-        flows.push(FlowResult { name: WIRE.to_owned(), metrics });
+        flows.push(FlowResult {
+            name: WIRE.to_owned(),
+            metrics,
+        });
     }
     WindowResult {
         name: w.name.clone(),
         from_s: seconds(ps(w.from_ns)),
         to_s: seconds(ps(w.to_ns)),
-        wire: ends.iter().map(|e| (e.name.clone(), wire(e, from_ps, to_ps))).collect(),
+        wire: ends
+            .iter()
+            .map(|e| (e.name.clone(), wire(e, from_ps, to_ps)))
+            .collect(),
         flows,
     }
 }
@@ -255,7 +300,10 @@ fn window(zero_ps: u64, ends: &[End<'_>], placed: &[Placed<'_>], w: &Window) -> 
 /// How busy a direction was: every frame counts with the part of its time on
 /// the wire that lies in the window, everything else by its start.
 fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
-    let mut m = WireMetrics { rate_bps: end.rate_bps, ..WireMetrics::default() };
+    let mut m = WireMetrics {
+        rate_bps: end.rate_bps,
+        ..WireMetrics::default()
+    };
     let mut busy_ps: u128 = 0;
     for r in end.timeline.records {
         let length = duration_ps(r.wire_bytes, end.rate_bps).unwrap_or(0);
@@ -307,7 +355,11 @@ fn curves(
 ) -> Option<Curves> {
     let duration_ps = ps(cell.duration_ns);
     let interval_ps = even_interval_ps(duration_ps, intervals);
-    let axis = Axis { zero_ps, end_ps: zero_ps.saturating_add(duration_ps), interval_ps };
+    let axis = Axis {
+        zero_ps,
+        end_ps: zero_ps.saturating_add(duration_ps),
+        interval_ps,
+    };
     let mut curves = Curves {
         interval_s: seconds(interval_ps),
         duration_s: seconds(duration_ps),

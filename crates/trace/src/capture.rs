@@ -60,7 +60,8 @@ pub struct Capture {
 }
 
 /// Reads a capture to its end, or to where it is damaged. About 50 bytes of
-/// memory per packet at the peak.
+/// memory per packet at the peak. Of a zstd file cut short, the last window
+/// (often everything) stays in the decoder and is lost; of other files nothing.
 ///
 /// # Errors
 /// If the file is no capture, its header is incomplete, or its time stamps

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Captures of every kind, whole, broken and foreign.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests, too.
+
+mod common;
+
+use std::io::Write;
+
+use common::{ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp};
+use proptest::prelude::*;
+use trace::capture::{Capture, read_capture};
+use trace::{Kind, NO_FLOW};
+
+fn read(bytes: &[u8]) -> Capture {
+    read_capture(bytes).unwrap()
+}
+
+fn starts(capture: &Capture) -> Vec<u64> {
+    capture.records.iter().map(|r| r.start_ps).collect()
+}
+
+#[test]
+fn pcap_of_either_order_and_unit() {
+    for order in ORDERS {
+        for (nanos, unit_ps) in [(false, 1_000_000), (true, 1_000)] {
+            let file = pcap(
+                order,
+                nanos,
+                &[
+                    (1_700_000_000, 999_999, udp(5001, 40)),
+                    (1_700_000_001, 1, pause()),
+                    (1_700_000_001, 2, udp(5002, 0)),
+                ],
+            );
+            let c = read(&file);
+            assert_eq!(c.damage, None);
+            assert_eq!(
+                c.origin_ps,
+                1_700_000_000_000_000_000_000 + 999_999 * i128::from(unit_ps)
+            );
+            let second = 1_000_000_000_000 - 999_999 * unit_ps;
+            assert_eq!(starts(&c), [0, second + unit_ps, second + 2 * unit_ps]);
+            assert_eq!(c.interfaces[0].resolution_ps, unit_ps);
+            let lengths: Vec<_> = c
+                .records
+                .iter()
+                .map(|r| (r.frame_bytes, r.wire_bytes))
+                .collect();
+            assert_eq!(lengths, [(100, 124), (60, 84), (60, 84)]);
+            let kinds: Vec<_> = c.records.iter().map(|r| (r.kind, r.flow)).collect();
+            assert_eq!(
+                kinds,
+                [(Kind::Data, 0), (Kind::Pause, NO_FLOW), (Kind::Data, 1)]
+            );
+            assert_eq!(
+                c.flows.to_text(),
+                "0 udp 10.1.1.1 40000 10.1.2.1 5001\n1 udp 10.1.1.1 40000 10.1.2.1 5002\n"
+            );
+        }
+    }
+}
+
+#[test]
+fn pcapng_has_a_clock_for_each_interface() {
+    for order in ORDERS {
+        let c = read(&pcapng_two_clocks(order));
+        assert_eq!(c.damage, None);
+        // 2 s + 1 us; 0.5 s + 2 s in steps of 2^-10 s; the SLL packet is 44 + 14 bytes.
+        assert_eq!(c.origin_ps, 2_000_001_000_000);
+        assert_eq!(starts(&c), [0, 499_999_000_000]);
+        assert_eq!(c.records[1].frame_bytes, 60);
+        assert_eq!((c.records[0].queue, c.records[1].queue), (0, 1));
+        assert_eq!(c.records[0].flow, c.records[1].flow);
+        let resolutions: Vec<_> = c.interfaces.iter().map(|i| i.resolution_ps).collect();
+        assert_eq!(resolutions, [1_000, 976_562_500, 1_000_000]);
+        assert_eq!(c.skipped, 1, "a packet of a link type nobody knows");
+    }
+}
+
+#[test]
+fn sections_of_different_order_follow_one_another() {
+    let mut file = Vec::new();
+    for (i, order) in [Order::Big, Order::Little, Order::Big]
+        .into_iter()
+        .enumerate()
+    {
+        file.extend(section(order));
+        file.extend(interface(order, 1, 12, 0));
+        file.extend(packet(order, 0, i as u64, &udp(1, 0)));
+    }
+    let c = read(&file);
+    assert_eq!(c.damage, None);
+    assert_eq!(starts(&c), [0, 1, 2]);
+    assert_eq!(c.interfaces.len(), 3);
+}
+
+#[test]
+fn packets_out_of_order_are_sorted_and_counted() {
+    let file = pcap(
+        Order::Little,
+        true,
+        &[(5, 9, udp(1, 0)), (5, 2, udp(2, 0)), (5, 10, udp(3, 0))],
+    );
+    let c = read(&file);
+    assert_eq!((starts(&c), c.out_of_order), (vec![0, 7_000, 8_000], 1));
+    assert_eq!(c.records[0].flow, 1);
+}
+
+#[test]
+fn packed_captures_also_when_cut_short() {
+    let packets: Vec<_> = (0..2000)
+        .map(|i| (1, i, udp(i as u16, i as usize % 700)))
+        .collect();
+    let file = pcap(Order::Little, true, &packets);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&file).unwrap();
+    let gz = gz.finish().unwrap();
+    assert_eq!(read(&gz).records.len(), 2000);
+    let zst = ruzstd::encoding::compress_to_vec(
+        file.as_slice(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    assert_eq!(read(&zst).records.len(), 2000);
+    let c = read(&gz[..gz.len() * 3 / 4]);
+    assert!(c.damage.is_some());
+    assert!(
+        (1000..2000).contains(&c.records.len()),
+        "{}",
+        c.records.len()
+    );
+    // A zstd decoder may still hold everything back when it fails.
+    let cut = read_capture(&zst[..zst.len() * 3 / 4]);
+    assert!(cut.is_err_and(|e| e.to_string().contains("cannot read")));
+}
+
+#[test]
+fn truncation_at_every_byte_keeps_what_is_whole() {
+    for order in ORDERS {
+        let packets = [(1, 1, udp(1, 3)), (1, 2, udp(2, 0)), (1, 3, pause())];
+        let file = pcap(order, true, &packets);
+        let mut ends = vec![24];
+        for (_, _, bytes) in &packets {
+            ends.push(ends[ends.len() - 1] + 16 + bytes.len());
+        }
+        check_truncations(&file, &ends, 24);
+
+        let parts = [
+            section(order),
+            interface(order, 1, 9, 0),
+            packet(order, 0, 5, &udp(1, 3)),
+            packet(order, 0, 6, &udp(2, 0)),
+        ];
+        let mut ends = vec![parts[0].len() + parts[1].len()];
+        ends.push(ends[0] + parts[2].len());
+        ends.push(ends[1] + parts[3].len());
+        check_truncations(&parts.concat(), &ends, 4);
+    }
+}
+
+/// `ends`: where the headers end, then each packet. Below `least` nothing can
+/// be recognised.
+fn check_truncations(file: &[u8], ends: &[usize], least: usize) {
+    for cut in 0..=file.len() {
+        let result = read_capture(&file[..cut]);
+        if cut < least {
+            let error = result.unwrap_err().to_string();
+            assert!(
+                error.contains("expected a capture") || error.contains("of 24 bytes"),
+                "{error}"
+            );
+            continue;
+        }
+        let c = result.unwrap();
+        let whole = ends.iter().skip(1).filter(|e| **e <= cut).count();
+        assert_eq!(c.records.len(), whole, "cut at {cut}");
+        match c.damage {
+            // At a block's end nothing is missing that one could know of.
+            None => assert!(ends.contains(&cut) || cut < ends[0], "cut at {cut}"),
+            Some(damage) => {
+                assert!(damage.what.contains("ends inside the record"), "{damage}");
+                let offset = usize::try_from(damage.offset).unwrap();
+                assert!(offset < cut && (ends.contains(&offset) || offset < ends[0]));
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_middle_is_placed() {
+    let good = pcap(Order::Little, true, &[(1, 1, udp(1, 0)), (1, 2, udp(1, 0))]);
+    let mut file = good.clone();
+    let second = 24 + 16 + 60;
+    file[second + 8..second + 12].copy_from_slice(&[0xff; 4]);
+    let c = read(&file);
+    assert_eq!(c.records.len(), 1);
+    let damage = c.damage.unwrap();
+    assert_eq!(damage.offset, second as u64);
+    assert_eq!(
+        damage.to_string(),
+        "used up to byte 100: a packet of 4294967295 captured bytes at byte 100"
+    );
+}
+
+#[test]
+fn foreign_files_are_named_by_their_first_bytes() {
+    let error = read_capture(&b"\x7fELF\x02\x01\x01"[..])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "expected a capture (pcap or pcapng, plain or packed by gzip or zstd); \
+         the file starts with 7f 45 4c 46 02 01 01"
+    );
+    let error = read_capture(&b""[..]).unwrap_err().to_string();
+    assert!(
+        error.ends_with("starts with nothing: it is empty"),
+        "{error}"
+    );
+}
+
+#[test]
+fn time_stamps_that_cannot_be_one_capture_are_refused() {
+    let file = pcap(
+        Order::Little,
+        true,
+        &[(0, 0, udp(1, 0)), (u32::MAX, 0, udp(1, 0))],
+    );
+    let error = read_capture(file.as_slice()).unwrap_err().to_string();
+    assert!(error.contains("213 days"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_after_a_magic_are_read_without_panic(
+        magic in 0usize..6,
+        tail in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let magics: [&[u8]; 6] = [
+            &[0xd4, 0xc3, 0xb2, 0xa1], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a],
+            &[0x1f, 0x8b, 8, 0], &[0x28, 0xb5, 0x2f, 0xfd], &[],
+        ];
+        let _ = read_capture([magics[magic], &tail].concat().as_slice());
+    }
+
+    /// Good files with a few bytes changed reach deeper than random ones.
+    #[test]
+    fn spoiled_captures_are_read_without_panic(
+        big in any::<bool>(),
+        ng in any::<bool>(),
+        spots in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let order = if big { Order::Big } else { Order::Little };
+        let mut file = if ng {
+            pcapng_two_clocks(order)
+        } else {
+            pcap(order, true, &[(1, 1, udp(1, 3)), (1, 2, pause())])
+        };
+        for (at, value) in spots {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        if let Ok(c) = read_capture(file.as_slice()) {
+            prop_assert!(c.records.len() <= 4);
+            prop_assert!(c.records.is_sorted_by_key(|r| r.start_ps));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A whole cell: from a scenario and timelines to what the result says.
+#![allow(clippy::unwrap_used)]
+
+use scenario::{Direction, End};
+use trace::analyse::{AnalyseError, CellAnalysis, Timeline, analyse_cell};
+use trace::record::wire_bytes;
+use trace::{Fate, FlowKey, FlowTable, Kind, NO_FLOW, Proto, Record};
+
+const TEXT: &str = r#"
+name = "two"
+title = "Two flows"
+duration = "100ms"
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "1gbit"
+[[flow]]
+name = "even"
+type = "udp"
+from = "tx"
+to = "rx"
+target = "250mbit"
+[[flow]]
+name = "late"
+type = "udp"
+from = "tx"
+to = "rx"
+start = "50ms"
+[[window]]
+name = "all"
+from = "0ms"
+to = "100ms"
+[[window]]
+name = "second"
+from = "50ms"
+to = "100ms"
+[[bound]]
+flow = "even"
+window = "all"
+metric = "error_pct"
+min = -0.001
+max = 0.001
+[[bound]]
+flow = "late"
+window = "second"
+metric = "burstiness_mtu"
+max = 1
+[[bound]]
+flow = "wire"
+window = "second"
+metric = "frames"
+max = 10
+"#;
+
+fn cell() -> scenario::Cell {
+    let parsed = scenario::parse("two.toml", TEXT, &scenario::Options::default()).unwrap();
+    parsed.cells[0].clone()
+}
+
+/// t = 0, on a clock that did not start there, ps.
+const ZERO: u64 = 7_000_000_000_123;
+const MS: u64 = 1_000_000_000;
+
+struct Wire {
+    records: Vec<Record>,
+    flows: FlowTable,
+}
+
+/// `even` at 250 Mbit/s with gap frames between; `late` in pairs from 50 ms on.
+fn wire(cell: &scenario::Cell) -> Wire {
+    let mut flows = FlowTable::default();
+    // Something else comes first, as ARP might.
+    flows.index_of(FlowKey::EtherType(0x0806));
+    let keys: Vec<_> = cell
+        .flows
+        .iter()
+        .map(|f| FlowKey::Ports {
+            proto: Proto::Udp,
+            src: f.source.into(),
+            sport: f.source_port,
+            dst: f.destination.into(),
+            dport: f.port,
+        })
+        .map(|key| flows.index_of(key))
+        .collect();
+    let mut records = Vec::new();
+    let mut push = |at: u64, frame_bytes: u32, flow: u32, kind: Kind| {
+        records.push(Record {
+            start_ps: ZERO + at,
+            arrive_ps: 0,
+            frame_bytes,
+            wire_bytes: wire_bytes(frame_bytes),
+            flow,
+            kind,
+            fate: Fate::Sunk,
+            queue: 0,
+        });
+    };
+    // 1514 bytes every 6056 byte times of 8 ns.
+    let period = 6056 * 8000;
+    for i in 0..(100 * MS).div_ceil(period) {
+        push(i * period, 1514, keys[0], Kind::Data);
+        push(i * period + 1538 * 8000, 476, NO_FLOW, Kind::Pause);
+        if i * period >= 50 * MS && i % 2 == 0 {
+            push(i * period + 2038 * 8000, 1000, keys[1], Kind::Data);
+            push(i * period + 3062 * 8000, 1000, keys[1], Kind::Data);
+        }
+    }
+    Wire { records, flows }
+}
+
+fn analyse(cell: &scenario::Cell, wire: &Wire) -> Result<CellAnalysis, AnalyseError> {
+    let timelines = [End::A, End::B].map(|end| Timeline {
+        direction: Direction { cable: 0, end },
+        records: if end == End::A { &wire.records } else { &[] },
+        flows: &wire.flows,
+    });
+    analyse_cell(cell, ZERO, &timelines, 100)
+}
+
+#[test]
+fn windows_flows_and_wires() {
+    let cell = cell();
+    let found = analyse(&cell, &wire(&cell)).unwrap();
+    let [all, second] = &found.windows[..] else {
+        panic!("{}", found.windows.len())
+    };
+    assert_eq!((all.from_s, all.to_s, second.from_s), (0.0, 0.1, 0.05));
+
+    let names: Vec<_> = all.flows.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["even", "late", "wire"]);
+    let even = &all.flows[0].metrics;
+    assert_eq!((even.rate_bps, even.error_pct), (250e6, Some(0.0)));
+    assert_eq!(
+        (even.gap_spread_bytes, even.burstiness_mtu),
+        (Some(0.0), Some(1.0))
+    );
+    // Measured from its start, whichever the window.
+    assert_eq!(all.flows[1], second.flows[1]);
+    let late = &second.flows[1].metrics;
+    // 2000 bytes in 2 x 6056 byte times, from up to 113 us after its start.
+    assert!(
+        (late.rate_bps - 2000.0 / 12112.0 * 1e9).abs() < 113e-6 / 50e-3 * 166e6,
+        "{}",
+        late.rate_bps
+    );
+    assert_eq!(late.gap_min_bytes, Some(1024.0));
+    assert_eq!(all.flows[2].metrics.frames, even.frames + late.frames);
+    assert_eq!(all.flows[2].metrics.target_bps, None);
+
+    let a = &all.wire["wire.a"];
+    assert_eq!(
+        (a.data_frames, a.gap_frames),
+        (even.frames + late.frames, even.frames)
+    );
+    assert_eq!(a.gap_bytes, even.frames * 500);
+    let busy = all.flows[2].metrics.wire_bytes + a.gap_bytes;
+    assert!(
+        (a.utilisation - busy as f64 * 8e-9 / 0.1).abs() < 1e-6,
+        "{}",
+        a.utilisation
+    );
+    assert_eq!(all.wire["wire.b"].data_frames, 0);
+}
+
+#[test]
+fn bounds_are_judged() {
+    let cell = cell();
+    let found = analyse(&cell, &wire(&cell)).unwrap();
+    let verdicts: Vec<_> = found
+        .bounds
+        .iter()
+        .map(|b| (b.flow.as_str(), b.ok))
+        .collect();
+    assert_eq!(verdicts, [("even", true), ("late", false), ("wire", false)]);
+    assert_eq!(
+        found.bounds[1].value,
+        found.windows[1].flows[1].metrics.burstiness_mtu
+    );
+    // Nothing sent: no value, and the bound does not hold.
+    let silent = Wire {
+        records: Vec::new(),
+        flows: FlowTable::default(),
+    };
+    let found = analyse(&cell, &silent).unwrap();
+    assert_eq!((found.bounds[1].value, found.bounds[1].ok), (None, false));
+}
+
+#[test]
+fn curves_add_up() {
+    let cell = cell();
+    let wire = wire(&cell);
+    let curves = analyse(&cell, &wire).unwrap().curves;
+    assert_eq!((curves.interval_s, curves.duration_s), (0.001, 0.1));
+    let even = &curves.flows[0];
+    assert_eq!((even.bytes.len(), even.target_bps), (100, Some(250e6)));
+    assert_eq!(even.queue_bytes[50], 1514.0);
+    let gaps: u64 = even.gaps.iter().map(|b| b.count).sum();
+    assert_eq!(
+        (even.gaps.len(), gaps),
+        (1, (100 * MS).div_ceil(6056 * 8000) - 1)
+    );
+    let flows: u64 = curves.flows.iter().flat_map(|f| &f.bytes).sum();
+    assert_eq!(curves.wire["wire.a"].data_bytes.iter().sum::<u64>(), flows);
+    let json = serde_json::to_string(&curves).unwrap();
+    assert_eq!(
+        serde_json::from_str::<trace::analyse::Curves>(&json).unwrap(),
+        curves
+    );
+}
+
+#[test]
+fn timelines_that_do_not_fit_are_refused() {
+    let cell = cell();
+    let error = analyse_cell(&cell, ZERO, &[], 100).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no timeline of the cable's end that flow even leaves by"
+    );
+    let flows = FlowTable::default();
+    let direction = Direction {
+        cable: 3,
+        end: End::A,
+    };
+    let stray = [Timeline {
+        direction,
+        records: &[],
+        flows: &flows,
+    }];
+    assert_eq!(
+        analyse_cell(&cell, ZERO, &stray, 100),
+        Err(AnalyseError::NoCable(3))
+    );
+}
