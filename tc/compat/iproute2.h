@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The little of iproute2 that a qdisc's plugin needs.  Distributions package
+ * no headers for it; everything here has kept its shape from 5.9 to 7.x (in
+ * between, 6.9 made `struct qdisc_util *` arguments const, which changes no
+ * caller).
+ */
+#ifndef PSP_COMPAT_IPROUTE2_H
+#define PSP_COMPAT_IPROUTE2_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+/* tc writes `next`: the symbol <kind>_qdisc_util must not be const. */
+struct qdisc_util {
+	struct qdisc_util *next;
+	const char *id;
+	int (*parse_qopt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_qopt)(const struct qdisc_util *qu, FILE *f,
+			  struct rtattr *opt);
+	int (*print_xstats)(const struct qdisc_util *qu, FILE *f,
+			    struct rtattr *xstats);
+	int (*parse_copt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_copt)(const struct qdisc_util *qu, FILE *f,
+			  struct rtattr *opt);
+	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt,
+			 __u32 block_idx, bool *p_has);
+};
+
+/* Exported by the tc program. */
+int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data,
+	      int alen);
+struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
+int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
+int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
+
+typedef struct json_writer json_writer_t;
+bool is_json_context(void);
+json_writer_t *get_json_writer(void);
+void jsonw_u64_field(json_writer_t *self, const char *prop, uint64_t num);
+void jsonw_bool_field(json_writer_t *self, const char *prop, bool value);
+void jsonw_string_field(json_writer_t *self, const char *prop,
+			const char *val);
+
+#endif

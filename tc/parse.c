@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From the words of a command line to netlink attributes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "psp.h"
+#include "quantity.h"
+
+/* Room that tc leaves for options in its request. */
+#define REQUEST_MAX	1024
+
+/* 0, or -1 after a message on standard error. */
+typedef int (*parse_fn)(struct nlmsghdr *n, const char *key, const char *value);
+
+struct option {
+	const char *key;
+	parse_fn parse;
+};
+
+static void explain_qdisc(void)
+{
+	fputs("Usage: ... psp [ default MINOR ] [ line { RATE | auto } ]\n"
+	      "               [ mode { auto | gap | timer } ] [ overhead BYTES ]\n"
+	      "               [ layer { link | wire | ip } ] [ order { clock | rate } ]\n"
+	      "               [ gap pause ]\n"
+	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
+	      "line      line rate; auto: what the device reports {auto}\n"
+	      "mode      how gaps pass: gap frames, or a timer {auto: gap where possible}\n"
+	      "overhead  bytes on the wire beyond the frame {24 on Ethernet}\n"
+	      "layer     what rates count {link}\n"
+	      "order     which of several due classes goes first {clock}\n"
+	      "gap       kind of gap frame {pause}\n"
+	      "See tc-psp(8).\n", stderr);
+}
+
+static void explain_class(void)
+{
+	fputs("Usage: ... psp [ mode paced ] rate RATE\n"
+	      "       ... psp mode normal [ quantum BYTES ]\n"
+	      "rate      of a paced class; what it counts is the qdisc's layer\n"
+	      "mode      paced (or 1): evenly spaced; normal (or 0): best effort\n"
+	      "quantum   bytes a normal class sends in its turn {one largest frame}\n"
+	      "See tc-psp(8).\n", stderr);
+}
+
+static int put(struct nlmsghdr *n, int type, const void *data, int len)
+{
+	return addattr_l(n, REQUEST_MAX, type, data, len) ? -1 : 0;
+}
+
+static int put_u8(struct nlmsghdr *n, int type, __u8 value)
+{
+	return put(n, type, &value, sizeof(value));
+}
+
+static int put_u32(struct nlmsghdr *n, int type, __u32 value)
+{
+	return put(n, type, &value, sizeof(value));
+}
+
+static int put_u64(struct nlmsghdr *n, int type, __u64 value)
+{
+	return put(n, type, &value, sizeof(value));
+}
+
+static int put_word(struct nlmsghdr *n, int type, const char *key,
+		    const char *value, const struct psp_words *words)
+{
+	__u8 i;
+
+	for (i = 0; words->word[i]; i++)
+		if (!strcmp(value, words->word[i]))
+			return put_u8(n, type, i);
+	return psp_bad_value(key, value, words->expected);
+}
+
+static int parse_default(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t minor;
+
+	if (!psp_parse_number(value, 16, &minor) || minor > 0xffff)
+		return psp_bad_value(key, value,
+				     "a class minor of 1 to ffff, or 0 for none");
+	return put_u32(n, TCA_PSP_DEFAULT, minor);
+}
+
+static int parse_line(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t rate_bps = 0;
+
+	if (strcmp(value, "auto") &&
+	    (!psp_parse_rate(value, &rate_bps) || !rate_bps))
+		return psp_bad_value(key, value,
+				     "a rate such as 1gbit, or auto");
+	return put_u64(n, TCA_PSP_LINE_RATE, rate_bps);
+}
+
+static int parse_mode(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_MODE, key, value, &psp_modes);
+}
+
+static int parse_overhead(struct nlmsghdr *n, const char *key,
+			  const char *value)
+{
+	uint64_t bytes;
+
+	if (!psp_parse_number(value, 10, &bytes) || bytes > TC_PSP_OVERHEAD_MAX)
+		return psp_bad_value(key, value, "0 to 256 bytes");
+	return put_u32(n, TCA_PSP_OVERHEAD, bytes);
+}
+
+static int parse_layer(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_LAYER, key, value, &psp_layers);
+}
+
+static int parse_order(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_ORDER, key, value, &psp_orders);
+}
+
+static int parse_gap(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_GAP, key, value, &psp_gaps);
+}
+
+static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t rate_bps;
+
+	if (!psp_parse_rate(value, &rate_bps) || !rate_bps)
+		return psp_bad_value(key, value,
+				     "whole bits per second above 0, such as 500mbit");
+	return put_u64(n, TCA_PSP_CLASS_RATE, rate_bps);
+}
+
+/* paper 003 writes `mode 0` and `mode 1` */
+static int parse_kind(struct nlmsghdr *n, const char *key, const char *value)
+{
+	if (!strcmp(value, "0"))
+		return put_u8(n, TCA_PSP_CLASS_KIND, TC_PSP_KIND_NORMAL);
+	if (!strcmp(value, "1"))
+		return put_u8(n, TCA_PSP_CLASS_KIND, TC_PSP_KIND_PACED);
+	return put_word(n, TCA_PSP_CLASS_KIND, key, value, &psp_kinds);
+}
+
+static int parse_quantum(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t bytes;
+
+	if (!psp_parse_size(value, &bytes) || !bytes ||
+	    bytes > TC_PSP_QUANTUM_MAX)
+		return psp_bad_value(key, value, "1 to 1048576 bytes");
+	return put_u32(n, TCA_PSP_CLASS_QUANTUM, bytes);
+}
+
+static const struct option qdisc_options[] = {
+	{ "default", parse_default },
+	{ "line", parse_line },
+	{ "mode", parse_mode },
+	{ "overhead", parse_overhead },
+	{ "layer", parse_layer },
+	{ "order", parse_order },
+	{ "gap", parse_gap },
+	{ NULL, NULL },
+};
+
+static const struct option class_options[] = {
+	{ "rate", parse_rate },
+	{ "mode", parse_kind },
+	{ "quantum", parse_quantum },
+	{ NULL, NULL },
+};
+
+/* Each option at most once, each with one value. */
+static int parse_options(int argc, char **argv, struct nlmsghdr *n,
+			 const struct option *options, void (*explain)(void))
+{
+	unsigned int seen = 0, i;
+	struct rtattr *nest;
+
+	nest = addattr_nest(n, REQUEST_MAX, TCA_OPTIONS | NLA_F_NESTED);
+	for (; argc > 0; argc -= 2, argv += 2) {
+		if (!strcmp(*argv, "help")) {
+			explain();
+			return -1;
+		}
+		for (i = 0; options[i].key; i++)
+			if (!strcmp(*argv, options[i].key))
+				break;
+		if (!options[i].key) {
+			fprintf(stderr, "psp: unknown option \"%s\"\n", *argv);
+			explain();
+			return -1;
+		}
+		if (argc == 1)
+			return psp_bad_value(*argv, NULL, "one, see `help`");
+		if (seen & 1u << i)
+			return psp_bad_value(*argv, argv[1],
+					     "the option only once");
+		seen |= 1u << i;
+		if (options[i].parse(n, *argv, argv[1]))
+			return -1;
+	}
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+int psp_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
+		   struct nlmsghdr *n, const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return parse_options(argc, argv, n, qdisc_options, explain_qdisc);
+}
+
+int psp_parse_copt(const struct qdisc_util *qu, int argc, char **argv,
+		   struct nlmsghdr *n, const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return parse_options(argc, argv, n, class_options, explain_class);
+}

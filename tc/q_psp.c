@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * psp for tc(8).  tc finds the plugin as q_psp.so in its library directory, or
+ * in $TC_LIB_DIR, and in it the symbol below.
+ */
+#include <stdio.h>
+
+#include "psp.h"
+
+static const char *const modes[] = { "auto", "gap", "timer", NULL };
+static const char *const layers[] = { "link", "wire", "ip", NULL };
+static const char *const orders[] = { "clock", "rate", NULL };
+static const char *const gaps[] = { "pause", NULL };
+static const char *const kinds[] = { "normal", "paced", NULL };
+
+const struct psp_words psp_modes = { modes, "auto, gap or timer" };
+const struct psp_words psp_layers = { layers, "link, wire or ip" };
+const struct psp_words psp_orders = { orders, "clock or rate" };
+const struct psp_words psp_gaps = { gaps, "pause" };
+const struct psp_words psp_kinds = { kinds, "paced, normal, 1 or 0" };
+
+const char *psp_word(const struct psp_words *words, unsigned int value)
+{
+	unsigned int i;
+
+	for (i = 0; words->word[i]; i++)
+		if (i == value)
+			return words->word[i];
+	return "?";
+}
+
+int psp_bad_value(const char *key, const char *value, const char *expected)
+{
+	if (value)
+		fprintf(stderr, "psp: %s \"%s\": expected %s\n", key, value,
+			expected);
+	else
+		fprintf(stderr, "psp: %s: value missing: expected %s\n", key,
+			expected);
+	return -1;
+}
+
+__attribute__((visibility("default")))
+struct qdisc_util psp_qdisc_util = {
+	.id		= "psp",
+	.parse_qopt	= psp_parse_qopt,
+	.print_qopt	= psp_print_qopt,
+	.print_xstats	= psp_print_xstats,
+	.parse_copt	= psp_parse_copt,
+	.print_copt	= psp_print_copt,
+};
