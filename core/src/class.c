@@ -115,7 +115,8 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	c->id = PACE_ID_NONE;
 	if (!pace_id_take(s, c))
 		return PACE_ERR_FULL;
-	pace_clock_set(c, pace_schedule_clock(s));
+	/* It owes nothing: not ahead of where it may start, however soon. */
+	pace_clock_set(c, pace_schedule_clock(s) - pace_lag_max(s));
 	c->cached_len = s->cfg.max_frame_bytes;
 	set_kind(s, c, cfg);
 	return PACE_OK;

@@ -22,12 +22,14 @@ void pace_line_follow(struct pace_line *l, u64 line_rate_bps, u64 now_ns)
 	l->ns = now_ns;
 
 	if (s) {
-		/* Whole seconds: s x line_rate bits, below 2^65 only if cut. */
-		limit_s = pace_div_rem(PACE_LINE_STEP_MAX, line_rate_bps, &rem);
+		/* Whole seconds: of s x line_rate bits, whole bytes apart. */
+		limit_s = pace_div_rem(PACE_LINE_STEP_MAX, line_rate_bps >> 3,
+				       &rem);
 		if (s > limit_s)
 			s = limit_s;
-		bits = s * line_rate_bps;
-		add_parts(l, bits >> 3, (bits & 7) * PACE_NS_PER_S);
+		bits = s * (line_rate_bps & 7);
+		add_parts(l, s * (line_rate_bps >> 3) + (bits >> 3),
+			  (bits & 7) * PACE_NS_PER_S);
 	}
 	/* The rest is below one second: ns x line_rate < 2^70. */
 	bytes = pace_mul_div(ns, line_rate_bps, PACE_PARTS_PER_BYTE);

@@ -111,6 +111,8 @@ void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);
 
+	if (s->cfg.order == PACE_ORDER_RATE)
+		promote(s);
 	s->cfg.order = order;
 	while (!pace_queue_empty(&s->due)) {
 		struct pace_class *c = s->by_id[pace_queue_min(&s->due)];

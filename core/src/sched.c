@@ -22,13 +22,20 @@ u32 pace_min_gap_bytes(const struct pace_sched *s)
 	return s->min_gap_bytes;
 }
 
-/* TIMER: real time is the clock, also between frames. */
+/*
+ * TIMER: real time is the clock, also between frames.  What a host that stood
+ * still has missed is forgotten at once, before anything is measured by it; a
+ * line that has been free for years stays within a signed comparison.
+ */
 void pace_pass_time(struct pace_sched *s, u64 now_ns)
 {
 	if (s->cfg.mode != PACE_MODE_TIMER)
 		return;
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;
+	s->busy_until = pace_later(s->busy_until,
+				   s->global - PACE_LEAD_WINDOW);
+	pace_lag_bound(s);
 }
 
 /*
@@ -51,10 +58,12 @@ static void wake(struct pace_sched *s, u64 now_ns)
 	if (ring < s->stall_bytes)
 		ring = s->stall_bytes;
 	ahead = (s64)(s->line.bytes - s->global);
-	if (ahead >= 0)
+	if (ahead >= 0) {
 		s->global = s->line.bytes;
-	else if (ahead < -(s64)ring)
+		s->served = pace_schedule_clock(s);
+	} else if (ahead < -(s64)ring) {
 		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+	}
 }
 
 /* The class has a packet and takes part from now on. */
@@ -65,7 +74,6 @@ void pace_join(struct pace_sched *s, struct pace_class *c)
 		pace_normal_put(s, c);
 		return;
 	}
-	pace_lag_bound(s);
 	pace_demand_add(s, c);
 	pace_clock_raise(c, pace_return_clock(s));
 	pace_paced_put(s, c);

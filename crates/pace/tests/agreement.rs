@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The core and the reference scheduler make the same decisions and keep the
+//! same clocks, step by step, whatever happens to them.
+
+mod reference;
+
+use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, RngSeed};
+use reference::{Choice, Kind, Reference, wrapped};
+
+/// What happens to a port. Classes are picked by a number, modulo how many
+/// there are; sizes and rates are picked inside what the port allows.
+#[derive(Clone, Debug)]
+enum Op {
+    Activate(usize),
+    ActivateAll,
+    Deactivate(usize),
+    Step {
+        size: Size,
+        more: bool,
+        late_ns: u64,
+    },
+    Run {
+        steps: usize,
+        size: Size,
+    },
+    Rate(usize, f64),
+    Kind(usize, Option<f64>, u32),
+    Add(Option<f64>),
+    Remove(usize),
+    Pass(u64),
+    Back(u64),
+    Reconfigure {
+        line: f64,
+        max_frame_bytes: u32,
+        order: Order,
+    },
+    Mode(Mode),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Smallest,
+    Largest,
+    Any(u32),
+}
+
+impl Size {
+    fn bytes(self, cfg: &Config) -> u32 {
+        match self {
+            Size::Smallest => 1,
+            Size::Largest => cfg.max_frame_bytes,
+            Size::Any(number) => 1 + number % cfg.max_frame_bytes,
+        }
+    }
+}
+
+struct Pair {
+    cfg: Config,
+    core: Scheduler,
+    plain: Reference,
+    classes: Vec<ClassId>,
+    now_ns: u64,
+}
+
+impl Pair {
+    fn new(cfg: Config, start_bytes: u64) -> Self {
+        let mut core = Scheduler::new(&cfg, 0).unwrap();
+        core.set_global_bytes(start_bytes).unwrap();
+        Pair {
+            cfg,
+            core,
+            plain: Reference::new(&cfg, start_bytes, 0),
+            classes: Vec::new(),
+            now_ns: 0,
+        }
+    }
+
+    fn pick(&self, number: usize) -> Option<ClassId> {
+        self.classes
+            .get(number % self.classes.len().max(1))
+            .copied()
+    }
+
+    /// `fraction` of the line, or as close as is allowed.
+    fn paced(&self, fraction: f64) -> (ClassConfig, Kind) {
+        let line = self.cfg.line_rate_bps;
+        let lowest = u128::from(self.cfg.max_frame_bytes + 512) * u128::from(line) >> 42;
+        let rate_bps = ((line as f64 * fraction) as u64).clamp(lowest as u64 + 1, line);
+        (ClassConfig::Paced { rate_bps }, Kind::Paced { rate_bps })
+    }
+
+    fn any_kind(&self, fraction: Option<f64>, quantum: u32) -> (ClassConfig, Kind) {
+        match fraction {
+            Some(fraction) => self.paced(fraction),
+            None if quantum == 0 => (
+                ClassConfig::Normal {
+                    quantum_bytes: None,
+                },
+                Kind::Normal { quantum_bytes: 0 },
+            ),
+            None => {
+                let quantum_bytes = quantum.clamp(256, 1 << 20);
+                (
+                    ClassConfig::Normal {
+                        quantum_bytes: Some(quantum_bytes),
+                    },
+                    Kind::Normal { quantum_bytes },
+                )
+            }
+        }
+    }
+
+    fn add(&mut self, fraction: Option<f64>) {
+        let (config, kind) = self.any_kind(fraction, 0);
+        let id = self.core.add_class(&config).unwrap();
+        self.plain.add(id.index(), kind);
+        self.classes.push(id);
+    }
+
+    fn activate(&mut self, id: ClassId) {
+        self.core.activate(id, self.now_ns).unwrap();
+        self.plain.activate(id.index(), self.now_ns);
+    }
+
+    /// One decision, and what follows from it. False when there is none.
+    fn step(&mut self, size: Size, more: bool, late_ns: u64) -> bool {
+        let decision = self.core.next(self.now_ns);
+        let choice = self.plain.next(self.now_ns);
+        match (decision, choice) {
+            (Decision::Idle, Choice::Idle) => return false,
+            (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
+                let len = size.bytes(&self.cfg);
+                self.core.sent(id, len, more, self.now_ns).unwrap();
+                self.plain.sent(index, len, more, self.now_ns);
+            }
+            (Decision::Gap { wire_bytes }, Choice::Gap(bytes)) if wire_bytes == bytes => {
+                assert_eq!(self.cfg.mode, Mode::Gap);
+                self.core.gap_sent(wire_bytes);
+                self.plain.gap_sent(bytes);
+            }
+            (Decision::Wait { until_ns }, Choice::Wait(until)) if until_ns == until => {
+                assert_eq!(self.cfg.mode, Mode::Timer);
+                assert!(
+                    until_ns > self.now_ns.min(until_ns - 1),
+                    "waits for the past"
+                );
+                self.now_ns = until_ns.max(self.now_ns) + late_ns;
+            }
+            other => panic!("core and reference differ: {other:?}"),
+        }
+        self.check();
+        true
+    }
+
+    fn check(&self) {
+        assert_eq!(
+            self.core.global_bytes(),
+            wrapped(&self.plain.global),
+            "global"
+        );
+        assert_eq!(
+            self.core.stats().shifted_bytes,
+            wrapped(&self.plain.shifted),
+            "shifts"
+        );
+        for id in &self.classes {
+            let clock = self.core.class_clock(*id).unwrap();
+            let expected = self.plain.clock(id.index());
+            assert_eq!((clock.bytes, clock.frac), expected, "clock of {id:?}");
+        }
+    }
+
+    fn reconfigure(&mut self, cfg: Config) {
+        // A class may not fit the new line: then nothing changes.
+        if self.core.reconfigure(&cfg, self.now_ns).is_ok() {
+            self.plain.reconfigure(&cfg, self.now_ns);
+            self.cfg = cfg;
+        }
+    }
+
+    fn class_op(&mut self, op: &Op) {
+        let (Op::Activate(number)
+        | Op::Deactivate(number)
+        | Op::Rate(number, _)
+        | Op::Kind(number, _, _)
+        | Op::Remove(number)) = op
+        else {
+            return;
+        };
+        let Some(id) = self.pick(*number) else {
+            return;
+        };
+        match *op {
+            Op::Activate(_) => self.activate(id),
+            Op::Deactivate(_) => {
+                self.core.deactivate(id, self.now_ns).unwrap();
+                self.plain.deactivate(id.index(), self.now_ns);
+            }
+            Op::Rate(_, fraction) => self.change(id, Some(fraction), 0),
+            Op::Kind(_, fraction, quantum) => self.change(id, fraction, quantum),
+            _ => {
+                self.core.remove_class(id).unwrap();
+                self.plain.remove(id.index());
+                self.classes.retain(|other| *other != id);
+            }
+        }
+    }
+
+    fn change(&mut self, id: ClassId, fraction: Option<f64>, quantum: u32) {
+        let (config, kind) = self.any_kind(fraction, quantum);
+        self.core.change_class(id, &config).unwrap();
+        self.plain.change(id.index(), kind);
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match *op {
+            Op::ActivateAll => {
+                for id in self.classes.clone() {
+                    self.activate(id);
+                }
+            }
+            Op::Step {
+                size,
+                more,
+                late_ns,
+            } => {
+                self.step(size, more, late_ns);
+            }
+            Op::Run { steps, size } => {
+                for _ in 0..steps {
+                    if !self.step(size, true, 0) {
+                        break;
+                    }
+                }
+            }
+            Op::Add(fraction) => self.add(fraction),
+            Op::Pass(ns) => self.now_ns += ns,
+            Op::Back(ns) => self.now_ns = self.now_ns.saturating_sub(ns),
+            Op::Reconfigure {
+                line,
+                max_frame_bytes,
+                order,
+            } => {
+                let line_rate_bps = (self.cfg.line_rate_bps as f64 * line) as u64;
+                self.reconfigure(Config {
+                    line_rate_bps: line_rate_bps.clamp(8000, 1_000_000_000_000),
+                    max_frame_bytes: max_frame_bytes.max(self.cfg.min_frame_bytes),
+                    order,
+                    ..self.cfg
+                });
+            }
+            Op::Mode(mode) => self.reconfigure(Config { mode, ..self.cfg }),
+            _ => self.class_op(op),
+        }
+        self.check();
+    }
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    prop_oneof![
+        1 => Just(Size::Smallest),
+        3 => Just(Size::Largest),
+        2 => any::<u32>().prop_map(Size::Any),
+    ]
+}
+
+/// From a hundred-thousandth of the line to all of it; often round parts.
+fn fraction() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        (-5.0..0.0f64).prop_map(|exponent| 10f64.powf(exponent)),
+        (1u32..=8).prop_map(|parts| 1.0 / f64::from(parts)),
+        (1u32..=100).prop_map(|percent| f64::from(percent) / 100.0),
+        Just(0.0),
+    ]
+}
+
+fn elapsed() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 0u64..20_000,
+        4 => 0u64..2_000_000,
+        2 => 0u64..20_000_000_000,
+        1 => 0u64..1 << 54,
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![2 => Just(Order::Clock), 1 => Just(Order::Rate)]
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![2 => Just(Mode::Gap), 1 => Just(Mode::Timer)]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let class = any::<usize>;
+    prop_oneof![
+        6 => class().prop_map(Op::Activate),
+        3 => Just(Op::ActivateAll),
+        2 => class().prop_map(Op::Deactivate),
+        12 => (size(), any::<bool>(), 0u64..200_000)
+            .prop_map(|(size, more, late_ns)| Op::Step { size, more, late_ns }),
+        6 => (1usize..40, size()).prop_map(|(steps, size)| Op::Run { steps, size }),
+        2 => (class(), fraction()).prop_map(|(number, part)| Op::Rate(number, part)),
+        1 => (class(), prop::option::of(fraction()), 0u32..4000)
+            .prop_map(|(number, part, quantum)| Op::Kind(number, part, quantum)),
+        1 => prop::option::weighted(0.7, fraction()).prop_map(Op::Add),
+        1 => class().prop_map(Op::Remove),
+        3 => elapsed().prop_map(Op::Pass),
+        1 => (0u64..5_000_000).prop_map(Op::Back),
+        1 => (0.1..10.0f64, 1u32..10_000, order()).prop_map(|(line, max_frame_bytes, order)| {
+            Op::Reconfigure { line, max_frame_bytes, order }
+        }),
+        1 => mode().prop_map(Op::Mode),
+    ]
+}
+
+fn layer() -> impl Strategy<Value = Layer> {
+    prop_oneof![Just(Layer::Link), Just(Layer::Wire), Just(Layer::Ip)]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let line = prop_oneof![
+        3 => Just(1_000_000_000u64),
+        2 => Just(10_000_000_000u64),
+        1 => Just(1_000_000_000_000u64),
+        2 => 8000u64..1_000_000_000_000,
+        1 => 8000u64..20_000,
+    ];
+    let frame = prop_oneof![
+        4 => Just((60u32, 1514u32, 24u32)),
+        1 => Just((60, 9014, 24)),
+        1 => Just((60, 60, 24)),
+        2 => (0u32..100, 0u32..10_000, 0u32..=256)
+            .prop_map(|(min, more, overhead)| (min, (min + more).max(1), overhead)),
+    ];
+    (line, frame, 0u32..20, layer(), order(), mode()).prop_map(
+        |(line_rate_bps, (min, max, overhead), header, layer, order, mode)| Config {
+            line_rate_bps,
+            overhead_bytes: overhead,
+            min_frame_bytes: min,
+            max_frame_bytes: max,
+            link_header_bytes: header,
+            layer,
+            order,
+            mode,
+        },
+    )
+}
+
+/// Near what wraps: the clock in a queue key (44 bits) and the clock itself.
+fn start() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        2 => Just(0u64),
+        2 => (0u64..100_000).prop_map(|before| (1 << 44) - before),
+        2 => (0u64..100_000).prop_map(|before| (1 << 43) - before),
+        2 => (0u64..100_000).prop_map(|before| 0u64.wrapping_sub(before)),
+        1 => any::<u64>(),
+    ]
+}
+
+fn deterministic(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_algorithm: RngAlgorithm::ChaCha,
+        rng_seed: RngSeed::Fixed(20_060_601),
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(deterministic(4000))]
+
+    #[test]
+    fn core_and_reference_agree(
+        cfg in config(),
+        start_bytes in start(),
+        first in prop::collection::vec(prop::option::weighted(0.8, fraction()), 1..8),
+        ops in prop::collection::vec(op(), 1..60),
+    ) {
+        let mut pair = Pair::new(cfg, start_bytes);
+        for part in first {
+            pair.add(part);
+        }
+        for op in &ops {
+            pair.apply(op);
+        }
+    }
+}
