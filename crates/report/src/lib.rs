@@ -1,4 +1,90 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results for people: tables and charts for the terminal, SVG plots, and one
+//! Results for people: tables and a chart for the terminal, SVG plots, and one
 //! self-contained HTML page.
+//!
+//! Everything is made from a [`scenario::result::RunResult`] and the
+//! [`trace::analyse::Curves`] of its cells; the same input gives the same bytes.
+
 #![forbid(unsafe_code)]
+
+mod charts;
+mod format;
+mod page;
+mod scale;
+mod series;
+mod svg;
+mod sweep;
+pub mod table;
+pub mod terminal;
+mod theme;
+
+use scenario::result::RunResult;
+use trace::analyse::Curves;
+
+pub use page::html;
+pub use terminal::Style;
+
+/// A plot as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plot {
+    /// Name of the file, as in `bandwidth.svg`.
+    pub name: String,
+    /// Its contents.
+    pub svg: String,
+}
+
+fn plot(figure: &charts::Figure) -> Plot {
+    Plot {
+        name: format!("{}.svg", figure.slug),
+        svg: figure.svg(),
+    }
+}
+
+/// The plots over all cells of a run, for its folder: a comparison, or curves
+/// over a swept number; none for a lone cell.
+#[must_use]
+pub fn run_plots(run: &RunResult) -> Vec<Plot> {
+    page::run_figures(run).iter().map(plot).collect()
+}
+
+/// The plots of one cell, for its folder: `bandwidth.svg`, `gaps.svg`,
+/// `burstiness.svg`, without those that would be empty.
+#[must_use]
+pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
+    page::cell_figures(curves).iter().map(plot).collect()
+}
+
+/// What a run comes down to, as text: of a lone cell every window's flows, of
+/// several one row each; then bounds that do not hold.
+#[must_use]
+pub fn summary(run: &RunResult, style: Style) -> String {
+    let varying = sweep::varying(run);
+    let mut out = String::new();
+    match (run.cells.as_slice(), sweep::main_window(run)) {
+        ([cell], _) => {
+            for window in &cell.windows {
+                if cell.windows.len() > 1 {
+                    out.push_str(&format!(
+                        "{}, {} s to {} s\n",
+                        window.name,
+                        format::short(window.from_s, 3),
+                        format::short(window.to_s, 3)
+                    ));
+                }
+                out.push_str(&terminal::table(&table::flows(window), style));
+            }
+        }
+        (_, Some(window)) => {
+            out.push_str(&terminal::table(
+                &table::cells(run, window, &varying),
+                style,
+            ));
+        }
+        (_, None) => {}
+    }
+    if run.cells.iter().flat_map(|c| &c.bounds).any(|b| !b.ok) {
+        out.push_str("\nBounds that do not hold:\n");
+        out.push_str(&terminal::table(&table::bounds(run, &varying, 0), style));
+    }
+    out
+}

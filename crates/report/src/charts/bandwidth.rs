@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bandwidth over time.
+
+use trace::analyse::Curves;
+
+use crate::format::{rate_unit, time, time_unit};
+use crate::scale::{Kind, round_up};
+use crate::series::{self, MOST_LINES};
+
+use super::Figure;
+use super::lines::{Line, Lines};
+
+/// Bandwidth of every flow over time, or of groups as bands. `None` if there
+/// is nothing to draw.
+#[must_use]
+pub fn bandwidth(curves: &Curves) -> Option<Figure> {
+    let merge = series::merge(curves);
+    let groups = series::groups(curves);
+    let mut lines = Vec::new();
+    for group in &groups {
+        let points = series::bandwidth(curves, group, merge);
+        if !points.is_empty() {
+            lines.push((group, points));
+        }
+    }
+    let highest = lines
+        .iter()
+        .flat_map(|(group, points)| points.iter().map(|p| p.high).chain(group.target_bps()));
+    let highest = highest.fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return None;
+    }
+    let (unit, seconds) = (rate_unit(highest), time_unit(curves.duration_s));
+    let targets = lines.iter().any(|(group, _)| group.target_bps().is_some());
+    let lines = lines
+        .into_iter()
+        .map(|(group, points)| Line {
+            label: group.label.clone(),
+            colour: group.colour,
+            points: points
+                .iter()
+                .map(|p| {
+                    (
+                        p.at_s / seconds.size,
+                        [p.low, p.middle, p.high].map(|v| v / unit.size),
+                    )
+                })
+                .collect(),
+            target: group.target_bps().map(|t| t / unit.size),
+        })
+        .collect();
+    let interval = time(curves.interval_s * merge as f64);
+    let mut caption = format!("Link-layer rate in intervals of {interval}.");
+    if curves.flows.len() > MOST_LINES {
+        caption.push_str(" Lines are medians; shades reach from the slowest flow to the fastest.");
+    }
+    if targets {
+        caption.push_str(" A precisely paced flow lies on its target, drawn dashed.");
+    }
+    let plot = Lines {
+        lines,
+        x: (Kind::Linear, 0.0, curves.duration_s / seconds.size),
+        x_name: format!("time, {}", seconds.name),
+        y: (Kind::Linear, 0.0, round_up(highest * 1.04 / unit.size, 5)),
+        y_name: unit.name.to_owned(),
+        marks: Vec::new(),
+        dots: false,
+    };
+    Some(Figure::new(
+        "bandwidth",
+        "Bandwidth over time",
+        caption,
+        |width| plot.draw(width),
+    ))
+}

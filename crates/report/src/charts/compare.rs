@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells side by side: a dot for each, a row for each value of what was
+//! varied first, a colour for each of what was varied next.
+
+use scenario::result::{CellResult, FlowMetrics, RunResult};
+
+use crate::format::short;
+use crate::scale::{Kind, Scale};
+use crate::svg::{Anchor, Canvas, Frame, text_width};
+use crate::sweep::{self, Varying};
+use crate::theme::COLOURS;
+
+use super::lines::{legend, legend_rows};
+use super::{Figure, is_narrow};
+
+/// Dots of one cell.
+type Spread = Option<[f64; 3]>;
+
+/// One metric, in its own panel.
+struct Panel {
+    title: &'static str,
+    /// Reference lines.
+    marks: &'static [(f64, &'static str)],
+    log: bool,
+    /// By row, then by colour.
+    values: Vec<Vec<Spread>>,
+}
+
+struct Compare {
+    rows: Vec<String>,
+    colours: Vec<String>,
+    colour_name: String,
+    panels: Vec<Panel>,
+}
+
+/// Cells compared in the main window: burstiness and the spread of gaps.
+/// `None` with fewer than two cells, or if there is nothing to compare.
+#[must_use]
+pub fn compare(run: &RunResult) -> Option<Figure> {
+    let varying = sweep::varying(run);
+    let window = sweep::main_window(run)?;
+    let (rows_of, colours_of): (&[Varying], &[Varying]) = match varying.as_slice() {
+        [] => return None,
+        [only] => (std::slice::from_ref(only), &[]),
+        // What there are most of makes the rows.
+        [head @ .., last] if last.values.len() <= COLOURS => (head, std::slice::from_ref(last)),
+        all => (all, &[]),
+    };
+    let key = |cell: &CellResult, by: &[Varying]| {
+        let values = by.iter().filter_map(|v| cell.params.get(&v.name).cloned());
+        values.collect::<Vec<_>>().join(" · ")
+    };
+    let (mut rows, mut colours) = (Vec::new(), Vec::new());
+    for cell in &run.cells {
+        for (list, by) in [(&mut rows, rows_of), (&mut colours, colours_of)] {
+            let value = key(cell, by);
+            if !list.contains(&value) {
+                list.push(value);
+            }
+        }
+    }
+    let values = |metric: &dyn Fn(&CellResult) -> Spread| {
+        let mut table = vec![vec![None; colours.len()]; rows.len()];
+        for cell in &run.cells {
+            let row = rows.iter().position(|r| *r == key(cell, rows_of));
+            let colour = colours.iter().position(|c| *c == key(cell, colours_of));
+            if let (Some(row), Some(colour)) = (row, colour) {
+                table[row][colour] = metric(cell);
+            }
+        }
+        table
+    };
+    let burstiness = |m: &FlowMetrics| m.burstiness_mtu;
+    let panels = vec![
+        Panel {
+            title: "burstiness, MTU",
+            marks: &[(2.0, "2")],
+            log: true,
+            values: values(&|c| sweep::spread(c, window, burstiness)),
+        },
+        Panel {
+            title: "distance of frames, p1 – median – p99, byte times",
+            marks: &[],
+            log: true,
+            values: values(&|c| gap_percentiles(c, window)),
+        },
+        Panel {
+            title: "error of the rate, %",
+            marks: &[(0.0, "0")],
+            log: false,
+            values: values(&|c| sweep::spread(c, window, |m| m.error_pct)),
+        },
+    ];
+    let panels: Vec<_> = panels
+        .into_iter()
+        .filter(|p| p.values.iter().flatten().any(Option::is_some))
+        .collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let colour_name = colours_of
+        .first()
+        .map_or_else(String::new, |v| v.name.clone());
+    let plot = Compare {
+        rows,
+        colours,
+        colour_name,
+        panels,
+    };
+    let caption = format!(
+        "Every cell in the window “{window}”. Further left is smoother: precise pacing has a \
+         burstiness of at most 2 MTU (dotted) and all gaps alike, a dot without a bar. A bar \
+         across flows reaches from the least to the largest."
+    );
+    Some(Figure::new("compare", "Cells compared", caption, |width| {
+        plot.draw(width)
+    }))
+}
+
+/// p1, median and p99 of a lone flow; of several, the least, median and largest of those.
+fn gap_percentiles(cell: &CellResult, window: &str) -> Spread {
+    let of = |metric: fn(&FlowMetrics) -> Option<f64>| sweep::spread(cell, window, metric);
+    let (p1, p50, p99) = (
+        of(|m| m.gap_p1_bytes)?,
+        of(|m| m.gap_p50_bytes)?,
+        of(|m| m.gap_p99_bytes)?,
+    );
+    Some([p1[0], p50[1], p99[2]])
+}
+
+impl Compare {
+    fn row_height(&self) -> f64 {
+        (self.colours.len() as f64 * 8.0 + 12.0).max(26.0)
+    }
+
+    fn draw(&self, width: f64) -> Canvas {
+        let names = self
+            .rows
+            .iter()
+            .map(|r| text_width(r))
+            .fold(30.0, f64::max)
+            .min(190.0);
+        let left = names + 16.0;
+        let entries = self.entries();
+        let labels: Vec<_> = entries.iter().map(|e| e.0.as_str()).collect();
+        let rows = if self.colours.len() > 1 {
+            legend_rows(&labels, width)
+        } else {
+            Vec::new()
+        };
+        let top = rows.len() as f64 * 17.0 + 14.0;
+        let height = self.rows.len() as f64 * self.row_height();
+        let (columns, gutter) = if is_narrow(width) {
+            (1, 0.0)
+        } else {
+            (2, 44.0)
+        };
+        let panel_width = (width - left - 14.0 - gutter * (columns - 1) as f64) / columns as f64;
+        let panel_height = height + 66.0;
+        let panel_rows = self.panels.len().div_ceil(columns);
+        let mut canvas = Canvas::new(width, top + panel_rows as f64 * panel_height + 10.0);
+        let borrowed: Vec<_> = entries.iter().map(|(n, c)| (n.as_str(), *c)).collect();
+        legend(&mut canvas, &borrowed, &rows, 12.0);
+        for (i, panel) in self.panels.iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            let x = left + column as f64 * (panel_width + gutter);
+            let y = top + row as f64 * panel_height + 16.0;
+            let frame = Frame {
+                left: x,
+                right: x + panel_width,
+                top: y + 10.0,
+                bottom: y + 10.0 + height,
+            };
+            self.draw_panel(&mut canvas, panel, &frame, column == 0);
+        }
+        canvas
+    }
+
+    fn entries(&self) -> Vec<(String, usize)> {
+        let name = |(i, value): (usize, &String)| {
+            let text = if i == 0 {
+                format!("{} {value}", self.colour_name)
+            } else {
+                value.clone()
+            };
+            (text, i % COLOURS)
+        };
+        self.colours.iter().enumerate().map(name).collect()
+    }
+
+    fn draw_panel(&self, canvas: &mut Canvas, panel: &Panel, frame: &Frame, names: bool) {
+        let x = panel.scale(frame);
+        canvas.text(
+            (frame.left, frame.top - 12.0),
+            Anchor::Start,
+            "label",
+            panel.title,
+        );
+        for (value, _) in panel.marks {
+            let (low, high) = x.range();
+            if (low..=high).contains(value) {
+                canvas.line(
+                    (x.at(*value), frame.top),
+                    (x.at(*value), frame.bottom),
+                    "mark",
+                );
+            }
+        }
+        for (i, row) in self.rows.iter().enumerate() {
+            let middle = frame.top + (i as f64 + 0.5) * self.row_height();
+            canvas.line((frame.left, middle), (frame.right, middle), "grid");
+            if names {
+                canvas.text((frame.left - 12.0, middle + 4.0), Anchor::End, "name", row);
+            }
+            let spreads = panel.values.get(i).map_or(&[][..], Vec::as_slice);
+            for (colour, spread) in spreads.iter().enumerate() {
+                let Some([low, median, high]) = spread else {
+                    continue;
+                };
+                let offset = (colour as f64 - (self.colours.len() as f64 - 1.0) / 2.0) * 7.0;
+                let (at, colour) = (middle + offset, colour % COLOURS);
+                if x.at(*high) - x.at(*low) > 1.0 {
+                    let class = format!("range s{colour}");
+                    canvas.line((x.at(*low), at), (x.at(*high), at), &class);
+                }
+                canvas.dot((x.at(*median), at), 4.2, &format!("f{colour}"));
+            }
+        }
+        let wanted = if frame.right - frame.left > 300.0 {
+            6
+        } else {
+            5
+        };
+        let ticks: Vec<_> = x
+            .ticks(wanted)
+            .into_iter()
+            .map(|t| (t, short(t, 4)))
+            .collect();
+        frame.x_axis(canvas, &x, &ticks, "");
+    }
+}
+
+impl Panel {
+    fn scale(&self, frame: &Frame) -> Scale {
+        let all = || self.values.iter().flatten().flatten();
+        let marks = || self.marks.iter().map(|m| m.0);
+        let low = all()
+            .map(|v| v[0])
+            .chain(marks())
+            .fold(f64::INFINITY, f64::min);
+        let high = all()
+            .map(|v| v[2])
+            .chain(marks())
+            .fold(f64::NEG_INFINITY, f64::max);
+        if self.log {
+            // Room for the dots, and a decade at least would be too much: a factor of two.
+            let (low, high) = (low.max(1e-3) / 1.15, (high * 1.15).max(low * 2.5));
+            Scale::new(Kind::Log, low, high, frame.left, frame.right)
+        } else {
+            let room = ((high - low) * 0.06).max(0.005);
+            Scale::new(
+                Kind::Linear,
+                low - room,
+                high + room,
+                frame.left,
+                frame.right,
+            )
+        }
+    }
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a cell's curves to the few series a plot can show: one per flow, or,
+//! of many flows, one band per target.
+
+use trace::analyse::{Curves, FlowCurves};
+
+use crate::format;
+use crate::theme::COLOURS;
+
+/// More flows than this are drawn as bands.
+pub const MOST_LINES: usize = 8;
+
+/// Flows drawn together.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// The flow's name, or how many flows it stands for.
+    pub label: String,
+    /// Its flows.
+    pub members: Vec<&'a FlowCurves>,
+    /// Index of its colour.
+    pub colour: usize,
+}
+
+impl Group<'_> {
+    /// What all members should achieve, if they agree.
+    #[must_use]
+    pub fn target_bps(&self) -> Option<f64> {
+        let first = self.members.first()?.target_bps;
+        self.members
+            .iter()
+            .all(|m| m.target_bps == first)
+            .then_some(first)?
+    }
+}
+
+/// Divides the flows of a cell: each its own group if they are few, else by
+/// target.
+#[must_use]
+pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
+    if curves.flows.len() <= MOST_LINES {
+        let flows = curves.flows.iter().enumerate();
+        let single = flows.map(|(i, flow)| Group {
+            label: flow.name.clone(),
+            members: vec![flow],
+            colour: i % COLOURS,
+        });
+        return single.collect();
+    }
+    let mut targets: Vec<Option<f64>> = Vec::new();
+    for flow in &curves.flows {
+        if !targets.contains(&flow.target_bps) {
+            targets.push(flow.target_bps);
+        }
+    }
+    // Too many different targets are one group after all.
+    if targets.len() > MOST_LINES {
+        let label = format!("{} flows", curves.flows.len());
+        return vec![Group {
+            label,
+            members: curves.flows.iter().collect(),
+            colour: 0,
+        }];
+    }
+    let group = |(i, target): (usize, &Option<f64>)| {
+        let members: Vec<_> = curves
+            .flows
+            .iter()
+            .filter(|f| f.target_bps == *target)
+            .collect();
+        let at = target.map_or_else(String::new, |t| format!(", {}", format::rate(t)));
+        Group {
+            label: format!("{} flows{at}", members.len()),
+            members,
+            colour: i % COLOURS,
+        }
+    };
+    targets.iter().enumerate().map(group).collect()
+}
+
+/// One point of a curve: the middle of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Seconds from t = 0.
+    pub at_s: f64,
+    /// Smallest of the group's flows.
+    pub low: f64,
+    /// Median of them.
+    pub middle: f64,
+    /// Largest of them.
+    pub high: f64,
+}
+
+/// How often a flow should have sent in one interval of a bandwidth curve:
+/// below, the steps of single frames hide the rate.
+const FRAMES_PER_POINT: u64 = 25;
+/// Fewer points than this show no course.
+const FEWEST_POINTS: usize = 24;
+
+/// How many intervals of the curves make one point of the bandwidth plot, so
+/// that the slowest flow has enough frames in each.
+#[must_use]
+pub fn merge(curves: &Curves) -> usize {
+    let most = (curves
+        .flows
+        .iter()
+        .map(|f| f.bytes.len())
+        .max()
+        .unwrap_or(0)
+        / FEWEST_POINTS)
+        .max(1);
+    let needed = |flow: &FlowCurves| {
+        let active = flow.bytes.iter().filter(|b| **b > 0).count() as u64;
+        let bytes: u64 = flow.bytes.iter().sum();
+        let frame = u64::from(flow.mtu) + 14;
+        (FRAMES_PER_POINT * frame * active).div_ceil(bytes.max(1))
+    };
+    let needed = curves.flows.iter().map(needed).max().unwrap_or(1);
+    usize::try_from(needed).unwrap_or(most).clamp(1, most)
+}
+
+/// Bandwidth of a group over time, bits per second. Intervals in which not all
+/// of its flows are meant to send all the time are left out.
+#[must_use]
+pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
+    points(curves, group, merge, |flow, range| {
+        let bytes: u64 = flow.bytes.get(range).map_or(0, |b| b.iter().sum());
+        // Below 2^53.
+        let bits = bytes as f64 * 8.0;
+        let seconds = curves.interval_s * merge as f64;
+        bits / seconds
+    })
+}
+
+/// Largest queue of the virtual bottleneck over time, in full frames.
+#[must_use]
+pub fn queue(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
+    points(curves, group, merge, |flow, range| {
+        let bytes = flow
+            .queue_bytes
+            .get(range)
+            .map_or(0.0, |q| q.iter().copied().fold(0.0, f64::max));
+        bytes / f64::from(flow.mtu.saturating_add(14))
+    })
+}
+
+fn points(
+    curves: &Curves,
+    group: &Group<'_>,
+    merge: usize,
+    value: impl Fn(&FlowCurves, std::ops::Range<usize>) -> f64,
+) -> Vec<Point> {
+    let intervals = group
+        .members
+        .iter()
+        .map(|m| m.bytes.len())
+        .max()
+        .unwrap_or(0);
+    // A thousandth of an interval, for times that went through decimals.
+    let slack_s = curves.interval_s / 1000.0;
+    let mut points = Vec::new();
+    for begin in (0..intervals).step_by(merge.max(1)) {
+        let end = begin + merge.max(1);
+        let [from_s, to_s] = [begin, end].map(|i| i as f64 * curves.interval_s);
+        let active = |f: &&&FlowCurves| {
+            f.active_s.0 <= from_s + slack_s
+                && to_s <= f.active_s.1.min(curves.duration_s) + slack_s
+        };
+        let mut values: Vec<f64> = group
+            .members
+            .iter()
+            .filter(active)
+            .map(|f| value(f, begin..end))
+            .collect();
+        values.sort_by(f64::total_cmp);
+        let Some((low, high)) = values.first().zip(values.last()) else {
+            continue;
+        };
+        let middle = values[values.len() / 2];
+        points.push(Point {
+            at_s: f64::midpoint(from_s, to_s),
+            low: *low,
+            middle,
+            high: *high,
+        });
+    }
+    points
+}
+
+/// Gaps of a group's flows together: `(begin of the bin in byte times, count)`.
+#[must_use]
+pub fn gaps(group: &Group<'_>) -> Vec<(i32, u64)> {
+    let mut all: Vec<(i32, u64)> = group
+        .members
+        .iter()
+        .flat_map(|m| m.gaps.iter().map(|b| (b.bin, b.count)))
+        .collect();
+    all.sort_unstable();
+    let mut merged: Vec<(i32, u64)> = Vec::new();
+    for (bin, count) in all {
+        match merged.last_mut() {
+            Some(last) if last.0 == bin => last.1 += count,
+            _ => merged.push((bin, count)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(name: &str, target: f64, bytes: Vec<u64>) -> FlowCurves {
+        FlowCurves {
+            name: name.into(),
+            target_bps: Some(target),
+            active_s: (0.0, 1.0),
+            mtu: 1500,
+            queue_bytes: bytes.iter().map(|b| *b as f64 / 8.0).collect(),
+            bytes,
+            ..FlowCurves::default()
+        }
+    }
+
+    fn curves(flows: Vec<FlowCurves>) -> Curves {
+        Curves {
+            interval_s: 0.1,
+            duration_s: 1.0,
+            flows,
+            ..Curves::default()
+        }
+    }
+
+    #[test]
+    fn few_flows_stand_alone_and_many_by_target() {
+        let c = curves((0..8).map(|i| flow("f", f64::from(i), vec![])).collect());
+        assert_eq!(groups(&c).len(), 8);
+        let c = curves(
+            (0..20)
+                .map(|i| flow("f", f64::from(i % 2) * 1e6, vec![]))
+                .collect(),
+        );
+        let labels: Vec<_> = groups(&c).into_iter().map(|g| g.label).collect();
+        assert_eq!(labels, ["10 flows, 0 bit/s", "10 flows, 1,000 kbit/s"]);
+        let c = curves((0..20).map(|i| flow("f", f64::from(i), vec![])).collect());
+        let all = groups(&c);
+        assert_eq!(
+            (all.len(), all[0].label.as_str(), all[0].target_bps()),
+            (1, "20 flows", None)
+        );
+    }
+
+    #[test]
+    fn a_band_has_least_median_and_largest() {
+        let mut c = curves(
+            (1..=9u64)
+                .map(|i| flow("f", 1.0, vec![i * 1000; 10]))
+                .collect(),
+        );
+        let group = &groups(&c)[0];
+        let points = bandwidth(&c, group, 5);
+        assert_eq!(points.len(), 2);
+        assert_eq!(
+            points[0],
+            Point {
+                at_s: 0.25,
+                low: 8e4,
+                middle: 4e5,
+                high: 7.2e5
+            }
+        );
+        let queues = queue(&c, group, 1);
+        assert_eq!(queues[0].high, 9000.0 / 8.0 / 1514.0);
+        // Before its start a flow is not drawn.
+        for flow in &mut c.flows {
+            flow.active_s.0 = 0.35;
+        }
+        assert_eq!(
+            bandwidth(&c, &groups(&c)[0], 1).first().map(|p| p.at_s),
+            Some(0.45)
+        );
+    }
+
+    #[test]
+    fn slow_flows_get_longer_intervals() {
+        let fast = curves(vec![flow("f", 1.0, vec![1_000_000; 240])]);
+        assert_eq!(merge(&fast), 1);
+        // 5 frames an interval: 5 of them make a point.
+        let slow = curves(vec![flow("f", 1.0, vec![1514 * 5; 240])]);
+        assert_eq!(merge(&slow), 5);
+        let silent = curves(vec![flow("f", 1.0, vec![0; 240])]);
+        assert_eq!(merge(&silent), 1);
+    }
+}

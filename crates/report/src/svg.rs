@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Drawing: a thin writer of SVG, and the frame every plot stands in.
+//!
+//! Colours and fonts are left to the style sheet (`theme.rs`): a plot follows
+//! its reader's light or dark mode.
+
+use std::fmt::Write as _;
+
+use crate::format::escape;
+use crate::scale::Scale;
+use crate::theme::SVG_STYLE;
+
+/// How a text stands to its point.
+#[derive(Clone, Copy, Debug)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// It is centred there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// A drawing under way.
+#[derive(Clone, Debug)]
+pub struct Canvas {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// Two decimals, none of them needless: enough for a picture, and the same
+/// everywhere.
+fn place(v: f64) -> String {
+    let text = format!("{v:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+impl Canvas {
+    /// Empty, `width` by `height`.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
+        Self {
+            width,
+            height,
+            body: String::new(),
+        }
+    }
+
+    fn element(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.body.write_fmt(text);
+        self.body.push('\n');
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+        let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(place);
+        self.element(format_args!(
+            r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#
+        ));
+    }
+
+    /// Connected points; nothing for none.
+    pub fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
+        if let Some(path) = path(points) {
+            self.element(format_args!(r#"<path class="{class}" d="{path}"/>"#));
+        }
+    }
+
+    /// A filled shape.
+    pub fn area(&mut self, points: &[(f64, f64)], class: &str) {
+        if let Some(path) = path(points) {
+            self.element(format_args!(r#"<path class="{class}" d="{path}Z"/>"#));
+        }
+    }
+
+    /// Bars that stand on `base`: `(left, width, top)` each, as one shape.
+    pub fn bars(&mut self, bars: &[(f64, f64, f64)], base: f64, class: &str) {
+        let mut d = String::new();
+        for (left, width, top) in bars {
+            let [left, top, width, base] = [*left, *top, *width, base].map(place);
+            let _ = write!(d, "M{left} {base}V{top}h{width}V{base}z");
+        }
+        if !d.is_empty() {
+            self.element(format_args!(r#"<path class="{class}" d="{d}"/>"#));
+        }
+    }
+
+    /// A dot.
+    pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, class: &str) {
+        let [x, y, radius] = [x, y, radius].map(place);
+        self.element(format_args!(
+            r#"<circle class="{class}" cx="{x}" cy="{y}" r="{radius}"/>"#
+        ));
+    }
+
+    /// A line of text, its baseline at y.
+    pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => r#" text-anchor="middle""#,
+            Anchor::End => r#" text-anchor="end""#,
+        };
+        let ([x, y], text) = ([x, y].map(place), escape(text));
+        self.element(format_args!(
+            r#"<text class="{class}" x="{x}" y="{y}"{anchor}>{text}</text>"#
+        ));
+    }
+
+    /// The drawing as part of a page that has the style sheet.
+    #[must_use]
+    pub fn inline(&self, class: &str, title: &str) -> String {
+        self.finish(class, title, "", "")
+    }
+
+    /// The drawing as a file of its own.
+    #[must_use]
+    pub fn standalone(&self, title: &str) -> String {
+        let style = format!("<style>{SVG_STYLE}</style>\n");
+        let size = format!(
+            r#" xmlns="http://www.w3.org/2000/svg" width="{}" height="{}""#,
+            place(self.width),
+            place(self.height)
+        );
+        self.finish("plot", title, &style, &size)
+    }
+
+    fn finish(&self, class: &str, title: &str, style: &str, attributes: &str) -> String {
+        let (title, [w, h]) = (escape(title), [self.width, self.height].map(place));
+        format!(
+            "<svg class=\"{class}\" role=\"img\" aria-label=\"{title}\" viewBox=\"0 0 {w} {h}\"{attributes}>\n\
+             <title>{title}</title>\n{style}{}</svg>\n",
+            self.body
+        )
+    }
+}
+
+/// A path of relative steps in tenths: a third of the bytes of absolute ones.
+fn path(points: &[(f64, f64)]) -> Option<String> {
+    // Places of a picture fit easily.
+    let tenths = |v: f64| (v * 10.0).round() as i32;
+    let mut points = points.iter().map(|&(x, y)| (tenths(x), tenths(y)));
+    let (mut x, mut y) = points.next()?;
+    let mut d = format!("M{} {}", tenth(x), tenth(y));
+    d.push('l');
+    let start = d.len();
+    for (to_x, to_y) in points {
+        if d.len() > start {
+            d.push(' ');
+        }
+        let _ = write!(d, "{} {}", tenth(to_x - x), tenth(to_y - y));
+        (x, y) = (to_x, to_y);
+    }
+    if d.len() == start {
+        d.push_str("0 0");
+    }
+    Some(d)
+}
+
+fn tenth(v: i32) -> String {
+    place(f64::from(v) / 10.0)
+}
+
+/// About how wide a text is, in the plots' font.
+#[must_use]
+pub fn text_width(text: &str) -> f64 {
+    let wide = |c: char| match c {
+        'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | ' ' | '-' | '\'' | '|' | ':' | '/' => 3.9,
+        'm' | 'w' | 'M' | 'W' => 9.6,
+        c if c.is_uppercase() => 8.0,
+        c if c.len_utf8() > 2 => 9.0,
+        _ => 6.7,
+    };
+    text.chars().map(wide).sum()
+}
+
+/// The frame of a plot: where its axes are and what they mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Left end of the plot area.
+    pub left: f64,
+    /// Right end.
+    pub right: f64,
+    /// Upper end.
+    pub top: f64,
+    /// Lower end.
+    pub bottom: f64,
+}
+
+impl Frame {
+    /// Grid lines and labels for values upwards, with the unit above them.
+    pub fn y_axis(&self, canvas: &mut Canvas, y: &Scale, ticks: &[(f64, String)], unit: &str) {
+        for (value, label) in ticks {
+            let at = y.at(*value);
+            canvas.line((self.left, at), (self.right, at), "grid");
+            canvas.text((self.left - 8.0, at + 4.0), Anchor::End, "tick", label);
+        }
+        if !unit.is_empty() {
+            canvas.text(
+                (self.left - 8.0, self.top - 14.0),
+                Anchor::End,
+                "unit",
+                unit,
+            );
+        }
+    }
+
+    /// The base line, ticks and labels below, with the axis' name.
+    pub fn x_axis(&self, canvas: &mut Canvas, x: &Scale, ticks: &[(f64, String)], name: &str) {
+        canvas.line((self.left, self.bottom), (self.right, self.bottom), "axis");
+        for (value, label) in ticks {
+            let at = x.at(*value);
+            canvas.line((at, self.bottom), (at, self.bottom + 4.0), "axis");
+            canvas.text((at, self.bottom + 18.0), Anchor::Middle, "tick", label);
+        }
+        let middle = f64::midpoint(self.left, self.right);
+        canvas.text((middle, self.bottom + 36.0), Anchor::Middle, "unit", name);
+    }
+}
+
+/// Moves labels apart that would overlap, as little as possible, within
+/// `low..high`. Takes and gives the wished places, in the given order.
+#[must_use]
+pub fn spread(wished: &[f64], distance: f64, low: f64, high: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wished.len()).collect();
+    order.sort_by(|&a, &b| wished[a].total_cmp(&wished[b]));
+    let mut placed = wished.to_vec();
+    let mut floor = low;
+    for &i in &order {
+        placed[i] = placed[i].max(floor);
+        floor = placed[i] + distance;
+    }
+    let mut ceiling = high;
+    for &i in order.iter().rev() {
+        placed[i] = placed[i].min(ceiling);
+        ceiling = placed[i] - distance;
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_and_short() {
+        assert_eq!(
+            path(&[(1.0, 2.0), (2.0, 4.04), (3.0, 4.0)]).unwrap(),
+            "M1 2l1 2 1 0"
+        );
+        assert_eq!(path(&[(1.0, 2.0)]).unwrap(), "M1 2l0 0");
+        assert_eq!(path(&[]), None);
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let mut canvas = Canvas::new(10.0, 5.0);
+        canvas.text((1.0, 2.0), Anchor::End, "tick", "a<b");
+        let svg = canvas.standalone("x & y");
+        assert!(svg.contains(r#"<text class="tick" x="1" y="2" text-anchor="end">a&lt;b</text>"#));
+        assert!(svg.contains("<title>x &amp; y</title>"));
+    }
+
+    #[test]
+    fn labels_keep_apart() {
+        assert_eq!(
+            spread(&[10.0, 11.0, 50.0], 10.0, 0.0, 100.0),
+            [10.0, 20.0, 50.0]
+        );
+        assert_eq!(spread(&[98.0, 97.0], 10.0, 0.0, 100.0), [100.0, 90.0]);
+        assert_eq!(spread(&[], 10.0, 0.0, 100.0), [0.0; 0]);
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What cells of one run have in common, and what tells them apart.
+
+use scenario::result::{CellResult, FlowMetrics, FlowResult, RunResult};
+use trace::analyse::WIRE;
+
+/// A parameter that differs between cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Varying {
+    /// Its name.
+    pub name: String,
+    /// Its values, in order of first use.
+    pub values: Vec<String>,
+}
+
+/// The parameters that differ between cells, in the order of the scenario.
+#[must_use]
+pub fn varying(run: &RunResult) -> Vec<Varying> {
+    let Some(first) = run.cells.first() else {
+        return Vec::new();
+    };
+    let values = |name: &String| {
+        let mut values: Vec<String> = Vec::new();
+        for value in run.cells.iter().filter_map(|c| c.params.get(name)) {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+        Varying {
+            name: name.clone(),
+            values,
+        }
+    };
+    first
+        .params
+        .keys()
+        .map(values)
+        .filter(|v| v.values.len() > 1)
+        .collect()
+}
+
+/// What tells a cell apart, in a few words.
+#[must_use]
+pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
+    let part = |v: &Varying| Some(format!("{} {}", v.name, cell.params.get(&v.name)?));
+    varying
+        .iter()
+        .filter_map(part)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The window that comparisons are made in: that of the first bound, else the
+/// last one.
+#[must_use]
+pub fn main_window(run: &RunResult) -> Option<&str> {
+    let bound = run
+        .cells
+        .iter()
+        .find_map(|c| c.bounds.first())
+        .map(|b| b.window.as_str());
+    let last = || Some(run.cells.first()?.windows.last()?.name.as_str());
+    bound.or_else(last)
+}
+
+/// The flows of a cell in a window, without the sum of all.
+pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a FlowResult> {
+    let window = cell.windows.iter().find(|w| w.name == window);
+    window
+        .into_iter()
+        .flat_map(|w| &w.flows)
+        .filter(|f| f.name != WIRE)
+}
+
+/// Least, median and largest of a metric over the flows of a cell.
+#[must_use]
+pub fn spread(
+    cell: &CellResult,
+    window: &str,
+    metric: impl Fn(&FlowMetrics) -> Option<f64>,
+) -> Option<[f64; 3]> {
+    let mut values: Vec<f64> = flows(cell, window)
+        .filter_map(|f| metric(&f.metrics))
+        .filter(|v| v.is_finite())
+        .collect();
+    values.sort_by(f64::total_cmp);
+    Some([*values.first()?, values[values.len() / 2], *values.last()?])
+}
+
+/// A value with a unit, as scenarios write them, in base units: bits per
+/// second, seconds, bytes.
+#[must_use]
+pub fn quantity(text: &str) -> Option<(f64, Dimension)> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
+    let (digits, unit) = text.split_at(split.unwrap_or(text.len()));
+    let (size, dimension) = match unit {
+        "" => (1.0, Dimension::Number),
+        "bit" => (1.0, Dimension::Rate),
+        "kbit" => (1e3, Dimension::Rate),
+        "mbit" => (1e6, Dimension::Rate),
+        "gbit" => (1e9, Dimension::Rate),
+        "ns" => (1e-9, Dimension::Time),
+        "us" => (1e-6, Dimension::Time),
+        "ms" => (1e-3, Dimension::Time),
+        "s" => (1.0, Dimension::Time),
+        "b" => (1.0, Dimension::Size),
+        "kb" => (1024.0, Dimension::Size),
+        "mb" => (1024.0 * 1024.0, Dimension::Size),
+        "gb" => (1024.0 * 1024.0 * 1024.0, Dimension::Size),
+        _ => return None,
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|v| v.is_finite())
+        .map(|v| (v * size, dimension))
+}
+
+/// What a quantity is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// No unit.
+    Number,
+    /// Bits per second.
+    Rate,
+    /// Seconds.
+    Time,
+    /// Bytes.
+    Size,
+}
+
+/// The values of a parameter as quantities of one dimension.
+#[must_use]
+pub fn quantities(varying: &Varying) -> Option<(Vec<f64>, Dimension)> {
+    let all: Vec<_> = varying
+        .values
+        .iter()
+        .map(|v| quantity(v))
+        .collect::<Option<_>>()?;
+    let dimension = all.first()?.1;
+    let same = all.iter().all(|q| q.1 == dimension);
+    same.then(|| (all.into_iter().map(|q| q.0).collect(), dimension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_of_scenarios() {
+        assert_eq!(quantity("500mbit"), Some((5e8, Dimension::Rate)));
+        assert_eq!(quantity("5ms"), Some((5e-3, Dimension::Time)));
+        assert_eq!(quantity("64kb"), Some((65536.0, Dimension::Size)));
+        assert_eq!(quantity("-2.5"), Some((-2.5, Dimension::Number)));
+        for none in ["psp", "", "us", "1.2.3", "5 ms", "mbit5"] {
+            assert_eq!(quantity(none), None, "{none}");
+        }
+        let mixed = Varying {
+            name: "x".into(),
+            values: vec!["1us".into(), "5".into()],
+        };
+        assert_eq!(quantities(&mixed), None);
+    }
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tables, before it is known where they will stand.
+
+use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
+use trace::analyse::WIRE;
+
+use crate::format::{Unit, maybe, number, rate_unit, signed};
+use crate::sweep::{self, Varying};
+
+/// One column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// What it holds.
+    pub title: String,
+    /// In which unit; empty if none.
+    pub unit: String,
+    /// Text, to the left; numbers stand right.
+    pub is_text: bool,
+}
+
+/// How a value is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
+}
+
+/// One value.
+#[derive(Clone, Debug, Default)]
+pub struct Value {
+    /// As printed.
+    pub text: String,
+    /// Its colour.
+    pub tone: Tone,
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            tone: Tone::Plain,
+        }
+    }
+}
+
+/// Rows under columns.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// From top to bottom, as many values as columns.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    fn text(&mut self, title: &str) {
+        self.columns.push(Column {
+            title: title.into(),
+            unit: String::new(),
+            is_text: true,
+        });
+    }
+
+    fn number(&mut self, title: &str, unit: &str) {
+        self.columns.push(Column {
+            title: title.into(),
+            unit: unit.into(),
+            is_text: false,
+        });
+    }
+
+    /// Takes away columns in which no row has anything.
+    fn without_empty_columns(mut self) -> Self {
+        let used: Vec<bool> = (0..self.columns.len())
+            .map(|i| {
+                self.rows
+                    .iter()
+                    .any(|r| r.get(i).is_some_and(|v| v.text != crate::format::NONE))
+            })
+            .collect();
+        let mut keep = used.iter();
+        self.columns.retain(|_| *keep.next().unwrap_or(&true));
+        for row in &mut self.rows {
+            let mut keep = used.iter();
+            row.retain(|_| *keep.next().unwrap_or(&true));
+        }
+        self
+    }
+}
+
+/// What a row of metrics shows, after its name.
+fn metric_columns(table: &mut Table, unit: Unit) {
+    table.number("target", unit.name);
+    table.number("achieved", unit.name);
+    table.number("error", "%");
+    table.number("burstiness", "MTU");
+    table.number("gap p1", "byte times");
+    table.number("median", "");
+    table.number("p99", "");
+    table.number("delay p50", "µs");
+    table.number("p99", "µs");
+    table.number("frames", "");
+    table.number("dropped", "");
+}
+
+fn metric_values(m: &FlowMetrics, unit: Unit) -> Vec<Value> {
+    let rate = |bps: f64| number(bps / unit.size, 3);
+    // Beside a target stands what was achieved at the same layer.
+    let achieved = match (m.target_bps, m.error_pct) {
+        (Some(target), Some(error)) => target * (1.0 + error / 100.0),
+        _ => m.rate_bps,
+    };
+    let dropped = if m.dropped == 0 {
+        Tone::Plain
+    } else {
+        Tone::Bad
+    };
+    let mut values: Vec<Value> = vec![
+        m.target_bps.map_or_else(|| maybe(None, 0), rate).into(),
+        rate(achieved).into(),
+        signed(m.error_pct, 3).into(),
+        maybe(m.burstiness_mtu, 2).into(),
+        maybe(m.gap_p1_bytes, 0).into(),
+        maybe(m.gap_p50_bytes, 0).into(),
+        maybe(m.gap_p99_bytes, 0).into(),
+        maybe(m.delay_p50_us, 1).into(),
+        maybe(m.delay_p99_us, 1).into(),
+        count(m.frames).into(),
+    ];
+    values.push(Value {
+        text: count(m.dropped),
+        tone: dropped,
+    });
+    values
+}
+
+fn count(value: u64) -> String {
+    number(value as f64, 0)
+}
+
+fn unit_of<'a>(metrics: impl Iterator<Item = &'a FlowMetrics>) -> Unit {
+    rate_unit(
+        metrics
+            .map(|m| m.rate_bps.max(m.target_bps.unwrap_or(0.0)))
+            .fold(0.0, f64::max),
+    )
+}
+
+/// A window's flows; the sum of all last, if they are several.
+#[must_use]
+pub fn flows(window: &WindowResult) -> Table {
+    let several = window.flows.iter().filter(|f| f.name != WIRE).count() > 1;
+    let shown = || window.flows.iter().filter(|f| several || f.name != WIRE);
+    let unit = unit_of(shown().map(|f| &f.metrics));
+    let mut table = Table::default();
+    table.text("flow");
+    metric_columns(&mut table, unit);
+    for flow in shown() {
+        let name = if flow.name == WIRE {
+            "all together"
+        } else {
+            &flow.name
+        };
+        let mut row = vec![Value::from(name.to_owned())];
+        row.extend(metric_values(&flow.metrics, unit));
+        table.rows.push(row);
+    }
+    table.without_empty_columns()
+}
+
+/// Least, median and largest of each metric over a window's flows: for more
+/// flows than one reads.
+#[must_use]
+pub fn flow_summary(window: &WindowResult) -> Table {
+    let flows: Vec<_> = window
+        .flows
+        .iter()
+        .filter(|f| f.name != WIRE)
+        .map(|f| &f.metrics)
+        .collect();
+    let unit = unit_of(flows.iter().copied());
+    let mut table = Table::default();
+    table.text(&format!("of {} flows", flows.len()));
+    metric_columns(&mut table, unit);
+    for (name, part) in [("least", 0), ("median", 1), ("largest", 2)] {
+        let pick = |metric: &str| {
+            let mut all: Vec<f64> = flows.iter().filter_map(|m| m.get(metric)).collect();
+            all.sort_by(f64::total_cmp);
+            let index = [0, all.len() / 2, all.len().saturating_sub(1)][part];
+            all.get(index).copied()
+        };
+        let whole = |metric: &str| pick(metric).unwrap_or(0.0) as u64;
+        let m = FlowMetrics {
+            target_bps: pick("target_bps"),
+            rate_bps: pick("rate_bps").unwrap_or(0.0),
+            error_pct: pick("error_pct"),
+            burstiness_mtu: pick("burstiness_mtu"),
+            gap_p1_bytes: pick("gap_p1_bytes"),
+            gap_p50_bytes: pick("gap_p50_bytes"),
+            gap_p99_bytes: pick("gap_p99_bytes"),
+            delay_p50_us: pick("delay_p50_us"),
+            delay_p99_us: pick("delay_p99_us"),
+            frames: whole("frames"),
+            dropped: whole("dropped"),
+            ..FlowMetrics::default()
+        };
+        let mut row = vec![Value::from(name.to_owned())];
+        row.extend(metric_values(&m, unit));
+        table.rows.push(row);
+    }
+    table.without_empty_columns()
+}
+
+/// How busy each direction was that carried anything.
+#[must_use]
+pub fn wires(window: &WindowResult) -> Table {
+    let mut table = Table::default();
+    table.text("direction");
+    table.number("line rate", "Mbit/s");
+    table.number("busy", "%");
+    table.number("data frames", "");
+    table.number("gap frames", "");
+    table.number("gap bytes", "");
+    table.number("dropped", "");
+    for (name, w) in window
+        .wire
+        .iter()
+        .filter(|(_, w)| w.data_frames + w.gap_frames > 0)
+    {
+        table.rows.push(vec![
+            name.clone().into(),
+            number(w.rate_bps as f64 / 1e6, 0).into(),
+            number(w.utilisation * 100.0, 2).into(),
+            count(w.data_frames).into(),
+            count(w.gap_frames).into(),
+            count(w.gap_bytes).into(),
+            count(w.dropped_frames).into(),
+        ]);
+    }
+    table
+}
+
+/// One row for each cell: the median rate, the worst burstiness and the widest
+/// gaps of its flows in `window`.
+#[must_use]
+pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
+    let of = |cell: &CellResult, metric: fn(&FlowMetrics) -> Option<f64>| {
+        sweep::spread(cell, window, metric)
+    };
+    let rate = |m: &FlowMetrics| Some(m.rate_bps);
+    let highest = run
+        .cells
+        .iter()
+        .filter_map(|c| of(c, rate))
+        .map(|s| s[2])
+        .fold(0.0, f64::max);
+    let unit = rate_unit(highest);
+    let mut table = Table::default();
+    varying.iter().for_each(|v| table.text(&v.name));
+    table.number("rate", unit.name);
+    table.number("worst error", "%");
+    table.number("burstiness", "MTU");
+    table.number("gap p1", "byte times");
+    table.number("median", "");
+    table.number("p99", "");
+    table.number("bounds", "held");
+    for cell in &run.cells {
+        let value = |v: &Varying| cell.params.get(&v.name).cloned().unwrap_or_default().into();
+        let mut row: Vec<Value> = varying.iter().map(value).collect();
+        let worst_error =
+            of(cell, |m| m.error_pct).map(|s| if s[0].abs() > s[2].abs() { s[0] } else { s[2] });
+        row.push(maybe(of(cell, rate).map(|s| s[1] / unit.size), 3).into());
+        row.push(signed(worst_error, 3).into());
+        row.push(maybe(of(cell, |m| m.burstiness_mtu).map(|s| s[2]), 2).into());
+        row.push(maybe(of(cell, |m| m.gap_p1_bytes).map(|s| s[0]), 0).into());
+        row.push(maybe(of(cell, |m| m.gap_p50_bytes).map(|s| s[1]), 0).into());
+        row.push(maybe(of(cell, |m| m.gap_p99_bytes).map(|s| s[2]), 0).into());
+        row.push(held(cell));
+        table.rows.push(row);
+    }
+    table.without_empty_columns()
+}
+
+fn held(cell: &CellResult) -> Value {
+    let (held, all) = (
+        cell.bounds.iter().filter(|b| b.ok).count(),
+        cell.bounds.len(),
+    );
+    match (held, all) {
+        (_, 0) => Value::from(maybe(None, 0)),
+        (held, all) if held == all => Value {
+            text: format!("{held} of {all}"),
+            tone: Tone::Good,
+        },
+        _ => Value {
+            text: format!("{held} of {all}"),
+            tone: Tone::Bad,
+        },
+    }
+}
+
+/// Bounds, those that fail first; of those that hold only `most`.
+#[must_use]
+pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
+    let mut table = Table::default();
+    if !varying.is_empty() {
+        table.text("cell");
+    }
+    for title in ["flow", "window", "metric"] {
+        table.text(title);
+    }
+    table.number("measured", "");
+    table.number("bound", "");
+    table.text("");
+    let all = run
+        .cells
+        .iter()
+        .flat_map(|c| c.bounds.iter().map(move |b| (c, b)));
+    let (held, failed): (Vec<_>, Vec<_>) = all.partition(|(_, b)| b.ok);
+    for (cell, b) in failed.into_iter().chain(held.into_iter().take(most)) {
+        let limit = |v: f64| crate::format::short(v, 6);
+        let bound = match (b.min, b.max) {
+            (Some(min), Some(max)) => format!("{} to {}", limit(min), limit(max)),
+            (Some(min), None) => format!("≥ {}", limit(min)),
+            (None, Some(max)) => format!("≤ {}", limit(max)),
+            (None, None) => "any value".to_owned(),
+        };
+        let mut row = Vec::new();
+        if !varying.is_empty() {
+            row.push(sweep::cell_name(cell, varying).into());
+        }
+        row.extend([&b.flow, &b.window, &b.metric].map(|t| Value::from(t.clone())));
+        let tone = if b.ok { Tone::Good } else { Tone::Bad };
+        let measured = b
+            .value
+            .map_or_else(|| "nothing".to_owned(), |v| crate::format::short(v, 6));
+        row.push(Value {
+            text: measured,
+            tone,
+        });
+        row.push(bound.into());
+        row.push(Value {
+            text: if b.ok { "✓ holds" } else { "✗ fails" }.to_owned(),
+            tone,
+        });
+        table.rows.push(row);
+    }
+    table
+}

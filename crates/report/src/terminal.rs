@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tables and a small chart for the terminal.
+
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, TableStyle,
+};
+use trace::analyse::Curves;
+
+use crate::format::{number, rate_unit, short, time};
+use crate::series;
+use crate::table::{Table, Tone};
+
+/// What the terminal can do; the caller knows (`NO_COLOR`, whether it is one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Colours may be used.
+    pub colour: bool,
+    /// Columns there are.
+    pub width: u16,
+}
+
+impl Style {
+    /// For files and pipes.
+    pub const PLAIN: Self = Self {
+        colour: false,
+        width: 120,
+    };
+}
+
+/// A table as text, each line ended.
+#[must_use]
+pub fn table(table: &Table, style: Style) -> String {
+    let mut out = comfy_table::Table::new();
+    out.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if style.colour {
+        out.enforce_styling();
+    } else {
+        out.force_no_tty();
+    }
+    let heads = table.columns.iter().map(|c| {
+        let text = if c.unit.is_empty() {
+            c.title.clone()
+        } else {
+            format!("{}\n{}", c.title, c.unit)
+        };
+        aligned(Cell::new(text), c.is_text)
+    });
+    out.set_header(heads.collect::<Vec<_>>());
+    for row in &table.rows {
+        let cells = row.iter().zip(&table.columns).map(|(value, column)| {
+            let cell = aligned(Cell::new(&value.text), column.is_text);
+            match value.tone {
+                Tone::Plain => cell,
+                Tone::Good => cell.fg(Color::Green),
+                Tone::Bad => cell.fg(Color::Red).add_attribute(Attribute::Bold),
+            }
+        });
+        out.add_row(cells.collect::<Vec<_>>());
+    }
+    out.lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+fn aligned(cell: Cell, is_text: bool) -> Cell {
+    cell.set_alignment(if is_text {
+        CellAlignment::Left
+    } else {
+        CellAlignment::Right
+    })
+}
+
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// ANSI colours that read on dark and light ground alike.
+const COLOURS: [u8; 6] = [34, 33, 32, 35, 36, 31];
+
+/// Bandwidth over time, a row of blocks for each flow (of many flows, for each
+/// group: its median), to the scale of the largest rate or target:
+///
+/// ```text
+/// bulk  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  499.998 Mbit/s
+///       0 ──────── 500 ms; full height 571 Mbit/s
+/// ```
+#[must_use]
+pub fn chart(curves: &Curves, style: Style) -> String {
+    let groups = series::groups(curves);
+    let names = groups
+        .iter()
+        .map(|g| g.label.chars().count())
+        .max()
+        .unwrap_or(0);
+    let room = usize::from(style.width)
+        .saturating_sub(names + 20)
+        .clamp(10, 72);
+    let intervals = curves
+        .flows
+        .iter()
+        .map(|f| f.bytes.len())
+        .max()
+        .unwrap_or(0);
+    let merge = series::merge(curves).max(intervals.div_ceil(room)).max(1);
+    let columns = intervals.div_ceil(merge);
+    if columns == 0 {
+        return String::new();
+    }
+    let rows: Vec<_> = groups
+        .iter()
+        .map(|g| (g, series::bandwidth(curves, g, merge)))
+        .collect();
+    let highest = rows
+        .iter()
+        .flat_map(|(g, points)| points.iter().map(|p| p.middle).chain(g.target_bps()))
+        .fold(0.0, f64::max);
+    let unit = rate_unit(highest);
+    let width_s = curves.interval_s * merge as f64;
+    let mut out = String::new();
+    for (group, points) in &rows {
+        let mut blocks = vec![' '; columns];
+        for point in points {
+            let column = (point.at_s / width_s) as usize;
+            if let Some(block) = blocks.get_mut(column) {
+                *block = block_of(point.middle / highest.max(1.0));
+            }
+        }
+        let blocks: String = blocks.into_iter().collect();
+        let mean = points.iter().map(|p| p.middle).sum::<f64>() / points.len().max(1) as f64;
+        let (begin, end) = if style.colour {
+            (
+                format!("\x1b[{}m", COLOURS[group.colour % COLOURS.len()]),
+                "\x1b[0m",
+            )
+        } else {
+            (String::new(), "")
+        };
+        let rate = number(mean / unit.size, 1);
+        let unit = unit.name;
+        out.push_str(&format!(
+            "{:<names$}  {begin}{blocks}{end}  {rate:>7} {unit}\n",
+            group.label
+        ));
+    }
+    let end = time(curves.duration_s);
+    let line = "─".repeat(columns.saturating_sub(end.chars().count() + 3));
+    let top = short(highest / unit.size, 1);
+    out.push_str(&format!(
+        "{:<names$}  0 {line} {end}  a full block is {top} {}\n",
+        "", unit.name
+    ));
+    out
+}
+
+/// The block for a share of the full height; what is not nothing shows.
+fn block_of(share: f64) -> char {
+    let eighths = (share * 8.0).round().clamp(0.0, 8.0) as usize;
+    BLOCKS[if share > 0.0 { eighths.max(1) } else { 0 }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks() {
+        let line: String = [0.0, 0.01, 0.5, 0.99, 1.0, 7.0]
+            .map(block_of)
+            .iter()
+            .collect();
+        assert_eq!(line, " ▁▄███");
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whole reports: the same bytes twice, whole in themselves, well formed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Shape, run, scenario};
+use scenario::result::RunResult;
+use trace::analyse::Curves;
+
+type Made = (RunResult, Vec<Option<Curves>>);
+
+const FIVE: [(&str, &str, &str, &str); 5] = [
+    ("500", "500mbit", "0s", "1s"),
+    ("300", "300mbit", "100ms", "900ms"),
+    ("100", "100mbit", "200ms", "800ms"),
+    ("50", "50mbit", "300ms", "700ms"),
+    ("20", "20mbit", "400ms", "600ms"),
+];
+
+fn made() -> Vec<(&'static str, Made)> {
+    let single = scenario("single", &[("bulk", "500mbit", "0s", "500ms")], "500ms", "");
+    let multi = scenario("multi-rate", &FIVE, "1s", "");
+    let two = [
+        ("even", "250mbit", "0s", "500ms"),
+        ("lossy", "250mbit", "0s", "500ms"),
+    ];
+    let on_off = scenario("on-off", &two, "500ms", "");
+    let names: Vec<String> = (0..96)
+        .map(|i| format!("r{}-{}", i / 6 + 1, i % 6 + 1))
+        .collect();
+    let many: Vec<_> = names
+        .iter()
+        .map(|n| (n.as_str(), "10mbit", "0s", "1s"))
+        .collect();
+    let many = scenario("ninety-six", &many, "1s", "");
+    let busy = scenario(
+        "busy",
+        &[("bulk", "500mbit", "0s", "200ms")],
+        "200ms",
+        "[sweep]\nshaper = [\"psp gap\", \"psp timer\", \"htb\", \"tbf small\", \"tbf usual\", \"fq\", \"cake\"]\n\
+         noise = [\"0us\", \"20us\", \"60us\"]",
+    );
+    let rates: Vec<String> = (1..=48).map(|i| format!("\"{}mbit\"", i * 20)).collect();
+    let fine = scenario(
+        "fine",
+        &[("bulk", "${rate}", "0s", "100ms")],
+        "100ms",
+        &format!(
+            "[sweep]\nshaper = [\"psp\", \"htb\", \"tbf\"]\nrate = [{}]",
+            rates.join(", ")
+        ),
+    );
+    vec![
+        ("single", run(&single, &|_, _| Shape::Even)),
+        ("multi", run(&multi, &|_, _| Shape::Even)),
+        (
+            "onoff",
+            run(&on_off, &|_, i| {
+                if i == 0 {
+                    Shape::Even
+                } else {
+                    Shape::OnOff(80)
+                }
+            }),
+        ),
+        ("many", run(&many, &|_, _| Shape::Even)),
+        (
+            "busy",
+            run(&busy, &|cell, _| {
+                shape_of(
+                    &cell.params["shaper"].to_string(),
+                    &cell.params["noise"].to_string(),
+                )
+            }),
+        ),
+        (
+            "fine",
+            run(
+                &fine,
+                &|cell, _| match cell.params["shaper"].to_string().as_str() {
+                    "psp" => Shape::Even,
+                    "htb" => Shape::Noisy(9000),
+                    _ => Shape::OnOff(12),
+                },
+            ),
+        ),
+    ]
+}
+
+fn shape_of(shaper: &str, noise: &str) -> Shape {
+    let noise = noise.trim_end_matches("us").parse::<u64>().unwrap() * 125;
+    match shaper {
+        "psp gap" => Shape::Even,
+        "psp timer" => Shape::Noisy(300 + noise / 2),
+        "htb" => Shape::Noisy(600 + noise),
+        "tbf small" => Shape::Noisy(900 + noise),
+        "tbf usual" => Shape::OnOff(160),
+        "fq" => Shape::OnOff(2 + noise / 1500),
+        _ => Shape::Noisy(1500 + noise),
+    }
+}
+
+#[test]
+fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
+    let (first, second) = (made(), made());
+    for ((name, (run, curves)), (_, (again, curves_again))) in first.iter().zip(&second) {
+        let page = report::html(run, curves);
+        assert_eq!(page, report::html(again, curves_again), "{name}");
+        // Looked at by hand: set SHOW to a folder.
+        if let Ok(folder) = std::env::var("SHOW") {
+            std::fs::write(format!("{folder}/{name}.html"), &page).unwrap();
+            for plot in report::run_plots(run) {
+                std::fs::write(format!("{folder}/{name}-{}", plot.name), plot.svg).unwrap();
+            }
+        }
+        for foreign in ["http", "src=", "url(", "@import", "<script"] {
+            assert!(!page.contains(foreign), "{name} contains {foreign}");
+        }
+        assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
+        well_formed(&page);
+    }
+}
+
+/// Every element that is opened is closed, in order.
+fn well_formed(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let body = page.split_once("<body>").unwrap().1;
+    for part in body.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').unwrap();
+        if let Some(name) = tag.strip_prefix('/') {
+            let expected = open.pop();
+            assert!(
+                expected == Some(name) || name == "body" || name == "html",
+                "{tag} closes {expected:?}"
+            );
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
