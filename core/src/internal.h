@@ -60,7 +60,7 @@ void pace_lag_settle(struct pace_sched *s, bool was_over,
 		     const struct pace_class *left);
 u64 pace_lag_max(const struct pace_sched *s);
 void pace_lag_bound(struct pace_sched *s);
-u64 pace_return_clock(const struct pace_sched *s);
+void pace_return(const struct pace_sched *s, struct pace_class *c);
 void pace_owed_bound(const struct pace_sched *s, struct pace_class *c);
 
 /* paced.c: active paced classes, in order. */

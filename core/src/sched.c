@@ -75,7 +75,7 @@ void pace_join(struct pace_sched *s, struct pace_class *c)
 		return;
 	}
 	pace_demand_add(s, c);
-	pace_clock_raise(c, pace_return_clock(s));
+	pace_return(s, c);
 	pace_paced_put(s, c);
 }
 

@@ -14,9 +14,8 @@
  *    Nothing is added to anything; the schedule clock, global - offset, is
  *    set back instead. O(1).
  *
- * 2. Where a class starts that comes back.  At its own clock if that is
- *    ahead of where the schedule stands, else there: silence earns nothing,
- *    and a queue that runs empty for an instant costs nothing.
+ * 2. Where a class starts that comes back: pace_return().  Silence earns
+ *    nothing, and a queue that is empty for an instant costs nothing.
  *
  * 3. What "more than the line" is.  Not the sum of the rates: padding and
  *    overhead count too.  A class demands rate x wire / counted bytes of its
@@ -124,7 +123,8 @@ void pace_lag_bound(struct pace_sched *s)
 void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
 {
 	u32 wire = pace_wire_bytes(s, c->cached_len);
-	u64 frames = ((u64)s->active_paced + 2) * (s->max_wire_bytes / wire + 1);
+	u64 frames = ((u64)s->active_paced + 2) *
+		     ((s->max_wire_bytes + wire - 1) / wire);
 	u64 max;
 
 	if (frames > 1u << 20)
@@ -137,27 +137,45 @@ void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Where the schedule stands: the smallest clock at which a class that comes
- * now may start.  Its demand has been added already.
+ * Where the schedule stands: classes with smaller clocks have had their turn.
  *
- * With the line sufficing, or nobody due when the wire became free: now (not
- * later than the next class, when over-subscribed).  Else the clock of the
- * last frame, as in start-time fair queueing: not the smallest clock of the
- * others, which would cost a fast class that runs empty its turns before a
- * slow one's.
+ * That is the clock of the last frame, as in start-time fair queueing; a
+ * normal or gap frame counts with the clock at which it began.  It is not the
+ * smallest clock of those active, which would cost a fast class that runs
+ * empty its turns before a slow one's.
+ *
+ * TIMER: nothing is sent while the virtual line is free and nobody due, but
+ * time passes: up to now, or to the next clock.
  */
-u64 pace_return_clock(const struct pace_sched *s)
+static u64 standing(const struct pace_sched *s)
 {
 	const struct pace_class *first = pace_paced_first(s);
 	u64 now = pace_schedule_clock(s);
-	u64 free = s->global;
+	u64 free = s->busy_until - s->offset;
 
-	if (!first || !pace_over_subscribed(s) ||
-	    s->cfg.order != PACE_ORDER_CLOCK)
+	if (s->cfg.order != PACE_ORDER_CLOCK)
 		return now;
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		free = s->busy_until;
-	if ((s64)(first->clock - (free - s->offset)) > 0)
-		return pace_clock_earlier(first->clock, now);
+	if (s->cfg.mode == PACE_MODE_TIMER && (s64)(now - free) > 0) {
+		if (!first)
+			return now;
+		if ((s64)(first->clock - free) > 0)
+			return pace_clock_earlier(first->clock, now);
+	}
 	return pace_clock_earlier(s->served, now);
+}
+
+/*
+ * `c`, its demand added already, comes (back).  If its turn has not come yet
+ * it keeps its clock: a queue that is empty for an instant has cost it
+ * nothing.  If it was silent at its turn it has earned nothing: it starts now,
+ * or, where clocks are behind because demand exceeds the line, where they are.
+ */
+void pace_return(const struct pace_sched *s, struct pace_class *c)
+{
+	u64 stands = standing(s);
+
+	if (c->clock == stands || pace_clock_ahead(c->clock, stands))
+		return;
+	pace_clock_set(c, pace_over_subscribed(s) ? stands :
+			  pace_schedule_clock(s));
 }

@@ -372,7 +372,7 @@ fn deterministic(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(deterministic(4000))]
+    #![proptest_config(deterministic(1500))]
 
     #[test]
     fn core_and_reference_agree(

@@ -188,7 +188,7 @@ impl Reference {
     /// Order by rate: what one class may be behind when it sends.
     fn bound_owed(&mut self, id: u32) {
         let class = &self.classes[&id];
-        let ratio_frames = self.max_wire() / self.wire(class.len_bytes) + 1;
+        let ratio_frames = self.max_wire().div_ceil(self.wire(class.len_bytes));
         let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
         let advance = self.advance(class.rate_bps, class.len_bytes);
         let whole: BigInt = advance.floor().to_integer() + BigInt::one();
@@ -278,22 +278,20 @@ impl Reference {
         }
     }
 
-    /// Where a class starts that comes (back) now.
-    fn return_clock(&self, others: Option<BigInt>) -> BigInt {
-        let Some(first) = others else {
-            return self.global.clone();
-        };
-        if !self.over_subscribed() || self.cfg.order == Order::Rate {
-            return self.global.clone();
+    /// Classes with smaller clocks have had their turn.
+    fn standing(&self, others: Option<BigInt>) -> BigInt {
+        let now = self.global.clone();
+        let served = self.served.clone().min(now.clone());
+        if self.cfg.order == Order::Rate {
+            return now;
         }
-        let free = match self.cfg.mode {
-            Mode::Gap => &self.global,
-            Mode::Timer => &self.busy_until,
-        };
-        if first > *free {
-            first.min(self.global.clone())
-        } else {
-            self.served.clone().min(self.global.clone())
+        if self.cfg.mode == Mode::Gap || now <= self.busy_until {
+            return served;
+        }
+        match others {
+            None => now,
+            Some(first) if first > self.busy_until => first.min(now),
+            Some(_) => served,
         }
     }
 
@@ -307,10 +305,14 @@ impl Reference {
         }
         let others = self.smallest();
         self.class_mut(id).active = true;
-        let start = self.return_clock(others);
+        let stands = self.standing(others);
+        let start = match self.over_subscribed() {
+            true => stands.clone(),
+            false => self.global.clone(),
+        };
         let class = self.class_mut(id);
         // Compared in whole bytes, as eligibility is.
-        if class.due() < start {
+        if class.due() < stands {
             class.clock = integer(&start);
         }
     }
