@@ -64,14 +64,14 @@ static inline u64 wire_span(const struct wire_rate *r, u32 bytes, u64 *carry)
 }
 
 /* Time of up to WIRE_BYTES_MAX bytes; for set-up, not for each frame. */
-static inline u64 wire_span_long(const struct wire_rate *r, u64 bytes)
+static inline u64 wire_span_long(const struct wire_rate *r, u64 bytes, u64 *carry)
 {
 	const u32 step = 1U << 20;
-	u64 carry = 0, ps = 0;
+	u64 ps = 0;
 
 	for (; bytes > step; bytes -= step)
-		ps += wire_span(r, step, &carry);
-	return ps + wire_span(r, (u32)bytes, &carry);
+		ps += wire_span(r, step, carry);
+	return ps + wire_span(r, (u32)bytes, carry);
 }
 
 static inline u32 wire_length(u32 frame_bytes)
@@ -89,7 +89,7 @@ static inline u64 wire_depart(struct wire_clock *line, const struct wire_rate *r
 {
 	u64 start = line->free_ps, carry;
 
-	if (now_ps >= start) {
+	if (now_ps > start) {
 		start = now_ps;
 		line->carry = 0;
 	}
@@ -110,11 +110,22 @@ struct wire_port {
 	u64 refresh_ns, delay_ns;
 	u32 overhead_bytes;
 
-	u64 limit_ps;			/* of fifo_bytes or burst_bytes */
+	u64 limit_ps, limit_rest;	/* of fifo_bytes or burst_bytes: ps, numerator */
 	struct wire_clock fifo;
-	u64 tokens_ps, token_carry;
+	u64 tokens_ps, tokens_taken;	/* the bucket holds ps less the numerator */
 	u64 filled_ps;			/* tokens are counted up to this instant */
 };
+
+/* As the time they take, rounded up, less a numerator. */
+static inline void wire_policer_fill(struct wire_port *p)
+{
+	p->tokens_ps = p->limit_ps;
+	p->tokens_taken = 0;
+	if (p->limit_rest) {
+		p->tokens_ps++;
+		p->tokens_taken = p->rate.rate_bps - p->limit_rest;
+	}
+}
 
 /* Derive what the settings imply; the bucket is full at @now_ps. */
 static inline void wire_port_start(struct wire_port *p, u64 now_ps)
@@ -122,12 +133,13 @@ static inline void wire_port_start(struct wire_port *p, u64 now_ps)
 	u64 since = 0;
 
 	p->limit_ps = 0;
+	p->limit_rest = 0;
 	if (p->rate.rate_bps)
-		p->limit_ps = wire_span_long(&p->rate, p->fifo_bytes + p->burst_bytes);
+		p->limit_ps = wire_span_long(&p->rate, p->fifo_bytes + p->burst_bytes,
+					     &p->limit_rest);
 	p->fifo.free_ps = 0;
 	p->fifo.carry = 0;
-	p->tokens_ps = p->limit_ps;
-	p->token_carry = 0;
+	wire_policer_fill(p);
 	if (p->refresh_ns)
 		wire_div_rem(now_ps, p->refresh_ns * 1000, &since);
 	p->filled_ps = now_ps - since;
@@ -137,12 +149,13 @@ static inline bool wire_fifo_pass(struct wire_port *p, u64 at_ps, u32 bytes, u64
 {
 	u64 carry = p->fifo.carry, wait = 0, take;
 
-	if (at_ps >= p->fifo.free_ps)
+	if (at_ps > p->fifo.free_ps)
 		carry = 0;
 	else
 		wait = p->fifo.free_ps - at_ps;
 	take = wire_span(&p->rate, bytes, &carry);
-	if (wait + take > p->limit_ps)
+	if (wait + take > p->limit_ps ||
+	    (wait + take == p->limit_ps && carry > p->limit_rest))
 		return false;
 	p->fifo.free_ps = at_ps + wait + take;
 	p->fifo.carry = carry;
@@ -164,25 +177,25 @@ static inline void wire_policer_refill(struct wire_port *p, u64 at_ps)
 		add -= since;
 	}
 	p->filled_ps += add;
-	if (add >= p->limit_ps - p->tokens_ps) {
-		p->tokens_ps = p->limit_ps;
-		p->token_carry = 0;	/* what overflows is lost, fraction included */
-	} else {
-		p->tokens_ps += add;
-	}
+	p->tokens_ps += add;
+	/* Full: more than the limit, or as much ps and not less of a fraction. */
+	if (p->tokens_ps > p->limit_ps + 1 ||
+	    (p->tokens_ps == p->limit_ps + 1 &&
+	     p->tokens_taken + p->limit_rest <= p->rate.rate_bps))
+		wire_policer_fill(p);
 }
 
 static inline bool wire_policer_pass(struct wire_port *p, u64 at_ps, u32 bytes)
 {
-	u64 carry, take;
+	u64 taken, take;
 
 	wire_policer_refill(p, at_ps);
-	carry = p->token_carry;
-	take = wire_span(&p->rate, bytes, &carry);
-	if (take > p->tokens_ps)
+	taken = p->tokens_taken;
+	take = wire_span(&p->rate, bytes, &taken);
+	if (take > p->tokens_ps || (take == p->tokens_ps && taken))
 		return false;
 	p->tokens_ps -= take;
-	p->token_carry = carry;
+	p->tokens_taken = taken;
 	return true;
 }
 

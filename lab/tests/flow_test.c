@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The sender's description of a flow. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../send/flow.h"
+#include "check.h"
+
+static bool parse(struct flow_spec *flow, const char *text, char *why, size_t size)
+{
+	char *copy = strdup(text);
+	bool ok = flow_parse(flow, 3, copy, why, size);
+
+	free(copy);
+	return ok;
+}
+
+static void refused(const char *text, const char *reason)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(!parse(&flow, text, why, sizeof(why)), "'%s' was taken", text);
+	CHECK(!strcmp(why, reason), "'%s' says: %s", text, why);
+}
+
+static void test_defaults(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=10.1.2.1:5001", why, sizeof(why)), "%s", why);
+	CHECK(flow.to.sin_addr.s_addr == htonl(0x0a010201) && flow.to.sin_port == htons(5001), "to");
+	CHECK(!strcmp(flow.name, "flow-3") && flow.payload == 1472 && flow.batch == 1 &&
+	      !flow.rate_bps && flow.start_ns == -1 && flow.stop_ns == -1 &&
+	      !flow.from.sin_port, "defaults");
+}
+
+static void test_all_keys(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=1.2.3.4:1,from=5.6.7.8:65535,name=a.b-c_d#2,payload=16,batch=64,"
+		    "rate=1000000,start=0,stop=123456789012", why, sizeof(why)), "%s", why);
+	CHECK(flow.from.sin_addr.s_addr == htonl(0x05060708) &&
+	      flow.from.sin_port == htons(65535), "from");
+	CHECK(!strcmp(flow.name, "a.b-c_d#2") && flow.payload == 16 && flow.batch == 64 &&
+	      flow.rate_bps == 1000000 && flow.start_ns == 0 &&
+	      flow.stop_ns == 123456789012, "values");
+	CHECK(parse(&flow, "to=1.2.3.4:1,from=:7,rate=max", why, sizeof(why)), "%s", why);
+	CHECK(flow.from.sin_addr.s_addr == INADDR_ANY && flow.from.sin_port == htons(7) &&
+	      !flow.rate_bps, "from any");
+}
+
+static void test_refusals(void)
+{
+	refused("", "'=' is not a part of a flow");
+	refused("payload=100", "flow-3: to=ADDR:PORT is missing");
+	refused("to=10.1.2.1", "'to=10.1.2.1' is not a part of a flow");
+	refused("to=:5001", "'to=' is not a part of a flow");
+	refused("to=10.1.2.1:0", "'to=10.1.2.1:0' is not a part of a flow");
+	refused("to=1.2.3.4:1,payload=15", "'payload=15' is not a part of a flow");
+	refused("to=1.2.3.4:1,payload=1e3", "'payload=1e3' is not a part of a flow");
+	refused("to=1.2.3.4:1,batch=65", "'batch=65' is not a part of a flow");
+	refused("to=1.2.3.4:1,batch=64,payload=1472",
+		"flow-3: batch x payload is more than 65507 bytes");
+	refused("to=1.2.3.4:1,name=a\"b", "'name=a\"b' is not a part of a flow");
+	refused("to=1.2.3.4:1,rate=0", "'rate=0' is not a part of a flow");
+	refused("to=1.2.3.4:1,speed=1", "'speed=1' is not a part of a flow");
+	refused("to=1.2.3.4:1,stop=-1", "'stop=-1' is not a part of a flow");
+}
+
+int main(void)
+{
+	test_defaults();
+	test_all_keys();
+	test_refusals();
+	return check_result("flow");
+}
