@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core and the reference scheduler make the same decisions and keep the
 //! same clocks, step by step, whatever happens to them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod reference;
 
@@ -86,7 +87,8 @@ impl Pair {
     /// `fraction` of the line, or as close as is allowed.
     fn paced(&self, fraction: f64) -> (ClassConfig, Kind) {
         let line = self.cfg.line_rate_bps;
-        let lowest = u128::from(self.cfg.max_frame_bytes + 512) * u128::from(line) >> 42;
+        let counted = u128::from(self.cfg.max_frame_bytes + 512);
+        let lowest = (counted * u128::from(line)) >> 42;
         let rate_bps = ((line as f64 * fraction) as u64).clamp(lowest as u64 + 1, line);
         (ClassConfig::Paced { rate_bps }, Kind::Paced { rate_bps })
     }
@@ -385,6 +387,28 @@ proptest! {
         for part in first {
             pair.add(part);
         }
+        for op in &ops {
+            pair.apply(op);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(deterministic(24))]
+
+    /// Queues of several levels, with places freed and taken in the middle.
+    #[test]
+    fn core_and_reference_agree_on_many_classes(
+        cfg in config(),
+        start_bytes in start(),
+        first in prop::collection::vec(prop::option::weighted(0.95, fraction()), 50..250),
+        ops in prop::collection::vec(op(), 20..60),
+    ) {
+        let mut pair = Pair::new(cfg, start_bytes);
+        for part in first {
+            pair.add(part);
+        }
+        pair.apply(&Op::ActivateAll);
         for op in &ops {
             pair.apply(op);
         }

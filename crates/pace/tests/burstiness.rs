@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Burstiness (paper 000, 4.1) of classes within the line, and where the
 //! papers' two orders keep it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod wire;
 

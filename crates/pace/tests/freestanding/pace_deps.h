@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The contract of core/deps/ with every need left open, so that what the core
+ * itself asks of its surroundings shows as undefined symbols: also on 32-bit
+ * machines, where a 64-bit division written as `/` becomes a library call.
+ */
+#ifndef PACE_DEPS_H
+#define PACE_DEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+u64 pace_div_rem(u64 a, u64 b, u64 *rem);
+u64 pace_mul_div(u64 a, u64 b, u64 c);
+
+#define pace_memset(dst, byte, n)	__builtin_memset((dst), (byte), (n))
+#define pace_memmove(dst, src, n)	__builtin_memmove((dst), (src), (n))
+#define PACE_ASSERT(kept)	((kept) ? true : (__builtin_trap(), false))
+
+#endif /* PACE_DEPS_H */

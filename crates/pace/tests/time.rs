@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How real time enters: idle spells in gap mode, and timer mode.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use pace::{ClassConfig, ClassId, Config, Decision, Mode, Scheduler};
+
+const GBIT: u64 = 1_000_000_000;
+/// One byte at 1 Gbit/s.
+const BYTE_NS: u64 = 8;
+
+fn port(mode: Mode, rates: &[u64]) -> (Scheduler, Vec<ClassId>) {
+    let cfg = Config {
+        mode,
+        ..Config::ethernet(GBIT, 1514)
+    };
+    let mut port = Scheduler::new(&cfg, 0).unwrap();
+    let add = |&rate_bps: &u64| port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+    let ids = rates.iter().map(add).collect();
+    (port, ids)
+}
+
+/// A class sends one packet and runs empty.
+fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
+    port.activate(class, now_ns).unwrap();
+    while let Decision::Gap { wire_bytes } = port.next(now_ns) {
+        port.gap_sent(wire_bytes);
+    }
+    assert_eq!(port.next(now_ns), Decision::Send(class));
+    port.sent(class, 1514, false, now_ns).unwrap();
+}
+
+#[test]
+fn no_packet_no_gap() {
+    let (mut port, ids) = port(Mode::Gap, &[GBIT / 10]);
+    assert_eq!(port.next(0), Decision::Idle);
+    one_packet(&mut port, ids[0], 0);
+    assert_eq!(
+        port.next(0),
+        Decision::Idle,
+        "the gap it owes waits for a packet"
+    );
+}
+
+/// An idle wire pays the gap that a class owes: exactly what is left of it is
+/// filled by gap frames. The frame itself took 1538 of 15140 byte times.
+#[test]
+fn an_idle_spell_counts_as_time() {
+    for (back_at, filled) in [
+        (0, 15_140 - 1538), // the frame is still in the ring
+        (1538, 15_140 - 1538),
+        (2538, 15_140 - 2538),
+        (10_000, 5_140),
+        (15_140, 0),
+        (99_999, 0),
+    ] {
+        let (mut port, ids) = port(Mode::Gap, &[GBIT / 10]);
+        one_packet(&mut port, ids[0], 0);
+        let now = back_at * BYTE_NS;
+        port.activate(ids[0], now).unwrap();
+        let mut gaps = 0;
+        while let Decision::Gap { wire_bytes } = port.next(now) {
+            gaps += u64::from(wire_bytes);
+            port.gap_sent(wire_bytes);
+        }
+        assert_eq!(gaps, filled, "back at {back_at}");
+        assert_eq!(port.global_bytes(), back_at.max(15_140));
+    }
+}
+
+/// Frames handed out ahead of the wire (the transmit ring) are not time that
+/// has passed: a class that comes and goes faster than the wire drains gets no
+/// more than its rate over any time.
+#[test]
+fn frames_in_the_ring_are_not_counted_twice() {
+    let (mut port, ids) = port(Mode::Gap, &[GBIT / 2]);
+    let mut now = 0;
+    for packet in 0..10_000u64 {
+        port.activate(ids[0], now).unwrap();
+        while let Decision::Gap { wire_bytes } = port.next(now) {
+            port.gap_sent(wire_bytes);
+        }
+        let ideal = packet * 3028;
+        assert!(port.global_bytes() >= ideal, "packet {packet} is early");
+        port.sent(ids[0], 1514, false, now).unwrap();
+        now += 1514 * BYTE_NS; // offered at twice the rate
+    }
+}
+
+/// The anchor is moved along its line without rounding: after a million idle
+/// spells of odd length at an odd rate, the clock is where one long one leaves it.
+#[test]
+fn idle_spells_do_not_drift() {
+    let cfg = Config::ethernet(999_999_937, 1514);
+    let mut port = Scheduler::new(&cfg, 5).unwrap();
+    let class = port
+        .add_class(&ClassConfig::Paced {
+            rate_bps: 999_999_937,
+        })
+        .unwrap();
+    let mut now = 5;
+    for spell in 0..1_000_000u64 {
+        now += 12_345 + spell % 7;
+        port.activate(class, now).unwrap();
+        port.deactivate(class, now).unwrap();
+    }
+    let exact = u128::from(now - 5) * 999_999_937 / 8_000_000_000;
+    assert_eq!(u128::from(port.global_bytes()), exact);
+}
+
+/// A NIC faster than its nominal rate gets ahead of the clock; what counts as
+/// in the ring is bounded, so afterwards idle time counts again.
+#[test]
+fn a_long_busy_spell_does_not_stop_the_clock() {
+    let (mut port, ids) = port(Mode::Gap, &[GBIT]);
+    port.activate(ids[0], 0).unwrap();
+    for _ in 0..100_000 {
+        port.sent(ids[0], 1514, true, 0).unwrap(); // 1.2 s of line at once
+    }
+    port.deactivate(ids[0], 0).unwrap();
+    let busy = port.global_bytes();
+    port.activate(ids[0], 1).unwrap();
+    port.deactivate(ids[0], 1).unwrap();
+    assert_eq!(port.global_bytes(), busy, "all of it may be in the ring");
+    let ring_bytes = 500_000; // 4 ms, more than 256 frames of 1538
+    port.activate(ids[0], 1 + (ring_bytes + 1000) * BYTE_NS)
+        .unwrap();
+    assert_eq!(port.global_bytes(), busy + 1000);
+}
+
+/// While any class has a packet, real time does not touch the clock.
+#[test]
+fn a_slow_device_is_never_caught_up() {
+    let (mut port, ids) = port(Mode::Gap, &[GBIT / 10, GBIT / 10]);
+    port.activate(ids[0], 0).unwrap();
+    port.sent(ids[0], 1514, true, 0).unwrap();
+    let before = port.global_bytes();
+    port.activate(ids[1], 60 * GBIT).unwrap();
+    port.next(120 * GBIT);
+    assert_eq!(port.global_bytes(), before);
+}
+
+#[test]
+fn any_elapsed_time_is_safe() {
+    for mode in [Mode::Gap, Mode::Timer] {
+        for line in [8000, GBIT, 1_000_000_000_000] {
+            for elapsed in [1 << 40, 1 << 62, u64::MAX - 1, u64::MAX] {
+                let cfg = Config {
+                    mode,
+                    ..Config::ethernet(line, 1514)
+                };
+                let mut port = Scheduler::new(&cfg, 0).unwrap();
+                let class = port
+                    .add_class(&ClassConfig::Paced { rate_bps: line })
+                    .unwrap();
+                port.activate(class, 0).unwrap();
+                port.sent(class, 1514, false, 0).unwrap();
+                port.activate(class, elapsed).unwrap();
+                assert_eq!(
+                    port.next(elapsed),
+                    Decision::Send(class),
+                    "{mode:?} {elapsed}"
+                );
+                let exact = u128::from(elapsed) * u128::from(line) / 8_000_000_000;
+                let global = u128::from(port.global_bytes());
+                let off = global.abs_diff(exact.min(1 << 62));
+                // Exact, or cut at 2^62 bytes to within a second of line.
+                let most = if exact < 1 << 62 { 0 } else { line / 8 };
+                assert!(off <= u128::from(most), "{mode:?} {line} {elapsed}: {off}");
+                port.sent(class, 1514, true, elapsed).unwrap();
+                port.next(0);
+            }
+        }
+    }
+}
+
+/// Timer mode never asks for a gap, and what it waits for is the first
+/// nanosecond at which the frame may leave.
+#[test]
+fn the_timer_is_set_to_the_first_nanosecond() {
+    for (line, rate_bps) in [(GBIT, GBIT / 3), (999_999_937, 7_777_777), (8_191, 8_190)] {
+        let cfg = Config {
+            mode: Mode::Timer,
+            ..Config::ethernet(line, 1514)
+        };
+        let mut port = Scheduler::new(&cfg, 17).unwrap();
+        let class = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+        let mut now = 17;
+        port.activate(class, now).unwrap();
+        for _ in 0..1000 {
+            assert_eq!(port.next(now), Decision::Send(class));
+            port.sent(class, 1514, true, now).unwrap();
+            let Decision::Wait { until_ns } = port.next(now) else {
+                panic!("has to wait");
+            };
+            assert!(until_ns > now);
+            assert_eq!(
+                port.next(until_ns - 1),
+                Decision::Wait { until_ns },
+                "no earlier"
+            );
+            now = until_ns;
+        }
+    }
+}
+
+/// Time that runs backwards stands still.
+#[test]
+fn time_never_runs_backwards() {
+    let (mut port, ids) = port(Mode::Timer, &[GBIT / 2]);
+    port.activate(ids[0], 1_000_000).unwrap();
+    let before = port.global_bytes();
+    assert_eq!(before, 125_000);
+    assert_eq!(port.next(10), Decision::Send(ids[0]));
+    port.sent(ids[0], 1514, true, 20).unwrap();
+    assert_eq!(port.global_bytes(), before);
+    let Decision::Wait { until_ns } = port.next(0) else {
+        panic!("has to wait");
+    };
+    assert_eq!(until_ns, 1_000_000 + 3028 * BYTE_NS);
+}
+
+/// Several classes share a virtual line: no two frames closer than the first
+/// one's wire length.
+#[test]
+fn the_virtual_line_carries_one_frame_at_a_time() {
+    let (mut port, ids) = port(Mode::Timer, &[GBIT / 4, GBIT / 4, GBIT / 4]);
+    let mut now = 1_000_000;
+    for id in &ids {
+        port.activate(*id, now).unwrap();
+    }
+    // Nothing was sent in the last 100 us of line: that much may leave at once.
+    let mut at_once = 0u64;
+    while let Decision::Send(id) = port.next(now) {
+        port.sent(id, 1514, true, now).unwrap();
+        at_once += 1538;
+    }
+    assert!(at_once <= 12_500 + 1538, "{at_once}");
+    let mut starts = Vec::new();
+    while starts.len() < 3000 {
+        match port.next(now) {
+            Decision::Send(id) => {
+                starts.push(now);
+                port.sent(id, 1514, true, now).unwrap();
+            }
+            Decision::Wait { until_ns } => now = until_ns,
+            other => panic!("{other:?}"),
+        }
+    }
+    let span = (starts[2999] - starts[0]) / BYTE_NS;
+    assert!(span.abs_diff(2999 * 1514 * 4 / 3) <= 3 * 6056, "{span}");
+}
+
+/// Timers that fire late, up to 50 us: the rate holds, and what is made up
+/// never exceeds 100 us of line at once.
+#[test]
+fn late_timers_are_made_up_for() {
+    let (mut port, ids) = port(Mode::Timer, &[GBIT * 9 / 10]);
+    let (mut now, mut late) = (0, 0u64);
+    port.activate(ids[0], 0).unwrap();
+    let (mut sent, mut at_once, mut last) = (0u64, 0u64, 0);
+    while now < GBIT {
+        match port.next(now) {
+            Decision::Send(id) => {
+                at_once = if now == last { at_once + 1538 } else { 1538 };
+                last = now;
+                assert!(at_once <= 12_500 + 1538, "{at_once} bytes at once");
+                port.sent(id, 1514, true, now).unwrap();
+                sent += 1514;
+            }
+            Decision::Wait { until_ns } => {
+                late = (late * 31 + 7919) % 50_000;
+                now = until_ns + late;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let due = now / BYTE_NS * 9 / 10;
+    assert!(sent.abs_diff(due) <= 6250 + 2 * 1514, "{sent} of {due}");
+    assert_eq!(port.stats().shifts, 0);
+}
+
+/// A host that stood still for a second does not make up for it, and does not
+/// make newcomers wait for it.
+#[test]
+fn a_stall_is_forgotten() {
+    let (mut port, ids) = port(Mode::Timer, &[GBIT / 2, GBIT / 10]);
+    port.activate(ids[0], 0).unwrap();
+    port.sent(ids[0], 1514, true, 0).unwrap();
+    let mut now = GBIT;
+    port.activate(ids[1], now).unwrap();
+    let mut sent = [0u64; 2];
+    while now < 2 * GBIT {
+        match port.next(now) {
+            Decision::Send(id) => {
+                sent[id.index() as usize] += 1514;
+                port.sent(id, 1514, true, now).unwrap();
+            }
+            Decision::Wait { until_ns } => now = until_ns,
+            other => panic!("{other:?}"),
+        }
+    }
+    let stall = 500_000 + 4 * 1538; // 4 ms, and the lag of two classes
+    assert!(
+        sent[0] >= GBIT / 16 - 1514 && sent[0] <= GBIT / 16 + stall,
+        "{sent:?}"
+    );
+    assert!(
+        sent[1] >= GBIT / 80 - 1514 && sent[1] <= GBIT / 80 + stall,
+        "{sent:?}"
+    );
+}
