@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running the host's programs.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::error::Error;
+
+/// What of a failed program's output goes into the error.
+const TAIL_LINES: usize = 12;
+
+/// Runs a program to its end and gives its standard output.
+pub(crate) fn output(command: &mut Command, what: &str) -> Result<String, Error> {
+    let output = start(command)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(failure(what, &output))
+}
+
+fn start(command: &mut Command) -> Result<Output, Error> {
+    command
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|source| Error::Start {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })
+}
+
+/// An error with the end of what the program said.
+pub(crate) fn failure(what: &str, output: &Output) -> Error {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let tail = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
+    Error::Command {
+        what: what.to_owned(),
+        detail: match tail.is_empty() {
+            true => output.status.to_string(),
+            false => format!("{}\n{tail}", output.status),
+        },
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest's initial file system, a newc cpio archive. The same contents
+//! give the same bytes: entries are sorted, and carry neither time nor owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cpio::newc::{Builder, trailer};
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::endian::LittleEndian;
+use object::read::elf::{Dyn, FileHeader};
+
+use crate::command::output;
+use crate::error::{At, Error};
+use crate::kernels::Module;
+
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
+
+/// Where Debian puts libraries, and tc its plugins.
+const LIBRARIES: &[&str] = &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64"];
+const TC_PLUGINS: &str = "usr/lib/x86_64-linux-gnu/tc";
+/// Folder of kernel modules inside the guest.
+pub(crate) const MODULES: &str = "modules";
+
+struct Entry {
+    mode: u32,
+    bytes: Vec<u8>,
+}
+
+/// An archive being put together; paths are relative to `/`.
+#[derive(Default)]
+pub(crate) struct Image(BTreeMap<String, Entry>);
+
+impl Image {
+    fn add(&mut self, path: &str, mode: u32, bytes: Vec<u8>) {
+        for (at, _) in path.match_indices('/') {
+            let folder = || Entry {
+                mode: FOLDER,
+                bytes: Vec::new(),
+            };
+            self.0.entry(path[..at].to_owned()).or_insert_with(folder);
+        }
+        self.0.insert(path.to_owned(), Entry { mode, bytes });
+    }
+
+    /// A file that may be executed.
+    pub fn file(&mut self, path: &str, bytes: Vec<u8>) {
+        self.add(path, PROGRAM, bytes);
+    }
+
+    /// A symbolic link.
+    pub fn link(&mut self, path: &str, to: &str) {
+        self.add(path, LINK, to.as_bytes().to_vec());
+    }
+
+    /// An empty folder.
+    pub fn folder(&mut self, path: &str) {
+        self.add(path, FOLDER, Vec::new());
+    }
+
+    /// The archive. Several, one after the other, unpack one over the other.
+    pub fn to_cpio(&self) -> Vec<u8> {
+        let write = || -> io::Result<Vec<u8>> {
+            let mut archive = Vec::new();
+            for (number, (path, entry)) in (1u32..).zip(&self.0) {
+                let size = u32::try_from(entry.bytes.len()).map_err(io::Error::other)?;
+                let header = Builder::new(path).ino(number).mode(entry.mode).mtime(0);
+                let mut writer = header.write(archive, size);
+                writer.write_all(&entry.bytes)?;
+                archive = writer.finish()?;
+            }
+            archive = trailer(archive)?;
+            archive.resize(archive.len().next_multiple_of(512), 0);
+            Ok(archive)
+        };
+        // writing to memory fails only for a file of 4 GB, and there is none
+        write().unwrap_or_default()
+    }
+}
+
+/// What every guest has: the agent as its first process, a shell, `ip`, `tc`,
+/// the senders, and with `iperf3` that as well.
+pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image, Error> {
+    let mut image = Image::default();
+    for folder in ["dev", "proc", "sys", "tmp", "run", "out", "root", "etc"] {
+        image.folder(folder);
+    }
+    let read = |path: PathBuf| fs::read(&path).at("read", &path);
+    image.file("init", read(programs.join("agent"))?);
+    image.file("usr/bin/psp-send", read(programs.join("psp-send"))?);
+    image.file("usr/bin/psp-recv", read(programs.join("psp-recv"))?);
+    image.file(
+        &format!("{TC_PLUGINS}/q_psp.so"),
+        read(programs.join("q_psp.so"))?,
+    );
+    let busybox = guest.join("bin/busybox");
+    let applets = output(Command::new(&busybox).arg("--list"), "busybox --list")?;
+    for applet in applets.lines().filter(|name| !name.contains('/')) {
+        image.link(&format!("bin/{applet}"), "busybox");
+    }
+    image.file("bin/busybox", read(busybox)?);
+    // busybox's own shell would run its own `ip` instead of the real one
+    let mut wanted = vec![
+        ("bin/dash", "bin/sh"),
+        ("bin/ip", "usr/sbin/ip"),
+        ("sbin/tc", "usr/sbin/tc"),
+    ];
+    if iperf3 {
+        wanted.push(("usr/bin/iperf3", "usr/bin/iperf3"));
+    }
+    let mut needed = BTreeSet::from(["ld-linux-x86-64.so.2".to_owned()]);
+    for (from, to) in wanted {
+        let bytes = read(guest.join(from))?;
+        needed.extend(needed_libraries(&bytes));
+        image.file(to, bytes);
+    }
+    add_libraries(&mut image, guest, needed)?;
+    distributions(&mut image, guest)?;
+    Ok(image)
+}
+
+/// Delay distributions of netem.
+fn distributions(image: &mut Image, guest: &Path) -> Result<(), Error> {
+    let folder = guest.join(TC_PLUGINS);
+    for entry in fs::read_dir(&folder).at("read", &folder)? {
+        let entry = entry.at("read", &folder)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".dist") {
+            let bytes = fs::read(entry.path()).at("read", &entry.path())?;
+            image.file(&format!("{TC_PLUGINS}/{name}"), bytes);
+        }
+    }
+    Ok(())
+}
+
+/// Adds libraries, and those they need in turn.
+fn add_libraries(
+    image: &mut Image,
+    guest: &Path,
+    mut wanted: BTreeSet<String>,
+) -> Result<(), Error> {
+    let mut done = BTreeSet::new();
+    while let Some(name) = wanted.pop_first() {
+        let path = LIBRARIES
+            .iter()
+            .map(|folder| guest.join(folder).join(&name))
+            .find(|path| path.exists())
+            .ok_or_else(|| Error::Incomplete {
+                set: "guest",
+                missing: PathBuf::from(&name),
+            })?;
+        let bytes = fs::read(&path).at("read", &path)?;
+        let more = needed_libraries(&bytes);
+        done.insert(name.clone());
+        wanted.extend(more.into_iter().filter(|name| !done.contains(name)));
+        let folder = match name.starts_with("ld-linux") {
+            true => "lib64",
+            false => "lib/x86_64-linux-gnu",
+        };
+        image.file(&format!("{folder}/{name}"), bytes);
+    }
+    Ok(())
+}
+
+/// Names of the libraries an ELF file is linked with.
+fn needed_libraries(bytes: &[u8]) -> Vec<String> {
+    let read = || -> object::Result<Vec<String>> {
+        let endian = LittleEndian;
+        let header = FileHeader64::<LittleEndian>::parse(bytes)?;
+        let sections = header.sections(endian, bytes)?;
+        let Some((entries, link)) = sections.dynamic(endian, bytes)? else {
+            return Ok(Vec::new());
+        };
+        let strings = sections.strings(endian, bytes, link)?;
+        let mut names = Vec::new();
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.d_tag(endian) == DT_NEEDED)
+        {
+            let name = entry.string(endian, strings)?;
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+        Ok(names)
+    };
+    // what is no ELF file is linked with nothing
+    read().unwrap_or_default()
+}
+
+/// Adds kernel modules, and gives the plan's lines that load them.
+pub(crate) fn add_modules(image: &mut Image, modules: Vec<Module>) -> Vec<String> {
+    modules
+        .into_iter()
+        .map(|module| {
+            let path = format!("{MODULES}/{}.ko", module.name);
+            image.file(&path, module.bytes);
+            format!("insmod /{path}")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(archive: &[u8]) -> Vec<(String, u32)> {
+        let mut at = archive;
+        let mut names = Vec::new();
+        loop {
+            let reader = cpio::NewcReader::new(at).unwrap();
+            let entry = reader.entry();
+            if entry.is_trailer() {
+                return names;
+            }
+            names.push((entry.name().to_owned(), entry.mode()));
+            at = reader.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn folders_come_before_what_is_in_them_and_bytes_repeat() {
+        let build = |reverse: bool| {
+            let mut paths = vec!["usr/bin/b", "usr/a", "bin"];
+            if reverse {
+                paths.reverse();
+            }
+            let mut image = Image::default();
+            for path in paths {
+                image.file(path, path.as_bytes().to_vec());
+            }
+            image.link("usr/bin/c", "b");
+            image.to_cpio()
+        };
+        let archive = build(false);
+        assert_eq!(archive, build(true));
+        let expected = [
+            ("bin", PROGRAM),
+            ("usr", FOLDER),
+            ("usr/a", PROGRAM),
+            ("usr/bin", FOLDER),
+            ("usr/bin/b", PROGRAM),
+            ("usr/bin/c", LINK),
+        ];
+        assert_eq!(
+            names(&archive),
+            expected.map(|(name, mode)| (name.to_owned(), mode))
+        );
+        assert_eq!(archive.len() % 512, 0);
+    }
+
+    #[test]
+    fn libraries_of_what_is_no_program() {
+        assert_eq!(needed_libraries(b"#!/bin/sh\n"), Vec::<String>::new());
+        assert_eq!(needed_libraries(&[0x7f; 100]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compiling for the guest: the cable and the qdisc against a kernel's
+//! headers, and the programs that run inside.
+//!
+//! Sources are copied first; results are kept by the hash of the sources and
+//! the kernel, so an unchanged tree is compiled once.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use walkdir::WalkDir;
+
+use crate::cache::Cache;
+use crate::command::output;
+use crate::error::{At, Error};
+use crate::kernels::Module;
+use crate::progress::{Event, Progress};
+use crate::repo::Sources;
+
+/// One of the project's kernel modules.
+pub(crate) struct OwnModule {
+    /// Its name.
+    pub name: &'static str,
+    /// Folder of its Kbuild file.
+    folder: &'static str,
+    /// Folders it is made of.
+    sources: &'static [&'static str],
+}
+
+/// The cable.
+pub(crate) const WIRE: OwnModule = OwnModule {
+    name: "wire",
+    folder: "lab/wire",
+    sources: &["lab/wire"],
+};
+/// The qdisc under test.
+pub(crate) const SCH_PSP: OwnModule = OwnModule {
+    name: "sch_psp",
+    folder: "kernel",
+    sources: &["kernel", "core", "uapi"],
+};
+
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
+
+/// Headers of one kernel, and how to compile against them.
+pub(crate) struct Headers<'a> {
+    /// The kernel's release.
+    pub release: &'a str,
+    /// Folder of the kernel's package set.
+    pub root: &'a Path,
+}
+
+impl Headers<'_> {
+    fn folder(&self) -> PathBuf {
+        self.root
+            .join("usr/src")
+            .join(format!("linux-headers-{}", self.release))
+    }
+
+    /// The set brings a compiler of its own.
+    fn compiler(&self) -> Option<PathBuf> {
+        let folder = self.root.join("usr/bin");
+        Some(folder.join("x86_64-linux-gnu-gcc-14")).filter(|path| path.is_file())
+    }
+
+    /// Compiles a module, or takes it from the cache.
+    pub fn module(
+        &self,
+        cache: &Cache,
+        sources: &Sources,
+        own: &OwnModule,
+        progress: &dyn Progress,
+    ) -> Result<Module, Error> {
+        let hash = sources.hash(own.sources)?;
+        let name = format!("{}-{}-{hash}", own.name, self.release);
+        let entry = cache.entry("modules", &name, |target| {
+            let what = format!("{} for {}", own.name, self.release);
+            progress.event(&Event::Build { what: &what });
+            // A fixed place: paths of sources are in the module.
+            let build = cache.folder(&format!("build/{name}"))?;
+            sources.copy(own.sources, &build)?;
+            let object = build.join(own.folder).join(format!("{}.ko", own.name));
+            output(
+                &mut self.make(&build.join(own.folder)),
+                &format!("compiling {what}"),
+            )?;
+            let mut strip = Command::new("strip");
+            strip.arg("--strip-debug").arg(&object);
+            output(&mut strip, "stripping a module")?;
+            let kept = target.join("module.ko");
+            fs::copy(&object, &kept).at("write", &kept)?;
+            fs::remove_dir_all(&build).at("remove", &build)
+        })?;
+        let path = entry.join("module.ko");
+        let bytes = fs::read(&path).at("read", &path)?;
+        Ok(Module {
+            name: own.name.to_owned(),
+            bytes,
+        })
+    }
+
+    fn make(&self, folder: &Path) -> Command {
+        let mut make = Command::new("make");
+        make.arg("-C").arg(self.folder());
+        make.arg(format!("M={}", folder.display()));
+        // BTF of modules needs pahole and the kernel's own BTF; nothing here reads it.
+        make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
+        match self.compiler() {
+            Some(compiler) => {
+                make.arg(format!("CC={}", compiler.display()));
+                for tool in ["ld", "ar", "nm", "objcopy", "objdump", "readelf", "strip"] {
+                    let path = self.root.join(format!("usr/bin/x86_64-linux-gnu-{tool}"));
+                    make.arg(format!("{}={}", tool.to_uppercase(), path.display()));
+                }
+            }
+            None => {
+                make.args(["CC=cc", "CROSS_COMPILE="]);
+                // what the prebuilt build tools link with, in case the host lacks it
+                make.env("LD_LIBRARY_PATH", self.root.join(LIBRARIES));
+            }
+        }
+        make.arg("modules");
+        make.env_remove("MAKEFLAGS").env_remove("MFLAGS");
+        make
+    }
+}
+
+/// Makes an unpacked kernel set usable where it lies: headers that name each
+/// other by absolute paths, and programs for a newer C library than the
+/// host's.
+pub(crate) fn prepare(root: &Path) -> Result<(), Error> {
+    let headers = root.join("usr/src");
+    for entry in fs::read_dir(&headers).at("read", &headers)? {
+        let path = entry.at("read", &headers)?.path().join("Makefile");
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        if text.lines().count() <= 8 && text.contains("include /usr/src/") {
+            let text = text
+                .replace("include /usr/src/", "include ../")
+                .replace("KBUILD_OUTPUT=/usr/src/", "KBUILD_OUTPUT=$(CURDIR)/../");
+            fs::write(&path, text).at("write", &path)?;
+        }
+    }
+    if root.join(LOADER).is_file() {
+        wrap_programs(root)?;
+    }
+    Ok(())
+}
+
+/// Puts a script in the place of every program of the set, that starts it with
+/// the set's own C library.
+fn wrap_programs(root: &Path) -> Result<(), Error> {
+    for folder in ["usr/bin", "usr/lib", "usr/libexec"] {
+        for entry in WalkDir::new(root.join(folder))
+            .into_iter()
+            .filter_map(Result::ok)
+        {
+            let path = entry.path();
+            let executable = entry
+                .metadata()
+                .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+            let library = entry.file_name().to_string_lossy().contains(".so");
+            if !executable || library || path.starts_with(root.join(LIBRARIES)) {
+                continue;
+            }
+            let bytes = fs::read(path).at("read", path)?;
+            if !bytes.starts_with(b"\x7fELF") {
+                continue;
+            }
+            let inner = path.strip_prefix(root).unwrap_or(path);
+            let up = "/..".repeat(inner.components().count() - 1);
+            let script = format!(
+                "#!/bin/sh\nroot=${{0%/*}}{up}\nexec \"$root/{LOADER}\" \
+                 --library-path \"$root/{LIBRARIES}\" --argv0 \"$0\" \"$0.elf\" \"$@\"\n"
+            );
+            let aside = PathBuf::from(format!("{}.elf", path.display()));
+            fs::rename(path, &aside).at("move", path)?;
+            fs::write(path, script).at("write", path)?;
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(path, mode).at("make executable", path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Programs of the guest, compiled by the host's compiler: a folder with
+/// `agent`, `psp-send`, `psp-recv` and `q_psp.so`.
+pub(crate) fn programs(
+    cache: &Cache,
+    sources: &Sources,
+    progress: &dyn Progress,
+) -> Result<PathBuf, Error> {
+    let folders = ["lab", "tc", "uapi"];
+    let hash = sources.hash(&folders)?;
+    cache.entry("programs", &hash, |target| {
+        progress.event(&Event::Build {
+            what: "the guest's programs",
+        });
+        let build = cache.folder(&format!("build/programs-{hash}"))?;
+        sources.copy(&folders, &build)?;
+        let make = |folder: &str, args: &[&str]| {
+            let mut make = Command::new("make");
+            make.arg("-C")
+                .arg(build.join(folder))
+                .args(args)
+                .arg("CFLAGS=-O2");
+            make.env_remove("MAKEFLAGS").env_remove("MFLAGS");
+            output(&mut make, &format!("compiling {folder}/")).map(drop)
+        };
+        make("lab", &[&format!("O={}", target.display()), "all"])?;
+        make("tc", &["q_psp.so"])?;
+        let plugin = build.join("tc/q_psp.so");
+        fs::copy(&plugin, target.join("q_psp.so")).at("copy", &plugin)?;
+        fs::remove_dir_all(&build).at("remove", &build)
+    })
+}

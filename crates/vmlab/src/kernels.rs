@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is in a kernel's packages: its image and its modules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use object::elf::FileHeader64;
+use object::endian::LittleEndian;
+use object::read::elf::{FileHeader, SectionHeader};
+use walkdir::WalkDir;
+
+use crate::error::{At, Error};
+
+/// A kernel, unpacked.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelFiles {
+    /// As `uname -r` says it.
+    pub release: String,
+    pub image: PathBuf,
+    /// Module files by name, `_` for `-`.
+    modules: BTreeMap<String, PathBuf>,
+    /// Names of what the image has built in.
+    builtin: BTreeSet<String>,
+}
+
+/// A module in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl KernelFiles {
+    /// Looks through a set's folder.
+    pub fn find(set: &'static str, root: &Path) -> Result<Self, Error> {
+        let missing = |path: &str| Error::Incomplete {
+            set,
+            missing: path.into(),
+        };
+        let folder = ["lib/modules", "usr/lib/modules"]
+            .iter()
+            .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
+            .flatten()
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .find(|path| path.join("kernel").is_dir())
+            .ok_or_else(|| missing("lib/modules"))?;
+        let release = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let image = [
+            root.join(format!("boot/vmlinuz-{release}")),
+            folder.join("vmlinuz"),
+        ]
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| missing("vmlinuz"))?;
+        let list = folder.join("modules.builtin");
+        let builtin = fs::read_to_string(&list).at("read", &list)?;
+        let builtin = builtin
+            .lines()
+            .filter_map(|line| module_name(Path::new(line)))
+            .collect();
+        let modules = WalkDir::new(&folder)
+            .into_iter()
+            .filter_map(Result::ok)
+            .filter_map(|entry| Some((module_name(entry.path())?, entry.into_path())))
+            .collect();
+        Ok(Self {
+            release,
+            image,
+            modules,
+            builtin,
+        })
+    }
+
+    /// Whether there is such a module, in the image or beside it.
+    pub fn has(&self, name: &str) -> bool {
+        self.modules.contains_key(name) || self.builtin.contains(name)
+    }
+
+    /// The wanted modules and all they need, each after what it needs. What is
+    /// built in is left out; `own` are modules that are not the kernel's.
+    pub fn load_order(&self, wanted: &[String], own: &[Module]) -> Result<Vec<Module>, Error> {
+        let mut order = Vec::new();
+        for name in wanted {
+            self.add(name, own, &mut order, &mut BTreeSet::new())?;
+        }
+        Ok(order)
+    }
+
+    fn add(
+        &self,
+        name: &str,
+        own: &[Module],
+        order: &mut Vec<Module>,
+        above: &mut BTreeSet<String>,
+    ) -> Result<(), Error> {
+        let name = name.replace('-', "_");
+        if self.builtin.contains(&name) || order.iter().any(|module| module.name == name) {
+            return Ok(());
+        }
+        let fault = |detail: &str| Error::Module {
+            name: name.clone(),
+            detail: detail.to_owned(),
+        };
+        if !above.insert(name.clone()) {
+            return Err(fault("it needs itself"));
+        }
+        let module = match (
+            own.iter().find(|module| module.name == name),
+            self.modules.get(&name),
+        ) {
+            (Some(module), _) => module.clone(),
+            (None, Some(path)) => Module {
+                name: name.clone(),
+                bytes: read_module(path)?,
+            },
+            (None, None) => {
+                return Err(fault(&format!(
+                    "kernel {} has none of this name",
+                    self.release
+                )));
+            }
+        };
+        let depends = depends(&module.bytes).ok_or_else(|| fault("it is not a kernel module"))?;
+        for need in depends {
+            self.add(&need, own, order, above)?;
+        }
+        order.push(module);
+        Ok(())
+    }
+}
+
+/// `sch_htb` of `.../sch-htb.ko.xz`; `None` for what is no module.
+fn module_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, rest) = name.split_once(".ko")?;
+    ["", ".xz", ".zst"]
+        .contains(&rest)
+        .then(|| stem.replace('-', "_"))
+}
+
+/// A module's bytes, decompressed.
+fn read_module(path: &Path) -> Result<Vec<u8>, Error> {
+    let packed = fs::read(path).at("read", path)?;
+    let mut bytes = Vec::new();
+    let read = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("xz") => lzma_rust2::XzReader::new(packed.as_slice(), true).read_to_end(&mut bytes),
+        Some("zst") => ruzstd::decoding::StreamingDecoder::new(packed.as_slice())
+            .map_err(std::io::Error::other)
+            .and_then(|mut reader| reader.read_to_end(&mut bytes)),
+        _ => return Ok(packed),
+    };
+    read.at("decompress", path)?;
+    Ok(bytes)
+}
+
+/// Names of the modules a module needs, from its `.modinfo` section; `None`
+/// if it is no module.
+fn depends(module: &[u8]) -> Option<Vec<String>> {
+    let header = FileHeader64::<LittleEndian>::parse(module).ok()?;
+    let sections = header.sections(LittleEndian, module).ok()?;
+    let (_, section) = sections.section_by_name(LittleEndian, b".modinfo")?;
+    let info = section.data(LittleEndian, module).ok()?;
+    let list = info
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(b"depends="))
+        .unwrap_or_default();
+    let list = std::str::from_utf8(list).ok()?;
+    Some(
+        list.split(',')
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_module_files() {
+        let name = |path: &str| module_name(Path::new(path));
+        assert_eq!(
+            name("kernel/net/sched/sch_htb.ko").as_deref(),
+            Some("sch_htb")
+        );
+        assert_eq!(name("a/b-c.ko.xz").as_deref(), Some("b_c"));
+        assert_eq!(name("a/b.ko.zst").as_deref(), Some("b"));
+        assert_eq!(name("a/b.ko.gz"), None);
+        assert_eq!(name("a/modules.dep"), None);
+    }
+
+    #[test]
+    fn what_is_no_module_is_refused() {
+        for bytes in [&b""[..], b"\x7fELF", &[0x7f; 4096]] {
+            assert_eq!(depends(bytes), None);
+        }
+    }
+
+    #[test]
+    fn a_missing_module_is_named_with_the_kernel() {
+        let files = KernelFiles {
+            release: "6.1.0-x".into(),
+            image: PathBuf::new(),
+            modules: BTreeMap::new(),
+            builtin: ["tcp_cubic".to_owned()].into(),
+        };
+        let load = |name: &str| files.load_order(&[name.to_owned()], &[]);
+        assert_eq!(load("tcp-cubic").unwrap(), []);
+        let error = load("tcp_bic").unwrap_err().to_string();
+        assert!(
+            error.contains("tcp_bic") && error.contains("6.1.0-x"),
+            "{error}"
+        );
+    }
+}

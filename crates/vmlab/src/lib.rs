@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The laboratory: runs scenarios on an unmodified kernel, in a virtual
+//! machine whose time is counted in instructions.
+//!
+//! [`run`] does it all: it fetches QEMU, kernel and guest programs if the
+//! cache has none, compiles the cable, the qdisc and the guest's own programs,
+//! packs an initial file system, boots it, and puts what the guest recorded
+//! into folders. The same scenario, seed, kernel and packages give the same
+//! bytes.
+
+mod cache;
+mod command;
+mod console;
+mod error;
+mod image;
+mod kbuild;
+mod kernels;
+mod packages;
+mod plan;
+mod progress;
+mod qemu;
+mod repo;
+mod reports;
+mod results;
+mod run;
+mod setup;
+mod sources;
+
+pub use cache::Cache;
+pub use console::Failure;
+pub use error::Error;
+pub use progress::{Event, Progress, Quiet};
+pub use repo::Sources;
+pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, run};
+pub use setup::Lab;

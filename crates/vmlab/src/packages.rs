@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian packages, unpacked into the cache and never installed.
+//!
+//! apt does what it is good at: it resolves, fetches, and checks signatures
+//! and hashes, in a private state that knows no installed package. A set of
+//! packages is fetched once and then used until a refresh is asked for, so
+//! that runs repeat and need no network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use scenario::Kernel;
+
+use crate::cache::{Cache, short_hash};
+use crate::command::{failure, output};
+use crate::error::{At, Error};
+use crate::kbuild;
+use crate::progress::{Event, Progress};
+use crate::sources::Archives;
+
+/// Packages that are used together.
+pub(crate) struct Set {
+    pub name: &'static str,
+    /// Suites; the last is preferred where versions differ.
+    suites: &'static [&'static str],
+    wanted: &'static [&'static str],
+    /// Of what the wanted ones depend on, names that begin with one of these.
+    /// The rest (init systems, perl, ...) serves an installation, not us.
+    keep: &'static [&'static str],
+    /// What is done to the files once they are unpacked.
+    prepare: fn(&Path) -> Result<(), Error>,
+}
+
+/// QEMU 10. Older ones corrupt newer guests under instruction counting.
+pub(crate) const QEMU: Set = Set {
+    name: "qemu",
+    suites: &["trixie"],
+    wanted: &["qemu-system-x86"],
+    keep: &["qemu-system", "seabios", "lib", "zlib1g"],
+    prepare: |_| Ok(()),
+};
+
+/// What runs inside the guest.
+pub(crate) const GUEST: Set = Set {
+    name: "guest",
+    suites: &["bookworm"],
+    wanted: &["busybox-static", "dash", "iperf3", "iproute2"],
+    keep: &["lib", "zlib1g"],
+    prepare: |_| Ok(()),
+};
+
+/// Kernel, headers and what its build tools need. From 7 on the headers ask
+/// for a compiler that Debian 12 does not have, so that is in the set.
+pub(crate) const fn kernel(kernel: Kernel) -> Set {
+    const WANTED: &[&str] = &["linux-image-cloud-amd64", "linux-headers-cloud-amd64"];
+    const TOOLS: &[&str] = &["linux-", "libelf1", "libssl3", "libzstd1", "zlib1g"];
+    match kernel {
+        Kernel::V6_1 => Set {
+            name: "kernel-6.1",
+            suites: &["bookworm", "bookworm-security"],
+            wanted: WANTED,
+            keep: TOOLS,
+            prepare: kbuild::prepare,
+        },
+        Kernel::V6_12 => Set {
+            name: "kernel-6.12",
+            suites: &["bookworm", "bookworm-backports"],
+            wanted: WANTED,
+            keep: TOOLS,
+            prepare: kbuild::prepare,
+        },
+        Kernel::V7 => Set {
+            name: "kernel-7",
+            suites: &["trixie", "trixie-backports"],
+            wanted: WANTED,
+            keep: &[
+                "linux-",
+                "gcc-14",
+                "cpp-14",
+                "binutils",
+                "libbinutils",
+                "libc6",
+                "libctf",
+                "libelf1",
+                "libgcc",
+                "libgmp10",
+                "libgprofng",
+                "libisl23",
+                "libjansson4",
+                "libmpc3",
+                "libmpfr6",
+                "libsframe",
+                "libssl3",
+                "libzstd1",
+                "zlib1g",
+            ],
+            prepare: kbuild::prepare,
+        },
+    }
+}
+
+impl Set {
+    /// Changes with what is asked for.
+    fn key(&self) -> String {
+        let lists = [self.suites, self.wanted, self.keep].map(|list| list.join(" "));
+        let hash = short_hash(lists.iter().map(|list| list.as_bytes()));
+        format!("{}-{hash}", self.name)
+    }
+}
+
+/// Folder with the files of a set, fetched if it is not in the cache, or
+/// looked for anew when `refresh` is asked for.
+pub(crate) fn root(
+    cache: &Cache,
+    set: &Set,
+    refresh: bool,
+    progress: &dyn Progress,
+) -> Result<PathBuf, Error> {
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(Error::Machine(std::env::consts::ARCH));
+    }
+    let stamp = cache.folder("sets")?.join(set.key());
+    if let Some(root) = stamped(cache, &stamp).filter(|_| !refresh) {
+        return Ok(root);
+    }
+    let _lock = cache.lock("apt")?;
+    if let Some(root) = stamped(cache, &stamp).filter(|_| !refresh) {
+        return Ok(root); // another process was first
+    }
+    let fetched = fetch(cache, set, progress);
+    match (fetched, stamped(cache, &stamp)) {
+        (Ok(root), _) => {
+            let name = root
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            write_whole(&stamp, &name)?;
+            Ok(root)
+        }
+        (Err(error), Some(root)) => {
+            let why = error.to_string();
+            let why = why.lines().next().unwrap_or_default();
+            progress.event(&Event::Note {
+                text: &format!("{}: not refreshed, the cache is used: {why}", set.name),
+            });
+            Ok(root)
+        }
+        (Err(error @ (Error::NoArchive { .. } | Error::Start { .. })), None) => Err(error),
+        (Err(error), None) => Err(Error::Packages {
+            set: set.name,
+            cache: cache.path().to_owned(),
+            detail: error.to_string(),
+        }),
+    }
+}
+
+fn stamped(cache: &Cache, stamp: &Path) -> Option<PathBuf> {
+    let name = fs::read_to_string(stamp).ok()?;
+    Some(cache.path().join("roots").join(name)).filter(|root| root.is_dir())
+}
+
+fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
+    let beside = path.with_extension("new");
+    fs::write(&beside, text).at("write", &beside)?;
+    fs::rename(&beside, path).at("move into place", path)
+}
+
+/// One package file.
+struct Package {
+    /// `name=version`, as apt takes it.
+    spec: String,
+    file: String,
+    bytes: u64,
+}
+
+fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, Error> {
+    let apt = Apt::new(cache, set)?;
+    apt.update()?;
+    let packages = apt.resolve(set)?;
+    let files = packages.iter().map(|package| package.file.as_bytes());
+    let name = format!("{}-{}", set.name, short_hash(files));
+    cache.entry("roots", &name, |root| {
+        apt.download(set, &packages, progress)?;
+        for (done, package) in packages.iter().enumerate() {
+            progress.event(&Event::Unpack {
+                set: set.name,
+                done,
+                total: packages.len(),
+            });
+            let mut dpkg = Command::new("dpkg-deb");
+            dpkg.arg("-x")
+                .arg(apt.archives.join(&package.file))
+                .arg(root);
+            output(&mut dpkg, &format!("unpacking {}", package.file))?;
+        }
+        let total = packages.len();
+        progress.event(&Event::Unpack {
+            set: set.name,
+            done: total,
+            total,
+        });
+        (set.prepare)(root)?;
+        fs::remove_dir_all(&apt.archives).at("remove", &apt.archives)
+    })
+}
+
+/// apt with a state of its own.
+struct Apt {
+    config: PathBuf,
+    archives: PathBuf,
+}
+
+impl Apt {
+    fn new(cache: &Cache, set: &Set) -> Result<Self, Error> {
+        let archives = Archives::of_this_machine()?;
+        let folder = cache.folder(&format!("apt/{}", set.name))?;
+        let lists = cache.folder("apt/lists")?;
+        cache.folder("apt/lists/partial")?;
+        cache.folder(&format!("apt/{}/archives/partial", set.name))?;
+        let path = |name: &str| folder.join(name);
+        let sources = path("debian.sources");
+        fs::write(&sources, archives.sources(set.suites)).at("write", &sources)?;
+        let status = path("status");
+        fs::write(&status, "").at("write", &status)?;
+        let config = path("apt.conf");
+        let release = set.suites.last().copied().unwrap_or_default();
+        let settings = [
+            ("APT::Architecture", "amd64".into()),
+            ("APT::Architectures", "amd64".into()),
+            ("APT::Default-Release", release.into()),
+            ("APT::Install-Recommends", "false".into()),
+            ("APT::Get::List-Cleanup", "false".into()),
+            ("APT::Update::Error-Mode", "any".into()),
+            // the cache belongs to the user, so nobody else is to write there
+            ("APT::Sandbox::User", String::new()),
+            ("Acquire::Languages", "none".into()),
+            ("Dir::State", folder.display().to_string()),
+            ("Dir::State::status", status.display().to_string()),
+            ("Dir::State::lists", lists.display().to_string()),
+            ("Dir::Cache", folder.display().to_string()),
+            ("Dir::Etc::sourcelist", sources.display().to_string()),
+            ("Dir::Etc::sourceparts", "-".into()),
+            ("Dir::Etc::preferences", "-".into()),
+            ("Dir::Etc::preferencesparts", "-".into()),
+        ];
+        let text: String = settings
+            .iter()
+            .map(|(key, value)| format!("{key} \"{value}\";\n"))
+            .collect();
+        // what the machine does after its own updates is not for ours
+        let text =
+            text + "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n";
+        fs::write(&config, text).at("write", &config)?;
+        Ok(Self {
+            config,
+            archives: path("archives"),
+        })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("apt-get");
+        command
+            .env("APT_CONFIG", &self.config)
+            .current_dir(&self.archives);
+        command
+    }
+
+    fn update(&self) -> Result<(), Error> {
+        output(self.command().args(["-q", "update"]), "apt-get update").map(drop)
+    }
+
+    /// The wanted packages and those of their dependencies that are kept.
+    fn resolve(&self, set: &Set) -> Result<Vec<Package>, Error> {
+        let mut install = self.command();
+        install.args(["-q", "-s", "install"]).args(set.wanted);
+        let plan = output(&mut install, "apt-get install --simulate")?;
+        let keep = |name: &str| {
+            set.wanted.contains(&name) || set.keep.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let mut specs: Vec<String> = planned(&plan)
+            .filter(|(name, _)| keep(name))
+            .map(|(name, version)| format!("{name}={version}"))
+            .collect();
+        specs.sort();
+        let mut uris = self.command();
+        uris.args(["-q", "download", "--print-uris"]).args(&specs);
+        let uris = output(&mut uris, "apt-get download --print-uris")?;
+        let files: Vec<(&str, u64)> = uris.lines().filter_map(printed_uri).collect();
+        if files.len() != specs.len() {
+            return Err(Error::Command {
+                what: "apt-get download --print-uris".into(),
+                detail: format!("{} files for {} packages", files.len(), specs.len()),
+            });
+        }
+        Ok(specs
+            .into_iter()
+            .zip(files)
+            .map(|(spec, (file, bytes))| Package {
+                spec,
+                file: file.to_owned(),
+                bytes,
+            })
+            .collect())
+    }
+
+    /// Fetches what is not here yet. apt checks size and hash.
+    fn download(
+        &self,
+        set: &Set,
+        packages: &[Package],
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let size = |name: &str| fs::metadata(self.archives.join(name)).map_or(0, |meta| meta.len());
+        let total_bytes = packages.iter().map(|package| package.bytes).sum();
+        let report = || {
+            let done = packages
+                .iter()
+                .map(|package| size(&package.file).min(package.bytes))
+                .sum();
+            progress.event(&Event::Download {
+                set: set.name,
+                done_bytes: done,
+                total_bytes,
+            });
+        };
+        let missing = packages
+            .iter()
+            .filter(|package| size(&package.file) != package.bytes)
+            .map(|package| &package.spec);
+        let mut command = self.command();
+        command.args(["-q", "download"]).args(missing);
+        command.env("LC_ALL", "C").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|source| Error::Start {
+            program: "apt-get".into(),
+            source,
+        })?;
+        while let Ok(None) = child.try_wait() {
+            report();
+            sleep(Duration::from_millis(200));
+        }
+        report();
+        let output = child
+            .wait_with_output()
+            .at("wait for apt-get in", &self.archives)?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(failure("apt-get download", &output)),
+        }
+    }
+}
+
+/// Names and versions of `Inst NAME (VERSION ...)` lines.
+fn planned(simulation: &str) -> impl Iterator<Item = (&str, &str)> {
+    simulation.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("Inst ")?.split_once(" (")?;
+        Some((
+            name.split_whitespace().next()?,
+            rest.split_whitespace().next()?,
+        ))
+    })
+}
+
+/// File name and size of `'URI' FILE BYTES HASH`.
+fn printed_uri(line: &str) -> Option<(&str, u64)> {
+    let mut words = line
+        .strip_prefix('\'')?
+        .split_once("' ")?
+        .1
+        .split_whitespace();
+    Some((words.next()?, words.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_apt_plans_and_prints() {
+        let plan = "\
+NOTE: This is only a simulation!
+Inst gcc-14-base (14.2.0-19 Debian:13.7/stable [amd64])
+Inst libgcc-s1 (14.2.0-19 Debian:13.7/stable [amd64]) []
+Inst libc6 [2.36] (2.41-12+deb13u4 Debian:13.7/stable [amd64])
+Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
+";
+        let planned: Vec<_> = planned(plan).collect();
+        let expected = [
+            ("gcc-14-base", "14.2.0-19"),
+            ("libgcc-s1", "14.2.0-19"),
+            ("libc6", "2.41-12+deb13u4"),
+        ];
+        assert_eq!(planned, expected);
+        let line = "'mirror+file:/m/pool/l%2bx.deb' l+x_1%3a2_amd64.deb 1456096 SHA256:7b";
+        assert_eq!(printed_uri(line), Some(("l+x_1%3a2_amd64.deb", 1_456_096)));
+        assert_eq!(printed_uri("Reading package lists..."), None);
+    }
+
+    #[test]
+    fn an_empty_cache_and_no_archive_is_one_clear_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_owned());
+        let apt = Apt {
+            config: "/nonexistent".into(),
+            archives: folder.path().join("gone"),
+        };
+        let error = apt.update().unwrap_err();
+        assert!(matches!(error, Error::Start { .. }), "{error}");
+        assert_eq!(stamped(&cache, &folder.path().join("none")), None);
+    }
+}

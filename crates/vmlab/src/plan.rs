@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a cell to what the guest's agent is told (`docs/formats.md`, "Plan").
+//!
+//! Every cell is set up from nothing and taken down again, so that no cell
+//! sees what another has left. Names inside the archive begin with `cell-N/`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use scenario::topology::{address, far_host, hardware_address, leaving, routes};
+use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, TcLine};
+
+const WIRE: &str = "/sys/kernel/debug/wire";
+/// From the last preparation to t = 0: time for every sender to be waiting.
+const AHEAD_NS: u64 = 100_000_000;
+/// How long what should have ended may take to do so, seconds.
+const GRACE_S: u64 = 10;
+/// More `tc` lines in a row than this go to one process.
+const BATCH_MIN: usize = 8;
+/// Ethernet, IPv4 and UDP headers.
+const UDP_FRAME: u32 = 42;
+
+/// Steps of a cell, and the files they refer to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// One a line.
+    pub steps: String,
+    /// Path inside the guest, without the leading `/`, and text.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The steps that set a cell up, run it, keep its records and take it down.
+pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
+    let mut writer = Writer {
+        cell,
+        plan: Plan::default(),
+    };
+    writer.step(format_args!("say cell {} begin", cell.index));
+    writer.network();
+    writer.tc_before();
+    let mut timed = writer.senders();
+    writer.noise(seed);
+    for cable in &cell.cables {
+        writer.run(format_args!("echo 1 > {WIRE}/{}/reset", cable.name));
+    }
+    writer.step(format_args!("zero {AHEAD_NS}"));
+    timed.extend(writer.tc_timed());
+    timed.sort_by_key(|(at_ns, _)| *at_ns);
+    writer.timed(&timed);
+    writer.results();
+    writer.take_down();
+    writer.step(format_args!("say cell {} end", cell.index));
+    writer.plan
+}
+
+/// Instant after t = 0, and what is to be done then; `None`: right after
+/// `zero`, ahead of t = 0.
+type Timed = (Option<u64>, String);
+
+struct Writer<'a> {
+    cell: &'a Cell,
+    plan: Plan,
+}
+
+impl Writer<'_> {
+    fn step(&mut self, step: std::fmt::Arguments<'_>) {
+        // writing to a string does not fail
+        let _ = writeln!(self.plan.steps, "{step}");
+    }
+
+    fn run(&mut self, command: std::fmt::Arguments<'_>) {
+        self.step(format_args!("run {command}"));
+    }
+
+    fn host(&self, host: usize) -> &str {
+        &self.cell.hosts[host].name
+    }
+
+    /// Device name of the end that a direction leaves by.
+    fn device(&self, hop: Direction) -> &str {
+        &self.cell.cables[hop.cable].ends[hop.end.index()].name
+    }
+
+    /// Name of a started command or of a file in `/out`, unique in the boot.
+    fn name(&self, rest: &str) -> String {
+        format!("cell-{}.{rest}", self.cell.index)
+    }
+
+    fn network(&mut self) {
+        let cell = self.cell;
+        for host in &cell.hosts {
+            self.run(format_args!("ip netns add {}", host.name));
+        }
+        for (index, cable) in cell.cables.iter().enumerate() {
+            let k = index + 1;
+            let mut line = format!(
+                "name={} a=c{k}a b=c{k}b rate_bps={} delay_ns={} mtu={} ring={} \
+                 coalesce_frames={} coalesce_ns={} sink={} snap={}",
+                cable.name,
+                cable.rate_bps,
+                cable.delay_ns,
+                cable.mtu,
+                cable.ring,
+                cable.coalesce_frames,
+                cable.coalesce_ns,
+                u8::from(cable.sink),
+                cable.snap_bytes,
+            );
+            if let Some(bytes) = cable.bql_min_bytes {
+                line += &format!(" bql_min={bytes}");
+            }
+            self.run(format_args!("echo {line} > {WIRE}/create"));
+            for end in End::BOTH {
+                let device = &cable.ends[end.index()];
+                let host = self.host(device.host).to_owned();
+                let name = &device.name;
+                self.run(format_args!(
+                    "ip link set c{k}{end} netns {host} name {name}"
+                ));
+            }
+            for (end, bottleneck) in End::BOTH.iter().zip(&cable.bottlenecks) {
+                let Some(bottleneck) = bottleneck else {
+                    continue;
+                };
+                let kind = match bottleneck.kind {
+                    BottleneckKind::Fifo { bytes } => format!("fifo_bytes={bytes}"),
+                    BottleneckKind::Policer {
+                        burst_bytes,
+                        refresh_ns,
+                    } => {
+                        format!("burst_bytes={burst_bytes} refresh_ns={refresh_ns}")
+                    }
+                };
+                self.run(format_args!(
+                    "echo end={end} rate_bps={} {kind} delay_ns={} > {WIRE}/{}/bottleneck",
+                    bottleneck.rate_bps, bottleneck.delay_ns, cable.name
+                ));
+            }
+        }
+        for host in 0..cell.hosts.len() {
+            self.host_network(host);
+        }
+    }
+
+    /// Addresses, permanent neighbours, routes and settings of one host.
+    fn host_network(&mut self, host: usize) {
+        let cell = self.cell;
+        let mut lines = vec!["link set lo up".to_owned()];
+        let own: Vec<Direction> = leaving(&cell.cables, host).collect();
+        for hop in &own {
+            let device = self.device(*hop);
+            for nth in 0..cell.hosts[host].addresses {
+                let own = address(hop.cable, hop.end, nth);
+                lines.push(format!("addr add {own}/16 dev {device}"));
+            }
+            lines.push(format!("link set {device} up"));
+            let far = hop.end.other();
+            let hardware = hardware_address(hop.cable, far);
+            for nth in 0..cell.hosts[far_host(&cell.cables, *hop)].addresses {
+                let far = address(hop.cable, far, nth);
+                lines.push(format!(
+                    "neigh add {far} lladdr {hardware} dev {device} nud permanent"
+                ));
+            }
+        }
+        for route in routes(&cell.cables, cell.hosts.len(), host) {
+            let gateway = address(route.via.cable, route.via.end.other(), 0);
+            let device = self.device(route.via);
+            let net = route.to_cable + 1;
+            lines.push(format!(
+                "route add 10.{net}.0.0/16 via {gateway} dev {device}"
+            ));
+        }
+        let name = self.host(host).to_owned();
+        let path = self.file(&format!("ip.{name}"), &lines);
+        self.run(format_args!("ip -n {name} -batch /{path}"));
+        let mut settings: Vec<String> = Vec::new();
+        if own.len() > 1 {
+            settings.push("net.ipv4.ip_forward=1".into());
+        }
+        let given = cell.sysctls.iter().filter(|sysctl| sysctl.host == host);
+        settings.extend(given.map(|sysctl| format!("{}={}", sysctl.key, sysctl.value)));
+        if !settings.is_empty() {
+            let words: Vec<String> = settings.iter().map(|setting| quote(setting)).collect();
+            self.run(format_args!(
+                "ip netns exec {name} sysctl -q -w {}",
+                words.join(" ")
+            ));
+        }
+    }
+
+    /// Adds a file of lines and gives its path.
+    fn file(&mut self, name: &str, lines: &[String]) -> String {
+        let path = format!("cells/{}/{name}", self.cell.index);
+        self.plan
+            .files
+            .insert(path.clone(), lines.join("\n") + "\n");
+        path
+    }
+
+    fn tc_before(&mut self) {
+        let lines: Vec<&TcLine> = self
+            .cell
+            .tc
+            .iter()
+            .filter(|line| line.at_ns.is_none())
+            .collect();
+        for (number, run) in lines.chunk_by(|a, b| a.host == b.host).enumerate() {
+            let host = self.host(run[0].host).to_owned();
+            if run.len() >= BATCH_MIN && run.iter().all(|line| is_plain(&line.args)) {
+                let lines: Vec<String> = run.iter().map(|line| line.args.join(" ")).collect();
+                let path = self.file(&format!("tc.{number}.{host}"), &lines);
+                self.run(format_args!("tc -n {host} -batch /{path}"));
+                continue;
+            }
+            for line in run {
+                let command = tc_command(&host, line);
+                self.run(format_args!("{command}"));
+            }
+        }
+    }
+
+    fn tc_timed(&self) -> Vec<Timed> {
+        let timed = self.cell.tc.iter().filter(|line| line.at_ns.is_some());
+        timed
+            .map(|line| {
+                (
+                    line.at_ns,
+                    format!("run {}", tc_command(self.host(line.host), line)),
+                )
+            })
+            .collect()
+    }
+
+    fn noise(&mut self, seed: u64) {
+        if let Some(noise) = &self.cell.noise {
+            self.run(format_args!(
+                "echo hold_max_ns={} every_ns={} seed={seed} > {WIRE}/noise",
+                noise.hold_max_ns, noise.every_ns
+            ));
+        }
+    }
+
+    /// Starts receivers, prepares senders, and gives what starts and stops them.
+    fn senders(&mut self) -> Vec<Timed> {
+        self.udp_receivers();
+        let mut timed = Vec::new();
+        for host in 0..self.cell.hosts.len() {
+            timed.extend(self.udp_sender(host));
+            timed.extend(self.pktgen(host));
+        }
+        for (number, flow) in self.cell.flows.iter().enumerate() {
+            if let FlowKind::Tcp {
+                congestion,
+                window_bytes,
+            } = &flow.kind
+            {
+                timed.extend(self.tcp(number, flow, congestion, *window_bytes));
+            }
+        }
+        timed
+    }
+
+    /// One receiver for each run of neighbouring ports of a host that hears
+    /// datagrams at all.
+    fn udp_receivers(&mut self) {
+        let mut ports: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
+        for flow in &self.cell.flows {
+            let heard = flow
+                .path
+                .iter()
+                .all(|hop| !self.cell.cables[hop.cable].sink);
+            if flow.kind.protocol() == "udp" && heard {
+                ports.entry(flow.to).or_default().push(flow.port);
+            }
+        }
+        for (host, mut ports) in ports {
+            ports.sort_unstable();
+            ports.dedup();
+            let host = self.host(host).to_owned();
+            for run in ports.chunk_by(|a, b| u32::from(*a) + 1 == u32::from(*b)) {
+                let name = self.name(&format!("recv.{host}.{}", run[0]));
+                self.step(format_args!(
+                    "start {name} ip netns exec {host} psp-recv --port {} --count {}",
+                    run[0],
+                    run.len()
+                ));
+            }
+        }
+    }
+
+    /// One sender a host, for all its datagram flows. It ends by itself.
+    fn udp_sender(&mut self, host: usize) -> Vec<Timed> {
+        let mut specs = Vec::new();
+        for flow in self.cell.flows.iter().filter(|flow| flow.from == host) {
+            let FlowKind::Udp {
+                payload_bytes,
+                batch,
+                rate_bps,
+            } = flow.kind
+            else {
+                continue;
+            };
+            let rate = rate_bps.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
+            specs.push(format!(
+                "name={},from={}:{},to={}:{},payload={payload_bytes},batch={batch},rate={rate},\
+                 start={},stop={}",
+                flow.name,
+                flow.source,
+                flow.source_port,
+                flow.destination,
+                flow.port,
+                flow.start_ns,
+                flow.stop_ns
+            ));
+        }
+        if specs.is_empty() {
+            return Vec::new();
+        }
+        let name = self.host(host).to_owned();
+        let path = self.file(&format!("flows.{name}"), &specs);
+        let job = self.name(&format!("send.{name}"));
+        let start = format!(
+            "start {job} ip netns exec {name} psp-send --epoch-ns $ZERO_NS --stop-ns {} \
+             --flows /{path}",
+            self.cell.duration_ns
+        );
+        let end = format!("wait {job} {GRACE_S}");
+        vec![(None, start), (Some(self.cell.duration_ns), end)]
+    }
+
+    /// The kernel's packet generator runs all flows of a host at once: from
+    /// the first one's start to the last one's end.
+    fn pktgen(&mut self, host: usize) -> Vec<Timed> {
+        let mut lines = Vec::new();
+        let (mut start_ns, mut stop_ns) = (u64::MAX, 0);
+        for (number, flow) in self.cell.flows.iter().enumerate() {
+            let FlowKind::Pktgen {
+                payload_bytes,
+                rate_bps,
+            } = flow.kind
+            else {
+                continue;
+            };
+            let Some(hop) = flow.path.first().filter(|_| flow.from == host) else {
+                continue;
+            };
+            start_ns = start_ns.min(flow.start_ns);
+            stop_ns = stop_ns.max(flow.stop_ns);
+            let device = format!("{}@{number}", self.device(*hop));
+            let frame_bytes = payload_bytes + UDP_FRAME;
+            lines.push(format!(
+                "echo add_device {device} > /proc/net/pktgen/kpktgend_0"
+            ));
+            let mut settings = vec![
+                "count 0".to_owned(),
+                format!("pkt_size {frame_bytes}"),
+                format!("src_min {}", flow.source),
+                format!("src_max {}", flow.source),
+                format!("dst {}", flow.destination),
+                format!("dst_mac {}", hardware_address(hop.cable, hop.end.other())),
+                format!("udp_src_min {}", flow.source_port),
+                format!("udp_src_max {}", flow.source_port),
+                format!("udp_dst_min {}", flow.port),
+                format!("udp_dst_max {}", flow.port),
+                "xmit_mode queue_xmit".to_owned(),
+            ];
+            if let Some(rate_bps) = rate_bps {
+                let bits = u64::from(frame_bytes) * 8 * 1_000_000_000;
+                settings.push(format!("delay {}", bits / rate_bps.max(1)));
+            }
+            for setting in settings {
+                lines.push(format!("echo {setting} > /proc/net/pktgen/{device}"));
+            }
+        }
+        if lines.is_empty() {
+            return Vec::new();
+        }
+        lines.insert(0, "set -e".into());
+        let name = self.host(host).to_owned();
+        let path = self.file(&format!("pktgen.{name}"), &lines);
+        self.run(format_args!("ip netns exec {name} sh /{path}"));
+        let job = self.name(&format!("pktgen.{name}"));
+        let start = format!(
+            "start {job} ip netns exec {name} sh -c 'echo start > /proc/net/pktgen/pgctrl'"
+        );
+        vec![
+            (Some(start_ns), start),
+            (Some(stop_ns), format!("stop {job}")),
+        ]
+    }
+
+    fn tcp(
+        &mut self,
+        number: usize,
+        flow: &Flow,
+        congestion: &str,
+        window_bytes: Option<u64>,
+    ) -> Vec<Timed> {
+        let (from, to) = (
+            self.host(flow.from).to_owned(),
+            self.host(flow.to).to_owned(),
+        );
+        let server = self.name(&format!("server.{number}"));
+        self.step(format_args!(
+            "start {server} ip netns exec {to} iperf3 -4 -s -1 -p {}",
+            flow.port
+        ));
+        let client = self.name(&format!("iperf.{}", flow.name));
+        // It counts whole seconds; what ends it is `stop`.
+        let seconds = (flow.stop_ns - flow.start_ns).div_ceil(1_000_000_000) + 1;
+        let window = window_bytes.map_or_else(String::new, |bytes| format!(" -w {bytes}"));
+        let start = format!(
+            "start {client} ip netns exec {from} iperf3 -4 -c {} -p {} --cport {} -C {congestion} \
+             -t {seconds}{window} -J",
+            flow.destination, flow.port, flow.source_port
+        );
+        vec![
+            (Some(flow.start_ns), start),
+            (Some(flow.stop_ns), format!("stop {client}")),
+        ]
+    }
+
+    fn timed(&mut self, timed: &[Timed]) {
+        let mut now_ns = None;
+        for (at_ns, step) in timed {
+            if let Some(at_ns) = at_ns.filter(|at_ns| Some(*at_ns) != now_ns) {
+                self.step(format_args!("at {at_ns}"));
+                now_ns = Some(at_ns);
+            }
+            self.step(format_args!("{step}"));
+        }
+        let end_ns = self.cell.duration_ns + self.cell.settle_ns;
+        self.step(format_args!("at {end_ns}"));
+    }
+
+    fn results(&mut self) {
+        let cell = self.cell;
+        if cell.noise.is_some() {
+            self.run(format_args!("echo hold_max_ns=0 > {WIRE}/noise"));
+        }
+        for host in 0..cell.hosts.len() {
+            let name = self.host(host).to_owned();
+            for hop in leaving(&cell.cables, host) {
+                let device = self.device(hop).to_owned();
+                for what in ["qdisc", "class"] {
+                    let out = self.name(&format!("tc.{name}.{device}.{what}"));
+                    self.run(format_args!(
+                        "tc -n {name} -s -j {what} show dev {device} > /out/{out}"
+                    ));
+                }
+            }
+        }
+        for cable in &cell.cables {
+            let from = format!("{WIRE}/{}", cable.name);
+            let to = format!("cell-{}", cell.index);
+            self.step(format_args!(
+                "keep {from}/counters {to}/counters.{}",
+                cable.name
+            ));
+            for end in End::BOTH {
+                for what in ["timeline", "flows", "snap"] {
+                    if what != "snap" || cable.snap_bytes > 0 {
+                        let name = format!("{what}.{}.{end}", cable.name);
+                        self.step(format_args!("keep {from}/{what}.{end} {to}/{name}"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_down(&mut self) {
+        let prefix = self.name("");
+        let begins = ["recv.", "server."].map(|kind| format!("start {prefix}{kind}"));
+        let jobs: Vec<String> = self
+            .plan
+            .steps
+            .lines()
+            .filter(|step| begins.iter().any(|begin| step.starts_with(begin)))
+            .filter_map(|step| step.split(' ').nth(1).map(str::to_owned))
+            .collect();
+        for job in jobs {
+            self.step(format_args!("stop {job}"));
+        }
+        for cable in &self.cell.cables {
+            self.run(format_args!("echo name={} > {WIRE}/delete", cable.name));
+        }
+        for host in &self.cell.hosts {
+            self.run(format_args!("ip netns del {}", host.name));
+        }
+    }
+}
+
+fn tc_command(host: &str, line: &TcLine) -> String {
+    let words: Vec<String> = line.args.iter().map(|word| quote(word)).collect();
+    format!("tc -n {host} {}", words.join(" "))
+}
+
+/// Words that mean themselves to a shell and to `tc -batch`.
+fn is_plain(words: &[String]) -> bool {
+    words
+        .iter()
+        .all(|word| word == &quote(word) && !word.contains('#'))
+}
+
+/// A word for the shell. Neither NUL nor newline can be in it.
+fn quote(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| "''".to_owned(), |word| word.into_owned())
+}
+
+/// Words of a cell that may be the names of kernel modules, and how the
+/// kernel names them: everything in `tc` lines, and what flows use.
+pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
+    let mut names = Vec::new();
+    for word in cell.tc.iter().flat_map(|line| &line.args) {
+        let word = word.split('(').next().unwrap_or_default().replace('-', "_");
+        for kind in ["sch", "cls", "act", "em"] {
+            names.push(format!("{kind}_{word}"));
+        }
+    }
+    if names.iter().any(|name| name == "sch_clsact") {
+        names.push("sch_ingress".into());
+    }
+    for flow in &cell.flows {
+        match &flow.kind {
+            FlowKind::Tcp { congestion, .. } => names.push(format!("tcp_{congestion}")),
+            FlowKind::Pktgen { .. } => names.push("pktgen".into()),
+            FlowKind::Udp { .. } => {}
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}

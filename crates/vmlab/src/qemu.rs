@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One guest, from start to end.
+//!
+//! Deterministic because nothing in it knows the host's time: one instruction
+//! is one nanosecond, idle time is skipped, the random numbers of the guest are
+//! seeded and no device is driven by the host. Results leave through shared
+//! memory, which costs the guest no exit.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::console::{Failure, classify};
+use crate::error::{At, Error};
+
+const KERNEL_LINE: &str = "console=ttyS0 nokaslr norandmaps random.trust_cpu=off mitigations=off \
+                           tsc=reliable panic=-1 loglevel=5 ipv6.disable=1";
+const POLL: Duration = Duration::from_millis(20);
+
+/// What a guest is made of.
+pub(crate) struct Guest<'a> {
+    /// QEMU's package set.
+    pub qemu: &'a Path,
+    /// Kernel image.
+    pub kernel: &'a Path,
+    /// Initial file system.
+    pub initrd: &'a [u8],
+    pub memory_bytes: u64,
+    /// Room for results; a power of two.
+    pub shared_bytes: u64,
+    pub seed: u64,
+    /// Wall-clock time.
+    pub timeout: Duration,
+    /// Where the logs stay.
+    pub folder: &'a Path,
+    /// Ends the guest early when set.
+    pub stop: &'a AtomicBool,
+}
+
+impl Guest<'_> {
+    /// The guest's console log.
+    pub fn console(&self) -> PathBuf {
+        self.folder.join("console.log")
+    }
+
+    fn failed(&self, failure: Failure) -> Error {
+        Error::Guest {
+            failure,
+            console: self.console(),
+        }
+    }
+
+    /// Boots, calls `line` with every line of the progress port, waits for the
+    /// end, and gives the file with the shared memory, which `scratch` holds.
+    pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+        fs::create_dir_all(self.folder).at("create", self.folder)?;
+        let initrd = scratch.join("initrd");
+        fs::write(&initrd, self.initrd).at("write", &initrd)?;
+        let shared = scratch.join("shared");
+        File::create(&shared)
+            .and_then(|file| file.set_len(self.shared_bytes))
+            .at("create", &shared)?;
+        let progress = scratch.join("progress");
+        File::create(&progress).at("create", &progress)?;
+        let words = self.folder.join("qemu.log");
+        let log = File::create(&words).at("create", &words)?;
+        let mut command = self.command(&initrd, &shared, &progress);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = command.spawn().map_err(|source| Error::Start {
+            program: "qemu-system-x86_64".into(),
+            source,
+        })?;
+        let mut tail = Tail::open(&progress)?;
+        let ended = self.wait(child, &mut tail, line);
+        let console = fs::read(self.console()).unwrap_or_default();
+        let console = String::from_utf8_lossy(&console);
+        let said = fs::read_to_string(&words).unwrap_or_default();
+        match (classify(&console), ended) {
+            (Some(failure), _) => Err(self.failed(failure)),
+            (None, Ended::Timeout) => Err(self.failed(Failure::Timeout(self.timeout.as_secs()))),
+            (None, Ended::Badly(status)) => {
+                let said = said.trim();
+                let words = if said.is_empty() {
+                    status
+                } else {
+                    said.to_owned()
+                };
+                Err(self.failed(Failure::Machine(words)))
+            }
+            (None, Ended::Well) => Ok(shared),
+        }
+    }
+
+    fn command(&self, initrd: &Path, shared: &Path, progress: &Path) -> Command {
+        let usr = self.qemu.join("usr");
+        // QEMU takes a doubled comma for a comma
+        let text = |path: &Path| path.display().to_string().replace(',', ",,");
+        let mut command = Command::new(usr.join("lib64/ld-linux-x86-64.so.2"));
+        command
+            .arg("--library-path")
+            .arg(usr.join("lib/x86_64-linux-gnu"))
+            .arg(usr.join("bin/qemu-system-x86_64"))
+            .arg("-L")
+            .arg(usr.join("share/qemu"))
+            .arg("-L")
+            .arg(usr.join("share/seabios"))
+            .args(["-accel", "tcg", "-icount", "shift=0,sleep=off", "-smp", "1"])
+            .args(["-m", &format!("{}", self.memory_bytes >> 20)])
+            .args(["-seed", &self.seed.to_string()])
+            .args([
+                "-rtc",
+                "base=2026-01-01,clock=vm",
+                "-cpu",
+                "max,-rdrand,-rdseed",
+            ])
+            .args(["-nodefaults", "-display", "none", "-no-reboot"])
+            .args(["-append", KERNEL_LINE])
+            .arg("-kernel")
+            .arg(self.kernel)
+            .arg("-initrd")
+            .arg(initrd)
+            .args(["-serial", &format!("file:{}", text(&self.console()))])
+            .args(["-serial", &format!("file:{}", text(progress))])
+            .arg("-object")
+            .arg(format!(
+                "memory-backend-file,id=results,size={},share=on,mem-path={}",
+                self.shared_bytes,
+                text(shared)
+            ))
+            .args(["-device", "ivshmem-plain,memdev=results"]);
+        command
+    }
+
+    fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
+        let begin = Instant::now();
+        loop {
+            let status = child.try_wait();
+            tail.read(line);
+            match status {
+                Ok(Some(status)) if status.success() => return Ended::Well,
+                Ok(Some(status)) => return Ended::Badly(status.to_string()),
+                Ok(None) => {}
+                Err(error) => return Ended::Badly(error.to_string()),
+            }
+            let stopped = self.stop.load(Ordering::Relaxed);
+            if stopped || begin.elapsed() > self.timeout {
+                // both fail only if it has just ended
+                let _ = child.kill();
+                let _ = child.wait();
+                tail.read(line);
+                return match stopped {
+                    true => Ended::Badly("stopped, because another guest failed".into()),
+                    false => Ended::Timeout,
+                };
+            }
+            sleep(POLL);
+        }
+    }
+}
+
+enum Ended {
+    Well,
+    Badly(String),
+    Timeout,
+}
+
+/// A growing file, read line by line.
+struct Tail {
+    file: File,
+    part: Vec<u8>,
+}
+
+impl Tail {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).at("read", path)?;
+        Ok(Self {
+            file,
+            part: Vec::new(),
+        })
+    }
+
+    fn read(&mut self, line: &mut dyn FnMut(&str)) {
+        // progress is shown, not relied on
+        let _ = self.file.read_to_end(&mut self.part);
+        while let Some(end) = self.part.iter().position(|byte| *byte == b'\n') {
+            let bytes: Vec<u8> = self.part.drain(..=end).collect();
+            line(String::from_utf8_lossy(&bytes).trim());
+        }
+    }
+}

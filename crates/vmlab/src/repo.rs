@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The project's own sources: what is compiled for the guest.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::cache::short_hash;
+use crate::error::{At, Error};
+
+/// Folder with `kernel/`, `core/`, `lab/` and the rest.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    root: PathBuf,
+}
+
+impl Sources {
+    /// `$PSPACER_ROOT`; else the current folder or one above it; else beside
+    /// the installed program, in `../share/pspacer`; else above the program.
+    ///
+    /// # Errors
+    /// [`Error::NoSources`] when none of them has the sources.
+    pub fn find() -> Result<Self, Error> {
+        if let Some(root) = env::var_os("PSPACER_ROOT").map(PathBuf::from) {
+            return Self::at(root);
+        }
+        let current = env::current_dir().unwrap_or_default();
+        let program = env::current_exe().unwrap_or_default();
+        let folder = program.parent().unwrap_or(Path::new(""));
+        current
+            .ancestors()
+            .map(Path::to_owned)
+            .chain([folder.join("../share/pspacer")])
+            .chain(folder.ancestors().map(Path::to_owned))
+            .find_map(|root| Self::at(root).ok())
+            .ok_or(Error::NoSources)
+    }
+
+    /// The sources in this folder.
+    ///
+    /// # Errors
+    /// [`Error::NoSources`] when it does not have them.
+    pub fn at(root: PathBuf) -> Result<Self, Error> {
+        match ["lab/wire/Kbuild", "kernel/Kbuild", "tc/Makefile"]
+            .iter()
+            .all(|file| root.join(file).is_file())
+        {
+            true => Ok(Self { root }),
+            false => Err(Error::NoSources),
+        }
+    }
+
+    /// Every file that git would keep under some folders, sorted.
+    pub(crate) fn files(&self, folders: &[&str]) -> Result<Vec<PathBuf>, Error> {
+        let mut files = Vec::new();
+        for folder in folders {
+            let top = self.root.join(folder);
+            for entry in WalkDir::new(&top).sort_by_file_name() {
+                let entry = entry.map_err(std::io::Error::from).at("read", &top)?;
+                if entry.file_type().is_file() && is_source(entry.path()) {
+                    let path = entry
+                        .path()
+                        .strip_prefix(&self.root)
+                        .unwrap_or(entry.path());
+                    files.push(path.to_owned());
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Identifies the contents of some folders.
+    pub(crate) fn hash(&self, folders: &[&str]) -> Result<String, Error> {
+        let mut pieces = Vec::new();
+        for file in self.files(folders)? {
+            let path = self.root.join(&file);
+            pieces.push(file.to_string_lossy().into_owned().into_bytes());
+            pieces.push(fs::read(&path).at("read", &path)?);
+        }
+        Ok(short_hash(pieces.iter().map(Vec::as_slice)))
+    }
+
+    /// Copies some folders, so that nothing is built among the sources.
+    pub(crate) fn copy(&self, folders: &[&str], to: &Path) -> Result<(), Error> {
+        for file in self.files(folders)? {
+            let target = to.join(&file);
+            if let Some(folder) = target.parent() {
+                fs::create_dir_all(folder).at("create", folder)?;
+            }
+            fs::copy(self.root.join(&file), &target).at("write", &target)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a build leaves behind is no source.
+fn is_source(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    matches!(extension.as_ref(), "c" | "h" | "S" | "sh")
+        || ["Kbuild", "Makefile"].contains(&name.as_ref())
+        || name.starts_with("Makefile.")
+        || name.starts_with("Kbuild.")
+        || extension == "mk"
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading what programs inside the guest said about a cell.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use scenario::topology::leaving;
+use scenario::{Cell, FlowKind};
+use serde_json::{Value, json};
+
+use crate::error::{At, Error};
+
+/// `tc -s -j` of every device, by host: its qdiscs, then its classes.
+pub(crate) fn tc(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
+    let mut hosts = BTreeMap::new();
+    for (index, host) in cell.hosts.iter().enumerate() {
+        let mut all = Vec::new();
+        for hop in leaving(&cell.cables, index) {
+            let device = &cell.cables[hop.cable].ends[hop.end.index()].name;
+            for what in ["qdisc", "class"] {
+                let path = dir.join(format!("tc.{}.{device}.{what}", host.name));
+                let text = fs::read_to_string(&path).at("read", &path)?;
+                all.extend(tc_objects(&text, device));
+            }
+        }
+        hosts.insert(host.name.clone(), Value::Array(all));
+    }
+    Ok(hosts)
+}
+
+/// The objects of one `tc` output, each with its device. Not every qdisc of
+/// every version prints JSON that is valid: such output stays text.
+fn tc_objects(text: &str, device: &str) -> Vec<Value> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let Ok(Value::Array(mut objects)) = serde_json::from_str(text) else {
+        return vec![json!({ "dev": device, "text": text })];
+    };
+    objects.retain(|object| object.as_object().is_some_and(|fields| !fields.is_empty()));
+    for object in objects.iter_mut().filter_map(Value::as_object_mut) {
+        object.entry("dev").or_insert_with(|| device.into());
+    }
+    objects
+}
+
+/// What the sender or iperf3 said, by flow; with what the receiver counted.
+pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
+    let mut sent = BTreeMap::new();
+    for host in &cell.hosts {
+        for report in lines(&dir.join(format!("send.{}", host.name)))? {
+            if let Some(name) = report.get("name").and_then(Value::as_str) {
+                sent.insert(name.to_owned(), report);
+            }
+        }
+    }
+    let received = received(dir)?;
+    let mut reports = BTreeMap::new();
+    for flow in &cell.flows {
+        let report = match flow.kind {
+            FlowKind::Udp { .. } => sent.remove(&flow.name),
+            FlowKind::Tcp { .. } => {
+                let path = dir.join(format!("iperf.{}", flow.name));
+                let text = fs::read_to_string(&path).at("read", &path)?;
+                serde_json::from_str(&text).ok()
+            }
+            FlowKind::Pktgen { .. } => Some(json!({})),
+        };
+        let Some(mut report) = report else { continue };
+        let host = &cell.hosts[flow.to].name;
+        let receiver = received.get(&(host.clone(), flow.port));
+        if let (Some(fields), Some(receiver)) = (report.as_object_mut(), receiver) {
+            fields.insert("receiver".into(), receiver.clone());
+        }
+        reports.insert(flow.name.clone(), report);
+    }
+    Ok(reports)
+}
+
+/// What `psp-recv` counted, by host and port.
+fn received(dir: &Path) -> Result<BTreeMap<(String, u16), Value>, Error> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(dir).at("read", dir)? {
+        let entry = entry.at("read", dir)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some((host, _)) = name
+            .strip_prefix("recv.")
+            .and_then(|rest| rest.rsplit_once('.'))
+        else {
+            continue;
+        };
+        for report in lines(&entry.path())? {
+            let port = report.get("port").and_then(Value::as_u64);
+            if let Some(port) = port.and_then(|port| u16::try_from(port).ok()) {
+                all.insert((host.to_owned(), port), report);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// One JSON object a line; a file that is not there has none.
+fn lines(path: &Path) -> Result<Vec<Value>, Error> {
+    match path.exists() {
+        true => {
+            let text = fs::read_to_string(path).at("read", path)?;
+            Ok(text
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .collect())
+        }
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Refuses a record with holes in it.
+pub(crate) fn check_counters(cell: &Cell, dir: &Path) -> Result<(), String> {
+    for cable in &cell.cables {
+        let path = dir.join(format!("counters.{}", cable.name));
+        let text =
+            fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for line in text.lines() {
+            let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+            let lost = key.ends_with(".records_lost") || key.ends_with(".flows_lost");
+            if lost && value.trim() != "0" {
+                return Err(format!(
+                    "the record of cable {} is incomplete ({key} is {value}): \
+                     shorten the cell, or give the guest more memory",
+                    cable.name
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tc_output_valid_empty_and_broken() {
+        let objects = tc_objects("[{\"class\":\"htb\",\"handle\":\"1:1\"},{}]", "eth0");
+        assert_eq!(
+            objects,
+            [json!({"class": "htb", "handle": "1:1", "dev": "eth0"})]
+        );
+        assert_eq!(tc_objects("[]", "eth0"), [] as [Value; 0]);
+        assert_eq!(tc_objects("\n", "eth0"), [] as [Value; 0]);
+        let broken = tc_objects("[{\"kind\": }]", "eth0");
+        assert_eq!(broken, [json!({"dev": "eth0", "text": "[{\"kind\": }]"})]);
+    }
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running a scenario's cells: so many to a guest, guests side by side.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use scenario::{Cell, Kernel};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::console::Failure;
+use crate::error::{At, Error};
+use crate::image::{Image, add_modules};
+use crate::plan::{module_candidates, plan};
+use crate::progress::{Event, Progress};
+use crate::qemu::Guest;
+use crate::reports;
+use crate::results::{Boot, Fault, unpack};
+use crate::setup::{Lab, Parts};
+
+/// Smallest and largest room for results; it is sparse, so room costs nothing.
+const SHARED_MIN: u64 = 1 << 26;
+const SHARED_MAX: u64 = 1 << 32;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct RunSpec<'a> {
+    /// The cells, of one scenario.
+    pub cells: &'a [Cell],
+    /// Cells run one after another in one guest; at least 1.
+    pub per_boot: usize,
+    /// The kernel under test.
+    pub kernel: Kernel,
+    /// Seed of every guest.
+    pub seed: u64,
+    /// Folder for the results; `cell-N` and `boot-N` are made in it.
+    pub out_dir: &'a Path,
+    /// Guests at the same time; `None`: one for each core.
+    pub jobs: Option<NonZeroUsize>,
+    /// Wall-clock time for one guest; `None`: by what it has to do.
+    pub timeout: Option<Duration>,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct RunOutput {
+    /// Release of the kernel, as `uname -r` says it.
+    pub kernel_release: String,
+    /// In the order of the cells.
+    pub cells: Vec<CellOutput>,
+    /// How long it took; for `run.json`.
+    pub stats: RunStats,
+}
+
+/// What came out of one cell.
+#[derive(Clone, Debug)]
+pub struct CellOutput {
+    /// The cell's index.
+    pub index: usize,
+    /// Its folder: `timeline.CABLE.END`, `flows.CABLE.END`, `snap.CABLE.END`,
+    /// `counters.CABLE` and what the programs said.
+    pub dir: PathBuf,
+    /// The console of the guest it ran in.
+    pub console: PathBuf,
+    /// t = 0 on the guest's clock.
+    pub zero_ns: u64,
+    /// `tc -s -j` of every device, by host.
+    pub tc: BTreeMap<String, Value>,
+    /// What the sender or iperf3 said, by flow.
+    pub flow_reports: BTreeMap<String, Value>,
+}
+
+/// Wall-clock figures: not part of the result, because they differ each time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunStats {
+    /// From the first boot to the last end.
+    pub wall_s: f64,
+    /// Duration and settle time of all cells together.
+    pub simulated_s: f64,
+    /// Simulated seconds for each second of wall-clock time.
+    pub speed: f64,
+    /// Guests at the same time.
+    pub jobs: usize,
+    /// In order.
+    pub boots: Vec<BootStats>,
+}
+
+/// Wall-clock figures of one guest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BootStats {
+    /// Number of cells.
+    pub cells: usize,
+    /// From power on to the first cell.
+    pub boot_s: f64,
+    /// From power on to the end.
+    pub wall_s: f64,
+}
+
+/// Runs cells. Results of earlier runs in `out_dir` are replaced.
+///
+/// # Errors
+/// The first guest's that failed; the others are then stopped.
+pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
+    let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
+    let iperf3 = candidates.iter().any(|name| name.starts_with("tcp_"));
+    let mut parts = lab.parts(spec.kernel, iperf3, progress)?;
+    let modules = lab.modules(&parts, &["wire".into()], &candidates, progress)?;
+    let load = add_modules(&mut parts.base, modules);
+    let base = parts.base.to_cpio();
+    fs::create_dir_all(spec.out_dir).at("create", spec.out_dir)?;
+    let shards: Vec<&[Cell]> = spec.cells.chunks(spec.per_boot.max(1)).collect();
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = spec.jobs.unwrap_or(cores).get().min(shards.len().max(1));
+    let runner = Runner {
+        spec,
+        parts: &parts,
+        base: &base,
+        load: &load,
+        progress,
+    };
+    let begin = Instant::now();
+    let done = runner.all(&shards, jobs)?;
+    let wall_s = begin.elapsed().as_secs_f64();
+    let simulated_s = spec.cells.iter().map(simulated_s).sum();
+    let (cells, boots): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    Ok(RunOutput {
+        kernel_release: parts.kernel.release,
+        cells: cells.into_iter().flatten().collect(),
+        stats: RunStats {
+            wall_s,
+            simulated_s,
+            speed: simulated_s / wall_s,
+            jobs,
+            boots,
+        },
+    })
+}
+
+fn simulated_s(cell: &Cell) -> f64 {
+    Duration::from_nanos(cell.duration_ns + cell.settle_ns).as_secs_f64()
+}
+
+type Done = (Vec<CellOutput>, BootStats);
+
+struct Runner<'a> {
+    spec: &'a RunSpec<'a>,
+    parts: &'a Parts,
+    base: &'a [u8],
+    /// Steps that load the modules.
+    load: &'a [String],
+    progress: &'a dyn Progress,
+}
+
+impl Runner<'_> {
+    fn all(&self, shards: &[&[Cell]], jobs: usize) -> Result<Vec<Done>, Error> {
+        let next = AtomicUsize::new(0);
+        let stop = AtomicBool::new(false);
+        let results = Mutex::new(BTreeMap::new());
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    loop {
+                        let boot = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(cells) = shards.get(boot) else {
+                            return;
+                        };
+                        if stop.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let result = self.boot(boot, cells, &stop);
+                        let ok = result.is_ok();
+                        self.progress.event(&Event::BootEnd { boot, ok });
+                        let first = !ok && !stop.swap(true, Ordering::Relaxed);
+                        if ok || first {
+                            let mut results =
+                                results.lock().unwrap_or_else(|poison| poison.into_inner());
+                            results.insert(boot, result);
+                        }
+                        if !ok {
+                            return;
+                        }
+                        stop.store(false, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let results = results
+            .into_inner()
+            .unwrap_or_else(|poison| poison.into_inner());
+        results.into_values().collect()
+    }
+
+    /// One guest with its cells.
+    fn boot(&self, boot: usize, cells: &[Cell], stop: &AtomicBool) -> Result<Done, Error> {
+        let folder = self.spec.out_dir.join(format!("boot-{boot}"));
+        let scratch = tempfile::Builder::new()
+            .prefix(".boot-")
+            .tempdir_in(self.spec.out_dir)
+            .at("create a folder in", self.spec.out_dir)?;
+        let initrd = [self.base, &self.plan(cells).to_cpio()].concat();
+        let simulated: f64 = cells.iter().map(simulated_s).sum();
+        let guest = Guest {
+            qemu: &self.parts.qemu,
+            kernel: &self.parts.kernel.image,
+            initrd: &initrd,
+            memory_bytes: cells
+                .iter()
+                .map(|cell| cell.memory_bytes)
+                .max()
+                .unwrap_or(1 << 30),
+            shared_bytes: shared_bytes(cells),
+            seed: self.spec.seed,
+            timeout: self.spec.timeout.unwrap_or_else(|| timeout(simulated)),
+            folder: &folder,
+            stop,
+        };
+        let first_cell = cells.first().map_or(0, |cell| cell.index);
+        self.progress.event(&Event::Boot {
+            boot,
+            first_cell,
+            cells: cells.len(),
+        });
+        let begin = Instant::now();
+        let mut boot_s = None;
+        let shared = guest.boot(scratch.path(), &mut |line| {
+            boot_s.get_or_insert_with(|| begin.elapsed().as_secs_f64());
+            if let Some((cell, done)) = progress_line(line) {
+                self.progress.event(&Event::Cell { boot, cell, done });
+            }
+        })?;
+        let wall_s = begin.elapsed().as_secs_f64();
+        for cell in cells {
+            remove_folder(&self.spec.out_dir.join(format!("cell-{}", cell.index)))?;
+        }
+        let found = self.results(&guest, &shared)?;
+        let outputs = cells
+            .iter()
+            .enumerate()
+            .map(|(number, cell)| self.cell_output(&guest, cell, found.zeros_ns.get(number)))
+            .collect::<Result<_, _>>()?;
+        let boot_s = boot_s.unwrap_or(wall_s);
+        Ok((
+            outputs,
+            BootStats {
+                cells: cells.len(),
+                boot_s,
+                wall_s,
+            },
+        ))
+    }
+
+    /// The second archive: the plan and its files.
+    fn plan(&self, cells: &[Cell]) -> Image {
+        let mut image = Image::default();
+        let mut steps = self.load.join("\n") + "\n";
+        for cell in cells {
+            let plan = plan(cell, self.spec.seed);
+            steps += &plan.steps;
+            for (path, text) in plan.files {
+                image.file(&path, text.into_bytes());
+            }
+        }
+        image.file("plan", steps.into_bytes());
+        image
+    }
+
+    fn results(&self, guest: &Guest<'_>, shared: &Path) -> Result<Boot, Error> {
+        let console = guest.console();
+        let found = unpack(shared, self.spec.out_dir, guest.folder);
+        let found = found.map_err(|fault| match fault {
+            Fault::None => Error::Guest {
+                failure: Failure::NoResult,
+                console: console.clone(),
+            },
+            fault => Error::Results {
+                detail: fault.to_string(),
+                console: console.clone(),
+            },
+        })?;
+        match found.status.as_str() {
+            "ok" => Ok(found),
+            status => Err(Error::Guest {
+                failure: Failure::Step(status.to_owned()),
+                console,
+            }),
+        }
+    }
+
+    fn cell_output(
+        &self,
+        guest: &Guest<'_>,
+        cell: &Cell,
+        zero_ns: Option<&u64>,
+    ) -> Result<CellOutput, Error> {
+        let dir = self.spec.out_dir.join(format!("cell-{}", cell.index));
+        let console = guest.console();
+        let fault = |detail: String| Error::Results {
+            detail,
+            console: console.clone(),
+        };
+        let zero_ns = *zero_ns.ok_or_else(|| fault(format!("cell {} has no t = 0", cell.index)))?;
+        reports::check_counters(cell, &dir).map_err(fault)?;
+        Ok(CellOutput {
+            index: cell.index,
+            tc: reports::tc(cell, &dir)?,
+            flow_reports: reports::flows(cell, &dir)?,
+            console: console.clone(),
+            dir,
+            zero_ns,
+        })
+    }
+}
+
+fn remove_folder(path: &Path) -> Result<(), Error> {
+    match path.exists() {
+        true => fs::remove_dir_all(path).at("remove", path),
+        false => Ok(()),
+    }
+}
+
+/// `progress T_NS cell N begin|end`: cell and share done.
+fn progress_line(line: &str) -> Option<(usize, f64)> {
+    let mut words = line.strip_prefix("progress ")?.split(' ').skip(1);
+    let (word, cell, what) = (words.next()?, words.next()?, words.next()?);
+    let done = match what {
+        "begin" => 0.0,
+        "end" => 1.0,
+        _ => return None,
+    };
+    (word == "cell").then_some((cell.parse().ok()?, done))
+}
+
+/// Wall-clock time no guest should need: each simulated second may take two
+/// minutes (measured: at most 15 s, alone on a slow core).
+fn timeout(simulated_s: f64) -> Duration {
+    Duration::from_secs_f64(simulated_s.mul_add(120.0, 120.0))
+}
+
+/// Room for the records of full lines in both directions, of small frames.
+fn shared_bytes(cells: &[Cell]) -> u64 {
+    const RECORD: f64 = 32.0;
+    const FRAME_BITS: f64 = 300.0 * 8.0;
+    let bytes: f64 = cells
+        .iter()
+        .flat_map(|cell| cell.cables.iter().map(move |cable| (cell, cable)))
+        .map(|(cell, cable)| {
+            #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+            let frames = simulated_s(cell) * cable.rate_bps as f64 / FRAME_BITS;
+            2.0 * frames * (RECORD + f64::from(cable.snap_bytes))
+        })
+        .sum();
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped"
+    )]
+    let bytes = bytes.min(SHARED_MAX as f64) as u64;
+    bytes.clamp(SHARED_MIN, SHARED_MAX).next_power_of_two()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_lines() {
+        assert_eq!(
+            progress_line("progress 120034 cell 3 begin"),
+            Some((3, 0.0))
+        );
+        assert_eq!(
+            progress_line("progress 120034 cell 12 end"),
+            Some((12, 1.0))
+        );
+        for line in [
+            "",
+            "progress",
+            "progress 1 cell x end",
+            "progress 1 cell 1 now",
+            "cell 1 end",
+        ] {
+            assert_eq!(progress_line(line), None, "{line}");
+        }
+    }
+}

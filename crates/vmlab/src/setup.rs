@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Getting together what a guest needs.
+
+use std::path::PathBuf;
+
+use scenario::Kernel;
+
+use crate::cache::Cache;
+use crate::error::Error;
+use crate::image::{self, Image};
+use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
+use crate::kernels::{KernelFiles, Module};
+use crate::packages::{self, GUEST, QEMU};
+use crate::progress::Progress;
+use crate::repo::Sources;
+
+/// The laboratory: where it keeps things, and what it compiles.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// Downloads and builds.
+    pub cache: Cache,
+    /// The project's sources.
+    pub sources: Sources,
+    /// Look for newer packages even if the cache has some.
+    pub refresh: bool,
+}
+
+/// What is common to the guests of a run.
+pub(crate) struct Parts {
+    pub qemu: PathBuf,
+    pub kernel: KernelFiles,
+    pub kernel_root: PathBuf,
+    /// Initial file system, still without modules.
+    pub base: Image,
+}
+
+impl Lab {
+    /// The usual cache and the project found from here.
+    ///
+    /// # Errors
+    /// When either cannot be told.
+    pub fn find() -> Result<Self, Error> {
+        let (cache, sources) = (Cache::default_folder()?, Sources::find()?);
+        Ok(Self {
+            cache,
+            sources,
+            refresh: false,
+        })
+    }
+
+    pub(crate) fn parts(
+        &self,
+        kernel: Kernel,
+        iperf3: bool,
+        progress: &dyn Progress,
+    ) -> Result<Parts, Error> {
+        let root = |set| packages::root(&self.cache, set, self.refresh, progress);
+        let qemu = root(&QEMU)?;
+        let guest = root(&GUEST)?;
+        let set = packages::kernel(kernel);
+        let kernel_root = root(&set)?;
+        let kernel = KernelFiles::find(set.name, &kernel_root)?;
+        let programs = kbuild::programs(&self.cache, &self.sources, progress)?;
+        let base = image::base(&guest, &programs, iperf3)?;
+        Ok(Parts {
+            qemu,
+            kernel,
+            kernel_root,
+            base,
+        })
+    }
+
+    /// Modules in the order to load them: the wanted ones, which must be
+    /// there, and those of the candidates that there are.
+    pub(crate) fn modules(
+        &self,
+        parts: &Parts,
+        wanted: &[String],
+        candidates: &[String],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Module>, Error> {
+        let own = [&WIRE, &SCH_PSP];
+        let is_own = |name: &str| own.iter().any(|module| module.name == name);
+        let mut names = wanted.to_vec();
+        names.extend(
+            candidates
+                .iter()
+                .filter(|name| is_own(name) || parts.kernel.has(name))
+                .cloned(),
+        );
+        let headers = Headers {
+            release: &parts.kernel.release,
+            root: &parts.kernel_root,
+        };
+        let mut built = Vec::new();
+        for module in own
+            .iter()
+            .filter(|module| names.iter().any(|name| name == module.name))
+        {
+            built.push(headers.module(&self.cache, &self.sources, module, progress)?);
+        }
+        parts.kernel.load_order(&names, &built)
+    }
+
+    /// Fetches and compiles everything a kernel's guests need, so that later
+    /// runs need no network.
+    ///
+    /// # Errors
+    /// When something can neither be fetched nor found in the cache, or does
+    /// not compile.
+    pub fn prepare(&self, kernel: Kernel, progress: &dyn Progress) -> Result<String, Error> {
+        let parts = self.parts(kernel, true, progress)?;
+        self.modules(&parts, &["wire".into(), "sch_psp".into()], &[], progress)?;
+        Ok(parts.kernel.release)
+    }
+}
