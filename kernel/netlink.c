@@ -178,6 +178,9 @@ int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
 		   struct tcmsg *t)
 {
 	const struct psp_class *cl = (const struct psp_class *)arg;
+	const struct psp_qdisc *q = qdisc_priv(sch);
+	u32 quantum_bytes = cl->given.quantum_bytes ?:
+			    q->port.pace.max_frame_bytes;
 	struct nlattr *nest;
 	u8 kind;
 
@@ -197,7 +200,7 @@ int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
 			      TCA_PSP_CLASS_PAD))
 		goto full;
 	if (kind == TC_PSP_KIND_NORMAL &&
-	    nla_put_u32(skb, TCA_PSP_CLASS_QUANTUM, cl->pace.quantum_bytes))
+	    nla_put_u32(skb, TCA_PSP_CLASS_QUANTUM, quantum_bytes))
 		goto full;
 	return nla_nest_end(skb, nest);
 

@@ -4,7 +4,7 @@
 #define PSP_COMPAT_GSO_H
 
 #include <linux/netdevice.h>
-#if __has_include(<net/gso.h>)
+#ifdef PSP_HAVE_NET_GSO
 #include <net/gso.h>
 #endif
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the tests share.  They run as root in a guest that may be thrown away,
+# with sch_psp (and q_psp.so where tc looks for it), wire, veth, dummy, ifb and
+# pktgen loaded or loadable, and print TAP.
+#
+# TC, IP: the programs; found in the usual places, past a shell's built-ins.
+
+set -e
+
+find_program() {
+	for dir in /usr/sbin /sbin /usr/bin /bin; do
+		[ -x "$dir/$1" ] && ! [ -L "$dir/$1" ] && echo "$dir/$1" && return
+	done
+	echo "$1"
+}
+TC=${TC:-$(find_program tc)}
+IP=${IP:-$(find_program ip)}
+WIRE=/sys/kernel/debug/wire
+PKTGEN=/proc/net/pktgen
+
+tc() { "$TC" "$@"; }
+ip() { "$IP" "$@"; }
+
+# Nobody sends but the tests.
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+
+tests=0
+failures=0
+output=
+
+ok() {
+	tests=$((tests + 1))
+	echo "ok $tests - $1"
+}
+
+not_ok() {
+	tests=$((tests + 1))
+	failures=$((failures + 1))
+	echo "not ok $tests - $1"
+	printf '%s\n' "$output" | sed 's/^/#   /'
+}
+
+# check NAME COMMAND...: succeeds.
+check() {
+	what=$1
+	shift
+	if output=$("$@" 2>&1); then ok "$what"; else not_ok "$what"; fi
+}
+
+# refuse NAME PATTERN COMMAND...: fails and says why.
+refuse() {
+	what=$1
+	pattern=$2
+	shift 2
+	if output=$("$@" 2>&1); then
+		not_ok "$what (accepted)"
+	elif printf '%s\n' "$output" | grep -q -e "$pattern"; then
+		ok "$what"
+	else
+		not_ok "$what (expected: $pattern)"
+	fi
+}
+
+# finish: the plan, the kernel's complaints, and the exit status.
+finish() {
+	if output=$(dmesg | grep -e 'WARNING: CPU' -e 'cut here' -e 'BUG:' -e 'Oops' \
+			-e 'refcount_t' -e 'unregister_netdevice: waiting'); then
+		not_ok "the kernel has nothing to complain about"
+	else
+		ok "the kernel has nothing to complain about"
+	fi
+	echo "1..$tests"
+	[ "$failures" = 0 ]
+}
+
+# cable NAME RATE_BPS [KEY=VALUE...]: devices NAMEa and NAMEb, up.
+cable() {
+	pair=$1
+	rate=$2
+	shift 2
+	echo "name=$pair a=${pair}a b=${pair}b rate_bps=$rate $*" >$WIRE/create
+	ip link set "${pair}a" up
+	ip link set "${pair}b" up
+}
+
+cut_cable() {
+	echo "name=$1" >$WIRE/delete
+}
+
+# stat DEV KEY: a number of the root qdisc's statistics.
+stat_of() {
+	tc -s qdisc show dev "$1" root | tr ' ' '\n' |
+		grep -A 1 -x -e "$2" | tail -n 1
+}
+
+# class_stat DEV CLASSID KEY
+class_stat_of() {
+	tc -s class show dev "$1" classid "$2" | tr ' ' '\n' |
+		grep -A 1 -x -e "$3" | tail -n 1
+}
+
+# class_backlog_of DEV CLASSID: frames waiting.
+class_backlog_of() {
+	tc -s class show dev "$1" classid "$2" |
+		sed -n 's/^ backlog [^ ]* \([0-9]*\)p.*/\1/p'
+}
+
+# backlog_of DEV: frames waiting below the root.
+backlog_of() {
+	tc -s qdisc show dev "$1" root |
+		sed -n 's/^ backlog [^ ]* \([0-9]*\)p.*/\1/p'
+}
+
+# same EXPECTED ACTUAL
+same() {
+	[ "$1" = "$2" ] || { echo "expected $1, found $2"; return 1; }
+}
+
+# at_least LEAST ACTUAL
+at_least() {
+	[ "$2" -ge "$1" ] || { echo "expected $1 or more, found $2"; return 1; }
+}
+
+# empty DEV: nothing queued, and none below zero.
+empty() {
+	output=$(tc -s qdisc show dev "$1" root)
+	echo "$output" | grep -q 'backlog 0b 0p' || { echo "$output"; return 1; }
+}
+
+# drained DEV: empty within two seconds.
+drained() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		empty "$1" >/dev/null && return 0
+		sleep 0.1
+	done
+	empty "$1"
+}
+
+# flow DEV [SETTING...]: pktgen through DEV's qdisc; 1400-byte UDP frames to
+# port 9, without end unless "count N" is among the settings.
+flow() {
+	dev=$1
+	shift
+	[ -d $PKTGEN ] || modprobe pktgen
+	echo "rem_device_all" >$PKTGEN/kpktgend_0
+	echo "add_device $dev" >$PKTGEN/kpktgend_0
+	for setting in "count 0" "pkt_size 1400" "delay 10000" \
+		       "xmit_mode queue_xmit" "dst 10.0.0.2" \
+		       "src_min 10.0.0.1" "src_max 10.0.0.1" \
+		       "dst_mac 02:00:00:00:00:02" \
+		       "udp_dst_min 9" "udp_dst_max 9" "$@"; do
+		echo "$setting" >"$PKTGEN/$dev"
+	done
+	echo start >$PKTGEN/pgctrl &
+	flow_pid=$!
+}
+
+flow_stop() {
+	echo stop >$PKTGEN/pgctrl
+	wait "$flow_pid" || :
+	echo "rem_device_all" >$PKTGEN/kpktgend_0
+}
+
+# flow_done: a counted flow has ended.
+flow_done() {
+	wait "$flow_pid" || :
+	echo "rem_device_all" >$PKTGEN/kpktgend_0
+}

@@ -1,0 +1,159 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Changes by the thousand under traffic, and every way for a port to go away.
+# Afterwards no packet, class, qdisc or module reference is left.
+#
+#   pktgen, as fast as it can --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#
+# ROUNDS: changes of each kind, 1000 by default.
+
+. "$(dirname "$0")/lib.sh"
+
+ROUNDS=${ROUNDS:-1000}
+MODULE=/sys/module/sch_psp
+
+references() { cat $MODULE/refcnt; }
+# Memory of the kernel that cannot be reclaimed, kB, once it has settled.
+slab_kb() {
+	sleep 1
+	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
+}
+
+port() {
+	tc qdisc add dev "$1" root handle 1: psp default 1
+	tc class add dev "$1" parent 1: classid 1:1 psp rate 400mbit
+	tc class add dev "$1" parent 1: classid 1:2 psp mode normal
+}
+
+# A batch is one process for many changes.
+batch() { tc -batch "$1"; }
+
+cable c1 1000000000 sink=1
+baseline=$(references)
+port c1a
+flow c1a "skb_priority 65537"
+
+# --- classes come, change and go -----------------------------------------
+
+i=0
+while [ $i -lt "$ROUNDS" ]; do
+	id=$(printf '1:%x' $((16 + i % 64)))
+	echo "class add dev c1a parent 1: classid $id psp rate $((i + 1))kbit"
+	echo "class change dev c1a parent 1: classid $id psp rate $((i + 1))mbit"
+	echo "class change dev c1a parent 1: classid $id psp mode normal"
+	echo "class del dev c1a classid $id"
+	i=$((i + 1))
+done >/tmp/one-by-one
+check "$ROUNDS classes come, change twice and go" batch /tmp/one-by-one
+slab_before=$(slab_kb)
+check "and again" batch /tmp/one-by-one
+slab_after=$(slab_kb)
+check "and leave no memory behind" \
+	at_least $((slab_after - 512)) "$slab_before"
+
+i=0
+while [ $i -lt "$ROUNDS" ]; do
+	id=$(printf '1:%x' $((16 + i)))
+	echo "class add dev c1a parent 1: classid $id psp rate 10kbit"
+	i=$((i + 1))
+done >/tmp/many
+check "$ROUNDS classes at once" batch /tmp/many
+check "all are there" same $((ROUNDS + 2)) \
+	"$(tc class show dev c1a | grep -c 'class psp')"
+
+# --- the busy class itself changes ---------------------------------------
+
+i=0
+while [ $i -lt "$ROUNDS" ]; do
+	echo "class change dev c1a parent 1: classid 1:1 psp rate $((100 + i % 900))mbit"
+	[ $((i % 10)) = 0 ] &&
+		echo "class change dev c1a parent 1: classid 1:1 psp mode normal"
+	[ $((i % 10)) = 5 ] &&
+		echo "qdisc change dev c1a root handle 1: psp mode timer"
+	[ $((i % 10)) = 7 ] &&
+		echo "qdisc change dev c1a root handle 1: psp mode gap order rate"
+	[ $((i % 10)) = 9 ] &&
+		echo "qdisc change dev c1a root handle 1: psp order clock layer wire"
+	i=$((i + 1))
+done >/tmp/busy
+check "$ROUNDS changes of the class that sends" batch /tmp/busy
+
+# --- it is taken away and given back, with its queue and its filters ------
+
+i=0
+while [ $i -lt "$ROUNDS" ]; do
+	echo "qdisc add dev c1a parent 1:1 handle 11: pfifo limit $((i % 50 + 1))"
+	echo "filter add dev c1a parent 1: protocol ip pref 1 u32 match ip dport 9 0xffff classid 1:2"
+	echo "filter del dev c1a parent 1: pref 1"
+	echo "qdisc del dev c1a parent 1:1 handle 11:"
+	echo "class del dev c1a classid 1:1"
+	echo "class add dev c1a parent 1: classid 1:1 psp rate 400mbit"
+	i=$((i + 10))
+done >/tmp/regraft
+check "queues, filters and the class under traffic" batch /tmp/regraft
+
+i=0
+while [ $i -lt $((ROUNDS / 10)) ]; do
+	echo "qdisc del dev c1a root"
+	echo "qdisc add dev c1a root handle 1: psp default 1"
+	echo "class add dev c1a parent 1: classid 1:1 psp rate 400mbit"
+	echo "qdisc replace dev c1a root handle 2: psp mode timer"
+	echo "qdisc replace dev c1a root handle 1: psp default 1"
+	echo "class add dev c1a parent 1: classid 1:1 psp rate 400mbit"
+	i=$((i + 1))
+done >/tmp/reroot
+check "the qdisc itself under traffic" batch /tmp/reroot
+
+i=0
+while [ $i -lt 20 ]; do
+	ip link set c1a down
+	ip link set c1a up
+	i=$((i + 1))
+done
+check "the port down and up under traffic" same 20 "$i"
+
+flow_stop
+check "everything is sent" drained c1a
+refuse "the module stays while it is used" '' rmmod sch_psp
+tc qdisc del dev c1a root
+check "no reference to the module is left" same "$baseline" "$(references)"
+
+# --- the device goes under traffic ---------------------------------------
+
+port c1a
+flow c1a "skb_priority 65537"
+sleep 0.05
+cut_cable c1
+wait "$flow_pid" || :
+echo rem_device_all >$PKTGEN/kpktgend_0
+check "a device removed under traffic leaves no reference" \
+	same "$baseline" "$(references)"
+
+# --- its namespace goes under traffic ------------------------------------
+
+# va, in a namespace that dies with it: psp in timer mode, ping -f ---- v0, v1 ...
+i=0
+while [ $i -lt 10 ]; do
+	ip netns add one
+	ip link add va netns one type veth peer name "v$i"
+	ip -n one link set va up
+	ip -n one addr add 10.9.0.1/24 dev va
+	ip -n one neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va
+	ip link set "v$i" up
+	tc -n one qdisc add dev va root handle 1: psp default 1
+	tc -n one class add dev va parent 1: classid 1:1 psp rate 1mbit
+	ip netns exec one ping -q -f -c 50 -w 1 10.9.0.2 >/dev/null 2>&1 || :
+	ip netns del one
+	i=$((i + 1))
+done
+# The kernel takes a namespace apart on its own time.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	[ "$(references)" = "$baseline" ] && break
+	sleep 0.2
+done
+check "10 namespaces removed with frames waiting leave no reference" \
+	same "$baseline" "$(references)"
+
+check "the module can go" rmmod sch_psp
+finish
