@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The plugin in tc, without a kernel that knows psp: tc reads all words before
+# it looks for the device, which does not exist.  Prints TAP.
+#
+# TC: the program under test, any iproute2 since 5.9.
+
+here=$(cd "$(dirname "$0")" && pwd)
+TC=${TC:-$(PATH=$PATH:/usr/sbin:/sbin command -v tc)}
+export TC_LIB_DIR="$here"
+tests=0
+failures=0
+
+# says EXPECTED WORDS...: exit status 1, and this on standard error.
+says() {
+	expected=$1
+	shift
+	tests=$((tests + 1))
+	output=$("$TC" "$@" 2>&1)
+	status=$?
+	if [ $status = 1 ] && printf '%s\n' "$output" | grep -q -F -e "$expected"
+	then
+		echo "ok $tests - $*"
+	else
+		failures=$((failures + 1))
+		echo "not ok $tests - $*"
+		echo "#   status $status, expected 1 and: $expected"
+		printf '%s\n' "$output" | sed 's/^/#   /'
+	fi
+}
+
+qdisc() {
+	expected=$1
+	shift
+	says "$expected" qdisc add dev none0 root handle 1: psp "$@"
+}
+
+class() {
+	expected=$1
+	shift
+	says "$expected" class add dev none0 parent 1: classid 1:1 psp "$@"
+}
+
+good='Cannot find device "none0"'
+
+# As papers 000 (3.6) and 003 print them.
+qdisc "$good" default 3
+class "$good" rate 500mbit
+class "$good" rate 250mbit
+class "$good" mode normal
+qdisc "$good" default 2
+class "$good" mode 0
+
+qdisc "$good"
+qdisc "$good" default ffff line 1gbit mode gap overhead 24 layer wire \
+	order rate gap pause
+qdisc "$good" line auto mode auto layer link order clock
+qdisc "$good" mode timer layer ip overhead 0 default 0
+class "$good" mode paced rate 8kbit
+class "$good" mode 1 rate 100gbit
+class "$good" mode normal quantum 3000b
+
+qdisc 'Usage: ... psp' help
+class 'Usage: ... psp' help
+qdisc 'unknown option "rate"' rate 1mbit
+class 'unknown option "default"' default 1
+qdisc 'default: value missing' default
+qdisc 'default "1": expected the option only once' default 2 default 1
+qdisc 'default "10000": expected a class minor' default 10000
+qdisc 'default "-1": expected a class minor' default -1
+qdisc 'default "1:1": expected a class minor' default 1:1
+qdisc 'line "0": expected a rate' line 0
+qdisc 'line "much": expected a rate' line much
+qdisc 'mode "normal": expected auto, gap or timer' mode normal
+qdisc 'overhead "257": expected 0 to 256' overhead 257
+qdisc 'overhead "24b": expected 0 to 256' overhead 24b
+qdisc 'layer "2": expected link, wire or ip' layer 2
+qdisc 'order "": expected clock or rate' order ""
+qdisc 'gap "self": expected pause' gap self
+class 'rate "0": expected whole bits per second' rate 0
+class 'rate "-1mbit": expected whole bits per second' rate -1mbit
+class 'rate "50%": expected whole bits per second' rate 50%
+class 'mode "2": expected paced, normal, 1 or 0' mode 2
+class 'mode "gap": expected paced, normal, 1 or 0' mode gap
+class 'quantum "0": expected 1 to 1048576' mode normal quantum 0
+class 'quantum "1048577": expected 1 to 1048576' mode normal quantum 1048577
+
+echo "1..$tests"
+[ $failures = 0 ]
