@@ -195,7 +195,12 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 /* Its packets are gone without being sent.  No effect on an inactive class. */
 void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 
-/* Who is next?  Changes no clock; O(1) but for ORDER_RATE, O(log n). */
+/*
+ * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER:
+ * but for time passing, and for what a host that stood still has missed).
+ * O(1); ORDER_RATE O(log n); for normal classes with quanta below a frame, as
+ * many visits as quanta make up a frame.
+ */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
  * `c`, active, sent a frame of len_bytes (1..PACE_FRAME_MAX); `more`: it has
