@@ -97,9 +97,7 @@ impl Bin {
 
 fn bin_of(bytes: f64) -> i32 {
     // Gaps below one byte time (a coarse clock) share the lowest bin.
-    #[allow(clippy::cast_possible_truncation)]
-    let bin = (bytes.max(1.0).log10() * f64::from(BINS_PER_DECADE)).floor() as i32;
-    bin
+    (bytes.max(1.0).log10() * f64::from(BINS_PER_DECADE)).floor() as i32
 }
 
 #[cfg(test)]

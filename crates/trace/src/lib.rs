@@ -17,17 +17,20 @@ pub mod analyse;
 pub mod bandwidth;
 pub mod burstiness;
 pub mod capture;
+mod curves;
 pub mod error;
 pub mod export;
 pub mod flows;
 pub mod gaps;
 mod headers;
 mod input;
+mod measure;
 pub mod metrics;
 mod pcap;
 mod pcapng;
 pub mod rates;
 pub mod record;
+pub mod survey;
 pub mod timeline;
 
 pub use error::{Damage, ReadError};
@@ -47,7 +50,5 @@ pub(crate) fn thousandths(num: u128, den: u128) -> f64 {
     // rest < den, and den < 2^115 for every caller, so this cannot overflow.
     let milli = (rest * 1000 + den / 2) / den;
     // The sum keeps 53 bits: more than a thousandth of any figure below 2^43.
-    #[allow(clippy::cast_precision_loss)]
-    let value = (whole as f64 * 1000.0 + milli as f64) / 1000.0;
-    value
+    (whole as f64 * 1000.0 + milli as f64) / 1000.0
 }

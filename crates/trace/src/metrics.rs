@@ -149,7 +149,6 @@ impl FirstPass {
             ps.map(|ps| byte_times(ps, frame.rate_bps))
         };
         let mut delay = |percent| self.delays.percentile_ps(percent).map(micros);
-        #[allow(clippy::cast_precision_loss)]
         let error_pct = frame.target.filter(|t| t.rate_bps > 0).map(|target| {
             let achieved = match target.layer {
                 Layer::Link => link,
@@ -160,7 +159,6 @@ impl FirstPass {
             // A millionth of a per cent: finer than any clock here.
             ((achieved - target) / target * 1e8).round() / 1e6
         });
-        #[allow(clippy::cast_precision_loss)]
         FlowMetrics {
             frames: self.frames,
             bytes: self.bytes,

@@ -87,7 +87,6 @@ impl SpanRate {
     pub fn finish(&self) -> SpanRates {
         let resolved = self.spans > 0 && self.unresolved == 0;
         // Fewer than 2^53 spans; the mean is rounded like every other figure.
-        #[allow(clippy::cast_precision_loss)]
         let mean = || (self.sum_bps / self.spans as f64 * 1000.0).round() / 1000.0;
         SpanRates {
             min_bps: (self.spans > 0).then_some(self.min_bps),

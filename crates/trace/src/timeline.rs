@@ -38,7 +38,6 @@ impl Record {
             u64::from_le_bytes(word)
         });
         // The low and high half of the words `c` and `d`.
-        #[allow(clippy::cast_possible_truncation)]
         let (frame_bytes, wire_bytes, flow) = (c as u32, (c >> 32) as u32, d as u32);
         let kind = Kind::try_from(bytes[28]).map_err(|k| format!("no such frame kind: {k}"))?;
         let fate = Fate::try_from(bytes[29]).map_err(|f| format!("no such fate: {f}"))?;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One window of some directions and their flows, measured: what a scenario's
+//! cell ([`crate::analyse`]) and a lone series ([`crate::survey`]) share.
+
+use std::collections::BTreeMap;
+
+use scenario::Target;
+use scenario::result::{FlowResult, WindowResult, WireMetrics};
+
+use crate::analyse::WIRE;
+use crate::metrics::{Frame, flow_metrics};
+use crate::record::duration_ps;
+use crate::{FlowKey, FlowTable, Kind, PS_PER_S, Record, thousandths};
+
+/// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) zero_ps: u64,
+    pub(crate) from_ps: u64,
+    pub(crate) to_ps: u64,
+}
+
+/// A direction, with its data frames by flow.
+pub(crate) struct End<'a> {
+    pub(crate) name: String,
+    pub(crate) rate_bps: u64,
+    pub(crate) mtu: u32,
+    pub(crate) records: &'a [Record],
+    flows: &'a FlowTable,
+    by_flow: BTreeMap<u32, Vec<u32>>,
+}
+
+impl<'a> End<'a> {
+    pub(crate) fn new(
+        name: String,
+        rate_bps: u64,
+        mtu: u32,
+        records: &'a [Record],
+        flows: &'a FlowTable,
+    ) -> Self {
+        let mut by_flow: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (i, record) in (0u32..).zip(records) {
+            if record.kind == Kind::Data {
+                by_flow.entry(record.flow).or_default().push(i);
+            }
+        }
+        Self {
+            name,
+            rate_bps,
+            mtu,
+            records,
+            flows,
+            by_flow,
+        }
+    }
+
+    /// The positions of a flow's records.
+    pub(crate) fn of(&self, key: &FlowKey) -> Vec<u32> {
+        let index = self.flows.find(key);
+        index
+            .and_then(|i| self.by_flow.get(&i))
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+/// A flow where it is measured.
+pub(crate) struct Placed<'a> {
+    pub(crate) name: String,
+    pub(crate) target: Option<Target>,
+    /// When it is meant to send.
+    pub(crate) active_ps: (u64, u64),
+    pub(crate) end: &'a End<'a>,
+    pub(crate) positions: Vec<u32>,
+}
+
+impl Placed<'_> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> + Clone {
+        self.positions
+            .iter()
+            .filter_map(|&i| self.end.records.get(i as usize))
+    }
+}
+
+pub(crate) fn seconds(ps: u64) -> f64 {
+    // A picosecond of a cell of hours still has its place in 53 bits.
+    ps as f64 / PS_PER_S as f64
+}
+
+/// All flows, each over the part of the span in which it is meant to send, all
+/// data frames of the first one's direction together, and all directions.
+pub(crate) fn window(
+    name: &str,
+    span: Span,
+    ends: &[End<'_>],
+    placed: &[Placed<'_>],
+) -> WindowResult {
+    let of_flow = |p: &Placed<'_>| {
+        let frame = Frame {
+            from_ps: span.from_ps.max(p.active_ps.0),
+            to_ps: span.to_ps.min(p.active_ps.1),
+            rate_bps: p.end.rate_bps,
+            mtu: p.end.mtu,
+            target: p.target,
+        };
+        FlowResult {
+            name: p.name.clone(),
+            metrics: flow_metrics(p.records(), &frame),
+        }
+    };
+    let mut flows: Vec<_> = placed.iter().map(of_flow).collect();
+    if let Some(end) = placed.first().map(|p| p.end) {
+        let frame = Frame {
+            from_ps: span.from_ps,
+            to_ps: span.to_ps,
+            rate_bps: end.rate_bps,
+            mtu: end.mtu,
+            target: None,
+        };
+        let metrics = flow_metrics(end.records.iter(), &frame);
+        flows.push(FlowResult {
+            name: WIRE.to_owned(),
+            metrics,
+        });
+    }
+    WindowResult {
+        name: name.to_owned(),
+        from_s: seconds(span.from_ps.saturating_sub(span.zero_ps)),
+        to_s: seconds(span.to_ps.saturating_sub(span.zero_ps)),
+        wire: ends
+            .iter()
+            .map(|e| (e.name.clone(), wire(e, span.from_ps, span.to_ps)))
+            .collect(),
+        flows,
+    }
+}
+
+/// How busy a direction was: every frame counts with the part of its time on
+/// the wire that lies in the window, everything else by its start.
+fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
+    let mut m = WireMetrics {
+        rate_bps: end.rate_bps,
+        ..WireMetrics::default()
+    };
+    let mut busy_ps: u128 = 0;
+    for r in end.records {
+        let length = duration_ps(r.wire_bytes, end.rate_bps).unwrap_or(0);
+        let ends_ps = r.start_ps.saturating_add(length);
+        busy_ps += u128::from(ends_ps.min(to_ps).saturating_sub(r.start_ps.max(from_ps)));
+        if !(from_ps..to_ps).contains(&r.start_ps) {
+            continue;
+        }
+        m.dropped_frames += u64::from(r.fate.is_dropped());
+        if r.kind == Kind::Data {
+            m.data_frames += 1;
+        } else {
+            m.gap_frames += 1;
+            m.gap_bytes += u64::from(r.wire_bytes);
+        }
+    }
+    let window_ps = u128::from(to_ps.saturating_sub(from_ps));
+    if window_ps > 0 {
+        // To a millionth.
+        m.utilisation = thousandths(busy_ps.min(window_ps) * 1000, window_ps) / 1000.0;
+    }
+    m
+}
