@@ -13,12 +13,12 @@ static int __init wire_init(void)
 	return wire_debugfs_init();
 }
 
-/* Control files first, so that nothing new is made while the rest goes. */
+/* An open control file holds the module, so nothing new is made meanwhile. */
 static void __exit wire_exit(void)
 {
-	wire_debugfs_exit();
 	wire_noise_stop();
 	wire_cable_delete_all();
+	wire_debugfs_exit();
 }
 
 module_init(wire_init);
