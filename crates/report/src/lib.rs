@@ -21,7 +21,7 @@ mod theme;
 use scenario::result::RunResult;
 use trace::analyse::Curves;
 
-pub use page::html;
+pub use page::{html, survey_html};
 pub use terminal::Style;
 
 /// A plot as a file.
@@ -52,6 +52,12 @@ pub fn run_plots(run: &RunResult) -> Vec<Plot> {
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     page::cell_figures(curves).iter().map(plot).collect()
+}
+
+/// The flows of one window, as text.
+#[must_use]
+pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {
+    terminal::table(&table::flows(window), style)
 }
 
 /// What a run comes down to, as text: of a lone cell every window's flows, of

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use scenario::result::{CellResult, Engine, RunResult, WindowResult};
 use trace::analyse::{Curves, WIRE};
+use trace::survey::Survey;
 
 use crate::charts::{self, Figure};
 use crate::format::{escape, short};
@@ -25,7 +26,12 @@ const MOST_ROWS: usize = 12;
 #[must_use]
 pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     let mut page = Page { out: String::new() };
-    page.head(run);
+    let source = if run.source.is_empty() {
+        String::new()
+    } else {
+        format!("After {}", run.source)
+    };
+    page.head(&run.title, &source, &facts(run));
     page.verdict(run);
     let varying = sweep::varying(run);
     if run.cells.len() > 1 {
@@ -46,8 +52,46 @@ pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
             run.cells.len()
         ));
     }
-    page.foot(run);
+    page.foot(&format!(
+        "The same scenario, seed and kernel give this page byte for byte: {}, seed {}.",
+        run.scenario, run.seed
+    ));
     page.out
+}
+
+/// The page for a capture or timeline that no scenario planned, with what is
+/// known about it.
+#[must_use]
+pub fn survey_html(title: &str, facts: &[(&str, String)], survey: &Survey) -> String {
+    let mut page = Page { out: String::new() };
+    page.head(title, "", facts);
+    page.write(format_args!("<section>\n<h2>Flows</h2>"));
+    page.window(&survey.window, false);
+    for figure in cell_figures(&survey.curves) {
+        page.figure(&figure);
+    }
+    page.write(format_args!("</section>"));
+    page.foot("");
+    page.out
+}
+
+fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
+    let engine = match run.engine {
+        Engine::Vmlab => "a real kernel in virtual time",
+        Engine::Netsim => "simulator",
+    };
+    let mut facts = vec![
+        ("Scenario", run.scenario.clone()),
+        ("Engine", engine.to_owned()),
+    ];
+    if !run.kernel.is_empty() {
+        facts.push(("Kernel", run.kernel.clone()));
+    }
+    facts.push(("Seed", run.seed.to_string()));
+    if run.cells.len() > 1 {
+        facts.push(("Cells", run.cells.len().to_string()));
+    }
+    facts
 }
 
 struct Page {
@@ -65,8 +109,8 @@ impl Page {
         self.write(format_args!("<p>{}</p>", escape(text)));
     }
 
-    fn head(&mut self, run: &RunResult) {
-        let title = escape(&run.title);
+    fn head(&mut self, title: &str, source: &str, facts: &[(&str, String)]) {
+        let title = escape(title);
         self.write(format_args!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -74,33 +118,13 @@ impl Page {
              <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n\
              <header>\n<h1>{title}</h1>"
         ));
-        if !run.source.is_empty() {
-            self.write(format_args!(
-                "<p class=\"source\">After {}</p>",
-                escape(&run.source)
-            ));
-        }
-        let engine = match run.engine {
-            Engine::Vmlab => "a real kernel in virtual time",
-            Engine::Netsim => "simulator",
-        };
-        let mut facts = vec![
-            ("Scenario", run.scenario.clone()),
-            ("Engine", engine.to_owned()),
-        ];
-        if !run.kernel.is_empty() {
-            facts.push(("Kernel", run.kernel.clone()));
-        }
-        facts.push(("Seed", run.seed.to_string()));
-        if run.cells.len() > 1 {
-            facts.push(("Cells", run.cells.len().to_string()));
+        if !source.is_empty() {
+            self.write(format_args!("<p class=\"source\">{}</p>", escape(source)));
         }
         self.write(format_args!("<dl class=\"facts\">"));
         for (name, value) in facts {
-            self.write(format_args!(
-                "<div><dt>{name}</dt><dd>{}</dd></div>",
-                escape(&value)
-            ));
+            let (name, value) = (escape(name), escape(value));
+            self.write(format_args!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
         }
         self.write(format_args!("</dl>\n</header>"));
     }
@@ -122,6 +146,7 @@ impl Page {
             (1, 0) => ("ok", "The bound holds.".to_owned(), ""),
             (all, 0) => ("ok", format!("All {all} bounds hold."), ""),
             (1, _) => ("no", "The bound does not hold.".to_owned(), ""),
+            (all, 1) => ("no", format!("1 of {all} bounds does not hold."), ""),
             (all, failed) => ("no", format!("{failed} of {all} bounds do not hold."), ""),
         };
         let mark = match class {
@@ -137,11 +162,14 @@ impl Page {
         }
         let varying = sweep::varying(run);
         if failed > 0 {
-            self.table(&table::bounds(run, &varying, 0));
+            let mut first = table::bounds(run, &varying, 0);
+            first.rows.truncate(MOST_ROWS);
+            self.table(&first);
         }
+        let every = table::bounds(run, &varying, usize::MAX);
         self.folded(
-            "Every bound",
-            &table::bounds(run, &varying, usize::MAX),
+            &format!("Every bound ({all})"),
+            &every,
             all > MOST_ROWS || failed > 0,
         );
     }
@@ -269,14 +297,12 @@ impl Page {
         self.write(format_args!("</tbody>\n</table>\n</div>"));
     }
 
-    fn foot(&mut self, run: &RunResult) {
+    fn foot(&mut self, more: &str) {
         self.write(format_args!(
             "<footer>Rates are of the link layer (Ethernet header included, FCS not) unless a \
              target says otherwise. Gaps run from the start of one frame to the start of the \
-             next. The same scenario, seed and kernel give this page byte for byte: \
-             <code>{}</code>, seed {}.</footer>\n</main>\n</body>\n</html>",
-            escape(&run.scenario),
-            run.seed
+             next. {}</footer>\n</main>\n</body>\n</html>",
+            escape(more)
         ));
     }
 }

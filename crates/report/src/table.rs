@@ -100,10 +100,10 @@ fn metric_columns(table: &mut Table, unit: Unit) {
     table.number("error", "%");
     table.number("burstiness", "MTU");
     table.number("gap p1", "byte times");
-    table.number("median", "");
-    table.number("p99", "");
+    table.number("gap p50", "byte times");
+    table.number("gap p99", "byte times");
     table.number("delay p50", "µs");
-    table.number("p99", "µs");
+    table.number("delay p99", "µs");
     table.number("frames", "");
     table.number("dropped", "");
 }
@@ -266,8 +266,8 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.number("worst error", "%");
     table.number("burstiness", "MTU");
     table.number("gap p1", "byte times");
-    table.number("median", "");
-    table.number("p99", "");
+    table.number("gap p50", "byte times");
+    table.number("gap p99", "byte times");
     table.number("bounds", "held");
     for cell in &run.cells {
         let value = |v: &Varying| cell.params.get(&v.name).cloned().unwrap_or_default().into();

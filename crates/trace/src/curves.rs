@@ -9,6 +9,7 @@ use crate::bandwidth::Bandwidth;
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
+use crate::metrics::ETHERNET_HEADER_BYTES;
 
 /// How a cell went over time: what a report draws. Kept as `curves.json` in
 /// the cell's folder, so that a report can be made again from the folder alone.
@@ -37,7 +38,7 @@ pub struct FlowCurves {
     pub active_s: (f64, f64),
     /// Line rate of its end.
     pub line_bps: u64,
-    /// MTU of its end.
+    /// MTU of its end; if that is not known, the flow's largest IP packet.
     pub mtu: u32,
     /// Link-layer bytes in each interval.
     pub bytes: Vec<u64>,
@@ -121,10 +122,11 @@ fn flow_curves(axis: Axis, p: &Placed<'_>) -> Option<FlowCurves> {
     let mut bandwidth = axis.bins(p.end.rate_bps)?;
     let mut gaps = Distribution::default();
     let mut average = Average::default();
-    let mut last_ps = None;
+    let (mut last_ps, mut largest) = (None, 0);
     for r in p.records() {
         bandwidth.push(r.start_ps, r.frame_bytes, r.wire_bytes);
         average.push(r.start_ps, r.frame_bytes);
+        largest = largest.max(r.frame_bytes);
         if let Some(last_ps) = last_ps.replace(r.start_ps) {
             gaps.push(r.start_ps - last_ps);
         }
@@ -150,7 +152,11 @@ fn flow_curves(axis: Axis, p: &Placed<'_>) -> Option<FlowCurves> {
             seconds(p.active_ps.1.saturating_sub(axis.from_ps)),
         ),
         line_bps: p.end.rate_bps,
-        mtu: p.end.mtu,
+        mtu: if p.end.mtu > 0 {
+            p.end.mtu
+        } else {
+            largest.saturating_sub(ETHERNET_HEADER_BYTES)
+        },
         bytes,
         queue_bytes,
         gaps: gaps.histogram(p.end.rate_bps),

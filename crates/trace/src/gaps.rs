@@ -59,9 +59,13 @@ impl Distribution {
     }
 
     /// How often values fall into bins whose width is a fixed share of their
-    /// size; bins without a value are left out. Sorts on first use.
+    /// size; bins without a value are left out. Sorts on first use. Empty if
+    /// the line rate is not known.
     pub fn histogram(&mut self, rate_bps: u64) -> Vec<Bin> {
         let mut bins: Vec<Bin> = Vec::new();
+        if rate_bps == 0 {
+            return bins;
+        }
         for run in self.sorted().chunk_by(|a, b| a == b) {
             let count = run.len() as u64;
             let bin = bin_of(byte_times(run[0], rate_bps));

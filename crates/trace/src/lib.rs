@@ -20,6 +20,7 @@ pub mod capture;
 mod curves;
 pub mod error;
 pub mod export;
+pub mod filter;
 pub mod flows;
 pub mod gaps;
 mod headers;
@@ -34,6 +35,7 @@ pub mod survey;
 pub mod timeline;
 
 pub use error::{Damage, ReadError};
+pub use filter::FlowFilter;
 pub use flows::{FlowKey, FlowTable, Proto};
 pub use record::{Fate, Kind, NO_FLOW, Record};
 

@@ -5,10 +5,29 @@ use trace::analyse::Curves;
 
 use crate::format::{rate_unit, time, time_unit};
 use crate::scale::{Kind, round_up};
-use crate::series::{self, MOST_LINES};
+use crate::series::{self, MOST_LINES, Point};
 
 use super::Figure;
 use super::lines::{Line, Lines};
+
+/// More points than this become a shade from the least to the largest.
+const MOST_POINTS: usize = 160;
+
+/// Neighbouring points together: least, mean and largest.
+fn thin(points: &[Point]) -> Vec<Point> {
+    let together = points.len().div_ceil(MOST_POINTS).max(1);
+    let one = |points: &[Point]| {
+        let mean =
+            |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len().max(1) as f64;
+        Point {
+            at_s: mean(|p| p.at_s),
+            low: points.iter().map(|p| p.low).fold(f64::INFINITY, f64::min),
+            middle: mean(|p| p.middle),
+            high: points.iter().map(|p| p.high).fold(0.0, f64::max),
+        }
+    };
+    points.chunks(together).map(one).collect()
+}
 
 /// Bandwidth of every flow over time, or of groups as bands. `None` if there
 /// is nothing to draw.
@@ -16,9 +35,11 @@ use super::lines::{Line, Lines};
 pub fn bandwidth(curves: &Curves) -> Option<Figure> {
     let merge = series::merge(curves);
     let groups = series::groups(curves);
-    let mut lines = Vec::new();
+    let (mut lines, mut thinned) = (Vec::new(), false);
     for group in &groups {
-        let points = series::bandwidth(curves, group, merge);
+        let all = series::bandwidth(curves, group, merge);
+        let points = thin(&all);
+        thinned |= points.len() < all.len();
         if !points.is_empty() {
             lines.push((group, points));
         }
@@ -53,6 +74,8 @@ pub fn bandwidth(curves: &Curves) -> Option<Figure> {
     let mut caption = format!("Link-layer rate in intervals of {interval}.");
     if curves.flows.len() > MOST_LINES {
         caption.push_str(" Lines are medians; shades reach from the slowest flow to the fastest.");
+    } else if thinned {
+        caption.push_str(" Lines are means of a few; shades reach from the least to the largest.");
     }
     if targets {
         caption.push_str(" A precisely paced flow lies on its target, drawn dashed.");

@@ -79,7 +79,7 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
             values: values(&|c| sweep::spread(c, window, burstiness)),
         },
         Panel {
-            title: "distance of frames, p1 – median – p99, byte times",
+            title: "gaps p1, median, p99; byte times",
             marks: &[],
             log: true,
             values: values(&|c| gap_percentiles(c, window)),
@@ -153,7 +153,7 @@ impl Compare {
         let (columns, gutter) = if is_narrow(width) {
             (1, 0.0)
         } else {
-            (2, 44.0)
+            (self.panels.len(), 30.0)
         };
         let panel_width = (width - left - 14.0 - gutter * (columns - 1) as f64) / columns as f64;
         let panel_height = height + 66.0;

@@ -94,12 +94,14 @@ impl Gaps<'_> {
         let x = Scale::new(Kind::Log, self.low, self.high, left, right);
         let mark = x.at(self.full);
         canvas.line((mark, top - 6.0), (mark, bottom), "mark");
-        canvas.text((mark, top - 12.0), Anchor::Middle, "note", "back to back");
+        let name = "back to back";
+        let room = text_width(name) / 2.0;
+        canvas.text((mark.max(room), top - 12.0), Anchor::Middle, "note", name);
         canvas.text((width, top - 12.0), Anchor::End, "unit", "gaps");
         let mut base = top;
-        for row in &self.rows {
+        for (i, row) in self.rows.iter().enumerate() {
             base += ROW_HEIGHT;
-            self.draw_row(&mut canvas, row, &x, (left, right), base);
+            self.draw_row(&mut canvas, row, &x, (left, right), base, i == 0);
         }
         let frame = Frame {
             left,
@@ -124,18 +126,17 @@ impl Gaps<'_> {
         x: &Scale,
         (left, right): (f64, f64),
         base: f64,
+        counts: bool,
     ) {
         // From half a gap, so that a single one has a height.
         let y = Scale::new(Kind::Log, 0.5, self.most as f64, base, base - BAR_HEIGHT);
         for count in [1.0, self.most as f64] {
             let at = y.at(count);
             canvas.line((left, at), (right, at), "grid");
-            canvas.text(
-                (right + 8.0, at + 4.0),
-                Anchor::Start,
-                "tick",
-                &number(count, 0),
-            );
+            if counts {
+                let at = (right + 8.0, at + 4.0);
+                canvas.text(at, Anchor::Start, "tick", &number(count, 0));
+            }
         }
         canvas.line((left, base), (right, base), "axis");
         let colour = row.group.colour;
@@ -145,8 +146,7 @@ impl Gaps<'_> {
             .map(|&(bin, count)| {
                 let (from, to) = (x.at(begin(bin)), x.at(begin(bin + 1)));
                 // A column of its own must be seen, however long the axis.
-                let bar = (from, (to - from).max(1.5), y.at(count as f64));
-                bar
+                (from, (to - from).max(1.5), y.at(count as f64))
             })
             .collect();
         canvas.bars(&bars, base, &format!("bar f{colour}"));

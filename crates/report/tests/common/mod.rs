@@ -41,7 +41,7 @@ fn starts(shape: Shape, rate_bps: u64, from: u64, to: u64, seed: u64) -> Vec<u64
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (seed << 17));
     let period = u64::from(FRAME) * 1_000_000_000 / rate_bps;
     let count = (to - from) / period;
-    let mut last = 0;
+    let mut free = 0;
     (0..count)
         .map(|i| {
             let wished = from
@@ -50,8 +50,9 @@ fn starts(shape: Shape, rate_bps: u64, from: u64, to: u64, seed: u64) -> Vec<u64
                     Shape::OnOff(n) => i / n * n * period + i % n * 1538,
                     Shape::Noisy(most) => i * period + random.below(most),
                 };
-            last = wished.max(last + 1538);
-            last
+            let start = wished.max(free);
+            free = start + 1538;
+            start
         })
         .collect()
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer measure`: rates, gaps and burstiness of what somebody captured.
+
+use std::fs::{self, File};
+use std::io::{BufReader, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use report::Style;
+use serde::Serialize;
+use trace::capture::read_capture;
+use trace::survey::{Part, Series, Survey, survey};
+use trace::timeline::TimelineReader;
+use trace::{Damage, FlowFilter, FlowTable, ReadError, Record};
+
+/// Arguments of `pspacer measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// A capture (pcap or pcapng, also gzip or zstd packed), or a timeline of
+    /// the laboratory (timeline.a, with flows.a beside it)
+    pub file: PathBuf,
+    /// Only these flows: tcp, udp, src, dst, host, sport, dport, port and
+    /// their values, as in "udp dport 5001"; may be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub flow: Vec<FlowFilter>,
+    /// Line rate, as in 1gbit: gaps are then given in byte times
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub line: Option<u64>,
+    /// MTU of the device: the unit of burstiness [default: a flow's largest packet]
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
+    /// Begin, after the first packet, as in 100ms
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub from: Option<u64>,
+    /// End, after the first packet
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub to: Option<u64>,
+    /// Interval of the curves [default: about 400 of them]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub interval: Option<u64>,
+    /// One JSON object on standard output, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Also write report.html, measures.json and the plots into this folder
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
+fn rate(text: &str) -> Result<u64, String> {
+    let known = scenario::units::rate_bps(text).filter(|r| *r > 0);
+    known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    scenario::units::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
+}
+
+/// What was read, whatever the format.
+struct Source {
+    records: Vec<Record>,
+    flows: FlowTable,
+    resolution_ps: u64,
+    damage: Option<Damage>,
+    notes: Vec<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Measures<'a> {
+    format: &'static str,
+    file: String,
+    frames: usize,
+    resolution_ps: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<String>,
+    window: &'a scenario::result::WindowResult,
+}
+
+/// Measures the file and prints what it found.
+///
+/// # Errors
+/// When the file cannot be read at all, holds no such flow, or an output
+/// cannot be written. A file damaged further on is measured up to there.
+pub fn main(args: &MeasureArgs) -> Result<()> {
+    let source = read(&args.file).with_context(|| args.file.display().to_string())?;
+    for note in source.notes.iter().chain(&source.damage.as_ref().map(ToString::to_string)) {
+        eprintln!("pspacer: {}: {note}", args.file.display());
+    }
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let found = measure(args, &source, &name)?;
+    let measures = Measures {
+        format: "pspacer-measures-1",
+        file: name.clone().into_owned(),
+        frames: source.records.len(),
+        resolution_ps: source.resolution_ps,
+        damage: source.damage.as_ref().map(ToString::to_string),
+        window: &found.window,
+    };
+    let mut json = serde_json::to_string_pretty(&measures)?;
+    json.push('\n');
+    if let Some(folder) = &args.report {
+        write_report(folder, &name, &source, &found, &json)
+            .with_context(|| format!("cannot write the report into {}", folder.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        out.write_all(json.as_bytes())?;
+    } else {
+        let style = style(std::io::stdout().is_terminal());
+        out.write_all(report::terminal::chart(&found.curves, style).as_bytes())?;
+        writeln!(out)?;
+        out.write_all(report::window_summary(&found.window, style).as_bytes())?;
+        for hint in hints(args, &source) {
+            writeln!(out, "{hint}")?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
+    ensure!(!source.records.is_empty(), "{name} holds no packets");
+    let series = Series {
+        name,
+        records: &source.records,
+        flows: &source.flows,
+        rate_bps: args.line.unwrap_or(0),
+        mtu: args.mtu.unwrap_or(0),
+    };
+    let ps = |ns: u64| ns.saturating_mul(1000);
+    let part = Part {
+        from_ps: ps(args.from.unwrap_or(0)),
+        to_ps: args.to.map(ps),
+        interval_ps: args.interval.map(ps),
+    };
+    let wanted = |key: &_| args.flow.is_empty() || args.flow.iter().any(|f| f.matches(key));
+    let found = survey(&series, part, wanted)
+        .context("nothing lies between --from and --to, or --interval is far too short")?;
+    if found.window.flows.is_empty() {
+        let some: Vec<_> = source.flows.iter().take(5).map(|(_, key)| key.to_string()).collect();
+        bail!("no flow matches --flow; the first of {}: {}", source.flows.len(), some.join("; "));
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<Source> {
+    let file = BufReader::new(File::open(path)?);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(end) = name.strip_prefix("timeline.") {
+        return read_timeline(file, &path.with_file_name(format!("flows.{end}")));
+    }
+    let capture = read_capture(file)?;
+    let mut notes = Vec::new();
+    if capture.out_of_order > 0 {
+        notes.push(format!("{} packets were out of order and sorted", capture.out_of_order));
+    }
+    if capture.skipped > 0 {
+        notes.push(format!("{} packets of an unknown link type left out", capture.skipped));
+    }
+    Ok(Source {
+        resolution_ps: capture.interfaces.iter().map(|i| i.resolution_ps).max().unwrap_or(1),
+        records: capture.records,
+        flows: capture.flows,
+        damage: capture.damage,
+        notes,
+    })
+}
+
+fn read_timeline(file: impl std::io::Read, flows: &Path) -> Result<Source> {
+    let text = fs::read_to_string(flows)
+        .with_context(|| format!("a timeline needs its flow table {}", flows.display()))?;
+    let flows = FlowTable::parse(&text).with_context(|| flows.display().to_string())?;
+    let mut records = Vec::new();
+    let mut damage = None;
+    for item in TimelineReader::new(file) {
+        match item {
+            Ok(record) => records.push(record),
+            Err(error @ ReadError::Io { .. }) => return Err(error.into()),
+            Err(error) => {
+                let offset = (records.len() * trace::timeline::RECORD_BYTES) as u64;
+                damage = Some(Damage { offset, what: error.to_string() });
+            }
+        }
+    }
+    Ok(Source { records, flows, resolution_ps: 1, damage, notes: Vec::new() })
+}
+
+/// What a reader of the figures should know.
+fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
+    let mut hints = Vec::new();
+    if args.line.is_none() {
+        hints.push("With --line RATE gaps are shown too, in byte times of the line.".to_owned());
+    }
+    if source.resolution_ps >= 1_000_000 {
+        hints.push(format!(
+            "Time stamps are {} µs apart at best: burstiness and rates of single packets are no \
+             finer than that.",
+            source.resolution_ps / 1_000_000
+        ));
+    }
+    hints
+}
+
+/// Colours only on a terminal whose user did not refuse them.
+fn style(is_terminal: bool) -> Style {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+        || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    Style { colour: is_terminal && !refused, ..Style::PLAIN }
+}
+
+fn write_report(
+    folder: &Path,
+    name: &str,
+    source: &Source,
+    found: &Survey,
+    json: &str,
+) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let count = source.records.len();
+    let facts = [
+        ("Frames", count.to_string()),
+        ("Flows", source.flows.len().to_string()),
+        ("Time stamps", format!("{} ps", source.resolution_ps)),
+        ("Read", source.damage.as_ref().map_or("to its end".to_owned(), ToString::to_string)),
+    ];
+    fs::write(folder.join("report.html"), report::survey_html(name, &facts, found))?;
+    fs::write(folder.join("measures.json"), json)?;
+    for plot in report::cell_plots(&found.curves) {
+        fs::write(folder.join(&plot.name), plot.svg)?;
+    }
+    Ok(())
+}
