@@ -1,4 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `pspacer` command.
 
-fn main() {}
+mod bars;
+mod catalogue;
+mod cells;
+mod cli;
+mod experiments;
+mod lab;
+mod measure;
+mod paper;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("pspacer: a bound does not hold");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("pspacer: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `false` if everything ran and a bound did not hold.
+fn run(cli: &Cli) -> Result<bool> {
+    match &cli.command {
+        Command::Lab(lab) => lab::main(lab),
+        Command::Measure(args) => measure::main(args).map(|()| true),
+        Command::Experiments(args) => experiments::main(args),
+        Command::Man => man().map(|()| true),
+    }
+}
+
+/// The manual page, from the same text as `--help`.
+fn man() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0")?;
+    clap_mangen::Man::new(Cli::command()).render(&mut out)?;
+    Ok(())
+}

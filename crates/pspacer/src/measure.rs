@@ -84,7 +84,11 @@ struct Measures<'a> {
 /// cannot be written. A file damaged further on is measured up to there.
 pub fn main(args: &MeasureArgs) -> Result<()> {
     let source = read(&args.file).with_context(|| args.file.display().to_string())?;
-    for note in source.notes.iter().chain(&source.damage.as_ref().map(ToString::to_string)) {
+    for note in source
+        .notes
+        .iter()
+        .chain(&source.damage.as_ref().map(ToString::to_string))
+    {
         eprintln!("pspacer: {}: {note}", args.file.display());
     }
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
@@ -137,28 +141,52 @@ fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
     let found = survey(&series, part, wanted)
         .context("nothing lies between --from and --to, or --interval is far too short")?;
     if found.window.flows.is_empty() {
-        let some: Vec<_> = source.flows.iter().take(5).map(|(_, key)| key.to_string()).collect();
-        bail!("no flow matches --flow; the first of {}: {}", source.flows.len(), some.join("; "));
+        let some: Vec<_> = source
+            .flows
+            .iter()
+            .take(5)
+            .map(|(_, key)| key.to_string())
+            .collect();
+        bail!(
+            "no flow matches --flow; the first of {}: {}",
+            source.flows.len(),
+            some.join("; ")
+        );
     }
     Ok(found)
 }
 
 fn read(path: &Path) -> Result<Source> {
     let file = BufReader::new(File::open(path)?);
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     if let Some(end) = name.strip_prefix("timeline.") {
         return read_timeline(file, &path.with_file_name(format!("flows.{end}")));
     }
     let capture = read_capture(file)?;
     let mut notes = Vec::new();
     if capture.out_of_order > 0 {
-        notes.push(format!("{} packets were out of order and sorted", capture.out_of_order));
+        notes.push(format!(
+            "{} packets were out of order and sorted",
+            capture.out_of_order
+        ));
     }
     if capture.skipped > 0 {
-        notes.push(format!("{} packets of an unknown link type left out", capture.skipped));
+        notes.push(format!(
+            "{} packets of an unknown link type left out",
+            capture.skipped
+        ));
     }
     Ok(Source {
-        resolution_ps: capture.interfaces.iter().map(|i| i.resolution_ps).max().unwrap_or(1),
+        resolution_ps: capture
+            .interfaces
+            .iter()
+            .map(|i| i.resolution_ps)
+            .max()
+            .unwrap_or(1),
         records: capture.records,
         flows: capture.flows,
         damage: capture.damage,
@@ -178,11 +206,20 @@ fn read_timeline(file: impl std::io::Read, flows: &Path) -> Result<Source> {
             Err(error @ ReadError::Io { .. }) => return Err(error.into()),
             Err(error) => {
                 let offset = (records.len() * trace::timeline::RECORD_BYTES) as u64;
-                damage = Some(Damage { offset, what: error.to_string() });
+                damage = Some(Damage {
+                    offset,
+                    what: error.to_string(),
+                });
             }
         }
     }
-    Ok(Source { records, flows, resolution_ps: 1, damage, notes: Vec::new() })
+    Ok(Source {
+        records,
+        flows,
+        resolution_ps: 1,
+        damage,
+        notes: Vec::new(),
+    })
 }
 
 /// What a reader of the figures should know.
@@ -205,7 +242,10 @@ fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
 fn style(is_terminal: bool) -> Style {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
         || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-    Style { colour: is_terminal && !refused, ..Style::PLAIN }
+    Style {
+        colour: is_terminal && !refused,
+        ..Style::PLAIN
+    }
 }
 
 fn write_report(
@@ -221,9 +261,18 @@ fn write_report(
         ("Frames", count.to_string()),
         ("Flows", source.flows.len().to_string()),
         ("Time stamps", format!("{} ps", source.resolution_ps)),
-        ("Read", source.damage.as_ref().map_or("to its end".to_owned(), ToString::to_string)),
+        (
+            "Read",
+            source
+                .damage
+                .as_ref()
+                .map_or("to its end".to_owned(), ToString::to_string),
+        ),
     ];
-    fs::write(folder.join("report.html"), report::survey_html(name, &facts, found))?;
+    fs::write(
+        folder.join("report.html"),
+        report::survey_html(name, &facts, found),
+    )?;
     fs::write(folder.join("measures.json"), json)?;
     for plot in report::cell_plots(&found.curves) {
         fs::write(folder.join(&plot.name), plot.svg)?;

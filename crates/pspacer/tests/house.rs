@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// Every file git would commit, with its text (binary files are left out).
@@ -36,8 +39,16 @@ fn report(what: &str, bad: &[String]) {
 /// figures, test vectors.
 fn needs_spdx(name: &str) -> bool {
     let generated = ["Cargo.lock", "LICENSES/", "docs/figures/", ".gitignore"];
-    let data = [".svg", ".json", ".snap", ".proptest-regressions", "py.typed"];
-    !generated.iter().any(|g| name.starts_with(g) || name.ends_with(g))
+    let data = [
+        ".svg",
+        ".json",
+        ".snap",
+        ".proptest-regressions",
+        "py.typed",
+    ];
+    !generated
+        .iter()
+        .any(|g| name.starts_with(g) || name.ends_with(g))
         && !data.iter().any(|d| name.ends_with(d))
         && !name.contains("/corpus/")
 }
@@ -119,22 +130,36 @@ fn crates_depend_only_on_whom_they_may() {
         ("vmlab", &["scenario"]),
         ("netsim", &["pace", "scenario", "trace"]),
         ("stall", &["trace"]),
-        ("pspacer", &["scenario", "trace", "report", "vmlab", "netsim", "stall"]),
+        (
+            "pspacer",
+            &["scenario", "trace", "report", "vmlab", "netsim", "stall"],
+        ),
     ]);
     let out = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(root())
         .output()
         .unwrap();
     let meta: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let packages = meta["packages"].as_array().unwrap();
-    let ours: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
     assert!(ours.contains("pspacer"));
     let mut bad = vec![];
     for p in packages {
         let name = p["name"].as_str().unwrap();
         let Some(may) = allowed.get(name) else {
-            bad.push(format!("{name}: a crate that architecture.md does not know"));
+            bad.push(format!(
+                "{name}: a crate that architecture.md does not know"
+            ));
             continue;
         };
         for d in p["dependencies"].as_array().unwrap() {
@@ -159,11 +184,16 @@ fn c_rooms_include_only_what_they_may() {
     ];
     let mut bad = vec![];
     for (name, text) in files() {
-        let Some((_, may)) = rules.iter().find(|(r, _)| name.starts_with(r)) else { continue };
+        let Some((_, may)) = rules.iter().find(|(r, _)| name.starts_with(r)) else {
+            continue;
+        };
         if !(name.ends_with(".c") || name.ends_with(".h")) {
             continue;
         }
-        for line in text.lines().filter(|l| l.trim_start().starts_with("#include")) {
+        for line in text
+            .lines()
+            .filter(|l| l.trim_start().starts_with("#include"))
+        {
             let path = line.split(['"', '<', '>']).nth(1).unwrap_or("");
             let base = path.rsplit('/').next().unwrap_or(path);
             if let Some(room) = ours.iter().find(|o| base.starts_with(**o)) {
@@ -173,9 +203,14 @@ fn c_rooms_include_only_what_they_may() {
             }
         }
         if name.starts_with("core/src") || name.starts_with("core/include") {
-            for line in text.lines().filter(|l| l.trim_start().starts_with("#include <")) {
+            for line in text
+                .lines()
+                .filter(|l| l.trim_start().starts_with("#include <"))
+            {
                 if !line.contains("<pace/") {
-                    bad.push(format!("{name}: the core includes nothing of its host: {line}"));
+                    bad.push(format!(
+                        "{name}: the core includes nothing of its host: {line}"
+                    ));
                 }
             }
         }
@@ -187,8 +222,19 @@ fn c_rooms_include_only_what_they_may() {
 /// `vmlab` and the live tracer; everything else is given what it needs.
 #[test]
 fn pure_crates_touch_no_world() {
-    let pure = ["crates/pace/src", "crates/scenario/src", "crates/trace/src", "crates/report/src"];
-    let world = ["std::time::Instant", "SystemTime", "std::env::", "std::process", "thread_rng"];
+    let pure = [
+        "crates/pace/src",
+        "crates/scenario/src",
+        "crates/trace/src",
+        "crates/report/src",
+    ];
+    let world = [
+        "std::time::Instant",
+        "SystemTime",
+        "std::env::",
+        "std::process",
+        "thread_rng",
+    ];
     let mut bad = vec![];
     for (name, text) in files() {
         if !pure.iter().any(|p| name.starts_with(p)) {

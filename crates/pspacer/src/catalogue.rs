@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finding scenarios: a file, a folder, or a name under `experiments/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use scenario::{Options, Scenario};
+
+/// What every experiment's folder has beside its scenarios.
+pub const PAPER: &str = "paper.toml";
+
+/// The folder of the experiments: below the working directory or one of its
+/// parents, or where the installed command keeps it.
+pub fn experiments() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("cannot tell the working directory")?;
+    let above = here.ancestors().map(|d| d.join("experiments"));
+    above
+        .into_iter()
+        .find(|d| d.is_dir() && d.parent().is_some_and(|p| p.join("core").is_dir()))
+        .context(
+            "no experiments here: run this inside the pspacer source tree, or name a scenario file",
+        )
+}
+
+/// The scenario files of one folder, `scenario.toml` first, then by name.
+pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .filter(|p| p.file_name().is_some_and(|n| n != PAPER))
+        .collect();
+    files.sort_by_key(|p| (p.file_stem() != Some("scenario".as_ref()), p.clone()));
+    Ok(files)
+}
+
+/// The folders of all experiments, by name.
+pub fn folders() -> Result<Vec<PathBuf>> {
+    let root = experiments()?;
+    let mut folders: Vec<_> = fs::read_dir(&root)
+        .with_context(|| format!("cannot read {}", root.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|p| p.is_dir())
+        .collect();
+    folders.sort();
+    Ok(folders)
+}
+
+/// The file that `name` means: a file, a folder with a `scenario.toml`, or
+/// the name of a scenario or folder under `experiments/`.
+pub fn find(name: &str) -> Result<PathBuf> {
+    let path = Path::new(name);
+    if path.is_file() {
+        return Ok(path.to_path_buf());
+    }
+    if path.is_dir() {
+        let file = path.join("scenario.toml");
+        anyhow::ensure!(file.is_file(), "{} has no scenario.toml", path.display());
+        return Ok(file);
+    }
+    let mut known = vec![];
+    for folder in folders()? {
+        for file in files_in(&folder)? {
+            let scenario = read(&file, &Options::default())?;
+            if scenario.name == name {
+                return Ok(file);
+            }
+            known.push(scenario.name);
+        }
+    }
+    bail!(
+        "no scenario is called {name:?} and there is no such file; there are: {}",
+        known.join(", ")
+    )
+}
+
+/// Reads one scenario.
+pub fn read(file: &Path, options: &Options) -> Result<Scenario> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(scenario::parse(
+        &file.display().to_string(),
+        &text,
+        options,
+    )?)
+}

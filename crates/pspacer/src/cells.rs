@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From what the guest left in a cell's folder to what the result says of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use scenario::result::CellResult;
+use scenario::{Cell, Direction, End};
+use trace::analyse::{Curves, Timeline, analyse_cell};
+use trace::export::{Direction as Exported, write_pcapng};
+use trace::timeline::TimelineReader;
+use trace::{FlowTable, Record};
+
+/// Intervals of the report's curves: a point for every other pixel.
+const INTERVALS: u64 = 400;
+
+/// What one end of one cable sent.
+struct Sent {
+    direction: Direction,
+    name: String,
+    records: Vec<Record>,
+    flows: FlowTable,
+    snap: Vec<u8>,
+}
+
+/// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
+/// `curves.json` beside them. `zero_ns` is t = 0 on the guest's clock.
+pub fn measure(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<(CellResult, Curves)> {
+    let mut sent = vec![];
+    for (index, cable) in cell.cables.iter().enumerate() {
+        for end in End::BOTH {
+            let name = format!("{}.{end}", cable.name);
+            let direction = Direction { cable: index, end };
+            sent.push(read(dir, name, direction, cable.snap_bytes > 0)?);
+        }
+    }
+    let timelines: Vec<_> = sent
+        .iter()
+        .map(|s| Timeline {
+            direction: s.direction,
+            records: &s.records,
+            flows: &s.flows,
+        })
+        .collect();
+    let analysis = analyse_cell(cell, zero_ns.saturating_mul(1000), &timelines, INTERVALS)
+        .with_context(|| format!("cannot analyse {}", dir.display()))?;
+    export(cell, dir, &sent)?;
+    let curves = serde_json::to_string(&analysis.curves)?;
+    write(&dir.join("curves.json"), curves.as_bytes())?;
+
+    let result = CellResult {
+        params: cell.params.clone(),
+        dir: dir
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        windows: analysis.windows,
+        bounds: analysis.bounds,
+        tc: BTreeMap::new(),
+        flow_reports: BTreeMap::new(),
+    };
+    Ok((result, analysis.curves))
+}
+
+fn read(dir: &Path, name: String, direction: Direction, snapped: bool) -> Result<Sent> {
+    let path = dir.join(format!("timeline.{name}"));
+    let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let records = TimelineReader::new(file)
+        .collect::<Result<Vec<_>, _>>()
+        .with_context(|| format!("{} is damaged", path.display()))?;
+    let path = dir.join(format!("flows.{name}"));
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let flows =
+        FlowTable::parse(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let path = dir.join(format!("snap.{name}"));
+    let snap = match snapped {
+        true => fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?,
+        false => vec![],
+    };
+    Ok(Sent {
+        direction,
+        name,
+        records,
+        flows,
+        snap,
+    })
+}
+
+/// `wire.pcapng`: every cable whose frames were kept in part.
+fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
+    let directions: Vec<_> = sent
+        .iter()
+        .map(|s| (s, &cell.cables[s.direction.cable]))
+        .filter(|(_, cable)| cable.snap_bytes > 0)
+        .map(|(s, cable)| Exported {
+            name: &s.name,
+            rate_bps: cable.rate_bps,
+            records: &s.records,
+            snap: &s.snap,
+            snap_bytes: cable.snap_bytes as usize,
+        })
+        .collect();
+    if directions.is_empty() {
+        return Ok(());
+    }
+    let path = dir.join("wire.pcapng");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    write_pcapng(BufWriter::new(file), &directions)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes a file, naming it if that fails.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

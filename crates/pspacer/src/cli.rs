@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line. `docs/man/pspacer.1` is made from it (`pspacer man`).
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Precise packet pacing: run it in the laboratory, measure it on a wire
+#[derive(Debug, Parser)]
+#[command(
+    name = "pspacer",
+    version,
+    after_help = "Exit status: 0 all well; 1 a run, a file or a bound failed (the reason is on standard \
+                  error); 2 the command line is wrong.\n\nSee tc-psp(8) for the qdisc itself."
+)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The laboratory: a real Linux kernel in virtual time
+    #[command(subcommand)]
+    Lab(Lab),
+    /// Rates, gaps and burstiness of every flow in a capture or timeline
+    Measure(crate::measure::MeasureArgs),
+    /// Run every experiment and write the results beside the papers' figures
+    Experiments(Experiments),
+    /// Write the manual page of this command to standard output
+    #[command(hide = true)]
+    Man,
+}
+
+/// `pspacer lab`.
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    /// What there is to run
+    List {
+        /// One JSON array on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a scenario: a file, a folder under experiments/, or its name
+    Run(LabRun),
+}
+
+/// `pspacer lab run`.
+#[derive(Debug, Args)]
+pub struct LabRun {
+    /// Scenario file, experiment folder, or the name of either
+    pub scenario: String,
+    /// Kernel to boot instead of the scenario's
+    #[arg(long, value_name = "6.1|6.12|7")]
+    pub kernel: Option<String>,
+    /// Seed instead of the scenario's; the same seed repeats a run to the byte
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change a parameter, a sweep or a key of the scenario; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The short form of the scenario
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder of the results; replaced if it is one of ours, refused if it is not
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// result.json on standard output, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Guests side by side [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// `pspacer experiments`.
+#[derive(Debug, Args)]
+pub struct Experiments {
+    /// The short form of each
+    #[arg(long)]
+    pub quick: bool,
+    /// Where results.md and figures/ go
+    #[arg(long, value_name = "DIR", default_value = "docs")]
+    pub results: PathBuf,
+    /// Only experiments whose name contains this; results.md is then not written
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// Guests side by side [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer experiments`: every experiment, and `results.md` from what came out.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use scenario::Options;
+use scenario::result::RunResult;
+
+use crate::catalogue;
+use crate::cells::write;
+use crate::cli::Experiments;
+use crate::lab::{self, Finished};
+use crate::paper::{Paper, Row, human};
+
+/// Runs them; `false` if a bound did not hold.
+pub fn main(args: &Experiments) -> Result<bool> {
+    let out = Path::new("out").join(if args.quick {
+        "quick-runs"
+    } else {
+        "experiments"
+    });
+    let figures = args.results.join("figures");
+    let mut page = Page::new(args.quick);
+    let mut ok = true;
+    for folder in catalogue::folders()? {
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if args
+            .only
+            .as_ref()
+            .is_some_and(|only| !name.contains(only.as_str()))
+        {
+            continue;
+        }
+        let paper = Paper::read(&folder.join(catalogue::PAPER))?;
+        page.experiment(&name, &paper);
+        for file in catalogue::files_in(&folder)? {
+            let options = Options {
+                quick: args.quick,
+                ..Options::default()
+            };
+            let scenario = catalogue::read(&file, &options)?;
+            eprintln!(
+                "{}: {} ({} cells)",
+                scenario.name,
+                scenario.title,
+                scenario.cells.len()
+            );
+            let finished = lab::run(&scenario, &out.join(&scenario.name), args.jobs)
+                .with_context(|| format!("experiment {name}"))?;
+            ok &= finished.result.ok;
+            let figure = figure_of(&finished, &figures)?;
+            page.run(&finished.result, &paper, figure.as_deref());
+        }
+    }
+    if args.only.is_none() {
+        fs::create_dir_all(&args.results)
+            .with_context(|| format!("cannot make {}", args.results.display()))?;
+        let path = args.results.join("results.md");
+        write(&path, page.text.as_bytes())?;
+        println!("Results: {}", path.display());
+    } else {
+        print!("{}", page.text);
+    }
+    Ok(ok)
+}
+
+/// Copies the picture that tells most about a run to where `results.md` can
+/// show it, under the scenario's name: a comparison of the cells, or, of a
+/// lone cell, its bandwidth over time.
+fn figure_of(finished: &Finished, figures: &Path) -> Result<Option<String>> {
+    let plots = report::run_plots(&finished.result);
+    let lone = finished
+        .curves
+        .first()
+        .map(report::cell_plots)
+        .unwrap_or_default();
+    let Some(plot) = plots.first().or(lone.first()) else {
+        return Ok(None);
+    };
+    fs::create_dir_all(figures).with_context(|| format!("cannot make {}", figures.display()))?;
+    let name = format!("{}.svg", finished.result.scenario);
+    write(&figures.join(&name), plot.svg.as_bytes())?;
+    Ok(Some(name))
+}
+
+/// `results.md`, as it grows.
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn new(quick: bool) -> Self {
+        let form = if quick {
+            "`make experiments-quick`, the short form of each"
+        } else {
+            "`make experiments`"
+        };
+        let text = format!(
+            "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
+             # Results\n\n\
+             Made by {form}; every figure is measured by the code beside it, on the kernel that is \
+             named, in virtual time. What a bound asks for stands in the scenario's file; what the \
+             papers report stands beside ours, with why they may differ. Rates are of the link \
+             layer (Ethernet header, no FCS) unless the scenario says otherwise; gaps run from start \
+             to start, in byte times of the line.\n"
+        );
+        Self { text }
+    }
+
+    fn experiment(&mut self, name: &str, paper: &Paper) {
+        let _ = write!(
+            self.text,
+            "\n## {name}\n\n**Reported.** {}\n\n**Why ours may differ.** {}\n",
+            paper.reports, paper.differs
+        );
+    }
+
+    fn run(&mut self, result: &RunResult, paper: &Paper, figure: Option<&str>) {
+        let _ = write!(
+            self.text,
+            "\n### {}\n\n{} · Linux {} · seed {} · {}\n",
+            result.title,
+            result.source,
+            result.kernel,
+            result.seed,
+            verdict(result)
+        );
+        if let Some(figure) = figure {
+            let _ = write!(self.text, "\n![{}](figures/{figure})\n", result.title);
+        }
+        let _ = write!(
+            self.text,
+            "\n{}",
+            report::summary(result, report::Style::PLAIN)
+        );
+        self.rows(&paper.compare(result));
+    }
+
+    fn rows(&mut self, rows: &[Row]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.text
+            .push_str("\n| cell | flow | metric | paper | ours |\n|---|---|---|---:|---:|\n");
+        for row in rows {
+            let ours = row
+                .ours
+                .map_or("not in this form".into(), |v| human(&row.metric, v));
+            let _ = writeln!(
+                self.text,
+                "| {} | {} | `{}` | {} | {ours} |",
+                row.cell,
+                row.flow,
+                row.metric,
+                human(&row.metric, row.paper)
+            );
+        }
+    }
+}
+
+fn verdict(result: &RunResult) -> String {
+    let bounds = || result.cells.iter().flat_map(|c| &c.bounds);
+    match (bounds().count(), bounds().filter(|b| !b.ok).count()) {
+        (0, _) => "no bounds".into(),
+        (n, 0) => format!("all {n} bounds hold"),
+        (n, bad) => format!("**{bad} of {n} bounds do not hold**"),
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a paper reports, beside what we measured: `experiments/*/paper.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use scenario::result::{CellResult, FlowMetrics, RunResult};
+use serde::Deserialize;
+
+/// The contents of `paper.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// What the source reports, in words.
+    pub reports: String,
+    /// Why ours may differ.
+    pub differs: String,
+    /// Its figures.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
+/// One number of the source.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Name of the scenario, where the folder has several.
+    pub scenario: Option<String>,
+    /// Parameters of the cell.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
+    /// Name of the window; the first one by default.
+    pub window: Option<String>,
+    /// Name of the flow, or `each` for the extreme or mean over all.
+    pub flow: String,
+    /// A name of [`FlowMetrics::NAMES`].
+    pub metric: String,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// A number of the source and ours.
+#[derive(Debug, PartialEq)]
+pub struct Row {
+    /// Which cell, in words.
+    pub cell: String,
+    /// Flow.
+    pub flow: String,
+    /// Metric.
+    pub metric: String,
+    /// The source's.
+    pub paper: f64,
+    /// Ours; `None` if it was not measured (a short form leaves cells out).
+    pub ours: Option<f64>,
+}
+
+impl Paper {
+    /// Reads `paper.toml`; refuses metrics that do not exist.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let paper: Self =
+            toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        for f in &paper.figures {
+            anyhow::ensure!(
+                FlowMetrics::NAMES.contains(&f.metric.as_str()),
+                "{}: no metric is called {:?}; there are: {}",
+                path.display(),
+                f.metric,
+                FlowMetrics::NAMES.join(", ")
+            );
+        }
+        Ok(paper)
+    }
+
+    /// The figures that belong to `result`, each with ours beside it.
+    pub fn compare(&self, result: &RunResult) -> Vec<Row> {
+        self.figures
+            .iter()
+            .filter(|f| f.scenario.as_ref().is_none_or(|s| *s == result.scenario))
+            .map(|f| Row {
+                cell: words(&f.when),
+                flow: f.flow.clone(),
+                metric: f.metric.clone(),
+                paper: f.value,
+                ours: result
+                    .cells
+                    .iter()
+                    .find(|c| f.is_of(c))
+                    .and_then(|c| f.measured(c)),
+            })
+            .collect()
+    }
+}
+
+impl Figure {
+    fn is_of(&self, cell: &CellResult) -> bool {
+        self.when.iter().all(|(k, v)| cell.params.get(k) == Some(v))
+    }
+
+    fn measured(&self, cell: &CellResult) -> Option<f64> {
+        let window = match &self.window {
+            Some(name) => cell.windows.iter().find(|w| w.name == *name)?,
+            None => cell.windows.first()?,
+        };
+        if self.flow != "each" {
+            return window
+                .flows
+                .iter()
+                .find(|f| f.name == self.flow)?
+                .metrics
+                .get(&self.metric);
+        }
+        let values: Vec<f64> = window
+            .flows
+            .iter()
+            .filter_map(|f| f.metrics.get(&self.metric))
+            .collect();
+        let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
+        if self.metric.contains("_min_") {
+            fold(f64::min)
+        } else if self.metric.contains("_max_") || self.metric.starts_with("burstiness") {
+            fold(f64::max)
+        } else {
+            // A flow count is far below 2^52.
+            #[allow(clippy::cast_precision_loss)]
+            fold(|a, b| a + b).map(|sum| sum / values.len() as f64)
+        }
+    }
+}
+
+/// Parameters in words: `rate = 10mbit, shaper = psp`.
+pub fn words(params: &BTreeMap<String, String>) -> String {
+    params
+        .iter()
+        .map(|(k, v)| format!("{k} = {v}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A metric's value with its unit, for people.
+pub fn human(metric: &str, value: f64) -> String {
+    if metric.ends_with("_bps") {
+        let (scaled, unit) = match value {
+            v if v >= 1e6 => (v / 1e6, "Mbit/s"),
+            v if v >= 1e3 => (v / 1e3, "kbit/s"),
+            v => (v, "bit/s"),
+        };
+        let digits = if scaled >= 100.0 { 1 } else { 2 };
+        return format!("{scaled:.digits$} {unit}");
+    }
+    let unit = match metric.rsplit('_').next() {
+        Some("mtu") => " MTU",
+        Some("bytes") => " bytes",
+        Some("us") => " µs",
+        Some("pct") => " %",
+        _ => "",
+    };
+    format!("{value:.3}{unit}")
+}

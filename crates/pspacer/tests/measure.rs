@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer measure`, run as people run it.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of its own, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn measure(file: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
+    command.arg("measure").arg(file).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// 1000 UDP frames of 1514 bytes to port 5001, 500 Mbit/s at 1 Gbit/s, of
+/// which 64 bytes are kept, in a pcap with nanoseconds.
+fn capture() -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    frame.extend([0x45, 0, 5, 0xdc, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 1, 1, 10, 1, 2, 1]);
+    frame.extend([0x9c, 0x40, 0x13, 0x89, 5, 0xc8, 0, 0]);
+    frame.resize(64, 0);
+    let mut out = Vec::new();
+    for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65535, 1u32] {
+        out.extend(word.to_le_bytes());
+    }
+    for i in 0..1000u32 {
+        for word in [1_700_000_000, i * 24_224, 64, 1514] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(&frame);
+    }
+    out
+}
+
+#[test]
+fn a_capture_as_text_json_and_page() {
+    let folder = Folder::new("measure-capture");
+    let file = folder.0.join("even.pcap");
+    fs::write(&file, capture()).unwrap();
+    let out = measure(&file, &["--line", "1gbit"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let shown = text(&out.stdout);
+    assert!(!shown.contains('\x1b'), "colours into a pipe");
+    let row = shown.lines().find(|l| l.starts_with(" udp 10.1.1.1 40000")).unwrap();
+    let cells: Vec<_> = row.split_whitespace().skip(5).collect();
+    assert_eq!(cells, ["500.000", "1.00", "3,028", "3,028", "3,028", "1,000", "0"]);
+
+    let page = folder.0.join("page");
+    let out = measure(&file, &["--line", "1gbit", "--json", "--report", page.to_str().unwrap()]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(json["window"]["flows"][0]["burstiness_bytes"], 1514.0);
+    assert_eq!(json["frames"], 1000);
+    for name in ["report.html", "measures.json", "bandwidth.svg", "gaps.svg", "burstiness.svg"] {
+        assert!(fs::metadata(page.join(name)).unwrap().len() > 500, "{name}");
+    }
+    assert_eq!(fs::read(page.join("measures.json")).unwrap(), out.stdout);
+}
+
+#[test]
+fn a_capture_cut_short_is_measured_up_to_there() {
+    let folder = Folder::new("measure-cut");
+    let file = folder.0.join("cut.pcap");
+    fs::write(&file, &capture()[..24 + 80 * 10 + 7]).unwrap();
+    let out = measure(&file, &["--json"]);
+    assert!(out.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(json["frames"], 10);
+    let expected = "only the first 824 bytes are used: the file ends inside the record at byte 824";
+    assert!(text(&out.stderr).contains(expected), "{}", text(&out.stderr));
+    assert!(json["damage"].as_str().unwrap().starts_with(expected));
+}
+
+#[test]
+fn a_timeline_needs_its_flow_table() {
+    let folder = Folder::new("measure-timeline");
+    let file = folder.0.join("timeline.a");
+    let mut records = Vec::new();
+    for i in 0..10u64 {
+        records.extend((i * 24_224_000).to_le_bytes());
+        records.extend(0u64.to_le_bytes());
+        for word in [1514u32, 1538, 0, 0] {
+            records.extend(word.to_le_bytes());
+        }
+    }
+    fs::write(&file, &records).unwrap();
+    let out = measure(&file, &[]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("needs its flow table"), "{}", text(&out.stderr));
+    fs::write(folder.0.join("flows.a"), "0 udp 10.1.1.1 4 10.1.2.1 5001\n").unwrap();
+    let out = measure(&file, &["--json", "--flow", "dport 5001"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(json["window"]["flows"][0]["name"], "udp 10.1.1.1 4 10.1.2.1 5001");
+    assert_eq!(json["resolution_ps"], 1);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let folder = Folder::new("measure-mistakes");
+    let file = folder.0.join("even.pcap");
+    fs::write(&file, capture()).unwrap();
+    let foreign = folder.0.join("notes.txt");
+    fs::write(&foreign, "just text").unwrap();
+    for (file, arguments, status, expected) in [
+        (&file, &["--flow", "tcp"][..], 1, "no flow matches --flow; the first of 1: udp 10.1.1.1"),
+        (&file, &["--flow", "udp 5001"], 2, "\"5001\" is none of tcp"),
+        (&file, &["--from", "1s"], 1, "nothing lies between"),
+        (&file, &["--line", "fast"], 2, "expected a rate such as"),
+        (&foreign, &[], 1, "expected a capture (pcap or pcapng"),
+        (&folder.0.join("gone.pcap"), &[], 1, "gone.pcap: No such file"),
+    ] {
+        let out = measure(file, arguments);
+        let error = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(status), "{error}");
+        assert!(error.contains(expected), "{error}");
+        assert!(out.stdout.is_empty());
+    }
+}
