@@ -171,11 +171,13 @@ fn wrap_programs(root: &Path) -> Result<(), Error> {
             if !bytes.starts_with(b"\x7fELF") {
                 continue;
             }
+            // its own name, because $0 may be a link's beside it
+            let name = entry.file_name().to_string_lossy();
             let inner = path.strip_prefix(root).unwrap_or(path);
             let up = "/..".repeat(inner.components().count() - 1);
             let script = format!(
                 "#!/bin/sh\nroot=${{0%/*}}{up}\nexec \"$root/{LOADER}\" \
-                 --library-path \"$root/{LIBRARIES}\" --argv0 \"$0\" \"$0.elf\" \"$@\"\n"
+                 --library-path \"$root/{LIBRARIES}\" --argv0 \"$0\" \"${{0%/*}}/{name}.elf\" \"$@\"\n"
             );
             let aside = PathBuf::from(format!("{}.elf", path.display()));
             fs::rename(path, &aside).at("move", path)?;

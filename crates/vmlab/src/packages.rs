@@ -21,6 +21,9 @@ use crate::kbuild;
 use crate::progress::{Event, Progress};
 use crate::sources::Archives;
 
+/// Changes when [`Set::prepare`] does something else than before.
+const LAYOUT: &[u8] = b"1";
+
 /// Packages that are used together.
 pub(crate) struct Set {
     pub name: &'static str,
@@ -181,7 +184,10 @@ fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, E
     let apt = Apt::new(cache, set)?;
     apt.update()?;
     let packages = apt.resolve(set)?;
-    let files = packages.iter().map(|package| package.file.as_bytes());
+    let files = packages
+        .iter()
+        .map(|package| package.file.as_bytes())
+        .chain([LAYOUT]);
     let name = format!("{}-{}", set.name, short_hash(files));
     cache.entry("roots", &name, |root| {
         apt.download(set, &packages, progress)?;
