@@ -61,7 +61,7 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "used up to byte {}: {}", self.offset, self.what)
+        write!(f, "only the first {} bytes are used: {}", self.offset, self.what)
     }
 }
 

@@ -198,7 +198,7 @@ fn damage_in_the_middle_is_placed() {
     assert_eq!(damage.offset, second as u64);
     assert_eq!(
         damage.to_string(),
-        "used up to byte 100: a packet of 4294967295 captured bytes at byte 100"
+        "only the first 100 bytes are used: a packet of 4294967295 captured bytes at byte 100"
     );
 }
 
