@@ -23,6 +23,7 @@ mod repo;
 mod reports;
 mod results;
 mod run;
+mod script;
 mod setup;
 mod sources;
 
@@ -32,4 +33,5 @@ pub use error::Error;
 pub use progress::{Event, Progress, Quiet};
 pub use repo::Sources;
 pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, run};
+pub use script::{ScriptOutput, ScriptSpec, run_script};
 pub use setup::Lab;

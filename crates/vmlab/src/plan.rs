@@ -10,6 +10,10 @@ use std::fmt::Write;
 use scenario::topology::{address, far_host, hardware_address, leaving, routes};
 use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, TcLine};
 
+/// Socket buffer of each UDP flow, so that a class has packets while the sender
+/// waits for the CPU: the kernel's default holds some 90 frames, 2 ms at
+/// 500 Mbit/s.
+const SNDBUF_BYTES: u32 = 1 << 20;
 const WIRE: &str = "/sys/kernel/debug/wire";
 /// From the last preparation to t = 0: time for every sender to be waiting.
 const AHEAD_NS: u64 = 100_000_000;
@@ -322,7 +326,7 @@ impl Writer<'_> {
         let job = self.name(&format!("send.{name}"));
         let start = format!(
             "start {job} ip netns exec {name} psp-send --epoch-ns $ZERO_NS --stop-ns {} \
-             --flows /{path}",
+             --sndbuf {SNDBUF_BYTES} --flows /{path}",
             self.cell.duration_ns
         );
         let end = format!("wait {job} {GRACE_S}");

@@ -21,7 +21,7 @@ use crate::error::{At, Error};
 /// timer interrupt, which has nothing to go wrong here, cost a second a boot.
 const KERNEL_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 nokaslr norandmaps \
                            random.trust_cpu=off mitigations=off tsc=reliable no_timer_check \
-                           cryptomgr.notests ipv6.disable=1";
+                           cryptomgr.notests";
 const POLL: Duration = Duration::from_millis(20);
 
 /// What a guest is made of.
@@ -30,6 +30,8 @@ pub(crate) struct Guest<'a> {
     pub qemu: &'a Path,
     /// Kernel image.
     pub kernel: &'a Path,
+    /// More words for the kernel's command line.
+    pub kernel_line: &'a str,
     /// Initial file system.
     pub initrd: &'a [u8],
     pub memory_bytes: u64,
@@ -124,7 +126,7 @@ impl Guest<'_> {
                 "max,-rdrand,-rdseed",
             ])
             .args(["-nodefaults", "-display", "none", "-no-reboot"])
-            .args(["-append", KERNEL_LINE])
+            .args(["-append", &format!("{KERNEL_LINE} {}", self.kernel_line)])
             .arg("-kernel")
             .arg(self.kernel)
             .arg("-initrd")

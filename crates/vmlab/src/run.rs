@@ -208,6 +208,8 @@ impl Runner<'_> {
         let guest = Guest {
             qemu: &self.parts.qemu,
             kernel: &self.parts.kernel.image,
+            // cells are IPv4 only; neighbour discovery would be on their cables
+            kernel_line: "ipv6.disable=1",
             initrd: &initrd,
             memory_bytes: cells
                 .iter()

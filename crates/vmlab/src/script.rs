@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running a shell script inside a guest, for tests of the kernel module that
+//! no scenario can express.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use scenario::Kernel;
+
+use crate::console::Failure;
+use crate::error::{At, Error};
+use crate::image::add_modules;
+use crate::progress::Progress;
+use crate::qemu::Guest;
+use crate::results::{Fault, unpack};
+use crate::setup::Lab;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct ScriptSpec<'a> {
+    /// The kernel to run it on.
+    pub kernel: Kernel,
+    /// Modules to load first, with what they need; `wire` and `sch_psp` are
+    /// compiled.
+    pub modules: &'a [&'a str],
+    /// Files of the host, and where they go in the guest.
+    pub files: &'a [(&'a Path, &'a str)],
+    /// Shell command; its working folder is `/`.
+    pub command: &'a str,
+    /// Seed of the guest.
+    pub seed: u64,
+    /// Wall-clock time it may take.
+    pub timeout: Duration,
+    /// Folder for the logs.
+    pub out_dir: &'a Path,
+}
+
+/// What a script printed, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptOutput {
+    /// Its exit status.
+    pub status: i32,
+    /// Standard output and standard error.
+    pub output: String,
+    /// The guest's console log.
+    pub console: PathBuf,
+}
+
+/// Runs a script in a guest of its own. A script that fails is no error: see
+/// [`ScriptOutput::status`].
+///
+/// # Errors
+/// When the guest cannot be made, or its kernel complains, panics or hangs.
+pub fn run_script(
+    lab: &Lab,
+    spec: &ScriptSpec<'_>,
+    progress: &dyn Progress,
+) -> Result<ScriptOutput, Error> {
+    let parts = lab.parts(spec.kernel, true, progress)?;
+    let wanted: Vec<String> = spec.modules.iter().map(ToString::to_string).collect();
+    let modules = lab.modules(&parts, &wanted, &[], progress)?;
+    let mut image = parts.base;
+    let mut steps = add_modules(&mut image, modules);
+    for (from, to) in spec.files {
+        let bytes = fs::read(from).at("read", from)?;
+        image.file(to.trim_start_matches('/'), bytes);
+    }
+    image.file("command", format!("{}\n", spec.command).into_bytes());
+    steps.push("run sh /command > /out/output 2>&1; echo $? > /out/exit".into());
+    image.file("plan", (steps.join("\n") + "\n").into_bytes());
+    fs::create_dir_all(spec.out_dir).at("create", spec.out_dir)?;
+    let scratch = tempfile::Builder::new()
+        .prefix(".boot-")
+        .tempdir_in(spec.out_dir)
+        .at("create a folder in", spec.out_dir)?;
+    let guest = Guest {
+        qemu: &parts.qemu,
+        kernel: &parts.kernel.image,
+        kernel_line: "",
+        initrd: &image.to_cpio(),
+        memory_bytes: 1 << 30,
+        shared_bytes: 1 << 26,
+        seed: spec.seed,
+        timeout: spec.timeout,
+        folder: spec.out_dir,
+        stop: &AtomicBool::new(false),
+    };
+    let shared = guest.boot(scratch.path(), &mut |_| {})?;
+    let found = unpack(&shared, spec.out_dir, spec.out_dir);
+    let console = guest.console();
+    match found {
+        Ok(boot) if boot.status == "ok" => {}
+        Ok(boot) => {
+            return Err(Error::Guest {
+                failure: Failure::Step(boot.status),
+                console,
+            });
+        }
+        Err(Fault::None) => {
+            return Err(Error::Guest {
+                failure: Failure::NoResult,
+                console,
+            });
+        }
+        Err(fault) => {
+            return Err(Error::Results {
+                detail: fault.to_string(),
+                console,
+            });
+        }
+    }
+    let read = |name: &str| {
+        let path = spec.out_dir.join(name);
+        fs::read(&path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .at("read", &path)
+    };
+    let status = read("exit")?;
+    let status = status.trim().parse().map_err(|_| Error::Results {
+        detail: format!("the exit status of the script is {:?}", status.trim()),
+        console: console.clone(),
+    })?;
+    Ok(ScriptOutput {
+        status,
+        output: read("output")?,
+        console,
+    })
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Guests that fail say how, in one sentence, with the console's path.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{LONG, run, scenario};
+use scenario::Kernel;
+use vmlab::{Cache, Error, Failure, Lab, Quiet, ScriptSpec, Sources};
+
+fn failure(error: Error) -> Failure {
+    let text = error.to_string();
+    match error {
+        Error::Guest { failure, console } => {
+            assert!(text.contains(&console.display().to_string()), "{text}");
+            assert!(console.is_file(), "{text}");
+            failure
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn script(command: &str, timeout: Duration, out_dir: &Path) -> Result<vmlab::ScriptOutput, Error> {
+    let spec = ScriptSpec {
+        kernel: Kernel::V6_1,
+        modules: &[],
+        files: &[],
+        command,
+        seed: 1,
+        timeout,
+        out_dir,
+    };
+    vmlab::run_script(&Lab::find()?, &spec, &Quiet)
+}
+
+#[test]
+fn a_tc_line_that_fails_is_quoted_with_what_tc_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario =
+        scenario("[[tc]]\nhost = \"tx\"\nlines = [\"qdisc add dev eth0 root tbf rate 1mbit\"]\n");
+    let error = run(&scenario, folder.path(), LONG).unwrap_err();
+    match failure(error) {
+        Failure::Step(text) => {
+            assert!(
+                text.contains("tc -n tx qdisc add dev eth0 root tbf rate 1mbit"),
+                "{text}"
+            );
+            assert!(text.contains("\"burst\" is required"), "{text}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_panic_is_told_from_other_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger";
+    match failure(script(command, LONG, folder.path()).unwrap_err()) {
+        Failure::Panic(line) => assert!(line.contains("sysrq triggered crash"), "{line}"),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_guest_that_does_not_end_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let timeout = Duration::from_secs(2);
+    let error = script("while :; do :; done", timeout, folder.path()).unwrap_err();
+    assert_eq!(failure(error), Failure::Timeout(2));
+}
+
+#[test]
+fn a_script_gives_its_output_and_exit_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = script("echo out; echo err >&2; exit 3", LONG, folder.path()).unwrap();
+    assert_eq!((output.status, output.output.as_str()), (3, "out\nerr\n"));
+}
+
+#[test]
+fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = Lab {
+        cache: Cache::at(folder.path().join("cache")),
+        sources: Sources::find().unwrap(),
+        refresh: false,
+    };
+    // apt reads this instead of the machine's configuration: a source that is
+    // there, under a name that no archive has
+    let sources = folder.path().join("sources.list");
+    std::fs::write(&sources, "deb file:/nonexistent/debian bookworm main\n").unwrap();
+    let config = folder.path().join("apt.conf");
+    let text = format!(
+        "Dir::Etc::sourcelist \"{}\";\nDir::Etc::sourceparts \"-\";\n",
+        sources.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(program)
+        .args([
+            "--exact",
+            "prepares_in_a_given_cache",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("APT_CONFIG", &config)
+        .env("PSPACER_CACHE", lab.cache.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("the packages for qemu are not in the cache"),
+        "{text}"
+    );
+    assert!(text.contains("/nonexistent/debian"), "{text}");
+}
+
+/// Run by the test above in a process of its own, whose environment is its.
+#[test]
+#[ignore = "run by another test"]
+fn prepares_in_a_given_cache() {
+    match Lab::find().unwrap().prepare(Kernel::V6_1, &Quiet) {
+        Ok(release) => println!("prepared {release}"),
+        Err(error) => println!("{error}"),
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells on a real kernel: what they leave, and that they repeat.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{LONG, run, run_on, scenario};
+use scenario::Kernel;
+
+/// Every file of a cell, by name.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                fs::read(path).unwrap(),
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+const SHAPED: &str = r#"
+[sweep]
+rate = ["20mbit", "50mbit"]
+per_boot = 2
+[noise]
+hold_max = "40us"
+every = "300us"
+[[tc]]
+host = "tx"
+lines = ["qdisc add dev eth0 root tbf rate ${rate} burst 1600b limit 1mb"]
+"#;
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenario = scenario(SHAPED);
+    let one = run(&scenario, &folder.path().join("one"), LONG).unwrap();
+    let two = run(&scenario, &folder.path().join("two"), LONG).unwrap();
+    scenario.seed = 2;
+    let other = run(&scenario, &folder.path().join("other"), LONG).unwrap();
+    assert_eq!(one.cells.len(), 2);
+    for (a, b) in one.cells.iter().zip(&two.cells) {
+        assert_eq!(a.zero_ns, b.zero_ns);
+        assert_eq!(a.tc, b.tc);
+        assert_eq!(a.flow_reports, b.flow_reports);
+        let (a, b) = (files(&a.dir), files(&b.dir));
+        for ((name, a), (_, b)) in a.iter().zip(&b) {
+            assert!(a == b, "{name} differs");
+        }
+        assert_eq!(a.len(), b.len());
+    }
+    let timeline = |cell: &vmlab::CellOutput| fs::read(cell.dir.join("timeline.wire.a")).unwrap();
+    assert_ne!(timeline(&one.cells[0]), timeline(&other.cells[0]));
+    // 20 ms at 20 and 50 Mbit/s of 1514-byte frames: 33 and 82, give or take a burst
+    for (cell, frames) in one.cells.iter().zip([33, 82]) {
+        let sent = timeline(cell).len() / 32;
+        assert!(
+            sent.abs_diff(frames) <= 3,
+            "{sent} frames, expected {frames}"
+        );
+        let report = &cell.flow_reports["bulk"];
+        assert_eq!(report["receiver"]["lost"], 0, "{report}");
+        assert_eq!(cell.tc["tx"][0]["kind"], "tbf");
+    }
+}
+
+#[test]
+fn two_cables_a_router_tcp_and_a_bottleneck() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario::parse(
+        "routed.toml",
+        r#"
+name = "routed"
+title = "TCP through a router and a policer"
+duration = "300ms"
+host = [{ name = "tx" }, { name = "mid" }, { name = "rx", addresses = 2 }]
+[[cable]]
+name = "near"
+ends = ["tx:eth0", "mid:left"]
+rate = "100mbit"
+[[cable]]
+name = "far"
+ends = ["rx:eth0", "mid:right"]
+rate = "50mbit"
+snap = 0
+[[bottleneck]]
+cable = "far"
+from = "mid"
+rate = "20mbit"
+fifo = "64kb"
+delay = "2ms"
+[[sysctl]]
+host = "tx"
+set = "net.ipv4.tcp_wmem=4096 65536 262144"
+[[tc]]
+host = "mid"
+at = "100ms"
+lines = ["qdisc add dev right root netem delay 1ms"]
+[[flow]]
+name = "bulk"
+type = "tcp"
+from = "tx"
+to = "rx#2"
+congestion = "bic"
+window = "200kb"
+[[flow]]
+name = "gen"
+type = "pktgen"
+from = "tx"
+to = "rx"
+rate = "5mbit"
+start = "50ms"
+stop = "250ms"
+"#,
+        &scenario::Options::default(),
+    )
+    .unwrap();
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let cell = &output.cells[0];
+    let bulk = &scenario.cells[0].flows[0];
+    let flows = fs::read_to_string(cell.dir.join("flows.near.a")).unwrap();
+    let tcp = format!(
+        "tcp {} {} {} {}",
+        bulk.source, bulk.source_port, bulk.destination, bulk.port
+    );
+    assert_eq!(tcp, "tcp 10.1.1.1 20001 10.2.1.2 5001");
+    assert!(flows.contains(&tcp), "{flows}");
+    assert!(
+        flows.contains("udp 10.1.1.1 20002 10.2.1.1 5002"),
+        "{flows}"
+    );
+    assert!(!cell.dir.join("snap.far.a").exists());
+    let counters = fs::read_to_string(cell.dir.join("counters.far")).unwrap();
+    let data = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("b.data_bytes "))
+        .unwrap();
+    let data: u64 = data.parse().unwrap();
+    // 300 ms at 20 Mbit/s are 750 kB at most; slow start takes its part
+    assert!((250_000..1_300_000).contains(&data), "{counters}");
+    let kinds: Vec<_> = cell.tc["mid"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|q| &q["kind"])
+        .collect();
+    assert!(kinds.iter().any(|kind| *kind == "netem"), "{kinds:?}");
+    assert!(
+        cell.flow_reports["bulk"]["end"].is_object(),
+        "{:?}",
+        cell.flow_reports
+    );
+}
+
+#[test]
+fn the_qdisc_under_test_paces_on_every_kernel() {
+    for kernel in Kernel::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = scenario(
+            r#"
+[[tc]]
+host = "tx"
+lines = [
+  "qdisc add dev eth0 root handle 1: psp default 1",
+  "class add dev eth0 parent 1: classid 1:1 psp rate 50mbit",
+]
+"#,
+        );
+        let output = run_on(kernel, &scenario, folder.path(), LONG)
+            .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+        assert!(
+            output.kernel_release.starts_with(&format!("{kernel}.")),
+            "{}",
+            output.kernel_release
+        );
+        let timeline = fs::read(output.cells[0].dir.join("timeline.wire.a")).unwrap();
+        let field = |record: &[u8]| u64::from_le_bytes(record[..8].try_into().unwrap());
+        let starts: Vec<u64> = timeline
+            .chunks_exact(32)
+            .filter(|record| record[28] == 0)
+            .map(field)
+            .collect();
+        assert!(starts.len() > 70, "{kernel}: {} frames", starts.len());
+        // 1514 bytes at half of 100 Mbit/s take 242.24 us, to the byte of 80 ns
+        for pair in starts.windows(2) {
+            let gap_ns = (pair[1] - pair[0]) / 1000;
+            assert!(gap_ns.abs_diff(242_240) <= 80, "{kernel}: {gap_ns} ns");
+        }
+    }
+}
