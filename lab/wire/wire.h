@@ -43,6 +43,7 @@ static inline bool wire_log_ready(struct wire_log *log)
 static inline void wire_log_commit(struct wire_log *log)
 {
 	log->used++;
+	/* Pairs with the acquire in wire_log_read(): first the element, then the count. */
 	smp_store_release(&log->count, log->count + 1);
 }
 

@@ -38,7 +38,7 @@ static int apply_create(char *line, void *data)
 {
 	struct wire_settings s = {
 		.mtu = 1500, .ring = 256, .coalesce_frames = 16, .coalesce_ns = 20000,
-		.rx_coalesce_ns = 20000, .records_max = 4194304,
+		.rx_coalesce_ns = 100000, .records_max = 4194304,
 	};
 	struct wire_key keys[] = {
 		{ "name", .text = s.name, .max = sizeof(s.name), .required = true },
@@ -270,6 +270,7 @@ static int flows_show(struct seq_file *seq, void *unused)
 	u32 i, count;
 
 	mutex_lock(&end->cable->read_mutex);
+	/* Pairs with the release in wire_flow_index(): keys below the count are whole. */
 	count = smp_load_acquire(&end->flows->count);
 	for (i = 0; i < count; i++) {
 		key = &end->flows->key[i];

@@ -122,13 +122,27 @@ static void wire_count(struct wire_end *end, const struct wire_frame *f)
 		end->counter[WIRE_N_PAUSE_FRAMES]++;
 }
 
+/* Most often the first bytes lie in one piece. */
+static void wire_snap(const struct wire_end *end, u8 *to, const struct sk_buff *skb)
+{
+	u32 bytes = end->snap_bytes;
+
+	if (likely(skb_headlen(skb) >= bytes)) {
+		memcpy(to, skb->data, bytes);
+		return;
+	}
+	bytes = min(bytes, skb->len);
+	if (skb_copy_bits(skb, 0, to, bytes))
+		bytes = 0;
+	memset(to + bytes, 0, end->snap_bytes - bytes);
+}
+
 /* One line of the timeline and one snap, or neither. */
 static void wire_record(struct wire_end *end, const struct wire_frame *f, struct sk_buff *skb)
 {
 	bool snap = end->snap_bytes && f->kind == WIRE_DATA;
-	u32 flow = WIRE_FLOW_NONE, bytes;
+	u32 flow = WIRE_FLOW_NONE;
 	struct wire_record *record;
-	u8 *to;
 
 	if (!end->records_max)
 		return;
@@ -152,11 +166,7 @@ static void wire_record(struct wire_end *end, const struct wire_frame *f, struct
 	record->fate = f->fate;
 	record->queue = 0;
 	if (snap) {
-		to = wire_log_tail(&end->snap);
-		bytes = min(f->frame_bytes, end->snap_bytes);
-		if (skb_copy_bits(skb, 0, to, bytes))
-			bytes = 0;
-		memset(to + bytes, 0, end->snap_bytes - bytes);
+		wire_snap(end, wire_log_tail(&end->snap), skb);
 		wire_log_commit(&end->snap);
 	}
 	wire_log_commit(&end->timeline);

@@ -87,6 +87,7 @@ u32 wire_flow_index(struct wire_flows *flows, const struct wire_flow_key *key)
 		return WIRE_FLOW_LOST;
 	flows->key[index] = *key;
 	flows->bucket[at] = index + 1;
+	/* Pairs with the acquire in flows_show(): first the key, then the count. */
 	smp_store_release(&flows->count, index + 1);
 	return index;
 }

@@ -73,15 +73,16 @@ void wire_chunks_free(struct wire_chunk *chunk)
 /* The caller keeps the log from being emptied. */
 ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t *pos)
 {
-	u64 total = smp_load_acquire(&log->count) * log->element_bytes;
 	u64 chunk_bytes = (u64)log->chunk_elements * log->element_bytes;
 	struct wire_chunk *chunk;
+	u64 total, at, offset;
 	size_t done = 0;
-	u64 at, offset;
 
 	if (*pos < 0)
 		return -EINVAL;
 	at = *pos;
+	/* Pairs with the release in wire_log_commit(): elements below the count are whole. */
+	total = smp_load_acquire(&log->count) * log->element_bytes;
 	if (at >= total)
 		return 0;
 	len = min_t(u64, len, total - at);
