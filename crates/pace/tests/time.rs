@@ -127,6 +127,25 @@ fn a_long_busy_spell_does_not_stop_the_clock() {
     assert_eq!(port.global_bytes(), busy + 1000);
 }
 
+/// The bound itself: what is ahead of the wire by up to 500000 bytes is in the
+/// ring and delays the clock by as much, anything more delays it no longer.
+#[test]
+fn the_ring_holds_four_milliseconds_of_line() {
+    for (frames, delay) in [(325u64, 325 * 1538), (326, 500_000), (500, 500_000)] {
+        let (mut port, ids) = port(Mode::Gap, &[GBIT]);
+        port.activate(ids[0], 0).unwrap();
+        for _ in 0..frames {
+            port.sent(ids[0], 1514, true, 0).unwrap();
+        }
+        let busy = port.global_bytes();
+        for now in [0, (delay + 7) * BYTE_NS] {
+            port.deactivate(ids[0], now).unwrap();
+            port.activate(ids[0], now).unwrap();
+        }
+        assert_eq!(port.global_bytes(), busy + 7, "{frames} frames");
+    }
+}
+
 /// While any class has a packet, real time does not touch the clock.
 #[test]
 fn a_slow_device_is_never_caught_up() {
