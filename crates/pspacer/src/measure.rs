@@ -256,11 +256,15 @@ fn write_report(
     json: &str,
 ) -> Result<()> {
     fs::create_dir_all(folder)?;
-    let count = source.records.len();
+    let resolution = match source.resolution_ps {
+        ps if ps % 1_000_000 == 0 => format!("{} µs", ps / 1_000_000),
+        ps if ps % 1_000 == 0 => format!("{} ns", ps / 1_000),
+        ps => format!("{ps} ps"),
+    };
     let facts = [
-        ("Frames", count.to_string()),
-        ("Flows", source.flows.len().to_string()),
-        ("Time stamps", format!("{} ps", source.resolution_ps)),
+        ("Frames", report::count(source.records.len() as u64)),
+        ("Flows", report::count(source.flows.len() as u64)),
+        ("Time stamps", format!("to {resolution}")),
         (
             "Read",
             source

@@ -54,6 +54,12 @@ pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     page::cell_figures(curves).iter().map(plot).collect()
 }
 
+/// A count as reports write it: `24,000`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    format::number(value as f64, 0)
+}
+
 /// The flows of one window, as text.
 #[must_use]
 pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {

@@ -122,6 +122,78 @@ fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
     }
 }
 
+/// Bytes as they were when somebody last looked at them. After a wanted change:
+/// look at the plots, then run once with `BLESS=1`.
+#[test]
+fn plots_are_as_they_were() {
+    let scenario = scenario("multi-rate", &FIVE, "1s", "");
+    let (_, curves) = run(&scenario, &|_, i| {
+        if i == 1 { Shape::OnOff(4) } else { Shape::Even }
+    });
+    let plots = report::cell_plots(curves[0].as_ref().unwrap());
+    let names: Vec<_> = plots.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["bandwidth.svg", "gaps.svg", "burstiness.svg"]);
+    for plot in plots {
+        let golden = format!("{}/tests/golden/{}", env!("CARGO_MANIFEST_DIR"), plot.name);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&golden, &plot.svg).unwrap();
+        }
+        assert_eq!(
+            std::fs::read_to_string(&golden).unwrap(),
+            plot.svg,
+            "{}",
+            plot.name
+        );
+    }
+}
+
+#[test]
+fn the_terminal_gets_a_chart_and_a_table() {
+    let two = [
+        ("even", "250mbit", "0s", "200ms"),
+        ("lossy", "250mbit", "100ms", "200ms"),
+    ];
+    let scenario = scenario("two", &two, "200ms", "");
+    let (result, curves) = run(&scenario, &|_, _| Shape::Even);
+    let plain = report::Style {
+        colour: false,
+        width: 60,
+    };
+    let chart = report::terminal::chart(curves[0].as_ref().unwrap(), plain);
+    let lines: Vec<_> = chart.lines().collect();
+    assert_eq!(lines.len(), 3, "{chart}");
+    assert!(lines[0].starts_with("even   ██████"), "{chart}");
+    assert!(lines[1].starts_with("lossy          "), "{chart}");
+    assert!(lines[0].ends_with("250.0 Mbit/s"), "{chart}");
+    assert!(chart.lines().all(|l| l.chars().count() <= 75));
+    let summary = report::summary(&result, plain);
+    assert!(
+        !summary.contains('\x1b') && summary.contains("Mbit/s"),
+        "{summary}"
+    );
+    let coloured = report::Style {
+        colour: true,
+        width: 60,
+    };
+    let failed = RunResult {
+        cells: result
+            .cells
+            .iter()
+            .cloned()
+            .map(|mut c| {
+                c.bounds[0].ok = false;
+                c
+            })
+            .collect(),
+        ..result
+    };
+    let summary = report::summary(&failed, coloured);
+    assert!(
+        summary.contains("do not hold") && summary.contains("\x1b["),
+        "{summary}"
+    );
+}
+
 /// Every element that is opened is closed, in order.
 fn well_formed(page: &str) {
     let mut open: Vec<&str> = Vec::new();

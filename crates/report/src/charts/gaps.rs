@@ -82,10 +82,11 @@ impl Gaps<'_> {
             .iter()
             .map(|r| text_width(&r.group.label))
             .fold(0.0, f64::max);
-        let left = if narrow {
+        // Long names stand above their row.
+        let left = if narrow || names > 150.0 {
             0.0
         } else {
-            names.clamp(40.0, 200.0) + 16.0
+            names.max(40.0) * 1.08 + 16.0
         };
         let count = number(self.most as f64, 0);
         let (top, right) = (26.0, width - text_width(&count) - 14.0);

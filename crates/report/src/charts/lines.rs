@@ -44,13 +44,24 @@ pub struct Lines {
 }
 
 const LINE_HEIGHT: f64 = 17.0;
+/// Longer names do not stand at their line's end.
+const LONGEST_NAME: f64 = 150.0;
+/// How much wider bold text is.
+const BOLD: f64 = 1.08;
 
 impl Lines {
     /// Draws it.
     #[must_use]
     pub fn draw(&self, width: f64) -> Canvas {
         let narrow = is_narrow(width);
-        let legend = if narrow {
+        let names = self
+            .lines
+            .iter()
+            .map(|l| text_width(&l.label))
+            .fold(0.0, f64::max);
+        // Long names, or no room beside the plot: they stand above it.
+        let above = narrow || names > LONGEST_NAME;
+        let legend = if above {
             self.legend_rows(width)
         } else {
             Vec::new()
@@ -67,18 +78,13 @@ impl Lines {
             .into_iter()
             .map(|t| text_width(&t.1))
             .fold(0.0, f64::max);
-        let names = self
-            .lines
-            .iter()
-            .map(|l| text_width(&l.label))
-            .fold(0.0, f64::max);
         let frame = Frame {
             left: y_labels.max(20.0) + 12.0,
             right: width
-                - if narrow || !named {
+                - if above || !named {
                     10.0
                 } else {
-                    names.min(200.0) + 22.0
+                    names * BOLD + 20.0
                 },
             top: 34.0 + legend_height,
             bottom: legend_height + if narrow { 224.0 } else { 284.0 },
@@ -99,7 +105,7 @@ impl Lines {
         self.lines
             .iter()
             .for_each(|line| self.draw_line(&mut canvas, line, &x, &y));
-        if named && narrow {
+        if named && above {
             draw_legend(&mut canvas, &self.lines, &legend);
         } else if named {
             self.draw_names(&mut canvas, &frame, &x, &y);
