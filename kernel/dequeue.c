@@ -151,7 +151,12 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 struct sk_buff *psp_dequeue(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct sk_buff *skb = psp_next_frame(sch, ktime_get_ns());
+	struct sk_buff *skb;
+
+	/* The stack asks once more after the last frame of each run. */
+	if (!sch->q.qlen)
+		return NULL;
+	skb = psp_next_frame(sch, ktime_get_ns());
 
 	/*
 	 * On several transmit queues the order on the wire would be the

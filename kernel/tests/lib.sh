@@ -137,8 +137,8 @@ drained() {
 	empty "$1"
 }
 
-# flow DEV [SETTING...]: pktgen through DEV's qdisc; 1400-byte UDP frames to
-# port 9, without end unless "count N" is among the settings.
+# flow DEV [SETTING...]: pktgen through DEV's qdisc, until flow_stop; 1400-byte
+# UDP frames to port 9.  With "count N", until flow_done.
 flow() {
 	dev=$1
 	shift

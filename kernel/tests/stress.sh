@@ -132,28 +132,63 @@ check "a device removed under traffic leaves no reference" \
 
 # --- its namespace goes under traffic ------------------------------------
 
-# va, in a namespace that dies with it: psp in timer mode, ping -f ---- v0, v1 ...
+#   (here) out ---- in (NAMESPACE) DEV --> ...
+#
+# doomed DEV NAMESPACE: forwarded frames wait in a slow class of DEV when the
+# namespace goes.  (A process or a socket inside would keep it alive.)
+waited=0
+doomed() {
+	ip link add out type veth peer name in netns "$2" \
+		address 02:00:00:00:00:03
+	ip link set out up
+	ip addr add 10.8.0.1/24 dev out
+	ip neigh add 10.8.0.2 lladdr 02:00:00:00:00:03 dev out
+	ip route add 10.9.0.0/24 via 10.8.0.2
+	ip -n "$2" link set in up
+	ip -n "$2" addr add 10.8.0.2/24 dev in
+	ip -n "$2" link set "$1" up
+	ip -n "$2" addr add 10.9.0.1/24 dev "$1"
+	ip -n "$2" neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev "$1"
+	ip netns exec "$2" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+	tc -n "$2" qdisc add dev "$1" root handle 1: psp default 1
+	tc -n "$2" class add dev "$1" parent 1: classid 1:1 psp rate 100kbit
+
+	ping -q -s 1400 -i 0.002 10.9.0.2 >/dev/null 2>&1 &
+	sender=$!
+	sleep 0.2
+	if tc -n "$2" -s qdisc show dev "$1" root | grep -q 'backlog [1-9]'
+	then
+		waited=$((waited + 1))
+	fi
+	ip netns del "$2"
+	sleep 0.1
+	kill "$sender" 2>/dev/null || :
+	wait "$sender" 2>/dev/null || :
+	ip link del out 2>/dev/null || :
+}
+
+# With it goes va, in timer mode.
 i=0
 while [ $i -lt 10 ]; do
-	ip netns add one
-	ip link add va netns one type veth peer name "v$i"
-	ip -n one link set va up
-	ip -n one addr add 10.9.0.1/24 dev va
-	ip -n one neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va
+	ip netns add "one$i"
+	ip link add va netns "one$i" type veth peer name "v$i"
 	ip link set "v$i" up
-	tc -n one qdisc add dev va root handle 1: psp default 1
-	tc -n one class add dev va parent 1: classid 1:1 psp rate 1mbit
-	ip netns exec one ping -q -f -c 50 -w 1 10.9.0.2 >/dev/null 2>&1 || :
-	ip netns del one
+	doomed va "one$i"
 	i=$((i + 1))
 done
+# Out of it, back to the first one, comes c2a, in gap mode.
+cable c2 1000000000 sink=1
+ip netns add two
+ip link set c2a netns two
+doomed c2a two
+check "11 namespaces were removed with frames waiting" same 11 "$waited"
 # The kernel takes a namespace apart on its own time.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	[ "$(references)" = "$baseline" ] && break
 	sleep 0.2
 done
-check "10 namespaces removed with frames waiting leave no reference" \
-	same "$baseline" "$(references)"
+check "and leave no reference" same "$baseline" "$(references)"
+cut_cable c2
 
 check "the module can go" rmmod sch_psp
 finish
