@@ -174,6 +174,7 @@ pub fn text_width(text: &str) -> f64 {
         'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | ' ' | '-' | '\'' | '|' | ':' | '/' => 3.9,
         'm' | 'w' | 'M' | 'W' => 9.6,
         c if c.is_uppercase() => 8.0,
+        c if c.is_ascii_digit() => 7.6,
         c if c.len_utf8() > 2 => 9.0,
         _ => 6.7,
     };

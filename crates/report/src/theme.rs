@@ -32,6 +32,7 @@ macro_rules! plots {
             ";fill:var(--ink);font-variant-numeric:tabular-nums}\
              text.tick,text.unit,text.note{fill:var(--soft)}\
              text.label{font-weight:600}\
+             text.label,text.note{paint-order:stroke;stroke:var(--page);stroke-width:3px;stroke-linejoin:round}\
              .grid{stroke:var(--faint);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}\
              .mark{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}\
              .line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}\

@@ -270,9 +270,10 @@ flow_metrics! {
     gap_max_bytes: Option<f64>,
     /// 99th percentile less the first.
     gap_spread_bytes: Option<f64>,
-    /// Largest excess over an ideal stream of the target's rate, in bytes.
+    /// Largest queue, in bytes, of a bottleneck that drains at the flow's own
+    /// average rate (paper 000, 4.1).
     burstiness_bytes: Option<f64>,
-    /// The same in frames of the largest size.
+    /// The same in full frames, MTU + 14 bytes.
     burstiness_mtu: Option<f64>,
     /// Frames dropped at the far port.
     dropped: u64,
