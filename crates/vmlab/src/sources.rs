@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the machine's own apt gets Debian from, with the suite exchanged.
 //!
-//! apt itself says what its sources are (`apt-get indextargets`), so that
-//! every form of them works; only the signing keys have to be read from the
-//! file that names the source, because apt does not tell them.
+//! apt itself says what its sources are (`apt-get update --print-uris`, which
+//! fetches nothing), so that every form of them works; only the signing keys
+//! have to be read from the sources files, because apt does not tell them.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::command::output;
@@ -26,8 +26,6 @@ const CODENAMES: &[&str] = &[
     "testing",
     "unstable",
 ];
-const FORMAT: &str = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SOURCESENTRY)";
-
 /// An archive as apt knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Archive {
@@ -47,43 +45,43 @@ impl Archives {
     /// Asks apt.
     pub fn of_this_machine() -> Result<Self, Error> {
         let mut apt = Command::new("apt-get");
-        apt.args(["indextargets", "--format", FORMAT, "Created-By: Packages"]);
-        let targets = output(&mut apt, "asking apt for its sources")?;
-        Self::from_targets(&targets, |path| {
-            fs::read_to_string(path).unwrap_or_default()
-        })
+        apt.args(["update", "--print-uris"]);
+        let uris = output(&mut apt, "asking apt for its sources")?;
+        let mut config = Command::new("apt-config");
+        config.args(["dump", "--format", "%F=%v%n", "Dir"]);
+        let config = output(&mut config, "asking apt where its sources are")?;
+        Self::from_uris(&uris, &sources_files(&config))
     }
 
-    /// From `apt-get indextargets`; `read` gives the text of a sources file.
-    fn from_targets(targets: &str, read: impl Fn(&Path) -> String) -> Result<Self, Error> {
+    /// From `apt-get update --print-uris` and the texts of the sources files.
+    fn from_uris(printed: &str, texts: &[String]) -> Result<Self, Error> {
         let (mut main, mut security, mut seen) = (None, None, Vec::new());
-        for line in targets.lines() {
-            let mut fields = line.split('|');
-            let mut field = || fields.next().unwrap_or_default();
-            let (uri, release, component, entry) = (field(), field(), field(), field());
-            seen.push(format!("{release} {component}"));
-            let (codename, kind) = release.split_once('-').unwrap_or((release, ""));
-            if component != "main" || !CODENAMES.contains(&codename) {
+        for line in printed.lines() {
+            let Some((uri, suite)) = archive_of(line) else {
+                continue;
+            };
+            seen.push(suite);
+            let (codename, kind) = suite.split_once('-').unwrap_or((suite, ""));
+            if !CODENAMES.contains(&codename) {
                 continue;
             }
             let slot = match kind {
                 "security" => &mut security,
                 _ => &mut main,
             };
-            slot.get_or_insert_with(|| {
-                let file = entry.rsplit_once(':').map_or(entry, |(file, _)| file);
-                Archive {
-                    uri: uri.to_owned(),
-                    signed_by: signed_by(&read(Path::new(file)), uri),
-                }
+            slot.get_or_insert_with(|| Archive {
+                uri: uri.to_owned(),
+                signed_by: texts
+                    .iter()
+                    .find_map(|text| signed_by(text, uri))
+                    .unwrap_or_default(),
             });
         }
         seen.dedup();
         let main = main.ok_or_else(|| Error::NoArchive {
-            seen: if seen.is_empty() {
-                "it has none".into()
-            } else {
-                seen.join(", ")
+            seen: match seen.is_empty() {
+                true => "it has none".into(),
+                false => seen.join(", "),
             },
         })?;
         Ok(Self { main, security })
@@ -113,40 +111,64 @@ impl Archives {
     }
 }
 
-/// What a sources file says about the keys of the archive at `uri`.
-fn signed_by(text: &str, uri: &str) -> String {
+/// Address and suite of a line about the component main of an archive.
+fn archive_of(line: &str) -> Option<(&str, &str)> {
+    let path = line.strip_prefix('\'')?.split('\'').next()?;
+    let (uri, rest) = path.split_once("/dists/")?;
+    let (suite, _) = rest.split_once("/main/")?;
+    Some((uri, suite))
+}
+
+/// Texts of the sources files that apt reads; `config` has `KEY=VALUE` lines.
+fn sources_files(config: &str) -> Vec<String> {
+    let value = |key: &str| {
+        let lines = config.lines();
+        lines
+            .filter_map(|line| line.split_once('='))
+            .find(|(name, _)| *name == key)
+            .map_or("", |(_, value)| value)
+    };
+    let folder = ["Dir", "Dir::Etc"]
+        .map(value)
+        .iter()
+        .fold(PathBuf::from("/"), |path, part| path.join(part));
+    let parts = folder.join(value("Dir::Etc::sourceparts"));
+    let entries = fs::read_dir(parts).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.insert(0, folder.join(value("Dir::Etc::sourcelist")));
+    let named = |path: &PathBuf| {
+        let extension = path.extension().unwrap_or_default();
+        extension == "list" || extension == "sources"
+    };
+    paths
+        .into_iter()
+        .filter(named)
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect()
+}
+
+/// What a sources file says about the keys of the archive at `uri`; `None` if
+/// it does not name the archive.
+fn signed_by(text: &str, uri: &str) -> Option<String> {
     let is_uri = |word: &str| word.trim_end_matches('/') == uri.trim_end_matches('/');
-    for line in text.lines().filter(|line| line.starts_with("deb")) {
+    for line in text.lines().filter(|line| line.starts_with("deb ")) {
         if line.split_whitespace().any(is_uri) {
             let options = line
                 .split_once('[')
-                .and_then(|(_, rest)| rest.split_once(']'));
-            return options
-                .and_then(|(options, _)| {
-                    options
-                        .split_whitespace()
-                        .find_map(|option| option.strip_prefix("signed-by="))
-                })
-                .map(|keys| keys.replace(',', " "))
-                .unwrap_or_default();
+                .and_then(|(_, rest)| rest.split_once(']'))
+                .map_or("", |(options, _)| options);
+            let keys = options
+                .split_whitespace()
+                .find_map(|option| option.strip_prefix("signed-by="));
+            return Some(keys.unwrap_or_default().replace(',', " "));
         }
     }
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let mut stanzas = vec![Vec::new()];
-    for line in lines {
-        match line.trim().is_empty() {
-            true => stanzas.push(Vec::new()),
-            false => stanzas
-                .last_mut()
-                .into_iter()
-                .for_each(|stanza| stanza.push(line)),
-        }
-    }
-    stanzas
-        .iter()
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    lines
+        .split(|line| line.trim().is_empty())
         .find(|stanza| field(stanza, "uris").split_whitespace().any(is_uri))
         .map(|stanza| field(stanza, "signed-by"))
-        .unwrap_or_default()
 }
 
 /// A field of a stanza, its further lines as they are.
@@ -201,33 +223,30 @@ deb-src [signed-by=/c.gpg] http://other.invalid/debian bookworm main
 deb [arch=amd64 signed-by=/a.gpg,/b.gpg] mirror+file:/etc/apt/mirrors.list bookworm main
 ";
 
-    fn read(path: &Path) -> String {
-        match path.to_str() {
-            Some("/etc/apt/sources.list.d/debian.sources") => DEB822.into(),
-            Some("/etc/apt/sources.list") => ONE_LINE.into(),
-            other => panic!("{other:?} read"),
-        }
+    fn texts() -> Vec<String> {
+        vec![DEB822.into(), ONE_LINE.into()]
     }
 
     #[test]
     fn deb822_with_security_and_an_embedded_key() {
-        let targets = "\
-http://archive.invalid/debian/|bookworm|main|/etc/apt/sources.list.d/debian.sources:1
-http://archive.invalid/debian/|bookworm-updates|main|/etc/apt/sources.list.d/debian.sources:1
-http://archive.invalid/security/|bookworm-security|main|/etc/apt/sources.list.d/debian.sources:2
+        let printed = "\
+'http://archive.invalid/debian/dists/bookworm/InRelease' a_bookworm_InRelease 0
+'http://archive.invalid/debian/dists/bookworm/main/binary-amd64/Packages.xz' a 0
+'http://archive.invalid/debian/dists/bookworm-updates/main/binary-amd64/Packages.xz' a 0
+'http://archive.invalid/security/dists/bookworm-security/main/binary-amd64/Packages.xz' a 0
 ";
-        let archives = Archives::from_targets(targets, read).unwrap();
+        let archives = Archives::from_uris(printed, &texts()).unwrap();
         assert_eq!(
             archives.sources(&["trixie", "bookworm-security"]),
             "\
 Types: deb
-URIs: http://archive.invalid/debian/
+URIs: http://archive.invalid/debian
 Suites: trixie
 Components: main
 Signed-By: /usr/share/keyrings/a.gpg
 
 Types: deb
-URIs: http://archive.invalid/security/
+URIs: http://archive.invalid/security
 Suites: bookworm-security
 Components: main
 Signed-By: \n -----BEGIN PGP PUBLIC KEY BLOCK-----
@@ -240,24 +259,41 @@ Signed-By: \n -----BEGIN PGP PUBLIC KEY BLOCK-----
 
     #[test]
     fn a_mirror_list_in_one_line_style_survives() {
-        let targets = "\
-http://vendor.invalid/|nodistro|main|/etc/apt/sources.list.d/vendor.list:1
-mirror+file:/etc/apt/mirrors.list/|trixie-updates|main|/etc/apt/sources.list:3
+        let printed = "\
+'http://vendor.invalid/dists/nodistro/main/binary-amd64/Packages.xz' a 0
+'http://flat.invalid/./Packages.xz' a 0
+'mirror+file:/etc/apt/mirrors.list/dists/trixie-updates/main/binary-amd64/Packages.xz' a 0
 ";
-        let archives = Archives::from_targets(targets, read).unwrap();
+        let archives = Archives::from_uris(printed, &texts()).unwrap();
         assert_eq!(
             archives.sources(&["bookworm", "bookworm-security"]),
-            "Types: deb\nURIs: mirror+file:/etc/apt/mirrors.list/\nSuites: bookworm\n\
+            "Types: deb\nURIs: mirror+file:/etc/apt/mirrors.list\nSuites: bookworm\n\
              Components: main\nSigned-By: /a.gpg /b.gpg\n"
         );
     }
 
     #[test]
     fn without_a_debian_archive_the_error_lists_what_there_is() {
-        let error = Archives::from_targets("http://x.invalid/|jammy|main|/etc/x:1\n", read);
-        let text = error.unwrap_err().to_string();
-        assert!(text.contains("jammy main"), "{text}");
-        let text = Archives::from_targets("", read).unwrap_err().to_string();
+        let printed = "'http://x.invalid/dists/jammy/main/binary-amd64/Packages.xz' a 0\n";
+        let text = Archives::from_uris(printed, &[]).unwrap_err().to_string();
+        assert!(text.contains("jammy"), "{text}");
+        let text = Archives::from_uris("", &[]).unwrap_err().to_string();
         assert!(text.contains("it has none"), "{text}");
+    }
+
+    #[test]
+    fn sources_files_are_where_the_configuration_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = folder.path().join("etc/apt/parts.d");
+        fs::create_dir_all(&parts).unwrap();
+        for name in ["b.list", "a.sources", "c.list.disabled"] {
+            fs::write(parts.join(name), name).unwrap();
+        }
+        let config = format!(
+            "Dir={}\nDir::Etc=etc/apt\nDir::Etc::sourcelist=none.list\n\
+             Dir::Etc::sourceparts=parts.d\n",
+            folder.path().display()
+        );
+        assert_eq!(sources_files(&config), ["a.sources", "b.list"]);
     }
 }

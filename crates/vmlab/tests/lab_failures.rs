@@ -49,7 +49,10 @@ fn a_tc_line_that_fails_is_quoted_with_what_tc_said() {
                 text.contains("tc -n tx qdisc add dev eth0 root tbf rate 1mbit"),
                 "{text}"
             );
-            assert!(text.contains("\"burst\" is required"), "{text}");
+            assert!(
+                text.contains("the \"burst\" parameter is mandatory"),
+                "{text}"
+            );
         }
         other => panic!("{other}"),
     }
