@@ -39,12 +39,12 @@ struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int len);
 
-typedef struct json_writer json_writer_t;
+struct json_writer;
 bool is_json_context(void);
-json_writer_t *get_json_writer(void);
-void jsonw_u64_field(json_writer_t *self, const char *prop, uint64_t num);
-void jsonw_bool_field(json_writer_t *self, const char *prop, bool value);
-void jsonw_string_field(json_writer_t *self, const char *prop,
+struct json_writer *get_json_writer(void);
+void jsonw_u64_field(struct json_writer *self, const char *prop, uint64_t num);
+void jsonw_bool_field(struct json_writer *self, const char *prop, bool value);
+void jsonw_string_field(struct json_writer *self, const char *prop,
 			const char *val);
 
 #endif
