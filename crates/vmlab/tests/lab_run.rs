@@ -178,8 +178,10 @@ stop = "250ms"
 fn the_qdisc_under_test_paces_on_every_kernel() {
     for kernel in Kernel::ALL {
         let folder = tempfile::tempdir().unwrap();
+        // gap frames count, so a byte queue limit still small starves the wire
         let scenario = scenario(
             r#"
+bql_min = "64kb"
 [[tc]]
 host = "tx"
 lines = [
@@ -199,7 +201,8 @@ lines = [
         let starts = starts_ns(&timeline);
         assert!(starts.len() > 70, "{kernel}: {} frames", starts.len());
         // 1514 bytes at half of 100 Mbit/s take 242.24 us, to the byte of 80 ns
-        for pair in starts.windows(2) {
+        // once the sender is ahead of the wire
+        for pair in starts[5..].windows(2) {
             let gap_ns = pair[1] - pair[0];
             assert!(gap_ns.abs_diff(242_240) <= 80, "{kernel}: {gap_ns} ns");
         }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use scenario::{Kernel, Options, Scenario, parse};
 use vmlab::{Error, Lab, Quiet, RunOutput, RunSpec};
 
-/// Two hosts, one cable, one datagram flow for 20 ms; `more` is appended.
+/// Two hosts, one cable, one datagram flow for 20 ms; `more` begins with
+/// further keys of the cable.
 pub fn scenario(more: &str) -> Scenario {
     let text = format!(
         r#"

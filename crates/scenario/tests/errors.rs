@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every error names file, line, key, value and what was expected.
+
+#![allow(clippy::panic, reason = "tests fail that way")]
+
+use scenario::{Options, parse};
+
+/// A scenario that is valid; tests change or add lines.
+const VALID: &str = r#"name = "a"
+title = "A scenario"
+duration = "1s"
+[param]
+rate = "10mbit"
+[sweep]
+shaper = ["psp", "htb"]
+n = "1..3"
+[quick]
+sweep.n = [4]
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+addresses = 2
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "1gbit"
+[[tc]]
+host = "tx"
+when = { shaper = "psp" }
+lines = ["qdisc add dev eth0 root psp", "class add rate ${rate}"]
+[noise]
+hold_max = "0us"
+every = "1ms"
+[[flow]]
+name = "bulk"
+type = "udp"
+from = "tx"
+to = "rx#2"
+target = "${rate}"
+[[window]]
+name = "steady"
+from = "10ms"
+[[bound]]
+flow = "each"
+metric = "error_pct"
+max = 1
+"#;
+
+fn error_of(text: &str) -> String {
+    match parse("s.toml", text, &Options::default()) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_valid_one_is_valid() {
+    let scenario = parse("s.toml", VALID, &Options::default()).unwrap();
+    assert_eq!(scenario.cells.len(), 6);
+}
+
+/// What is replaced, by what, and the whole message.
+const REPLACED: &[(&str, &str, &str)] = &[
+    ("name = \"a\"", "name = ", "s.toml:1: not valid TOML: "),
+    (
+        "title = \"A scenario\"",
+        "titel = \"A scenario\"",
+        "s.toml:2: unknown key `titel` in the scenario; did you mean `title`?",
+    ),
+    (
+        "title = \"A scenario\"\n",
+        "",
+        "s.toml:1: the scenario lacks `title`, expected a string",
+    ),
+    (
+        "name = \"a\"",
+        "name = \"a b\"",
+        "s.toml:1: `name` is \"a b\", expected a name of letters, digits, `.`, `_` and `-`",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = \"1 s\"",
+        "s.toml:3: `duration` is \"1 s\", expected a time such as \"10ms\" (ns, us, ms, s)",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = 1",
+        "s.toml:3: `duration` is 1, expected a time such as \"10ms\" (ns, us, ms, s)",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = \"0s\"",
+        "s.toml:3: `duration` is \"0s\", expected a time above 0, such as \"1s\"",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = \"1s\"\nkernel = \"5.10\"",
+        "s.toml:4: `kernel` is \"5.10\", expected \"6.1\", \"6.12\" or \"7\"",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = \"1s\"\nseed = -1",
+        "s.toml:4: `seed` is \"-1\", expected a whole number, 0 to 9223372036854775807",
+    ),
+    (
+        "duration = \"1s\"",
+        "duration = \"1s\"\nmemory = \"100mb\"",
+        "s.toml:4: `memory` is \"100mb\", expected a size of whole megabytes, \"128mb\" to \"64gb\"",
+    ),
+    (
+        "rate = \"10mbit\"",
+        "\"a b\" = 1",
+        "s.toml:5: `a b` is \"a b\", expected a name of letters, digits and `_`, a letter first",
+    ),
+    (
+        "shaper = [\"psp\", \"htb\"]",
+        "shaper = []",
+        "s.toml:7: `shaper` is a list, expected at least one value",
+    ),
+    (
+        "n = \"1..3\"",
+        "n = \"3..1\"",
+        "s.toml:8: `n` is \"3..1\", expected a range that counts up, of at most 10000 values",
+    ),
+    (
+        "n = \"1..3\"",
+        "n = 1\nrate = \"1\"",
+        "s.toml:9: `rate` is \"1\", expected a name that is not in [param] as well",
+    ),
+    (
+        "n = \"1..3\"",
+        "n = \"1..9000\"",
+        "s.toml:8: `n` is \"1..9000\", expected at most 10000 combinations",
+    ),
+    (
+        "n = \"1..3\"",
+        "n = \"${m}\"",
+        "s.toml:8: `n` names \"m\", expected a parameter; ",
+    ),
+    (
+        "n = \"1..3\"",
+        "n = 1\nper_boot = 0",
+        "s.toml:9: `per_boot` is \"0\", expected a whole number, 1 to 1000",
+    ),
+    (
+        "sweep.n = [4]",
+        "sweep.m = [4]",
+        "s.toml:10: unknown key `m` in [quick] sweep; did you mean `n`?",
+    ),
+    (
+        "sweep.n = [4]",
+        "seed = 4",
+        "s.toml:10: unknown key `seed` in [quick]; ",
+    ),
+    (
+        "addresses = 2",
+        "addresses = 300",
+        "s.toml:15: `addresses` is \"300\", expected a whole number, 1 to 254",
+    ),
+    (
+        "name = \"rx\"",
+        "name = \"tx\"",
+        "s.toml:14: `name` is \"tx\", expected a name not in use: line 11 has it already",
+    ),
+    (
+        "rate = \"1gbit\"",
+        "",
+        "s.toml:16: [[cable]] lacks `rate`, expected a rate such as \"1gbit\"",
+    ),
+    (
+        "rate = \"1gbit\"",
+        "rate = \"1gb\"",
+        "s.toml:19: `rate` is \"1gb\", expected a rate such as \"500mbit\" (bit, kbit, mbit, gbit, tbit)",
+    ),
+    (
+        "rate = \"1gbit\"",
+        "rate = \"1gbit\"\nsink = \"yes\"",
+        "s.toml:20: `sink` is \"yes\", expected true or false",
+    ),
+    (
+        "\"rx:eth0\"]",
+        "\"rx\"]",
+        "s.toml:18: `ends` is \"rx\", expected HOST:DEVICE, such as \"tx:eth0\"",
+    ),
+    (
+        "\"rx:eth0\"]",
+        "\"ry:eth0\"]",
+        "s.toml:18: `ends` names \"ry\", expected a host; did you mean `rx`?",
+    ),
+    (
+        "\"rx:eth0\"]",
+        "\"tx:eth1\"]",
+        "s.toml:18: `ends` is a list, expected ends at two different hosts",
+    ),
+    (
+        "\"rx:eth0\"]",
+        "\"tx:eth0\"]",
+        "s.toml:18: `ends` is \"tx:eth0\", expected a device that no other end has",
+    ),
+    (
+        "when = { shaper = \"psp\" }",
+        "when = { shaper = \"tbf\" }",
+        "s.toml:22: `shaper` names \"tbf\", expected a value of `shaper`; did you mean `htb`?",
+    ),
+    (
+        "when = { shaper = \"psp\" }",
+        "when = { shape = \"psp\" }",
+        "s.toml:22: `shape` names \"shape\", expected a parameter; did you mean `shaper`?",
+    ),
+    (
+        "when = { shaper = \"psp\" }",
+        "each = { rate = \"1..2\" }",
+        "s.toml:22: `rate` is \"rate\", expected a name of letters, digits and `_` that is no parameter",
+    ),
+    (
+        "class add rate ${rate}",
+        "class add rate ${rate + 1}",
+        "s.toml:23: `lines` is \"class add rate ${rate + 1}\", expected whole numbers to count with, and `rate` is \"10mbit\"",
+    ),
+    (
+        "class add rate ${rate}",
+        "class 'add",
+        "s.toml:23: `lines` is \"class 'add\", expected arguments of tc, quotes closed",
+    ),
+    (
+        "hold_max = \"0us\"",
+        "hold_max = \"1s\"",
+        "s.toml:25: `hold_max` is \"1s\", expected 0 to 100000000 of its smallest unit",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"tpc\"",
+        "s.toml:29: `type` names \"tpc\", expected a type of flow; did you mean `tcp`?",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\nwindow = \"1mb\"",
+        "s.toml:30: `window` is \"1mb\", expected nothing: only tcp flows have it, this is udp",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx#3\"",
+        "s.toml:31: `to` is \"rx#3\", expected an address number from 1 to 2, the host's `addresses`",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"tx\"",
+        "s.toml:31: `to` is \"tx\", expected another host than `from`",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx\"\npayload = \"1473b\"",
+        "s.toml:32: `payload` is \"1473b\", expected \"16b\" to \"1472b\", what the MTU has room for",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx\"\nbatch = 64",
+        "s.toml:32: `batch` is 64, expected at most 44 of this payload",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx\"\nport = \"${n * 0}\"",
+        "s.toml:32: `port` is \"0\", expected a whole number, 1 to 65535",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx\"\nstart = \"1s\"",
+        "s.toml:32: `start` is \"1s\", expected a time before 1000000000 ns, where it ends",
+    ),
+    (
+        "to = \"rx#2\"",
+        "to = \"rx\"\nstop = \"2s\"",
+        "s.toml:32: `stop` is \"2s\", expected a time up to the cell's duration",
+    ),
+    (
+        "target = \"${rate}\"",
+        "layer = \"wire\"",
+        "s.toml:27: [[flow]] lacks `target`, expected the rate that `layer` is about",
+    ),
+    (
+        "metric = \"error_pct\"",
+        "metric = \"eror_pct\"",
+        "s.toml:38: `metric` names \"eror_pct\", expected a metric; did you mean `error_pct`?",
+    ),
+    (
+        "max = 1",
+        "",
+        "s.toml:36: [[bound]] lacks `max`, expected `min`, `max` or both, numbers",
+    ),
+    (
+        "max = 1",
+        "max = \"a lot\"",
+        "s.toml:39: `max` is \"a lot\", expected a number",
+    ),
+    (
+        "max = 1",
+        "max = nan",
+        "s.toml:39: `max` is \"nan\", expected a number",
+    ),
+    (
+        "flow = \"each\"",
+        "flow = \"bluk\"",
+        "s.toml:37: `flow` names \"bluk\", expected a flow; did you mean `bulk`?",
+    ),
+    (
+        "flow = \"each\"",
+        "flow = \"each\"\nwindow = \"begin\"",
+        "s.toml:38: `window` names \"begin\", expected a window; there is `steady`",
+    ),
+];
+
+#[test]
+fn one_thing_wrong_at_a_time() {
+    for (from, to, expected) in REPLACED {
+        assert_eq!(VALID.matches(from).count(), 1, "{from}");
+        let message = error_of(&VALID.replace(from, to));
+        assert!(
+            message.starts_with(expected),
+            "{to}\n  gives    {message}\n  expected {expected}"
+        );
+        assert!(expected.ends_with(' ') || message == *expected, "{message}");
+    }
+}
+
+#[test]
+fn tables_that_are_none() {
+    for (text, expected) in [
+        (
+            "flow = 1",
+            "s.toml:1: `flow` is 1, expected an array of tables, [[flow]]",
+        ),
+        (
+            "flow = [1]",
+            "s.toml:1: `flow` is 1, expected an array of tables, [[flow]]",
+        ),
+        (
+            "param = 1",
+            "s.toml:1: `param` is 1, expected a table, [param]",
+        ),
+        (
+            "quick = []",
+            "s.toml:1: `quick` is a list, expected a table, [quick]",
+        ),
+    ] {
+        let rest = VALID
+            .replace("[[flow]]", "[[host.unused]]")
+            .replace("[param]", "[host.a]")
+            .replace("[quick]", "[host.b]");
+        // the first wrong thing is the first line
+        let message = error_of(&format!(
+            "{text}\n{}",
+            rest.split("[host.a]").next().unwrap()
+        ));
+        assert!(message.starts_with(expected), "{message}");
+    }
+    let empty = "name = \"a\"\ntitle = \"t\"\nduration = \"1s\"\n";
+    assert_eq!(
+        error_of(empty),
+        "s.toml:1: the scenario lacks `host`, expected [[host]] tables"
+    );
+}
+
+#[test]
+fn bottlenecks_are_one_kind_and_one_a_direction() {
+    let with = |keys: &str| {
+        format!(
+            "{VALID}[[bottleneck]]\ncable = \"wire\"\nfrom = \"tx\"\nrate = \"1mbit\"\n{keys}\n"
+        )
+    };
+    let text = with("fifo = \"1kb\"\nburst = \"1kb\"");
+    assert!(
+        error_of(&text).contains("either `fifo`, or for a policer"),
+        "{}",
+        error_of(&text)
+    );
+    let text = with("refresh = \"1ms\"");
+    assert!(
+        error_of(&text).contains("[[bottleneck]] lacks `fifo`"),
+        "{}",
+        error_of(&text)
+    );
+    let text = with("fifo = \"1kb\"") + &with("fifo = \"1kb\"")[VALID.len()..];
+    assert!(
+        error_of(&text).contains("a direction without a bottleneck"),
+        "{}",
+        error_of(&text)
+    );
+    let text = with("fifo = \"1kb\"").replace("from = \"tx\"\nrate", "from = \"ry\"\nrate");
+    assert!(error_of(&text).contains("expected a host at an end of the cable"));
+}
+
+#[test]
+fn nobody_answers_from_a_sink_and_no_cable_no_way() {
+    let text = VALID
+        .replace("rate = \"1gbit\"", "rate = \"1gbit\"\nsink = true")
+        .replace("type = \"udp\"", "type = \"tcp\"");
+    assert!(
+        error_of(&text).contains("nothing answers from `wire`, a sink"),
+        "{}",
+        error_of(&text)
+    );
+    let text = VALID
+        .replace("[[cable]]", "[[host]]\nname = \"far\"\n[[cable]]")
+        .replace("to = \"rx#2\"", "to = \"far\"");
+    assert!(error_of(&text).contains("expected a host that cables connect with `tx`"));
+}
+
+#[test]
+fn what_set_gives_is_named_as_such() {
+    let with = |key: &str, value: &str| {
+        let set = vec![(key.to_owned(), value.to_owned())];
+        parse("s.toml", VALID, &Options { quick: false, set }).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        with("durations", "1s").unwrap_err(),
+        "--set durations: unknown key `durations` in --set; did you mean `duration`?"
+    );
+    assert_eq!(
+        with("duration", "long").unwrap_err(),
+        "--set duration: `duration` is \"long\", expected a time such as \"10ms\" (ns, us, ms, s)"
+    );
+    assert_eq!(
+        with("noise.every", "1d").unwrap_err(),
+        "--set noise.every: `every` is \"1d\", expected a time such as \"10ms\" (ns, us, ms, s)"
+    );
+    // values a condition does not mention are allowed
+    assert_eq!(with("shaper", "fq, cake").unwrap().cells.len(), 6);
+    assert_eq!(with("n", "7").unwrap().cells.len(), 2);
+    assert_eq!(
+        with("rate", "20mbit").unwrap().cells[0].tc[1].args[3],
+        "20mbit"
+    );
+    assert_eq!(with("seed", "9").unwrap().seed, 9);
+}
