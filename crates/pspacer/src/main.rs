@@ -7,10 +7,10 @@ mod cells;
 mod cli;
 mod experiments;
 mod lab;
+mod man;
 mod measure;
 mod paper;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -38,14 +38,6 @@ fn run(cli: &Cli) -> Result<bool> {
         Command::Lab(lab) => lab::main(lab),
         Command::Measure(args) => measure::main(args).map(|()| true),
         Command::Experiments(args) => experiments::main(args),
-        Command::Man => man().map(|()| true),
+        Command::Man => Ok(man::write(std::io::stdout().lock(), Cli::command()).map(|()| true)?),
     }
-}
-
-/// The manual page, from the same text as `--help`.
-fn man() -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0")?;
-    clap_mangen::Man::new(Cli::command()).render(&mut out)?;
-    Ok(())
 }

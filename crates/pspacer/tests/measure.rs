@@ -26,7 +26,12 @@ impl Drop for Folder {
 
 fn measure(file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
-    command.arg("measure").arg(file).args(arguments).output().unwrap()
+    command
+        .arg("measure")
+        .arg(file)
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -37,7 +42,9 @@ fn text(bytes: &[u8]) -> String {
 /// which 64 bytes are kept, in a pcap with nanoseconds.
 fn capture() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    frame.extend([0x45, 0, 5, 0xdc, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 1, 1, 10, 1, 2, 1]);
+    frame.extend([
+        0x45, 0, 5, 0xdc, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 1, 1, 10, 1, 2, 1,
+    ]);
     frame.extend([0x9c, 0x40, 0x13, 0x89, 5, 0xc8, 0, 0]);
     frame.resize(64, 0);
     let mut out = Vec::new();
@@ -62,16 +69,37 @@ fn a_capture_as_text_json_and_page() {
     assert!(out.status.success(), "{}", text(&out.stderr));
     let shown = text(&out.stdout);
     assert!(!shown.contains('\x1b'), "colours into a pipe");
-    let row = shown.lines().find(|l| l.starts_with(" udp 10.1.1.1 40000")).unwrap();
+    let row = shown
+        .lines()
+        .find(|l| l.starts_with(" udp 10.1.1.1 40000"))
+        .unwrap();
     let cells: Vec<_> = row.split_whitespace().skip(5).collect();
-    assert_eq!(cells, ["500.000", "1.00", "3,028", "3,028", "3,028", "1,000", "0"]);
+    assert_eq!(
+        cells,
+        ["500.000", "1.00", "3,028", "3,028", "3,028", "1,000", "0"]
+    );
 
     let page = folder.0.join("page");
-    let out = measure(&file, &["--line", "1gbit", "--json", "--report", page.to_str().unwrap()]);
+    let out = measure(
+        &file,
+        &[
+            "--line",
+            "1gbit",
+            "--json",
+            "--report",
+            page.to_str().unwrap(),
+        ],
+    );
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(json["window"]["flows"][0]["burstiness_bytes"], 1514.0);
     assert_eq!(json["frames"], 1000);
-    for name in ["report.html", "measures.json", "bandwidth.svg", "gaps.svg", "burstiness.svg"] {
+    for name in [
+        "report.html",
+        "measures.json",
+        "bandwidth.svg",
+        "gaps.svg",
+        "burstiness.svg",
+    ] {
         assert!(fs::metadata(page.join(name)).unwrap().len() > 500, "{name}");
     }
     assert_eq!(fs::read(page.join("measures.json")).unwrap(), out.stdout);
@@ -87,7 +115,11 @@ fn a_capture_cut_short_is_measured_up_to_there() {
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(json["frames"], 10);
     let expected = "only the first 824 bytes are used: the file ends inside the record at byte 824";
-    assert!(text(&out.stderr).contains(expected), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains(expected),
+        "{}",
+        text(&out.stderr)
+    );
     assert!(json["damage"].as_str().unwrap().starts_with(expected));
 }
 
@@ -106,11 +138,18 @@ fn a_timeline_needs_its_flow_table() {
     fs::write(&file, &records).unwrap();
     let out = measure(&file, &[]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("needs its flow table"), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains("needs its flow table"),
+        "{}",
+        text(&out.stderr)
+    );
     fs::write(folder.0.join("flows.a"), "0 udp 10.1.1.1 4 10.1.2.1 5001\n").unwrap();
     let out = measure(&file, &["--json", "--flow", "dport 5001"]);
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!(json["window"]["flows"][0]["name"], "udp 10.1.1.1 4 10.1.2.1 5001");
+    assert_eq!(
+        json["window"]["flows"][0]["name"],
+        "udp 10.1.1.1 4 10.1.2.1 5001"
+    );
     assert_eq!(json["resolution_ps"], 1);
 }
 
@@ -122,12 +161,22 @@ fn mistakes_are_told() {
     let foreign = folder.0.join("notes.txt");
     fs::write(&foreign, "just text").unwrap();
     for (file, arguments, status, expected) in [
-        (&file, &["--flow", "tcp"][..], 1, "no flow matches --flow; the first of 1: udp 10.1.1.1"),
+        (
+            &file,
+            &["--flow", "tcp"][..],
+            1,
+            "no flow matches --flow; the first of 1: udp 10.1.1.1",
+        ),
         (&file, &["--flow", "udp 5001"], 2, "\"5001\" is none of tcp"),
         (&file, &["--from", "1s"], 1, "nothing lies between"),
         (&file, &["--line", "fast"], 2, "expected a rate such as"),
         (&foreign, &[], 1, "expected a capture (pcap or pcapng"),
-        (&folder.0.join("gone.pcap"), &[], 1, "gone.pcap: No such file"),
+        (
+            &folder.0.join("gone.pcap"),
+            &[],
+            1,
+            "gone.pcap: No such file",
+        ),
     ] {
         let out = measure(file, arguments);
         let error = text(&out.stderr);
