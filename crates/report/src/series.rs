@@ -122,31 +122,44 @@ pub fn merge(curves: &Curves) -> usize {
 /// of its flows are meant to send all the time are left out.
 #[must_use]
 pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
-    points(curves, group, merge, |flow, range| {
-        let bytes: u64 = flow.bytes.get(range).map_or(0, |b| b.iter().sum());
-        // Below 2^53.
-        let bits = bytes as f64 * 8.0;
-        let seconds = curves.interval_s * merge as f64;
-        bits / seconds
-    })
+    points(
+        curves,
+        group,
+        merge,
+        |f| f.active_s,
+        |flow, range| {
+            let bytes: u64 = flow.bytes.get(range).map_or(0, |b| b.iter().sum());
+            // Below 2^53.
+            let bits = bytes as f64 * 8.0;
+            let seconds = curves.interval_s * merge as f64;
+            bits / seconds
+        },
+    )
 }
 
 /// Largest queue of the virtual bottleneck over time, in full frames.
 #[must_use]
 pub fn queue(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
-    points(curves, group, merge, |flow, range| {
-        let bytes = flow
-            .queue_bytes
-            .get(range)
-            .map_or(0.0, |q| q.iter().copied().fold(0.0, f64::max));
-        bytes / f64::from(flow.mtu.saturating_add(14))
-    })
+    points(
+        curves,
+        group,
+        merge,
+        |f| f.queue_s,
+        |flow, range| {
+            let bytes = flow
+                .queue_bytes
+                .get(range)
+                .map_or(0.0, |q| q.iter().copied().fold(0.0, f64::max));
+            bytes / f64::from(flow.mtu.saturating_add(14))
+        },
+    )
 }
 
 fn points(
     curves: &Curves,
     group: &Group<'_>,
     merge: usize,
+    span: impl Fn(&FlowCurves) -> (f64, f64),
     value: impl Fn(&FlowCurves, std::ops::Range<usize>) -> f64,
 ) -> Vec<Point> {
     let intervals = group
@@ -162,8 +175,8 @@ fn points(
         let end = begin + merge.max(1);
         let [from_s, to_s] = [begin, end].map(|i| i as f64 * curves.interval_s);
         let active = |f: &&&FlowCurves| {
-            f.active_s.0 <= from_s + slack_s
-                && to_s <= f.active_s.1.min(curves.duration_s) + slack_s
+            let (begin_s, end_s) = span(f);
+            begin_s <= from_s + slack_s && to_s <= end_s.min(curves.duration_s) + slack_s
         };
         let mut values: Vec<f64> = group
             .members
@@ -214,6 +227,7 @@ mod tests {
             name: name.into(),
             target_bps: Some(target),
             active_s: (0.0, 1.0),
+            queue_s: (0.0, 1.0),
             mtu: 1500,
             queue_bytes: bytes.iter().map(|b| *b as f64 / 8.0).collect(),
             bytes,

@@ -4,7 +4,7 @@
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
 use trace::analyse::WIRE;
 
-use crate::format::{Unit, maybe, number, rate_unit, signed};
+use crate::format::{NONE, Unit, maybe, number, rate_unit, signed};
 use crate::sweep::{self, Varying};
 
 /// One column.
@@ -74,13 +74,16 @@ impl Table {
         });
     }
 
-    /// Takes away columns in which no row has anything.
+    /// Takes away columns in which no row has anything, and that of dropped
+    /// frames where there are none: the table of directions has it too.
     fn without_empty_columns(mut self) -> Self {
         let used: Vec<bool> = (0..self.columns.len())
             .map(|i| {
+                let dropped = self.columns[i].title == "dropped";
+                let nothing = |v: &Value| v.text == NONE || dropped && v.text == "0";
                 self.rows
                     .iter()
-                    .any(|r| r.get(i).is_some_and(|v| v.text != crate::format::NONE))
+                    .any(|r| r.get(i).is_some_and(|v| !nothing(v)))
             })
             .collect();
         let mut keep = used.iter();

@@ -6,7 +6,7 @@ use scenario::result::{BoundResult, WindowResult};
 use scenario::{Cell, Direction, Flow, Subject, Window};
 
 use crate::bandwidth::even_interval_ps;
-use crate::curves;
+use crate::curves::{self, QueueWindow};
 pub use crate::curves::{Curves, FlowCurves, WireCurves};
 use crate::measure::{self, End, Placed, Span};
 use crate::{FlowKey, FlowTable, Proto, Record};
@@ -97,8 +97,18 @@ pub fn analyse_cell(
         from_ps: zero_ps,
         to_ps: at(zero_ps, cell.duration_ns),
     };
+    // The window that is judged first, else the last.
+    let judged = cell.bounds.first().map(|b| b.window);
+    let window = judged
+        .and_then(|i| cell.windows.get(i))
+        .or(cell.windows.last());
+    let queue = QueueWindow {
+        name: window.map_or("", |w| &w.name),
+        from_ps: window.map_or(span.from_ps, |w| at(zero_ps, w.from_ns)),
+        to_ps: window.map_or(span.to_ps, |w| at(zero_ps, w.to_ns)),
+    };
     let interval_ps = even_interval_ps(span.to_ps - span.from_ps, intervals);
-    let curves = curves::draw(span, interval_ps, &ends, &placed)
+    let curves = curves::draw(span, interval_ps, &ends, &placed, &queue)
         .ok_or(AnalyseError::Duration(cell.duration_ns))?;
     Ok(CellAnalysis {
         windows,

@@ -20,6 +20,8 @@ pub struct Curves {
     pub interval_s: f64,
     /// Length of the cell.
     pub duration_s: f64,
+    /// Name of the window that `queue_bytes` are of.
+    pub queue_window: String,
     /// In the order of the scenario.
     pub flows: Vec<FlowCurves>,
     /// By end, data frames: `<cable>.<end>`.
@@ -42,7 +44,10 @@ pub struct FlowCurves {
     pub mtu: u32,
     /// Link-layer bytes in each interval.
     pub bytes: Vec<u64>,
-    /// Largest queue of the virtual bottleneck in each interval, bytes.
+    /// Begin and end of what `queue_bytes` are of, seconds from t = 0.
+    pub queue_s: (f64, f64),
+    /// Largest queue of the virtual bottleneck in each interval, bytes; over
+    /// one window, so that its largest value is that window's burstiness.
     pub queue_bytes: Vec<f64>,
     /// Gaps, start to start.
     pub gaps: Vec<Bin>,
@@ -78,12 +83,20 @@ impl Axis {
     }
 }
 
+/// The window whose queue is drawn.
+pub(crate) struct QueueWindow<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) from_ps: u64,
+    pub(crate) to_ps: u64,
+}
+
 /// Draws a span in intervals; `None` if there are none, or millions.
 pub(crate) fn draw(
     span: Span,
     interval_ps: u64,
     ends: &[End<'_>],
     placed: &[Placed<'_>],
+    queue: &QueueWindow<'_>,
 ) -> Option<Curves> {
     let axis = Axis {
         from_ps: span.from_ps,
@@ -93,10 +106,11 @@ pub(crate) fn draw(
     let mut curves = Curves {
         interval_s: seconds(interval_ps),
         duration_s: seconds(span.to_ps.saturating_sub(span.from_ps)),
+        queue_window: queue.name.to_owned(),
         ..Curves::default()
     };
     for p in placed {
-        curves.flows.push(flow_curves(axis, p)?);
+        curves.flows.push(flow_curves(axis, p, queue)?);
     }
     for e in ends {
         let mut data = axis.bins(e.rate_bps)?;
@@ -118,47 +132,64 @@ pub(crate) fn draw(
     Some(curves)
 }
 
-fn flow_curves(axis: Axis, p: &Placed<'_>) -> Option<FlowCurves> {
+fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<FlowCurves> {
     let mut bandwidth = axis.bins(p.end.rate_bps)?;
     let mut gaps = Distribution::default();
-    let mut average = Average::default();
     let (mut last_ps, mut largest) = (None, 0);
     for r in p.records() {
         bandwidth.push(r.start_ps, r.frame_bytes, r.wire_bytes);
-        average.push(r.start_ps, r.frame_bytes);
         largest = largest.max(r.frame_bytes);
         if let Some(last_ps) = last_ps.replace(r.start_ps) {
             gaps.push(r.start_ps - last_ps);
         }
     }
     let bytes = bandwidth.into_bytes();
-    let mut queue_bytes = vec![0.0; bytes.len()];
-    if let Some(rate) = average.rate() {
-        let mut bottleneck = Bottleneck::new(rate);
-        for r in p.records() {
-            let queue = bottleneck.push(r.start_ps, r.frame_bytes);
-            if let Some(slot) = axis.index(r.start_ps).and_then(|i| queue_bytes.get_mut(i)) {
-                *slot = queue.max(*slot);
-            }
-        }
-    }
-    // Rates stay below 2^53.
-    let target_bps = p.target.map(|t| t.rate_bps as f64);
+    let (from_ps, to_ps) = (
+        queue.from_ps.max(p.active_ps.0),
+        queue.to_ps.min(p.active_ps.1),
+    );
+    let seconds_at = |at_ps: u64| seconds(at_ps.saturating_sub(axis.from_ps));
     Some(FlowCurves {
         name: p.name.clone(),
-        target_bps,
-        active_s: (
-            seconds(p.active_ps.0.saturating_sub(axis.from_ps)),
-            seconds(p.active_ps.1.saturating_sub(axis.from_ps)),
-        ),
+        // Rates stay below 2^53.
+        target_bps: p.target.map(|t| t.rate_bps as f64),
+        active_s: (seconds_at(p.active_ps.0), seconds_at(p.active_ps.1)),
         line_bps: p.end.rate_bps,
         mtu: if p.end.mtu > 0 {
             p.end.mtu
         } else {
             largest.saturating_sub(ETHERNET_HEADER_BYTES)
         },
+        queue_s: (seconds_at(from_ps), seconds_at(to_ps)),
+        queue_bytes: queue_curve(axis, p, (from_ps, to_ps), bytes.len()),
         bytes,
-        queue_bytes,
         gaps: gaps.histogram(p.end.rate_bps),
     })
+}
+
+/// Largest queue in each interval, of the frames that start in the span.
+fn queue_curve(
+    axis: Axis,
+    p: &Placed<'_>,
+    (from_ps, to_ps): (u64, u64),
+    intervals: usize,
+) -> Vec<f64> {
+    let inside = || {
+        p.records()
+            .filter(|r| (from_ps..to_ps).contains(&r.start_ps))
+    };
+    let mut average = Average::default();
+    inside().for_each(|r| average.push(r.start_ps, r.frame_bytes));
+    let mut curve = vec![0.0; intervals];
+    let Some(rate) = average.rate() else {
+        return curve;
+    };
+    let mut bottleneck = Bottleneck::new(rate);
+    for r in inside() {
+        let queue = bottleneck.push(r.start_ps, r.frame_bytes);
+        if let Some(slot) = axis.index(r.start_ps).and_then(|i| curve.get_mut(i)) {
+            *slot = queue.max(*slot);
+        }
+    }
+    curve
 }

@@ -61,7 +61,11 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "only the first {} bytes are used: {}", self.offset, self.what)
+        write!(
+            f,
+            "only the first {} bytes are used: {}",
+            self.offset, self.what
+        )
     }
 }
 

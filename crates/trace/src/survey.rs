@@ -6,7 +6,7 @@ use scenario::result::WindowResult;
 
 use crate::analyse::Curves;
 use crate::bandwidth::even_interval_ps;
-use crate::curves;
+use crate::curves::{self, QueueWindow};
 use crate::measure::{self, End, Placed, Span};
 use crate::{FlowKey, FlowTable, Record};
 
@@ -46,6 +46,8 @@ pub struct Survey {
     pub curves: Curves,
 }
 
+/// Name of the only window.
+const ALL: &str = "all";
 /// Intervals of a curve when none is asked for.
 const INTERVALS: u64 = 400;
 
@@ -101,9 +103,14 @@ pub fn survey(
     let interval_ps = part
         .interval_ps
         .unwrap_or_else(|| even_interval_ps(length_ps, INTERVALS));
+    let queue = QueueWindow {
+        name: ALL,
+        from_ps: span.from_ps,
+        to_ps: span.to_ps,
+    };
     Some(Survey {
-        curves: curves::draw(span, interval_ps, ends, &placed)?,
-        window: measure::window("all", span, ends, &placed),
+        curves: curves::draw(span, interval_ps, ends, &placed, &queue)?,
+        window: measure::window(ALL, span, ends, &placed),
     })
 }
 

@@ -196,11 +196,24 @@ fn bounds_are_judged() {
 fn curves_add_up() {
     let cell = cell();
     let wire = wire(&cell);
-    let curves = analyse(&cell, &wire).unwrap().curves;
+    let found = analyse(&cell, &wire).unwrap();
+    let curves = &found.curves;
     assert_eq!((curves.interval_s, curves.duration_s), (0.001, 0.1));
     let even = &curves.flows[0];
     assert_eq!((even.bytes.len(), even.target_bps), (100, Some(250e6)));
     assert_eq!(even.queue_bytes[50], 1514.0);
+    // The curve's peak is the figure of the window that is judged first.
+    assert_eq!(
+        (curves.queue_window.as_str(), even.queue_s),
+        ("all", (0.0, 0.1))
+    );
+    let late = &curves.flows[1];
+    let peak = late.queue_bytes.iter().copied().fold(0.0, f64::max);
+    assert_eq!(late.queue_s, (0.05, 0.1));
+    assert_eq!(
+        Some(peak),
+        found.windows[0].flows[1].metrics.burstiness_bytes
+    );
     let gaps: u64 = even.gaps.iter().map(|b| b.count).sum();
     assert_eq!(
         (even.gaps.len(), gaps),
@@ -208,10 +221,10 @@ fn curves_add_up() {
     );
     let flows: u64 = curves.flows.iter().flat_map(|f| &f.bytes).sum();
     assert_eq!(curves.wire["wire.a"].data_bytes.iter().sum::<u64>(), flows);
-    let json = serde_json::to_string(&curves).unwrap();
+    let json = serde_json::to_string(curves).unwrap();
     assert_eq!(
         serde_json::from_str::<trace::analyse::Curves>(&json).unwrap(),
-        curves
+        *curves
     );
 }
 

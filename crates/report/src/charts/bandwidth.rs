@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bandwidth over time.
 
-use trace::analyse::Curves;
+use trace::analyse::{Curves, FlowCurves};
 
-use crate::format::{rate_unit, time, time_unit};
+use crate::format::{rate, rate_unit, time, time_unit};
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES, Point};
 
 use super::Figure;
 use super::lines::{Line, Lines};
+
+/// What one frame more in a point changes, where that shows: a fiftieth or
+/// more of the slowest flow's rate.
+fn frame_step_bps(curves: &Curves, merge: usize) -> Option<f64> {
+    let step = |f: &FlowCurves| f64::from(f.mtu.saturating_add(14)) * 8.0 / (curves.interval_s * merge as f64);
+    let mean = |f: &FlowCurves| {
+        let active = f.bytes.iter().filter(|b| **b > 0).count().max(1) as f64;
+        f.bytes.iter().sum::<u64>() as f64 * 8.0 / (active * curves.interval_s)
+    };
+    let shown = curves
+        .flows
+        .iter()
+        .filter(|f| step(f) * 50.0 > mean(f) && mean(f) > 0.0);
+    shown.map(step).reduce(f64::max)
+}
 
 /// More points than this become a shade from the least to the largest.
 const MOST_POINTS: usize = 160;
@@ -72,6 +87,12 @@ pub fn bandwidth(curves: &Curves) -> Option<Figure> {
         .collect();
     let interval = time(curves.interval_s * merge as f64);
     let mut caption = format!("Link-layer rate in intervals of {interval}.");
+    if let Some(step) = frame_step_bps(curves, merge) {
+        caption.push_str(&format!(
+            " A frame more or less in one of them is {}.",
+            rate(step)
+        ));
+    }
     if curves.flows.len() > MOST_LINES {
         caption.push_str(" Lines are medians; shades reach from the slowest flow to the fastest.");
     } else if thinned {

@@ -20,7 +20,7 @@ type Spread = Option<[f64; 3]>;
 struct Panel {
     title: &'static str,
     /// Reference lines.
-    marks: &'static [(f64, &'static str)],
+    marks: &'static [f64],
     log: bool,
     /// By row, then by colour.
     values: Vec<Vec<Spread>>,
@@ -46,55 +46,8 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
         [head @ .., last] if last.values.len() <= COLOURS => (head, std::slice::from_ref(last)),
         all => (all, &[]),
     };
-    let key = |cell: &CellResult, by: &[Varying]| {
-        let values = by.iter().filter_map(|v| cell.params.get(&v.name).cloned());
-        values.collect::<Vec<_>>().join(" · ")
-    };
-    let (mut rows, mut colours) = (Vec::new(), Vec::new());
-    for cell in &run.cells {
-        for (list, by) in [(&mut rows, rows_of), (&mut colours, colours_of)] {
-            let value = key(cell, by);
-            if !list.contains(&value) {
-                list.push(value);
-            }
-        }
-    }
-    let values = |metric: &dyn Fn(&CellResult) -> Spread| {
-        let mut table = vec![vec![None; colours.len()]; rows.len()];
-        for cell in &run.cells {
-            let row = rows.iter().position(|r| *r == key(cell, rows_of));
-            let colour = colours.iter().position(|c| *c == key(cell, colours_of));
-            if let (Some(row), Some(colour)) = (row, colour) {
-                table[row][colour] = metric(cell);
-            }
-        }
-        table
-    };
-    let burstiness = |m: &FlowMetrics| m.burstiness_mtu;
-    let panels = vec![
-        Panel {
-            title: "burstiness, MTU",
-            marks: &[(2.0, "2")],
-            log: true,
-            values: values(&|c| sweep::spread(c, window, burstiness)),
-        },
-        Panel {
-            title: "gaps p1, median, p99; byte times",
-            marks: &[],
-            log: true,
-            values: values(&|c| gap_percentiles(c, window)),
-        },
-        Panel {
-            title: "error of the rate, %",
-            marks: &[(0.0, "0")],
-            log: false,
-            values: values(&|c| sweep::spread(c, window, |m| m.error_pct)),
-        },
-    ];
-    let panels: Vec<_> = panels
-        .into_iter()
-        .filter(|p| p.values.iter().flatten().any(Option::is_some))
-        .collect();
+    let places = Places::new(run, rows_of, colours_of);
+    let panels = panels(&places, run, window);
     if panels.is_empty() {
         return None;
     }
@@ -102,8 +55,8 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
         .first()
         .map_or_else(String::new, |v| v.name.clone());
     let plot = Compare {
-        rows,
-        colours,
+        rows: places.rows,
+        colours: places.colours,
         colour_name,
         panels,
     };
@@ -115,6 +68,87 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
     Some(Figure::new("compare", "Cells compared", caption, |width| {
         plot.draw(width)
     }))
+}
+
+/// Where each cell stands.
+struct Places<'a> {
+    rows: Vec<String>,
+    colours: Vec<String>,
+    rows_of: &'a [Varying],
+    colours_of: &'a [Varying],
+}
+
+impl<'a> Places<'a> {
+    fn new(run: &RunResult, rows_of: &'a [Varying], colours_of: &'a [Varying]) -> Self {
+        let (mut rows, mut colours) = (Vec::new(), Vec::new());
+        for cell in &run.cells {
+            for (list, by) in [(&mut rows, rows_of), (&mut colours, colours_of)] {
+                let value = values_of(cell, by);
+                if !list.contains(&value) {
+                    list.push(value);
+                }
+            }
+        }
+        Self {
+            rows,
+            colours,
+            rows_of,
+            colours_of,
+        }
+    }
+
+    /// A metric of every cell, by row and colour.
+    fn table(&self, run: &RunResult, metric: impl Fn(&CellResult) -> Spread) -> Vec<Vec<Spread>> {
+        let mut table = vec![vec![None; self.colours.len()]; self.rows.len()];
+        for cell in &run.cells {
+            let row = self
+                .rows
+                .iter()
+                .position(|r| *r == values_of(cell, self.rows_of));
+            let colour = self
+                .colours
+                .iter()
+                .position(|c| *c == values_of(cell, self.colours_of));
+            if let (Some(row), Some(colour)) = (row, colour) {
+                table[row][colour] = metric(cell);
+            }
+        }
+        table
+    }
+}
+
+fn values_of(cell: &CellResult, by: &[Varying]) -> String {
+    let values = by.iter().filter_map(|v| cell.params.get(&v.name).cloned());
+    values.collect::<Vec<_>>().join(" · ")
+}
+
+/// The panels that have anything to show.
+fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
+    let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
+        places.table(run, |cell| sweep::spread(cell, window, metric))
+    };
+    let panels = [
+        Panel {
+            title: "burstiness, MTU",
+            marks: &[2.0],
+            log: true,
+            values: of(|m| m.burstiness_mtu),
+        },
+        Panel {
+            title: "gaps p1, median, p99; byte times",
+            marks: &[],
+            log: true,
+            values: places.table(run, |cell| gap_percentiles(cell, window)),
+        },
+        Panel {
+            title: "error of the rate, %",
+            marks: &[0.0],
+            log: false,
+            values: of(|m| m.error_pct),
+        },
+    ];
+    let shown = |p: &Panel| p.values.iter().flatten().any(Option::is_some);
+    panels.into_iter().filter(shown).collect()
 }
 
 /// p1, median and p99 of a lone flow; of several, the least, median and largest of those.
@@ -196,7 +230,7 @@ impl Compare {
             "label",
             panel.title,
         );
-        for (value, _) in panel.marks {
+        for value in panel.marks {
             let (low, high) = x.range();
             if (low..=high).contains(value) {
                 canvas.line(
@@ -243,7 +277,7 @@ impl Compare {
 impl Panel {
     fn scale(&self, frame: &Frame) -> Scale {
         let all = || self.values.iter().flatten().flatten();
-        let marks = || self.marks.iter().map(|m| m.0);
+        let marks = || self.marks.iter().copied();
         let low = all()
             .map(|v| v[0])
             .chain(marks())

@@ -51,9 +51,11 @@ pub fn queue(curves: &Curves) -> Option<Figure> {
     } else {
         (Kind::Linear, 0.0, round_up(highest.max(2.0) * 1.1, 5))
     };
-    let mut caption = "Largest queue at a virtual bottleneck that drains at the flow's own \
-        average rate. An even flow stays at 1 MTU; up to 2 MTU counts as precise pacing."
-        .to_owned();
+    let mut caption = format!(
+        "Largest queue at a virtual bottleneck that drains at the flow's own average rate, in \
+         the window “{}”. An even flow stays at 1 MTU; up to 2 MTU counts as precise pacing.",
+        curves.queue_window
+    );
     if curves.flows.len() > MOST_LINES {
         caption
             .push_str(" Lines are medians; shades reach from the least bursty flow to the most.");
