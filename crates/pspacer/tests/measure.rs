@@ -76,7 +76,7 @@ fn a_capture_as_text_json_and_page() {
     let cells: Vec<_> = row.split_whitespace().skip(5).collect();
     assert_eq!(
         cells,
-        ["500.000", "1.00", "3,028", "3,028", "3,028", "1,000", "0"]
+        ["500.000", "1.00", "3,028", "3,028", "3,028", "1,000"]
     );
 
     let page = folder.0.join("page");

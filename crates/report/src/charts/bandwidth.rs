@@ -13,7 +13,9 @@ use super::lines::{Line, Lines};
 /// What one frame more in a point changes, where that shows: a fiftieth or
 /// more of the slowest flow's rate.
 fn frame_step_bps(curves: &Curves, merge: usize) -> Option<f64> {
-    let step = |f: &FlowCurves| f64::from(f.mtu.saturating_add(14)) * 8.0 / (curves.interval_s * merge as f64);
+    let step = |f: &FlowCurves| {
+        f64::from(f.mtu.saturating_add(14)) * 8.0 / (curves.interval_s * merge as f64)
+    };
     let mean = |f: &FlowCurves| {
         let active = f.bytes.iter().filter(|b| **b > 0).count().max(1) as f64;
         f.bytes.iter().sum::<u64>() as f64 * 8.0 / (active * curves.interval_s)
