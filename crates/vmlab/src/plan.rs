@@ -209,9 +209,11 @@ impl Writer<'_> {
             .iter()
             .filter(|line| line.at_ns.is_none())
             .collect();
-        for (number, run) in lines.chunk_by(|a, b| a.host == b.host).enumerate() {
+        let alike =
+            |a: &&TcLine, b: &&TcLine| a.host == b.host && is_plain(&a.args) == is_plain(&b.args);
+        for (number, run) in lines.chunk_by(alike).enumerate() {
             let host = self.host(run[0].host).to_owned();
-            if run.len() >= BATCH_MIN && run.iter().all(|line| is_plain(&line.args)) {
+            if run.len() >= BATCH_MIN && is_plain(&run[0].args) {
                 let lines: Vec<String> = run.iter().map(|line| line.args.join(" ")).collect();
                 let path = self.file(&format!("tc.{number}.{host}"), &lines);
                 self.run(format_args!("tc -n {host} -batch /{path}"));
@@ -535,4 +537,54 @@ pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell() -> Cell {
+        let text = include_str!("../tests/plans/routed.toml");
+        let mut scenario = scenario::parse("routed.toml", text, &Default::default()).unwrap();
+        scenario.cells.remove(0)
+    }
+
+    /// The whole plan with its files, as they are in `tests/plans`. After a
+    /// change, read what differs before copying it there.
+    #[test]
+    fn the_plan_is_the_expected_one() {
+        let plan = plan(&cell(), 7);
+        let mut text = plan.steps;
+        for (path, lines) in plan.files {
+            text += &format!("== {path}\n{lines}");
+        }
+        let expected = include_str!("../tests/plans/routed.plan");
+        let (_licence, expected) = expected.split_once('\n').unwrap();
+        assert!(text == expected, "the plan is now:\n{text}");
+    }
+
+    #[test]
+    fn modules_are_looked_for_by_the_words_of_tc_and_by_flows() {
+        let names = module_candidates(&cell());
+        for name in [
+            "sch_psp",
+            "sch_fq",
+            "cls_basic",
+            "em_cmp",
+            "tcp_bic",
+            "pktgen",
+        ] {
+            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quote("eth0"), "eth0");
+        assert_eq!(quote("two words"), "'two words'");
+        assert_eq!(quote("$HOME;x"), "'$HOME;x'");
+        assert!(is_plain(&["1:a".to_owned(), "10mbit".to_owned()]));
+        assert!(!is_plain(&["two words".to_owned()]));
+        assert!(!is_plain(&["a#b".to_owned()]));
+    }
 }

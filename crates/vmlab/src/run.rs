@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -158,42 +158,40 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Every shard, `jobs` at a time; after the first failure no other is
+    /// begun, and those that run are stopped.
     fn all(&self, shards: &[&[Cell]], jobs: usize) -> Result<Vec<Done>, Error> {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
-        let results = Mutex::new(BTreeMap::new());
+        let done = Mutex::new(BTreeMap::new());
+        let failed = Mutex::new(None);
+        let work = || {
+            while !stop.load(Ordering::Relaxed) {
+                let boot = next.fetch_add(1, Ordering::Relaxed);
+                let Some(cells) = shards.get(boot) else {
+                    return;
+                };
+                let result = self.boot(boot, cells, &stop);
+                let ok = result.is_ok();
+                self.progress.event(&Event::BootEnd { boot, ok });
+                match result {
+                    Ok(outputs) => drop(lock(&done).insert(boot, outputs)),
+                    Err(error) if !stop.swap(true, Ordering::Relaxed) => {
+                        lock(&failed).replace(error);
+                    }
+                    Err(_) => {} // it was stopped
+                }
+            }
+        };
         thread::scope(|scope| {
             for _ in 0..jobs {
-                scope.spawn(|| {
-                    loop {
-                        let boot = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(cells) = shards.get(boot) else {
-                            return;
-                        };
-                        if stop.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let result = self.boot(boot, cells, &stop);
-                        let ok = result.is_ok();
-                        self.progress.event(&Event::BootEnd { boot, ok });
-                        let first = !ok && !stop.swap(true, Ordering::Relaxed);
-                        if ok || first {
-                            let mut results =
-                                results.lock().unwrap_or_else(|poison| poison.into_inner());
-                            results.insert(boot, result);
-                        }
-                        if !ok {
-                            return;
-                        }
-                        stop.store(false, Ordering::Relaxed);
-                    }
-                });
+                scope.spawn(work);
             }
         });
-        let results = results
-            .into_inner()
-            .unwrap_or_else(|poison| poison.into_inner());
-        results.into_values().collect()
+        match lock(&failed).take() {
+            Some(error) => Err(error),
+            None => Ok(std::mem::take(&mut *lock(&done)).into_values().collect()),
+        }
     }
 
     /// One guest with its cells.
@@ -317,6 +315,11 @@ impl Runner<'_> {
             zero_ns,
         })
     }
+}
+
+/// What is behind a mutex is whole even if a thread panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn remove_folder(path: &Path) -> Result<(), Error> {
