@@ -67,6 +67,16 @@ static u64 demand_of(const struct pace_sched *s, u64 rate_bps, u32 len_bytes)
 	return quot > s->cfg.line_rate_bps ? s->cfg.line_rate_bps + 1 : quot;
 }
 
+/* One largest frame at the class's rate; PACE_LEAD_MAX is not reached. */
+static void set_period(const struct pace_sched *s, struct pace_class *c)
+{
+	u64 rem;
+	u64 quot = advance_of(&s->cfg, c->rate_bps, s->cfg.max_frame_bytes,
+			      &rem);
+
+	c->period = quot + (rem != 0);
+}
+
 /*
  * Works out what frames of len_bytes cost a paced class: the divisions that
  * pace_sent() would otherwise do for each frame.
@@ -99,6 +109,7 @@ static void set_kind(struct pace_sched *s, struct pace_class *c,
 	if (c->rate_bps != cfg->rate_bps)
 		pace_clock_round_up(c);
 	c->rate_bps = cfg->rate_bps;
+	set_period(s, c);
 	pace_class_price(s, c, c->cached_len);
 }
 
@@ -115,8 +126,8 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	c->id = PACE_ID_NONE;
 	if (!pace_id_take(s, c))
 		return PACE_ERR_FULL;
-	/* It owes nothing: not ahead of where it may start, however soon. */
-	pace_clock_set(c, pace_schedule_clock(s) - pace_lag_max(s));
+	/* It owes nothing: its turn is behind where it may start. */
+	pace_clock_set(c, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
 	c->cached_len = s->cfg.max_frame_bytes;
 	set_kind(s, c, cfg);
 	return PACE_OK;
@@ -148,7 +159,9 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	pace_demand_sub(s, c);
 	set_kind(s, c, cfg);
 	pace_demand_add(s, c);
-	if (s->cfg.order == PACE_ORDER_RATE)
+	if (s->cfg.order == PACE_ORDER_NEXT)
+		pace_return(s, c);
+	if (s->cfg.order != PACE_ORDER_CLOCK)
 		pace_paced_moved(s, c);
 	pace_lag_settle(s, was_over, NULL);
 	return PACE_OK;
@@ -194,6 +207,7 @@ void pace_set_global(struct pace_sched *s, u64 global_bytes)
 		return;
 	s->global = global_bytes;
 	s->served = global_bytes;
+	s->idled = global_bytes;
 	s->busy_until = global_bytes;
 	pace_line_anchor(&s->line, global_bytes, s->line.ns);
 }
@@ -234,6 +248,7 @@ static void price_all(struct pace_sched *s)
 			c->cached_len = s->cfg.max_frame_bytes;
 		if (c->kind != PACE_KIND_PACED)
 			continue;
+		set_period(s, c);
 		pace_class_price(s, c, c->cached_len);
 		if (c->active)
 			pace_demand_add(s, c);
@@ -262,7 +277,8 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 		pace_line_anchor(&s->line, s->global, s->line.ns);
 		s->busy_until = s->global;
 	}
-	if (cfg->order != s->cfg.order)
+	/* A largest frame may be another, and with it every next clock. */
+	if (cfg->order != s->cfg.order || cfg->order == PACE_ORDER_NEXT)
 		pace_paced_reorder(s, cfg->order);
 	set_config(s, cfg);
 	price_all(s);

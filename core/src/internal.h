@@ -33,6 +33,17 @@ static inline bool pace_is_due(const struct pace_sched *s,
 	return !pace_clock_ahead(c->clock, pace_schedule_clock(s));
 }
 
+/*
+ * What decides between classes that are due, and what lag is measured by
+ * (share.c): ORDER_CLOCK the clock, ORDER_NEXT the next clock.
+ */
+static inline u64 pace_turn(const struct pace_sched *s,
+			    const struct pace_class *c)
+{
+	return s->cfg.order == PACE_ORDER_NEXT ? c->clock + c->period :
+						 c->clock;
+}
+
 static inline u32 pace_active(const struct pace_sched *s)
 {
 	return s->active_paced + s->active_normal;
@@ -65,7 +76,9 @@ void pace_owed_bound(const struct pace_sched *s, struct pace_class *c);
 
 /* paced.c: active paced classes, in order. */
 struct pace_class *pace_paced_first(const struct pace_sched *s);
+struct pace_class *pace_paced_last(const struct pace_sched *s);
 struct pace_class *pace_paced_due(struct pace_sched *s);
+void pace_paced_follow(struct pace_sched *s);
 void pace_paced_put(struct pace_sched *s, struct pace_class *c);
 void pace_paced_take(struct pace_sched *s, struct pace_class *c);
 void pace_paced_moved(struct pace_sched *s, struct pace_class *c);

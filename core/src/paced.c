@@ -2,10 +2,14 @@
 /*
  * Active paced classes in the order in which they may send.
  *
- * ORDER_CLOCK (paper 002, 2.2): one queue by clock.  ORDER_RATE (paper 000,
- * 3.4): a class waits in the queue by clock until its clock is reached, and
- * then in a second one by rate.  Each class changes queue once per frame, so
- * a frame costs O(log n) in both.
+ * ORDER_CLOCK (paper 002, 2.2): one queue by clock.  The others: a class waits
+ * in the queue by clock until its clock is reached, and then in a second one;
+ * ORDER_RATE (paper 000, 3.4) by rate, ORDER_NEXT (WF2Q+) by next clock.  Each
+ * class changes queue once per frame, so a frame costs O(log n) in all.
+ *
+ * Keys of both queues are class clocks: no common move of all clocks touches
+ * them.  Such a move may set the port back behind a class in `due`; it is put
+ * back among those that wait when it comes to the head.
  */
 #include "internal.h"
 #include "queue.h"
@@ -13,36 +17,71 @@
 /* Above any rate: rates are at most 10^12 < 2^40. */
 #define RATE_KEY_TOP	(1ull << 40)
 
-/* Highest rate first, then lowest id. */
-static u64 rate_key(const struct pace_class *c)
+/* What those due are ordered by, then by lowest id. */
+static u64 due_key(const struct pace_sched *s, const struct pace_class *c)
 {
-	return (RATE_KEY_TOP - c->rate_bps) << PACE_ID_BITS | c->id;
+	u64 value = s->cfg.order == PACE_ORDER_RATE ?
+		    RATE_KEY_TOP - c->rate_bps : pace_turn(s, c);
+
+	return value << PACE_ID_BITS | c->id;
+}
+
+static struct pace_class *head(const struct pace_sched *s,
+			       const struct pace_queue *q)
+{
+	return pace_queue_empty(q) ? NULL : s->by_id[pace_queue_min(q)];
 }
 
 /* The class with the smallest clock among those not seen due yet. */
 struct pace_class *pace_paced_first(const struct pace_sched *s)
 {
-	if (pace_queue_empty(&s->waiting))
+	return head(s, &s->waiting);
+}
+
+/*
+ * The class furthest behind: of the smallest turn, among those seen due where
+ * the order keeps them apart.  NULL in ORDER_RATE, which has no turns.
+ */
+struct pace_class *pace_paced_last(const struct pace_sched *s)
+{
+	switch (s->cfg.order) {
+	case PACE_ORDER_CLOCK:
+		return head(s, &s->waiting);
+	case PACE_ORDER_NEXT:
+		return head(s, &s->due);
+	case PACE_ORDER_RATE:
+	default:
 		return NULL;
-	return s->by_id[pace_queue_min(&s->waiting)];
+	}
+}
+
+static void put_waiting(struct pace_sched *s, struct pace_class *c)
+{
+	pace_queue_insert(&s->waiting, pace_clock_key(c));
 }
 
 static void put_due(struct pace_sched *s, struct pace_class *c)
 {
 	c->due = true;
-	pace_queue_insert(&s->due, rate_key(c));
+	pace_queue_insert(&s->due, due_key(s, c));
 }
 
-/* ORDER_RATE: classes whose clock has been reached change queue. */
-static void promote(struct pace_sched *s)
+static void dequeue(struct pace_sched *s, struct pace_class *c)
+{
+	pace_queue_remove(c->due ? &s->due : &s->waiting, c->id);
+	c->due = false;
+}
+
+/* The first class that waits changes queue if its clock has been reached. */
+static bool promote(struct pace_sched *s)
 {
 	struct pace_class *c = pace_paced_first(s);
 
-	while (c && pace_is_due(s, c)) {
-		pace_queue_remove(&s->waiting, c->id);
-		put_due(s, c);
-		c = pace_paced_first(s);
-	}
+	if (!c || !pace_is_due(s, c))
+		return false;
+	dequeue(s, c);
+	put_due(s, c);
+	return true;
 }
 
 /* The class to send now, or NULL. */
@@ -50,36 +89,46 @@ struct pace_class *pace_paced_due(struct pace_sched *s)
 {
 	struct pace_class *c;
 
-	if (s->cfg.order == PACE_ORDER_RATE) {
-		promote(s);
-		if (pace_queue_empty(&s->due))
-			return NULL;
-		return s->by_id[pace_queue_min(&s->due)];
+	if (s->cfg.order == PACE_ORDER_CLOCK) {
+		c = pace_paced_first(s);
+		return c && pace_is_due(s, c) ? c : NULL;
 	}
-	c = pace_paced_first(s);
-	return c && pace_is_due(s, c) ? c : NULL;
+	while (promote(s))
+		;
+	while ((c = head(s, &s->due)) && !pace_is_due(s, c)) {
+		dequeue(s, c);
+		put_waiting(s, c);
+	}
+	return c;
+}
+
+/*
+ * Time has passed, maybe more than keys may be apart: lag is bounded before
+ * each class that joins those due, so that no key is put far from the others.
+ */
+void pace_paced_follow(struct pace_sched *s)
+{
+	pace_lag_bound(s);
+	if (s->cfg.order != PACE_ORDER_CLOCK)
+		while (promote(s))
+			pace_lag_bound(s);
 }
 
 static void enqueue(struct pace_sched *s, struct pace_class *c)
 {
-	if (s->cfg.order == PACE_ORDER_RATE) {
+	if (s->cfg.order != PACE_ORDER_CLOCK) {
 		/*
 		 * Time may have run far ahead of those that wait; what stays
 		 * in the queue by clock must be close together.
 		 */
-		promote(s);
+		while (promote(s))
+			;
 		if (pace_is_due(s, c)) {
 			put_due(s, c);
 			return;
 		}
 	}
-	pace_queue_insert(&s->waiting, pace_clock_key(c));
-}
-
-static void dequeue(struct pace_sched *s, struct pace_class *c)
-{
-	pace_queue_remove(c->due ? &s->due : &s->waiting, c->id);
-	c->due = false;
+	put_waiting(s, c);
 }
 
 void pace_paced_put(struct pace_sched *s, struct pace_class *c)
@@ -94,7 +143,7 @@ void pace_paced_take(struct pace_sched *s, struct pace_class *c)
 	s->active_paced--;
 }
 
-/* The clock (or, in ORDER_RATE, the rate) of an active class is another. */
+/* What an active class is ordered by (clock, rate, next clock) is another. */
 void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 {
 	if (s->cfg.order == PACE_ORDER_CLOCK &&
@@ -106,20 +155,20 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 	}
 }
 
-/* Changes cfg.order and with it the queues. */
+/* Sets cfg.order; all wait, until they are found due in that order. O(n log n). */
 void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);
+	struct pace_class *c;
 
-	if (s->cfg.order == PACE_ORDER_RATE)
-		promote(s);
+	if (s->cfg.order != PACE_ORDER_CLOCK)
+		while (promote(s))
+			;
 	s->cfg.order = order;
-	while (!pace_queue_empty(&s->due)) {
-		struct pace_class *c = s->by_id[pace_queue_min(&s->due)];
-
+	while ((c = head(s, &s->due))) {
 		dequeue(s, c);
-		/* May have starved for long; clocks in a queue are close. */
+		/* May have been behind for long; clocks in a queue are close. */
 		pace_clock_raise(c, floor);
-		pace_queue_insert(&s->waiting, pace_clock_key(c));
+		put_waiting(s, c);
 	}
 }

@@ -2,8 +2,8 @@
 /*
  * Who is next, and how long the wire stays silent before.
  *
- * Paper 002, 2.2 and 2.3: the class with the smallest clock not ahead of the
- * port's; else a normal class; else a gap up to the smallest clock.  No clock
+ * Paper 002, 2.2 and 2.3: a class whose clock is not ahead of the port's (of
+ * several the one that the order says); else a normal class; else a gap up to the smallest clock.  No clock
  * is altered by the rounding of gaps, so that error does not add up: each
  * frame is at most half a smallest gap early or late (-42 .. +41 bytes).
  */
@@ -23,19 +23,40 @@ u32 pace_min_gap_bytes(const struct pace_sched *s)
 }
 
 /*
+ * TIMER: nobody was due when time was last looked at.  Once the virtual line
+ * was free it idled: until now, or to the first clock.
+ */
+static void note_idle(struct pace_sched *s)
+{
+	const struct pace_class *first = pace_paced_first(s);
+	u64 until = pace_schedule_clock(s);
+	u64 free = s->busy_until - s->offset;
+
+	if (first)
+		until = pace_clock_earlier(first->clock, until);
+	if ((s64)(until - free) > 0)
+		s->idled = until;
+}
+
+/*
  * TIMER: real time is the clock, also between frames.  What a host that stood
  * still has missed is forgotten at once, before anything is measured by it; a
  * line that has been free for years stays within a signed comparison.
  */
 void pace_pass_time(struct pace_sched *s, u64 now_ns)
 {
+	bool idle;
+
 	if (s->cfg.mode != PACE_MODE_TIMER)
 		return;
+	idle = !pace_paced_due(s);
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;
 	s->busy_until = pace_later(s->busy_until,
 				   s->global - PACE_LEAD_WINDOW);
-	pace_lag_bound(s);
+	if (idle)
+		note_idle(s);
+	pace_paced_follow(s);
 }
 
 /*
@@ -60,7 +81,7 @@ static void wake(struct pace_sched *s, u64 now_ns)
 	ahead = (s64)(s->line.bytes - s->global);
 	if (ahead >= 0) {
 		s->global = s->line.bytes;
-		s->served = pace_schedule_clock(s);
+		s->idled = pace_schedule_clock(s);
 	} else if (ahead < -(s64)ring) {
 		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
 	}
@@ -228,7 +249,7 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 static void sent_normal(struct pace_sched *s, struct pace_class *c,
 			u32 wire_bytes, bool more)
 {
-	s->served = pace_schedule_clock(s);
+	s->idled = pace_schedule_clock(s);
 	occupy(s, wire_bytes);
 	c->deficit_bytes -= wire_bytes;
 	if (!more)
@@ -248,7 +269,7 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 	note_lateness(s, c);
 	if (s->cfg.order == PACE_ORDER_RATE)
 		pace_owed_bound(s, c);
-	s->served = c->clock;
+	s->served = pace_turn(s, c);
 	pace_clock_advance(c);
 	occupy(s, wire_bytes);
 	if (more)
@@ -276,7 +297,7 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 {
-	s->served = pace_schedule_clock(s);
+	s->idled = pace_schedule_clock(s);
 	s->stats.gap_frames++;
 	s->stats.gap_wire_bytes += gap_bytes;
 	if (s->cfg.mode == PACE_MODE_GAP)

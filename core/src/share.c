@@ -3,12 +3,14 @@
  * More demand than line (paper 002, 2.4; start-time fair queueing: Goyal, Vin
  * and Cheng, 1996).
  *
- * When classes ask for more than the line carries, the smallest clock goes
- * first and clocks fall behind the port's together, so capacity divides in
- * proportion to the rates.  Three questions remain.
+ * When classes ask for more than the line carries, the smallest clock (or next
+ * clock) goes first and clocks fall behind the port's together, so capacity
+ * divides in proportion to the rates.  What of a class is compared is its
+ * turn, pace_turn(), and lag is how far that is behind.  ORDER_RATE has no
+ * common lag.  Three questions remain.
  *
  * 1. What must not come out as a burst.  Once the line suffices again, the
- *    common lag is forgotten: all clocks move forward until the smallest
+ *    common lag is forgotten: all clocks move forward until the smallest turn
  *    equals the schedule clock.  All means every paced class, active or not:
  *    one that is silent for a moment keeps its place relative to the others.
  *    Nothing is added to anything; the schedule clock, global - offset, is
@@ -26,7 +28,7 @@
  * else happens (frame sizes that change what is demanded, a host that stood
  * still), lag is never more than pace_lag_max().
  *
- * Error bound: shares are exact, as clocks are.  decisions/0011.
+ * Error bound: shares are exact, as clocks are.  decisions/0011, 0014.
  */
 #include "internal.h"
 
@@ -65,30 +67,28 @@ static u64 lag_of(const struct pace_sched *s, u64 clock)
 /*
  * After demand has shrunk: if it exceeded the line and does no longer, the
  * lag is forgotten.  `left`, not NULL, is the class that has just left: its
- * clock counts, or it would return ahead of its turn.
+ * turn counts, or it would return ahead of it.
  */
 void pace_lag_settle(struct pace_sched *s, bool was_over,
 		     const struct pace_class *left)
 {
-	const struct pace_class *first = pace_paced_first(s);
-	u64 lag;
+	const struct pace_class *first;
+	u64 lag = 0;
 
 	if (!was_over || pace_over_subscribed(s) ||
-	    s->cfg.order != PACE_ORDER_CLOCK)
+	    s->cfg.order == PACE_ORDER_RATE)
 		return;
-	if (!first)
-		first = left;
-	if (!first)
-		return;
-	lag = lag_of(s, first->clock);
-	if (left && lag_of(s, left->clock) > lag)
-		lag = lag_of(s, left->clock);
+	first = pace_paced_due(s);
+	if (first)
+		lag = lag_of(s, pace_turn(s, first));
+	if (left && lag_of(s, pace_turn(s, left)) > lag)
+		lag = lag_of(s, pace_turn(s, left));
 	if (lag)
 		shift(s, lag);
 }
 
 /*
- * The most a clock may be behind.  While the line suffices, what is due and
+ * The most a turn may be behind.  While the line suffices, what is due and
  * unsent is at most one frame of each class, the frame on the wire and the
  * rounding of a gap: n + 2 largest frames.  A timer adds its own lateness.
  */
@@ -101,15 +101,15 @@ u64 pace_lag_max(const struct pace_sched *s)
 	return max;
 }
 
-/* ORDER_CLOCK: enforces pace_lag_max() on all classes together. O(1). */
+/* Enforces pace_lag_max() on all classes together; not ORDER_RATE. O(1). */
 void pace_lag_bound(struct pace_sched *s)
 {
-	const struct pace_class *first = pace_paced_first(s);
+	const struct pace_class *last = pace_paced_last(s);
 	u64 lag, max;
 
-	if (!first || s->cfg.order != PACE_ORDER_CLOCK)
+	if (!last)
 		return;
-	lag = lag_of(s, first->clock);
+	lag = lag_of(s, pace_turn(s, last));
 	max = pace_lag_max(s);
 	if (lag > max)
 		shift(s, lag - max);
@@ -137,45 +137,42 @@ void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Where the schedule stands: classes with smaller clocks have had their turn.
+ * How far behind the schedule stands: classes of an earlier turn have had it.
  *
- * That is the clock of the last frame, as in start-time fair queueing; a
- * normal or gap frame counts with the clock at which it began.  It is not the
- * smallest clock of those active, which would cost a fast class that runs
- * empty its turns before a slow one's.
+ * That is the turn of the last frame, as in start-time fair queueing, but not
+ * before the line last idled.  It is not the smallest turn of those active,
+ * which would cost a fast class that runs empty its turns before a slow one's.
  *
- * TIMER: nothing is sent while the virtual line is free and nobody due, but
- * time passes: up to now, or to the next clock.
+ * Only a host that stood still leaves the last frame behind by twice what lag
+ * may be.
  */
 static u64 standing(const struct pace_sched *s)
 {
-	const struct pace_class *first = pace_paced_first(s);
-	u64 now = pace_schedule_clock(s);
-	u64 free = s->busy_until - s->offset;
+	u64 lag = 2 * pace_lag_max(s);
 
-	if (s->cfg.order != PACE_ORDER_CLOCK)
-		return now;
-	if (s->cfg.mode == PACE_MODE_TIMER && (s64)(now - free) > 0) {
-		if (!first)
-			return now;
-		if ((s64)(first->clock - free) > 0)
-			return pace_clock_earlier(first->clock, now);
-	}
-	return pace_clock_earlier(s->served, now);
+	if (s->cfg.order == PACE_ORDER_RATE)
+		return 0;
+	if (lag_of(s, s->served) < lag)
+		lag = lag_of(s, s->served);
+	if (lag_of(s, s->idled) < lag)
+		lag = lag_of(s, s->idled);
+	return lag;
 }
 
 /*
  * `c`, its demand added already, comes (back).  If its turn has not come yet
  * it keeps its clock: a queue that is empty for an instant has cost it
- * nothing.  If it was silent at its turn it has earned nothing: it starts now,
- * or, where clocks are behind because demand exceeds the line, where they are.
+ * nothing.  If it was silent at its turn, or could have sent while the line
+ * idled, it has earned nothing: it starts now, or, where clocks are behind
+ * because demand exceeds the line, where they are.
  */
 void pace_return(const struct pace_sched *s, struct pace_class *c)
 {
-	u64 stands = standing(s);
+	u64 lag = standing(s);
 
-	if (c->clock == stands || pace_clock_ahead(c->clock, stands))
+	if (lag_of(s, pace_turn(s, c)) <= lag &&
+	    lag_of(s, c->clock) <= lag_of(s, s->idled))
 		return;
-	pace_clock_set(c, pace_over_subscribed(s) ? stands :
-			  pace_schedule_clock(s));
+	pace_clock_set(c, pace_schedule_clock(s) -
+			  (pace_over_subscribed(s) ? lag : 0));
 }

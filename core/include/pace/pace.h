@@ -70,6 +70,12 @@ enum pace_layer {
 enum pace_order {
 	PACE_ORDER_CLOCK,	/* smallest class clock (paper 002, 2.2) */
 	PACE_ORDER_RATE,	/* highest rate (paper 000, 3.4) */
+	/*
+	 * Smallest next clock: the class clock moved on by one largest frame
+	 * (WF2Q+: Bennett and Zhang, 1997; decisions/0014).  A class within
+	 * the line is late by no more than that, whatever the others' rates.
+	 */
+	PACE_ORDER_NEXT,
 };
 
 /* How time passes while no frame is due. */
@@ -108,7 +114,7 @@ struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
 	u8 kind;		/* enum pace_kind */
 	bool active;		/* has a packet and takes part in decisions */
-	bool due;		/* ORDER_RATE: is in the queue of those due */
+	bool due;		/* is in the queue of those due; never in ORDER_CLOCK */
 	/*
 	 * PACED.  `clock` is the exact clock rounded up to a whole byte.  When
 	 * frac is not 0 the exact clock is clock - 1 + frac / rate_bps: see
@@ -117,6 +123,7 @@ struct pace_class {
 	u64 clock;
 	u64 frac;
 	u64 rate_bps;
+	u64 period;		/* by which a largest frame moves the clock, rounded up */
 	/* Two divisions per change of packet size, none per packet. */
 	u32 cached_len;
 	u64 cached_quot;
@@ -185,7 +192,10 @@ enum pace_error pace_class_check(const struct pace_sched *s,
 /* `c` is zeroed memory, or a class that pace_class_del() took out. */
 enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 			       const struct pace_class_config *cfg);
-/* Kind and rate may change while the class is active: its clock is kept. */
+/*
+ * Kind and rate may change while the class is active: its clock is kept
+ * (ORDER_NEXT: unless by its new rate it should have had its turn long ago).
+ */
 enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_class_config *cfg);
 void pace_class_del(struct pace_sched *s, struct pace_class *c);
@@ -198,7 +208,8 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 /*
  * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER:
  * but for time passing, and for what a host that stood still has missed).
- * O(1); ORDER_RATE O(log n); for normal classes with quanta below a frame, as
+ * O(1); ORDER_RATE and ORDER_NEXT O(log n), amortised over the frames sent: a
+ * class becomes due once per frame; for normal classes with quanta below a frame, as
  * many visits as quanta make up a frame.
  */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);

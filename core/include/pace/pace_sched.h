@@ -41,10 +41,11 @@ struct pace_sched {
 	 * schedule clock".
 	 */
 	u64 offset;
-	/* Class clock of the last paced frame when it left, or the schedule
-	 * clock when a normal or gap frame did: where the schedule stands.
+	u64 served;	/* turn of the last paced frame: pace_turn() */
+	/* No paced class was due at this schedule clock: a normal or gap frame
+	 * began, or the line was idle until then.
 	 */
-	u64 served;
+	u64 idled;
 	/* TIMER: the virtual line is occupied until here (as global counts). */
 	u64 busy_until;
 	struct pace_line line;
@@ -54,7 +55,7 @@ struct pace_sched {
 	u64 demand_bps;			/* of all active paced classes, on the wire */
 
 	struct pace_queue waiting;	/* active paced classes by clock */
-	struct pace_queue due;		/* ORDER_RATE: those that may send, by rate */
+	struct pace_queue due;		/* those that may send, as the order says */
 	struct pace_class *ring;	/* active normal classes; whose turn it is */
 
 	/* Derived from cfg. */

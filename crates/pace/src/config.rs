@@ -22,6 +22,9 @@ pub enum Order {
     Clock,
     /// The highest rate (paper 000, 3.4).
     Rate,
+    /// The smallest next clock: the class clock moved on by one largest frame
+    /// (WF2Q+). Precise for any rates that the line carries: decisions/0014.
+    Next,
 }
 
 /// How time passes while no frame is due.
@@ -84,6 +87,7 @@ impl Config {
             order: match self.order {
                 Order::Clock => 0,
                 Order::Rate => 1,
+                Order::Next => 2,
             },
             mode: match self.mode {
                 Mode::Gap => 0,

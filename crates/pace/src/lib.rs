@@ -151,7 +151,7 @@ impl Scheduler {
             })
     }
 
-    /// A new class, silent, its clock at the port's. O(1) but when the storage
+    /// A new class, silent, that owes nothing. O(1) but when the storage
     /// doubles.
     ///
     /// # Errors
@@ -220,8 +220,8 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Who is next? Asking again gives the same answer. O(1), O(log n) with
-    /// [`Order::Rate`]. Real time matters in [`Mode::Timer`] only.
+    /// Who is next? Asking again gives the same answer. O(1); O(log n)
+    /// amortised with [`Order::Rate`] and [`Order::Next`]. Real time matters in [`Mode::Timer`] only.
     pub fn next(&mut self, now_ns: u64) -> Decision {
         const SEND: u32 = 1;
         const GAP: u32 = 2;

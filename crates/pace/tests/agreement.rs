@@ -288,7 +288,7 @@ fn elapsed() -> impl Strategy<Value = u64> {
 }
 
 fn order() -> impl Strategy<Value = Order> {
-    prop_oneof![2 => Just(Order::Clock), 1 => Just(Order::Rate)]
+    prop_oneof![Just(Order::Clock), Just(Order::Rate), Just(Order::Next)]
 }
 
 fn mode() -> impl Strategy<Value = Mode> {
@@ -374,7 +374,7 @@ fn deterministic(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(deterministic(1500))]
+    #![proptest_config(deterministic(2000))]
 
     #[test]
     fn core_and_reference_agree(
@@ -394,7 +394,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(deterministic(24))]
+    #![proptest_config(deterministic(36))]
 
     /// Queues of several levels, with places freed and taken in the middle.
     #[test]

@@ -218,7 +218,7 @@ fn rates_from_8_kbit_to_400_gbit() {
 fn the_clock_is_what_was_sent() {
     let mut random = Random(1);
     for layer in [Layer::Link, Layer::Wire, Layer::Ip] {
-        for order in [Order::Clock, Order::Rate] {
+        for order in [Order::Clock, Order::Rate, Order::Next] {
             for n in [1, 2, 7, 40] {
                 let cfg = Config {
                     layer,
@@ -286,7 +286,7 @@ fn the_order_of_activation_does_not_matter() {
         }
         sent
     };
-    for order in [Order::Clock, Order::Rate] {
+    for order in [Order::Clock, Order::Rate, Order::Next] {
         let first = record(order, 1);
         for seed in 2..20 {
             assert_eq!(record(order, seed), first);

@@ -2,7 +2,7 @@
 //! The scheduler written down a second time, as plainly as possible: clocks
 //! are rational numbers that never wrap, choices are linear scans, and moving
 //! all clocks means adding to all of them. It shares nothing with the core
-//! but the description (docs of scheduling, decisions 0010 to 0012).
+//! but the description (docs of scheduling, decisions 0010 to 0014).
 
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
@@ -14,6 +14,8 @@ const PARTS: u64 = 8_000_000_000;
 const SLACK_NS: u64 = 100_000;
 const STALL_NS: u64 = 4_000_000;
 const RING_FRAMES: u64 = 256;
+/// How far behind the port's a new class's clock is, in bytes.
+const NEVER_HAD_A_TURN: u64 = 1 << 43;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -58,7 +60,10 @@ impl Class {
 pub struct Reference {
     cfg: Config,
     pub global: BigInt,
+    /// Turn of the last paced frame.
     served: BigInt,
+    /// Nobody was due then.
+    idled: BigInt,
     busy_until: BigInt,
     line: BigRational,
     line_ns: u64,
@@ -81,6 +86,7 @@ impl Reference {
         Reference {
             cfg: *cfg,
             served: global.clone(),
+            idled: global.clone(),
             busy_until: global.clone(),
             line: integer(&global),
             global,
@@ -134,6 +140,20 @@ impl Reference {
         demand > u128::from(self.cfg.line_rate_bps)
     }
 
+    /// What those due are compared by, and lag is measured by.
+    fn turn(&self, class: &Class) -> BigInt {
+        let largest = self.advance(class.rate_bps, self.cfg.max_frame_bytes);
+        match self.cfg.order {
+            Order::Next => class.due() + largest.ceil().to_integer(),
+            Order::Clock | Order::Rate => class.due(),
+        }
+    }
+
+    fn smallest_turn(&self) -> Option<BigInt> {
+        self.paced().map(|(_, class)| self.turn(class)).min()
+    }
+
+    /// The first instant at which a class may send.
     fn smallest(&self) -> Option<BigInt> {
         self.paced().map(|(_, class)| class.due()).min()
     }
@@ -144,15 +164,16 @@ impl Reference {
             class.clock += integer(by);
         }
         self.served += by;
+        self.idled += by;
         self.shifted += by;
     }
 
-    /// The line suffices again: the smallest clock is set to the port's.
+    /// The line suffices again: the smallest turn is set to the port's.
     fn settle(&mut self, was_over: bool, left: Option<BigInt>) {
         if !was_over || self.over_subscribed() || self.cfg.order == Order::Rate {
             return;
         }
-        let smallest = self.smallest().into_iter().chain(left).min();
+        let smallest = self.smallest_turn().into_iter().chain(left).min();
         if let Some(smallest) = smallest
             && smallest < self.global
         {
@@ -177,7 +198,7 @@ impl Reference {
             return;
         }
         let floor = &self.global - self.lag_max();
-        if let Some(smallest) = self.smallest()
+        if let Some(smallest) = self.smallest_turn()
             && smallest < floor
         {
             let by = floor - smallest;
@@ -211,7 +232,7 @@ impl Reference {
             kind,
             active: false,
             rate_bps: 0,
-            clock: integer(&(&self.global - self.lag_max())),
+            clock: integer(&(&self.global - NEVER_HAD_A_TURN)),
             len_bytes: self.cfg.max_frame_bytes,
             deficit_bytes: 0,
         };
@@ -243,6 +264,10 @@ impl Reference {
         if !same && active {
             self.join(id);
         } else if same && active {
+            if self.cfg.order == Order::Next && matches!(kind, Kind::Paced { .. }) {
+                let stands = self.standing();
+                self.restart(id, stands);
+            }
             self.settle(was_over, None);
         }
     }
@@ -261,8 +286,16 @@ impl Reference {
 
     fn pass_time(&mut self, now_ns: u64) {
         if self.cfg.mode == Mode::Timer {
+            let nobody_was_due = self.due_class().is_none();
             self.follow_line(now_ns);
             self.global = self.line_floor();
+            if nobody_was_due {
+                let first = self.smallest().unwrap_or(self.global.clone());
+                let until = first.min(self.global.clone());
+                if until > self.busy_until {
+                    self.idled = until;
+                }
+            }
             self.bound_lag();
         }
     }
@@ -272,27 +305,34 @@ impl Reference {
         let ring = BigInt::from(RING_FRAMES * self.max_wire()).max(self.line_bytes(STALL_NS));
         if self.line_floor() >= self.global {
             self.global = self.line_floor();
-            self.served = self.global.clone();
+            self.idled = self.global.clone();
         } else if &self.global - self.line_floor() > ring {
             self.line = integer(&(&self.global - ring));
         }
     }
 
-    /// Classes with smaller clocks have had their turn.
-    fn standing(&self, others: Option<BigInt>) -> BigInt {
-        let now = self.global.clone();
-        let served = self.served.clone().min(now.clone());
-        if self.cfg.order == Order::Rate {
-            return now;
+    /// Classes of an earlier turn have had it.
+    fn standing(&self) -> BigInt {
+        let floor = &self.global - self.lag_max() * 2;
+        let stands = self.served.clone().max(self.idled.clone()).max(floor);
+        match self.cfg.order {
+            Order::Clock | Order::Next => stands.min(self.global.clone()),
+            Order::Rate => self.global.clone(),
         }
-        if self.cfg.mode == Mode::Gap || now <= self.busy_until {
-            return served;
+    }
+
+    /// A class that missed its turn starts anew.
+    fn restart(&mut self, id: u32, stands: BigInt) {
+        let class = &self.classes[&id];
+        let idled = self.idled.clone().min(self.global.clone());
+        if self.turn(class) >= stands && class.due() >= idled {
+            return;
         }
-        match others {
-            None => now,
-            Some(first) if first > self.busy_until => first.min(now),
-            Some(_) => served,
-        }
+        let start = match self.over_subscribed() {
+            true => stands,
+            false => self.global.clone(),
+        };
+        self.class_mut(id).clock = integer(&start);
     }
 
     fn join(&mut self, id: u32) {
@@ -303,18 +343,9 @@ impl Reference {
             self.round.push_back(id);
             return;
         }
-        let others = self.smallest();
+        let stands = self.standing();
         self.class_mut(id).active = true;
-        let stands = self.standing(others);
-        let start = match self.over_subscribed() {
-            true => stands.clone(),
-            false => self.global.clone(),
-        };
-        let class = self.class_mut(id);
-        // Compared in whole bytes, as eligibility is.
-        if class.due() < stands {
-            class.clock = integer(&start);
-        }
+        self.restart(id, stands);
     }
 
     fn leave(&mut self, id: u32) {
@@ -328,7 +359,7 @@ impl Reference {
             self.round.retain(|&other| other != id);
             return;
         }
-        let left = class.due();
+        let left = self.turn(&self.classes[&id]);
         self.settle(was_over, Some(left));
     }
 
@@ -356,6 +387,7 @@ impl Reference {
         match self.cfg.order {
             Order::Clock => due.min_by_key(|(id, class)| (class.due(), **id)),
             Order::Rate => due.min_by_key(|(id, class)| (u64::MAX - class.rate_bps, **id)),
+            Order::Next => due.min_by_key(|(id, class)| (self.turn(class), **id)),
         }
         .map(|(&id, _)| id)
     }
@@ -435,11 +467,11 @@ impl Reference {
             if self.cfg.order == Order::Rate {
                 self.bound_owed(id);
             }
-            self.served = self.classes[&id].due();
+            self.served = self.turn(&self.classes[&id]);
             let advance = self.advance(rate_bps, len);
             self.class_mut(id).clock += advance;
         } else {
-            self.served = self.global.clone();
+            self.idled = self.global.clone();
             let paid = wire.to_i64().expect("a frame");
             self.class_mut(id).deficit_bytes -= paid;
         }
@@ -459,7 +491,7 @@ impl Reference {
     }
 
     pub fn gap_sent(&mut self, bytes: u32) {
-        self.served = self.global.clone();
+        self.idled = self.global.clone();
         self.global += bytes;
     }
 
@@ -471,7 +503,9 @@ impl Reference {
             self.line = integer(&self.global);
             self.busy_until = self.global.clone();
         }
-        if self.cfg.order == Order::Rate && cfg.order == Order::Clock {
+        if self.cfg.order != Order::Clock
+            && (cfg.order != self.cfg.order || cfg.order == Order::Next)
+        {
             let floor = &self.global - self.lag_max();
             for class in self.classes.values_mut() {
                 if Self::is_active_paced(class) && class.due() < floor {
