@@ -35,11 +35,11 @@ test: setup
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	tools/lint-kernel.sh
+	cargo run --quiet --release --locked --package pspacer -- lab lint
 
 unit:
 	$(MAKE) --no-print-directory -C lab test
-	$(MAKE) --no-print-directory -C tc
+	$(MAKE) --no-print-directory -C tc check
 	cargo test --workspace --locked
 
 experiments: build

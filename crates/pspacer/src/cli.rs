@@ -46,6 +46,9 @@ pub enum Lab {
     },
     /// Run a scenario: a file, a folder under experiments/, or its name
     Run(LabRun),
+    /// checkpatch and sparse over what is compiled into a kernel
+    #[command(hide = true)]
+    Lint,
 }
 
 /// `pspacer lab run`.

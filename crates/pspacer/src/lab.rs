@@ -36,6 +36,7 @@ pub fn main(lab: &Lab) -> Result<bool> {
     match lab {
         Lab::List { json } => list(*json),
         Lab::Run(args) => run_and_show(args),
+        Lab::Lint => lint(),
     }
 }
 
@@ -209,4 +210,15 @@ pub fn style() -> Style {
         colour: terminal && !no_colour,
         width: columns.unwrap_or(if terminal { 100 } else { Style::PLAIN.width }),
     }
+}
+
+fn lint() -> Result<bool> {
+    let bars = Bars::new();
+    let said = vmlab::Lab::find().and_then(|lab| lab.lint(Kernel::V6_1, &bars));
+    bars.clear();
+    let said = said?;
+    print!("{said}");
+    ensure!(said.is_empty(), "checkpatch or sparse has something to say");
+    println!("checkpatch and sparse: nothing to say");
+    Ok(true)
 }

@@ -17,7 +17,8 @@ pub(crate) fn output(command: &mut Command, what: &str) -> Result<String, Error>
     Err(failure(what, &output))
 }
 
-fn start(command: &mut Command) -> Result<Output, Error> {
+/// Runs a program to its end, however it ends.
+pub(crate) fn start(command: &mut Command) -> Result<Output, Error> {
     command
         .stdin(Stdio::null())
         .env("LC_ALL", "C")

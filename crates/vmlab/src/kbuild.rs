@@ -13,7 +13,7 @@ use std::process::Command;
 use walkdir::WalkDir;
 
 use crate::cache::Cache;
-use crate::command::output;
+use crate::command::{failure, output, start};
 use crate::error::{At, Error};
 use crate::kernels::Module;
 use crate::progress::{Event, Progress};
@@ -100,6 +100,35 @@ impl Headers<'_> {
             name: own.name.to_owned(),
             bytes,
         })
+    }
+
+    /// Compiles a module anew with all of the kernel's warnings and sparse;
+    /// gives what they say.
+    pub fn sparse(
+        &self,
+        cache: &Cache,
+        sources: &Sources,
+        own: &OwnModule,
+    ) -> Result<String, Error> {
+        let name = format!("sparse-{}-{}", own.name, self.release);
+        let _lock = cache.lock(&name)?;
+        let build = cache.folder(&format!("build/{name}"))?;
+        sources.copy(own.sources, &build)?;
+        let mut make = self.make(&build.join(own.folder));
+        make.args(["W=1", "C=2", "CF=-D__CHECK_ENDIAN__"]);
+        let what = format!("compiling {} under sparse", own.name);
+        let said = start(&mut make)?;
+        fs::remove_dir_all(&build).at("remove", &build)?;
+        if !said.status.success() {
+            return Err(failure(&what, &said));
+        }
+        let text = String::from_utf8_lossy(&said.stderr).into_owned();
+        let complains = |line: &&str| line.contains("warning:") || line.contains("error:");
+        Ok(text
+            .lines()
+            .filter(complains)
+            .map(|line| format!("{line}\n"))
+            .collect())
     }
 
     fn make(&self, folder: &Path) -> Command {

@@ -15,6 +15,7 @@ mod error;
 mod image;
 mod kbuild;
 mod kernels;
+mod lint;
 mod packages;
 mod plan;
 mod progress;

@@ -55,6 +55,15 @@ pub(crate) const GUEST: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// The kernel's sources, for checkpatch.
+pub(crate) const CHECKPATCH: Set = Set {
+    name: "checkpatch",
+    suites: &["bookworm", "bookworm-security"],
+    wanted: &["linux-source-6.1"],
+    keep: &[],
+    prepare: |_| Ok(()),
+};
+
 /// Kernel, headers and what its build tools need. From 7 on the headers ask
 /// for a compiler that Debian 12 does not have, so that is in the set.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {
@@ -133,27 +142,37 @@ pub(crate) fn root(
     if let Some(root) = stamped(cache, &stamp).filter(|_| !refresh) {
         return Ok(root); // another process was first
     }
-    let fetched = fetch(cache, set, progress);
-    match (fetched, stamped(cache, &stamp)) {
-        (Ok(root), _) => {
-            let name = root
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            write_whole(&stamp, &name)?;
-            Ok(root)
+    settle(cache, set, &stamp, fetch(cache, set, progress), progress)
+}
+
+/// Remembers what was fetched; what was not is taken from the cache if it is
+/// there from before.
+fn settle(
+    cache: &Cache,
+    set: &Set,
+    stamp: &Path,
+    fetched: Result<PathBuf, Error>,
+    progress: &dyn Progress,
+) -> Result<PathBuf, Error> {
+    let error = match fetched {
+        Ok(root) => {
+            let name = root.file_name().unwrap_or_default();
+            write_whole(stamp, &name.to_string_lossy())?;
+            return Ok(root);
         }
-        (Err(error), Some(root)) => {
-            let why = error.to_string();
-            let why = why.lines().next().unwrap_or_default();
-            progress.event(&Event::Note {
-                text: &format!("{}: not refreshed, the cache is used: {why}", set.name),
-            });
-            Ok(root)
-        }
-        (Err(error @ (Error::NoArchive { .. } | Error::Start { .. })), None) => Err(error),
-        (Err(error), None) => Err(Error::Packages {
+        Err(error) => error,
+    };
+    if let Some(root) = stamped(cache, stamp) {
+        let why = error.to_string();
+        let why = why.lines().next().unwrap_or_default();
+        progress.event(&Event::Note {
+            text: &format!("{}: not refreshed, the cache is used: {why}", set.name),
+        });
+        return Ok(root);
+    }
+    match error {
+        error @ (Error::NoArchive { .. } | Error::Start { .. }) => Err(error),
+        error => Err(Error::Packages {
             set: set.name,
             cache: cache.path().to_owned(),
             detail: error.to_string(),
@@ -383,6 +402,8 @@ fn printed_uri(line: &str) -> Option<(&str, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -407,15 +428,42 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
     }
 
     #[test]
-    fn an_empty_cache_and_no_archive_is_one_clear_error() {
+    fn a_refresh_that_fails_uses_the_cache_and_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned());
-        let apt = Apt {
-            config: "/nonexistent".into(),
-            archives: folder.path().join("gone"),
+        let stamp = cache.folder("sets").unwrap().join(GUEST.key());
+        let failed = || {
+            let detail = "exit status: 100\nE: no route".to_owned();
+            Err(Error::Command {
+                what: "apt-get update".into(),
+                detail,
+            })
         };
-        let error = apt.update().unwrap_err();
-        assert!(matches!(error, Error::Start { .. }), "{error}");
-        assert_eq!(stamped(&cache, &folder.path().join("none")), None);
+        let said = Mutex::new(Vec::new());
+        let progress = |event: &Event<'_>| said.lock().unwrap().push(format!("{event:?}"));
+
+        let error = settle(&cache, &GUEST, &stamp, failed(), &progress).unwrap_err();
+        assert!(
+            matches!(error, Error::Packages { set: "guest", .. }),
+            "{error}"
+        );
+        assert!(said.lock().unwrap().is_empty());
+
+        let root = cache.folder("roots/guest-1").unwrap();
+        let kept = settle(&cache, &GUEST, &stamp, Ok(root.clone()), &progress).unwrap();
+        assert_eq!(kept, root);
+        let kept = settle(&cache, &GUEST, &stamp, failed(), &progress).unwrap();
+        assert_eq!(kept, root);
+        let said = said.lock().unwrap();
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].contains("the cache is used: apt-get update failed"),
+            "{said:?}"
+        );
+        assert!(!said[0].contains("no route"), "one line: {said:?}");
+
+        // what is in the cache of an older list of packages does not count
+        fs::remove_dir(&root).unwrap();
+        assert_eq!(stamped(&cache, &stamp), None);
     }
 }

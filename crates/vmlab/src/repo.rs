@@ -52,6 +52,10 @@ impl Sources {
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.root
+    }
+
     /// Every file that git would keep under some folders, sorted.
     pub(crate) fn files(&self, folders: &[&str]) -> Result<Vec<PathBuf>, Error> {
         let mut files = Vec::new();

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel's own people would say first: checkpatch and sparse, over
+//! everything that is compiled into a kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scenario::Kernel;
+
+use crate::command::{output, start};
+use crate::error::{At, Error};
+use crate::kbuild::{Headers, SCH_PSP, WIRE};
+use crate::kernels::KernelFiles;
+use crate::packages::{self, CHECKPATCH};
+use crate::progress::{Event, Progress};
+use crate::setup::Lab;
+
+/// Folders in kernel style.
+const FOLDERS: &[&str] = &[
+    "core/src",
+    "core/include",
+    "core/deps/kernel",
+    "kernel",
+    "uapi",
+    "lab/wire",
+];
+/// checkpatch's opinions that do not apply outside of the kernel's tree.
+const IGNORED: &str = "FILE_PATH_CHANGES,SPDX_LICENSE_TAG,LINUX_VERSION_CODE";
+
+impl Lab {
+    /// Runs both; gives what they complain of, nothing if nothing.
+    ///
+    /// # Errors
+    /// When a tool or its package is missing, or the modules do not compile.
+    pub fn lint(&self, kernel: Kernel, progress: &dyn Progress) -> Result<String, Error> {
+        let mut complaints = self.checkpatch(progress)?;
+        let set = packages::kernel(kernel);
+        let root = packages::root(&self.cache, &set, self.refresh, progress)?;
+        let files = KernelFiles::find(set.name, &root)?;
+        let headers = Headers {
+            release: &files.release,
+            root: &root,
+        };
+        for own in [&WIRE, &SCH_PSP] {
+            progress.event(&Event::Build {
+                what: "the modules under sparse",
+            });
+            complaints += &headers.sparse(&self.cache, &self.sources, own)?;
+        }
+        Ok(complaints)
+    }
+
+    fn checkpatch(&self, progress: &dyn Progress) -> Result<String, Error> {
+        let package = packages::root(&self.cache, &CHECKPATCH, self.refresh, progress)?;
+        let scripts = self
+            .cache
+            .entry("checkpatch", &name_of(&package), |target| {
+                progress.event(&Event::Build {
+                    what: "checkpatch out of the kernel's sources",
+                });
+                unpack_scripts(&package, target)
+            })?;
+        let mut check = Command::new("perl");
+        check.arg(scripts.join("scripts/checkpatch.pl"));
+        check.args(["--no-tree", "--no-summary", "--terse", "--show-types"]);
+        check.args(["--ignore", IGNORED, "--file"]);
+        for file in self.sources.files(FOLDERS)? {
+            if file.extension().is_some_and(|e| e == "c" || e == "h") {
+                check.arg(file);
+            }
+        }
+        check.current_dir(self.sources.path());
+        // It exits with 1 when it has something to say.
+        let said = start(&mut check)?;
+        Ok(String::from_utf8_lossy(&said.stdout).into_owned())
+    }
+}
+
+fn name_of(package: &Path) -> String {
+    package
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Of the kernel's sources just what checkpatch reads.
+fn unpack_scripts(package: &Path, target: &Path) -> Result<(), Error> {
+    let folder = package.join("usr/src");
+    let archive: PathBuf = fs::read_dir(&folder)
+        .at("read", &folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().ends_with(".tar.xz"))
+        .ok_or_else(|| Error::Command {
+            what: "looking for the kernel's sources".into(),
+            detail: format!("no .tar.xz in {}", folder.display()),
+        })?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xJf").arg(&archive).arg("-C").arg(target);
+    tar.args(["--strip-components=1", "--wildcards"]);
+    tar.args([
+        "*/scripts/checkpatch.pl",
+        "*/scripts/spelling.txt",
+        "*/scripts/const_structs.checkpatch",
+    ]);
+    output(&mut tar, "unpacking checkpatch").map(drop)
+}
