@@ -56,7 +56,7 @@ void psp_default_options(const struct net_device *dev, struct psp_options *opt)
 			dev->type == ARPHRD_ETHER ? PACE_ETH_OVERHEAD : 0,
 		.mode = TC_PSP_MODE_AUTO,
 		.layer = TC_PSP_LAYER_LINK,
-		.order = TC_PSP_ORDER_CLOCK,
+		.order = TC_PSP_ORDER_NEXT,
 		.gap = TC_PSP_GAP_PAUSE,
 	};
 }
@@ -135,7 +135,9 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 				 opt->layer == TC_PSP_LAYER_IP ?
 					PACE_LAYER_IP : PACE_LAYER_LINK,
 			.order = opt->order == TC_PSP_ORDER_RATE ?
-				 PACE_ORDER_RATE : PACE_ORDER_CLOCK,
+					PACE_ORDER_RATE :
+				 opt->order == TC_PSP_ORDER_CLOCK ?
+					PACE_ORDER_CLOCK : PACE_ORDER_NEXT,
 			.mode = mode,
 		},
 	};

@@ -21,14 +21,14 @@ static void explain_qdisc(void)
 {
 	fputs("Usage: ... psp [ default MINOR ] [ line { RATE | auto } ]\n"
 	      "               [ mode { auto | gap | timer } ] [ overhead BYTES ]\n"
-	      "               [ layer { link | wire | ip } ] [ order { clock | rate } ]\n"
-	      "               [ gap pause ]\n"
+	      "               [ layer { link | wire | ip } ]\n"
+	      "               [ order { next | clock | rate } ] [ gap pause ]\n"
 	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
 	      "line      line rate; auto: what the device reports {auto}\n"
 	      "mode      how gaps pass: gap frames, or a timer {auto: gap where possible}\n"
 	      "overhead  bytes on the wire beyond the frame {24 on Ethernet}\n"
 	      "layer     what rates count {link}\n"
-	      "order     which of several due classes goes first {clock}\n"
+	      "order     which of several due classes goes first {next}\n"
 	      "gap       kind of gap frame {pause}\n"
 	      "See tc-psp(8).\n", stderr);
 }

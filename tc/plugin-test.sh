@@ -76,7 +76,7 @@ qdisc 'mode "normal": expected auto, gap or timer' mode normal
 qdisc 'overhead "257": expected 0 to 256' overhead 257
 qdisc 'overhead "24b": expected 0 to 256' overhead 24b
 qdisc 'layer "2": expected link, wire or ip' layer 2
-qdisc 'order "": expected clock or rate' order ""
+qdisc 'order "": expected clock, rate or next' order ""
 qdisc 'gap "self": expected pause' gap self
 class 'rate "0": expected whole bits per second' rate 0
 class 'rate "-1mbit": expected whole bits per second' rate -1mbit

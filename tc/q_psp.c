@@ -9,13 +9,13 @@
 
 static const char *const modes[] = { "auto", "gap", "timer", NULL };
 static const char *const layers[] = { "link", "wire", "ip", NULL };
-static const char *const orders[] = { "clock", "rate", NULL };
+static const char *const orders[] = { "clock", "rate", "next", NULL };
 static const char *const gaps[] = { "pause", NULL };
 static const char *const kinds[] = { "normal", "paced", NULL };
 
 const struct psp_words psp_modes = { modes, "auto, gap or timer" };
 const struct psp_words psp_layers = { layers, "link, wire or ip" };
-const struct psp_words psp_orders = { orders, "clock or rate" };
+const struct psp_words psp_orders = { orders, "clock, rate or next" };
 const struct psp_words psp_gaps = { gaps, "pause" };
 const struct psp_words psp_kinds = { kinds, "paced, normal, 1 or 0" };
 

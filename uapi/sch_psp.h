@@ -67,6 +67,7 @@ enum tc_psp_layer {
 enum tc_psp_order {
 	TC_PSP_ORDER_CLOCK,	/* the one that has waited longest */
 	TC_PSP_ORDER_RATE,	/* the one with the highest rate */
+	TC_PSP_ORDER_NEXT,	/* the one whose next frame is due first */
 	__TC_PSP_ORDER_MAX,
 };
 
