@@ -6,6 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
+use crate::console::Failure;
+use crate::error::Error;
+
 /// First bytes of the shared memory once there are results.
 const MAGIC: &[u8; 8] = b"PSPLAB01";
 /// Where the archive begins.
@@ -13,7 +16,7 @@ const ARCHIVE_AT: u64 = 4096;
 
 /// What is wrong with the results.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+enum Fault {
     /// The guest did not finish.
     #[error("there are none")]
     None,
@@ -34,9 +37,29 @@ pub(crate) struct Boot {
     pub zeros_ns: Vec<u64>,
 }
 
+/// Unpacks the results of a guest whose plan ran to its end; see [`unpack`].
+pub(crate) fn collect(
+    shared: &Path,
+    folder: &Path,
+    boot: &Path,
+    console: &Path,
+) -> Result<Boot, Error> {
+    let console = console.to_owned();
+    let failure = match unpack(shared, folder, boot) {
+        Ok(found) if found.status == "ok" => return Ok(found),
+        Ok(found) => Failure::Step(found.status),
+        Err(Fault::None) => Failure::NoResult,
+        Err(fault) => {
+            let detail = fault.to_string();
+            return Err(Error::Results { detail, console });
+        }
+    };
+    Err(Error::Guest { failure, console })
+}
+
 /// Unpacks the results into `folder`: files of cell N into `cell-N`, the others
 /// into `boot`.
-pub(crate) fn unpack(shared: &Path, folder: &Path, boot: &Path) -> Result<Boot, Fault> {
+fn unpack(shared: &Path, folder: &Path, boot: &Path) -> Result<Boot, Fault> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| Fault::Io { path, source }

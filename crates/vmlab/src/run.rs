@@ -14,14 +14,13 @@ use scenario::{Cell, Kernel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::console::Failure;
 use crate::error::{At, Error};
 use crate::image::{Image, add_modules};
 use crate::plan::{module_candidates, plan};
 use crate::progress::{Event, Progress};
 use crate::qemu::Guest;
 use crate::reports;
-use crate::results::{Boot, Fault, unpack};
+use crate::results::collect;
 use crate::setup::{Lab, Parts};
 
 /// Smallest and largest room for results; it is sparse, so room costs nothing.
@@ -238,7 +237,7 @@ impl Runner<'_> {
         for cell in cells {
             remove_folder(&self.spec.out_dir.join(format!("cell-{}", cell.index)))?;
         }
-        let found = self.results(&guest, &shared)?;
+        let found = collect(&shared, self.spec.out_dir, &folder, &guest.console())?;
         let outputs = cells
             .iter()
             .enumerate()
@@ -268,28 +267,6 @@ impl Runner<'_> {
         }
         image.file("plan", steps.into_bytes());
         image
-    }
-
-    fn results(&self, guest: &Guest<'_>, shared: &Path) -> Result<Boot, Error> {
-        let console = guest.console();
-        let found = unpack(shared, self.spec.out_dir, guest.folder);
-        let found = found.map_err(|fault| match fault {
-            Fault::None => Error::Guest {
-                failure: Failure::NoResult,
-                console: console.clone(),
-            },
-            fault => Error::Results {
-                detail: fault.to_string(),
-                console: console.clone(),
-            },
-        })?;
-        match found.status.as_str() {
-            "ok" => Ok(found),
-            status => Err(Error::Guest {
-                failure: Failure::Step(status.to_owned()),
-                console,
-            }),
-        }
     }
 
     fn cell_output(

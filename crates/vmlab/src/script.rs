@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use scenario::Kernel;
 
-use crate::console::Failure;
 use crate::error::{At, Error};
 use crate::image::add_modules;
 use crate::progress::Progress;
 use crate::qemu::Guest;
-use crate::results::{Fault, unpack};
+use crate::results::collect;
 use crate::setup::Lab;
 
 /// What to run.
@@ -88,29 +87,8 @@ pub fn run_script(
         stop: &AtomicBool::new(false),
     };
     let shared = guest.boot(scratch.path(), &mut |_| {})?;
-    let found = unpack(&shared, spec.out_dir, spec.out_dir);
     let console = guest.console();
-    match found {
-        Ok(boot) if boot.status == "ok" => {}
-        Ok(boot) => {
-            return Err(Error::Guest {
-                failure: Failure::Step(boot.status),
-                console,
-            });
-        }
-        Err(Fault::None) => {
-            return Err(Error::Guest {
-                failure: Failure::NoResult,
-                console,
-            });
-        }
-        Err(fault) => {
-            return Err(Error::Results {
-                detail: fault.to_string(),
-                console,
-            });
-        }
-    }
+    collect(&shared, spec.out_dir, spec.out_dir, &console)?;
     let read = |name: &str| {
         let path = spec.out_dir.join(name);
         fs::read(&path)
