@@ -137,7 +137,7 @@ impl Page {
         }
         let _ = write!(
             self.text,
-            "\n{}",
+            "\n```text\n{}```\n",
             report::summary(result, report::Style::PLAIN)
         );
         self.rows(&paper.compare(result));

@@ -83,7 +83,11 @@ pub fn summary(run: &RunResult, style: Style) -> String {
                         format::short(window.to_s, 3)
                     ));
                 }
-                out.push_str(&terminal::table(&table::flows(window), style));
+                let rows = match window.flows.len() {
+                    0..=page::MOST_FLOWS => table::flows(window),
+                    _ => table::flow_summary(window),
+                };
+                out.push_str(&terminal::table(&rows, style));
             }
         }
         (_, Some(window)) => {

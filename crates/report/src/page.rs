@@ -17,7 +17,7 @@ use crate::theme::PAGE_STYLE;
 /// are in their folders.
 pub const MOST_SECTIONS: usize = 24;
 /// More flows than this are summed up.
-const MOST_FLOWS: usize = 16;
+pub const MOST_FLOWS: usize = 16;
 /// More rows than this are folded away.
 const MOST_ROWS: usize = 12;
 
