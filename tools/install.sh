@@ -11,11 +11,11 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$top/Cargo.toml" | head -n 1)
+version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
 prefix=${PREFIX:-/usr/local}
 kver=${KVER:-$(uname -r)}
 binary=${CARGO_TARGET_DIR:-$top/target}/release/pspacer
-source_dir=/usr/src/psp-$version
+source_dir=/usr/src/sch_psp-$version
 
 die() {
 	echo "install: $*" >&2
@@ -44,7 +44,7 @@ check_install() {
 
 remove_all() {
 	if command -v dkms >/dev/null; then
-		dkms remove "psp/$version" --all >/dev/null 2>&1 || true
+		dkms remove "sch_psp/$version" --all >/dev/null 2>&1 || true
 	fi
 	rm -rf "$source_dir"
 	rm -f "$(tc_dir)/q_psp.so" "$prefix/bin/pspacer" \
@@ -55,21 +55,19 @@ install_all() {
 	check_install
 	[ ! -e "$source_dir" ] || remove_all
 	trap 'status=$?; [ $status = 0 ] || { remove_all; echo "install: failed; everything was taken back" >&2; }; exit $status' EXIT
-	mkdir -p "$source_dir"
-	cp -r "$top/kernel" "$top/core" "$top/uapi" "$source_dir/"
-	sed "s/@VERSION@/$version/" "$top/kernel/dkms.conf" >"$source_dir/dkms.conf"
-	dkms add "psp/$version" >/dev/null
-	if ! dkms build "psp/$version" -k "$kver"; then
-		log=/var/lib/dkms/psp/$version/build/make.log
+	make --no-print-directory -C "$top/kernel" dkms-source >/dev/null
+	dkms add "sch_psp/$version" >/dev/null
+	if ! dkms build "sch_psp/$version" -k "$kver"; then
+		log=/var/lib/dkms/sch_psp/$version/build/make.log
 		[ ! -e "$log" ] || tail -n 20 "$log" >&2
 		exit 1
 	fi
-	dkms install "psp/$version" -k "$kver"
+	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
 	install -D -m 755 "$binary" "$prefix/bin/pspacer"
 	install -D -m 644 "$top/docs/man/pspacer.1" "$prefix/share/man/man1/pspacer.1"
 	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
-	echo "installed: module sch_psp for $kver (DKMS psp/$version), $plugin, $prefix/bin/pspacer, pspacer(1), tc-psp(8)"
+	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
 

@@ -77,6 +77,9 @@ pub struct LabRun {
     /// Guests side by side [default: one for each core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+    /// Look for newer kernels and programs, even if the cache has some
+    #[arg(long)]
+    pub refresh: bool,
 }
 
 /// `pspacer experiments`.

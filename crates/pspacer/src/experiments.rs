@@ -23,6 +23,7 @@ pub fn main(args: &Experiments) -> Result<bool> {
         "experiments"
     });
     let figures = args.results.join("figures");
+    let lab = vmlab::Lab::find()?;
     let mut page = Page::new(args.quick);
     let mut ok = true;
     for folder in catalogue::folders()? {
@@ -52,7 +53,7 @@ pub fn main(args: &Experiments) -> Result<bool> {
                 scenario.title,
                 scenario.cells.len()
             );
-            let finished = lab::run(&scenario, &out.join(&scenario.name), args.jobs)
+            let finished = lab::run(&lab, &scenario, &out.join(&scenario.name), args.jobs)
                 .with_context(|| format!("experiment {name}"))?;
             ok &= finished.result.ok;
             let figure = figure_of(&finished, &figures)?;

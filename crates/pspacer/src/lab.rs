@@ -103,7 +103,9 @@ fn run_and_show(args: &LabRun) -> Result<bool> {
         .out
         .clone()
         .unwrap_or_else(|| Path::new("out").join(&scenario.name));
-    let finished = run(&scenario, &out, args.jobs)?;
+    let mut lab = vmlab::Lab::find()?;
+    lab.refresh = args.refresh;
+    let finished = run(&lab, &scenario, &out, args.jobs)?;
     if args.json {
         print!("{}", finished.result.to_json()?);
         return Ok(finished.result.ok);
@@ -118,7 +120,12 @@ fn run_and_show(args: &LabRun) -> Result<bool> {
 }
 
 /// Runs a scenario into `out` and measures it.
-pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
+pub fn run(
+    lab: &vmlab::Lab,
+    scenario: &Scenario,
+    out: &Path,
+    jobs: Option<NonZeroUsize>,
+) -> Result<Finished> {
     make_room(out)?;
     let bars = Bars::new();
     let spec = RunSpec {
@@ -130,7 +137,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         jobs,
         timeout: None,
     };
-    let ran = vmlab::Lab::find().and_then(|lab| vmlab::run(&lab, &spec, &bars));
+    let ran = vmlab::run(lab, &spec, &bars);
     bars.clear();
     let ran = ran?;
     let mut result = RunResult {
