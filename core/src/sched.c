@@ -52,10 +52,10 @@ void pace_pass_time(struct pace_sched *s, u64 now_ns)
 	idle = !pace_paced_due(s);
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;
-	s->busy_until = pace_later(s->busy_until,
-				   s->global - PACE_LEAD_WINDOW);
 	if (idle)
 		note_idle(s);
+	s->busy_until = pace_later(s->busy_until,
+				   s->global - PACE_LEAD_WINDOW);
 	pace_paced_follow(s);
 }
 

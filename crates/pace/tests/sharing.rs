@@ -10,6 +10,16 @@ use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 
+/// The orders that share what there is in proportion to the rates.
+const FAIR: [Order; 2] = [Order::Clock, Order::Next];
+
+fn ethernet(order: Order, line_rate_bps: u64, max_frame_bytes: u32) -> Config {
+    Config {
+        order,
+        ..Config::ethernet(line_rate_bps, max_frame_bytes)
+    }
+}
+
 /// How far a class is from its share of what all got, in bytes of its own, over
 /// the worst of all windows.
 fn worst_window(wire: &Wire, class: ClassId, rate: u64, total_rate: u64) -> u64 {
@@ -28,25 +38,28 @@ fn worst_window(wire: &Wire, class: ClassId, rate: u64, total_rate: u64) -> u64 
 /// Paper 002, table 3: 4, 4, 4, 2 and 2 Gbit/s on 10 Gbit/s share as 2:2:2:1:1.
 #[test]
 fn paper_002_table_3() {
-    let mut wire = Wire::new(Config::ethernet(10 * GBIT, 9014));
-    let rates = [4, 4, 4, 2, 2].map(|gbit| gbit * GBIT);
-    let ids = rates.map(|rate| wire.paced(rate));
-    wire.run(80_000, 9014);
-    assert!(wire.gaps.is_empty());
-    for (id, rate) in ids.into_iter().zip(rates) {
-        assert_eq!(wire.of(id).count() as u64, 80_000 * rate / (16 * GBIT));
-        let off = worst_window(&wire, id, rate, 16 * GBIT);
-        assert!(off <= 9014, "{off} bytes over some window");
+    for order in FAIR {
+        let mut wire = Wire::new(ethernet(order, 10 * GBIT, 9014));
+        let rates = [4, 4, 4, 2, 2].map(|gbit| gbit * GBIT);
+        let ids = rates.map(|rate| wire.paced(rate));
+        wire.run(80_000, 9014);
+        assert!(wire.gaps.is_empty());
+        for (id, rate) in ids.into_iter().zip(rates) {
+            assert_eq!(wire.of(id).count() as u64, 80_000 * rate / (16 * GBIT));
+            let off = worst_window(&wire, id, rate, 16 * GBIT);
+            assert!(off <= 9014, "{order:?}: {off} bytes over some window");
+        }
     }
 }
 
 /// Any rates and lengths: of two backlogged classes neither is ever ahead of
-/// the other by more than a frame of each, relative to its rate.
+/// the other by more than a frame of one of them (by next clock: a largest
+/// frame), relative to its rate.
 #[test]
 fn shares_are_proportional_to_the_byte() {
     let mut random = Random(7);
-    for n in [2, 5, 20] {
-        let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+    for (n, order) in [2, 5, 20].into_iter().flat_map(|n| FAIR.map(|o| (n, o))) {
+        let mut wire = Wire::new(ethernet(order, GBIT, 1514));
         let rates = random.rates(n, 3 * GBIT, 20);
         let rates: Vec<u64> = rates.into_iter().map(|rate| rate.min(GBIT)).collect();
         let ids: Vec<_> = rates.iter().map(|&rate| wire.paced(rate)).collect();
@@ -63,9 +76,13 @@ fn shares_are_proportional_to_the_byte() {
                 // Time of the line that i's and j's bytes stand for, x line rate.
                 let time = |k: usize, bytes: u64| bytes as f64 / rates[k] as f64;
                 let apart = (time(i, got[i]) - time(j, got[j])).abs();
-                let most = time(i, u64::from(lens[i % 3])).max(time(j, u64::from(lens[j % 3])));
-                // Clocks are compared in whole bytes of the line.
-                assert!(apart <= most + 1.0 / GBIT as f64, "{apart} > {most}");
+                let frame = |k: usize| match order {
+                    Order::Next => 1514,
+                    _ => u64::from(lens[k % 3]),
+                };
+                let most = time(i, frame(i)).max(time(j, frame(j)));
+                // Clocks, and next clocks, are compared in whole bytes of the line.
+                assert!(apart <= most + 2.0 / GBIT as f64, "{apart} > {most}");
             }
         }
     }
@@ -73,8 +90,8 @@ fn shares_are_proportional_to_the_byte() {
 
 /// What leaves when every class runs empty after each packet, and is filled
 /// again before anyone else sends; or when none ever does.
-fn record(rates: &[u64], runs_empty: bool) -> Wire {
-    let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+fn record(order: Order, rates: &[u64], runs_empty: bool) -> Wire {
+    let mut wire = Wire::new(ethernet(order, GBIT, 1514));
     for mbit in rates {
         wire.paced(mbit * 1_000_000);
     }
@@ -98,8 +115,10 @@ fn running_empty_for_an_instant_costs_nothing() {
             500, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20,
         ],
     ] {
-        let same = record(&rates, true).frames == record(&rates, false).frames;
-        assert!(same, "{rates:?}");
+        for order in FAIR {
+            let same = record(order, &rates, true).frames == record(order, &rates, false).frames;
+            assert!(same, "{order:?} {rates:?}");
+        }
     }
 }
 
@@ -107,8 +126,9 @@ fn running_empty_for_an_instant_costs_nothing() {
 /// time: the wire idles until the next clock, but the shares stay exact.
 #[test]
 fn running_empty_keeps_the_shares() {
-    for rates in [vec![300, 900], vec![950, 100, 400]] {
-        let wire = record(&rates, true);
+    let sets = [vec![300, 900], vec![950, 100, 400]];
+    for (order, rates) in FAIR.into_iter().flat_map(|o| sets.clone().map(|r| (o, r))) {
+        let wire = record(order, &rates, true);
         let total: u64 = rates.iter().sum();
         for (index, rate) in rates.iter().enumerate() {
             let own = wire
@@ -116,7 +136,8 @@ fn running_empty_keeps_the_shares() {
                 .iter()
                 .filter(|frame| frame.class.index() as usize == index);
             let got = own.count() as u64;
-            assert!(got.abs_diff(6000 * rate / total) <= 1, "{rates:?}: {got}");
+            let due = 6000 * rate / total;
+            assert!(got.abs_diff(due) <= 1, "{order:?} {rates:?}: {got}");
         }
     }
 }
@@ -126,8 +147,12 @@ fn running_empty_keeps_the_shares() {
 /// they alone exceed the line.
 #[test]
 fn coming_and_going_earns_nothing() {
+    FAIR.into_iter().for_each(coming_and_going_earns_nothing_in);
+}
+
+fn coming_and_going_earns_nothing_in(order: Order) {
     let mut random = Random(3);
-    let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+    let mut wire = Wire::new(ethernet(order, GBIT, 1514));
     let steady = [wire.paced(GBIT * 6 / 10), wire.paced(GBIT * 6 / 10)];
     let restless = wire.paced(GBIT * 9 / 10);
     let mut away = 0;
@@ -160,7 +185,12 @@ fn coming_and_going_earns_nothing() {
 /// one does not let another pay its gaps faster.
 #[test]
 fn several_that_come_and_go_share_alike() {
-    let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+    FAIR.into_iter()
+        .for_each(several_that_come_and_go_share_alike_in);
+}
+
+fn several_that_come_and_go_share_alike_in(order: Order) {
+    let mut wire = Wire::new(ethernet(order, GBIT, 1514));
     let steady = wire.paced(GBIT * 8 / 10);
     let twins = [wire.paced(GBIT * 8 / 10), wire.paced(GBIT * 8 / 10)];
     for step in 0..60_000u64 {
@@ -183,8 +213,13 @@ fn several_that_come_and_go_share_alike() {
 /// of the rest are at its own rate.
 #[test]
 fn no_burst_when_the_line_suffices_again() {
+    FAIR.into_iter()
+        .for_each(no_burst_when_the_line_suffices_again_in);
+}
+
+fn no_burst_when_the_line_suffices_again_in(order: Order) {
     for leave_by in ["empty", "deactivate", "remove", "slow down"] {
-        let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+        let mut wire = Wire::new(ethernet(order, GBIT, 1514));
         let stays = wire.paced(GBIT * 6 / 10);
         let others = [wire.paced(GBIT * 7 / 10), wire.paced(GBIT * 9 / 10)];
         wire.run(5000, 1514);
@@ -232,12 +267,17 @@ fn no_burst_when_the_line_suffices_again() {
 /// Within the line lag belongs to the classes: nothing is moved, nothing lost.
 #[test]
 fn within_the_line_clocks_are_never_moved() {
+    FAIR.into_iter()
+        .for_each(within_the_line_clocks_are_never_moved_in);
+}
+
+fn within_the_line_clocks_are_never_moved_in(order: Order) {
     let mut random = Random(11);
     for layer in [Layer::Wire, Layer::Link] {
         for n in [2, 10, 100] {
             let mut wire = Wire::new(Config {
                 layer,
-                ..Config::ethernet(GBIT, 1514)
+                ..ethernet(order, GBIT, 1514)
             });
             // 1514 of 1538 bytes count at the link layer.
             let sum = if layer == Layer::Wire {
@@ -269,8 +309,13 @@ fn within_the_line_clocks_are_never_moved() {
 /// Padding counts: rates that fit the line do not when their frames are small.
 #[test]
 fn demand_is_what_the_wire_carries() {
+    FAIR.into_iter()
+        .for_each(demand_is_what_the_wire_carries_in);
+}
+
+fn demand_is_what_the_wire_carries_in(order: Order) {
     for (len, over) in [(1514, false), (60, true)] {
-        let mut wire = Wire::new(Config::ethernet(GBIT, 1514));
+        let mut wire = Wire::new(ethernet(order, GBIT, 1514));
         let ids = [wire.paced(GBIT * 45 / 100), wire.paced(GBIT * 45 / 100)];
         wire.run(10_000, len);
         wire.port.deactivate(ids[0], 0).unwrap();

@@ -2,18 +2,22 @@
 //! How real time enters: idle spells in gap mode, and timer mode.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pace::{ClassConfig, ClassId, Config, Decision, Mode, Scheduler};
+use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
 /// One byte at 1 Gbit/s.
 const BYTE_NS: u64 = 8;
 
-fn port(mode: Mode, rates: &[u64]) -> (Scheduler, Vec<ClassId>) {
-    let cfg = Config {
+fn config(mode: Mode, order: Order) -> Config {
+    Config {
         mode,
+        order,
         ..Config::ethernet(GBIT, 1514)
-    };
-    let mut port = Scheduler::new(&cfg, 0).unwrap();
+    }
+}
+
+fn port(mode: Mode, rates: &[u64]) -> (Scheduler, Vec<ClassId>) {
+    let mut port = Scheduler::new(&config(mode, Order::Clock), 0).unwrap();
     let add = |&rate_bps: &u64| port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
     let ids = rates.iter().map(add).collect();
     (port, ids)
@@ -327,4 +331,40 @@ fn a_stall_is_forgotten() {
         sent[1] >= GBIT / 80 - 1514 && sent[1] <= GBIT / 80 + stall,
         "{sent:?}"
     );
+}
+
+/// A class that is silent while the line idles has earned nothing: when it is
+/// back it sends at once, and its next frame is a whole interval later.
+#[test]
+fn silence_earns_nothing() {
+    for mode in [Mode::Gap, Mode::Timer] {
+        for order in [Order::Clock, Order::Rate, Order::Next] {
+            for late in [0, 100, 7000, 15_139, 1_000_000] {
+                let mut port = Scheduler::new(&config(mode, order), 0).unwrap();
+                let rate_bps = GBIT / 10;
+                let class = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+                one_packet(&mut port, class, 0);
+                let back = 15_140 + late;
+                one_packet(&mut port, class, back * BYTE_NS);
+                let next = port.class_clock(class).unwrap().bytes;
+                assert_eq!(next, back + 15_140, "{mode:?} {order:?} {late}");
+            }
+        }
+    }
+}
+
+/// Timer mode, more demand than line: a class that comes starts where the
+/// other is, and that is not before the line last idled, however long the host
+/// has slept since.
+#[test]
+fn an_idle_line_is_seen_at_any_distance() {
+    for slept in [1000, 1 << 20, 1 << 43, (1 << 43) + 250, 1 << 50] {
+        let (mut port, ids) = port(Mode::Timer, &[GBIT / 2, GBIT * 6 / 10]);
+        port.activate(ids[0], 0).unwrap();
+        // Occupies 124 bytes of line and is due again at 200.
+        port.sent(ids[0], 100, true, 0).unwrap();
+        port.activate(ids[1], slept * BYTE_NS).unwrap();
+        let [here, comes] = [0, 1].map(|i| port.class_clock(ids[i]).unwrap().bytes);
+        assert_eq!(here, comes, "slept {slept}");
+    }
 }

@@ -115,9 +115,20 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % end
     }
 
-    /// Rates that sum up to at most `sum`, uneven by up to `spread` times.
+    /// Rates that sum up to at most `sum`, uneven by up to `spread` + 1 times.
     pub fn rates(&mut self, n: usize, sum: u64, spread: u64) -> Vec<u64> {
         let weights: Vec<u64> = (0..n).map(|_| 1000 + self.below(1000 * spread)).collect();
+        Self::shares(sum, &weights)
+    }
+
+    /// The same, as many between 1 and 10 times the lowest as between 10 and 100.
+    pub fn rates_log(&mut self, n: usize, sum: u64, spread: u64) -> Vec<u64> {
+        let mut weight = || 1000.0 * (spread as f64).powf(self.below(1 << 20) as f64 / 1048576.0);
+        let weights: Vec<u64> = (0..n).map(|_| weight() as u64).collect();
+        Self::shares(sum, &weights)
+    }
+
+    fn shares(sum: u64, weights: &[u64]) -> Vec<u64> {
         let total: u64 = weights.iter().sum();
         let share = |weight: &u64| u128::from(sum) * u128::from(*weight) / u128::from(total);
         weights.iter().map(|weight| share(weight) as u64).collect()
