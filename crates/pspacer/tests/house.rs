@@ -2,6 +2,8 @@
 //! The house rules that a machine can check: who may depend on whom, licences,
 //! sizes, and what pure code may not touch.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
