@@ -155,7 +155,7 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 	}
 }
 
-/* Sets cfg.order; all wait, until they are found due in that order. O(n log n). */
+/* Sets cfg.order; all wait until they are found due in it. O(n log n). */
 void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);

@@ -2,10 +2,11 @@
 /*
  * Who is next, and how long the wire stays silent before.
  *
- * Paper 002, 2.2 and 2.3: a class whose clock is not ahead of the port's (of
- * several the one that the order says); else a normal class; else a gap up to the smallest clock.  No clock
- * is altered by the rounding of gaps, so that error does not add up: each
- * frame is at most half a smallest gap early or late (-42 .. +41 bytes).
+ * Paper 002, 2.2 and 2.3: a class whose clock is not ahead of the port's, of
+ * several the one that the order names; else a normal class; else a gap up to
+ * the smallest clock.  No clock is altered by the rounding of gaps, so that
+ * error does not add up: each frame is at most half a smallest gap early or
+ * late (-42 .. +41 bytes).
  */
 #include "internal.h"
 #include "line.h"

@@ -72,7 +72,7 @@ enum pace_order {
 	PACE_ORDER_RATE,	/* highest rate (paper 000, 3.4) */
 	/*
 	 * Smallest next clock: the class clock moved on by one largest frame
-	 * (WF2Q+: Bennett and Zhang, 1997; decisions/0014).  A class within
+	 * (WF2Q+: Bennett and Zhang, 1996; decisions/0014).  A class within
 	 * the line is late by no more than that, whatever the others' rates.
 	 */
 	PACE_ORDER_NEXT,
