@@ -92,6 +92,13 @@ fn bad_input_is_refused() {
 }
 
 #[test]
+fn the_papers_commands_work_word_for_word() {
+    for kernel in Kernel::ALL {
+        run(kernel, "papers.sh", "");
+    }
+}
+
+#[test]
 fn traps_of_other_qdiscs() {
     for kernel in Kernel::ALL {
         run(kernel, "traps.sh", "");
