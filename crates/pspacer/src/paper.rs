@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use scenario::result::{CellResult, FlowMetrics, RunResult};
 use serde::Deserialize;
+use trace::analyse::WIRE;
 
 /// The contents of `paper.toml`.
 #[derive(Debug, Deserialize)]
@@ -112,9 +113,11 @@ impl Figure {
                 .metrics
                 .get(&self.metric);
         }
+        // The frames of all flows together are no flow.
         let values: Vec<f64> = window
             .flows
             .iter()
+            .filter(|f| !f.name.starts_with(WIRE))
             .filter_map(|f| f.metrics.get(&self.metric))
             .collect();
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
@@ -158,4 +161,50 @@ pub fn human(metric: &str, value: f64) -> String {
         _ => "",
     };
     format!("{value:.3}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::result::{FlowResult, WindowResult};
+
+    fn flow(name: &str, rate_bps: f64) -> FlowResult {
+        let metrics = FlowMetrics {
+            rate1_max_bps: Some(rate_bps),
+            rate1_mean_bps: Some(rate_bps),
+            ..FlowMetrics::default()
+        };
+        FlowResult {
+            name: name.into(),
+            metrics,
+        }
+    }
+
+    #[test]
+    fn each_is_every_flow_and_not_the_wire() {
+        let cell = CellResult {
+            params: Default::default(),
+            dir: String::new(),
+            windows: vec![WindowResult {
+                name: "all".into(),
+                from_s: 0.0,
+                to_s: 1.0,
+                wire: Default::default(),
+                flows: vec![flow("a", 1e6), flow("b", 3e6), flow("wire", 4e9)],
+            }],
+            bounds: vec![],
+            tc: BTreeMap::new(),
+            flow_reports: Default::default(),
+        };
+        let figure = |metric: &str| Figure {
+            scenario: None,
+            when: BTreeMap::new(),
+            window: None,
+            flow: "each".into(),
+            metric: metric.into(),
+            value: 0.0,
+        };
+        assert_eq!(figure("rate1_max_bps").measured(&cell), Some(3e6));
+        assert_eq!(figure("rate1_mean_bps").measured(&cell), Some(2e6));
+    }
 }
