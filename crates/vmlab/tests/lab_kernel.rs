@@ -107,5 +107,5 @@ fn traps_of_other_qdiscs() {
 
 #[test]
 fn changes_under_traffic() {
-    run(Kernel::V6_1, "stress.sh", "ROUNDS=100");
+    run(Kernel::V6_1, "stress.sh", "");
 }
