@@ -2,12 +2,10 @@
 //! `pspacer lab`: from a scenario to a folder of results.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use report::Style;
 use scenario::result::{Engine, FORMAT, RunResult};
 use scenario::{Kernel, Options, Scenario};
 use trace::analyse::Curves;
@@ -17,6 +15,7 @@ use crate::bars::Bars;
 use crate::catalogue;
 use crate::cells::{self, write};
 use crate::cli::{Lab, LabRun};
+use crate::terminal;
 
 /// What every folder of results has, and no other folder should.
 const RESULT: &str = "result.json";
@@ -110,7 +109,7 @@ fn run_and_show(args: &LabRun) -> Result<bool> {
         print!("{}", finished.result.to_json()?);
         return Ok(finished.result.ok);
     }
-    let style = style();
+    let style = terminal::style();
     if let [curves] = &finished.curves[..] {
         println!("{}", report::terminal::chart(curves, style));
     }
@@ -207,17 +206,6 @@ fn make_room(out: &Path) -> Result<()> {
 
 /// Marks a folder whose run has begun and may have failed.
 const STARTED: &str = ".pspacer";
-
-/// What standard output can show.
-pub fn style() -> Style {
-    let terminal = std::io::stdout().is_terminal();
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    Style {
-        colour: terminal && !no_colour,
-        width: columns.unwrap_or(if terminal { 100 } else { Style::PLAIN.width }),
-    }
-}
 
 fn lint() -> Result<bool> {
     let bars = Bars::new();

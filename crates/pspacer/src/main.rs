@@ -10,6 +10,7 @@ mod lab;
 mod man;
 mod measure;
 mod paper;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -2,12 +2,11 @@
 //! `pspacer measure`: rates, gaps and burstiness of what somebody captured.
 
 use std::fs::{self, File};
-use std::io::{BufReader, IsTerminal, Write};
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use report::Style;
 use serde::Serialize;
 use trace::capture::read_capture;
 use trace::survey::{Part, Series, Survey, survey};
@@ -111,7 +110,7 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
     if args.json {
         out.write_all(json.as_bytes())?;
     } else {
-        let style = style(std::io::stdout().is_terminal());
+        let style = crate::terminal::style();
         out.write_all(report::terminal::chart(&found.curves, style).as_bytes())?;
         writeln!(out)?;
         out.write_all(report::window_summary(&found.window, style).as_bytes())?;
@@ -236,16 +235,6 @@ fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
         ));
     }
     hints
-}
-
-/// Colours only on a terminal whose user did not refuse them.
-fn style(is_terminal: bool) -> Style {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
-        || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-    Style {
-        colour: is_terminal && !refused,
-        ..Style::PLAIN
-    }
 }
 
 fn write_report(
