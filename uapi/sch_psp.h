@@ -28,6 +28,10 @@ enum {
 	TCA_PSP_LAYER,		/* u8: enum tc_psp_layer */
 	TCA_PSP_ORDER,		/* u8: enum tc_psp_order */
 	TCA_PSP_GAP,		/* u8: enum tc_psp_gap */
+	TCA_PSP_GUARD,		/* u8, 0 or 1: normal frames only where they fit
+				 * before the next paced one
+				 */
+	TCA_PSP_SPLIT_GSO,	/* u8: enum tc_psp_split_gso */
 	__TCA_PSP_MAX,
 };
 
@@ -38,9 +42,21 @@ enum {
 	TCA_PSP_CLASS_UNSPEC,
 	TCA_PSP_CLASS_PAD,
 	TCA_PSP_CLASS_KIND,	/* u8: enum tc_psp_kind */
-	TCA_PSP_CLASS_RATE,	/* u64, bit/s; kind paced only */
+	TCA_PSP_CLASS_RATE,	/* u64, bit/s; not kind normal; kind dynamic:
+				 * of frames without a socket, all together
+				 */
 	TCA_PSP_CLASS_QUANTUM,	/* u32, bytes a round; kind normal only; 0: one
 				 * largest frame
+				 */
+	TCA_PSP_CLASS_CEIL,	/* u64, bit/s, at least the rate; kind paced:
+				 * shares spare capacity up to it; kind dynamic:
+				 * no flow is faster; 0: the rate, or for kind
+				 * dynamic the line's rate
+				 */
+	TCA_PSP_CLASS_FLOOR,	/* u64, bit/s; kind dynamic: no flow is slower */
+	TCA_PSP_CLASS_FLOWS,	/* u32; kind dynamic: most flows at a time */
+	TCA_PSP_CLASS_DEADLINE,	/* u64, ns; a frame that has waited for longer is
+				 * dropped, not sent; 0: none
 				 */
 	__TCA_PSP_CLASS_MAX,
 };
@@ -49,9 +65,10 @@ enum {
 
 /* How time passes while no frame is due. */
 enum tc_psp_mode {
-	TC_PSP_MODE_AUTO,	/* gap where the device allows it, else timer */
+	TC_PSP_MODE_AUTO,	/* hybrid where the device allows it, else timer */
 	TC_PSP_MODE_GAP,	/* gap frames fill the wire */
 	TC_PSP_MODE_TIMER,	/* a high-resolution timer */
+	TC_PSP_MODE_HYBRID,	/* a timer, and gap frames for the last stretch */
 	__TC_PSP_MODE_MAX,
 };
 
@@ -74,13 +91,24 @@ enum tc_psp_order {
 /* What a gap frame is. */
 enum tc_psp_gap {
 	TC_PSP_GAP_PAUSE,	/* IEEE 802.3x PAUSE, pause time 0 */
+	TC_PSP_GAP_MULTICAST,	/* EtherType 0x88b5 to 01-80-c2-00-00-01 */
+	TC_PSP_GAP_SELF,	/* EtherType 0x88b5 to the sender's own address */
 	__TC_PSP_GAP_MAX,
+};
+
+/* Are GSO trains cut into frames before they are queued? */
+enum tc_psp_split_gso {
+	TC_PSP_SPLIT_GSO_AUTO,	/* where pacing would suffer from them whole */
+	TC_PSP_SPLIT_GSO_ON,
+	TC_PSP_SPLIT_GSO_OFF,
+	__TC_PSP_SPLIT_GSO_MAX,
 };
 
 /* Values as in `psp mode 0`, `psp mode 1`. */
 enum tc_psp_kind {
 	TC_PSP_KIND_NORMAL,	/* best effort */
 	TC_PSP_KIND_PACED,	/* has a rate */
+	TC_PSP_KIND_DYNAMIC,	/* each TCP flow at packet size x cwnd / RTT */
 	__TC_PSP_KIND_MAX,
 };
 

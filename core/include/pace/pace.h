@@ -57,6 +57,8 @@ enum pace_error {
 	PACE_ERR_FULL,		/* no free class id: grow the storage */
 	PACE_ERR_BUSY,		/* the class is in this scheduler already */
 	PACE_ERR_QUANTUM,	/* quantum outside PACE_QUANTUM_MIN..MAX */
+	PACE_ERR_CEIL,		/* ceil below the rate, or above the line rate */
+	PACE_ERR_TRAIN,		/* max_train below max_frame or above PACE_FRAME_MAX */
 };
 
 /* What the bytes of a rate are (docs/how-it-works.md, "What a rate counts"). */
@@ -82,6 +84,12 @@ enum pace_order {
 enum pace_mode {
 	PACE_MODE_GAP,		/* gap frames fill the wire; sent bytes are the clock */
 	PACE_MODE_TIMER,	/* the host's timer; real time is the clock */
+	/*
+	 * The host's timer until a measured lead before the instant, gap
+	 * frames from there on: sent bytes are the clock while the wire is
+	 * busy, real time while it idles.
+	 */
+	PACE_MODE_HYBRID,
 };
 
 enum pace_kind {
@@ -94,15 +102,27 @@ struct pace_config {
 	u32 overhead_bytes;	/* per frame on the wire; PACE_ETH_OVERHEAD */
 	u32 min_frame_bytes;	/* shorter frames are padded; PACE_ETH_MIN_FRAME */
 	u32 max_frame_bytes;	/* link header included; also the largest gap frame */
+	/*
+	 * Largest number of bytes handed over as one train of frames, whose
+	 * headers are counted once each; 0: max_frame_bytes, no trains.
+	 */
+	u32 max_train_bytes;
 	u32 link_header_bytes;	/* what PACE_LAYER_IP leaves out */
 	enum pace_layer layer;
 	enum pace_order order;
 	enum pace_mode mode;
+	/* A normal frame goes only where it ends before a paced one is due. */
+	bool guard;
 };
 
 struct pace_class_config {
 	enum pace_kind kind;
-	u64 rate_bps;		/* PACED */
+	u64 rate_bps;		/* PACED: guaranteed */
+	/*
+	 * PACED: what would be a gap is shared in proportion to the rates, as
+	 * long as a class stays within its ceil.  0: rate_bps, no share.
+	 */
+	u64 ceil_bps;
 	u32 quantum_bytes;	/* NORMAL: wire bytes per round; 0 = one max_frame */
 };
 
@@ -141,7 +161,7 @@ enum pace_verdict {
 	PACE_IDLE,		/* no packet anywhere */
 	PACE_SEND,		/* take the head of `cls`, then pace_sent() */
 	PACE_GAP,		/* fill `gap_bytes` of wire, then pace_gap_sent() */
-	PACE_WAIT,		/* nothing before `until_ns` (TIMER only) */
+	PACE_WAIT,		/* nothing before `until_ns` (TIMER, HYBRID) */
 };
 
 struct pace_decision {
@@ -149,6 +169,12 @@ struct pace_decision {
 	struct pace_class *cls;
 	u32 gap_bytes;		/* wire bytes, overhead included */
 	u64 until_ns;
+	/*
+	 * SEND of a paced class at its guaranteed rate: by how many byte
+	 * times its clock is behind (late) or, negative, ahead (gap rounding);
+	 * 0 for normal classes and for what is sent above the rate.
+	 */
+	s64 late_bytes;
 };
 
 struct pace_stats {
@@ -160,6 +186,11 @@ struct pace_stats {
 	u64 late_bytes_max;	/* largest class clock behind the port's at a send */
 	u64 shifts;		/* over-subscription: common moves of all clocks */
 	u64 shifted_bytes;
+	u64 spare_frames;	/* sent above a class's rate, below its ceil */
+	u64 guarded;		/* decisions in which guard held a normal frame back */
+	u64 waits;		/* HYBRID: timers that ran out */
+	u64 wait_late_max_ns;	/* HYBRID: how late the latest of them was */
+	u64 lead_ns;		/* HYBRID: how early the next is set */
 };
 
 /*
@@ -219,6 +250,21 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
  */
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	       bool more, u64 now_ns);
+/*
+ * The same for a train of `frames` frames that the host hands over as one and
+ * that leave back to back: len_bytes (up to max_train_bytes) in all, headers of
+ * every frame counted, wire_bytes on the wire, padding and overhead of every
+ * frame counted. O(log n).
+ */
+void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);
+/*
+ * The length of the class's first frame, for a host that knows it: what guard
+ * goes by.  Forgotten with the frame; 0, unknown, counts as a largest frame.
+ */
+void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 len_bytes);
+/* An active paced class whose turn has not come: it waits for its clock. */
+bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
 /* A gap of gap_bytes went to the wire. O(1). */
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
 
