@@ -147,13 +147,64 @@ struct tc_psp_qdisc_stats {
 	__u64 drop_long;		/* longer than the device's largest frame */
 	__u64 gap_failed;		/* no memory for a gap frame: tried again */
 	__u64 child_retries;		/* a class's queue held frames but gave none */
+	__u32 why_not_hybrid;		/* enum tc_psp_why: of mode auto */
+	__u32 queues;			/* transmit queues that share the line */
+	__u64 drop_late;		/* waited for longer than the class's deadline */
+	__u64 drop_flow;		/* kind dynamic: a flow's queue was full */
+	__u64 spare_frames;		/* above a class's rate, below its ceil */
+	__u64 guarded;			/* times guard held a normal frame back */
+	__u64 waits;			/* mode hybrid: timers that ran out */
+	__u64 wait_late_max_ns;		/* mode hybrid: how late the latest was */
+	__u64 lead_ns;			/* mode hybrid: how early the next is set */
+	__u64 trains_cut;		/* GSO trains cut into frames */
+	__u64 trains_whole;		/* GSO trains sent whole */
 };
+
+/* Why mode auto is not hybrid. */
+enum tc_psp_why {
+	TC_PSP_WHY_NOTHING,		/* it is, or the mode was chosen by hand */
+	TC_PSP_WHY_NOT_ETHERNET,
+	TC_PSP_WHY_NO_QUEUE,		/* the device has no transmit queue */
+	TC_PSP_WHY_SOFTWARE,		/* a software device, it has no wire */
+	TC_PSP_WHY_NO_RATE,		/* the device names no line rate */
+	TC_PSP_WHY_SHARED,		/* other transmit queues send on the wire */
+};
+
+/*
+ * Lateness of a paced frame: byte times at line rate by which its class's clock
+ * was behind when it was sent.  Bucket 0 counts frames on time or early, bucket
+ * i frames late by 2^(i-1) .. 2^i - 1 byte times, the last one all above.
+ */
+#define TC_PSP_LATE_BUCKETS	24
 
 struct tc_psp_class_stats {
 	__u32 type;			/* TC_PSP_STATS_CLASS */
 	__u32 active;			/* has a frame that takes part in decisions */
 	__u64 rate_bps;			/* in force: at most the line rate */
 	__u64 sent_frames;
+	__u64 sent_wire_bytes;
+	__u64 achieved_bps;		/* over the last whole second of sending, as
+					 * the layer counts
+					 */
+	__u64 ceil_bps;			/* in force */
+	__u64 spare_frames;		/* of those sent, above the rate */
+	__u64 throttled;		/* times its next frame had to wait for its clock */
+	__u64 drop_child;		/* causes as for the qdisc */
+	__u64 drop_segment;
+	__u64 drop_long;
+	__u64 drop_late;
+	__u64 drop_flow;
+	__u64 late_frames[TC_PSP_LATE_BUCKETS];
+	/* Kind dynamic: */
+	__u32 flows;			/* known now */
+	__u32 flows_active;		/* with frames waiting */
+	__u64 flows_seen;		/* since the start */
+	__u64 flows_refused;		/* frames of flows beyond the most allowed,
+					 * sent with those that have no socket
+					 */
+	__u64 flow_rate_min_bps;	/* of the flows known now */
+	__u64 flow_rate_max_bps;
+	__u64 flow_rate_sum_bps;
 };
 
 #endif /* _UAPI_SCH_PSP_H */
