@@ -34,6 +34,10 @@ pub enum Mode {
     Gap,
     /// The host's timer; real time is the clock.
     Timer,
+    /// The host's timer until a measured lead before the instant, gap frames
+    /// from there on: sent bytes are the clock while the wire is busy, real
+    /// time while it idles.
+    Hybrid,
 }
 
 /// A port and its line.
@@ -47,6 +51,9 @@ pub struct Config {
     pub min_frame_bytes: u32,
     /// Link header included; also the largest gap frame.
     pub max_frame_bytes: u32,
+    /// The most handed over as one train of frames, their headers counted once
+    /// each; 0: no trains.
+    pub max_train_bytes: u32,
     /// What [`Layer::Ip`] leaves out.
     pub link_header_bytes: u32,
     /// What rates count.
@@ -55,6 +62,8 @@ pub struct Config {
     pub order: Order,
     /// How to wait.
     pub mode: Mode,
+    /// A normal frame goes only where it ends before a paced one is due.
+    pub guard: bool,
 }
 
 impl Config {
@@ -65,10 +74,12 @@ impl Config {
             overhead_bytes: 24,
             min_frame_bytes: 60,
             max_frame_bytes,
+            max_train_bytes: 0,
             link_header_bytes: 14,
             layer: Layer::Link,
             order: Order::Clock,
             mode: Mode::Gap,
+            guard: false,
         }
     }
 
@@ -78,6 +89,7 @@ impl Config {
             overhead_bytes: self.overhead_bytes,
             min_frame_bytes: self.min_frame_bytes,
             max_frame_bytes: self.max_frame_bytes,
+            max_train_bytes: self.max_train_bytes,
             link_header_bytes: self.link_header_bytes,
             layer: match self.layer {
                 Layer::Link => 0,
@@ -92,7 +104,9 @@ impl Config {
             mode: match self.mode {
                 Mode::Gap => 0,
                 Mode::Timer => 1,
+                Mode::Hybrid => 2,
             },
+            guard: self.guard,
         }
     }
 }
@@ -104,6 +118,14 @@ pub enum ClassConfig {
     Paced {
         /// At the port's [`Layer`].
         rate_bps: u64,
+    },
+    /// Paced, and shares what would be a gap with others like it, in
+    /// proportion to their rates.
+    Sharing {
+        /// Guaranteed; at the port's [`Layer`].
+        rate_bps: u64,
+        /// Never passed.
+        ceil_bps: u64,
     },
     /// Best effort, round robin by wire bytes.
     Normal {
@@ -118,11 +140,21 @@ impl ClassConfig {
             ClassConfig::Paced { rate_bps } => RawClassConfig {
                 kind: 0,
                 rate_bps,
+                ceil_bps: 0,
+                quantum_bytes: 0,
+            },
+            ClassConfig::Sharing { rate_bps, ceil_bps } => RawClassConfig {
+                kind: 0,
+                rate_bps,
+                // 0 is how the core spells no ceiling: an explicit 0 is below
+                // any rate but 0, which is refused first.
+                ceil_bps: ceil_bps.max(1),
                 quantum_bytes: 0,
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {
                 kind: 1,
                 rate_bps: 0,
+                ceil_bps: 0,
                 // 0 is how the core spells None: an explicit 0 is below any quantum.
                 quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
             },
@@ -160,6 +192,12 @@ pub enum Error {
     /// `PACE_ERR_QUANTUM`
     #[error("the quantum is outside 256 to 2^20 bytes")]
     Quantum,
+    /// `PACE_ERR_CEIL`
+    #[error("the ceiling is below the rate or above the line rate")]
+    Ceil,
+    /// `PACE_ERR_TRAIN`
+    #[error("the longest train is shorter than the largest frame, or above 2^18 bytes")]
+    Train,
     /// The class was removed, or belongs to another scheduler.
     #[error("there is no such class")]
     UnknownClass,
@@ -182,6 +220,8 @@ impl Error {
             6 => Error::Overhead,
             7 => Error::Full,
             9 => Error::Quantum,
+            10 => Error::Ceil,
+            11 => Error::Train,
             _ => Error::Busy,
         }
     }

@@ -23,10 +23,12 @@ pub(crate) struct RawConfig {
     pub overhead_bytes: u32,
     pub min_frame_bytes: u32,
     pub max_frame_bytes: u32,
+    pub max_train_bytes: u32,
     pub link_header_bytes: u32,
     pub layer: u32,
     pub order: u32,
     pub mode: u32,
+    pub guard: bool,
 }
 
 #[repr(C)]
@@ -34,6 +36,7 @@ pub(crate) struct RawConfig {
 pub(crate) struct RawClassConfig {
     pub kind: u32,
     pub rate_bps: u64,
+    pub ceil_bps: u64,
     pub quantum_bytes: u32,
 }
 
@@ -43,6 +46,7 @@ pub(crate) struct RawDecision {
     cls: *mut RawClass,
     pub gap_bytes: u32,
     pub until_ns: u64,
+    pub late_bytes: i64,
 }
 
 #[repr(C)]
@@ -56,6 +60,11 @@ pub(crate) struct RawStats {
     pub late_bytes_max: u64,
     pub shifts: u64,
     pub shifted_bytes: u64,
+    pub spare_frames: u64,
+    pub guarded: u64,
+    pub waits: u64,
+    pub wait_late_max_ns: u64,
+    pub lead_ns: u64,
 }
 
 /// Opaque: `struct pace_sched`.
@@ -349,14 +358,17 @@ mod tests {
         overhead_bytes: 24,
         min_frame_bytes: 60,
         max_frame_bytes: 1514,
+        max_train_bytes: 0,
         link_header_bytes: 14,
         layer: 0,
         order: 0,
         mode: 0,
+        guard: false,
     };
     const PACED: RawClassConfig = RawClassConfig {
         kind: 0,
         rate_bps: 1_000_000,
+        ceil_bps: 0,
         quantum_bytes: 0,
     };
     const ERR_BUSY: ErrorCode = 8;

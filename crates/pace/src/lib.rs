@@ -65,7 +65,7 @@ pub enum Decision {
         /// Wire bytes.
         wire_bytes: u32,
     },
-    /// Nothing may leave before this instant. Only in [`Mode::Timer`].
+    /// Nothing may leave before this instant. Never in [`Mode::Gap`].
     Wait {
         /// On the clock of the `now_ns` given to all calls.
         until_ns: u64,
@@ -91,6 +91,16 @@ pub struct Stats {
     pub shifts: u64,
     /// By how much in all.
     pub shifted_bytes: u64,
+    /// Frames sent above a class's rate, within its ceiling.
+    pub spare_frames: u64,
+    /// Decisions in which guard held a normal frame back.
+    pub guarded: u64,
+    /// Timers that ran out ([`Mode::Hybrid`]).
+    pub waits: u64,
+    /// How late the latest of them was.
+    pub wait_late_max_ns: u64,
+    /// How early the next is set.
+    pub lead_ns: u64,
 }
 
 /// A class clock, exactly: `bytes - 1 + frac / rate_bps` when `frac` is not 0,
@@ -281,6 +291,11 @@ impl Scheduler {
             late_bytes_max: raw.late_bytes_max,
             shifts: raw.shifts,
             shifted_bytes: raw.shifted_bytes,
+            spare_frames: raw.spare_frames,
+            guarded: raw.guarded,
+            waits: raw.waits,
+            wait_late_max_ns: raw.wait_late_max_ns,
+            lead_ns: raw.lead_ns,
         }
     }
 

@@ -11,28 +11,35 @@
 #define SAME_PLACE(type, field, at) \
 	_Static_assert(offsetof(struct type, field) == (at), #type "." #field)
 
-SAME_SIZE(pace_config, 40);
+SAME_SIZE(pace_config, 48);
 SAME_PLACE(pace_config, overhead_bytes, 8);
 SAME_PLACE(pace_config, min_frame_bytes, 12);
 SAME_PLACE(pace_config, max_frame_bytes, 16);
-SAME_PLACE(pace_config, link_header_bytes, 20);
-SAME_PLACE(pace_config, layer, 24);
-SAME_PLACE(pace_config, order, 28);
-SAME_PLACE(pace_config, mode, 32);
+SAME_PLACE(pace_config, max_train_bytes, 20);
+SAME_PLACE(pace_config, link_header_bytes, 24);
+SAME_PLACE(pace_config, layer, 28);
+SAME_PLACE(pace_config, order, 32);
+SAME_PLACE(pace_config, mode, 36);
+SAME_PLACE(pace_config, guard, 40);
 
-SAME_SIZE(pace_class_config, 24);
+SAME_SIZE(pace_class_config, 32);
 SAME_PLACE(pace_class_config, rate_bps, 8);
-SAME_PLACE(pace_class_config, quantum_bytes, 16);
+SAME_PLACE(pace_class_config, ceil_bps, 16);
+SAME_PLACE(pace_class_config, quantum_bytes, 24);
 
-SAME_SIZE(pace_decision, 32);
+SAME_SIZE(pace_decision, 40);
 SAME_PLACE(pace_decision, cls, 8);
 SAME_PLACE(pace_decision, gap_bytes, 16);
 SAME_PLACE(pace_decision, until_ns, 24);
+SAME_PLACE(pace_decision, late_bytes, 32);
 
-SAME_SIZE(pace_stats, 64);
+SAME_SIZE(pace_stats, 104);
 SAME_PLACE(pace_stats, gap_frames, 16);
 SAME_PLACE(pace_stats, early_bytes_max, 32);
 SAME_PLACE(pace_stats, shifts, 48);
+SAME_PLACE(pace_stats, spare_frames, 64);
+SAME_PLACE(pace_stats, waits, 80);
+SAME_PLACE(pace_stats, lead_ns, 96);
 
 /* Both are made of u64 and narrower: allocated as u64. */
 _Static_assert(_Alignof(struct pace_sched) <= 8, "alignment");

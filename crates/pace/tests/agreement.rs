@@ -343,10 +343,12 @@ fn config() -> impl Strategy<Value = Config> {
             overhead_bytes: overhead,
             min_frame_bytes: min,
             max_frame_bytes: max,
+            max_train_bytes: 0,
             link_header_bytes: header,
             layer,
             order,
             mode,
+            guard: false,
         },
     )
 }

@@ -185,7 +185,7 @@ impl Reference {
     fn stall(&self) -> BigInt {
         match self.cfg.mode {
             Mode::Timer => self.line_bytes(STALL_NS),
-            Mode::Gap => BigInt::zero(),
+            Mode::Gap | Mode::Hybrid => BigInt::zero(),
         }
     }
 
@@ -476,7 +476,7 @@ impl Reference {
             self.class_mut(id).deficit_bytes -= paid;
         }
         match self.cfg.mode {
-            Mode::Gap => self.global += &wire,
+            Mode::Gap | Mode::Hybrid => self.global += &wire,
             Mode::Timer => {
                 let floor = &self.global - self.line_bytes(SLACK_NS);
                 self.busy_until = self.busy_until.clone().max(floor) + &wire;
