@@ -200,6 +200,10 @@ void wire_noise_stop(void);
 int wire_noise_write(char *line);
 int wire_noise_show(struct seq_file *seq);
 
+/* wire_idle.c */
+int wire_idle_init(struct dentry *root);
+void wire_idle_exit(void);
+
 /* ---- wire_debugfs.c ---- */
 
 int wire_debugfs_init(void);

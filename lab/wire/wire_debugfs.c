@@ -358,16 +358,22 @@ void wire_debugfs_remove(struct wire_cable *cable)
 
 int wire_debugfs_init(void)
 {
+	int err;
+
 	root = debugfs_create_dir("wire", NULL);
 	if (IS_ERR(root))
 		return PTR_ERR(root);
 	debugfs_create_file("create", 0200, root, NULL, &create_fops);
 	debugfs_create_file("delete", 0200, root, NULL, &delete_fops);
 	debugfs_create_file("noise", 0600, root, NULL, &noise_fops);
-	return 0;
+	err = wire_idle_init(root);
+	if (err)
+		debugfs_remove_recursive(root);
+	return err;
 }
 
 void wire_debugfs_exit(void)
 {
+	wire_idle_exit();
 	debugfs_remove_recursive(root);
 }

@@ -27,8 +27,14 @@ struct Sent {
 }
 
 /// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
-/// `curves.json` beside them. `zero_ns` is t = 0 on the guest's clock.
-pub fn measure(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<(CellResult, Curves)> {
+/// `curves.json` beside them. `zero_ns` is t = 0 on the guest's clock;
+/// `busy_ns` how long its CPU was busy in each window.
+pub fn measure(
+    cell: &Cell,
+    dir: &Path,
+    zero_ns: u64,
+    busy_ns: &[u64],
+) -> Result<(CellResult, Curves)> {
     let mut sent = vec![];
     for (index, cable) in cell.cables.iter().enumerate() {
         for end in End::BOTH {
@@ -45,7 +51,8 @@ pub fn measure(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<(CellResult, Cur
             flows: &s.flows,
         })
         .collect();
-    let analysis = analyse_cell(cell, zero_ns.saturating_mul(1000), &timelines, INTERVALS)
+    let zero_ps = zero_ns.saturating_mul(1000);
+    let analysis = analyse_cell(cell, zero_ps, &timelines, busy_ns, INTERVALS)
         .with_context(|| format!("cannot analyse {}", dir.display()))?;
     export(cell, dir, &sent)?;
     let curves = serde_json::to_string(&analysis.curves)?;

@@ -152,7 +152,8 @@ pub fn run(
     };
     let mut curves = vec![];
     for (cell, output) in scenario.cells.iter().zip(&ran.cells) {
-        let (mut measured, drawn) = cells::measure(cell, &output.dir, output.zero_ns)?;
+        let (mut measured, drawn) =
+            cells::measure(cell, &output.dir, output.zero_ns, &output.busy_ns)?;
         measured.tc.clone_from(&output.tc);
         measured.flow_reports.clone_from(&output.flow_reports);
         for plot in report::cell_plots(&drawn) {

@@ -285,6 +285,9 @@ flow_metrics! {
     delay_p99_us: Option<f64>,
     /// ... largest.
     delay_max_us: Option<f64>,
+    /// Of `wire` in the laboratory: time in which the CPU was not idle, senders
+    /// and receivers included, over data frames; one instruction takes 1 ns.
+    busy_ns_per_frame: Option<f64>,
 }
 
 #[cfg(test)]

@@ -56,7 +56,8 @@ pub struct CellAnalysis {
 /// flow's direction together.
 ///
 /// A flow is measured over the part of a window in which it is meant to send.
-/// `zero_ps` is the instant t = 0 on the timelines' clock; curves get at most
+/// `zero_ps` is the instant t = 0 on the timelines' clock; `busy_ns`, where it
+/// is known, is how long the CPU was busy in each window; curves get at most
 /// `intervals` intervals. Time is linear in the records for each window,
 /// memory 4 bytes a record and 16 for each frame of one flow.
 ///
@@ -66,6 +67,7 @@ pub fn analyse_cell(
     cell: &Cell,
     zero_ps: u64,
     timelines: &[Timeline<'_>],
+    busy_ns: &[u64],
     intervals: u64,
 ) -> Result<CellAnalysis, AnalyseError> {
     let ends = timelines
@@ -90,7 +92,10 @@ pub fn analyse_cell(
         };
         measure::window(&w.name, span, &ends, &placed)
     };
-    let windows: Vec<_> = cell.windows.iter().map(window).collect();
+    let mut windows: Vec<_> = cell.windows.iter().map(window).collect();
+    for (window, busy_ns) in windows.iter_mut().zip(busy_ns) {
+        share_busy(window, *busy_ns);
+    }
     let bounds = bounds(cell, &windows);
     let span = Span {
         zero_ps,
@@ -115,6 +120,16 @@ pub fn analyse_cell(
         bounds,
         curves,
     })
+}
+
+/// What a data frame has cost the CPU, all in all.
+#[allow(clippy::cast_precision_loss)] // nanoseconds of a cell of hours fit
+fn share_busy(window: &mut WindowResult, busy_ns: u64) {
+    let wire = window.flows.iter_mut().find(|f| f.name == WIRE);
+    if let Some(metrics) = wire.map(|f| &mut f.metrics).filter(|m| m.frames > 0) {
+        let share = busy_ns as f64 / metrics.frames as f64;
+        metrics.busy_ns_per_frame = Some((share * 1e3).round() / 1e3);
+    }
 }
 
 /// Each bound of the cell against what was measured.

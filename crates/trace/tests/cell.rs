@@ -120,7 +120,7 @@ fn analyse(cell: &scenario::Cell, wire: &Wire) -> Result<CellAnalysis, AnalyseEr
         records: if end == End::A { &wire.records } else { &[] },
         flows: &wire.flows,
     });
-    analyse_cell(cell, ZERO, &timelines, 100)
+    analyse_cell(cell, ZERO, &timelines, &[1_000_000], 100)
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn curves_add_up() {
 #[test]
 fn timelines_that_do_not_fit_are_refused() {
     let cell = cell();
-    let error = analyse_cell(&cell, ZERO, &[], 100).unwrap_err();
+    let error = analyse_cell(&cell, ZERO, &[], &[], 100).unwrap_err();
     assert_eq!(
         error.to_string(),
         "no timeline of the cable's end that flow even leaves by"
@@ -247,7 +247,23 @@ fn timelines_that_do_not_fit_are_refused() {
         flows: &flows,
     }];
     assert_eq!(
-        analyse_cell(&cell, ZERO, &stray, 100),
+        analyse_cell(&cell, ZERO, &stray, &[], 100),
         Err(AnalyseError::NoCable(3))
     );
+}
+
+#[test]
+fn what_a_frame_costs_is_told_of_the_wire() {
+    let analysis = {
+        let cell = cell();
+        analyse(&cell, &wire(&cell)).unwrap()
+    };
+    let window = &analysis.windows[0];
+    for flow in &window.flows {
+        let expected = (flow.name == "wire").then(|| {
+            let frames = flow.metrics.frames as f64;
+            (1e6 / frames * 1e3).round() / 1e3
+        });
+        assert_eq!(flow.metrics.busy_ns_per_frame, expected, "{}", flow.name);
+    }
 }

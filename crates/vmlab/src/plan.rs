@@ -4,7 +4,7 @@
 //! Every cell is set up from nothing and taken down again, so that no cell
 //! sees what another has left. Names inside the archive begin with `cell-N/`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use scenario::topology::{address, far_host, hardware_address, leaving, routes};
@@ -49,6 +49,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     }
     writer.step(format_args!("zero {AHEAD_NS}"));
     timed.extend(writer.tc_timed());
+    timed.extend(writer.idle());
     timed.sort_by_key(|(at_ns, _)| *at_ns);
     writer.timed(&timed);
     writer.results();
@@ -236,6 +237,17 @@ impl Writer<'_> {
                 )
             })
             .collect()
+    }
+
+    /// What the CPU has idled until the windows begin and end.
+    fn idle(&self) -> Vec<Timed> {
+        let windows = self.cell.windows.iter();
+        let instants: BTreeSet<u64> = windows.flat_map(|w| [w.from_ns, w.to_ns]).collect();
+        let keep = |at_ns: u64| {
+            let name = format!("cell-{}/idle.{at_ns}", self.cell.index);
+            (Some(at_ns), format!("keep {WIRE}/idle {name}"))
+        };
+        instants.into_iter().map(keep).collect()
     }
 
     fn noise(&mut self, seed: u64) {

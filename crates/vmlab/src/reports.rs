@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use scenario::topology::leaving;
-use scenario::{Cell, FlowKind};
+use scenario::{Cell, FlowKind, Window};
 use serde_json::{Value, json};
 
 use crate::error::{At, Error};
@@ -112,6 +112,22 @@ fn lines(path: &Path) -> Result<Vec<Value>, Error> {
         }
         false => Ok(Vec::new()),
     }
+}
+
+/// How long the CPU was not idle in each window.
+pub(crate) fn busy(cell: &Cell, dir: &Path) -> Result<Vec<u64>, Error> {
+    let at = |ns: u64| -> Result<u64, Error> {
+        let path = dir.join(format!("idle.{ns}"));
+        let text = fs::read_to_string(&path).at("read", &path)?;
+        let value = |key| -> u64 {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            let found = lines.find(|(found, _)| *found == key);
+            found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+        };
+        Ok(value("now_ns").saturating_sub(value("idle_ns")))
+    };
+    let of_window = |w: &Window| Ok(at(w.to_ns)?.saturating_sub(at(w.from_ns)?));
+    cell.windows.iter().map(of_window).collect()
 }
 
 /// Refuses a record with holes in it.

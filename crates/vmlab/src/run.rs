@@ -69,6 +69,8 @@ pub struct CellOutput {
     pub console: PathBuf,
     /// t = 0 on the guest's clock.
     pub zero_ns: u64,
+    /// How long the CPU was not idle, in each of the cell's windows.
+    pub busy_ns: Vec<u64>,
     /// `tc -s -j` of every device, by host.
     pub tc: BTreeMap<String, Value>,
     /// What the sender or iperf3 said, by flow.
@@ -287,6 +289,7 @@ impl Runner<'_> {
             index: cell.index,
             tc: reports::tc(cell, &dir)?,
             flow_reports: reports::flows(cell, &dir)?,
+            busy_ns: reports::busy(cell, &dir)?,
             console: console.clone(),
             dir,
             zero_ns,

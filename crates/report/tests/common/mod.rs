@@ -146,7 +146,7 @@ pub fn run(
             records,
             flows,
         });
-        let found = analyse_cell(cell, 0, &timelines, 400).unwrap();
+        let found = analyse_cell(cell, 0, &timelines, &[], 400).unwrap();
         cells.push(CellResult {
             params: cell
                 .params
