@@ -42,14 +42,14 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.step(format_args!("say cell {} begin", cell.index));
     writer.network();
     writer.tc_before();
-    let mut timed = writer.senders();
+    let mut timed = writer.idle();
+    timed.extend(writer.senders());
     writer.noise(seed);
     for cable in &cell.cables {
         writer.run(format_args!("echo 1 > {WIRE}/{}/reset", cable.name));
     }
     writer.step(format_args!("zero {AHEAD_NS}"));
     timed.extend(writer.tc_timed());
-    timed.extend(writer.idle());
     timed.sort_by_key(|(at_ns, _)| *at_ns);
     writer.timed(&timed);
     writer.results();
