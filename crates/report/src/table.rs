@@ -249,7 +249,7 @@ pub fn wires(window: &WindowResult) -> Table {
 }
 
 /// One row for each cell: the median rate, the worst burstiness and the widest
-/// gaps of its flows in `window`.
+/// gaps of its flows in `window`, and what it took.
 #[must_use]
 pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let of = |cell: &CellResult, metric: fn(&FlowMetrics) -> Option<f64>| {
@@ -271,6 +271,8 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.number("gap p1", "byte times");
     table.number("gap p50", "byte times");
     table.number("gap p99", "byte times");
+    table.number("wire busy", "%");
+    table.number("CPU", "ns/frame");
     table.number("bounds", "held");
     for cell in &run.cells {
         let value = |v: &Varying| cell.params.get(&v.name).cloned().unwrap_or_default().into();
@@ -283,10 +285,25 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         row.push(maybe(of(cell, |m| m.gap_p1_bytes).map(|s| s[0]), 0).into());
         row.push(maybe(of(cell, |m| m.gap_p50_bytes).map(|s| s[1]), 0).into());
         row.push(maybe(of(cell, |m| m.gap_p99_bytes).map(|s| s[2]), 0).into());
+        let measured = cell.windows.iter().find(|w| w.name == window);
+        row.push(maybe(measured.and_then(busiest), 1).into());
+        row.push(maybe(measured.and_then(cpu), 0).into());
         row.push(held(cell));
         table.rows.push(row);
     }
     table.without_empty_columns()
+}
+
+/// How busy the busiest direction was, gap frames included, per cent.
+fn busiest(window: &WindowResult) -> Option<f64> {
+    let busy = window.wire.values().map(|w| w.utilisation * 100.0);
+    busy.reduce(f64::max)
+}
+
+/// What a data frame has cost the CPU, everything counted.
+fn cpu(window: &WindowResult) -> Option<f64> {
+    let wire = window.flows.iter().find(|f| f.name == WIRE)?;
+    wire.metrics.busy_ns_per_frame
 }
 
 fn held(cell: &CellResult) -> Value {
