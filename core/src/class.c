@@ -13,104 +13,161 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 	if (!cfg->max_frame_bytes || cfg->max_frame_bytes > PACE_FRAME_MAX ||
 	    cfg->max_frame_bytes < cfg->min_frame_bytes)
 		return PACE_ERR_FRAME;
+	if (cfg->max_train_bytes &&
+	    (cfg->max_train_bytes < cfg->max_frame_bytes ||
+	     cfg->max_train_bytes > PACE_FRAME_MAX))
+		return PACE_ERR_TRAIN;
 	if (cfg->overhead_bytes > OVERHEAD_MAX)
 		return PACE_ERR_OVERHEAD;
 	return PACE_OK;
 }
 
-/* Whole bytes and remainder by which len_bytes move a clock at rate_bps. */
-static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
-		      u32 len_bytes, u64 *rem)
+static u32 padded(const struct pace_config *cfg, u32 len_bytes)
 {
-	return pace_div_rem(pace_counted_bytes(cfg, len_bytes) *
-			    cfg->line_rate_bps, rate_bps, rem);
+	return len_bytes < cfg->min_frame_bytes ? cfg->min_frame_bytes :
+						  len_bytes;
+}
+
+u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes)
+{
+	return padded(&s->cfg, len_bytes) + s->cfg.overhead_bytes;
+}
+
+static struct pace_train frame_of(const struct pace_config *cfg, u32 len_bytes)
+{
+	return (struct pace_train){
+		.len_bytes = len_bytes,
+		.frames = 1,
+		.wire_bytes = padded(cfg, len_bytes) + cfg->overhead_bytes,
+	};
+}
+
+/* The longest train, made of largest frames. */
+static struct pace_train longest_train(const struct pace_config *cfg)
+{
+	struct pace_train t;
+
+	if (!cfg->max_train_bytes)
+		return frame_of(cfg, cfg->max_frame_bytes);
+	t.len_bytes = cfg->max_train_bytes;
+	t.frames = (t.len_bytes + cfg->max_frame_bytes - 1) /
+		   cfg->max_frame_bytes;
+	t.wire_bytes = t.len_bytes + t.frames * cfg->overhead_bytes;
+	return t;
+}
+
+/* Whole bytes and remainder by which a train moves a clock of rate_bps. */
+static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
+		      const struct pace_train *t, u64 *rem)
+{
+	return pace_div_rem(pace_counted_bytes(cfg, t) * cfg->line_rate_bps,
+			    rate_bps, rem);
+}
+
+/* The same for the longest train, rounded up: a period. */
+static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
+{
+	const struct pace_train t = longest_train(cfg);
+	u64 rem;
+	u64 quot = advance_of(cfg, rate_bps, &t, &rem);
+
+	return quot + (rem != 0);
 }
 
 static enum pace_error check_class(const struct pace_config *cfg,
-				   enum pace_kind kind, u64 rate_bps,
-				   u32 quantum_bytes)
+				   const struct pace_class_config *c)
 {
-	u64 quot, rem;
-
-	if (kind == PACE_KIND_NORMAL) {
-		if (quantum_bytes && (quantum_bytes < PACE_QUANTUM_MIN ||
-				      quantum_bytes > PACE_QUANTUM_MAX))
+	if (c->kind == PACE_KIND_NORMAL) {
+		if (c->quantum_bytes &&
+		    (c->quantum_bytes < PACE_QUANTUM_MIN ||
+		     c->quantum_bytes > PACE_QUANTUM_MAX))
 			return PACE_ERR_QUANTUM;
 		return PACE_OK;
 	}
-	if (!rate_bps)
+	if (!c->rate_bps)
 		return PACE_ERR_RATE_ZERO;
-	if (rate_bps > cfg->line_rate_bps)
+	if (c->rate_bps > cfg->line_rate_bps)
 		return PACE_ERR_RATE_LINE;
-	quot = advance_of(cfg, rate_bps, cfg->max_frame_bytes, &rem);
-	if (quot + (rem != 0) >= PACE_LEAD_MAX)
+	if (period_of(cfg, c->rate_bps) >= PACE_LEAD_MAX)
 		return PACE_ERR_RATE_LOW;
+	if (c->ceil_bps && (c->ceil_bps < c->rate_bps ||
+			    c->ceil_bps > cfg->line_rate_bps))
+		return PACE_ERR_CEIL;
 	return PACE_OK;
 }
 
 enum pace_error pace_class_check(const struct pace_sched *s,
 				 const struct pace_class_config *cfg)
 {
-	return check_class(&s->cfg, cfg->kind, cfg->rate_bps,
-			   cfg->quantum_bytes);
+	return check_class(&s->cfg, cfg);
 }
 
-/* Wire bit/s at len_bytes a frame, rounded up; more than the line is enough. */
-static u64 demand_of(const struct pace_sched *s, u64 rate_bps, u32 len_bytes)
+/* Wire bit/s in such trains, rounded up; more than the line is enough. */
+static u64 demand_of(const struct pace_sched *s, u64 rate_bps,
+		     const struct pace_train *t)
 {
-	u64 counted = pace_counted_bytes(&s->cfg, len_bytes);
 	u64 quot, rem;
 
-	quot = pace_div_rem(rate_bps * pace_wire_bytes(s, len_bytes), counted,
-			    &rem);
+	quot = pace_div_rem(rate_bps * t->wire_bytes,
+			    pace_counted_bytes(&s->cfg, t), &rem);
 	quot += rem != 0;
 	return quot > s->cfg.line_rate_bps ? s->cfg.line_rate_bps + 1 : quot;
 }
 
-/* One largest frame at the class's rate; PACE_LEAD_MAX is not reached. */
-static void set_period(const struct pace_sched *s, struct pace_class *c)
+/* What a train moves a clock of rate_bps by; such that clocks stay close. */
+static u64 price_of(const struct pace_sched *s, u64 rate_bps,
+		    const struct pace_train *t, u64 *rem)
 {
-	u64 rem;
-	u64 quot = advance_of(&s->cfg, c->rate_bps, s->cfg.max_frame_bytes,
-			      &rem);
+	u64 quot = advance_of(&s->cfg, rate_bps, t, rem);
 
-	c->period = quot + (rem != 0);
+	/* Only a frame beyond max_frame, or a train of tiny ones, gets here. */
+	if (quot >= PACE_LEAD_MAX) {
+		quot = PACE_LEAD_MAX - 1;
+		*rem = 0;
+	}
+	return quot;
 }
 
 /*
- * Works out what frames of len_bytes cost a paced class: the divisions that
- * pace_sent() would otherwise do for each frame.
+ * Works out what such trains cost a paced class: the divisions that
+ * pace_sent() would otherwise do for each.
  */
 void pace_class_price(const struct pace_sched *s, struct pace_class *c,
-		      u32 len_bytes)
+		      const struct pace_train *t)
 {
-	u64 rem;
-	u64 quot = advance_of(&s->cfg, c->rate_bps, len_bytes, &rem);
-
-	/* Only a frame beyond max_frame gets here; clocks must stay close. */
-	if (quot >= PACE_LEAD_MAX) {
-		quot = PACE_LEAD_MAX - 1;
-		rem = 0;
-	}
-	c->cached_len = len_bytes;
-	c->cached_quot = quot;
-	c->cached_rem = rem;
-	c->demand_bps = demand_of(s, c->rate_bps, len_bytes);
+	c->last = *t;
+	c->rate_quot = price_of(s, c->rate_bps, t, &c->rate_rem);
+	if (c->ceil_bps)
+		c->ceil_quot = price_of(s, c->ceil_bps, t, &c->ceil_rem);
+	c->demand_bps = demand_of(s, c->rate_bps, t);
 }
 
 static void set_kind(struct pace_sched *s, struct pace_class *c,
 		     const struct pace_class_config *cfg)
 {
+	const struct pace_train last = c->last;
+	u64 ceil_bps = 0;
+
 	c->kind = cfg->kind;
+	c->head_wire_bytes = 0;
 	if (cfg->kind == PACE_KIND_NORMAL) {
 		c->quantum_bytes = cfg->quantum_bytes;
 		return;
 	}
-	if (c->rate_bps != cfg->rate_bps)
-		pace_clock_round_up(c);
+	/* At its rate already, a ceil leaves nothing to share. */
+	if (cfg->ceil_bps > cfg->rate_bps)
+		ceil_bps = cfg->ceil_bps;
+	if (c->rate_bps != cfg->rate_bps) {
+		pace_clock_round_up(&c->clock);
+		pace_clock_round_up(&c->spare_clock);
+	}
+	if (c->ceil_bps != ceil_bps)
+		pace_clock_round_up(&c->ceil_clock);
 	c->rate_bps = cfg->rate_bps;
-	set_period(s, c);
-	pace_class_price(s, c, c->cached_len);
+	c->ceil_bps = ceil_bps;
+	c->period = period_of(&s->cfg, c->rate_bps);
+	pace_class_price(s, c, &last);
+	pace_start_follow(c);
 }
 
 enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
@@ -127,8 +184,10 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	if (!pace_id_take(s, c))
 		return PACE_ERR_FULL;
 	/* It owes nothing: its turn is behind where it may start. */
-	pace_clock_set(c, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
-	c->cached_len = s->cfg.max_frame_bytes;
+	pace_clock_set(&c->clock, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
+	pace_clock_set(&c->ceil_clock, c->clock.bytes);
+	pace_clock_set(&c->spare_clock, s->spare_time);
+	c->last = frame_of(&s->cfg, s->cfg.max_frame_bytes);
 	set_kind(s, c, cfg);
 	return PACE_OK;
 }
@@ -137,7 +196,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_class_config *cfg)
 {
 	enum pace_error err = pace_class_check(s, cfg);
-	bool was_over;
+	bool was_over, had_ceil;
 
 	if (err)
 		return err;
@@ -156,12 +215,20 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		return PACE_OK;
 	}
 	was_over = pace_over_subscribed(s);
+	had_ceil = c->ceil_bps;
 	pace_demand_sub(s, c);
+	if (had_ceil)
+		pace_spare_take(s, c);
 	set_kind(s, c, cfg);
 	pace_demand_add(s, c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
 		pace_return(s, c);
-	if (s->cfg.order != PACE_ORDER_CLOCK)
+	if (c->ceil_bps) {
+		if (!had_ceil)
+			pace_ceil_return(s, c);
+		pace_spare_put(s, c);
+	}
+	if (s->cfg.order != PACE_ORDER_CLOCK || had_ceil || c->ceil_bps)
 		pace_paced_moved(s, c);
 	pace_lag_settle(s, was_over, NULL);
 	return PACE_OK;
@@ -180,11 +247,20 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 {
 	s->cfg = *cfg;
 	s->max_wire_bytes = pace_wire_bytes(s, cfg->max_frame_bytes);
+	s->train_wire_bytes = longest_train(cfg).wire_bytes;
 	s->min_gap_bytes = pace_wire_bytes(s, cfg->min_frame_bytes);
 	if (!s->min_gap_bytes)
 		s->min_gap_bytes = 1;
 	s->slack_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_SLACK_NS);
 	s->stall_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_STALL_NS);
+	s->timer_bytes = 0;
+	if (cfg->mode == PACE_MODE_TIMER)
+		s->timer_bytes = s->stall_bytes;
+	else if (cfg->mode == PACE_MODE_HYBRID)
+		s->timer_bytes = pace_line_bytes(cfg->line_rate_bps,
+						 PACE_LEAD_NS_MAX);
+	pace_lead_set(s, s->stats.lead_ns ? s->stats.lead_ns :
+					    PACE_LEAD_NS_FIRST);
 }
 
 enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
@@ -224,8 +300,12 @@ static struct pace_class *find_culprit(const struct pace_sched *s,
 
 		if (!c)
 			continue;
-		*err = check_class(cfg, c->kind, c->rate_bps,
-				   c->quantum_bytes);
+		*err = check_class(cfg, &(struct pace_class_config){
+					.kind = c->kind,
+					.rate_bps = c->rate_bps,
+					.ceil_bps = c->ceil_bps,
+					.quantum_bytes = c->quantum_bytes,
+				   });
 		if (*err)
 			return c;
 	}
@@ -242,14 +322,19 @@ static void price_all(struct pace_sched *s)
 	for (id = 0; id < s->id_end; id++) {
 		struct pace_class *c = s->by_id[id];
 
+		struct pace_train t;
+
 		if (!c)
 			continue;
-		if (c->cached_len > s->cfg.max_frame_bytes)
-			c->cached_len = s->cfg.max_frame_bytes;
+		/* One frame, until the next train says what it is now. */
+		t = frame_of(&s->cfg, c->last.len_bytes);
+		if (t.len_bytes > s->cfg.max_frame_bytes)
+			t = frame_of(&s->cfg, s->cfg.max_frame_bytes);
+		c->last = t;
 		if (c->kind != PACE_KIND_PACED)
 			continue;
-		set_period(s, c);
-		pace_class_price(s, c, c->cached_len);
+		c->period = period_of(&s->cfg, c->rate_bps);
+		pace_class_price(s, c, &t);
 		if (c->active)
 			pace_demand_add(s, c);
 	}
@@ -276,6 +361,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 	if (cfg->mode != s->cfg.mode) {
 		pace_line_anchor(&s->line, s->global, s->line.ns);
 		s->busy_until = s->global;
+		pace_handed_out(s);
 	}
 	/* A largest frame may be another, and with it every next clock. */
 	if (cfg->order != s->cfg.order || cfg->order == PACE_ORDER_NEXT)

@@ -9,13 +9,15 @@
  * whole number of bytes plus frac / r, 0 <= frac < r; what is stored is
  * `clock`, the exact clock rounded up, and `frac`.  The port's clock G is an
  * integer, so "exact <= G" and "clock <= G" are the same question and nobody
- * but pace_clock_advance() looks at frac.
+ * but pace_clock_advance() looks at frac.  (Rate r: of the clock's own kind, the
+ * class's rate or its ceil.)
  *
  * Error bound: none, the sum of any number of advances is exact.  A new rate
  * has a new denominator: the fraction is then rounded up, once, and the class
  * loses less than one byte time (pace_clock_round_up()).
  *
- * Sizes.  s <= 2^18 + 256 and R < 2^40, so s R < 2^59; frac + rem < 2^41.
+ * Sizes.  s <= 2^22 (PACE_TRAIN_WIRE_MAX) and R < 2^40, so s R < 2^62;
+ * frac + rem < 2^41.
  */
 #ifndef PACE_CLOCK_H
 #define PACE_CLOCK_H
@@ -45,66 +47,77 @@ static inline u64 pace_clock_earlier(u64 a, u64 b)
 	return pace_clock_ahead(a, b) ? b : a;
 }
 
-/* What the rate counts of a frame of len_bytes. */
+/* The shortest frames with the largest overhead make this of PACE_FRAME_MAX. */
+#define PACE_TRAIN_WIRE_MAX	(1u << 22)
+
+/* What the rate counts of a train. */
 static inline u32 pace_counted_bytes(const struct pace_config *cfg,
-				     u32 len_bytes)
+				     const struct pace_train *t)
 {
+	u64 headers;
+
 	switch (cfg->layer) {
 	case PACE_LAYER_WIRE:
-		if (len_bytes < cfg->min_frame_bytes)
-			len_bytes = cfg->min_frame_bytes;
-		return len_bytes + cfg->overhead_bytes;
+		return t->wire_bytes;
 	case PACE_LAYER_IP:
-		if (len_bytes <= cfg->link_header_bytes)
-			return 1;
-		return len_bytes - cfg->link_header_bytes;
+		headers = (u64)t->frames * cfg->link_header_bytes;
+		return t->len_bytes > headers ? t->len_bytes - (u32)headers : 1;
 	case PACE_LAYER_LINK:
 	default:
-		return len_bytes;
+		return t->len_bytes;
 	}
 }
 
 /*
- * Moves the clock of `c` by one frame of its cached length: two additions and
+ * Moves a clock by quot + rem / rate_bps, rem < rate_bps: two additions and
  * one comparison.
  */
-static inline void pace_clock_advance(struct pace_class *c)
+static inline void pace_clock_advance(struct pace_clock *k, u64 quot, u64 rem,
+				      u64 rate_bps)
 {
-	u64 whole = c->clock - (c->frac != 0) + c->cached_quot;
-	u64 frac = c->frac + c->cached_rem;
+	u64 whole = k->bytes - (k->frac != 0) + quot;
+	u64 frac = k->frac + rem;
 
-	if (frac >= c->rate_bps) {
-		frac -= c->rate_bps;
+	if (frac >= rate_bps) {
+		frac -= rate_bps;
 		whole++;
 	}
-	c->frac = frac;
-	c->clock = whole + (frac != 0);
+	k->frac = frac;
+	k->bytes = whole + (frac != 0);
 }
 
 /* Sets the clock to a whole number of bytes. */
-static inline void pace_clock_set(struct pace_class *c, u64 clock)
+static inline void pace_clock_set(struct pace_clock *k, u64 bytes)
 {
-	c->clock = clock;
-	c->frac = 0;
+	k->bytes = bytes;
+	k->frac = 0;
 }
 
-/* `clock` is rounded up already: forgetting the fraction is all there is. */
-static inline void pace_clock_round_up(struct pace_class *c)
+/* `bytes` is rounded up already: forgetting the fraction is all there is. */
+static inline void pace_clock_round_up(struct pace_clock *k)
 {
-	c->frac = 0;
+	k->frac = 0;
 }
 
 /* Moves the clock up to `floor` if it is behind. */
-static inline void pace_clock_raise(struct pace_class *c, u64 floor)
+static inline void pace_clock_raise(struct pace_clock *k, u64 floor)
 {
-	if (c->clock != floor && !pace_clock_ahead(c->clock, floor))
-		pace_clock_set(c, floor);
+	if (k->bytes != floor && !pace_clock_ahead(k->bytes, floor))
+		pace_clock_set(k, floor);
+}
+
+/* After either clock has changed: the class may send when both are reached. */
+static inline void pace_start_follow(struct pace_class *c)
+{
+	c->start = c->ceil_bps ?
+		   pace_clock_later(c->clock.bytes, c->ceil_clock.bytes) :
+		   c->clock.bytes;
 }
 
 /* Queue key: 44 bits of clock, 20 of id; see src/queue.h for the order. */
-static inline u64 pace_clock_key(const struct pace_class *c)
+static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
 {
-	return c->clock << PACE_ID_BITS | c->id;
+	return bytes << PACE_ID_BITS | c->id;
 }
 
 #endif /* PACE_CLOCK_H */

@@ -18,8 +18,17 @@
  * holds where its frames are no bound (PACE_RING_FRAMES, on a fast line).
  */
 #define PACE_STALL_NS		4000000u
-/* GAP: a transmit ring holds at least so many of the largest frames. */
+/* GAP: a transmit ring holds at least so many of the longest trains. */
 #define PACE_RING_FRAMES	256u
+/*
+ * HYBRID: how early timers are set, at first, at least and at most.  Timers are
+ * seen 11 to 25 us late.  Below 10 us a timer costs the host more than the gap
+ * frames that it saves; what is later than 250 us (60 us with interrupts held
+ * off, 100 to 200 us out of a deep sleep) is a host that stood still.
+ */
+#define PACE_LEAD_NS_FIRST	30000u
+#define PACE_LEAD_NS_MIN	10000u
+#define PACE_LEAD_NS_MAX	250000u
 
 /* The clock that class clocks are compared with. */
 static inline u64 pace_schedule_clock(const struct pace_sched *s)
@@ -30,7 +39,7 @@ static inline u64 pace_schedule_clock(const struct pace_sched *s)
 static inline bool pace_is_due(const struct pace_sched *s,
 			       const struct pace_class *c)
 {
-	return !pace_clock_ahead(c->clock, pace_schedule_clock(s));
+	return !pace_clock_ahead(c->start, pace_schedule_clock(s));
 }
 
 /*
@@ -40,8 +49,8 @@ static inline bool pace_is_due(const struct pace_sched *s,
 static inline u64 pace_turn(const struct pace_sched *s,
 			    const struct pace_class *c)
 {
-	return s->cfg.order == PACE_ORDER_NEXT ? c->clock + c->period :
-						 c->clock;
+	return s->cfg.order == PACE_ORDER_NEXT ? c->start + c->period :
+						 c->start;
 }
 
 static inline u32 pace_active(const struct pace_sched *s)
@@ -59,9 +68,9 @@ bool pace_id_take(struct pace_sched *s, struct pace_class *c);
 void pace_id_give_back(struct pace_sched *s, struct pace_class *c);
 bool pace_id_held(const struct pace_sched *s, const struct pace_class *c);
 
-/* class.c: what a frame of a length costs a class. */
+/* class.c: what a train costs a class. */
 void pace_class_price(const struct pace_sched *s, struct pace_class *c,
-		      u32 len_bytes);
+		      const struct pace_train *t);
 
 /* share.c: capacity beyond the line. */
 void pace_demand_add(struct pace_sched *s, const struct pace_class *c);
@@ -85,11 +94,35 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c);
 void pace_paced_reorder(struct pace_sched *s, enum pace_order order);
 
 /* normal.c: active normal classes, in turn. */
+u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c);
 struct pace_class *pace_normal_turn(struct pace_sched *s);
 void pace_normal_put(struct pace_sched *s, struct pace_class *c);
 void pace_normal_take(struct pace_sched *s, struct pace_class *c);
 
+/* spare.c: what is sent above a rate, below a ceil. */
+void pace_ceil_return(const struct pace_sched *s, struct pace_class *c);
+void pace_spare_put(struct pace_sched *s, struct pace_class *c);
+void pace_spare_take(struct pace_sched *s, struct pace_class *c);
+struct pace_class *pace_spare_due(struct pace_sched *s);
+struct pace_class *pace_spare_first(const struct pace_sched *s);
+void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c);
+void pace_spare_sent(struct pace_sched *s, struct pace_class *c);
+
+/* guard.c: normal frames that would end too late. */
+bool pace_fits(const struct pace_sched *s, u32 wire_bytes);
+struct pace_class *pace_guarded_turn(struct pace_sched *s);
+
+/* hybrid.c: timers, and how early they are set. */
+void pace_lead_set(struct pace_sched *s, u64 lead_ns);
+void pace_idle_begin(struct pace_sched *s, u64 now_ns);
+void pace_idle_follow(struct pace_sched *s, u64 now_ns);
+struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock);
+void pace_handed_out(struct pace_sched *s);
+void pace_lead_decay(struct pace_sched *s);
+
 /* sched.c */
+u64 pace_ring_bytes(const struct pace_sched *s);
+void pace_note_idle(struct pace_sched *s, u64 free_bytes);
 void pace_pass_time(struct pace_sched *s, u64 now_ns);
 void pace_join(struct pace_sched *s, struct pace_class *c);
 void pace_leave(struct pace_sched *s, struct pace_class *c);

@@ -13,7 +13,7 @@
  */
 #include "internal.h"
 
-static u32 quantum(const struct pace_sched *s, const struct pace_class *c)
+u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 {
 	return c->quantum_bytes ? c->quantum_bytes : s->cfg.max_frame_bytes;
 }
@@ -27,7 +27,7 @@ struct pace_class *pace_normal_turn(struct pace_sched *s)
 	struct pace_class *c = s->ring;
 
 	while (c->deficit_bytes <= 0) {
-		c->deficit_bytes += quantum(s, c);
+		c->deficit_bytes += pace_quantum(s, c);
 		if (c->deficit_bytes > 0)
 			break;
 		c = c->next;

@@ -32,7 +32,7 @@ static struct pace_class *head(const struct pace_sched *s,
 	return pace_queue_empty(q) ? NULL : s->by_id[pace_queue_min(q)];
 }
 
-/* The class with the smallest clock among those not seen due yet. */
+/* The class with the smallest start among those not seen due yet. */
 struct pace_class *pace_paced_first(const struct pace_sched *s)
 {
 	return head(s, &s->waiting);
@@ -57,7 +57,7 @@ struct pace_class *pace_paced_last(const struct pace_sched *s)
 
 static void put_waiting(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->waiting, pace_clock_key(c));
+	pace_queue_insert(&s->waiting, pace_clock_key(c->start, c));
 }
 
 static void put_due(struct pace_sched *s, struct pace_class *c)
@@ -148,7 +148,8 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 {
 	if (s->cfg.order == PACE_ORDER_CLOCK &&
 	    pace_queue_min(&s->waiting) == c->id) {
-		pace_queue_replace_min(&s->waiting, pace_clock_key(c));
+		pace_queue_replace_min(&s->waiting,
+				       pace_clock_key(c->start, c));
 	} else {
 		dequeue(s, c);
 		enqueue(s, c);
@@ -168,7 +169,8 @@ void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	while ((c = head(s, &s->due))) {
 		dequeue(s, c);
 		/* May have been behind for long; clocks in a queue are close. */
-		pace_clock_raise(c, floor);
+		pace_clock_raise(&c->clock, floor);
+		pace_start_follow(c);
 		put_waiting(s, c);
 	}
 }

@@ -11,59 +11,64 @@
 #include "internal.h"
 #include "line.h"
 
-u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes)
-{
-	if (len_bytes < s->cfg.min_frame_bytes)
-		len_bytes = s->cfg.min_frame_bytes;
-	return len_bytes + s->cfg.overhead_bytes;
-}
-
 u32 pace_min_gap_bytes(const struct pace_sched *s)
 {
 	return s->min_gap_bytes;
 }
 
 /*
- * TIMER: nobody was due when time was last looked at.  Once the virtual line
- * was free it idled: until now, or to the first clock.
+ * Nobody was due when time was last looked at.  The line was free from
+ * free_bytes on (as global counts); from then on it idled, until now or to the
+ * first clock.
  */
-static void note_idle(struct pace_sched *s)
+void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 {
 	const struct pace_class *first = pace_paced_first(s);
 	u64 until = pace_schedule_clock(s);
-	u64 free = s->busy_until - s->offset;
 
 	if (first)
-		until = pace_clock_earlier(first->clock, until);
-	if ((s64)(until - free) > 0)
+		until = pace_clock_earlier(first->start, until);
+	if ((s64)(until - (free_bytes - s->offset)) > 0)
 		s->idled = until;
 }
 
 /*
- * TIMER: real time is the clock, also between frames.  What a host that stood
- * still has missed is forgotten at once, before anything is measured by it; a
- * line that has been free for years stays within a signed comparison.
+ * TIMER: real time is the clock, also between frames; HYBRID: while the wire
+ * idles.  What a host that stood still has missed is forgotten at once, before
+ * anything is measured by it; a line that has been free for years stays within
+ * a signed comparison.
  */
 void pace_pass_time(struct pace_sched *s, u64 now_ns)
 {
 	bool idle;
 
-	if (s->cfg.mode != PACE_MODE_TIMER)
+	if (s->cfg.mode != PACE_MODE_TIMER) {
+		if (s->idling)
+			pace_idle_follow(s, now_ns);
 		return;
+	}
 	idle = !pace_paced_due(s);
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;
 	if (idle)
-		note_idle(s);
+		pace_note_idle(s, s->busy_until);
 	s->busy_until = pace_later(s->busy_until,
 				   s->global - PACE_LEAD_WINDOW);
 	pace_paced_follow(s);
 }
 
+/* What may be in a transmit ring, and must not be counted twice. */
+u64 pace_ring_bytes(const struct pace_sched *s)
+{
+	u64 ring = (u64)PACE_RING_FRAMES * s->train_wire_bytes;
+
+	return ring < s->stall_bytes ? s->stall_bytes : ring;
+}
+
 /*
- * GAP: the first packet after an idle spell.  The wire has really been idle
- * only for what line() is ahead of the bytes handed out; if it is behind, the
- * difference is still in the transmit ring and must not be counted twice.
+ * GAP, HYBRID: the first packet after an idle spell.  The wire has really been
+ * idle only for what line() is ahead of the bytes handed out; if it is behind,
+ * the difference is still in the transmit ring and must not be counted twice.
  * A ring holds a bounded amount: without that bound, a NIC faster than its
  * nominal rate would, after a long busy spell, keep the clock from following
  * real time for as long.
@@ -73,19 +78,19 @@ void pace_pass_time(struct pace_sched *s, u64 now_ns)
  */
 static void wake(struct pace_sched *s, u64 now_ns)
 {
-	u64 ring = (u64)PACE_RING_FRAMES * s->max_wire_bytes;
+	u64 ring;
 	s64 ahead;
 
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
-	if (ring < s->stall_bytes)
-		ring = s->stall_bytes;
 	ahead = (s64)(s->line.bytes - s->global);
 	if (ahead >= 0) {
 		s->global = s->line.bytes;
 		s->idled = pace_schedule_clock(s);
-	} else if (ahead < -(s64)ring) {
-		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+		return;
 	}
+	ring = pace_ring_bytes(s);
+	if (ahead < -(s64)ring)
+		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
 }
 
 /* The class has a packet and takes part from now on. */
@@ -98,6 +103,10 @@ void pace_join(struct pace_sched *s, struct pace_class *c)
 	}
 	pace_demand_add(s, c);
 	pace_return(s, c);
+	if (c->ceil_bps) {
+		pace_ceil_return(s, c);
+		pace_spare_put(s, c);
+	}
 	pace_paced_put(s, c);
 }
 
@@ -106,22 +115,27 @@ void pace_leave(struct pace_sched *s, struct pace_class *c)
 	bool was_over = pace_over_subscribed(s);
 
 	c->active = false;
+	c->head_wire_bytes = 0;
 	if (c->kind == PACE_KIND_NORMAL) {
 		pace_normal_take(s, c);
-		return;
+	} else {
+		pace_paced_take(s, c);
+		if (c->ceil_bps)
+			pace_spare_take(s, c);
+		pace_demand_sub(s, c);
+		pace_lag_settle(s, was_over, c);
 	}
-	pace_paced_take(s, c);
-	pace_demand_sub(s, c);
-	pace_lag_settle(s, was_over, c);
+	/* Whoever waited for that timer may not ask again when it runs out. */
+	if (!pace_active(s))
+		s->armed = false;
 }
 
 void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 {
 	if (c->active || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		pace_pass_time(s, now_ns);
-	else if (!pace_active(s))
+	pace_pass_time(s, now_ns);
+	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s))
 		wake(s, now_ns);
 	pace_join(s, c);
 }
@@ -154,30 +168,98 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 	return gap_bytes >= 2 * (u64)min ? (u32)gap_bytes - min : min;
 }
 
-static struct pace_decision send(struct pace_class *c)
+/* Frames this much ahead of their clock leave now: no gap is as short. */
+static u64 early_bytes(const struct pace_sched *s)
 {
-	return (struct pace_decision){ .verdict = PACE_SEND, .cls = c };
+	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
 }
 
-static struct pace_decision next_gap(struct pace_sched *s)
+/* What `c` sends now is guaranteed, not spare. */
+static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
-	struct pace_class *c = pace_paced_due(s);
-	u64 gap;
+	return !c->ceil_bps ||
+	       !pace_clock_ahead(c->start,
+				 pace_schedule_clock(s) + early_bytes(s));
+}
 
+static struct pace_decision send(const struct pace_sched *s,
+				 struct pace_class *c)
+{
+	struct pace_decision d = { .verdict = PACE_SEND, .cls = c };
+
+	if (c->kind == PACE_KIND_PACED && at_rate(s, c))
+		d.late_bytes = (s64)(pace_schedule_clock(s) - c->start);
+	return d;
+}
+
+/*
+ * Who may send now, paced_due() aside: a normal class; else what would be a gap
+ * is shared.  While guard holds normal frames back, what is shared ends in time
+ * as well, or normal frames would never find room.
+ */
+static struct pace_class *pick_rest(struct pace_sched *s)
+{
+	struct pace_class *c;
+	bool held = false;
+
+	if (s->active_normal) {
+		if (!s->cfg.guard)
+			return pace_normal_turn(s);
+		c = pace_guarded_turn(s);
+		if (c)
+			return c;
+		held = true;
+	}
+	c = pace_spare_due(s);
+	if (c && held && !pace_fits(s, c->last.wire_bytes))
+		return NULL;
+	return c;
+}
+
+/* The class whose clock, or ceil clock, is the first to come; and that clock. */
+static struct pace_class *first_ahead(const struct pace_sched *s, u64 *clock)
+{
+	struct pace_class *c = pace_paced_first(s);
+	struct pace_class *spare = pace_spare_first(s);
+
+	if (spare && (!c || pace_clock_ahead(c->start,
+					     spare->ceil_clock.bytes))) {
+		*clock = spare->ceil_clock.bytes;
+		return spare;
+	}
 	if (c)
-		return send(c);
-	if (s->active_normal)
-		return send(pace_normal_turn(s));
-	c = pace_paced_first(s);
-	if (!c)
-		return (struct pace_decision){ .verdict = PACE_IDLE };
-	gap = c->clock - pace_schedule_clock(s);
-	if (gap <= s->min_gap_bytes / 2)
-		return send(c);
-	return (struct pace_decision){
-		.verdict = PACE_GAP,
-		.gap_bytes = gap_frame(s, gap),
-	};
+		*clock = c->start;
+	return c;
+}
+
+/* GAP, and HYBRID within the lead; else HYBRID answers WAIT. */
+static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
+{
+	struct pace_class *c;
+	u64 clock, gap;
+
+	for (;;) {
+		c = pace_paced_due(s);
+		if (!c)
+			c = pick_rest(s);
+		if (c)
+			return send(s, c);
+		c = first_ahead(s, &clock);
+		if (!c)
+			return (struct pace_decision){ .verdict = PACE_IDLE };
+		gap = clock - pace_schedule_clock(s);
+		if (gap <= early_bytes(s))
+			return send(s, c);
+		if (s->cfg.mode != PACE_MODE_HYBRID ||
+		    gap <= s->lead_bytes + s->min_gap_bytes)
+			return (struct pace_decision){
+				.verdict = PACE_GAP,
+				.gap_bytes = gap_frame(s, gap),
+			};
+		if (s->idling)
+			return pace_idle_wait(s, clock);
+		pace_idle_begin(s, now_ns);
+	}
 }
 
 static struct pace_decision wait_for(const struct pace_sched *s, u64 bytes)
@@ -202,35 +284,54 @@ static struct pace_decision next_timer(struct pace_sched *s)
 	if (!pace_active(s))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
 	c = pace_paced_due(s);
-	if (c || s->active_normal) {
-		if (!free)
-			return wait_for(s, s->busy_until);
-		return send(c ? c : pace_normal_turn(s));
-	}
-	at = pace_paced_first(s)->clock + s->offset;
+	if (!c && free)
+		c = pick_rest(s);
+	if (c)
+		return free ? send(s, c) : wait_for(s, s->busy_until);
+	if (!free && (s->active_normal || pace_spare_due(s)))
+		return wait_for(s, s->busy_until);
+	first_ahead(s, &at);
+	at += s->offset;
 	return wait_for(s, free ? at : pace_later(at, s->busy_until));
 }
 
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 {
-	if (s->cfg.mode == PACE_MODE_TIMER) {
-		pace_pass_time(s, now_ns);
+	pace_pass_time(s, now_ns);
+	if (s->cfg.mode == PACE_MODE_TIMER)
 		return next_timer(s);
-	}
-	return next_gap(s);
+	return next_gap(s, now_ns);
+}
+
+bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
+{
+	u64 clock = c->ceil_bps ? c->ceil_clock.bytes : c->clock.bytes;
+
+	return c->active && c->kind == PACE_KIND_PACED &&
+	       pace_clock_ahead(clock, pace_schedule_clock(s));
+}
+
+void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
+{
+	if (PACE_ASSERT(pace_id_held(s, c)))
+		c->head_wire_bytes = wire_bytes;
 }
 
 /* A frame goes to the wire. */
-static void occupy(struct pace_sched *s, u32 wire_bytes)
+static void occupy(struct pace_sched *s, const struct pace_train *t)
 {
-	s->stats.sent_frames++;
-	s->stats.sent_wire_bytes += wire_bytes;
-	if (s->cfg.mode == PACE_MODE_TIMER)
+	s->stats.sent_frames += t->frames;
+	s->stats.sent_wire_bytes += t->wire_bytes;
+	if (s->cfg.mode == PACE_MODE_TIMER) {
 		s->busy_until = pace_later(s->busy_until,
 					   s->global - s->slack_bytes) +
-				wire_bytes;
-	else
-		s->global += wire_bytes;
+				t->wire_bytes;
+		return;
+	}
+	s->global += t->wire_bytes;
+	pace_handed_out(s);
+	if (s->gapped)
+		pace_lead_decay(s);
 }
 
 static void note_lateness(struct pace_sched *s, const struct pace_class *c)
@@ -238,62 +339,101 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 	u64 now = pace_schedule_clock(s);
 	u64 early;
 
-	if (pace_clock_ahead(c->clock, now)) {
-		early = c->clock - now;
+	if (pace_clock_ahead(c->start, now)) {
+		early = c->start - now;
 		if (early > s->stats.early_bytes_max)
 			s->stats.early_bytes_max = early;
-	} else if (now - c->clock > s->stats.late_bytes_max) {
-		s->stats.late_bytes_max = now - c->clock;
+	} else if (now - c->start > s->stats.late_bytes_max) {
+		s->stats.late_bytes_max = now - c->start;
 	}
 }
 
 static void sent_normal(struct pace_sched *s, struct pace_class *c,
-			u32 wire_bytes, bool more)
+			const struct pace_train *t, bool more)
 {
 	s->idled = pace_schedule_clock(s);
-	occupy(s, wire_bytes);
-	c->deficit_bytes -= wire_bytes;
+	occupy(s, t);
+	c->deficit_bytes -= t->wire_bytes;
 	if (!more)
 		pace_leave(s, c);
 	else if (c->deficit_bytes <= 0 && s->ring == c)
 		s->ring = c->next;
 }
 
-static void sent_paced(struct pace_sched *s, struct pace_class *c,
-		       u32 len_bytes, u32 wire_bytes, bool more)
+static void price(struct pace_sched *s, struct pace_class *c,
+		  const struct pace_train *t)
 {
-	if (c->cached_len != len_bytes) {
-		pace_demand_sub(s, c);
-		pace_class_price(s, c, len_bytes);
-		pace_demand_add(s, c);
+	if (c->last.len_bytes == t->len_bytes && c->last.frames == t->frames &&
+	    c->last.wire_bytes == t->wire_bytes)
+		return;
+	pace_demand_sub(s, c);
+	pace_class_price(s, c, t);
+	pace_demand_add(s, c);
+}
+
+/* The clocks of a class move on by one train of its price. */
+static void move_clocks(struct pace_sched *s, struct pace_class *c)
+{
+	if (!at_rate(s, c)) {
+		s->idled = pace_schedule_clock(s);
+		pace_spare_sent(s, c);
+	} else {
+		note_lateness(s, c);
+		if (s->cfg.order == PACE_ORDER_RATE)
+			pace_owed_bound(s, c);
+		s->served = pace_turn(s, c);
+		if (c->ceil_bps)
+			pace_ceil_sent(s, c);
+		pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem,
+				   c->rate_bps);
 	}
-	note_lateness(s, c);
-	if (s->cfg.order == PACE_ORDER_RATE)
-		pace_owed_bound(s, c);
-	s->served = pace_turn(s, c);
-	pace_clock_advance(c);
-	occupy(s, wire_bytes);
-	if (more)
-		pace_paced_moved(s, c);
-	else
+	pace_start_follow(c);
+}
+
+static void sent_paced(struct pace_sched *s, struct pace_class *c,
+		       const struct pace_train *t, bool more)
+{
+	price(s, c, t);
+	move_clocks(s, c);
+	occupy(s, t);
+	if (!more) {
 		pace_leave(s, c);
+		return;
+	}
+	if (c->ceil_bps) {
+		pace_spare_take(s, c);
+		pace_spare_put(s, c);
+	}
+	pace_paced_moved(s, c);
+}
+
+void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
+{
+	const struct pace_train t = {
+		.len_bytes = len_bytes,
+		.frames = frames,
+		.wire_bytes = wire_bytes,
+	};
+
+	if (!PACE_ASSERT(c->active && len_bytes && frames &&
+			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
+			 wire_bytes <= PACE_TRAIN_WIRE_MAX))
+		return;
+	pace_pass_time(s, now_ns);
+	c->head_wire_bytes = 0;
+	if (c->kind == PACE_KIND_NORMAL)
+		sent_normal(s, c, &t, more);
+	else
+		sent_paced(s, c, &t, more);
+	pace_lag_bound(s);
 }
 
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	       bool more, u64 now_ns)
 {
-	u32 wire_bytes;
-
-	if (!PACE_ASSERT(c->active && len_bytes &&
-			 len_bytes <= PACE_FRAME_MAX))
-		return;
-	pace_pass_time(s, now_ns);
-	wire_bytes = pace_wire_bytes(s, len_bytes);
-	if (c->kind == PACE_KIND_NORMAL)
-		sent_normal(s, c, wire_bytes, more);
-	else
-		sent_paced(s, c, len_bytes, wire_bytes, more);
-	pace_lag_bound(s);
+	pace_sent_train(s, c, len_bytes, pace_wire_bytes(s, len_bytes), 1, more,
+			now_ns);
 }
 
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
@@ -301,6 +441,9 @@ void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 	s->idled = pace_schedule_clock(s);
 	s->stats.gap_frames++;
 	s->stats.gap_wire_bytes += gap_bytes;
-	if (s->cfg.mode == PACE_MODE_GAP)
-		s->global += gap_bytes;
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		return;
+	s->global += gap_bytes;
+	pace_handed_out(s);
+	s->gapped = s->cfg.mode == PACE_MODE_HYBRID;
 }

@@ -94,11 +94,8 @@ void pace_lag_settle(struct pace_sched *s, bool was_over,
  */
 u64 pace_lag_max(const struct pace_sched *s)
 {
-	u64 max = ((u64)s->active_paced + 2) * s->max_wire_bytes;
-
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		max += s->stall_bytes;
-	return max;
+	return ((u64)s->active_paced + 2) * s->train_wire_bytes +
+	       s->timer_bytes;
 }
 
 /* Enforces pace_lag_max() on all classes together; not ORDER_RATE. O(1). */
@@ -122,18 +119,16 @@ void pace_lag_bound(struct pace_sched *s)
  */
 void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
 {
-	u32 wire = pace_wire_bytes(s, c->cached_len);
+	u32 wire = c->last.wire_bytes;
 	u64 frames = ((u64)s->active_paced + 2) *
-		     ((s->max_wire_bytes + wire - 1) / wire);
+		     ((s->train_wire_bytes + wire - 1) / wire);
 	u64 max;
 
 	if (frames > 1u << 20)
 		frames = 1u << 20;
-	max = frames * (c->cached_quot + 1);
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		max += s->stall_bytes;
-	if (lag_of(s, c->clock) > max)
-		pace_clock_set(c, pace_schedule_clock(s) - max);
+	max = frames * (c->rate_quot + 1) + s->timer_bytes;
+	if (lag_of(s, c->clock.bytes) > max)
+		pace_clock_set(&c->clock, pace_schedule_clock(s) - max);
 }
 
 /*
@@ -171,8 +166,9 @@ void pace_return(const struct pace_sched *s, struct pace_class *c)
 	u64 lag = standing(s);
 
 	if (lag_of(s, pace_turn(s, c)) <= lag &&
-	    lag_of(s, c->clock) <= lag_of(s, s->idled))
+	    lag_of(s, c->start) <= lag_of(s, s->idled))
 		return;
-	pace_clock_set(c, pace_schedule_clock(s) -
-			  (pace_over_subscribed(s) ? lag : 0));
+	pace_clock_set(&c->clock, pace_schedule_clock(s) -
+				  (pace_over_subscribed(s) ? lag : 0));
+	pace_start_follow(c);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * One block of memory, owned by the host, holds everything that grows with
- * the number of classes: two queues, the table from id to class, and the ids
+ * the number of classes: four queues, the table from id to class, and the ids
  * given back.
  */
 #include "internal.h"
@@ -25,7 +25,7 @@ static size_t table_bytes(u32 capacity)
 size_t pace_storage_bytes(u32 capacity)
 {
 	capacity = clamp_capacity(capacity);
-	return 2 * pace_queue_bytes(capacity) + table_bytes(capacity) +
+	return 4 * pace_queue_bytes(capacity) + table_bytes(capacity) +
 	       round_up_8(capacity * sizeof(u32));
 }
 
@@ -43,6 +43,10 @@ void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
 	pace_queue_resize(&s->waiting, at, capacity);
 	at += pace_queue_bytes(capacity);
 	pace_queue_resize(&s->due, at, capacity);
+	at += pace_queue_bytes(capacity);
+	pace_queue_resize(&s->ceiled, at, capacity);
+	at += pace_queue_bytes(capacity);
+	pace_queue_resize(&s->spare, at, capacity);
 	at += pace_queue_bytes(capacity);
 	by_id = (struct pace_class **)at;
 	at += table_bytes(capacity);

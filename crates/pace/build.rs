@@ -4,8 +4,9 @@
 use std::path::Path;
 
 const CORE: &str = "../../core";
-const SOURCES: [&str; 8] = [
-    "class", "heap", "line", "normal", "paced", "sched", "share", "storage",
+const SOURCES: [&str; 11] = [
+    "class", "guard", "heap", "hybrid", "line", "normal", "paced", "sched", "share", "spare",
+    "storage",
 ];
 
 fn main() {

@@ -127,6 +127,23 @@ struct pace_class_config {
 };
 
 /*
+ * An exact clock in byte times, rounded up to a whole byte.  When frac is not
+ * 0 the exact value is bytes - 1 + frac / r, r being the rate that the clock
+ * goes by: see src/clock.h.
+ */
+struct pace_clock {
+	u64 bytes;
+	u64 frac;
+};
+
+/* What one call hands over: a frame, or a train of them (pace_sent_train()). */
+struct pace_train {
+	u32 len_bytes;
+	u32 frames;
+	u32 wire_bytes;
+};
+
+/*
  * One class.  The host embeds it in its own class and leaves the fields
  * alone; they are public so that it can, and so that tests can look.
  */
@@ -135,22 +152,29 @@ struct pace_class {
 	u8 kind;		/* enum pace_kind */
 	bool active;		/* has a packet and takes part in decisions */
 	bool due;		/* is in the queue of those due; never in ORDER_CLOCK */
+	bool spare;		/* is in the queue of those within their ceil */
 	/*
-	 * PACED.  `clock` is the exact clock rounded up to a whole byte.  When
-	 * frac is not 0 the exact clock is clock - 1 + frac / rate_bps: see
-	 * src/clock.h.  Compared with the port's clock less the common offset.
+	 * PACED.  All clocks are compared with the port's less the common
+	 * offset.
 	 */
-	u64 clock;
-	u64 frac;
+	struct pace_clock clock;	/* of the guaranteed rate */
+	u64 start;		/* when it may send: clock, or a later ceil_clock */
 	u64 rate_bps;
-	u64 period;		/* by which a largest frame moves the clock, rounded up */
+	u64 period;		/* by which a longest train moves the clock, rounded up */
 	/* Two divisions per change of packet size, none per packet. */
-	u32 cached_len;
-	u64 cached_quot;
-	u64 cached_rem;
+	struct pace_train last;	/* priced below */
+	u64 rate_quot;
+	u64 rate_rem;
 	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
+	/* With a ceil above its rate: src/spare.c. */
+	u64 ceil_bps;		/* 0: none */
+	struct pace_clock ceil_clock;
+	struct pace_clock spare_clock;	/* its turn among those that share */
+	u64 ceil_quot;
+	u64 ceil_rem;
 	/* NORMAL */
 	u32 quantum_bytes;
+	u32 head_wire_bytes;	/* of the first frame; 0: not known */
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active normal classes */
 };
@@ -194,7 +218,7 @@ struct pace_stats {
 };
 
 /*
- * Storage: two queues and the id table, in one block that the host owns.
+ * Storage: four queues and the id table, in one block that the host owns.
  * pace_storage_bytes(n) is what n classes need (multiple of 8, aligned as
  * u64).  Growing: allocate a larger block, call pace_set_storage() under
  * the host's lock, free what it returns afterwards: the old block, or the
@@ -237,8 +261,8 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 
 /*
- * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER:
- * but for time passing, and for what a host that stood still has missed).
+ * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER and
+ * HYBRID: but for time passing, and for what a host that stood still has missed).
  * O(1); ORDER_RATE and ORDER_NEXT O(log n), amortised over the frames sent: a
  * class becomes due once per frame; for normal classes with quanta below a frame, as
  * many visits as quanta make up a frame.
@@ -259,11 +283,15 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);
 /*
- * The length of the class's first frame, for a host that knows it: what guard
- * goes by.  Forgotten with the frame; 0, unknown, counts as a largest frame.
+ * What the class's first frame (or train) takes on the wire, for a host that
+ * knows it: pace_wire_bytes() of a frame.  It is what guard goes by.  Forgotten
+ * with the frame; 0, unknown, counts as the longest there can be.
  */
-void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 len_bytes);
-/* An active paced class whose turn has not come: it waits for its clock. */
+void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes);
+/*
+ * An active paced class that may not send yet: it waits for its clock, or, with
+ * a ceil, for that.
+ */
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
 /* A gap of gap_bytes went to the wire. O(1). */
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);

@@ -31,7 +31,8 @@ struct pace_sched {
 
 	/*
 	 * The port's clock: GAP, wire bytes sent, brought up to real time when
-	 * a packet ends an idle spell; TIMER, real time in byte times.
+	 * a packet ends an idle spell; TIMER, real time in byte times; HYBRID,
+	 * as GAP, and real time while a timer runs.
 	 */
 	u64 global;
 	/*
@@ -56,13 +57,26 @@ struct pace_sched {
 
 	struct pace_queue waiting;	/* active paced classes by clock */
 	struct pace_queue due;		/* those that may send, as the order says */
+	struct pace_queue ceiled;	/* with a ceil: by ceil clock, until reached */
+	struct pace_queue spare;	/* with a ceil: who shares what is left */
+	u64 spare_time;			/* spare clock of the last spare frame */
 	struct pace_class *ring;	/* active normal classes; whose turn it is */
 
+	/* HYBRID: see src/hybrid.c. */
+	bool idling;		/* nothing handed out: real time is the clock */
+	bool armed;		/* a timer runs until... */
+	u64 wait_until_ns;
+	u64 lead_bytes;		/* stats.lead_ns of line */
+	bool gapped;		/* a gap was sent since the last frame */
+	u32 gapped_frames;	/* frames after gaps since the lead was set */
+
 	/* Derived from cfg. */
-	u32 max_wire_bytes;
+	u32 max_wire_bytes;		/* of one frame */
+	u32 train_wire_bytes;		/* of the longest train, of largest frames */
 	u32 min_gap_bytes;
 	u64 slack_bytes;		/* PACE_SLACK_NS of line */
 	u64 stall_bytes;		/* PACE_STALL_NS of line */
+	u64 timer_bytes;		/* what a late timer may be made up for */
 
 	/* Storage: see src/storage.c. */
 	void *storage;

@@ -79,6 +79,6 @@ bool pace_shim_class_active(const struct pace_class *c)
 u64 pace_shim_class_clock(const struct pace_sched *s,
 			  const struct pace_class *c, u64 *frac)
 {
-	*frac = c->frac;
-	return c->clock + s->offset;
+	*frac = c->clock.frac;
+	return c->clock.bytes + s->offset;
 }
