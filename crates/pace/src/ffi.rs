@@ -117,6 +117,17 @@ unsafe extern "C" {
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
+    fn pace_sent_train(
+        s: *mut RawSched,
+        c: *mut RawClass,
+        len_bytes: u32,
+        wire_bytes: u32,
+        frames: u32,
+        more: bool,
+        now_ns: u64,
+    );
+    fn pace_set_head(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32);
+    fn pace_is_throttled(s: *const RawSched, c: *const RawClass) -> bool;
     fn pace_gap_sent(s: *mut RawSched, gap_bytes: u32);
     fn pace_wire_bytes(s: *const RawSched, len_bytes: u32) -> u32;
     fn pace_min_gap_bytes(s: *const RawSched) -> u32;
@@ -304,6 +315,43 @@ impl Port {
         // SAFETY: the class is alive and in this scheduler.
         unsafe { pace_sent(self.sched(), class, len_bytes, more, now_ns) };
         Some(())
+    }
+
+    /// The caller has checked that the class is active and the train valid.
+    pub fn sent_train(
+        &mut self,
+        slot: u32,
+        (len_bytes, wire_bytes, frames): (u32, u32, u32),
+        more: bool,
+        now_ns: u64,
+    ) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        unsafe {
+            pace_sent_train(
+                self.sched(),
+                class,
+                len_bytes,
+                wire_bytes,
+                frames,
+                more,
+                now_ns,
+            );
+        }
+        Some(())
+    }
+
+    pub fn set_head(&mut self, slot: u32, wire_bytes: u32) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        unsafe { pace_set_head(self.sched(), class, wire_bytes) };
+        Some(())
+    }
+
+    pub fn is_throttled(&self, slot: u32) -> Option<bool> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        Some(unsafe { pace_is_throttled(self.sched(), class) })
     }
 
     pub fn gap_sent(&mut self, gap_bytes: u32) {

@@ -33,6 +33,9 @@ pub const CLASSES_MAX: u32 = 1 << 20;
 /// A clock is never ahead of the port's by as much: `PACE_LEAD_MAX`, bytes.
 pub const LEAD_MAX_BYTES: u64 = 1 << 42;
 
+/// The most that a train may take on the wire.
+pub const TRAIN_WIRE_MAX_BYTES: u32 = 1 << 22;
+
 /// Storage to begin with; it doubles when it is full.
 const CAPACITY_FIRST: u32 = 16;
 
@@ -50,6 +53,18 @@ impl ClassId {
     pub fn index(self) -> u32 {
         self.slot
     }
+}
+
+/// Frames handed over as one, which leave back to back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Train {
+    /// In all, headers of every frame counted; 1 to [`FRAME_MAX_BYTES`].
+    pub len_bytes: u32,
+    /// Padding and overhead of every frame counted; at most
+    /// [`TRAIN_WIRE_MAX_BYTES`].
+    pub wire_bytes: u32,
+    /// How many.
+    pub frames: u32,
 }
 
 /// What to do next.
@@ -233,11 +248,18 @@ impl Scheduler {
     /// Who is next? Asking again gives the same answer. O(1); O(log n)
     /// amortised with [`Order::Rate`] and [`Order::Next`]. Real time matters in [`Mode::Timer`] only.
     pub fn next(&mut self, now_ns: u64) -> Decision {
+        self.next_and_lateness(now_ns).0
+    }
+
+    /// As [`Scheduler::next`], and for a class that sends at its guaranteed
+    /// rate by how many byte times it is late or, negative, early; else 0.
+    pub fn next_and_lateness(&mut self, now_ns: u64) -> (Decision, i64) {
         const SEND: u32 = 1;
         const GAP: u32 = 2;
         const WAIT: u32 = 3;
         let (decision, slot) = self.port.next(now_ns);
-        match (decision.verdict, slot) {
+        let late_bytes = decision.late_bytes;
+        let decision = match (decision.verdict, slot) {
             (SEND, Some(slot)) => Decision::Send(self.id(slot)),
             (GAP, _) => Decision::Gap {
                 wire_bytes: decision.gap_bytes,
@@ -246,7 +268,8 @@ impl Scheduler {
                 until_ns: decision.until_ns,
             },
             _ => Decision::Idle,
-        }
+        };
+        (decision, late_bytes)
     }
 
     /// A class sent a frame of `len_bytes` (link header included, FCS not);
@@ -272,6 +295,55 @@ impl Scheduler {
         self.port
             .sent(slot, len_bytes, more, now_ns)
             .ok_or(Error::UnknownClass)
+    }
+
+    /// As [`Scheduler::sent`], for a train of frames. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`]; [`Error::Inactive`]; [`Error::Length`] for a
+    /// train without frames or bytes, or beyond its limits.
+    pub fn sent_train(
+        &mut self,
+        class: ClassId,
+        train: Train,
+        more: bool,
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        if !self.port.is_active(slot).ok_or(Error::UnknownClass)? {
+            return Err(Error::Inactive);
+        }
+        if !(1..=FRAME_MAX_BYTES).contains(&train.len_bytes)
+            || !(1..=TRAIN_WIRE_MAX_BYTES).contains(&train.wire_bytes)
+            || train.frames == 0
+        {
+            return Err(Error::Length);
+        }
+        let sizes = (train.len_bytes, train.wire_bytes, train.frames);
+        self.port
+            .sent_train(slot, sizes, more, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// What the class's first frame takes on the wire: what guard goes by.
+    /// Forgotten with the frame; 0, unknown, counts as the longest.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn set_head(&mut self, class: ClassId, wire_bytes: u32) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .set_head(slot, wire_bytes)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// Whether the class is active and paced, and waits for its clock.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn is_throttled(&self, class: ClassId) -> Result<bool, Error> {
+        let slot = self.slot(class)?;
+        self.port.is_throttled(slot).ok_or(Error::UnknownClass)
     }
 
     /// A gap of `wire_bytes` went to the wire. O(1).
