@@ -81,7 +81,8 @@ enum wire_counter {
 	WIRE_N_GAP_BYTES, WIRE_N_WIRE_BYTES, WIRE_N_DELIVERED, WIRE_N_SUNK, WIRE_N_ENDED,
 	WIRE_N_DROPPED_FIFO, WIRE_N_DROPPED_POLICER, WIRE_N_RECORDS, WIRE_N_RECORDS_LOST,
 	WIRE_N_FLOWS_LOST, WIRE_N_RING_FULL, WIRE_N_BQL_STOPS, WIRE_N_COMPLETIONS,
-	WIRE_N_POLLS, WIRE_N_RX_FRAMES, WIRE_N_COUNTERS
+	WIRE_N_POLLS, WIRE_N_RX_FRAMES, WIRE_N_BUSY_FAULTS, WIRE_N_DROPPED_CARRIER,
+	WIRE_N_COUNTERS
 };
 
 /* One line of the timeline, little endian; docs/formats.md. */
@@ -98,13 +99,30 @@ struct wire_record {
 
 /* A transmit descriptor. */
 struct wire_slot {
-	u64 end_ps;
+	u64 end_ps;			/* until the wire has chosen it: when it was given */
 	struct sk_buff *skb;		/* NULL once the far end has taken it */
 	u32 frame_bytes;
+	u32 upto_bytes;			/* wire bytes ever given to the queue, with this frame */
+	u8 kind;
 	bool in_flight;			/* the skb travels on; else it ends here */
 };
 
+/* A transmit queue: frames tail..sent have their departure, sent..head wait for it. */
+struct wire_queue {
+	struct wire_slot *ring;		/* power of two slots, ring_frames used at most */
+	u32 head, sent, tail;
+	u32 given_bytes, sent_bytes;	/* wire bytes ever given, and chosen */
+};
+
 struct wire_cable;
+
+/* What goes wrong on purpose; wire_fault.c. */
+struct wire_fault {
+	bool any;
+	bool no_carrier;
+	u64 busy_every;			/* mean distance in frames; 0: never */
+	u64 random;
+};
 
 /*
  * A net device and the direction it sends in. @lock covers that direction, and
@@ -124,10 +142,12 @@ struct wire_end {
 	u64 last_arrive_ps;
 	bool peer_up;
 
-	struct wire_slot *ring;		/* power of two slots, ring_frames used at most */
-	u32 ring_mask, ring_frames;
-	u32 head, tail;
-	u64 complete_ps;		/* when the next completion interrupt is due */
+	struct wire_queue *queue;
+	u32 queues, ring_mask, ring_frames;
+	struct wire_arbiter arbiter;	/* of several queues */
+	u64 complete_ps;		/* the next completion interrupt is due by then */
+
+	struct wire_fault fault;
 
 	struct sk_buff *flight, *flight_last;	/* on the way, by arrival */
 
@@ -149,7 +169,7 @@ struct wire_end {
 struct wire_settings {
 	char name[WIRE_NAME_LEN];
 	char ifname[2][IFNAMSIZ];
-	u64 rate_bps, delay_ns, mtu, ring, bql_min;
+	u64 rate_bps, delay_ns, mtu, queues, ring, bql_min;
 	u64 coalesce_frames, coalesce_ns, rx_coalesce_ns;
 	u64 sink, snap, records_max;
 };
@@ -159,6 +179,7 @@ struct wire_cable {
 	struct wire_settings set;
 	u32 number;			/* from 1; the lowest that was free */
 	struct wire_end *end[2];
+	bool cut;			/* a fault: no carrier; under RTNL */
 	struct dentry *dir;
 	struct mutex read_mutex;	/* reading records against emptying them */
 };
@@ -168,7 +189,51 @@ static inline u64 wire_now_ps(void)
 	return (u64)ktime_get() * 1000;
 }
 
+/* Of a frame on its way, in skb->cb. */
+struct wire_cb {
+	u64 arrive_ps;
+	struct wire_slot *slot;		/* its transmit descriptor */
+};
+
+static inline struct wire_cb *wire_cb(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct wire_cb) > sizeof(skb->cb));
+	return (struct wire_cb *)skb->cb;
+}
+
+/* ---- wire_tx.c: sending; all but the first two under the sender's lock ---- */
+
+netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
+void wire_catch_up(struct wire_end *end);
+void wire_choose_until(struct wire_end *end, u64 now_ps);
+void wire_complete(struct wire_end *end, u64 now_ps, int budget);
+void wire_completion_due(struct wire_end *end);
+
+/* Choices that fell due by @now_ps. */
+static inline void wire_choose(struct wire_end *end, u64 now_ps)
+{
+	if (unlikely(wire_arbiter_due(&end->arbiter, &end->line, now_ps)))
+		wire_choose_until(end, now_ps);
+}
+
+/* When the frames on their way to a receiver ask for its interrupt. */
+static inline u64 wire_arrival_due(const struct wire_end *sender)
+{
+	if (!sender->flight)
+		return WIRE_NEVER;
+	return wire_cb(sender->flight)->arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
+}
+
+/* ---- wire_fault.c ---- */
+
+bool wire_fault_busy(struct wire_end *end);
+int wire_fault_write(struct wire_cable *cable, char *line);
+void wire_fault_show(struct wire_cable *cable, struct seq_file *seq);
+
 /* ---- wire_dev.c ---- */
+
+void wire_arm(struct wire_end *end, u64 due_ps);
+void wire_carrier_update(struct wire_cable *cable);
 
 struct net_device *wire_dev_create(struct wire_cable *cable, int side);
 void wire_dev_free(struct net_device *dev);

@@ -183,6 +183,7 @@ static void end_reset(struct wire_end *end)
 {
 	struct wire_chunk *timeline, *snap;
 
+	wire_catch_up(end);
 	spin_lock_bh(&end->lock);
 	timeline = wire_log_take(&end->timeline);
 	snap = wire_log_take(&end->snap);

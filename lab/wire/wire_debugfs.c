@@ -37,7 +37,7 @@ static ssize_t write_line(const char __user *buf, size_t len,
 static int apply_create(char *line, void *data)
 {
 	struct wire_settings s = {
-		.mtu = 1500, .ring = 256, .coalesce_frames = 16, .coalesce_ns = 20000,
+		.mtu = 1500, .queues = 1, .ring = 256, .coalesce_frames = 16, .coalesce_ns = 20000,
 		.rx_coalesce_ns = 100000, .records_max = 4194304,
 	};
 	struct wire_key keys[] = {
@@ -48,6 +48,7 @@ static int apply_create(char *line, void *data)
 		  .required = true },
 		{ "delay_ns", &s.delay_ns, .max = 1000000000000ULL },
 		{ "mtu", &s.mtu, .min = 68, .max = 65000 },
+		{ "queues", &s.queues, .min = 1, .max = WIRE_QUEUES_MAX },
 		{ "ring", &s.ring, .min = 1, .max = 65536 },
 		{ "bql_min", &s.bql_min, .max = 1 << 30 },
 		{ "coalesce_frames", &s.coalesce_frames, .min = 1, .max = 65536 },
@@ -116,7 +117,7 @@ static const struct file_operations noise_fops = {
 	.llseek = seq_lseek, .release = single_release,
 };
 
-/* ---- NAME/bottleneck, NAME/reset ---- */
+/* ---- NAME/bottleneck, NAME/fault, NAME/reset ---- */
 
 static int port_check(const struct wire_port *p)
 {
@@ -168,6 +169,7 @@ static int apply_bottleneck(char *line, void *data)
 	wire_port_start(&p, wire_now_ps());
 
 	end = cable->end[*side - 'a'];
+	wire_catch_up(end);
 	spin_lock_bh(&end->lock);
 	end->port = p;
 	spin_unlock_bh(&end->lock);
@@ -211,6 +213,29 @@ static int bottleneck_open(struct inode *inode, struct file *file)
 	return single_open(file, bottleneck_show, inode->i_private);
 }
 
+static int apply_fault(char *line, void *data)
+{
+	return wire_fault_write(data, line);
+}
+
+static ssize_t fault_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+{
+	struct seq_file *seq = file->private_data;
+
+	return write_line(buf, len, apply_fault, seq->private);
+}
+
+static int fault_show(struct seq_file *seq, void *unused)
+{
+	wire_fault_show(seq->private, seq);
+	return 0;
+}
+
+static int fault_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, fault_show, inode->i_private);
+}
+
 static ssize_t reset_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	wire_cable_reset(file->private_data);
@@ -220,6 +245,11 @@ static ssize_t reset_write(struct file *file, const char __user *buf, size_t len
 static const struct file_operations bottleneck_fops = {
 	.owner = THIS_MODULE, .open = bottleneck_open, .read = seq_read,
 	.write = bottleneck_write, .llseek = seq_lseek, .release = single_release,
+};
+
+static const struct file_operations fault_fops = {
+	.owner = THIS_MODULE, .open = fault_open, .read = seq_read, .write = fault_write,
+	.llseek = seq_lseek, .release = single_release,
 };
 
 static const struct file_operations reset_fops = {
@@ -233,6 +263,7 @@ static ssize_t log_read(struct wire_end *end, struct wire_log *log, char __user 
 {
 	ssize_t n;
 
+	wire_catch_up(end);
 	mutex_lock(&end->cable->read_mutex);
 	n = wire_log_read(log, buf, len, pos);
 	mutex_unlock(&end->cable->read_mutex);
@@ -307,6 +338,8 @@ static const char * const counter_names[WIRE_N_COUNTERS] = {
 	[WIRE_N_COMPLETIONS] = "completions",
 	[WIRE_N_POLLS] = "polls",
 	[WIRE_N_RX_FRAMES] = "rx_frames",
+	[WIRE_N_BUSY_FAULTS] = "busy_faults",
+	[WIRE_N_DROPPED_CARRIER] = "dropped_carrier",
 };
 
 static int counters_show(struct seq_file *seq, void *unused)
@@ -316,6 +349,7 @@ static int counters_show(struct seq_file *seq, void *unused)
 	int side, i;
 
 	for (side = 0; side < 2; side++) {
+		wire_catch_up(cable->end[side]);
 		spin_lock_bh(&cable->end[side]->lock);
 		memcpy(counter, cable->end[side]->counter, sizeof(counter));
 		spin_unlock_bh(&cable->end[side]->lock);
@@ -336,6 +370,7 @@ void wire_debugfs_add(struct wire_cable *cable)
 
 	cable->dir = debugfs_create_dir(cable->set.name, root);
 	debugfs_create_file("bottleneck", 0600, cable->dir, cable, &bottleneck_fops);
+	debugfs_create_file("fault", 0600, cable->dir, cable, &fault_fops);
 	debugfs_create_file("reset", 0200, cable->dir, cable, &reset_fops);
 	debugfs_create_file("counters", 0400, cable->dir, cable, &counters_fops);
 	for (side = 0; side < 2; side++) {

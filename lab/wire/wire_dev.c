@@ -2,7 +2,7 @@
 /*
  * One end of a cable as a network device.
  *
- * Sending computes everything at once: departure, fate at the far port, arrival.
+ * Sending (wire_tx.c) computes everything: departure, fate at the far port, arrival.
  * What is left for timers is what a NIC does with an interrupt: complete sent
  * frames (ring, byte queue limit, socket memory) and hand arrived ones to the
  * stack. Both happen in NAPI, and only late, never early; the record does not
@@ -15,18 +15,6 @@
 
 #include "wire.h"
 #include "wire_compat.h"
-
-/* Of a frame on its way, in skb->cb. */
-struct wire_cb {
-	u64 arrive_ps;
-	u32 slot;			/* its transmit descriptor */
-};
-
-static struct wire_cb *wire_cb(struct sk_buff *skb)
-{
-	BUILD_BUG_ON(sizeof(struct wire_cb) > sizeof(skb->cb));
-	return (struct wire_cb *)skb->cb;
-}
 
 /* ---- the interrupt ---- */
 
@@ -44,7 +32,7 @@ static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
  * lock: should it expire just now, the poll it starts arms again for whatever is
  * due by then.
  */
-static void wire_arm(struct wire_end *end, u64 due_ps)
+void wire_arm(struct wire_end *end, u64 due_ps)
 {
 	u64 due_ns;
 
@@ -61,233 +49,6 @@ static void wire_arm(struct wire_end *end, u64 due_ps)
 	spin_unlock(&end->timer_lock);
 }
 
-/* When the frames on their way to a receiver ask for its interrupt. */
-static u64 wire_arrival_due(const struct wire_end *sender)
-{
-	if (!sender->flight)
-		return WIRE_NEVER;
-	return wire_cb(sender->flight)->arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
-}
-
-/* ---- sending ---- */
-
-struct wire_frame {
-	struct wire_flow_key key;
-	enum wire_kind kind;
-	enum wire_fate fate;
-	u32 frame_bytes, wire_bytes;
-	u64 start_ps, end_ps, arrive_ps;
-};
-
-/* Departure, and what becomes of the frame at the far port. */
-static void wire_travel(struct wire_end *end, struct wire_frame *f, u64 now_ps)
-{
-	f->start_ps = wire_depart(&end->line, &end->rate, now_ps, f->wire_bytes, &f->end_ps);
-	f->arrive_ps = 0;
-	if (f->kind != WIRE_DATA) {
-		f->fate = WIRE_ENDED;
-		return;
-	}
-	f->fate = wire_port_pass(&end->port, f->end_ps + end->delay_ps, f->frame_bytes,
-				 &f->arrive_ps);
-	if (f->fate != WIRE_DELIVERED)
-		return;
-	/* No overtaking, also when the port was changed to a shorter delay. */
-	f->arrive_ps = max(f->arrive_ps, end->last_arrive_ps);
-	end->last_arrive_ps = f->arrive_ps;
-	if (end->cable->set.sink)
-		f->fate = WIRE_SUNK;
-}
-
-static void wire_count(struct wire_end *end, const struct wire_frame *f)
-{
-	static const u8 fate_counter[] = {
-		[WIRE_DELIVERED] = WIRE_N_DELIVERED,
-		[WIRE_DROP_FIFO] = WIRE_N_DROPPED_FIFO,
-		[WIRE_DROP_POLICER] = WIRE_N_DROPPED_POLICER,
-		[WIRE_ENDED] = WIRE_N_ENDED,
-		[WIRE_SUNK] = WIRE_N_SUNK,
-	};
-
-	end->counter[WIRE_N_WIRE_BYTES] += f->wire_bytes;
-	end->counter[fate_counter[f->fate]]++;
-	if (f->kind == WIRE_DATA) {
-		end->counter[WIRE_N_DATA_FRAMES]++;
-		end->counter[WIRE_N_DATA_BYTES] += f->frame_bytes;
-		return;
-	}
-	end->counter[WIRE_N_GAP_FRAMES]++;
-	end->counter[WIRE_N_GAP_BYTES] += f->wire_bytes;
-	if (f->kind == WIRE_PAUSE)
-		end->counter[WIRE_N_PAUSE_FRAMES]++;
-}
-
-/* Most often the first bytes lie in one piece. */
-static void wire_snap(const struct wire_end *end, u8 *to, const struct sk_buff *skb)
-{
-	u32 bytes = end->snap_bytes;
-
-	if (likely(skb_headlen(skb) >= bytes)) {
-		memcpy(to, skb->data, bytes);
-		return;
-	}
-	bytes = min(bytes, skb->len);
-	if (skb_copy_bits(skb, 0, to, bytes))
-		bytes = 0;
-	memset(to + bytes, 0, end->snap_bytes - bytes);
-}
-
-/* One line of the timeline and one snap, or neither. */
-static void wire_record(struct wire_end *end, const struct wire_frame *f, struct sk_buff *skb)
-{
-	bool snap = end->snap_bytes && f->kind == WIRE_DATA;
-	u32 flow = WIRE_FLOW_NONE;
-	struct wire_record *record;
-
-	if (!end->records_max)
-		return;
-	if (end->timeline.count >= end->records_max || !wire_log_ready(&end->timeline) ||
-	    (snap && !wire_log_ready(&end->snap))) {
-		end->counter[WIRE_N_RECORDS_LOST]++;
-		return;
-	}
-	if (f->kind == WIRE_DATA) {
-		flow = wire_flow_index(end->flows, &f->key);
-		if (flow == WIRE_FLOW_LOST)
-			end->counter[WIRE_N_FLOWS_LOST]++;
-	}
-	record = wire_log_tail(&end->timeline);
-	record->start_ps = cpu_to_le64(f->start_ps);
-	record->arrive_ps = cpu_to_le64(f->arrive_ps);
-	record->frame_bytes = cpu_to_le32(f->frame_bytes);
-	record->wire_bytes = cpu_to_le32(f->wire_bytes);
-	record->flow = cpu_to_le32(flow);
-	record->kind = f->kind;
-	record->fate = f->fate;
-	record->queue = 0;
-	if (snap) {
-		wire_snap(end, wire_log_tail(&end->snap), skb);
-		wire_log_commit(&end->snap);
-	}
-	wire_log_commit(&end->timeline);
-	end->counter[WIRE_N_RECORDS]++;
-}
-
-/* When the oldest uncompleted frames ask for a completion interrupt. */
-static void wire_completion_due(struct wire_end *end)
-{
-	const struct wire_settings *set = &end->cable->set;
-	u32 waiting = end->head - end->tail, last;
-	u64 due_ps;
-
-	if (!waiting) {
-		end->complete_ps = WIRE_NEVER;
-		return;
-	}
-	due_ps = end->ring[end->tail & end->ring_mask].end_ps + set->coalesce_ns * 1000;
-	if (waiting >= set->coalesce_frames) {
-		last = end->tail + (u32)set->coalesce_frames - 1;
-		due_ps = min(due_ps, end->ring[last & end->ring_mask].end_ps);
-	}
-	end->complete_ps = due_ps;
-}
-
-static void wire_launch(struct wire_end *end, struct sk_buff *skb, const struct wire_frame *f)
-{
-	u32 at = end->head & end->ring_mask, waiting;
-	struct wire_slot *slot = &end->ring[at];
-
-	slot->end_ps = f->end_ps;
-	slot->skb = skb;
-	slot->frame_bytes = f->frame_bytes;
-	slot->in_flight = f->fate == WIRE_DELIVERED && end->peer_up;
-	if (slot->in_flight) {
-		wire_cb(skb)->arrive_ps = f->arrive_ps;
-		wire_cb(skb)->slot = at;
-		if (end->flight)
-			end->flight_last->next = skb;
-		else
-			end->flight = skb;
-		end->flight_last = skb;
-	}
-	end->head++;
-	waiting = end->head - end->tail;
-	if (waiting == 1 || waiting == end->cable->set.coalesce_frames)
-		wire_completion_due(end);
-}
-
-static netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
-{
-	struct netdev_queue *txq = netdev_get_tx_queue(dev, 0);
-	struct wire_end *end = netdev_priv(dev);
-	u64 complete_ps, arrival_ps;
-	struct wire_frame f;
-
-	if (unlikely(skb_headlen(skb) < ETH_HLEN)) {
-		dev_kfree_skb_any(skb);
-		return NETDEV_TX_OK;
-	}
-	f.frame_bytes = skb->len;
-	f.wire_bytes = wire_length(skb->len);
-	f.kind = wire_frame_kind(skb);
-	if (f.kind == WIRE_DATA && end->records_max)
-		wire_frame_key(skb, &f.key);
-
-	spin_lock(&end->lock);
-	if (unlikely(end->head - end->tail == end->ring_frames)) {
-		netif_tx_stop_queue(txq);	/* pktgen asks us though we said stop */
-		spin_unlock(&end->lock);
-		return NETDEV_TX_BUSY;
-	}
-	wire_travel(end, &f, wire_now_ps());
-	wire_count(end, &f);
-	wire_record(end, &f, skb);
-	wire_launch(end, skb, &f);
-	netdev_tx_sent_queue(txq, f.frame_bytes);
-	if (unlikely(netif_xmit_stopped(txq)))
-		end->counter[WIRE_N_BQL_STOPS]++;
-	if (end->head - end->tail == end->ring_frames) {
-		netif_tx_stop_queue(txq);
-		end->counter[WIRE_N_RING_FULL]++;
-	}
-	complete_ps = end->complete_ps;
-	arrival_ps = wire_arrival_due(end);
-	spin_unlock(&end->lock);
-
-	wire_arm(end, complete_ps);
-	wire_arm(end->peer, arrival_ps);
-	return NETDEV_TX_OK;
-}
-
-/* Frames that have left by @now_ps, or all: their memory and room are free again. */
-static void wire_complete(struct wire_end *end, u64 now_ps, int budget)
-{
-	struct netdev_queue *txq = netdev_get_tx_queue(end->dev, 0);
-	u32 frames = 0, bytes = 0;
-	struct wire_slot *slot;
-
-	for (; end->tail != end->head; end->tail++) {
-		slot = &end->ring[end->tail & end->ring_mask];
-		if (slot->end_ps > now_ps)
-			break;
-		frames++;
-		bytes += slot->frame_bytes;
-		if (!slot->in_flight)
-			napi_consume_skb(slot->skb, budget);
-		else if (slot->skb)
-			skb_orphan(slot->skb);
-		slot->skb = NULL;
-	}
-	if (!frames)
-		return;
-	end->counter[WIRE_N_COMPLETIONS]++;
-	netdev_tx_completed_queue(txq, frames, bytes);
-	/* Like a NIC driver, not for every single descriptor. */
-	if (netif_tx_queue_stopped(txq) &&
-	    end->head - end->tail <= end->ring_frames - DIV_ROUND_UP(end->ring_frames, 8))
-		netif_tx_wake_queue(txq);
-}
-
 /* ---- receiving ---- */
 
 /* Take up to @budget frames that have arrived from the far end's direction. */
@@ -298,7 +59,7 @@ static struct sk_buff *wire_arrived(struct wire_end *sender, u64 now_ps, int bud
 
 	for (skb = first; skb && budget && wire_cb(skb)->arrive_ps <= now_ps; skb = skb->next) {
 		/* Not completed yet: nothing is left for the completion to release. */
-		slot = &sender->ring[wire_cb(skb)->slot];
+		slot = wire_cb(skb)->slot;
 		if (slot->skb == skb)
 			slot->skb = NULL;
 		last = skb;
@@ -336,18 +97,23 @@ static int wire_poll(struct napi_struct *napi, int budget)
 {
 	struct wire_end *end = container_of(napi, struct wire_end, napi);
 	struct wire_end *sender = end->peer;
+	u64 complete_ps, arrival_ps, now_ps;
 	struct sk_buff *skb, *next;
-	u64 complete_ps, arrival_ps;
 	int done = 0;
 
 	spin_lock(&end->lock);
 	end->counter[WIRE_N_POLLS]++;
 	wire_complete(end, wire_now_ps(), budget);
 	wire_completion_due(end);
+	arrival_ps = wire_arrival_due(end);
 	spin_unlock(&end->lock);
+	if (end->queues > 1)
+		wire_arm(sender, arrival_ps);	/* of frames chosen just now */
 
 	spin_lock(&sender->lock);
-	skb = wire_arrived(sender, wire_now_ps(), budget);
+	now_ps = wire_now_ps();
+	wire_choose(sender, now_ps);
+	skb = wire_arrived(sender, now_ps, budget);
 	spin_unlock(&sender->lock);
 	for (; skb; skb = next) {
 		next = skb->next;
@@ -374,6 +140,30 @@ static int wire_poll(struct napi_struct *napi, int budget)
 
 /* ---- up, down ---- */
 
+/* Under RTNL. */
+void wire_carrier_update(struct wire_cable *cable)
+{
+	bool on = !cable->cut;
+	int side;
+
+	for (side = 0; side < 2; side++)
+		on = on && cable->end[side]->up;
+	for (side = 0; side < 2; side++) {
+		if (on)
+			netif_carrier_on(cable->end[side]->dev);
+		else
+			netif_carrier_off(cable->end[side]->dev);
+	}
+}
+
+static void queues_reset(struct net_device *dev)
+{
+	u32 i;
+
+	for (i = 0; i < dev->num_tx_queues; i++)
+		netdev_tx_reset_queue(netdev_get_tx_queue(dev, i));
+}
+
 static int wire_open(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev), *peer = end->peer;
@@ -385,12 +175,9 @@ static int wire_open(struct net_device *dev)
 	spin_lock_bh(&peer->lock);
 	peer->peer_up = true;
 	spin_unlock_bh(&peer->lock);
-	netdev_reset_queue(dev);
-	netif_start_queue(dev);
-	if (netif_running(peer->dev)) {
-		netif_carrier_on(dev);
-		netif_carrier_on(peer->dev);
-	}
+	queues_reset(dev);
+	netif_tx_start_all_queues(dev);
+	wire_carrier_update(end->cable);
 	return 0;
 }
 
@@ -399,15 +186,14 @@ static int wire_stop(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev), *peer = end->peer;
 	struct sk_buff *lost;
-
-	netif_carrier_off(dev);
-	netif_carrier_off(peer->dev);
-	netif_tx_disable(dev);
+	u64 arrival_ps;
 
 	spin_lock_bh(&end->timer_lock);
 	end->up = false;
 	end->armed_ns = WIRE_NEVER;
 	spin_unlock_bh(&end->timer_lock);
+	wire_carrier_update(end->cable);
+	netif_tx_disable(dev);
 	hrtimer_cancel(&end->timer);
 	napi_disable(&end->napi);
 
@@ -420,8 +206,10 @@ static int wire_stop(struct net_device *dev)
 	spin_lock_bh(&end->lock);
 	wire_complete(end, WIRE_NEVER, 0);
 	end->complete_ps = WIRE_NEVER;
+	arrival_ps = wire_arrival_due(end);
 	spin_unlock_bh(&end->lock);
-	netdev_reset_queue(dev);
+	wire_arm(peer, arrival_ps);
+	queues_reset(dev);
 	return 0;
 }
 
@@ -432,6 +220,7 @@ static void wire_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *s
 	spin_lock_bh(&end->lock);
 	stats->tx_packets = end->counter[WIRE_N_DATA_FRAMES] + end->counter[WIRE_N_GAP_FRAMES];
 	stats->tx_bytes = end->counter[WIRE_N_WIRE_BYTES] - stats->tx_packets * WIRE_OVERHEAD;
+	stats->tx_dropped = end->counter[WIRE_N_DROPPED_CARRIER];
 	stats->rx_packets = READ_ONCE(end->counter[WIRE_N_RX_FRAMES]);
 	spin_unlock_bh(&end->lock);
 }
@@ -448,7 +237,7 @@ static const struct net_device_ops wire_ops = {
 static int wire_get_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *ks)
 {
 	struct wire_end *end = netdev_priv(dev);
-	u64 mbit = div_u64(end->cable->set.rate_bps, 1000000);
+	u64 mbit = div_u64(end->cable->set.rate_bps, 1000000);	/* changed under RTNL */
 
 	ks->base.speed = mbit ? mbit : SPEED_UNKNOWN;
 	ks->base.duplex = DUPLEX_FULL;
@@ -482,6 +271,8 @@ static void wire_dev_setup(struct net_device *dev)
 static int wire_end_init(struct wire_end *end, struct wire_cable *cable, int side)
 {
 	const struct wire_settings *set = &cable->set;
+	struct wire_queue *q;
+	u32 i;
 
 	end->cable = cable;
 	end->side = 'a' + side;
@@ -501,9 +292,18 @@ static int wire_end_init(struct wire_end *end, struct wire_cable *cable, int sid
 	hrtimer_setup(&end->timer, wire_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED);
 	BUILD_BUG_ON(sizeof(struct wire_record) != 32);
 
-	end->ring = vzalloc(array_size(end->ring_mask + 1, sizeof(*end->ring)));
+	end->queues = set->queues;
+	end->queue = kcalloc(end->queues, sizeof(*end->queue), GFP_KERNEL);
+	if (!end->queue)
+		return -ENOMEM;
+	for (i = 0; i < end->queues; i++) {
+		q = &end->queue[i];
+		q->ring = vzalloc(array_size(end->ring_mask + 1, sizeof(*q->ring)));
+		if (!q->ring)
+			return -ENOMEM;
+	}
 	end->flows = vzalloc(sizeof(*end->flows));
-	return end->ring && end->flows ? 0 : -ENOMEM;
+	return end->flows ? 0 : -ENOMEM;
 }
 
 /* Not registered yet, and without its peer. */
@@ -512,8 +312,10 @@ struct net_device *wire_dev_create(struct wire_cable *cable, int side)
 	u8 mac[ETH_ALEN] = { 0x02, 0x70, 0x73, cable->number >> 8, cable->number, side + 1 };
 	struct net_device *dev;
 	struct wire_end *end;
+	u32 i;
 
-	dev = alloc_netdev(sizeof(*end), cable->set.ifname[side], NET_NAME_USER, wire_dev_setup);
+	dev = alloc_netdev_mqs(sizeof(*end), cable->set.ifname[side], NET_NAME_USER,
+			       wire_dev_setup, cable->set.queues, 1);
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	end = netdev_priv(dev);
@@ -527,7 +329,8 @@ struct net_device *wire_dev_create(struct wire_cable *cable, int side)
 	}
 	netif_carrier_off(dev);
 #ifdef CONFIG_BQL
-	netdev_get_tx_queue(dev, 0)->dql.min_limit = cable->set.bql_min;
+	for (i = 0; i < dev->num_tx_queues; i++)
+		netdev_get_tx_queue(dev, i)->dql.min_limit = cable->set.bql_min;
 #endif
 	return dev;
 }
@@ -536,10 +339,13 @@ struct net_device *wire_dev_create(struct wire_cable *cable, int side)
 void wire_dev_free(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev);
+	u32 i;
 
 	wire_chunks_free(wire_log_take(&end->timeline));
 	wire_chunks_free(wire_log_take(&end->snap));
 	vfree(end->flows);
-	vfree(end->ring);
+	for (i = 0; end->queue && i < end->queues; i++)
+		vfree(end->queue[i].ring);
+	kfree(end->queue);
 	free_netdev(dev);
 }

@@ -100,6 +100,35 @@ static inline u64 wire_depart(struct wire_clock *line, const struct wire_rate *r
 }
 
 /*
+ * Several queues share the wire as a NIC's do: whenever the wire becomes free, the
+ * next one, round robin, that holds a frame sends one. What is sent at an instant
+ * depends only on what was handed over before it, so choices may be made later
+ * than they count, in order, and nobody needs to be there when the wire is free.
+ */
+#define WIRE_QUEUES_MAX		64
+
+struct wire_arbiter {
+	u64 waiting;		/* a bit for each queue that holds frames not chosen yet */
+	u32 last;		/* the queue that sent last */
+};
+
+/* Is there a choice that fell due by @now_ps? */
+static inline bool wire_arbiter_due(const struct wire_arbiter *a, const struct wire_clock *line,
+				    u64 now_ps)
+{
+	return a->waiting && line->free_ps <= now_ps;
+}
+
+/* The queue whose turn it is; one is waiting. */
+static inline u32 wire_arbiter_choose(struct wire_arbiter *a)
+{
+	u64 after = a->waiting & ~1ULL << a->last;	/* the queues above the last one */
+
+	a->last = __builtin_ctzll(after ? after : a->waiting);
+	return a->last;
+}
+
+/*
  * The far port: a drop-tail FIFO drained at a rate, or a token bucket, then a
  * delay. Bytes waiting and tokens are both held as the time they take at the
  * port's rate, so a decision is a comparison and a refill needs no division.

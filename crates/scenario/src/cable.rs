@@ -63,6 +63,7 @@ pub(crate) fn cable(
         rate_bps,
         mtu: small("mtu", 68..65_001, 1500)?,
         delay_ns,
+        queues: small("queues", 1..65, 1)?,
         ring: small("ring", 1..65_537, 256)?,
         bql_min_bytes,
         coalesce_frames: small("coalesce_frames", 1..65_537, 16)?,

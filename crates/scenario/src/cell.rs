@@ -21,6 +21,7 @@ const CABLE: &[&str] = &[
     "rate",
     "mtu",
     "delay",
+    "queues",
     "ring",
     "bql_min",
     "coalesce_frames",

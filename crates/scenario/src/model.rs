@@ -172,7 +172,9 @@ pub struct Cable {
     pub mtu: u32,
     /// Propagation, each way.
     pub delay_ns: u64,
-    /// Transmit descriptors, frames.
+    /// Transmit queues of each device.
+    pub queues: u32,
+    /// Transmit descriptors of each queue, frames.
     pub ring: u32,
     /// Byte queue limit floor; `None` leaves it to the kernel.
     pub bql_min_bytes: Option<u64>,

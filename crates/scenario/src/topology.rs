@@ -125,6 +125,7 @@ mod tests {
                 rate_bps: 1,
                 mtu: 1500,
                 delay_ns: 0,
+                queues: 1,
                 ring: 1,
                 bql_min_bytes: None,
                 coalesce_frames: 1,

@@ -99,12 +99,13 @@ impl Writer<'_> {
         for (index, cable) in cell.cables.iter().enumerate() {
             let k = index + 1;
             let mut line = format!(
-                "name={} a=c{k}a b=c{k}b rate_bps={} delay_ns={} mtu={} ring={} \
+                "name={} a=c{k}a b=c{k}b rate_bps={} delay_ns={} mtu={} queues={} ring={} \
                  coalesce_frames={} coalesce_ns={} sink={} snap={}",
                 cable.name,
                 cable.rate_bps,
                 cable.delay_ns,
                 cable.mtu,
+                cable.queues,
                 cable.ring,
                 cable.coalesce_frames,
                 cable.coalesce_ns,

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Things that go wrong with a NIC, on purpose: busy driver, lost link, new speed. */
+#define pr_fmt(fmt) "wire: " fmt
+
+#include <linux/rtnetlink.h>
+#include <linux/seq_file.h>
+
+#include "wire.h"
+
+/* Under the end's lock: is the driver busy, once in busy_every frames on average? */
+bool wire_fault_busy(struct wire_end *end)
+{
+	struct wire_fault *fault = &end->fault;
+
+	if (!fault->busy_every || wire_uniform(wire_random(&fault->random), fault->busy_every - 1))
+		return false;
+	end->counter[WIRE_N_BUSY_FAULTS]++;
+	return true;
+}
+
+static void fault_busy(struct wire_end *end, u64 every, u64 seed)
+{
+	spin_lock_bh(&end->lock);
+	end->fault.busy_every = every;
+	end->fault.random = seed;
+	end->fault.any = every || end->fault.no_carrier;
+	spin_unlock_bh(&end->lock);
+}
+
+static void fault_carrier(struct wire_cable *cable, bool cut)
+{
+	struct wire_end *end;
+	int side;
+
+	rtnl_lock();
+	cable->cut = cut;
+	for (side = 0; side < 2; side++) {
+		end = cable->end[side];
+		spin_lock_bh(&end->lock);
+		end->fault.no_carrier = cut;
+		end->fault.any = cut || end->fault.busy_every;
+		spin_unlock_bh(&end->lock);
+	}
+	wire_carrier_update(cable);
+	rtnl_unlock();
+}
+
+/* Whoever keeps a copy of the link's speed hears of it, as after a negotiation. */
+static void fault_rate(struct wire_cable *cable, u64 rate_bps)
+{
+	struct wire_end *end;
+	int side;
+
+	rtnl_lock();
+	cable->set.rate_bps = rate_bps;
+	for (side = 0; side < 2; side++) {
+		end = cable->end[side];
+		wire_catch_up(end);
+		spin_lock_bh(&end->lock);
+		end->rate = wire_rate_of(rate_bps);
+		end->line.carry = 0;		/* less than a picosecond */
+		spin_unlock_bh(&end->lock);
+	}
+	for (side = 0; side < 2; side++)
+		netdev_state_change(cable->end[side]->dev);
+	rtnl_unlock();
+}
+
+int wire_fault_write(struct wire_cable *cable, char *line)
+{
+	u64 busy_every = 0, seed = 1, carrier = 2 /* as it is */, rate_bps = 0;
+	char side[2] = "";
+	struct wire_key keys[] = {
+		{ "end", .text = side, .max = sizeof(side) },
+		{ "busy_every", &busy_every, .max = U32_MAX },
+		{ "seed", &seed, .max = U64_MAX },
+		{ "carrier", &carrier, .max = 1 },
+		{ "rate_bps", &rate_bps, .min = WIRE_RATE_MIN, .max = WIRE_RATE_MAX },
+	};
+	const struct wire_key *busy = &keys[1];
+	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
+
+	if (err)
+		return err;
+	if (busy->seen && *side != 'a' && *side != 'b') {
+		pr_err("busy_every= asks for end=a or end=b\n");
+		return -EINVAL;
+	}
+	if (!busy->seen && (keys[0].seen || keys[2].seen)) {
+		pr_err("end= and seed= ask for busy_every=\n");
+		return -EINVAL;
+	}
+	if (busy->seen)
+		fault_busy(cable->end[*side - 'a'], busy_every, seed);
+	if (rate_bps)
+		fault_rate(cable, rate_bps);
+	if (carrier < 2)
+		fault_carrier(cable, !carrier);
+	return 0;
+}
+
+void wire_fault_show(struct wire_cable *cable, struct seq_file *seq)
+{
+	u64 every;
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		spin_lock_bh(&cable->end[side]->lock);
+		every = cable->end[side]->fault.busy_every;
+		spin_unlock_bh(&cable->end[side]->lock);
+		seq_printf(seq, "end=%c busy_every=%llu\n", 'a' + side, every);
+	}
+	rtnl_lock();
+	seq_printf(seq, "carrier=%d rate_bps=%llu\n", !cable->cut, cable->set.rate_bps);
+	rtnl_unlock();
+}
