@@ -17,10 +17,10 @@
  *
  * The ceiling: the ceil clock may be behind by slack() when a spare frame is
  * sent and keeps no more of that; a frame at the rate keeps what the clock of
- * the rate is behind, or shares beyond the line would not be in proportion to the
- * rates.  So in any time T a class sends at most ceil x T, two longest trains
- * (one that begins it and the slack), half a smallest gap, and what its rate had
- * to make up.  After silence there is no slack.
+ * the rate is behind, or shares beyond the line would not be in proportion to
+ * the rates.  So in any time T a class sends at most ceil x T, three longest
+ * trains (one that begins T, two of slack; half a smallest gap at ceil more), and
+ * what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns nothing.
  *
  * Error bound: rates and ceils are exact, as clocks are.  Shares of what is
  * spare are those of SFQ: of two classes that both share all the time, neither
@@ -30,10 +30,14 @@
 #include "internal.h"
 #include "queue.h"
 
-/* How far behind its ceil clock a class may make up for frames of others. */
-static u64 slack(const struct pace_sched *s)
+/*
+ * How far behind its ceil clock a class may make up for frames of others: two of
+ * its own periods.  One loses up to 2 % of a ceil among ten that share, frames
+ * of the line instead of its own 20 %.
+ */
+static u64 slack(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 bytes = s->train_wire_bytes;
+	u64 bytes = 2 * c->ceil_quot;
 
 	if (s->cfg.mode == PACE_MODE_TIMER)
 		bytes += s->slack_bytes;
@@ -132,7 +136,7 @@ static void ceil_advance(struct pace_class *c, u64 floor)
 /* `c` sends at its rate; its clock has not moved yet. */
 void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 {
-	u64 floor = pace_schedule_clock(s) - slack(s);
+	u64 floor = pace_schedule_clock(s) - slack(s, c);
 
 	ceil_advance(c, pace_clock_earlier(c->clock.bytes, floor));
 }
@@ -140,7 +144,7 @@ void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 /* `c` sends above its rate. */
 void pace_spare_sent(struct pace_sched *s, struct pace_class *c)
 {
-	ceil_advance(c, pace_schedule_clock(s) - slack(s));
+	ceil_advance(c, pace_schedule_clock(s) - slack(s, c));
 	pace_clock_raise(&c->spare_clock, s->spare_time);
 	s->spare_time = c->spare_clock.bytes;
 	pace_clock_advance(&c->spare_clock, c->rate_quot, c->rate_rem,
