@@ -4,6 +4,7 @@
 
 #include "psp.h"
 #include "compat/dequeue_drop.h"
+#include "deadline.h"
 
 /*
  * A child that holds frames but gave none sets a timer of its own and runs
@@ -13,88 +14,113 @@
 #define PSP_RETRIES		16
 /* ... and the rest so much later; also after a failed allocation. */
 #define PSP_RETRY_NS		(50 * NSEC_PER_USEC)
-
-/* The class has a frame to offer. */
-void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
-{
-	if (!list_empty(&cl->stalled)) {
-		list_del_init(&cl->stalled);
-		q->stalled_count--;
-	}
-	pace_activate(&q->pace, &cl->pace, now_ns);
-}
-
-/* The class has none. */
-void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
-{
-	if (!list_empty(&cl->stalled)) {
-		list_del_init(&cl->stalled);
-		q->stalled_count--;
-	}
-	pace_deactivate(&q->pace, &cl->pace, now_ns);
-}
-
-/* The class has frames, but its child gives none at present. */
-static void psp_stall(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
-{
-	psp_sleep(q, cl, now_ns);
-	list_add_tail(&cl->stalled, &q->stalled);
-	q->stalled_count++;
-	q->count.child_retries++;
-}
-
-/* What the device will be given: the hardware inserts the VLAN tag. */
-static u32 psp_frame_bytes(const struct sk_buff *skb)
-{
-	return skb->len + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
-}
-
-/* Queued before the MTU shrank, or from a sender that ignores it. */
-static bool psp_too_long(const struct psp_qdisc *q, u32 bytes)
-{
-	return bytes > q->port.pace.max_frame_bytes + VLAN_HLEN;
-}
+/*
+ * Classes that had no frame after all, and frames dropped at their turn, in
+ * one call; the others' turn comes in the next one.
+ */
+#define PSP_MISSES		64
 
 /*
- * The child is not peeked at: core/ needs no length before a frame is sent.
- * While it is asked it may drop frames and report that (codel), hence
- * `serving`: the class's state is settled here, once, from what came of it.
+ * May the frame go?  Or else why not; counted.  Longer than the device's
+ * frames are those queued before the MTU shrank, or of a sender that ignores
+ * it.
  */
-static struct sk_buff *psp_take(struct Qdisc *sch, struct psp_class *cl,
-				u64 now_ns)
+static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
+		       const struct sk_buff *skb, const struct psp_load *load,
+		       u64 now_ns, enum psp_drop_reason *reason)
+{
+	if (unlikely(load->frame_bytes >
+		     q->port.pace.max_frame_bytes + VLAN_HLEN)) {
+		q->count.drop_long++;
+		cl->count.drop_long++;
+		*reason = PSP_DROP_LONG;
+		return false;
+	}
+	if (cl->opt.deadline_ns &&
+	    psp_is_late(skb, cl->opt.deadline_ns, now_ns)) {
+		q->count.drop_late++;
+		cl->count.drop_late++;
+		*reason = PSP_DROP_LATE;
+		return false;
+	}
+	return true;
+}
+
+/* Dropped when its turn came.  No clock moves: the next frame has the turn. */
+static void psp_drop_due(struct Qdisc *sch, struct psp_class *cl,
+			 struct sk_buff *skb, u64 now_ns,
+			 enum psp_drop_reason reason)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+
+	psp_count_drop(sch);
+	psp_dequeue_drop(sch, skb, reason);
+	if (psp_more(q, cl)) {
+		psp_announce(q, cl);
+		return;
+	}
+	psp_sleep(q, cl, now_ns);
+	if (cl->child->q.qlen)
+		psp_stall(q, cl);
+}
+
+/* Tells core/ that the frame, or train, goes. */
+static void psp_sent(struct psp_qdisc *q, struct psp_class *cl,
+		     const struct psp_load *load, u64 now_ns)
+{
+	u64 spare = q->pace.stats.spare_frames;
+	bool more = psp_more(q, cl);
+
+	if (likely(load->frames == 1))
+		pace_sent(&q->pace, &cl->pace, load->bytes, more, now_ns);
+	else
+		pace_sent_train(&q->pace, &cl->pace, load->bytes,
+				load->wire_bytes, load->frames, more, now_ns);
+	cl->count.spare_frames += q->pace.stats.spare_frames - spare;
+
+	if (more) {
+		psp_announce(q, cl);
+		if (pace_is_throttled(&q->pace, &cl->pace))
+			cl->count.throttled++;
+	} else if (cl->child->q.qlen) {
+		psp_stall(q, cl);
+	}
+}
+
+/* The frame of a class whose turn it is; NULL: it had none that may go. */
+static struct sk_buff *psp_take(struct Qdisc *sch, struct psp_class *cl,
+				s64 late_bytes, u64 now_ns)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+	enum psp_drop_reason reason;
+	struct psp_load load;
 	struct sk_buff *skb;
-	bool more;
-	u32 bytes;
 
-	q->serving = cl;
-	skb = cl->child->dequeue(cl->child);
-	q->serving = NULL;
-	more = cl->child->q.qlen > 0;
-
+	skb = psp_pull(q, cl);
 	if (unlikely(!skb)) {
-		if (more)
-			psp_stall(q, cl, now_ns);
-		else
-			psp_sleep(q, cl, now_ns);
+		psp_sleep(q, cl, now_ns);
+		if (cl->child->q.qlen)
+			psp_stall(q, cl);
 		return NULL;
 	}
 
 	psp_qlen_add(sch, -1, -qdisc_pkt_len(skb));
-	bytes = psp_frame_bytes(skb);
-	if (unlikely(psp_too_long(q, bytes))) {
-		psp_count_drop(sch);
-		q->count.drop_long++;
-		cl->drops++;
-		if (!more)
-			psp_sleep(q, cl, now_ns);
-		psp_dequeue_drop(sch, skb);
+	if (unlikely(!psp_load_of(q, skb, &load))) {
+		q->count.drop_segment++;
+		cl->count.drop_segment++;
+		psp_drop_due(sch, cl, skb, now_ns, PSP_DROP_SEGMENT);
+		return NULL;
+	}
+	if (unlikely(!psp_may_go(q, cl, skb, &load, now_ns, &reason))) {
+		psp_drop_due(sch, cl, skb, now_ns, reason);
 		return NULL;
 	}
 
-	pace_sent(&q->pace, &cl->pace, bytes, more, now_ns);
-	cl->sent_frames++;
+	psp_sent(q, cl, &load, now_ns);
+	psp_count_late(cl, load.frames, late_bytes);
+	psp_count_sent(q, cl, &load, now_ns);
+	if (cl->opt.deadline_ns)
+		psp_unstamp(skb, now_ns);
 	bstats_update(&cl->bstats, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -119,16 +145,21 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	u32 tries = min_t(u32, q->stalled_count, PSP_RETRIES);
+	u32 misses = 0;
 
 	for (;;) {
 		struct pace_decision d = pace_next(&q->pace, now_ns);
 		struct sk_buff *skb;
 
 		if (d.verdict == PACE_SEND) {
-			skb = psp_take(sch, psp_class_of(d.cls), now_ns);
+			skb = psp_take(sch, psp_class_of(d.cls), d.late_bytes,
+				       now_ns);
 			if (likely(skb))
 				return skb;
-			continue;
+			if (++misses < PSP_MISSES)
+				continue;
+			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
+			return NULL;
 		}
 		if (tries && !list_empty(&q->stalled)) {
 			tries--;
@@ -156,6 +187,8 @@ struct sk_buff *psp_dequeue(struct Qdisc *sch)
 	/* The stack asks once more after the last frame of each run. */
 	if (!sch->q.qlen)
 		return NULL;
+	if (unlikely(psp_share_queues(q) != q->port.queues))
+		psp_follow_queues();
 	skb = psp_next_frame(sch, ktime_get_ns());
 
 	/*

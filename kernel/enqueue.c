@@ -3,6 +3,7 @@
 #include "psp.h"
 #include "compat/gso.h"
 #include "compat/pkt_len.h"
+#include "deadline.h"
 
 enum psp_claim {
 	PSP_CLAIM_CLASS,	/* goes to a class */
@@ -78,7 +79,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 		if (net_xmit_drop_count(ret)) {
 			psp_count_drop(sch);
 			q->count.drop_child++;
-			cl->drops++;
+			cl->count.drop_child++;
 		}
 		return ret;
 	}
@@ -90,9 +91,8 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /*
- * TCP hands over trains of up to 64 KB whatever the device can do itself.
- * They are cut here: between the frames of an uncut train there is no room
- * for a gap.
+ * A train is cut into frames.  Those that the class's queue refuses are
+ * counted one by one; the sender hears of it if that is all of them.
  */
 static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
 			     struct psp_class *cl, struct sk_buff **to_free)
@@ -106,8 +106,10 @@ static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs)) {
 		q->count.drop_segment++;
+		cl->count.drop_segment++;
 		return qdisc_drop(skb, sch, to_free);
 	}
+	q->count.trains_cut++;
 
 	skb_list_walk_safe(segs, segs, next) {
 		unsigned int seg_bytes = segs->len;
@@ -152,7 +154,9 @@ int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 	}
 
-	if (skb_is_gso(skb))
+	if (cl->opt.deadline_ns)
+		psp_stamp(skb, ktime_get_ns());
+	if (skb_is_gso(skb) && !psp_train_whole(q, cl, skb))
 		return psp_enqueue_train(skb, sch, cl, to_free);
 	return psp_enqueue_child(skb, sch, cl, to_free);
 }

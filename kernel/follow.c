@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device changes: link speed, MTU, address.  A byte clock that kept the
- * old line rate would pace everything wrongly by the ratio.
+ * The device changes: link speed, MTU, address, number of queues.  A byte
+ * clock that kept the old line rate would pace everything wrongly by the
+ * ratio.
  */
 #include <linux/rtnetlink.h>
+#include <linux/workqueue.h>
 
 #include "psp.h"
+#include "compat/link_speed.h"
 
-static LIST_HEAD(psp_qdiscs);	/* RTNL */
+LIST_HEAD(psp_qdiscs);
 
 void psp_follow_start(struct psp_qdisc *q)
 {
@@ -28,7 +31,7 @@ static int psp_follow_one(struct psp_qdisc *q)
 	struct psp_port port;
 	int err;
 
-	err = psp_port_resolve(q, &q->opt, &port, &extack);
+	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
 	if (!err)
 		err = psp_port_apply(q, &q->opt, &port, true, &extack);
 	if (err)
@@ -63,6 +66,37 @@ static int psp_follow(struct notifier_block *nb, unsigned long event, void *ptr)
 					 : NOTIFY_DONE;
 }
 
+/*
+ * A change of the number of transmit queues is told to nobody: dequeue sees
+ * it, but holds a lock that configuration waits for.  This work is the
+ * module's, so that no qdisc waits for it, or it for one, on the way out.
+ */
+static void psp_follow_all(struct work_struct *work)
+{
+	struct psp_qdisc *q;
+
+	rtnl_lock();
+	list_for_each_entry(q, &psp_qdiscs, link) {
+		u32 queues = psp_share_queues(q);
+
+		if (queues == q->port.queues)
+			continue;
+		psp_dev_lock(qdisc_dev(q->sch));
+		psp_follow_one(q);
+		psp_dev_unlock(qdisc_dev(q->sch));
+		/* Once for each change, also if it could not be followed. */
+		WRITE_ONCE(q->port.queues, queues);
+	}
+	rtnl_unlock();
+}
+
+static DECLARE_WORK(psp_follow_work, psp_follow_all);
+
+void psp_follow_queues(void)
+{
+	schedule_work(&psp_follow_work);
+}
+
 static struct notifier_block psp_notifier = {
 	.notifier_call = psp_follow,
 };
@@ -75,4 +109,5 @@ int psp_follow_init(void)
 void psp_follow_exit(void)
 {
 	unregister_netdevice_notifier(&psp_notifier);
+	cancel_work_sync(&psp_follow_work);
 }

@@ -7,41 +7,53 @@
 #include <linux/rtnetlink.h>
 
 #include "psp.h"
-#include "compat/link_speed.h"
 
 /*
- * Gap frames need a wire that takes them one after the other in real time.
- * Where frames vanish at once, filling gaps would spin.  Says why not, or
- * NULL.
+ * Gap frames need a wire that takes them one after the other in real time,
+ * and all that is sent on it must pass here.  Where frames vanish at once,
+ * filling gaps would spin.
  */
-static const char *psp_no_wire_clock(const struct net_device *dev)
+static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
+				       const struct psp_port *port)
 {
 	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
-		return "not Ethernet";
+		return TC_PSP_WHY_NOT_ETHERNET;
 	if (dev->priv_flags & IFF_NO_QUEUE || !dev->tx_queue_len)
-		return "no transmit queue";
+		return TC_PSP_WHY_NO_QUEUE;
 	/* Made by `ip link add`: veth, ifb, dummy, tap, vlan, bond ... */
 	if (dev->rtnl_link_ops)
-		return "a software device";
-	return NULL;
+		return TC_PSP_WHY_SOFTWARE;
+	if (!port->line_known)
+		return TC_PSP_WHY_NO_RATE;
+	/* Sent bytes are no clock where others send too. */
+	if (port->queues > 1)
+		return TC_PSP_WHY_SHARED;
+	return TC_PSP_WHY_NOTHING;
 }
 
-/* bit/s; 0: the device does not say, for instance because the link is down. */
-static u64 psp_device_line_rate(struct net_device *dev)
+static int psp_refuse_mode(struct netlink_ext_ack *extack, const char *mode,
+			   const struct net_device *dev, enum tc_psp_why why)
 {
-	struct ethtool_link_ksettings ks;
-
-	if (psp_link_ksettings(dev, &ks) || ks.base.speed == SPEED_UNKNOWN)
+	switch (why) {
+	case TC_PSP_WHY_NOTHING:
 		return 0;
-	return (u64)(u32)ks.base.speed * 1000000;
-}
-
-/* The rate followed so far, kept while the link is down. */
-static u64 psp_last_line_rate(const struct psp_qdisc *q)
-{
-	if (q->opt.line_rate_bps || !q->port.line_known)
-		return 0;
-	return q->port.pace.line_rate_bps;
+	case TC_PSP_WHY_NO_RATE:
+		psp_refuse(extack, "mode %s on %s: link speed unknown, expected line RATE",
+			   mode, dev->name);
+		break;
+	case TC_PSP_WHY_SHARED:
+		psp_refuse(extack, "mode %s on %s: expected one transmit queue, not %u",
+			   mode, dev->name, dev->real_num_tx_queues);
+		break;
+	default:
+		psp_refuse(extack, "mode %s on %s: expected a wire, not %s",
+			   mode, dev->name,
+			   why == TC_PSP_WHY_SOFTWARE ? "a software device" :
+			   why == TC_PSP_WHY_NO_QUEUE ? "no transmit queue" :
+							"not Ethernet");
+		break;
+	}
+	return -EOPNOTSUPP;
 }
 
 static u32 psp_link_header(const struct net_device *dev)
@@ -58,105 +70,110 @@ void psp_default_options(const struct net_device *dev, struct psp_options *opt)
 		.layer = TC_PSP_LAYER_LINK,
 		.order = TC_PSP_ORDER_NEXT,
 		.gap = TC_PSP_GAP_PAUSE,
+		.split_gso = TC_PSP_SPLIT_GSO_AUTO,
 	};
 }
 
-/*
- * Several qdiscs below mq share one wire, and none sees what the others send:
- * sent bytes are no clock there.
- */
-static bool psp_has_wire_alone(const struct psp_qdisc *q)
-{
-	return q->sch->parent == TC_H_ROOT ||
-	       qdisc_dev(q->sch)->real_num_tx_queues == 1;
-}
-
-static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
-			    u64 line_rate_bps, enum pace_mode *mode,
+static int psp_resolve_mode(const struct net_device *dev,
+			    const struct psp_options *opt,
+			    struct psp_port *port,
 			    struct netlink_ext_ack *extack)
 {
-	const struct net_device *dev = qdisc_dev(q->sch);
-	const char *why = psp_no_wire_clock(dev);
+	enum tc_psp_why why = psp_why_no_gaps(dev, port);
 
-	*mode = PACE_MODE_TIMER;
+	port->pace.mode = PACE_MODE_TIMER;
 	switch (opt->mode) {
-	case TC_PSP_MODE_TIMER:
-		return 0;
 	case TC_PSP_MODE_AUTO:
-		if (!why && line_rate_bps && psp_has_wire_alone(q))
-			*mode = PACE_MODE_GAP;
+		port->why_not_hybrid = why;
+		if (why == TC_PSP_WHY_NOTHING)
+			port->pace.mode = PACE_MODE_HYBRID;
+		return 0;
+	case TC_PSP_MODE_GAP:
+		port->pace.mode = PACE_MODE_GAP;
+		return psp_refuse_mode(extack, "gap", dev, why);
+	case TC_PSP_MODE_HYBRID:
+		port->pace.mode = PACE_MODE_HYBRID;
+		return psp_refuse_mode(extack, "hybrid", dev, why);
+	default:
 		return 0;
 	}
-
-	if (why) {
-		psp_refuse(extack, "mode gap on %s: expected a wire, not %s",
-			   dev->name, why);
-		return -EOPNOTSUPP;
-	}
-	if (!line_rate_bps) {
-		psp_refuse(extack, "mode gap on %s: link speed unknown, expected line RATE",
-			   dev->name);
-		return -EOPNOTSUPP;
-	}
-	*mode = PACE_MODE_GAP;
-	return 0;
 }
 
+static enum pace_layer psp_layer(const struct psp_options *opt)
+{
+	switch (opt->layer) {
+	case TC_PSP_LAYER_WIRE:
+		return PACE_LAYER_WIRE;
+	case TC_PSP_LAYER_IP:
+		return PACE_LAYER_IP;
+	default:
+		return PACE_LAYER_LINK;
+	}
+}
+
+static enum pace_order psp_order(const struct psp_options *opt)
+{
+	switch (opt->order) {
+	case TC_PSP_ORDER_CLOCK:
+		return PACE_ORDER_CLOCK;
+	case TC_PSP_ORDER_RATE:
+		return PACE_ORDER_RATE;
+	default:
+		return PACE_ORDER_NEXT;
+	}
+}
+
+/* follow: the device has changed, not what was asked for. */
 int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
-		     struct psp_port *port, struct netlink_ext_ack *extack)
+		     struct psp_port *port, bool follow,
+		     struct netlink_ext_ack *extack)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
+	struct pace_config *pace = &port->pace;
 	u32 header = psp_link_header(dev);
-	u64 line = opt->line_rate_bps;
 	enum pace_error refused;
-	enum pace_mode mode;
 	int err;
 
-	if (!line)
-		line = psp_device_line_rate(dev);
-	if (!line && !opt->line_rate_bps)
-		line = psp_last_line_rate(q);
-
-	err = psp_resolve_mode(q, opt, line, &mode, extack);
-	if (err)
-		return err;
-
 	*port = (struct psp_port) {
-		.line_known = line != 0,
 		.pace = {
-			.line_rate_bps = line ?: PACE_LINE_RATE_MAX,
 			.overhead_bytes = opt->overhead_bytes,
 			.min_frame_bytes = dev->type == ARPHRD_ETHER ?
 					   PACE_ETH_MIN_FRAME : 0,
 			.max_frame_bytes = READ_ONCE(dev->mtu) + header,
 			.link_header_bytes = header,
-			.layer = opt->layer == TC_PSP_LAYER_WIRE ?
-					PACE_LAYER_WIRE :
-				 opt->layer == TC_PSP_LAYER_IP ?
-					PACE_LAYER_IP : PACE_LAYER_LINK,
-			.order = opt->order == TC_PSP_ORDER_RATE ?
-					PACE_ORDER_RATE :
-				 opt->order == TC_PSP_ORDER_CLOCK ?
-					PACE_ORDER_CLOCK : PACE_ORDER_NEXT,
-			.mode = mode,
+			.layer = psp_layer(opt),
+			.order = psp_order(opt),
+			.guard = opt->guard,
 		},
 	};
-	/* An MTU below the smallest frame still sends smallest frames. */
-	if (port->pace.max_frame_bytes < port->pace.min_frame_bytes)
-		port->pace.max_frame_bytes = port->pace.min_frame_bytes;
+	err = psp_share_line(q, opt, port, follow, extack);
+	if (err)
+		return err;
+	port->line_known = pace->line_rate_bps != 0;
+	if (!port->line_known)
+		pace->line_rate_bps = PACE_LINE_RATE_MAX;
+	err = psp_resolve_mode(dev, opt, port, extack);
+	if (err)
+		return err;
 
-	refused = pace_check_config(&port->pace);
+	/* An MTU below the smallest frame still sends smallest frames. */
+	if (pace->max_frame_bytes < pace->min_frame_bytes)
+		pace->max_frame_bytes = pace->min_frame_bytes;
+	pace->max_train_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
+					      pace->max_frame_bytes);
+	refused = pace_check_config(pace);
 	return refused ? psp_refuse_port(extack, refused, port, NULL) : 0;
 }
 
 /* The template that `port` needs; NULL where no gap frames are sent. */
-int psp_port_gap(struct psp_qdisc *q, const struct psp_port *port,
-		 struct sk_buff **gap)
+int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
+		 const struct psp_port *port, struct sk_buff **gap)
 {
 	*gap = NULL;
-	if (port->pace.mode != PACE_MODE_GAP)
+	if (port->pace.mode == PACE_MODE_TIMER)
 		return 0;
-	*gap = psp_gap_template(qdisc_dev(q->sch), port->pace.max_frame_bytes);
+	*gap = psp_gap_template(qdisc_dev(q->sch), port->pace.max_frame_bytes,
+				opt->gap);
 	return *gap ? 0 : -ENOMEM;
 }
 
@@ -177,7 +194,7 @@ int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	struct sk_buff *gap;
 	int err;
 
-	err = psp_port_gap(q, port, &gap);
+	err = psp_port_gap(q, opt, port, &gap);
 	if (err)
 		return err;
 

@@ -35,28 +35,72 @@ struct psp_options {
 	u8 layer;		/* enum tc_psp_layer */
 	u8 order;		/* enum tc_psp_order */
 	u8 gap;			/* enum tc_psp_gap */
+	u8 split_gso;		/* enum tc_psp_split_gso */
+	bool guard;
 };
 
 /* What the options come to on this device, now. */
 struct psp_port {
 	struct pace_config pace;
 	bool line_known;	/* or else assumed: PACE_LINE_RATE_MAX */
+	u8 why_not_hybrid;	/* enum tc_psp_why */
+	u32 queues;		/* transmit queues that share the line */
+	u64 device_bps;		/* the device's line; 0: never named */
+};
+
+/* A class as configured; 0 where nothing was said or it does not apply. */
+struct psp_class_options {
+	u8 kind;		/* enum tc_psp_kind */
+	u32 quantum_bytes;
+	u32 flows;
+	u64 rate_bps;
+	u64 ceil_bps;
+	u64 floor_bps;
+	u64 deadline_ns;
+};
+
+struct psp_class_counters {
+	u64 sent_frames;
+	u64 sent_wire_bytes;
+	u64 spare_frames;
+	u64 throttled;
+	u64 drop_child;
+	u64 drop_segment;
+	u64 drop_long;
+	u64 drop_late;
+};
+
+/* What a class sends, second by second: psp_window_add(). */
+struct psp_window {
+	u64 start_ns;		/* 0: nothing sent yet */
+	u64 last_ns;		/* of the latest frame in it */
+	u64 bytes;		/* as the layer counts */
+	u64 achieved_bps;	/* over the last whole second */
+};
+
+/* Apart from the class: only paced ones have it. */
+struct psp_lateness {
+	u64 frames[TC_PSP_LATE_BUCKETS];
 };
 
 struct psp_class {
 	struct Qdisc_class_common common;
 	struct pace_class pace;
-	struct pace_class_config given;	/* as configured */
 	struct Qdisc *child;
+	/* guard: the frame that is next, taken out of the child: head.c */
+	struct sk_buff *head;
 	/*
 	 * In psp_qdisc.stalled while the child holds frames but gave none
 	 * (netem, tbf): not active, tried again later.
 	 */
 	struct list_head stalled;
+	struct psp_class_options opt;
+	u64 ceil_bps;			/* in force; pace.rate_bps is the rate */
 	unsigned int filters;		/* filters that name this class */
 	struct gnet_stats_basic_sync bstats;
-	u32 drops;
-	u64 sent_frames;
+	struct psp_class_counters count;
+	struct psp_window window;
+	struct psp_lateness *late;	/* NULL: never was paced */
 };
 
 struct psp_counters {
@@ -65,8 +109,11 @@ struct psp_counters {
 	u64 drop_child;
 	u64 drop_segment;
 	u64 drop_long;
+	u64 drop_late;
 	u64 gap_failed;
 	u64 child_retries;
+	u64 trains_cut;
+	u64 trains_whole;
 };
 
 struct psp_qdisc {
@@ -89,7 +136,7 @@ struct psp_qdisc {
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
 
-	struct psp_class *serving;	/* in dequeue: whose child is asked */
+	struct psp_class *serving;	/* whose child is being asked */
 	struct list_head stalled;
 	u32 stalled_count;
 	struct qdisc_watchdog watchdog;
@@ -97,6 +144,14 @@ struct psp_qdisc {
 	u16 queue;			/* transmit queue of every frame */
 
 	struct psp_counters count;
+};
+
+/* What a frame, or a train of frames that leave as one, is to core/. */
+struct psp_load {
+	u32 frames;
+	u32 bytes;		/* headers of every frame counted */
+	u32 wire_bytes;		/* padding and overhead of every frame counted */
+	u32 frame_bytes;	/* the largest frame */
 };
 
 static inline struct psp_class *psp_class_of(struct pace_class *c)
@@ -131,44 +186,86 @@ int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 /* dequeue.c */
 struct sk_buff *psp_dequeue(struct Qdisc *sch);
+
+/* ready.c */
 void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
+void psp_stall(struct psp_qdisc *q, struct psp_class *cl);
+struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl);
+bool psp_more(struct psp_qdisc *q, struct psp_class *cl);
+void psp_announce(struct psp_qdisc *q, struct psp_class *cl);
+void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl);
+
+/* train.c */
+bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,
+		 struct psp_load *load);
+bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *cl,
+		     const struct sk_buff *skb);
+u32 psp_train_max(const struct net_device *dev, const struct psp_options *opt,
+		  u64 line_rate_bps, u32 max_frame_bytes);
 
 /* gap.c */
-struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes);
+struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
+				 enum tc_psp_gap kind);
 struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes);
 
 /* classes.c */
-extern const struct Qdisc_class_ops psp_class_ops;
 struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid);
+struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
+				struct netlink_ext_ack *extack);
 int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
-		    const struct pace_class_config *cfg,
+		    const struct psp_class_options *opt,
 		    struct netlink_ext_ack *extack);
+int psp_class_new(struct psp_qdisc *q, u32 classid,
+		  const struct psp_class_options *opt, struct psp_class **made,
+		  struct netlink_ext_ack *extack);
+int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
+			  const struct psp_class_options *opt,
+			  struct netlink_ext_ack *extack);
+void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl);
+void psp_class_clear(struct psp_class *cl);
 void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl);
 void psp_classes_reset(struct psp_qdisc *q);
 void psp_classes_destroy(struct psp_qdisc *q);
 void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps);
 
-/* netlink.c */
+/* class_ops.c */
+extern const struct Qdisc_class_ops psp_class_ops;
+
+/* options.c */
 int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
 		      struct netlink_ext_ack *extack);
-int psp_parse_class(struct nlattr *attr, struct pace_class_config *cfg,
-		    bool is_new, struct netlink_ext_ack *extack);
 int psp_dump_options(struct Qdisc *sch, struct sk_buff *skb);
-int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d);
+
+/* class_options.c */
+int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
+		    bool is_new, struct netlink_ext_ack *extack);
 int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
 		   struct tcmsg *t);
+
+/* stats.c */
+void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
+		    const struct psp_load *load, u64 now_ns);
+void psp_count_late(struct psp_class *cl, u32 frames, s64 late_bytes);
+int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d);
 int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 			 struct gnet_dump *d);
 
 /* port.c */
 void psp_default_options(const struct net_device *dev, struct psp_options *opt);
 int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
-		     struct psp_port *port, struct netlink_ext_ack *extack);
-int psp_port_gap(struct psp_qdisc *q, const struct psp_port *port,
-		 struct sk_buff **gap);
+		     struct psp_port *port, bool follow,
+		     struct netlink_ext_ack *extack);
+int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
+		 const struct psp_port *port, struct sk_buff **gap);
 int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		   const struct psp_port *port, bool follow,
+		   struct netlink_ext_ack *extack);
+
+/* share.c */
+u32 psp_share_queues(const struct psp_qdisc *q);
+int psp_share_line(const struct psp_qdisc *q, const struct psp_options *opt,
+		   struct psp_port *port, bool follow,
 		   struct netlink_ext_ack *extack);
 
 /* refuse.c */
@@ -176,11 +273,13 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 		    const struct psp_port *port, const struct psp_class *cl);
 int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		     const struct psp_port *port,
-		     const struct pace_class_config *cfg);
+		     const struct psp_class_options *opt);
 
 /* follow.c */
+extern struct list_head psp_qdiscs;	/* all there are; RTNL */
 void psp_follow_start(struct psp_qdisc *q);
 void psp_follow_stop(struct psp_qdisc *q);
+void psp_follow_queues(void);
 int psp_follow_init(void);
 void psp_follow_exit(void);
 

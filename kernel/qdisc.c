@@ -34,7 +34,7 @@ static int psp_check_parent(struct Qdisc *sch, struct netlink_ext_ack *extack)
 static int psp_start(struct psp_qdisc *q, struct netlink_ext_ack *extack)
 {
 	/* As long a turn as any: one largest frame. */
-	const struct pace_class_config direct = { .kind = PACE_KIND_NORMAL };
+	const struct psp_class_options direct = { .kind = TC_PSP_KIND_NORMAL };
 	enum pace_error refused;
 
 	q->capacity = 16;
@@ -71,10 +71,10 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_parse_options(attr, &q->opt, extack);
 	if (err)
 		return err;
-	err = psp_port_resolve(q, &q->opt, &q->port, extack);
+	err = psp_port_resolve(q, &q->opt, &q->port, false, extack);
 	if (err)
 		return err;
-	err = psp_port_gap(q, &q->port, &q->gap);
+	err = psp_port_gap(q, &q->opt, &q->port, &q->gap);
 	if (err)
 		return err;
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
@@ -102,7 +102,7 @@ static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_parse_options(attr, &opt, extack);
 	if (err)
 		return err;
-	err = psp_port_resolve(q, &opt, &port, extack);
+	err = psp_port_resolve(q, &opt, &port, false, extack);
 	if (err)
 		return err;
 	return psp_port_apply(q, &opt, &port, false, extack);
@@ -127,8 +127,7 @@ static void psp_destroy(struct Qdisc *sch)
 	/* Filters let go of their classes: before those. */
 	tcf_block_put(q->block);
 	psp_classes_destroy(q);
-	if (q->direct.child)
-		qdisc_put(q->direct.child);
+	psp_class_clear(&q->direct);
 	kvfree(q->storage);
 	kfree_skb(q->gap);
 }

@@ -26,15 +26,20 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 		psp_refuse(extack, "overhead %u: expected 0 to %u",
 			   cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
 		return -ERANGE;
+	case PACE_ERR_CEIL:
+		psp_refuse(extack, "line %llubit: expected class %x:%x's ceil, %llubit, or more",
+			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->opt.ceil_bps : 0);
+		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
 		psp_refuse(extack, "line %llubit: expected class %x:%x's %llubit or more",
 			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->given.rate_bps : 0);
+			   cl ? cl->opt.rate_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
 		psp_refuse(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
 			   TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->given.rate_bps : 0, cfg->line_rate_bps);
+			   cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
 		return -ERANGE;
 	default:
 		psp_refuse(extack, "configuration refused by the scheduler (%d)",
@@ -46,7 +51,7 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 /* What was asked for one class. */
 int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		     const struct psp_port *port,
-		     const struct pace_class_config *cfg)
+		     const struct psp_class_options *opt)
 {
 	switch (err) {
 	case PACE_ERR_RATE_ZERO:
@@ -54,15 +59,20 @@ int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
 		psp_refuse(extack, "rate %llubit: expected at most the line's %llubit",
-			   cfg->rate_bps, port->pace.line_rate_bps);
+			   opt->rate_bps, port->pace.line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
 		psp_refuse(extack, "rate %llubit: expected more on a line of %llubit",
-			   cfg->rate_bps, port->pace.line_rate_bps);
+			   opt->rate_bps, port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_CEIL:
+		psp_refuse(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
+			   opt->ceil_bps, opt->rate_bps,
+			   port->pace.line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
 		psp_refuse(extack, "quantum %u: expected 1 to %u bytes",
-			   cfg->quantum_bytes, TC_PSP_QUANTUM_MAX);
+			   opt->quantum_bytes, TC_PSP_QUANTUM_MAX);
 		return -ERANGE;
 	default:
 		psp_refuse(extack, "class refused by the scheduler (%d)", err);

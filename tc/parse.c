@@ -20,26 +20,37 @@ struct option {
 static void explain_qdisc(void)
 {
 	fputs("Usage: ... psp [ default MINOR ] [ line { RATE | auto } ]\n"
-	      "               [ mode { auto | gap | timer } ] [ overhead BYTES ]\n"
-	      "               [ layer { link | wire | ip } ]\n"
-	      "               [ order { next | clock | rate } ] [ gap pause ]\n"
+	      "               [ mode { auto | gap | timer | hybrid } ] [ overhead BYTES ]\n"
+	      "               [ layer { link | wire | ip } ] [ order { next | clock | rate } ]\n"
+	      "               [ gap { pause | multicast | self } ] [ guard { on | off } ]\n"
+	      "               [ split-gso { auto | on | off } ]\n"
 	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
 	      "line      line rate; auto: what the device reports {auto}\n"
-	      "mode      how gaps pass: gap frames, or a timer {auto: gap where possible}\n"
+	      "mode      how gaps pass: gap frames, a timer, or a timer and then gap frames\n"
+	      "          {auto: hybrid where the device has a wire, else timer}\n"
 	      "overhead  bytes on the wire beyond the frame {24 on Ethernet}\n"
 	      "layer     what rates count {link}\n"
 	      "order     which of several due classes goes first {next}\n"
 	      "gap       kind of gap frame {pause}\n"
+	      "guard     normal frames only where they fit before a paced one {off}\n"
+	      "split-gso GSO trains are cut into frames {auto: where pacing needs it}\n"
 	      "See tc-psp(8).\n", stderr);
 }
 
 static void explain_class(void)
 {
-	fputs("Usage: ... psp [ mode paced ] rate RATE\n"
-	      "       ... psp mode normal [ quantum BYTES ]\n"
+	fputs("Usage: ... psp [ mode paced ] rate RATE [ ceil RATE ] [ deadline TIME ]\n"
+	      "       ... psp mode normal [ quantum BYTES ] [ deadline TIME ]\n"
+	      "       ... psp mode dynamic [ rate RATE ] [ ceil RATE ] [ floor RATE ]\n"
+	      "               [ flows NUMBER ] [ deadline TIME ]\n"
 	      "rate      of a paced class; what it counts is the qdisc's layer\n"
-	      "mode      paced (or 1): evenly spaced; normal (or 0): best effort\n"
+	      "ceil      up to where the class shares what others leave {rate}\n"
+	      "mode      paced (or 1): evenly spaced; normal (or 0): best effort;\n"
+	      "          dynamic: each TCP flow at packet size x cwnd / RTT, between floor\n"
+	      "          and ceil; rate: of what has no socket\n"
 	      "quantum   bytes a normal class sends in its turn {one largest frame}\n"
+	      "flows     most flows at a time\n"
+	      "deadline  frames that waited for longer are dropped; 0: none {0}\n"
 	      "See tc-psp(8).\n", stderr);
 }
 
@@ -125,6 +136,16 @@ static int parse_gap(struct nlmsghdr *n, const char *key, const char *value)
 	return put_word(n, TCA_PSP_GAP, key, value, &psp_gaps);
 }
 
+static int parse_guard(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_GUARD, key, value, &psp_switches);
+}
+
+static int parse_split(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_SPLIT_GSO, key, value, &psp_splits);
+}
+
 static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
 {
 	uint64_t rate_bps;
@@ -133,6 +154,49 @@ static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
 		return psp_bad_value(key, value,
 				     "whole bits per second above 0, such as 500mbit");
 	return put_u64(n, TCA_PSP_CLASS_RATE, rate_bps);
+}
+
+/* 0 takes the setting away. */
+static int put_rate(struct nlmsghdr *n, int type, const char *key,
+		    const char *value)
+{
+	uint64_t rate_bps;
+
+	if (!psp_parse_rate(value, &rate_bps))
+		return psp_bad_value(key, value,
+				     "whole bits per second, such as 500mbit, or 0 for none");
+	return put_u64(n, type, rate_bps);
+}
+
+static int parse_ceil(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_rate(n, TCA_PSP_CLASS_CEIL, key, value);
+}
+
+static int parse_floor(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_rate(n, TCA_PSP_CLASS_FLOOR, key, value);
+}
+
+static int parse_flows(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t flows;
+
+	if (!psp_parse_number(value, 10, &flows) || !flows ||
+	    flows > UINT32_MAX)
+		return psp_bad_value(key, value, "a number of flows above 0");
+	return put_u32(n, TCA_PSP_CLASS_FLOWS, flows);
+}
+
+static int parse_deadline(struct nlmsghdr *n, const char *key,
+			  const char *value)
+{
+	uint64_t time_ns;
+
+	if (!psp_parse_time(value, &time_ns))
+		return psp_bad_value(key, value,
+				     "a time such as 10ms, or 0 for none");
+	return put_u64(n, TCA_PSP_CLASS_DEADLINE, time_ns);
 }
 
 /* paper 003 writes `mode 0` and `mode 1` */
@@ -163,6 +227,8 @@ static const struct option qdisc_options[] = {
 	{ "layer", parse_layer },
 	{ "order", parse_order },
 	{ "gap", parse_gap },
+	{ "guard", parse_guard },
+	{ "split-gso", parse_split },
 	{ NULL, NULL },
 };
 
@@ -170,6 +236,10 @@ static const struct option class_options[] = {
 	{ "rate", parse_rate },
 	{ "mode", parse_kind },
 	{ "quantum", parse_quantum },
+	{ "ceil", parse_ceil },
+	{ "floor", parse_floor },
+	{ "flows", parse_flows },
+	{ "deadline", parse_deadline },
 	{ NULL, NULL },
 };
 

@@ -59,7 +59,13 @@ qdisc "$good" line auto mode auto layer link order clock
 qdisc "$good" mode timer layer ip overhead 0 default 0
 class "$good" mode paced rate 8kbit
 class "$good" mode 1 rate 100gbit
-class "$good" mode normal quantum 3000b
+class "$good" mode normal quantum 3000b deadline 5ms
+qdisc "$good" mode hybrid gap self guard on split-gso off
+qdisc "$good" mode auto gap multicast guard off split-gso auto
+class "$good" rate 10mbit ceil 20mbit deadline 500us
+class "$good" rate 10mbit ceil 0 deadline 0
+class "$good" mode dynamic
+class "$good" mode dynamic rate 10mbit ceil 1gbit floor 100kbit flows 1000
 
 qdisc 'Usage: ... psp' help
 class 'Usage: ... psp' help
@@ -72,17 +78,25 @@ qdisc 'default "-1": expected a class minor' default -1
 qdisc 'default "1:1": expected a class minor' default 1:1
 qdisc 'line "0": expected a rate' line 0
 qdisc 'line "much": expected a rate' line much
-qdisc 'mode "normal": expected auto, gap or timer' mode normal
+qdisc 'mode "normal": expected auto, gap, timer or hybrid' mode normal
 qdisc 'overhead "257": expected 0 to 256' overhead 257
 qdisc 'overhead "24b": expected 0 to 256' overhead 24b
 qdisc 'layer "2": expected link, wire or ip' layer 2
 qdisc 'order "": expected clock, rate or next' order ""
-qdisc 'gap "self": expected pause' gap self
+qdisc 'gap "unicast": expected pause, multicast or self' gap unicast
+qdisc 'guard "1": expected on or off' guard 1
+qdisc 'split-gso "never": expected auto, on or off' split-gso never
 class 'rate "0": expected whole bits per second' rate 0
 class 'rate "-1mbit": expected whole bits per second' rate -1mbit
 class 'rate "50%": expected whole bits per second' rate 50%
-class 'mode "2": expected paced, normal, 1 or 0' mode 2
-class 'mode "gap": expected paced, normal, 1 or 0' mode gap
+class 'mode "2": expected paced, normal, dynamic, 1 or 0' mode 2
+class 'mode "gap": expected paced, normal, dynamic, 1 or 0' mode gap
+class 'ceil "fast": expected whole bits per second' rate 1mbit ceil fast
+class 'floor "-1": expected whole bits per second' mode dynamic floor -1
+class 'flows "0": expected a number of flows' mode dynamic flows 0
+class 'flows "4294967296": expected a number' mode dynamic flows 4294967296
+class 'deadline "soon": expected a time' rate 1mbit deadline soon
+class 'deadline "-1ms": expected a time' rate 1mbit deadline -1ms
 class 'quantum "0": expected 1 to 1048576' mode normal quantum 0
 class 'quantum "1048577": expected 1 to 1048576' mode normal quantum 1048577
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Options and statistics as text, and as JSON for `tc -j`. */
+/* Options as text, and as JSON for `tc -j`. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "psp.h"
@@ -25,7 +24,7 @@ void psp_show_number(FILE *f, const char *key, uint64_t value)
 
 void psp_show_rate(FILE *f, const char *key, uint64_t rate_bps)
 {
-	char text[PSP_RATE_TEXT], json_key[32];
+	char text[PSP_QUANTITY_TEXT], json_key[32];
 
 	if (is_json_context()) {
 		snprintf(json_key, sizeof(json_key), "%s_bps", key);
@@ -33,6 +32,26 @@ void psp_show_rate(FILE *f, const char *key, uint64_t rate_bps)
 	} else {
 		fprintf(f, "%s %s ", key, psp_rate_text(text, rate_bps));
 	}
+}
+
+void psp_show_time(FILE *f, const char *key, uint64_t time_ns)
+{
+	char text[PSP_QUANTITY_TEXT], json_key[32];
+
+	if (is_json_context()) {
+		snprintf(json_key, sizeof(json_key), "%s_ns", key);
+		jsonw_u64_field(get_json_writer(), json_key, time_ns);
+	} else {
+		fprintf(f, "%s %s ", key, psp_time_text(text, time_ns));
+	}
+}
+
+void psp_show_truth(FILE *f, const char *key, bool value)
+{
+	if (is_json_context())
+		jsonw_bool_field(get_json_writer(), key, value);
+	else
+		fprintf(f, "%s %s ", key, value ? "on" : "off");
 }
 
 /* Attributes of newer kernels may be longer than what is read of them. */
@@ -98,6 +117,12 @@ int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (tb[TCA_PSP_GAP])
 		psp_show_word(f, "gap",
 			      psp_word(&psp_gaps, get_uint(tb[TCA_PSP_GAP])));
+	if (tb[TCA_PSP_GUARD])
+		psp_show_truth(f, "guard", get_uint(tb[TCA_PSP_GUARD]));
+	if (tb[TCA_PSP_SPLIT_GSO])
+		psp_show_word(f, "split-gso",
+			      psp_word(&psp_splits,
+				       get_uint(tb[TCA_PSP_SPLIT_GSO])));
 	return 0;
 }
 
@@ -116,86 +141,17 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 				       get_uint(tb[TCA_PSP_CLASS_KIND])));
 	if (tb[TCA_PSP_CLASS_RATE])
 		psp_show_rate(f, "rate", get_uint(tb[TCA_PSP_CLASS_RATE]));
+	if (tb[TCA_PSP_CLASS_CEIL])
+		psp_show_rate(f, "ceil", get_uint(tb[TCA_PSP_CLASS_CEIL]));
+	if (tb[TCA_PSP_CLASS_FLOOR])
+		psp_show_rate(f, "floor", get_uint(tb[TCA_PSP_CLASS_FLOOR]));
+	if (tb[TCA_PSP_CLASS_FLOWS])
+		psp_show_number(f, "flows", get_uint(tb[TCA_PSP_CLASS_FLOWS]));
 	if (tb[TCA_PSP_CLASS_QUANTUM])
 		psp_show_number(f, "quantum",
 				get_uint(tb[TCA_PSP_CLASS_QUANTUM]));
-	return 0;
-}
-
-/* One line of text. */
-static void start_line(FILE *f, const char *title)
-{
-	if (!is_json_context())
-		fprintf(f, "\n  %s", title);
-}
-
-static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
-{
-	if (!is_json_context())
-		fputs("  ", f);
-	psp_show_word(f, "mode_in_force", psp_word(&psp_modes, st->mode));
-	psp_show_rate(f, "line_in_force", st->line_rate_bps);
-	if (is_json_context())
-		jsonw_bool_field(get_json_writer(), "line_known",
-				 st->line_known);
-	else if (!st->line_known)
-		fputs("(assumed) ", f);
-	psp_show_number(f, "max_frame", st->max_frame_bytes);
-
-	start_line(f, "");
-	psp_show_number(f, "sent_frames", st->sent_frames);
-	psp_show_number(f, "sent_wire_bytes", st->sent_wire_bytes);
-	psp_show_number(f, "gap_frames", st->gap_frames);
-	psp_show_number(f, "gap_wire_bytes", st->gap_wire_bytes);
-
-	start_line(f, "");
-	psp_show_number(f, "early_bytes_max", st->early_bytes_max);
-	psp_show_number(f, "late_bytes_max", st->late_bytes_max);
-	psp_show_number(f, "shifts", st->shifts);
-	psp_show_number(f, "shifted_bytes", st->shifted_bytes);
-
-	start_line(f, "");
-	psp_show_number(f, "unclassified", st->unclassified_frames);
-	psp_show_number(f, "drop_filter", st->drop_filter);
-	psp_show_number(f, "drop_child", st->drop_child);
-	psp_show_number(f, "drop_segment", st->drop_segment);
-	psp_show_number(f, "drop_long", st->drop_long);
-	psp_show_number(f, "gap_failed", st->gap_failed);
-	psp_show_number(f, "child_retries", st->child_retries);
-}
-
-static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
-{
-	if (!is_json_context())
-		fputs("  ", f);
-	psp_show_number(f, "active", st->active);
-	/* 0: a normal class.  The option's own key is "rate". */
-	if (st->rate_bps)
-		psp_show_rate(f, "rate_in_force", st->rate_bps);
-	psp_show_number(f, "sent_frames", st->sent_frames);
-}
-
-/* Takes what both sides know; what the kernel does not send is 0. */
-int psp_print_xstats(const struct qdisc_util *qu, FILE *f,
-		     struct rtattr *xstats)
-{
-	union {
-		__u32 type;
-		struct tc_psp_qdisc_stats qdisc;
-		struct tc_psp_class_stats class;
-	} st = { 0 };
-	size_t bytes;
-
-	(void)qu;
-	if (!xstats)
-		return 0;
-	memset(&st, 0, sizeof(st));
-	bytes = RTA_PAYLOAD(xstats);
-	memcpy(&st, RTA_DATA(xstats), bytes < sizeof(st) ? bytes : sizeof(st));
-
-	if (st.type == TC_PSP_STATS_QDISC)
-		print_qdisc_stats(f, &st.qdisc);
-	else if (st.type == TC_PSP_STATS_CLASS)
-		print_class_stats(f, &st.class);
+	if (tb[TCA_PSP_CLASS_DEADLINE])
+		psp_show_time(f, "deadline",
+			      get_uint(tb[TCA_PSP_CLASS_DEADLINE]));
 	return 0;
 }

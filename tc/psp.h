@@ -15,7 +15,7 @@ struct psp_words {
 };
 
 extern const struct psp_words psp_modes, psp_layers, psp_orders, psp_gaps,
-			      psp_kinds;
+			      psp_switches, psp_splits, psp_kinds, psp_whys;
 
 /* "?" for a value that this plugin does not know yet. */
 const char *psp_word(const struct psp_words *words, unsigned int value);
@@ -28,6 +28,9 @@ void psp_show_word(FILE *f, const char *key, const char *value);
 void psp_show_number(FILE *f, const char *key, uint64_t value);
 /* The key in JSON ends in _bps: bit/s. */
 void psp_show_rate(FILE *f, const char *key, uint64_t rate_bps);
+/* The key in JSON ends in _ns. */
+void psp_show_time(FILE *f, const char *key, uint64_t time_ns);
+void psp_show_truth(FILE *f, const char *key, bool value);
 
 /* parse.c */
 int psp_parse_qopt(const struct qdisc_util *qu, int argc, char **argv,
@@ -38,6 +41,8 @@ int psp_parse_copt(const struct qdisc_util *qu, int argc, char **argv,
 /* print.c */
 int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
 int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
+
+/* stats.c */
 int psp_print_xstats(const struct qdisc_util *qu, FILE *f,
 		     struct rtattr *xstats);
 

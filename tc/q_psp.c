@@ -7,17 +7,28 @@
 
 #include "psp.h"
 
-static const char *const modes[] = { "auto", "gap", "timer", NULL };
+static const char *const modes[] = { "auto", "gap", "timer", "hybrid", NULL };
 static const char *const layers[] = { "link", "wire", "ip", NULL };
 static const char *const orders[] = { "clock", "rate", "next", NULL };
-static const char *const gaps[] = { "pause", NULL };
-static const char *const kinds[] = { "normal", "paced", NULL };
+static const char *const gaps[] = { "pause", "multicast", "self", NULL };
+static const char *const switches[] = { "off", "on", NULL };
+static const char *const splits[] = { "auto", "on", "off", NULL };
+static const char *const kinds[] = { "normal", "paced", "dynamic", NULL };
+/* enum tc_psp_why: why mode auto is not hybrid */
+static const char *const whys[] = {
+	"", "not_ethernet", "no_transmit_queue", "software_device",
+	"line_unknown", "line_shared", NULL
+};
 
-const struct psp_words psp_modes = { modes, "auto, gap or timer" };
+const struct psp_words psp_modes = { modes, "auto, gap, timer or hybrid" };
 const struct psp_words psp_layers = { layers, "link, wire or ip" };
 const struct psp_words psp_orders = { orders, "clock, rate or next" };
-const struct psp_words psp_gaps = { gaps, "pause" };
-const struct psp_words psp_kinds = { kinds, "paced, normal, 1 or 0" };
+const struct psp_words psp_gaps = { gaps, "pause, multicast or self" };
+const struct psp_words psp_switches = { switches, "on or off" };
+const struct psp_words psp_splits = { splits, "auto, on or off" };
+const struct psp_words psp_kinds = { kinds,
+				     "paced, normal, dynamic, 1 or 0" };
+const struct psp_words psp_whys = { whys, "" };
 
 const char *psp_word(const struct psp_words *words, unsigned int value)
 {

@@ -40,9 +40,34 @@ static void size_is(const char *text, uint64_t expected)
 	report(psp_parse_size(text, &bytes) && bytes == expected, "size", text);
 }
 
+static void time_is(const char *text, uint64_t expected)
+{
+	uint64_t time_ns = 0;
+
+	report(psp_parse_time(text, &time_ns) && time_ns == expected, "time",
+	       text);
+}
+
+static void no_time(const char *text)
+{
+	uint64_t time_ns;
+
+	report(!psp_parse_time(text, &time_ns), "no time", text);
+}
+
+static void time_text_is(uint64_t time_ns, const char *expected)
+{
+	char text[PSP_QUANTITY_TEXT];
+	uint64_t again = 0;
+
+	psp_time_text(text, time_ns);
+	report(!strcmp(text, expected) && psp_parse_time(text, &again) &&
+	       again == time_ns, "text", expected);
+}
+
 static void text_is(uint64_t rate_bps, const char *expected)
 {
-	char text[PSP_RATE_TEXT];
+	char text[PSP_QUANTITY_TEXT];
 	uint64_t again = 0;
 
 	psp_rate_text(text, rate_bps);
@@ -92,6 +117,24 @@ int main(void)
 	size_is("1500b", 1500);
 	size_is("3kb", 3072);
 	size_is("1m", 1048576);
+
+	time_is("10ms", 10000000);
+	time_is("1.5ms", 1500000);
+	time_is("7", 7000);
+	time_is("250usec", 250000);
+	time_is("3s", 3000000000);
+	time_is("0", 0);
+	no_time("");
+	no_time("-1ms");
+	no_time("ms");
+	no_time("1min");
+	no_time("0.5ns");
+	no_time("18446744074s");
+
+	time_text_is(1, "1ns");
+	time_text_is(1500000, "1500us");
+	time_text_is(10000000, "10ms");
+	time_text_is(60000000000, "60s");
 
 	text_is(1, "1bit");
 	text_is(833333333, "833333333bit");

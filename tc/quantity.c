@@ -49,6 +49,23 @@ static const struct unit size_units[] = {
 	{ NULL, 0 },
 };
 
+static const struct unit time_units[] = {
+	{ "", 1000ull },
+	{ "ns", 1 },
+	{ "nsec", 1 },
+	{ "nsecs", 1 },
+	{ "us", 1000ull },
+	{ "usec", 1000ull },
+	{ "usecs", 1000ull },
+	{ "ms", 1000000ull },
+	{ "msec", 1000000ull },
+	{ "msecs", 1000000ull },
+	{ "s", 1000000000ull },
+	{ "sec", 1000000000ull },
+	{ "secs", 1000000000ull },
+	{ NULL, 0 },
+};
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -124,6 +141,11 @@ bool psp_parse_size(const char *text, uint64_t *bytes)
 	return parse_scaled(text, size_units, bytes);
 }
 
+bool psp_parse_time(const char *text, uint64_t *time_ns)
+{
+	return parse_scaled(text, time_units, time_ns);
+}
+
 bool psp_parse_number(const char *text, int base, uint64_t *value)
 {
 	char *end;
@@ -137,15 +159,32 @@ bool psp_parse_number(const char *text, int base, uint64_t *value)
 	return !errno && !*end;
 }
 
-const char *psp_rate_text(char text[PSP_RATE_TEXT], uint64_t rate_bps)
+/* By thousands as far as it goes without a fraction. */
+static const char *show_scaled(char text[PSP_QUANTITY_TEXT], uint64_t value,
+			       const char *const *unit, unsigned int last)
 {
-	static const char *const prefix[] = { "", "K", "M", "G", "T" };
 	unsigned int i = 0;
 
-	while (rate_bps && rate_bps % 1000 == 0 && i < 4) {
-		rate_bps /= 1000;
+	while (value && value % 1000 == 0 && i < last) {
+		value /= 1000;
 		i++;
 	}
-	snprintf(text, PSP_RATE_TEXT, "%" PRIu64 "%sbit", rate_bps, prefix[i]);
+	snprintf(text, PSP_QUANTITY_TEXT, "%" PRIu64 "%s", value, unit[i]);
 	return text;
+}
+
+const char *psp_rate_text(char text[PSP_QUANTITY_TEXT], uint64_t rate_bps)
+{
+	static const char *const unit[] = {
+		"bit", "Kbit", "Mbit", "Gbit", "Tbit"
+	};
+
+	return show_scaled(text, rate_bps, unit, 4);
+}
+
+const char *psp_time_text(char text[PSP_QUANTITY_TEXT], uint64_t time_ns)
+{
+	static const char *const unit[] = { "ns", "us", "ms", "s" };
+
+	return show_scaled(text, time_ns, unit, 3);
 }

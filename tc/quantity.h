@@ -19,11 +19,16 @@ bool psp_parse_rate(const char *text, uint64_t *rate_bps);
 /* "1500", "1500b", "3kb": bytes. */
 bool psp_parse_size(const char *text, uint64_t *bytes);
 
+/* "10ms", "500us", "2s"; a number alone is microseconds, as to tc: ns. */
+bool psp_parse_time(const char *text, uint64_t *time_ns);
+
 /* Digits only, of the given base. */
 bool psp_parse_number(const char *text, int base, uint64_t *value);
 
-#define PSP_RATE_TEXT	32
+#define PSP_QUANTITY_TEXT	32
 /* The shortest exact form, which psp_parse_rate() reads back: "500Mbit". */
-const char *psp_rate_text(char text[PSP_RATE_TEXT], uint64_t rate_bps);
+const char *psp_rate_text(char text[PSP_QUANTITY_TEXT], uint64_t rate_bps);
+/* The same for times: "1500us". */
+const char *psp_time_text(char text[PSP_QUANTITY_TEXT], uint64_t time_ns);
 
 #endif

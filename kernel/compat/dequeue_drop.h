@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A drop inside dequeue.  Newer kernels free such frames after the root lock
- * is released, for qdiscs that say so by a flag.
+ * is released, for qdiscs that say so by a flag, and tell reasons apart.
  */
 #ifndef PSP_COMPAT_DEQUEUE_DROP_H
 #define PSP_COMPAT_DEQUEUE_DROP_H
@@ -11,16 +11,30 @@
 #ifdef TCQ_F_DEQUEUE_DROPS
 #define PSP_STATIC_FLAGS	TCQ_F_DEQUEUE_DROPS
 
-static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb)
+enum psp_drop_reason {
+	PSP_DROP_LATE		= QDISC_DROP_CONGESTED,
+	PSP_DROP_LONG		= QDISC_DROP_OVERLIMIT,
+	PSP_DROP_SEGMENT	= QDISC_DROP_GENERIC,
+};
+
+static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
+				    enum psp_drop_reason reason)
 {
-	qdisc_dequeue_drop(sch, skb, QDISC_DROP_OVERLIMIT);
+	qdisc_dequeue_drop(sch, skb, (enum qdisc_drop_reason)reason);
 }
 #else
 #define PSP_STATIC_FLAGS	0
 
-static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb)
+enum psp_drop_reason {
+	PSP_DROP_LATE,
+	PSP_DROP_LONG,
+	PSP_DROP_SEGMENT,
+};
+
+static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
+				    enum psp_drop_reason reason)
 {
-	kfree_skb(skb);
+	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
 }
 #endif
 

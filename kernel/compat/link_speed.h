@@ -8,6 +8,10 @@
 #define PSP_COMPAT_LINK_SPEED_H
 
 #include <linux/ethtool.h>
+#include <linux/netdevice.h>
+#ifdef PSP_HAVE_NETIF_LINK_KSETTINGS
+#include <net/netdev_lock.h>
+#endif
 
 static inline int psp_link_ksettings(struct net_device *dev,
 				     struct ethtool_link_ksettings *ks)
@@ -16,6 +20,21 @@ static inline int psp_link_ksettings(struct net_device *dev,
 	return netif_get_link_ksettings(dev, ks);
 #else
 	return __ethtool_get_link_ksettings(dev, ks);
+#endif
+}
+
+/* That lock, for those who do not hold it yet. */
+static inline void psp_dev_lock(struct net_device *dev)
+{
+#ifdef PSP_HAVE_NETIF_LINK_KSETTINGS
+	netdev_lock_ops(dev);
+#endif
+}
+
+static inline void psp_dev_unlock(struct net_device *dev)
+{
+#ifdef PSP_HAVE_NETIF_LINK_KSETTINGS
+	netdev_unlock_ops(dev);
 #endif
 }
 

@@ -53,14 +53,39 @@ refuse "quantum of a paced class" 'quantum: expected only with mode normal' \
 refuse "quantum 0" 'quantum "0": expected' bad_class mode normal quantum 0
 refuse "quantum too large" 'quantum "2mb": expected' \
 	bad_class mode normal quantum 2mb
+refuse "ceil of a normal class" 'ceil: expected only with mode paced or' \
+	bad_class mode normal ceil 1mbit
+refuse "ceil below the rate" \
+	'ceil 1000000bit: expected 2000000bit (rate) to 1000000000bit (line)' \
+	bad_class rate 2mbit ceil 1mbit
+refuse "ceil above the line" 'ceil 2000000000bit: expected 1000000bit (rate) to' \
+	bad_class rate 1mbit ceil 2gbit
+refuse "ceil that is no number" 'ceil "max": expected' \
+	bad_class rate 1mbit ceil max
+refuse "floor of a paced class" 'floor: expected only with mode dynamic' \
+	bad_class rate 1mbit floor 1kbit
+refuse "flows of a paced class" 'flows: expected only with mode dynamic' \
+	bad_class rate 1mbit flows 10
+refuse "dynamic with its floor above its ceil" \
+	"floor 2000bit: expected at most the ceil's 1000bit" \
+	bad_class mode dynamic floor 2kbit ceil 1kbit
+refuse "deadline that is no time" 'deadline "late": expected a time' \
+	bad_class rate 1mbit deadline late
+refuse "deadline below zero" 'deadline "-1": expected a time' \
+	bad_class rate 1mbit deadline -1
 refuse "unknown option of a class" 'unknown option "burst"' \
 	bad_class rate 1mbit burst 15k
 refuse "unknown option of the qdisc" 'unknown option "limit"' bad_qdisc limit 1
-refuse "unknown mode" 'mode "hybrid": expected auto, gap or timer' \
-	bad_qdisc mode hybrid
+refuse "unknown mode" 'mode "best": expected auto, gap, timer or hybrid' \
+	bad_qdisc mode best
 refuse "unknown layer" 'layer "tcp": expected' bad_qdisc layer tcp
 refuse "unknown order" 'order "fifo": expected' bad_qdisc order fifo
-refuse "unknown gap" 'gap "self": expected pause' bad_qdisc gap self
+refuse "unknown gap" 'gap "none": expected pause, multicast or self' \
+	bad_qdisc gap none
+refuse "guard that is no switch" 'guard "2": expected on or off' \
+	bad_qdisc guard 2
+refuse "unknown way with trains" 'split-gso "no": expected auto, on or off' \
+	bad_qdisc split-gso no
 refuse "default that is no minor" 'default "1:3": expected' \
 	bad_qdisc default 1:3
 refuse "default too large" 'default "10000": expected' bad_qdisc default 10000
@@ -101,7 +126,10 @@ before=$(tc qdisc show dev w1a; tc class show dev w1a)
 refuse "failed change of a class" 'expected at most the line' \
 	tc class change dev w1a parent 1: classid 1:1 psp rate 2gbit
 refuse "failed change of the qdisc" 'expected class' \
-	bad_qdisc default 1 layer wire line 1mbit
+	bad_qdisc default 1 layer wire guard on split-gso off gap self line 1mbit
+refuse "failed change of a class to normal" 'rate: expected only with' \
+	tc class change dev w1a parent 1: classid 1:1 psp mode normal \
+	deadline 1ms rate 1mbit
 check "left everything as it was" same "$before" \
 	"$(tc qdisc show dev w1a; tc class show dev w1a)"
 
@@ -145,6 +173,8 @@ for dev in v1a d1 i1 lo; do
 	refuse "gap mode on $dev" "mode gap on $dev: expected a wire" \
 		tc qdisc add dev $dev root handle 1: psp mode gap line 1gbit
 	check "timer mode on $dev" tc qdisc add dev $dev root handle 1: psp
+	refuse "hybrid mode on $dev" "mode hybrid on $dev: expected a wire" \
+		tc qdisc change dev $dev root handle 1: psp mode hybrid
 	refuse "gap mode on $dev, later" "mode gap on $dev: expected a wire" \
 		tc qdisc change dev $dev root handle 1: psp mode gap
 	check "is still timer mode" same timer "$(stat_of $dev mode_in_force)"

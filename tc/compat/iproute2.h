@@ -44,6 +44,10 @@ bool is_json_context(void);
 struct json_writer *get_json_writer(void);
 void jsonw_u64_field(struct json_writer *self, const char *prop, uint64_t num);
 void jsonw_bool_field(struct json_writer *self, const char *prop, bool value);
+void jsonw_name(struct json_writer *self, const char *name);
+void jsonw_start_array(struct json_writer *self);
+void jsonw_end_array(struct json_writer *self);
+void jsonw_u64(struct json_writer *self, uint64_t num);
 void jsonw_string_field(struct json_writer *self, const char *prop,
 			const char *val);
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Options of a class on their way from and to user space. */
+#include <net/netlink.h>
+
+#include "psp.h"
+
+static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
+	[TCA_PSP_CLASS_PAD]	= { .type = NLA_REJECT },
+	[TCA_PSP_CLASS_KIND]	= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_KIND_MAX - 1),
+	[TCA_PSP_CLASS_RATE]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_QUANTUM]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_CEIL]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_FLOOR]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_FLOWS]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_DEADLINE] = { .type = NLA_U64 },
+};
+
+/* The kinds of class that know an option; deadline: all. */
+static const struct {
+	int attr;
+	const char *name;
+	const char *with;
+	u8 kinds;
+} psp_class_knows[] = {
+	{ TCA_PSP_CLASS_RATE, "rate", "mode paced or dynamic",
+	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_CEIL, "ceil", "mode paced or dynamic",
+	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_QUANTUM, "quantum", "mode normal",
+	  BIT(TC_PSP_KIND_NORMAL) },
+	{ TCA_PSP_CLASS_FLOOR, "floor", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_FLOWS, "flows", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+};
+
+/* A rate makes a class paced unless its kind is named. */
+static int psp_parse_kind(struct nlattr **tb, struct psp_class_options *opt,
+			  bool is_new, struct netlink_ext_ack *extack)
+{
+	if (tb[TCA_PSP_CLASS_KIND]) {
+		opt->kind = nla_get_u8(tb[TCA_PSP_CLASS_KIND]);
+		return 0;
+	}
+	if (tb[TCA_PSP_CLASS_RATE]) {
+		if (is_new || opt->kind == TC_PSP_KIND_NORMAL)
+			opt->kind = TC_PSP_KIND_PACED;
+		return 0;
+	}
+	if (!is_new)
+		return 0;
+	psp_refuse(extack, "class without rate: expected rate RATE or mode normal");
+	return -EINVAL;
+}
+
+static int psp_check_known(struct nlattr **tb, u8 kind,
+			   struct netlink_ext_ack *extack)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(psp_class_knows); i++) {
+		if (!tb[psp_class_knows[i].attr] ||
+		    psp_class_knows[i].kinds & BIT(kind))
+			continue;
+		psp_refuse(extack, "%s: expected only with %s",
+			   psp_class_knows[i].name, psp_class_knows[i].with);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What another kind of class knew is forgotten. */
+static void psp_forget_unknown(struct psp_class_options *opt)
+{
+	if (opt->kind != TC_PSP_KIND_NORMAL)
+		opt->quantum_bytes = 0;
+	if (opt->kind == TC_PSP_KIND_NORMAL) {
+		opt->rate_bps = 0;
+		opt->ceil_bps = 0;
+	}
+	if (opt->kind != TC_PSP_KIND_DYNAMIC) {
+		opt->floor_bps = 0;
+		opt->flows = 0;
+	}
+}
+
+static int psp_check_dynamic(const struct psp_class_options *opt,
+			     struct netlink_ext_ack *extack)
+{
+	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
+		psp_refuse(extack, "floor %llubit: expected at most the ceil's %llubit",
+			   opt->floor_bps, opt->ceil_bps);
+		return -ERANGE;
+	}
+	psp_refuse(extack, "mode dynamic: expected paced or normal");
+	return -EOPNOTSUPP;
+}
+
+/* Changes in *opt what `attr` names; a new class has to name its kind. */
+int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
+		    bool is_new, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_PSP_CLASS_MAX + 1] = {};
+	int err;
+
+	if (attr) {
+		err = nla_parse_nested(tb, TCA_PSP_CLASS_MAX, attr,
+				       psp_class_policy, extack);
+		if (err)
+			return err;
+	}
+	err = psp_parse_kind(tb, opt, is_new, extack);
+	if (err)
+		return err;
+	err = psp_check_known(tb, opt->kind, extack);
+	if (err)
+		return err;
+
+	psp_forget_unknown(opt);
+	if (tb[TCA_PSP_CLASS_RATE])
+		opt->rate_bps = nla_get_u64(tb[TCA_PSP_CLASS_RATE]);
+	if (tb[TCA_PSP_CLASS_CEIL])
+		opt->ceil_bps = nla_get_u64(tb[TCA_PSP_CLASS_CEIL]);
+	if (tb[TCA_PSP_CLASS_FLOOR])
+		opt->floor_bps = nla_get_u64(tb[TCA_PSP_CLASS_FLOOR]);
+	if (tb[TCA_PSP_CLASS_FLOWS])
+		opt->flows = nla_get_u32(tb[TCA_PSP_CLASS_FLOWS]);
+	if (tb[TCA_PSP_CLASS_QUANTUM])
+		opt->quantum_bytes = nla_get_u32(tb[TCA_PSP_CLASS_QUANTUM]);
+	if (tb[TCA_PSP_CLASS_DEADLINE])
+		opt->deadline_ns = nla_get_u64(tb[TCA_PSP_CLASS_DEADLINE]);
+	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_check_dynamic(opt, extack)
+						: 0;
+}
+
+static int psp_put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, TCA_PSP_CLASS_PAD);
+}
+
+/* What was not given is not shown, but for the quantum. */
+static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
+			 const struct psp_class_options *opt)
+{
+	u32 quantum_bytes = opt->quantum_bytes ?: q->port.pace.max_frame_bytes;
+
+	if (nla_put_u8(skb, TCA_PSP_CLASS_KIND, opt->kind))
+		return -EMSGSIZE;
+	if (opt->kind == TC_PSP_KIND_NORMAL &&
+	    nla_put_u32(skb, TCA_PSP_CLASS_QUANTUM, quantum_bytes))
+		return -EMSGSIZE;
+	if ((opt->rate_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_RATE, opt->rate_bps)) ||
+	    (opt->ceil_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_CEIL, opt->ceil_bps)) ||
+	    (opt->floor_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_FLOOR, opt->floor_bps)) ||
+	    (opt->flows &&
+	     nla_put_u32(skb, TCA_PSP_CLASS_FLOWS, opt->flows)) ||
+	    (opt->deadline_ns &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_DEADLINE, opt->deadline_ns)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
+		   struct tcmsg *t)
+{
+	const struct psp_class *cl = (const struct psp_class *)arg;
+	struct nlattr *nest;
+
+	t->tcm_parent = TC_H_ROOT;
+	t->tcm_handle = cl->common.classid;
+	t->tcm_info = cl->child->handle;
+
+	nest = nla_nest_start(skb, TCA_OPTIONS);
+	if (!nest)
+		return -EMSGSIZE;
+	if (psp_put_class(skb, qdisc_priv(sch), &cl->opt)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}

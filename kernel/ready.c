@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which classes have a frame to offer, and which frame.
+ *
+ * A class is active in core/ while it can be asked for a frame.  Children are
+ * not peeked at (docs/decisions/0022); where core/ has to know the length of
+ * a frame before its turn, guard on and a normal class, the frame is taken
+ * out of the child and waits in psp_class.head.  Until it is sent or dropped
+ * it counts in qlen and backlog of the qdisc, and no more in the child's.
+ */
+#include "psp.h"
+
+static void psp_unstall(struct psp_qdisc *q, struct psp_class *cl)
+{
+	if (list_empty(&cl->stalled))
+		return;
+	list_del_init(&cl->stalled);
+	q->stalled_count--;
+}
+
+/* The class has frames, but its child gives none at present; not active. */
+void psp_stall(struct psp_qdisc *q, struct psp_class *cl)
+{
+	if (!list_empty(&cl->stalled))
+		return;
+	list_add_tail(&cl->stalled, &q->stalled);
+	q->stalled_count++;
+	q->count.child_retries++;
+}
+
+/*
+ * The next frame, or NULL.  While the child is asked it may drop frames and
+ * report that (codel): psp_qlen_notify() leaves the class alone, what came of
+ * it is settled by whoever asks.
+ */
+struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct sk_buff *skb = cl->head;
+
+	if (skb) {
+		cl->head = NULL;
+		return skb;
+	}
+	q->serving = cl;
+	skb = cl->child->dequeue(cl->child);
+	q->serving = NULL;
+	return skb;
+}
+
+/* Has the class another frame?  With guard that frame is taken out. */
+bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
+{
+	if (cl->head)
+		return true;
+	if (!q->port.pace.guard || cl->pace.kind != PACE_KIND_NORMAL)
+		return cl->child->q.qlen > 0;
+	if (cl->child->q.qlen)
+		cl->head = psp_pull(q, cl);
+	return cl->head;
+}
+
+/* Tells core/ how long the frame is that was taken out, if one was. */
+void psp_announce(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct psp_load load;
+
+	if (!cl->head)
+		return;
+	if (psp_load_of(q, cl->head, &load))
+		pace_set_head(&q->pace, &cl->pace, load.wire_bytes);
+}
+
+/* The class has a frame to offer, or, with a silent child, had better. */
+void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	psp_unstall(q, cl);
+	if (!psp_more(q, cl)) {
+		if (cl->child->q.qlen)
+			psp_stall(q, cl);
+		return;
+	}
+	pace_activate(&q->pace, &cl->pace, now_ns);
+	psp_announce(q, cl);
+	if (pace_is_throttled(&q->pace, &cl->pace))
+		cl->count.throttled++;
+}
+
+/* The class has none. */
+void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	psp_unstall(q, cl);
+	pace_deactivate(&q->pace, &cl->pace, now_ns);
+}
+
+/* The frame that was taken out goes the way of those in the child. */
+void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct sk_buff *skb = cl->head;
+
+	if (!skb)
+		return;
+	cl->head = NULL;
+	psp_qlen_add(q->sch, -1, -qdisc_pkt_len(skb));
+	psp_count_drop(q->sch);
+	rtnl_kfree_skbs(skb, skb);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is counted, and how it goes to user space. */
+#include <net/gen_stats.h>
+
+#include "psp.h"
+
+static u32 psp_counted_bytes(const struct psp_qdisc *q,
+			     const struct psp_load *load)
+{
+	switch (q->port.pace.layer) {
+	case PACE_LAYER_WIRE:
+		return load->wire_bytes;
+	case PACE_LAYER_IP:
+		return load->bytes -
+		       load->frames * q->port.pace.link_header_bytes;
+	default:
+		return load->bytes;
+	}
+}
+
+/*
+ * Adds `bytes`, sent now, to the second that runs.  It ends with the first
+ * frame that comes a second or more after its own first one, which belongs to
+ * the next.  A second in which the class fell silent is not one of sending:
+ * the rate of the one before stays.
+ */
+static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
+{
+	u64 elapsed_ns = now_ns - w->start_ns;
+
+	if (unlikely(!w->start_ns || elapsed_ns >= NSEC_PER_SEC)) {
+		bool silent = now_ns - w->last_ns >= NSEC_PER_SEC &&
+			      w->last_ns != w->start_ns;
+
+		if (w->start_ns && !silent)
+			w->achieved_bps = mul_u64_u64_div_u64(w->bytes,
+							      8 * NSEC_PER_SEC,
+							      elapsed_ns);
+		w->start_ns = now_ns;
+		w->bytes = 0;
+	}
+	w->bytes += bytes;
+	w->last_ns = now_ns;
+}
+
+/* A frame, or a train, went to the device. */
+void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
+		    const struct psp_load *load, u64 now_ns)
+{
+	cl->count.sent_frames += load->frames;
+	cl->count.sent_wire_bytes += load->wire_bytes;
+	if (load->frames > 1)
+		q->count.trains_whole++;
+	psp_window_add(&cl->window, psp_counted_bytes(q, load), now_ns);
+}
+
+/* The buckets are those of struct tc_psp_class_stats. */
+void psp_count_late(struct psp_class *cl, u32 frames, s64 late_bytes)
+{
+	u32 bucket;
+
+	if (cl->pace.kind != PACE_KIND_PACED || !cl->late)
+		return;
+	bucket = late_bytes > 0 ? fls64(late_bytes) : 0;
+	if (bucket >= TC_PSP_LATE_BUCKETS)
+		bucket = TC_PSP_LATE_BUCKETS - 1;
+	cl->late->frames[bucket] += frames;
+}
+
+static u32 psp_mode_in_force(enum pace_mode mode)
+{
+	switch (mode) {
+	case PACE_MODE_GAP:
+		return TC_PSP_MODE_GAP;
+	case PACE_MODE_HYBRID:
+		return TC_PSP_MODE_HYBRID;
+	case PACE_MODE_TIMER:
+	default:
+		return TC_PSP_MODE_TIMER;
+	}
+}
+
+static void psp_fill_port(struct tc_psp_qdisc_stats *st,
+			  const struct psp_port *port)
+{
+	st->mode = psp_mode_in_force(port->pace.mode);
+	st->line_rate_bps = port->pace.line_rate_bps;
+	st->max_frame_bytes = port->pace.max_frame_bytes;
+	st->line_known = port->line_known;
+	st->why_not_hybrid = port->why_not_hybrid;
+	st->queues = port->queues;
+}
+
+static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
+			  const struct pace_stats *pace)
+{
+	st->sent_frames = pace->sent_frames;
+	st->sent_wire_bytes = pace->sent_wire_bytes;
+	st->gap_frames = pace->gap_frames;
+	st->gap_wire_bytes = pace->gap_wire_bytes;
+	st->early_bytes_max = pace->early_bytes_max;
+	st->late_bytes_max = pace->late_bytes_max;
+	st->shifts = pace->shifts;
+	st->shifted_bytes = pace->shifted_bytes;
+	st->spare_frames = pace->spare_frames;
+	st->guarded = pace->guarded;
+	st->waits = pace->waits;
+	st->wait_late_max_ns = pace->wait_late_max_ns;
+	st->lead_ns = pace->lead_ns;
+}
+
+static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
+			      const struct psp_counters *count)
+{
+	st->unclassified_frames = count->unclassified_frames;
+	st->drop_filter = count->drop_filter;
+	st->drop_child = count->drop_child;
+	st->drop_segment = count->drop_segment;
+	st->drop_long = count->drop_long;
+	st->drop_late = count->drop_late;
+	st->gap_failed = count->gap_failed;
+	st->child_retries = count->child_retries;
+	st->trains_cut = count->trains_cut;
+	st->trains_whole = count->trains_whole;
+}
+
+int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct tc_psp_qdisc_stats st = { .type = TC_PSP_STATS_QDISC };
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	sch_tree_lock(sch);
+	psp_fill_port(&st, &q->port);
+	psp_fill_pace(&st, &q->pace.stats);
+	psp_fill_counters(&st, &q->count);
+	sch_tree_unlock(sch);
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static void psp_fill_class(struct tc_psp_class_stats *st,
+			   const struct psp_class *cl)
+{
+	st->active = cl->pace.active;
+	st->rate_bps = cl->pace.rate_bps;
+	st->ceil_bps = cl->ceil_bps;
+	st->achieved_bps = cl->window.achieved_bps;
+	st->sent_frames = cl->count.sent_frames;
+	st->sent_wire_bytes = cl->count.sent_wire_bytes;
+	st->spare_frames = cl->count.spare_frames;
+	st->throttled = cl->count.throttled;
+	st->drop_child = cl->count.drop_child;
+	st->drop_segment = cl->count.drop_segment;
+	st->drop_long = cl->count.drop_long;
+	st->drop_late = cl->count.drop_late;
+	if (cl->late)
+		memcpy(st->late_frames, cl->late->frames,
+		       sizeof(st->late_frames));
+}
+
+int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
+			 struct gnet_dump *d)
+{
+	struct tc_psp_class_stats st = { .type = TC_PSP_STATS_CLASS };
+	struct psp_class *cl = (struct psp_class *)arg;
+	struct gnet_stats_queue queue = {};
+	u32 qlen;
+
+	sch_tree_lock(sch);
+	qdisc_qstats_qlen_backlog(cl->child, &qlen, &queue.backlog);
+	if (cl->head) {
+		qlen++;
+		queue.backlog += qdisc_pkt_len(cl->head);
+	}
+	psp_fill_class(&st, cl);
+	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
+		      st.drop_late;
+	sch_tree_unlock(sch);
+
+	if (gnet_stats_copy_basic(d, NULL, &cl->bstats, true) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &queue, qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
