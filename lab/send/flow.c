@@ -38,14 +38,14 @@ static bool parse_address(char *text, bool any, struct sockaddr_in *address)
 }
 
 /* Letters that need no escape in JSON. */
-static bool parse_name(const char *text, char *name)
+static bool parse_name(const char *text, char *name, long max)
 {
 	const char *p;
 
 	for (p = text; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-#", *p))
 			return false;
-	if (p == text || p - text >= FLOW_NAME_MAX)
+	if (p == text || p - text >= max)
 		return false;
 	strcpy(name, text);
 	return true;
@@ -61,14 +61,8 @@ static bool parse_time(const char *text, int64_t *ns)
 	return true;
 }
 
-static bool parse_pair(struct flow_spec *flow, const char *key, char *value)
+static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 {
-	if (!strcmp(key, "to"))
-		return parse_address(value, false, &flow->to);
-	if (!strcmp(key, "from"))
-		return parse_address(value, true, &flow->from);
-	if (!strcmp(key, "name"))
-		return parse_name(value, flow->name);
 	if (!strcmp(key, "payload"))
 		return parse_number(value, FLOW_STAMP, FLOW_BYTES_MAX, &flow->payload);
 	if (!strcmp(key, "batch"))
@@ -78,11 +72,39 @@ static bool parse_pair(struct flow_spec *flow, const char *key, char *value)
 		return !strcmp(value, "max") ||
 		       parse_number(value, 1, 1000000000000ULL, &flow->rate_bps);
 	}
+	return false;
+}
+
+static bool parse_tcp(struct flow_spec *flow, const char *key, char *value)
+{
+	if (!strcmp(key, "congestion"))
+		return parse_name(value, flow->congestion, FLOW_CONGESTION_MAX);
+	if (!strcmp(key, "window"))
+		return parse_number(value, 1, INT32_MAX, &flow->window);
+	if (!strcmp(key, "pacing"))
+		return parse_number(value, 8, 1000000000000ULL, &flow->pacing_bps);
+	if (!strcmp(key, "sample"))
+		return parse_number(value, 1000000, INT64_MAX / 4, &flow->sample_ns);
+	return false;
+}
+
+static bool parse_pair(struct flow_spec *flow, const char *key, char *value)
+{
+	if (!strcmp(key, "proto")) {
+		flow->tcp = !strcmp(value, "tcp");
+		return flow->tcp || !strcmp(value, "udp");
+	}
+	if (!strcmp(key, "to"))
+		return parse_address(value, false, &flow->to);
+	if (!strcmp(key, "from"))
+		return parse_address(value, true, &flow->from);
+	if (!strcmp(key, "name"))
+		return parse_name(value, flow->name, FLOW_NAME_MAX);
 	if (!strcmp(key, "start"))
 		return parse_time(value, &flow->start_ns);
 	if (!strcmp(key, "stop"))
 		return parse_time(value, &flow->stop_ns);
-	return false;
+	return flow->tcp ? parse_tcp(flow, key, value) : parse_udp(flow, key, value);
 }
 
 bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, size_t why_size)

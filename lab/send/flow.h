@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A UDP flow to send, as the command line describes it. */
+/* A flow to send, as the command line describes it. */
 #ifndef FLOW_H
 #define FLOW_H
 
@@ -12,13 +12,19 @@
 #define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
 #define FLOW_STAMP	16	/* sequence number and time at the start of a datagram */
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
+#define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
 #define FLOW_BYTES_MAX	65507	/* of one call: the largest UDP datagram */
 
 struct flow_spec {
 	char name[FLOW_NAME_MAX];
 	struct sockaddr_in to, from;
-	uint64_t payload, batch;
-	uint64_t rate_bps;		/* of the link layer; 0: as the socket takes it */
+	bool tcp;			/* else UDP */
+	uint64_t payload, batch;	/* UDP */
+	uint64_t rate_bps;		/* UDP, of the link layer; 0: as the socket takes it */
+	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's */
+	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's */
+	uint64_t pacing_bps;		/* TCP: SO_MAX_PACING_RATE; 0: none */
+	uint64_t sample_ns;		/* TCP: distance of samples; 0: none */
 	int64_t start_ns, stop_ns;	/* after the epoch; -1: not given */
 };
 

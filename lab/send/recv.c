@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* psp-recv: counts what psp-send sends; one flow a port. */
+/* psp-recv: counts and discards what psp-send sends; one flow a port. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <endian.h>
@@ -15,14 +15,21 @@
 #include <unistd.h>
 
 #include "flow.h"
+#include "tcp.h"
 
 #define BATCH	64
 
+/* A port, or with @parent a TCP connection that one has accepted. */
 struct port {
+	void (*ready)(struct port *port);
+	int fd;
 	uint64_t number, received, bytes, reordered;
 	uint64_t next_sequence;		/* highest seen + 1 */
-	int fd;
+	struct port *parent, *next;
 };
+
+static struct port *connections;
+static int events;
 
 static volatile sig_atomic_t interrupted;
 
@@ -40,26 +47,9 @@ static void fail(const char *what)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: psp-recv --port P [--count N] [--addr ADDR] [--rcvbuf BYTES]\n");
+	fprintf(stderr, "usage: psp-recv --port P [--count N] [--addr ADDR] [--rcvbuf BYTES]\n"
+		"                [--tcp]\n");
 	exit(2);
-}
-
-static void open_port(struct port *port, struct in_addr addr, int rcvbuf, int events)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = addr,
-				       .sin_port = htons(port->number) };
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = port };
-
-	port->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (port->fd < 0)
-		fail("socket");
-	if (rcvbuf &&
-	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf, sizeof(rcvbuf)) &&
-	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf)))
-		fail("SO_RCVBUF");
-	if (bind(port->fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    epoll_ctl(events, EPOLL_CTL_ADD, port->fd, &event))
-		fail("bind");
 }
 
 static void count(struct port *port, const unsigned char *stamp, size_t bytes)
@@ -98,8 +88,93 @@ static void drain(struct port *port)
 		count(port, stamps[i], messages[i].msg_len);
 }
 
+/* ---- TCP ---- */
+
+static void end_connection(struct port *port)
+{
+	struct port **at = &connections;
+
+	while (*at != port)
+		at = &(*at)->next;
+	*at = port->next;
+	port->parent->bytes += tcp_received(port->fd);
+	close(port->fd);
+	free(port);
+}
+
+static void discard(struct port *port)
+{
+	ssize_t n = tcp_discard(port->fd);
+
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		end_connection(port);
+}
+
+static void watch(struct port *port)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = port };
+
+	if (epoll_ctl(events, EPOLL_CTL_ADD, port->fd, &event))
+		fail("epoll_ctl");
+}
+
+static void accept_one(struct port *port)
+{
+	int fd = accept4(port->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct port *connection;
+
+	if (fd < 0)
+		return;			/* gone again */
+	connection = calloc(1, sizeof(*connection));
+	if (!connection)
+		fail("accept");
+	*connection = (struct port){ .ready = discard, .fd = fd, .parent = port,
+				     .next = connections };
+	connections = connection;
+	port->received++;
+	watch(connection);
+}
+
+/* ---- both ---- */
+
+static void open_port(struct port *port, struct in_addr addr, int rcvbuf, bool tcp)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = addr,
+				       .sin_port = htons(port->number) };
+	int type = tcp ? SOCK_STREAM : SOCK_DGRAM, on = 1;
+
+	port->ready = tcp ? accept_one : drain;
+	port->fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (port->fd < 0)
+		fail("socket");
+	if (rcvbuf &&
+	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUFFORCE, &rcvbuf, sizeof(rcvbuf)) &&
+	    setsockopt(port->fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf)))
+		fail("SO_RCVBUF");
+	if (tcp && setsockopt(port->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		fail("SO_REUSEADDR");
+	if (tcp && tcp_wake_seldom(port->fd))
+		fail("SO_RCVLOWAT");
+	if (bind(port->fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    (tcp && listen(port->fd, BATCH)))
+		fail("bind");
+	watch(port);
+}
+
+static void report(const struct port *port, bool tcp)
+{
+	uint64_t sent = port->next_sequence;
+
+	printf("{\"port\":%" PRIu64 ",\"%s\":%" PRIu64 ",\"bytes\":%" PRIu64, port->number,
+	       tcp ? "connections" : "received", port->received, port->bytes);
+	if (!tcp)
+		printf(",\"lost\":%" PRIu64 ",\"reordered\":%" PRIu64,
+		       sent > port->received ? sent - port->received : 0, port->reordered);
+	printf("}\n");
+}
+
 /* The signals arrive only while it sleeps, so none is missed before it. */
-static void receive_all(int events)
+static void receive_all(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	struct epoll_event found[BATCH];
@@ -117,8 +192,10 @@ static void receive_all(int events)
 		if (n < 0 && errno != EINTR)
 			fail("epoll_pwait");
 		while (n-- > 0)
-			drain(found[n].data.ptr);
+			((struct port *)found[n].data.ptr)->ready(found[n].data.ptr);
 	}
+	while (connections)
+		end_connection(connections);
 }
 
 int main(int argc, char **argv)
@@ -128,13 +205,14 @@ int main(int argc, char **argv)
 		{ "count", required_argument, NULL, 'n' },
 		{ "addr", required_argument, NULL, 'a' },
 		{ "rcvbuf", required_argument, NULL, 'b' },
+		{ "tcp", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t first = 0, ports = 1, rcvbuf = 0, i;
 	struct in_addr addr = { INADDR_ANY };
 	struct port *port;
-	int option, events;
-	bool ok = true;
+	bool ok = true, tcp = false;
+	int option;
 
 	while (ok && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 'p')
@@ -143,6 +221,8 @@ int main(int argc, char **argv)
 			ok = parse_number(optarg, 1, 65535, &ports);
 		else if (option == 'b')
 			ok = parse_number(optarg, 1, INT32_MAX, &rcvbuf);
+		else if (option == 't')
+			tcp = true;
 		else
 			ok = option == 'a' && inet_pton(AF_INET, optarg, &addr) == 1;
 	}
@@ -154,17 +234,10 @@ int main(int argc, char **argv)
 		fail("start");
 	for (i = 0; i < ports; i++) {
 		port[i].number = first + i;
-		open_port(&port[i], addr, rcvbuf, events);
+		open_port(&port[i], addr, rcvbuf, tcp);
 	}
-	receive_all(events);
-	for (i = 0; i < ports; i++) {
-		uint64_t sent = port[i].next_sequence;
-
-		printf("{\"port\":%" PRIu64 ",\"received\":%" PRIu64 ",\"bytes\":%" PRIu64
-		       ",\"lost\":%" PRIu64 ",\"reordered\":%" PRIu64 "}\n",
-		       port[i].number, port[i].received, port[i].bytes,
-		       sent > port[i].received ? sent - port[i].received : 0,
-		       port[i].reordered);
-	}
+	receive_all();
+	for (i = 0; i < ports; i++)
+		report(&port[i], tcp);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-send: UDP flows at a rate, or as fast as their sockets take them. One
- * process for all flows: in turns of one system call each, asleep in epoll
- * while every flow waits for its time or for room in its socket.
+ * psp-send: flows of UDP at a rate or as fast as their sockets take them, and of
+ * TCP. One process for all flows: in turns of one system call each, asleep in
+ * epoll while every flow waits for its time or for room in its socket.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "flow.h"
+#include "tcp.h"
 
 #define NSEC_PER_SEC	1000000000LL
 #define EVENTS_MAX	64
@@ -41,6 +42,11 @@ struct flow {
 	uint64_t interval_ns, interval_rest, carry;	/* between calls, at a rate */
 	uint64_t sequence, calls, blocked;
 	unsigned char *buffer;
+	struct sockaddr_in from;	/* as it is in the end */
+	/* TCP: */
+	int64_t sample_ns;		/* of the next sample; INT64_MAX: none */
+	FILE *samples;
+	char summary[512];
 };
 
 static struct flow *flows;
@@ -71,9 +77,11 @@ static void usage(const char *why)
 {
 	fprintf(stderr, "psp-send: %s\n"
 		"usage: psp-send [--epoch-ns N] [--start-ns N] --stop-ns N [--sndbuf BYTES]\n"
-		"                (--flow SPEC)... | --flows FILE\n"
+		"                [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
 		"      [,rate=BPS|max][,start=NS][,stop=NS]\n"
+		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
+		"      [,window=BYTES][,pacing=BPS][,sample=NS][,start=NS][,stop=NS]\n"
 		"NS count from the epoch on CLOCK_MONOTONIC.\n", why);
 	exit(2);
 }
@@ -120,7 +128,22 @@ static void set_buffer(const struct flow *flow, int bytes)
 		fail(flow->spec.name, strerror(errno));
 }
 
-static void open_flow(struct flow *flow, int events, int sndbuf)
+static void open_samples(struct flow *flow, const char *prefix)
+{
+	char path[4096];
+
+	flow->sample_ns = INT64_MAX;
+	if (!flow->spec.sample_ns)
+		return;
+	snprintf(path, sizeof(path), "%sflow-%s.tcp", prefix, flow->spec.name);
+	flow->samples = fopen(path, "we");
+	if (!flow->samples)
+		fail(path, strerror(errno));
+	tcp_samples_begin(flow->samples);
+	flow->sample_ns = flow->next_ns;
+}
+
+static void open_udp(struct flow *flow, int events, int sndbuf)
 {
 	const struct flow_spec *spec = &flow->spec;
 	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
@@ -188,7 +211,7 @@ static void advance(struct flow *flow)
 }
 
 /* One system call. */
-static void send_once(struct flow *flow, int64_t time_ns)
+static void send_udp(struct flow *flow, int64_t time_ns)
 {
 	size_t bytes = flow->spec.batch * flow->spec.payload;
 
@@ -208,11 +231,64 @@ static void send_once(struct flow *flow, int64_t time_ns)
 	}
 }
 
+/* One system call; the first one starts the connection. */
+static void send_tcp(struct flow *flow, int events, int64_t time_ns)
+{
+	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
+	const struct flow_spec *spec = &flow->spec;
+
+	if (!flow->first_ns) {
+		flow->first_ns = time_ns;
+		flow->waits_for_room = true;
+		if ((connect(flow->fd, (const struct sockaddr *)&spec->to, sizeof(spec->to)) &&
+		     errno != EINPROGRESS) ||
+		    epoll_ctl(events, EPOLL_CTL_ADD, flow->fd, &event))
+			fail(spec->name, strerror(errno));
+		return;
+	}
+	flow->last_ns = time_ns;
+	if (tcp_send(flow->fd) > 0) {
+		flow->calls++;
+	} else if (errno == EAGAIN) {
+		flow->blocked++;
+		flow->waits_for_room = true;
+	} else if (errno != EINTR) {
+		fail(spec->name, strerror(errno));
+	}
+}
+
+static void sample(struct flow *flow, int64_t epoch_ns, int64_t time_ns)
+{
+	tcp_sample(flow->samples, flow->fd, time_ns - epoch_ns);
+	while (flow->sample_ns <= time_ns)
+		flow->sample_ns += flow->spec.sample_ns;
+}
+
+static void end_flow(struct flow *flow, int64_t epoch_ns, int64_t time_ns)
+{
+	socklen_t size = sizeof(flow->from);
+
+	flow->ended = true;
+	getsockname(flow->fd, (struct sockaddr *)&flow->from, &size);
+	if (!flow->spec.tcp)
+		return;
+	if (flow->samples)
+		sample(flow, epoch_ns, time_ns);
+	tcp_end(flow->fd, flow->summary, sizeof(flow->summary));
+}
+
+/* Has no more to do; a TCP flow has always more. */
+static bool is_over(const struct flow *flow, int64_t time_ns)
+{
+	return time_ns >= flow->stop_ns ||
+	       (!flow->waits_for_room && flow->next_ns >= flow->stop_ns);
+}
+
 /*
  * Every flow that may send does so once. Returns when the next one may, for
  * room in a socket at its stop; 0: at once; INT64_MAX: never.
  */
-static int64_t take_turns(void)
+static int64_t take_turns(int events, int64_t epoch_ns)
 {
 	int64_t wake_ns = INT64_MAX, time_ns = now_ns();
 
@@ -223,15 +299,21 @@ static int64_t take_turns(void)
 			continue;
 		if (!flow->waits_for_room && time_ns < flow->stop_ns &&
 		    time_ns >= flow->next_ns) {
-			send_once(flow, time_ns);
+			if (flow->spec.tcp)
+				send_tcp(flow, events, time_ns);
+			else
+				send_udp(flow, time_ns);
 			time_ns = now_ns();
 		}
-		if (time_ns >= flow->stop_ns ||
-		    (!flow->waits_for_room && flow->next_ns >= flow->stop_ns)) {
-			flow->ended = true;
+		if (is_over(flow, time_ns)) {
+			end_flow(flow, epoch_ns, time_ns);
 			continue;
 		}
+		if (time_ns >= flow->sample_ns)
+			sample(flow, epoch_ns, time_ns);
 		due_ns = flow->waits_for_room ? flow->stop_ns : flow->next_ns;
+		if (flow->sample_ns < due_ns)
+			due_ns = flow->sample_ns;
 		if (due_ns <= time_ns)
 			due_ns = 0;
 		if (due_ns < wake_ns)
@@ -262,13 +344,13 @@ static void look_for_room(int events, int64_t wake_ns)
 		((struct flow *)found[n].data.ptr)->waits_for_room = false;
 }
 
-static void send_all(int events)
+static void send_all(int events, int64_t epoch_ns)
 {
 	unsigned int turns = 0;
 	int64_t wake_ns;
 
 	while (!interrupted) {
-		wake_ns = take_turns();
+		wake_ns = take_turns(events, epoch_ns);
 		if (wake_ns == INT64_MAX)
 			return;
 		if (wake_ns || ++turns == TURNS_MAX) {
@@ -276,6 +358,9 @@ static void send_all(int events)
 			turns = 0;
 		}
 	}
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++)
+		if (!flow->ended)
+			end_flow(flow, epoch_ns, now_ns());
 }
 
 static void print_address(const char *key, const struct sockaddr_in *address)
@@ -289,18 +374,43 @@ static void print_address(const char *key, const struct sockaddr_in *address)
 static void report(const struct flow *flow)
 {
 	const struct flow_spec *spec = &flow->spec;
-	struct sockaddr_in from = spec->from;
-	socklen_t size = sizeof(from);
 
-	getsockname(flow->fd, (struct sockaddr *)&from, &size);
 	printf("{\"name\":\"%s\",", spec->name);
 	print_address("to", &spec->to);
-	print_address("from", &from);
-	printf("\"payload\":%" PRIu64 ",\"datagrams\":%" PRIu64 ",\"bytes\":%" PRIu64
-	       ",\"calls\":%" PRIu64 ",\"blocked\":%" PRIu64
+	print_address("from", &flow->from);
+	if (spec->tcp)
+		printf("%s,", flow->summary);
+	else
+		printf("\"payload\":%" PRIu64 ",\"datagrams\":%" PRIu64 ",\"bytes\":%" PRIu64
+		       ",", spec->payload, flow->sequence, flow->sequence * spec->payload);
+	printf("\"calls\":%" PRIu64 ",\"blocked\":%" PRIu64
 	       ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "}\n",
-	       spec->payload, flow->sequence, flow->sequence * spec->payload,
 	       flow->calls, flow->blocked, flow->first_ns, flow->last_ns);
+}
+
+static void run(int64_t epoch_ns, int64_t start_ns, int64_t stop_ns, int sndbuf,
+		const char *samples)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	int events = epoll_create1(EPOLL_CLOEXEC);
+
+	if (events < 0)
+		fail("epoll_create1", strerror(errno));
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++) {
+		time_flow(flow, epoch_ns, start_ns, stop_ns);
+		open_samples(flow, samples);
+		if (!flow->spec.tcp) {
+			open_udp(flow, events, sndbuf);
+			continue;
+		}
+		flow->fd = tcp_open(&flow->spec);
+		if (flow->fd < 0)
+			fail(flow->spec.name, strerror(errno));
+	}
+	send_all(events, epoch_ns);
 }
 
 int main(int argc, char **argv)
@@ -310,19 +420,22 @@ int main(int argc, char **argv)
 		{ "start-ns", required_argument, NULL, 's' },
 		{ "stop-ns", required_argument, NULL, 't' },
 		{ "sndbuf", required_argument, NULL, 'b' },
+		{ "samples", required_argument, NULL, 'p' },
 		{ "flow", required_argument, NULL, 'f' },
 		{ "flows", required_argument, NULL, 'F' },
 		{ NULL, 0, NULL, 0 },
 	};
 	uint64_t number[256] = { ['s'] = UINT64_MAX, ['t'] = UINT64_MAX };
-	struct sigaction action = { .sa_handler = on_signal };
-	int option, events;
+	const char *samples = "";
+	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 'f')
 			add_flow(optarg);
 		else if (option == 'F')
 			read_flows(optarg);
+		else if (option == 'p')
+			samples = optarg;
 		else if (option == '?' ||
 			 !parse_number(optarg, 0, option == 'b' ? INT32_MAX : INT64_MAX / 4,
 				       &number[option]))
@@ -331,17 +444,7 @@ int main(int argc, char **argv)
 	if (optind != argc || !flow_count)
 		usage(flow_count ? "too many words" : "there is no flow");
 
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	prctl(PR_SET_TIMERSLACK, 1UL);
-	events = epoll_create1(EPOLL_CLOEXEC);
-	if (events < 0)
-		fail("epoll_create1", strerror(errno));
-	for (size_t i = 0; i < flow_count; i++) {
-		open_flow(&flows[i], events, number['b']);
-		time_flow(&flows[i], number['e'], number['s'], number['t']);
-	}
-	send_all(events);
+	run(number['e'], number['s'], number['t'], number['b'], samples);
 	for (size_t i = 0; i < flow_count; i++)
 		report(&flows[i]);
 	return 0;

@@ -54,6 +54,26 @@ static void test_all_keys(void)
 	      !flow.rate_bps, "from any");
 }
 
+static void test_tcp(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=1.2.3.4:1,proto=tcp,congestion=bbr,window=26214400,"
+		    "pacing=450000000,sample=100000000,start=5", why, sizeof(why)), "%s", why);
+	CHECK(flow.tcp && !strcmp(flow.congestion, "bbr") && flow.window == 26214400 &&
+	      flow.pacing_bps == 450000000 && flow.sample_ns == 100000000 &&
+	      flow.start_ns == 5, "values");
+	CHECK(parse(&flow, "proto=udp,to=1.2.3.4:1,payload=100", why, sizeof(why)) &&
+	      !flow.tcp, "%s", why);
+	refused("to=1.2.3.4:1,proto=sctp", "'proto=sctp' is not a part of a flow");
+	refused("to=1.2.3.4:1,proto=tcp,payload=100", "'payload=100' is not a part of a flow");
+	refused("to=1.2.3.4:1,congestion=bic", "'congestion=bic' is not a part of a flow");
+	refused("to=1.2.3.4:1,proto=tcp,congestion=longer-than-names-are",
+		"'congestion=longer-than-names-are' is not a part of a flow");
+	refused("to=1.2.3.4:1,proto=tcp,sample=999999", "'sample=999999' is not a part of a flow");
+}
+
 static void test_refusals(void)
 {
 	refused("", "'=' is not a part of a flow");
@@ -76,6 +96,7 @@ int main(void)
 {
 	test_defaults();
 	test_all_keys();
+	test_tcp();
 	test_refusals();
 	return check_result("flow");
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[flow]]`: who sends what to whom, by which way.
 
-use crate::cell::{Names, Reading, find, host, is_word, reference, required, sink_on, span};
+use crate::cell::{
+    Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
+};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Target};
@@ -21,6 +23,8 @@ const FLOW: &[&str] = &[
     "rate",
     "congestion",
     "window",
+    "pacing_rate",
+    "sample",
     "target",
     "layer",
     "when",
@@ -33,6 +37,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("batch", &["udp"]),
     ("congestion", &["tcp"]),
     ("window", &["tcp"]),
+    ("pacing_rate", &["tcp"]),
+    ("sample", &["tcp"]),
 ];
 const TYPES: [&str; 3] = ["udp", "tcp", "pktgen"];
 
@@ -215,9 +221,19 @@ fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<Flo
     if !is_word(&congestion, 15) {
         return Err(section.require("congestion", expected)?.expected(expected));
     }
+    let window_bytes = section.size("window")?;
+    within(section, "window", window_bytes.unwrap_or(1), 1, 1 << 30)?;
+    let pacing_bps = section.rate("pacing_rate")?;
+    let pacing = pacing_bps.unwrap_or(1_000);
+    within(section, "pacing_rate", pacing, 1_000, 1_000_000_000_000)?;
+    let sample_ns = section.time("sample")?;
+    let sample = sample_ns.unwrap_or(1_000_000);
+    within(section, "sample", sample, 1_000_000, 1_000_000_000_000)?;
     Ok(FlowKind::Tcp {
         congestion,
-        window_bytes: section.size("window")?,
+        window_bytes,
+        pacing_bps,
+        sample_ns,
     })
 }
 

@@ -314,6 +314,10 @@ pub enum FlowKind {
         congestion: String,
         /// Socket buffers; `None`: the kernel's own tuning.
         window_bytes: Option<u64>,
+        /// `SO_MAX_PACING_RATE`; `None`: no limit.
+        pacing_bps: Option<u64>,
+        /// How often the sender's state is written down; `None`: never.
+        sample_ns: Option<u64>,
     },
     /// Datagrams made by the kernel's packet generator.
     Pktgen {

@@ -263,19 +263,11 @@ impl Writer<'_> {
     /// Starts receivers, prepares senders, and gives what starts and stops them.
     fn senders(&mut self) -> Vec<Timed> {
         self.udp_receivers();
+        self.tcp_receivers();
         let mut timed = Vec::new();
         for host in 0..self.cell.hosts.len() {
-            timed.extend(self.udp_sender(host));
+            timed.extend(self.sender(host));
             timed.extend(self.pktgen(host));
-        }
-        for (number, flow) in self.cell.flows.iter().enumerate() {
-            if let FlowKind::Tcp {
-                congestion,
-                window_bytes,
-            } = &flow.kind
-            {
-                timed.extend(self.tcp(number, flow, congestion, *window_bytes));
-            }
         }
         timed
     }
@@ -293,55 +285,68 @@ impl Writer<'_> {
                 ports.entry(flow.to).or_default().push(flow.port);
             }
         }
-        for (host, mut ports) in ports {
-            ports.sort_unstable();
-            ports.dedup();
-            let host = self.host(host).to_owned();
-            for run in ports.chunk_by(|a, b| u32::from(*a) + 1 == u32::from(*b)) {
-                let name = self.name(&format!("recv.{host}.{}", run[0]));
-                self.step(format_args!(
-                    "start {name} ip netns exec {host} psp-recv --port {} --count {}",
-                    run[0],
-                    run.len()
-                ));
-            }
+        for (host, ports) in ports {
+            self.receivers(host, "recv", ports, "");
         }
     }
 
-    /// One sender a host, for all its datagram flows. It ends by itself.
-    fn udp_sender(&mut self, host: usize) -> Vec<Timed> {
-        let mut specs = Vec::new();
-        for flow in self.cell.flows.iter().filter(|flow| flow.from == host) {
-            let FlowKind::Udp {
-                payload_bytes,
-                batch,
-                rate_bps,
-            } = flow.kind
-            else {
-                continue;
-            };
-            let rate = rate_bps.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
-            specs.push(format!(
-                "name={},from={}:{},to={}:{},payload={payload_bytes},batch={batch},rate={rate},\
-                 start={},stop={}",
-                flow.name,
-                flow.source,
-                flow.source_port,
-                flow.destination,
-                flow.port,
-                flow.start_ns,
-                flow.stop_ns
+    /// TCP's receive buffers are set before a connection is there, so those
+    /// with another window are in another process.
+    fn tcp_receivers(&mut self) {
+        let mut ports: BTreeMap<(usize, Option<u64>), Vec<u16>> = BTreeMap::new();
+        for flow in &self.cell.flows {
+            if let FlowKind::Tcp { window_bytes, .. } = flow.kind {
+                let ports = ports.entry((flow.to, window_bytes)).or_default();
+                ports.push(flow.port);
+            }
+        }
+        for ((host, window_bytes), ports) in ports {
+            let window =
+                window_bytes.map_or_else(String::new, |bytes| format!(" --rcvbuf {bytes}"));
+            self.receivers(host, "server", ports, &format!(" --tcp{window}"));
+        }
+    }
+
+    fn receivers(&mut self, host: usize, kind: &str, mut ports: Vec<u16>, options: &str) {
+        ports.sort_unstable();
+        ports.dedup();
+        let host = self.host(host).to_owned();
+        for run in ports.chunk_by(|a, b| u32::from(*a) + 1 == u32::from(*b)) {
+            let name = self.name(&format!("{kind}.{host}.{}", run[0]));
+            self.step(format_args!(
+                "start {name} ip netns exec {host} psp-recv --port {} --count {}{options}",
+                run[0],
+                run.len()
             ));
         }
+    }
+
+    /// One sender a host, for all its sockets. It ends by itself.
+    fn sender(&mut self, host: usize) -> Vec<Timed> {
+        let flows = self.cell.flows.iter().filter(|flow| flow.from == host);
+        let specs: Vec<String> = flows.clone().filter_map(flow_spec).collect();
         if specs.is_empty() {
             return Vec::new();
         }
+        let sampled = |flow: &Flow| {
+            matches!(
+                flow.kind,
+                FlowKind::Tcp {
+                    sample_ns: Some(_),
+                    ..
+                }
+            )
+        };
+        let samples = match flows.clone().any(sampled) {
+            true => format!(" --samples /out/{}", self.name("")),
+            false => String::new(),
+        };
         let name = self.host(host).to_owned();
         let path = self.file(&format!("flows.{name}"), &specs);
         let job = self.name(&format!("send.{name}"));
         let start = format!(
             "start {job} ip netns exec {name} psp-send --epoch-ns $ZERO_NS --stop-ns {} \
-             --sndbuf {SNDBUF_BYTES} --flows /{path}",
+             --sndbuf {SNDBUF_BYTES}{samples} --flows /{path}",
             self.cell.duration_ns
         );
         let end = format!("wait {job} {GRACE_S}");
@@ -406,37 +411,6 @@ impl Writer<'_> {
         vec![
             (Some(start_ns), start),
             (Some(stop_ns), format!("stop {job}")),
-        ]
-    }
-
-    fn tcp(
-        &mut self,
-        number: usize,
-        flow: &Flow,
-        congestion: &str,
-        window_bytes: Option<u64>,
-    ) -> Vec<Timed> {
-        let (from, to) = (
-            self.host(flow.from).to_owned(),
-            self.host(flow.to).to_owned(),
-        );
-        let server = self.name(&format!("server.{number}"));
-        self.step(format_args!(
-            "start {server} ip netns exec {to} iperf3 -4 -s -1 -p {}",
-            flow.port
-        ));
-        let client = self.name(&format!("iperf.{}", flow.name));
-        // It counts whole seconds; what ends it is `stop`.
-        let seconds = (flow.stop_ns - flow.start_ns).div_ceil(1_000_000_000) + 1;
-        let window = window_bytes.map_or_else(String::new, |bytes| format!(" -w {bytes}"));
-        let start = format!(
-            "start {client} ip netns exec {from} iperf3 -4 -c {} -p {} --cport {} -C {congestion} \
-             -t {seconds}{window} -J",
-            flow.destination, flow.port, flow.source_port
-        );
-        vec![
-            (Some(flow.start_ns), start),
-            (Some(flow.stop_ns), format!("stop {client}")),
         ]
     }
 
@@ -508,6 +482,48 @@ impl Writer<'_> {
             self.run(format_args!("ip netns del {}", host.name));
         }
     }
+}
+
+/// What psp-send is told of a flow; `None` if it is not its to send.
+fn flow_spec(flow: &Flow) -> Option<String> {
+    let kind = match &flow.kind {
+        FlowKind::Udp {
+            payload_bytes,
+            batch,
+            rate_bps,
+        } => {
+            let rate = rate_bps.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
+            format!("payload={payload_bytes},batch={batch},rate={rate}")
+        }
+        FlowKind::Tcp {
+            congestion,
+            window_bytes,
+            pacing_bps,
+            sample_ns,
+        } => {
+            let mut kind = format!("proto=tcp,congestion={congestion}");
+            let given = [
+                ("window", window_bytes),
+                ("pacing", pacing_bps),
+                ("sample", sample_ns),
+            ];
+            for (key, value) in given {
+                kind += &value.map_or_else(String::new, |value| format!(",{key}={value}"));
+            }
+            kind
+        }
+        FlowKind::Pktgen { .. } => return None,
+    };
+    Some(format!(
+        "name={},from={}:{},to={}:{},{kind},start={},stop={}",
+        flow.name,
+        flow.source,
+        flow.source_port,
+        flow.destination,
+        flow.port,
+        flow.start_ns,
+        flow.stop_ns
+    ))
 }
 
 fn tc_command(host: &str, line: &TcLine) -> String {

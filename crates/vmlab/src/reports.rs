@@ -45,7 +45,7 @@ fn tc_objects(text: &str, device: &str) -> Vec<Value> {
     objects
 }
 
-/// What the sender or iperf3 said, by flow; with what the receiver counted.
+/// What the sender said, by flow; with what the receiver counted.
 pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
     let mut sent = BTreeMap::new();
     for host in &cell.hosts {
@@ -59,17 +59,12 @@ pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, 
     let mut reports = BTreeMap::new();
     for flow in &cell.flows {
         let report = match flow.kind {
-            FlowKind::Udp { .. } => sent.remove(&flow.name),
-            FlowKind::Tcp { .. } => {
-                let path = dir.join(format!("iperf.{}", flow.name));
-                let text = fs::read_to_string(&path).at("read", &path)?;
-                serde_json::from_str(&text).ok()
-            }
+            FlowKind::Udp { .. } | FlowKind::Tcp { .. } => sent.remove(&flow.name),
             FlowKind::Pktgen { .. } => Some(json!({})),
         };
         let Some(mut report) = report else { continue };
         let host = &cell.hosts[flow.to].name;
-        let receiver = received.get(&(host.clone(), flow.port));
+        let receiver = received.get(&(flow.kind.protocol(), host.clone(), flow.port));
         if let (Some(fields), Some(receiver)) = (report.as_object_mut(), receiver) {
             fields.insert("receiver".into(), receiver.clone());
         }
@@ -78,22 +73,26 @@ pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, 
     Ok(reports)
 }
 
-/// What `psp-recv` counted, by host and port.
-fn received(dir: &Path) -> Result<BTreeMap<(String, u16), Value>, Error> {
+/// What `psp-recv` counted, by protocol, host and port.
+fn received(dir: &Path) -> Result<BTreeMap<(&'static str, String, u16), Value>, Error> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(dir).at("read", dir)? {
         let entry = entry.at("read", dir)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some((host, _)) = name
-            .strip_prefix("recv.")
-            .and_then(|rest| rest.rsplit_once('.'))
-        else {
+        let kinds = [("recv.", "udp"), ("server.", "tcp")];
+        let found = kinds
+            .iter()
+            .find_map(|(prefix, protocol)| Some((*protocol, name.strip_prefix(prefix)?)));
+        let Some((protocol, rest)) = found else {
+            continue;
+        };
+        let Some((host, _)) = rest.rsplit_once('.') else {
             continue;
         };
         for report in lines(&entry.path())? {
             let port = report.get("port").and_then(Value::as_u64);
             if let Some(port) = port.and_then(|port| u16::try_from(port).ok()) {
-                all.insert((host.to_owned(), port), report);
+                all.insert((protocol, host.to_owned(), port), report);
             }
         }
     }

@@ -73,7 +73,7 @@ pub struct CellOutput {
     pub busy_ns: Vec<u64>,
     /// `tc -s -j` of every device, by host.
     pub tc: BTreeMap<String, Value>,
-    /// What the sender or iperf3 said, by flow.
+    /// What the sender said, by flow.
     pub flow_reports: BTreeMap<String, Value>,
 }
 
@@ -109,8 +109,7 @@ pub struct BootStats {
 /// The first guest's that failed; the others are then stopped.
 pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
     let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
-    let iperf3 = candidates.iter().any(|name| name.starts_with("tcp_"));
-    let mut parts = lab.parts(spec.kernel, iperf3, progress)?;
+    let mut parts = lab.parts(spec.kernel, false, progress)?;
     let modules = lab.modules(&parts, &["wire".into()], &candidates, progress)?;
     let load = add_modules(&mut parts.base, modules);
     let base = parts.base.to_cpio();

@@ -125,6 +125,7 @@ from = "tx"
 to = "rx#2"
 congestion = "bic"
 window = "200kb"
+sample = "50ms"
 [[flow]]
 name = "gen"
 type = "pktgen"
@@ -167,11 +168,26 @@ stop = "250ms"
         .map(|q| &q["kind"])
         .collect();
     assert!(kinds.iter().any(|kind| *kind == "netem"), "{kinds:?}");
+    let report = &cell.flow_reports["bulk"];
+    assert_eq!(report["congestion"], "bic", "{report}");
+    let acked = report["bytes"].as_u64().unwrap();
+    let received = report["receiver"]["bytes"].as_u64().unwrap();
     assert!(
-        cell.flow_reports["bulk"]["end"].is_object(),
-        "{:?}",
-        cell.flow_reports
+        (200_000..data).contains(&acked) && received + 1 >= acked && received < data,
+        "{report}"
     );
+    let samples = fs::read_to_string(cell.dir.join("flow-bulk.tcp")).unwrap();
+    let mut lines = samples.lines();
+    assert!(lines.next().unwrap().starts_with("time_ns,cwnd_segments,"));
+    let times: Vec<u64> = lines
+        .map(|line| line.split(',').next().unwrap().parse().unwrap())
+        .collect();
+    // 0, 50 ms and so on, and the end
+    assert_eq!(times.len(), 7, "{samples}");
+    for (number, time_ns) in (0..).zip(&times) {
+        let late_ns = time_ns - number * 50_000_000;
+        assert!(late_ns < 1_000_000, "{samples}");
+    }
 }
 
 #[test]
