@@ -5,19 +5,22 @@
  * the round whose first frame fits goes instead, or none.
  *
  * Deficits stay fair: a class passed over gets its quantum as if it had been
- * served, but saves up no more than two.  Between the others the round is what it
- * was.
+ * served, but saves up no more than two, or a class that never fits would later
+ * shut the others out.  Between the others the round is what it was.
  *
  * What counts is when paced classes are due at their rates; when they may share
  * what is spare does not.  A frame that never fits, because paced frames are
- * never so far apart, is never sent: such classes need shorter frames, a rate of
- * their own, or no guard.
+ * never so far apart, is never sent: such classes need shorter frames, a rate
+ * of their own, or no guard.
  *
- * Error bound: none; no paced class that was active when a normal frame began waits for
- * it.  Cost: one look at the class whose turn it is; if that does not fit, one
- * walk over the round.  decisions/0017.
+ * Error bound: none; no paced class that was active when a normal frame began
+ * waits for it.  Cost: one look at the class whose turn it is; if that does not
+ * fit, a walk over the round.  decisions/0017.
  */
 #include "internal.h"
+
+/* What a class passed over saves up, at most. */
+#define SAVED_QUANTA	2
 
 /* So many bytes of wire end before a paced class is due, none being due now. */
 bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
@@ -45,13 +48,23 @@ static bool any_fits(const struct pace_sched *s)
 	return false;
 }
 
+/* The visit of `c` begins, or goes on: what it may send in it. */
+static void visit(const struct pace_sched *s, struct pace_class *c)
+{
+	if (c->deficit_bytes <= 0 || c->passed)
+		c->deficit_bytes += pace_quantum(s, c);
+	c->passed = false;
+}
+
+/* Its visit is over before it has sent what it might. */
 static void pass_over(const struct pace_sched *s, struct pace_class *c)
 {
-	u32 quantum = pace_quantum(s, c);
+	s64 most = SAVED_QUANTA * (s64)pace_quantum(s, c);
 
-	c->deficit_bytes += quantum;
-	if (c->deficit_bytes > 2 * (s64)quantum)
-		c->deficit_bytes = 2 * (s64)quantum;
+	visit(s, c);
+	if (c->deficit_bytes > most)
+		c->deficit_bytes = most;
+	c->passed = true;
 }
 
 /*
@@ -73,9 +86,7 @@ struct pace_class *pace_guarded_turn(struct pace_sched *s)
 			pass_over(s, c);
 			continue;
 		}
-		if (c->deficit_bytes > 0)
-			break;
-		c->deficit_bytes += pace_quantum(s, c);
+		visit(s, c);
 		if (c->deficit_bytes > 0)
 			break;
 	}

@@ -41,6 +41,7 @@ void pace_normal_put(struct pace_sched *s, struct pace_class *c)
 {
 	if (c->deficit_bytes > 0)
 		c->deficit_bytes = 0;
+	c->passed = false;
 	if (!s->ring) {
 		c->next = c;
 		c->prev = c;

@@ -152,6 +152,7 @@ struct pace_class {
 	u8 kind;		/* enum pace_kind */
 	bool active;		/* has a packet and takes part in decisions */
 	bool due;		/* is in the queue of those due; never in ORDER_CLOCK */
+	bool passed;		/* NORMAL, guard: its visit ended unserved */
 	bool spare;		/* is in the queue of those within their ceil */
 	/*
 	 * PACED.  All clocks are compared with the port's less the common

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Guard: a normal frame goes only where it ends before a paced one is due.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod wire;
+
+use pace::{ClassId, Config, Decision, Order, Train};
+use wire::{Random, Wire};
+
+const GBIT: u64 = 1_000_000_000;
+const MBIT: u64 = 1_000_000;
+const ORDERS: [Order; 3] = [Order::Clock, Order::Rate, Order::Next];
+const RUN: u64 = 12_500_000;
+
+fn guarded(order: Order) -> Config {
+    Config {
+        order,
+        guard: true,
+        ..Config::ethernet(GBIT, 1514)
+    }
+}
+
+/// Runs with heads told before each decision; `len` gives the length of a
+/// class's next frame.
+fn run(wire: &mut Wire, until: u64, len: impl Fn(ClassId, u64) -> u32, ids: &[ClassId]) {
+    let mut sent = vec![0u64; ids.len()];
+    while wire.port.global_bytes() < until {
+        for (id, sent) in ids.iter().zip(&sent) {
+            let bytes = wire.port.wire_bytes(len(*id, *sent)).unwrap();
+            wire.port.set_head(*id, bytes).unwrap();
+        }
+        let decision = wire.step(|id| (len(id, sent[id.index() as usize]), true));
+        if let Decision::Send(id) = decision {
+            sent[id.index() as usize] += 1;
+        }
+    }
+}
+
+/// One paced class every 15140 bytes; between two of its frames 13602 are free:
+/// eight frames of 1538, then one that is too long waits.
+#[test]
+fn a_frame_too_long_waits_and_the_paced_one_is_on_time() {
+    for order in ORDERS {
+        let mut wire = Wire::new(guarded(order));
+        let paced = wire.paced(100 * MBIT);
+        let normal = wire.normal(None);
+        wire.run_until(10 * 15_140, 1514);
+        let starts: Vec<_> = wire.of(paced).map(|frame| frame.start).collect();
+        assert_eq!(starts, (0..10).map(|i| i * 15_140).collect::<Vec<_>>());
+        assert_eq!(wire.of(normal).count(), 10 * 8);
+        // What is left, 1298, is a gap.
+        assert_eq!(wire.gaps.iter().copied().collect::<Vec<_>>(), [1298; 10]);
+        assert_eq!(wire.port.stats().guarded, 10);
+        assert_eq!(wire.port.stats().late_bytes_max, 0);
+    }
+}
+
+/// Without guard the same frame makes the paced one late.
+#[test]
+fn without_guard_it_is_late() {
+    let mut wire = Wire::new(Config {
+        guard: false,
+        ..guarded(Order::Next)
+    });
+    wire.paced(100 * MBIT);
+    wire.normal(None);
+    wire.run_until(10 * 15_140, 1514);
+    assert!(wire.port.stats().late_bytes_max > 0);
+    assert_eq!(wire.port.stats().guarded, 0);
+}
+
+/// What a head is decides, not what a largest frame would be; forgotten, it is
+/// a largest again.
+#[test]
+fn the_length_of_the_head_decides() {
+    for (head, fits) in [
+        (None, false),
+        (Some(1490), true),
+        (Some(1491), false),
+        (Some(0), false),
+    ] {
+        let mut wire = Wire::new(guarded(Order::Next));
+        // 3028 bytes apart: 1490 are free.
+        let paced = wire.paced(500 * MBIT);
+        let normal = wire.normal(None);
+        assert_eq!(wire.step(|_| (1514, true)), Decision::Send(paced));
+        if let Some(bytes) = head {
+            wire.port.set_head(normal, bytes).unwrap();
+        }
+        let expected = match fits {
+            true => Decision::Send(normal),
+            false => Decision::Gap { wire_bytes: 1490 },
+        };
+        assert_eq!(wire.port.next(0), expected, "{head:?}");
+        if fits {
+            wire.port.sent(normal, 1466, true, 0).unwrap();
+            assert_eq!(wire.step(|_| (1514, true)), Decision::Send(paced));
+            assert_eq!(
+                wire.port.next(0),
+                Decision::Gap { wire_bytes: 1490 },
+                "forgotten"
+            );
+        }
+    }
+}
+
+/// A train counts what it takes on the wire.
+#[test]
+fn trains_wait_as_a_whole() {
+    let cfg = Config {
+        max_train_bytes: 4542,
+        ..guarded(Order::Next)
+    };
+    let mut wire = Wire::new(cfg);
+    let paced = wire.paced(250 * MBIT);
+    let normal = wire.normal(None);
+    let train = Train {
+        len_bytes: 3 * 1514,
+        wire_bytes: 3 * 1538,
+        frames: 3,
+    };
+    // 6056 - 1538 = 4518 are free, a train takes 4614.
+    assert_eq!(wire.step(|_| (1514, true)), Decision::Send(paced));
+    assert!(
+        matches!(wire.port.next(0), Decision::Gap { .. }),
+        "unknown: the longest train"
+    );
+    wire.port.set_head(normal, 2 * 1538).unwrap();
+    assert_eq!(wire.port.next(0), Decision::Send(normal));
+    wire.port.set_head(normal, train.wire_bytes).unwrap();
+    assert!(matches!(wire.port.next(0), Decision::Gap { .. }));
+}
+
+/// Of two normal classes the one that fits goes, and for as long as the other
+/// does not.
+#[test]
+fn another_of_the_round_goes_instead() {
+    for order in ORDERS {
+        let mut wire = Wire::new(guarded(order));
+        let paced = wire.paced(500 * MBIT); // 1490 free
+        let long = wire.normal(None);
+        let short = wire.normal(None);
+        let ids = [paced, long, short];
+        let len = |id: ClassId, _| if id == short { 300 } else { 1514 };
+        run(&mut wire, RUN, len, &ids);
+        assert_eq!(wire.of(long).count(), 0, "it never fits");
+        let periods = RUN.div_ceil(3028);
+        assert!(wire.of(short).count() as u64 >= 4 * (periods - 1));
+        assert_eq!(wire.port.stats().late_bytes_max, 0);
+        // Nothing was saved up: once the line is free both have the same.
+        wire.port.deactivate(paced, 0).unwrap();
+        let from = wire.frames.len();
+        run(&mut wire, 2 * RUN, len, &ids);
+        let bytes = |id| -> i64 {
+            let of = wire.frames[from..].iter().filter(|frame| frame.class == id);
+            of.map(|frame| i64::from(frame.len) + 24).sum()
+        };
+        assert!((bytes(long) - bytes(short)).abs() < 4 * 1538);
+    }
+}
+
+/// Frames that fit only now and then still get their share.
+#[test]
+fn deficits_stay_fair() {
+    let mut random = Random(3);
+    for order in ORDERS {
+        let mut wire = Wire::new(guarded(order));
+        let ids = [
+            wire.paced(100 * MBIT),
+            wire.normal(None),
+            wire.normal(None),
+            wire.normal(Some(3028)),
+        ];
+        let salt = random.below(1000);
+        let len = |id: ClassId, sent: u64| match id.index() {
+            0 | 1 => 1514,
+            2 => 60 + ((sent + salt) * 7919 % 1454) as u32,
+            _ => 500,
+        };
+        run(&mut wire, 4 * RUN, len, &ids);
+        let bytes = |id| wire.bytes_of(id) + 24 * wire.of(id).count() as u64;
+        let [_, long, any, double] = ids.map(bytes);
+        let close = |a: u64, b: u64| a.abs_diff(b) < b / 50;
+        assert!(close(long, any), "{order:?}: {long} {any}");
+        assert!(close(double, 2 * any), "{order:?}: {double} {any}");
+    }
+}
+
+/// Any mix: when a normal frame ends no paced class has been due yet.
+#[test]
+fn no_paced_frame_waits_for_a_normal_one() {
+    let mut random = Random(17);
+    for round in 0..90 {
+        let order = ORDERS[round % 3];
+        let n = 1 + random.below(8) as usize;
+        let load = 50 + random.below(800);
+        let mut wire = Wire::new(guarded(order));
+        let rates = random.rates(n, load * MBIT, 30);
+        let paced: Vec<_> = rates.iter().map(|&rate| wire.paced(rate)).collect();
+        let normal: Vec<_> = (0..=random.below(4)).map(|_| wire.normal(None)).collect();
+        let mut normals_sent = 0;
+        while wire.port.global_bytes() < RUN / 4 {
+            let heads: Vec<u32> = normal
+                .iter()
+                .map(|_| 60 + random.below(1455) as u32)
+                .collect();
+            for (id, head) in normal.iter().zip(&heads) {
+                let bytes = wire.port.wire_bytes(*head).unwrap();
+                wire.port.set_head(*id, bytes).unwrap();
+            }
+            let len = 60 + random.below(1455) as u32;
+            let head = |id: ClassId| normal.iter().position(|other| *other == id);
+            let decision = wire.step(|id| (head(id).map_or(len, |place| heads[place]), true));
+            if let Decision::Send(id) = decision
+                && head(id).is_some()
+            {
+                normals_sent += 1;
+                let end = wire.port.global_bytes();
+                for id in &paced {
+                    let clock = wire.port.class_clock(*id).unwrap().bytes;
+                    assert!(
+                        clock >= end,
+                        "{order:?}: due {} before the end",
+                        end - clock
+                    );
+                }
+            }
+        }
+        assert!(normals_sent > 10);
+    }
+}
