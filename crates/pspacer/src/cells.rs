@@ -9,8 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
-use trace::analyse::{Curves, Timeline, analyse_cell};
+use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
 use trace::export::{Direction as Exported, write_pcapng};
+use trace::tcp::TcpSample;
 use trace::timeline::TimelineReader;
 use trace::{FlowTable, Record};
 
@@ -51,8 +52,14 @@ pub fn measure(
             flows: &s.flows,
         })
         .collect();
-    let zero_ps = zero_ns.saturating_mul(1000);
-    let analysis = analyse_cell(cell, zero_ps, &timelines, busy_ns, INTERVALS)
+    let tcp = tcp_samples(cell, dir)?;
+    let recorded = Recorded {
+        zero_ps: zero_ns.saturating_mul(1000),
+        timelines: &timelines,
+        busy_ns,
+        tcp: &tcp,
+    };
+    let analysis = analyse_cell(cell, &recorded, INTERVALS)
         .with_context(|| format!("cannot analyse {}", dir.display()))?;
     export(cell, dir, &sent)?;
     let curves = serde_json::to_string(&analysis.curves)?;
@@ -96,6 +103,20 @@ fn read(dir: &Path, name: String, direction: Direction, snapped: bool) -> Result
         flows,
         snap,
     })
+}
+
+/// The state of each flow's sender over time; empty where it was not sampled.
+fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
+    let of = |name: &str| {
+        let path = dir.join(format!("flow-{name}.tcp"));
+        if !path.exists() {
+            return Ok(vec![]);
+        }
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        trace::tcp::parse(&text).with_context(|| format!("{} is damaged", path.display()))
+    };
+    cell.flows.iter().map(|flow| of(&flow.name)).collect()
 }
 
 /// `wire.pcapng`: every cable whose frames were kept in part.

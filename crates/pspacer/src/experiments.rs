@@ -56,8 +56,8 @@ pub fn main(args: &Experiments) -> Result<bool> {
             let finished = lab::run(&lab, &scenario, &out.join(&scenario.name), args.jobs)
                 .with_context(|| format!("experiment {name}"))?;
             ok &= finished.result.ok;
-            let figure = figure_of(&finished, &figures)?;
-            page.run(&finished.result, &paper, figure.as_deref());
+            let drawn = figures_of(&finished, &figures)?;
+            page.run(&finished.result, &paper, &drawn);
         }
     }
     if args.only.is_none() {
@@ -72,23 +72,28 @@ pub fn main(args: &Experiments) -> Result<bool> {
     Ok(ok)
 }
 
-/// Copies the picture that tells most about a run to where `results.md` can
-/// show it, under the scenario's name: a comparison of the cells, or, of a
-/// lone cell, its bandwidth over time.
-fn figure_of(finished: &Finished, figures: &Path) -> Result<Option<String>> {
-    let plots = report::run_plots(&finished.result);
-    let lone = finished
-        .curves
-        .first()
-        .map(report::cell_plots)
-        .unwrap_or_default();
-    let Some(plot) = plots.first().or(lone.first()) else {
-        return Ok(None);
-    };
+/// Copies the pictures that tell most about a run to where `results.md` can
+/// show them, under the scenario's name: a comparison of the cells and their
+/// courses over time, or, of a lone cell, its bandwidth over time.
+fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
+    let curves: Vec<_> = finished.curves.iter().cloned().map(Some).collect();
+    let mut plots = report::run_plots(&finished.result, &curves);
+    if let ([], Some(lone)) = (&plots[..], finished.curves.first()) {
+        plots.extend(report::cell_plots(lone).into_iter().next());
+    }
     fs::create_dir_all(figures).with_context(|| format!("cannot make {}", figures.display()))?;
-    let name = format!("{}.svg", finished.result.scenario);
-    write(&figures.join(&name), plot.svg.as_bytes())?;
-    Ok(Some(name))
+    let mut names = vec![];
+    for (number, plot) in plots.iter().enumerate() {
+        let over_time = plot.name.starts_with("tcp") || plot.name.starts_with("closeup");
+        let name = match number {
+            0 => format!("{}.svg", finished.result.scenario),
+            _ if over_time => format!("{}-{}", finished.result.scenario, plot.name),
+            _ => continue,
+        };
+        write(&figures.join(&name), plot.svg.as_bytes())?;
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// `results.md`, as it grows.
@@ -123,7 +128,7 @@ impl Page {
         );
     }
 
-    fn run(&mut self, result: &RunResult, paper: &Paper, figure: Option<&str>) {
+    fn run(&mut self, result: &RunResult, paper: &Paper, figures: &[String]) {
         let _ = write!(
             self.text,
             "\n### {}\n\n{} · Linux {} · seed {} · {}\n",
@@ -133,7 +138,7 @@ impl Page {
             result.seed,
             verdict(result)
         );
-        if let Some(figure) = figure {
+        for figure in figures {
             let _ = write!(self.text, "\n![{}](figures/{figure})\n", result.title);
         }
         let _ = write!(

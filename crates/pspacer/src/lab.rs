@@ -174,10 +174,10 @@ pub fn run(
 }
 
 fn write_all(out: &Path, result: &RunResult, curves: &[Curves]) -> Result<()> {
-    for plot in report::run_plots(result) {
+    let drawn: Vec<_> = curves.iter().cloned().map(Some).collect();
+    for plot in report::run_plots(result, &drawn) {
         write(&out.join(plot.name), plot.svg.as_bytes())?;
     }
-    let drawn: Vec<_> = curves.iter().cloned().map(Some).collect();
     write(
         &out.join("report.html"),
         report::html(result, &drawn).as_bytes(),

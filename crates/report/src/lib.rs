@@ -41,10 +41,21 @@ fn plot(figure: &charts::Figure) -> Plot {
 }
 
 /// The plots over all cells of a run, for its folder: a comparison, or curves
-/// over a swept number; none for a lone cell.
+/// over a swept number, and the cells over time. `curves` are those of each
+/// cell, `None` where there are none. Names of one kind are numbered.
 #[must_use]
-pub fn run_plots(run: &RunResult) -> Vec<Plot> {
-    page::run_figures(run).iter().map(plot).collect()
+pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = Vec::new();
+    for figure in page::run_figures(run, curves) {
+        let mut made = plot(&figure);
+        let of_kind = |p: &&Plot| p.name.starts_with(figure.slug);
+        let number = plots.iter().filter(of_kind).count() + 1;
+        if number > 1 {
+            made.name = format!("{}-{number}.svg", figure.slug);
+        }
+        plots.push(made);
+    }
+    plots
 }
 
 /// The plots of one cell, for its folder: `bandwidth.svg`, `gaps.svg`,

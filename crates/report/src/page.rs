@@ -35,7 +35,11 @@ pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     page.verdict(run);
     let varying = sweep::varying(run);
     if run.cells.len() > 1 {
-        page.comparison(run, &varying);
+        page.comparison(run, curves, &varying);
+    } else {
+        for figure in run_figures(run, curves) {
+            page.figure(&figure);
+        }
     }
     if run.cells.len() <= MOST_SECTIONS {
         for (i, cell) in run.cells.iter().enumerate() {
@@ -174,9 +178,9 @@ impl Page {
         );
     }
 
-    fn comparison(&mut self, run: &RunResult, varying: &[Varying]) {
+    fn comparison(&mut self, run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) {
         self.write(format_args!("<section>\n<h2>All cells</h2>"));
-        for figure in run_figures(run) {
+        for figure in run_figures(run, curves) {
             self.figure(&figure);
         }
         if let Some(window) = sweep::main_window(run) {
@@ -307,21 +311,24 @@ impl Page {
     }
 }
 
-/// The plots over all cells: curves over a swept number, else a comparison.
+/// The plots over all cells: curves over a swept number, else a comparison;
+/// then the cells over time.
 #[must_use]
-pub fn run_figures(run: &RunResult) -> Vec<Figure> {
-    let curves = charts::sweep(run);
-    if curves.is_empty() {
-        charts::compare(run).into_iter().collect()
-    } else {
-        curves
+pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
+    let mut figures = charts::sweep(run);
+    if figures.is_empty() {
+        figures.extend(charts::compare(run));
     }
+    figures.extend(charts::closeups(run, curves));
+    figures.extend(charts::transfers(run, curves));
+    figures
 }
 
 /// The plots of one cell.
 #[must_use]
 pub fn cell_figures(curves: &Curves) -> Vec<Figure> {
     [
+        charts::transfer(curves),
         charts::bandwidth(curves),
         charts::gaps(curves),
         charts::queue(curves),

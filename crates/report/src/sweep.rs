@@ -72,6 +72,14 @@ pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a
         .filter(|f| f.name != WIRE)
 }
 
+/// All flows of a cell together in a window.
+#[must_use]
+pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetrics> {
+    let window = cell.windows.iter().find(|w| w.name == window)?;
+    let all = window.flows.iter().find(|f| f.name == WIRE)?;
+    Some(&all.metrics)
+}
+
 /// Least, median and largest of a metric over the flows of a cell.
 #[must_use]
 pub fn spread(

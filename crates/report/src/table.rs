@@ -107,8 +107,10 @@ fn metric_columns(table: &mut Table, unit: Unit) {
     table.number("gap p99", "byte times");
     table.number("delay p50", "µs");
     table.number("delay p99", "µs");
+    table.number("goodput", unit.name);
     table.number("frames", "");
     table.number("dropped", "");
+    table.number("sent again", "");
 }
 
 fn metric_values(m: &FlowMetrics, unit: Unit) -> Vec<Value> {
@@ -133,12 +135,14 @@ fn metric_values(m: &FlowMetrics, unit: Unit) -> Vec<Value> {
         maybe(m.gap_p99_bytes, 0).into(),
         maybe(m.delay_p50_us, 1).into(),
         maybe(m.delay_p99_us, 1).into(),
+        maybe(m.goodput_bps.map(|bps| bps / unit.size), 3).into(),
         count(m.frames).into(),
     ];
     values.push(Value {
         text: count(m.dropped),
         tone: dropped,
     });
+    values.push(maybe(m.get("retransmits"), 0).into());
     values
 }
 
@@ -208,6 +212,7 @@ pub fn flow_summary(window: &WindowResult) -> Table {
             gap_p99_bytes: pick("gap_p99_bytes"),
             delay_p50_us: pick("delay_p50_us"),
             delay_p99_us: pick("delay_p99_us"),
+            goodput_bps: pick("goodput_bps"),
             frames: whole("frames"),
             dropped: whole("dropped"),
             ..FlowMetrics::default()
@@ -265,6 +270,8 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let unit = rate_unit(highest);
     let mut table = Table::default();
     varying.iter().for_each(|v| table.text(&v.name));
+    table.number("goodput", unit.name);
+    table.number("dropped", "");
     table.number("rate", unit.name);
     table.number("worst error", "%");
     table.number("burstiness", "MTU");
@@ -279,6 +286,9 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         let mut row: Vec<Value> = varying.iter().map(value).collect();
         let worst_error =
             of(cell, |m| m.error_pct).map(|s| if s[0].abs() > s[2].abs() { s[0] } else { s[2] });
+        let all = |metric| sweep::together(cell, window).and_then(|m| m.get(metric));
+        row.push(maybe(all("goodput_bps").map(|bps| bps / unit.size), 3).into());
+        row.push(maybe(all("dropped"), 0).into());
         row.push(maybe(of(cell, rate).map(|s| s[1] / unit.size), 3).into());
         row.push(signed(worst_error, 3).into());
         row.push(maybe(of(cell, |m| m.burstiness_mtu).map(|s| s[2]), 2).into());

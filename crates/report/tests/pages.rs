@@ -51,7 +51,25 @@ fn made() -> Vec<(&'static str, Made)> {
             rates.join(", ")
         ),
     );
+    let start = scenario(
+        "slow-start",
+        &[("tcp", "400mbit", "0s", "500ms")],
+        "500ms",
+        "[sweep]\nshaper = [\"psp\", \"tbf\"]\nfifo = [\"16kb\", \"64kb\", \"256kb\", \"1024kb\"]\n\
+         [[closeup]]\nname = \"slow start\"\ninterval = \"500us\"\nmean = \"50ms\"\n\
+         to = \"200ms\"\nwhen = { fifo = \"64kb\" }\n",
+    );
     vec![
+        (
+            "start",
+            run(
+                &start,
+                &|cell, _| match cell.params["shaper"].to_string().as_str() {
+                    "psp" => Shape::Even,
+                    _ => Shape::OnOff(300),
+                },
+            ),
+        ),
         ("single", run(&single, &|_, _| Shape::Even)),
         ("multi", run(&multi, &|_, _| Shape::Even)),
         (
@@ -110,7 +128,7 @@ fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
         // Looked at by hand: set SHOW to a folder.
         if let Ok(folder) = std::env::var("SHOW") {
             std::fs::write(format!("{folder}/{name}.html"), &page).unwrap();
-            for plot in report::run_plots(run) {
+            for plot in report::run_plots(run, curves) {
                 std::fs::write(format!("{folder}/{name}-{}", plot.name), plot.svg).unwrap();
             }
         }
@@ -120,6 +138,41 @@ fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
         assert!(!page.contains("NaN") && !page.contains(">inf"), "{name}");
         well_formed(&page);
     }
+}
+
+#[test]
+fn tcp_is_shown_by_what_it_delivers_and_over_time() {
+    let all = made();
+    let (_, (result, curves)) = all.iter().find(|(name, _)| *name == "start").unwrap();
+    let plots = report::run_plots(result, curves);
+    let names: Vec<_> = plots.iter().map(|p| p.name.as_str()).collect();
+    let expected = [
+        "goodput.svg",
+        "closeup.svg",
+        "tcp.svg",
+        "tcp-2.svg",
+        "tcp-3.svg",
+        "tcp-4.svg",
+    ];
+    assert_eq!(names, expected);
+    // A panel for each of the two cells with a closeup, and no other.
+    let closeup = &plots[1].svg;
+    assert_eq!(closeup.matches("fifo 64kb").count(), 2, "{closeup}");
+    assert!(!closeup.contains("fifo 16kb") && closeup.contains("mean over 50 ms"));
+    assert!(plots[3].svg.contains("TCP over time, fifo 64kb"));
+    let summary = report::summary(
+        result,
+        report::Style {
+            colour: false,
+            width: 100,
+        },
+    );
+    assert!(
+        summary.contains("goodput") && summary.contains("400"),
+        "{summary}"
+    );
+    let plots = report::cell_plots(curves[0].as_ref().unwrap());
+    assert_eq!(plots[0].name, "tcp.svg");
 }
 
 /// Bytes as they were when somebody last looked at them. After a wanted change:

@@ -5,6 +5,7 @@
 use toml::de::DeTable;
 
 use crate::cable::{bottleneck, cable, ends};
+use crate::closeup;
 use crate::error::{Error, Problem};
 use crate::expr::Env;
 use crate::flow;
@@ -41,6 +42,7 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("tc", "[[tc]]"),
     ("sysctl", "[[sysctl]]"),
     ("flow", "[[flow]]"),
+    ("closeup", "[[closeup]]"),
     ("bound", "[[bound]]"),
 ];
 
@@ -186,6 +188,7 @@ impl<'a> Reading<'a> {
             noise: self.noise(top)?,
             flows: Vec::new(),
             windows: Vec::new(),
+            closeups: Vec::new(),
             bounds: Vec::new(),
         };
         let env = top.env;
@@ -201,6 +204,7 @@ impl<'a> Reading<'a> {
                 .is_some_and(|quick| quick.contains_key("duration"));
         flow::read(self, &mut cell, env, clamp)?;
         self.windows(&mut cell, env, clamp)?;
+        closeup::read(self, &mut cell, env, clamp)?;
         self.bounds(&mut cell, env)?;
         Ok(cell)
     }

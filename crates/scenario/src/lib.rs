@@ -7,6 +7,7 @@
 
 mod cable;
 mod cell;
+mod closeup;
 mod error;
 mod expr;
 mod flow;
@@ -21,7 +22,8 @@ pub mod units;
 pub use error::{Error, Place, Problem};
 pub use expr::Env;
 pub use model::{
-    Bottleneck, BottleneckKind, Bound, Cable, Cell, Device, Direction, End, Flow, FlowKind, Host,
-    Kernel, Layer, Noise, Scenario, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
+    Bottleneck, BottleneckKind, Bound, Cable, Cell, Closeup, Device, Direction, End, Flow,
+    FlowKind, Host, Kernel, Layer, Noise, Scenario, Subject, Sysctl, Target, TcLine, UnknownKernel,
+    Window,
 };
 pub use parse::{Options, parse};

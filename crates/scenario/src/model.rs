@@ -96,6 +96,8 @@ pub struct Cell {
     pub flows: Vec<Flow>,
     /// When to measure; at least one.
     pub windows: Vec<Window>,
+    /// What is drawn finer.
+    pub closeups: Vec<Closeup>,
     /// What must hold.
     pub bounds: Vec<Bound>,
 }
@@ -369,6 +371,22 @@ pub struct Window {
     pub from_ns: u64,
     /// End; later than the begin, and not after the duration.
     pub to_ns: u64,
+}
+
+/// A stretch of time to be drawn finer than the whole cell, every flow's
+/// bandwidth and their sum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closeup {
+    /// Its name.
+    pub name: String,
+    /// Begin.
+    pub from_ns: u64,
+    /// End; later than the begin, and not after the duration.
+    pub to_ns: u64,
+    /// Of one point.
+    pub interval_ns: u64,
+    /// Whole intervals over which a mean is drawn too.
+    pub mean_ns: Option<u64>,
 }
 
 /// A value that must hold, of one flow in one window.

@@ -40,6 +40,7 @@ const ROOT: &[&str] = &[
     "noise",
     "flow",
     "window",
+    "closeup",
     "bound",
 ];
 

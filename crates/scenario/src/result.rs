@@ -288,6 +288,14 @@ flow_metrics! {
     /// Of `wire` in the laboratory: time in which the CPU was not idle, senders
     /// and receivers included, over data frames; one instruction takes 1 ns.
     busy_ns_per_frame: Option<f64>,
+    /// Payload acknowledged, of a sampled TCP flow.
+    goodput_bps: Option<f64>,
+    /// Segments that its sender sent again.
+    retransmits: Option<u64>,
+    /// Its congestion window: the largest.
+    cwnd_max_bytes: Option<u64>,
+    /// ... at the end.
+    cwnd_end_bytes: Option<u64>,
 }
 
 #[cfg(test)]

@@ -164,6 +164,26 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "s.toml:14: `name` is \"tx\", expected a name not in use: line 11 has it already",
     ),
     (
+        "[[window]]",
+        "[[closeup]]\nname = \"start\"\n[[window]]",
+        "s.toml:33: [[closeup]] lacks `interval`, expected a time above 0, such as \"500us\"",
+    ),
+    (
+        "[[window]]",
+        "[[closeup]]\nname = \"start\"\ninterval = \"1us\"\n[[window]]",
+        "s.toml:35: `interval` is \"1us\", expected a time with at most 100000 of it in the closeup",
+    ),
+    (
+        "[[window]]",
+        "[[closeup]]\nname = \"start\"\ninterval = \"2ms\"\nmean = \"5ms\"\n[[window]]",
+        "s.toml:36: `mean` is \"5ms\", expected a multiple of `interval`",
+    ),
+    (
+        "[[window]]",
+        "[[closeup]]\nname = \"start\"\nto = \"2s\"\ninterval = \"2ms\"\n[[window]]",
+        "s.toml:35: `to` is \"2s\", expected ",
+    ),
+    (
         "rate = \"1gbit\"",
         "",
         "s.toml:16: [[cable]] lacks `rate`, expected a rate such as \"1gbit\"",

@@ -82,6 +82,12 @@ from = "500ms"
 to = "1800ms"
 [[window]]
 name = "rest"
+[[closeup]]
+name = "begin"
+to = "1500ms"
+interval = "500us"
+mean = "200ms"
+when = { n = 3 }
 [[bound]]
 flow = "each"
 window = "late"
@@ -120,6 +126,20 @@ fn cells_come_in_the_order_written_last_fastest() {
             .enumerate()
             .all(|(index, cell)| cell.index == index)
     );
+}
+
+#[test]
+fn a_closeup_is_of_the_cells_it_names_and_no_longer_than_they() {
+    let scenario = read(MANY, false);
+    let count: Vec<usize> = scenario.cells.iter().map(|c| c.closeups.len()).collect();
+    assert_eq!(count, [0, 1, 0, 1]);
+    let closeup = &scenario.cells[1].closeups[0];
+    assert_eq!((closeup.from_ns, closeup.to_ns), (0, 1_500_000_000));
+    assert_eq!(closeup.interval_ns, 500_000);
+    assert_eq!(closeup.mean_ns, Some(200_000_000));
+    let short = read(&MANY.replace("n = 3 }", "n = [2, 3] }"), true);
+    let end_ns = short.cells[0].closeups.iter().map(|c| c.to_ns).max();
+    assert!(end_ns.is_none_or(|end_ns| end_ns <= short.cells[0].duration_ns));
 }
 
 #[test]

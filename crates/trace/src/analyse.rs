@@ -7,11 +7,12 @@ use scenario::{Cell, Direction, Flow, Subject, Window};
 
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
-pub use crate::curves::{Curves, FlowCurves, WireCurves};
+pub use crate::curves::{CloseupCurves, Curves, FlowCurves, WireCurves};
 use crate::measure::{self, End, Placed, Span};
+use crate::tcp::{self, TcpCurves, TcpSample};
 use crate::{FlowKey, FlowTable, Proto, Record};
 
-/// Name of the flow that stands for all data frames of a direction together.
+/// Name of the flow that stands for all data frames of the measured directions together.
 pub const WIRE: &str = "wire";
 
 /// What one end of a cable sent.
@@ -23,6 +24,20 @@ pub struct Timeline<'a> {
     pub records: &'a [Record],
     /// What [`Record::flow`] means.
     pub flows: &'a FlowTable,
+}
+
+/// What was recorded of a cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recorded<'a> {
+    /// The instant t = 0 on the timelines' clock.
+    pub zero_ps: u64,
+    /// Every direction that is to be measured.
+    pub timelines: &'a [Timeline<'a>],
+    /// How long the CPU was busy in each window, where it is known.
+    pub busy_ns: &'a [u64],
+    /// The state of each flow's sender over time, in the order of the flows;
+    /// empty where it was not sampled.
+    pub tcp: &'a [Vec<TcpSample>],
 }
 
 /// Why a cell cannot be analysed.
@@ -52,24 +67,23 @@ pub struct CellAnalysis {
 
 /// Measures a cell: every flow in every window, where the scenario says it is
 /// measured, and every direction a timeline is given for. An entry named
-/// [`WIRE`] in each window's flows stands for all data frames of the first
-/// flow's direction together.
+/// [`WIRE`] in each window's flows stands for all data frames of the directions
+/// in which flows are measured together.
 ///
-/// A flow is measured over the part of a window in which it is meant to send.
-/// `zero_ps` is the instant t = 0 on the timelines' clock; `busy_ns`, where it
-/// is known, is how long the CPU was busy in each window; curves get at most
-/// `intervals` intervals. Time is linear in the records for each window,
-/// memory 4 bytes a record and 16 for each frame of one flow.
+/// A flow is measured over the part of a window in which it is meant to send;
+/// curves get at most `intervals` intervals. Time is linear in the records for
+/// each window, memory 4 bytes a record and 16 for each frame of one flow.
 ///
 /// # Errors
-/// When timelines and cell do not fit together.
+/// When what was recorded and cell do not fit together.
 pub fn analyse_cell(
     cell: &Cell,
-    zero_ps: u64,
-    timelines: &[Timeline<'_>],
-    busy_ns: &[u64],
+    recorded: &Recorded<'_>,
     intervals: u64,
 ) -> Result<CellAnalysis, AnalyseError> {
+    let Recorded {
+        zero_ps, timelines, ..
+    } = *recorded;
     let ends = timelines
         .iter()
         .map(|t| end(cell, t))
@@ -93,8 +107,11 @@ pub fn analyse_cell(
         measure::window(&w.name, span, &ends, &placed)
     };
     let mut windows: Vec<_> = cell.windows.iter().map(window).collect();
-    for (window, busy_ns) in windows.iter_mut().zip(busy_ns) {
+    for (window, busy_ns) in windows.iter_mut().zip(recorded.busy_ns) {
         share_busy(window, *busy_ns);
+    }
+    for (result, window) in windows.iter_mut().zip(&cell.windows) {
+        tcp_metrics(result, window, cell, recorded.tcp);
     }
     let bounds = bounds(cell, &windows);
     let span = Span {
@@ -113,7 +130,16 @@ pub fn analyse_cell(
         to_ps: window.map_or(span.to_ps, |w| at(zero_ps, w.to_ns)),
     };
     let interval_ps = even_interval_ps(span.to_ps - span.from_ps, intervals);
-    let curves = curves::draw(span, interval_ps, &ends, &placed, &queue)
+    let mut curves = curves::draw(span, interval_ps, &ends, &placed, &queue)
+        .ok_or(AnalyseError::Duration(cell.duration_ns))?;
+    for (flow, samples) in curves.flows.iter_mut().zip(recorded.tcp) {
+        flow.tcp = TcpCurves::of(samples);
+    }
+    curves.closeups = cell
+        .closeups
+        .iter()
+        .map(|c| curves::closeup(c, zero_ps, &placed))
+        .collect::<Option<_>>()
         .ok_or(AnalyseError::Duration(cell.duration_ns))?;
     Ok(CellAnalysis {
         windows,
@@ -129,6 +155,30 @@ fn share_busy(window: &mut WindowResult, busy_ns: u64) {
     if let Some(metrics) = wire.map(|f| &mut f.metrics).filter(|m| m.frames > 0) {
         let share = busy_ns as f64 / metrics.frames as f64;
         metrics.busy_ns_per_frame = Some((share * 1e3).round() / 1e3);
+    }
+}
+
+/// What the senders say of themselves, each flow's beside what was measured of
+/// it, and the sums beside all frames together.
+fn tcp_metrics(result: &mut WindowResult, window: &Window, cell: &Cell, tcp: &[Vec<TcpSample>]) {
+    let (mut goodput_bps, mut retransmits) = (None, None);
+    for ((flow, samples), entry) in cell.flows.iter().zip(tcp).zip(&mut result.flows) {
+        let from_ns = window.from_ns.max(flow.start_ns);
+        let to_ns = window.to_ns.min(flow.stop_ns);
+        let Some(found) = tcp::metrics(samples, flow.start_ns, from_ns, to_ns) else {
+            continue;
+        };
+        let metrics = &mut entry.metrics;
+        metrics.goodput_bps = Some(found.goodput_bps);
+        metrics.retransmits = Some(found.retransmits);
+        metrics.cwnd_max_bytes = Some(found.cwnd_max_bytes);
+        metrics.cwnd_end_bytes = Some(found.cwnd_end_bytes);
+        goodput_bps = Some(goodput_bps.unwrap_or(0.0) + found.goodput_bps);
+        retransmits = Some(retransmits.unwrap_or(0) + found.retransmits);
+    }
+    if let Some(wire) = result.flows.iter_mut().find(|f| f.name == WIRE) {
+        wire.metrics.goodput_bps = goodput_bps;
+        wire.metrics.retransmits = retransmits;
     }
 }
 

@@ -2,6 +2,7 @@
 //! Flows and directions over time: what a report draws.
 
 use indexmap::IndexMap;
+use scenario::Closeup;
 use serde::{Deserialize, Serialize};
 
 use crate::Kind;
@@ -10,6 +11,7 @@ use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
 use crate::metrics::ETHERNET_HEADER_BYTES;
+use crate::tcp::TcpCurves;
 
 /// How a cell went over time: what a report draws. Kept as `curves.json` in
 /// the cell's folder, so that a report can be made again from the folder alone.
@@ -26,6 +28,25 @@ pub struct Curves {
     pub flows: Vec<FlowCurves>,
     /// By end, data frames: `<cable>.<end>`.
     pub wire: IndexMap<String, WireCurves>,
+    /// Stretches of time in finer intervals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closeups: Vec<CloseupCurves>,
+}
+
+/// A stretch of time in finer intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CloseupCurves {
+    /// Its name.
+    pub name: String,
+    /// Begin, seconds from t = 0.
+    pub from_s: f64,
+    /// Length of one interval.
+    pub interval_s: f64,
+    /// Intervals over which a mean is drawn too.
+    pub mean_of: Option<usize>,
+    /// Link-layer bytes in each interval, by flow in the order of `flows`.
+    pub bytes: Vec<Vec<u64>>,
 }
 
 /// One flow over time.
@@ -51,6 +72,9 @@ pub struct FlowCurves {
     pub queue_bytes: Vec<f64>,
     /// Gaps, start to start.
     pub gaps: Vec<Bin>,
+    /// The sender's own state, of a sampled TCP flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpCurves>,
 }
 
 /// One end over time.
@@ -132,6 +156,35 @@ pub(crate) fn draw(
     Some(curves)
 }
 
+/// Every flow in the intervals of a closeup; `None` if there are none, or millions.
+pub(crate) fn closeup(
+    closeup: &Closeup,
+    zero_ps: u64,
+    placed: &[Placed<'_>],
+) -> Option<CloseupCurves> {
+    let at = |ns: u64| zero_ps.saturating_add(ns.saturating_mul(1000));
+    let axis = Axis {
+        from_ps: at(closeup.from_ns),
+        to_ps: at(closeup.to_ns),
+        interval_ps: closeup.interval_ns.saturating_mul(1000),
+    };
+    let bytes = |p: &Placed<'_>| {
+        let mut bins = axis.bins(p.end.rate_bps)?;
+        for r in p.records() {
+            bins.push(r.start_ps, r.frame_bytes, r.wire_bytes);
+        }
+        Some(bins.into_bytes())
+    };
+    let mean_of = |ns: u64| usize::try_from(ns / closeup.interval_ns.max(1)).ok();
+    Some(CloseupCurves {
+        name: closeup.name.clone(),
+        from_s: seconds(axis.from_ps.saturating_sub(zero_ps)),
+        interval_s: seconds(axis.interval_ps),
+        mean_of: closeup.mean_ns.and_then(mean_of),
+        bytes: placed.iter().map(bytes).collect::<Option<_>>()?,
+    })
+}
+
 fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<FlowCurves> {
     let mut bandwidth = axis.bins(p.end.rate_bps)?;
     let mut gaps = Distribution::default();
@@ -164,6 +217,7 @@ fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<Fl
         queue_bytes: queue_curve(axis, p, (from_ps, to_ps), bytes.len()),
         bytes,
         gaps: gaps.histogram(p.end.rate_bps),
+        tcp: None,
     })
 }
 

@@ -32,6 +32,7 @@ mod pcapng;
 pub mod rates;
 pub mod record;
 pub mod survey;
+pub mod tcp;
 pub mod timeline;
 
 pub use error::{Damage, ReadError};

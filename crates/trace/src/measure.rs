@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use scenario::Target;
-use scenario::result::{FlowResult, WindowResult, WireMetrics};
+use scenario::result::{FlowMetrics, FlowResult, WindowResult, WireMetrics};
 
 use crate::analyse::WIRE;
 use crate::metrics::{Frame, flow_metrics};
@@ -88,7 +88,8 @@ pub(crate) fn seconds(ps: u64) -> f64 {
 }
 
 /// All flows, each over the part of the span in which it is meant to send, all
-/// data frames of the first one's direction together, and all directions.
+/// data frames of the directions they are measured in together, and all
+/// directions.
 pub(crate) fn window(
     name: &str,
     span: Span,
@@ -109,15 +110,11 @@ pub(crate) fn window(
         }
     };
     let mut flows: Vec<_> = placed.iter().map(of_flow).collect();
-    if let Some(end) = placed.first().map(|p| p.end) {
-        let frame = Frame {
-            from_ps: span.from_ps,
-            to_ps: span.to_ps,
-            rate_bps: end.rate_bps,
-            mtu: end.mtu,
-            target: None,
-        };
-        let metrics = flow_metrics(end.records.iter(), &frame);
+    let measured: Vec<&End<'_>> = ends
+        .iter()
+        .filter(|end| placed.iter().any(|p| std::ptr::eq(p.end, *end)))
+        .collect();
+    if let Some(metrics) = together(span, &measured) {
         flows.push(FlowResult {
             name: WIRE.to_owned(),
             metrics,
@@ -133,6 +130,23 @@ pub(crate) fn window(
             .collect(),
         flows,
     }
+}
+
+/// All data frames of some directions as if they were one flow.
+fn together(span: Span, ends: &[&End<'_>]) -> Option<FlowMetrics> {
+    let frame = Frame {
+        from_ps: span.from_ps,
+        to_ps: span.to_ps,
+        rate_bps: ends.first()?.rate_bps,
+        mtu: ends.iter().map(|e| e.mtu).max()?,
+        target: None,
+    };
+    if let [only] = ends {
+        return Some(flow_metrics(only.records.iter(), &frame));
+    }
+    let mut merged: Vec<&Record> = ends.iter().flat_map(|e| e.records).collect();
+    merged.sort_by_key(|r| r.start_ps);
+    Some(flow_metrics(merged.iter().copied(), &frame))
 }
 
 /// How busy a direction was: every frame counts with the part of its time on

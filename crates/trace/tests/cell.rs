@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use scenario::{Direction, End};
-use trace::analyse::{AnalyseError, CellAnalysis, Timeline, analyse_cell};
+use trace::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
 use trace::record::wire_bytes;
+use trace::tcp::TcpSample;
 use trace::{Fate, FlowKey, FlowTable, Kind, NO_FLOW, Proto, Record};
 
 const TEXT: &str = r#"
@@ -114,13 +115,22 @@ fn wire(cell: &scenario::Cell) -> Wire {
     Wire { records, flows }
 }
 
+fn recorded<'a>(timelines: &'a [Timeline<'a>]) -> Recorded<'a> {
+    Recorded {
+        zero_ps: ZERO,
+        timelines,
+        busy_ns: &[1_000_000],
+        tcp: &[],
+    }
+}
+
 fn analyse(cell: &scenario::Cell, wire: &Wire) -> Result<CellAnalysis, AnalyseError> {
     let timelines = [End::A, End::B].map(|end| Timeline {
         direction: Direction { cable: 0, end },
         records: if end == End::A { &wire.records } else { &[] },
         flows: &wire.flows,
     });
-    analyse_cell(cell, ZERO, &timelines, &[1_000_000], 100)
+    analyse_cell(cell, &recorded(&timelines), 100)
 }
 
 #[test]
@@ -231,7 +241,7 @@ fn curves_add_up() {
 #[test]
 fn timelines_that_do_not_fit_are_refused() {
     let cell = cell();
-    let error = analyse_cell(&cell, ZERO, &[], &[], 100).unwrap_err();
+    let error = analyse_cell(&cell, &recorded(&[]), 100).unwrap_err();
     assert_eq!(
         error.to_string(),
         "no timeline of the cable's end that flow even leaves by"
@@ -247,7 +257,7 @@ fn timelines_that_do_not_fit_are_refused() {
         flows: &flows,
     }];
     assert_eq!(
-        analyse_cell(&cell, ZERO, &stray, &[], 100),
+        analyse_cell(&cell, &recorded(&stray), 100),
         Err(AnalyseError::NoCable(3))
     );
 }
@@ -266,4 +276,48 @@ fn what_a_frame_costs_is_told_of_the_wire() {
         });
         assert_eq!(flow.metrics.busy_ns_per_frame, expected, "{}", flow.name);
     }
+}
+
+#[test]
+fn what_senders_say_stands_beside_what_was_measured_and_adds_up() {
+    let cell = cell();
+    let wire = wire(&cell);
+    let timelines = [End::A, End::B].map(|end| Timeline {
+        direction: Direction { cable: 0, end },
+        records: if end == End::A { &wire.records } else { &[] },
+        flows: &wire.flows,
+    });
+    let sample = |ms: u64, acked_bytes| TcpSample {
+        time_ns: ms * 1_000_000,
+        cwnd_bytes: 9000 + ms,
+        retransmits: ms / 10,
+        acked_bytes,
+        ..TcpSample::default()
+    };
+    let tcp = [
+        vec![sample(50, 50_000), sample(100, 100_000)],
+        vec![sample(60, 7), sample(100, 50_000)],
+    ];
+    let analysis = analyse_cell(
+        &cell,
+        &Recorded {
+            tcp: &tcp,
+            ..recorded(&timelines)
+        },
+        100,
+    );
+    let analysis = analysis.unwrap();
+    let whole = analysis.windows.iter().find(|w| w.from_s == 0.0).unwrap();
+    let of = |name: &str| {
+        let flow = whole.flows.iter().find(|f| f.name == name).unwrap();
+        (flow.metrics.goodput_bps, flow.metrics.retransmits)
+    };
+    let names: Vec<_> = whole.flows.iter().map(|f| f.name.as_str()).collect();
+    // 100 kB in the cell's 100 ms; of the second flow, 50 kB in its own 50 ms.
+    assert_eq!(of(names[0]), (Some(8e6), Some(10)));
+    assert_eq!(of(names[1]), (Some(8e6), Some(10)));
+    assert_eq!(of("wire"), (Some(16e6), Some(20)));
+    assert_eq!(whole.flows[0].metrics.cwnd_end_bytes, Some(9100));
+    let curves = analysis.curves.flows[1].tcp.as_ref().unwrap();
+    assert_eq!(curves.time_s, [0.06, 0.1]);
 }

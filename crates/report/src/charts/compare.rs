@@ -60,10 +60,15 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
         colour_name,
         panels,
     };
+    let reads = if has_goodput(run, window) {
+        "Goodput is payload acknowledged."
+    } else {
+        "Further left is smoother: precise pacing has a burstiness of at most 2 MTU (dotted) and \
+         all gaps alike, a dot without a bar."
+    };
     let caption = format!(
-        "Every cell in the window “{window}”. Further left is smoother: precise pacing has a \
-         burstiness of at most 2 MTU (dotted) and all gaps alike, a dot without a bar. A bar \
-         across flows reaches from the least to the largest."
+        "Every cell in the window “{window}”. {reads} A bar across flows reaches from the least to \
+         the largest."
     );
     Some(Figure::new("compare", "Cells compared", caption, |width| {
         plot.draw(width)
@@ -122,11 +127,20 @@ fn values_of(cell: &CellResult, by: &[Varying]) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
+/// TCP flows are compared by what they deliver.
+fn has_goodput(run: &RunResult, window: &str) -> bool {
+    let goodput = |c| sweep::spread(c, window, |m| m.goodput_bps);
+    run.cells.iter().any(|c| goodput(c).is_some())
+}
+
 /// The panels that have anything to show.
 fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
         places.table(run, |cell| sweep::spread(cell, window, metric))
     };
+    if has_goodput(run, window) {
+        return tcp_panels(places, run, window);
+    }
     let panels = [
         Panel {
             title: "burstiness, MTU",
@@ -149,6 +163,26 @@ fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     ];
     let shown = |p: &Panel| p.values.iter().flatten().any(Option::is_some);
     panels.into_iter().filter(shown).collect()
+}
+
+fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
+    let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
+        places.table(run, |cell| sweep::spread(cell, window, metric))
+    };
+    let panel = |title, values| Panel {
+        title,
+        marks: &[],
+        log: false,
+        values,
+    };
+    vec![
+        panel(
+            "goodput, Mbit/s",
+            of(|m| m.goodput_bps.map(|bps| bps / 1e6)),
+        ),
+        panel("frames dropped", of(|m| m.get("dropped"))),
+        panel("segments sent again", of(|m| m.get("retransmits"))),
+    ]
 }
 
 /// p1, median and p99 of a lone flow; of several, the least, median and largest of those.

@@ -104,7 +104,8 @@ impl Lines {
         self.draw_marks(&mut canvas, &frame, &y);
         self.lines
             .iter()
-            .for_each(|line| self.draw_line(&mut canvas, line, &x, &y));
+            .for_each(|line| draw_line(&mut canvas, line, &x, &y));
+        self.draw_dots(&mut canvas, &x, &y);
         if named && above {
             draw_legend(&mut canvas, &self.lines, &legend);
         } else if named {
@@ -130,32 +131,11 @@ impl Lines {
         }
     }
 
-    fn draw_line(&self, canvas: &mut Canvas, line: &Line, x: &Scale, y: &Scale) {
-        let places: Vec<_> = line
-            .points
-            .iter()
-            .map(|(at, v)| (x.at(*at), v.map(|v| y.at(v))))
-            .collect();
-        let colour = line.colour;
-        if line.points.iter().any(|(_, [low, _, high])| low != high) {
-            let upper = places.iter().map(|(at, v)| (*at, v[2]));
-            let lower = places.iter().rev().map(|(at, v)| (*at, v[0]));
-            canvas.area(
-                &upper.chain(lower).collect::<Vec<_>>(),
-                &format!("band f{colour}"),
-            );
-        }
-        if let (Some(target), Some(first), Some(last)) =
-            (line.target, places.first(), places.last())
-        {
-            let at = y.at(target);
-            canvas.line((first.0, at), (last.0, at), &format!("target s{colour}"));
-        }
-        let middle: Vec<_> = places.iter().map(|(at, v)| (*at, v[1])).collect();
-        canvas.polyline(&middle, &format!("line s{colour}"));
-        if self.dots {
-            for place in middle {
-                canvas.dot(place, 2.6, &format!("f{colour}"));
+    fn draw_dots(&self, canvas: &mut Canvas, x: &Scale, y: &Scale) {
+        for line in self.lines.iter().filter(|_| self.dots) {
+            for (at, v) in &line.points {
+                let class = format!("f{}", line.colour);
+                canvas.dot((x.at(*at), y.at(v[1])), 2.6, &class);
             }
         }
     }
@@ -196,6 +176,30 @@ impl Lines {
             width,
         )
     }
+}
+
+/// Draws one curve on its axes.
+pub fn draw_line(canvas: &mut Canvas, line: &Line, x: &Scale, y: &Scale) {
+    let places: Vec<_> = line
+        .points
+        .iter()
+        .map(|(at, v)| (x.at(*at), v.map(|v| y.at(v))))
+        .collect();
+    let colour = line.colour;
+    if line.points.iter().any(|(_, [low, _, high])| low != high) {
+        let upper = places.iter().map(|(at, v)| (*at, v[2]));
+        let lower = places.iter().rev().map(|(at, v)| (*at, v[0]));
+        canvas.area(
+            &upper.chain(lower).collect::<Vec<_>>(),
+            &format!("band f{colour}"),
+        );
+    }
+    if let (Some(target), Some(first), Some(last)) = (line.target, places.first(), places.last()) {
+        let at = y.at(target);
+        canvas.line((first.0, at), (last.0, at), &format!("target s{colour}"));
+    }
+    let middle: Vec<_> = places.iter().map(|(at, v)| (*at, v[1])).collect();
+    canvas.polyline(&middle, &format!("line s{colour}"));
 }
 
 /// Divides names into rows of a legend.

@@ -2,17 +2,22 @@
 //! The plots. Each is drawn twice, for pages wide and narrow.
 
 mod bandwidth;
+mod closeup;
 mod compare;
 mod gaps;
+mod grid;
 mod lines;
 mod queue;
 mod sweep;
+mod transfer;
 
 pub use bandwidth::bandwidth;
+pub use closeup::closeups;
 pub use compare::compare;
 pub use gaps::gaps;
 pub use queue::queue;
 pub use sweep::sweep;
+pub use transfer::{transfer, transfers};
 
 use crate::svg::Canvas;
 

@@ -24,6 +24,17 @@ struct Metric {
     of: fn(&FlowMetrics) -> Option<f64>,
 }
 
+/// What counts for TCP.
+const GOODPUT: Metric = Metric {
+    slug: "goodput",
+    title: "Goodput",
+    y_name: "payload delivered, Mbit/s",
+    caption: "Payload acknowledged over the time.",
+    marks: &[],
+    of: |m| m.goodput_bps.map(|bps| bps / 1e6),
+};
+
+/// What counts for everything else.
 const METRICS: [Metric; 2] = [
     Metric {
         slug: "error",
@@ -58,6 +69,11 @@ pub fn sweep(run: &RunResult) -> Vec<Figure> {
     else {
         return Vec::new();
     };
+    // TCP is as bursty as its window: what it delivers is what it is about.
+    let goodput = figure(run, by, &varying, &GOODPUT);
+    if goodput.is_some() {
+        return goodput.into_iter().collect();
+    }
     METRICS
         .iter()
         .filter_map(|metric| figure(run, by, &varying, metric))
@@ -151,7 +167,7 @@ fn y_axis(lines: &[Line], metric: &Metric) -> Option<(Kind, f64, f64)> {
     let all = || lines.iter().flat_map(|l| l.points.iter().map(|p| p.1));
     let low = all().map(|v| v[0]).reduce(f64::min)?;
     let high = all().map(|v| v[2]).reduce(f64::max)?;
-    if low > 0.0 && high / low > 30.0 {
+    if low > 0.0 && high / low > 30.0 && metric.slug != GOODPUT.slug {
         return Some((Kind::Log, low / 1.2, high * 1.2));
     }
     let marks = || metric.marks.iter().map(|m| m.0);

@@ -5,8 +5,9 @@
 
 use scenario::result::{CellResult, Engine, FORMAT, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
-use trace::analyse::{Curves, Timeline, analyse_cell};
+use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
 use trace::record::wire_bytes;
+use trace::tcp::TcpSample;
 use trace::{Fate, FlowKey, FlowTable, Proto, Record};
 
 /// ps in a byte time at 1 Gbit/s.
@@ -130,6 +131,22 @@ pub fn scenario(
     scenario::parse("made-up.toml", &text, &Options::default()).unwrap()
 }
 
+/// What the sender of a flow named `tcp...` says of itself: its window rises and falls.
+fn samples(flow: &scenario::Flow) -> Vec<TcpSample> {
+    if !flow.name.starts_with("tcp") {
+        return vec![];
+    }
+    let sample = |i: u64| TcpSample {
+        time_ns: flow.start_ns + i * 10_000_000,
+        cwnd_bytes: (i % 8 + 1) * 1_000_000,
+        retransmits: i / 8,
+        acked_bytes: i * 500_000,
+        ..TcpSample::default()
+    };
+    let count = (flow.stop_ns - flow.start_ns) / 10_000_000;
+    (1..=count).map(sample).collect()
+}
+
 /// Runs every cell on a made-up wire.
 pub fn run(
     scenario: &Scenario,
@@ -146,7 +163,13 @@ pub fn run(
             records,
             flows,
         });
-        let found = analyse_cell(cell, 0, &timelines, &[], 400).unwrap();
+        let tcp: Vec<_> = cell.flows.iter().map(samples).collect();
+        let recorded = Recorded {
+            timelines: &timelines,
+            tcp: &tcp,
+            ..Recorded::default()
+        };
+        let found = analyse_cell(cell, &recorded, 400).unwrap();
         cells.push(CellResult {
             params: cell
                 .params

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A stretch of time in fine intervals, the cells beside each other.
+
+use scenario::result::RunResult;
+use trace::analyse::{CloseupCurves, Curves};
+
+use crate::format::{rate_unit, time, time_unit};
+use crate::scale::round_up;
+use crate::sweep;
+use crate::theme::COLOURS;
+
+use super::Figure;
+use super::grid::{Grid, Panel};
+use super::lines::Line;
+
+/// More points than this of a panel become a shade from the least to the largest.
+const MOST_POINTS: usize = 200;
+
+/// One figure for each closeup, in which every cell that has it is a panel.
+#[must_use]
+pub fn closeups(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
+    let mut names: Vec<&str> = Vec::new();
+    for closeup in curves.iter().flatten().flat_map(|c| &c.closeups) {
+        if !names.contains(&closeup.name.as_str()) {
+            names.push(&closeup.name);
+        }
+    }
+    names
+        .into_iter()
+        .filter_map(|name| figure(run, curves, name))
+        .collect()
+}
+
+/// A cell's name, its flows' names, and what was recorded of it.
+struct Shown<'a> {
+    title: String,
+    flows: Vec<&'a str>,
+    closeup: &'a CloseupCurves,
+}
+
+fn figure(run: &RunResult, curves: &[Option<Curves>], name: &str) -> Option<Figure> {
+    let varying = sweep::varying(run);
+    let mut cells = Vec::new();
+    for (cell, curves) in run.cells.iter().zip(curves) {
+        let found = curves.as_ref().and_then(|c| {
+            let closeup = c.closeups.iter().find(|c| c.name == name)?;
+            let flows = c.flows.iter().map(|f| f.name.as_str()).collect();
+            Some((closeup, flows))
+        });
+        if let Some((closeup, flows)) = found {
+            let title = sweep::cell_name(cell, &varying);
+            cells.push(Shown {
+                title,
+                flows,
+                closeup,
+            });
+        }
+    }
+    let first = cells.first()?;
+    let rates = |c: &Shown<'_>| bits_per_second(c.closeup, &sum(c.closeup));
+    let highest = cells.iter().flat_map(rates).fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return None;
+    }
+    let unit = rate_unit(highest);
+    let ends_s = cells.iter().map(|c| end_s(c.closeup)).fold(0.0, f64::max);
+    let seconds = time_unit(ends_s);
+    let panels = cells
+        .iter()
+        .map(|c| Panel {
+            title: c.title.clone(),
+            lines: lines(c, unit.size, seconds.size),
+            highest: round_up(highest * 1.02 / unit.size, 4),
+        })
+        .collect();
+    let mut caption = format!(
+        "Link-layer rate in {}, in intervals of {}; shades reach from the least to the largest of \
+         neighbouring ones.",
+        unit.name,
+        time(first.closeup.interval_s)
+    );
+    if first.flows.len() > 1 {
+        caption.push_str(" The sum of the flows is drawn too.");
+    }
+    let grid = Grid {
+        panels,
+        columns: 2,
+        x: (first.closeup.from_s / seconds.size, ends_s / seconds.size),
+        x_name: format!("time, {}", seconds.name),
+        legend: names(first),
+    };
+    let title = format!("Closeup: {name}");
+    Some(Figure::new("closeup", title, caption, |width| {
+        grid.draw(width)
+    }))
+}
+
+fn end_s(closeup: &CloseupCurves) -> f64 {
+    let intervals = closeup.bytes.iter().map(Vec::len).max().unwrap_or(0);
+    closeup.from_s + intervals as f64 * closeup.interval_s
+}
+
+/// All flows together.
+fn sum(closeup: &CloseupCurves) -> Vec<u64> {
+    let intervals = closeup.bytes.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |i: usize| closeup.bytes.iter().filter_map(|b| b.get(i)).sum();
+    (0..intervals).map(at).collect()
+}
+
+fn bits_per_second(closeup: &CloseupCurves, bytes: &[u64]) -> Vec<f64> {
+    // Bytes of an interval stay far below 2^53.
+    let rate = |bytes: &u64| *bytes as f64 * 8.0 / closeup.interval_s;
+    bytes.iter().map(rate).collect()
+}
+
+/// What the lines of a panel are called, and their colours.
+fn names(shown: &Shown<'_>) -> Vec<(String, usize)> {
+    let mut names: Vec<String> = shown.flows.iter().map(|n| (*n).to_owned()).collect();
+    if let [only] = &mut names[..] {
+        *only = time(shown.closeup.interval_s);
+    } else {
+        names.push("sum".to_owned());
+    }
+    if let Some(of) = shown.closeup.mean_of {
+        let mean = time(shown.closeup.interval_s * of as f64);
+        names.push(format!("mean over {mean}"));
+    }
+    let coloured = names.into_iter().enumerate();
+    coloured.map(|(i, name)| (name, i % COLOURS)).collect()
+}
+
+fn lines(shown: &Shown<'_>, unit: f64, second: f64) -> Vec<Line> {
+    let closeup = shown.closeup;
+    let mut all: Vec<(Vec<f64>, usize)> = closeup
+        .bytes
+        .iter()
+        .map(|bytes| (bits_per_second(closeup, bytes), 1))
+        .collect();
+    let sum = bits_per_second(closeup, &sum(closeup));
+    if all.len() > 1 {
+        all.push((sum.clone(), 1));
+    }
+    all.extend(closeup.mean_of.map(|of| (sum, of)));
+    let named = all.into_iter().zip(names(shown));
+    named
+        .map(|((rates, mean_of), (label, colour))| Line {
+            label,
+            colour,
+            points: points(closeup, &rates, mean_of, unit, second),
+            target: None,
+        })
+        .collect()
+}
+
+/// Means of `mean_of` intervals each, thinned to what a panel can show.
+fn points(
+    closeup: &CloseupCurves,
+    rates: &[f64],
+    mean_of: usize,
+    unit: f64,
+    second: f64,
+) -> Vec<(f64, [f64; 3])> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let means: Vec<f64> = rates.chunks(mean_of.max(1)).map(mean).collect();
+    let together = means.len().div_ceil(MOST_POINTS).max(1);
+    let length_s = closeup.interval_s * (mean_of.max(1) * together) as f64;
+    let place = |(i, values): (usize, &[f64])| {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        let at_s = closeup.from_s + (i as f64 + 0.5) * length_s;
+        let spread = [low, mean(values), high].map(|v| v / unit);
+        (at_s / second, spread)
+    };
+    means.chunks(together).enumerate().map(place).collect()
+}
