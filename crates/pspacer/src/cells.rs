@@ -13,6 +13,7 @@ use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
 use trace::export::{Direction as Exported, write_pcapng};
 use trace::tcp::TcpSample;
 use trace::timeline::TimelineReader;
+use trace::waits::stamps_ps;
 use trace::{FlowTable, Record};
 
 /// Intervals of the report's curves: a point for every other pixel.
@@ -25,6 +26,7 @@ struct Sent {
     records: Vec<Record>,
     flows: FlowTable,
     snap: Vec<u8>,
+    stamps_ps: Vec<u64>,
 }
 
 /// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
@@ -41,7 +43,7 @@ pub fn measure(
         for end in End::BOTH {
             let name = format!("{}.{end}", cable.name);
             let direction = Direction { cable: index, end };
-            sent.push(read(dir, name, direction, cable.snap_bytes > 0)?);
+            sent.push(read(dir, name, direction, cable.snap_bytes)?);
         }
     }
     let timelines: Vec<_> = sent
@@ -50,6 +52,7 @@ pub fn measure(
             direction: s.direction,
             records: &s.records,
             flows: &s.flows,
+            stamps_ps: &s.stamps_ps,
         })
         .collect();
     let tcp = tcp_samples(cell, dir)?;
@@ -80,7 +83,7 @@ pub fn measure(
     Ok((result, analysis.curves))
 }
 
-fn read(dir: &Path, name: String, direction: Direction, snapped: bool) -> Result<Sent> {
+fn read(dir: &Path, name: String, direction: Direction, snap_bytes: u32) -> Result<Sent> {
     let path = dir.join(format!("timeline.{name}"));
     let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let records = TimelineReader::new(file)
@@ -92,15 +95,16 @@ fn read(dir: &Path, name: String, direction: Direction, snapped: bool) -> Result
     let flows =
         FlowTable::parse(&text).with_context(|| format!("{} is damaged", path.display()))?;
     let path = dir.join(format!("snap.{name}"));
-    let snap = match snapped {
-        true => fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?,
-        false => vec![],
+    let snap = match snap_bytes {
+        0 => vec![],
+        _ => fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?,
     };
     Ok(Sent {
         direction,
         name,
         records,
         flows,
+        stamps_ps: stamps_ps(&snap, snap_bytes as usize),
         snap,
     })
 }

@@ -90,7 +90,7 @@ pub struct CellResult {
     pub bounds: Vec<BoundResult>,
     /// `tc -s -j` output, by host and device.
     pub tc: BTreeMap<String, serde_json::Value>,
-    /// What iperf3 or the sender itself reported, by flow.
+    /// What the sender itself reported, by flow.
     pub flow_reports: BTreeMap<String, serde_json::Value>,
 }
 
@@ -285,6 +285,13 @@ flow_metrics! {
     delay_p99_us: Option<f64>,
     /// ... largest.
     delay_max_us: Option<f64>,
+    /// Of a UDP flow in the laboratory: from the sender's system call to the
+    /// first bit leaving: median.
+    wait_p50_us: Option<f64>,
+    /// ... 99th percentile.
+    wait_p99_us: Option<f64>,
+    /// ... largest.
+    wait_max_us: Option<f64>,
     /// Of `wire` in the laboratory: time in which the CPU was not idle, senders
     /// and receivers included, over data frames; one instruction takes 1 ns.
     busy_ns_per_frame: Option<f64>,

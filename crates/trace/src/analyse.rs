@@ -3,7 +3,7 @@
 //! to the curves a report draws.
 
 use scenario::result::{BoundResult, WindowResult};
-use scenario::{Cell, Direction, Flow, Subject, Window};
+use scenario::{Cell, Direction, Flow, FlowKind, Subject, Window};
 
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
@@ -24,6 +24,9 @@ pub struct Timeline<'a> {
     pub records: &'a [Record],
     /// What [`Record::flow`] means.
     pub flows: &'a FlowTable,
+    /// When the sender handed over each data frame, 0 where that is not known
+    /// ([`crate::waits::stamps_ps`]); may be empty.
+    pub stamps_ps: &'a [u64],
 }
 
 /// What was recorded of a cell.
@@ -209,13 +212,10 @@ fn end<'a>(cell: &Cell, timeline: &Timeline<'a>) -> Result<End<'a>, AnalyseError
     let Direction { cable, end } = timeline.direction;
     let of = cell.cables.get(cable).ok_or(AnalyseError::NoCable(cable))?;
     let name = format!("{}.{end}", of.name);
-    Ok(End::new(
-        name,
-        of.rate_bps,
-        of.mtu,
-        timeline.records,
-        timeline.flows,
-    ))
+    Ok(
+        End::new(name, of.rate_bps, of.mtu, timeline.records, timeline.flows)
+            .stamped(timeline.stamps_ps),
+    )
 }
 
 fn place<'a>(flow: &Flow, end: &'a End<'a>, zero_ps: u64) -> Placed<'a> {
@@ -235,6 +235,7 @@ fn place<'a>(flow: &Flow, end: &'a End<'a>, zero_ps: u64) -> Placed<'a> {
         target: flow.target,
         active_ps: (at(zero_ps, flow.start_ns), at(zero_ps, flow.stop_ns)),
         end,
+        stamped: matches!(flow.kind, FlowKind::Udp { .. }),
         positions: end.of(&key),
     }
 }

@@ -34,6 +34,7 @@ pub mod record;
 pub mod survey;
 pub mod tcp;
 pub mod timeline;
+pub mod waits;
 
 pub use error::{Damage, ReadError};
 pub use filter::FlowFilter;

@@ -10,7 +10,7 @@ use scenario::result::{FlowMetrics, FlowResult, WindowResult, WireMetrics};
 use crate::analyse::WIRE;
 use crate::metrics::{Frame, flow_metrics};
 use crate::record::duration_ps;
-use crate::{FlowKey, FlowTable, Kind, PS_PER_S, Record, thousandths};
+use crate::{FlowKey, FlowTable, Kind, PS_PER_S, Record, thousandths, waits};
 
 /// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct End<'a> {
     pub(crate) records: &'a [Record],
     flows: &'a FlowTable,
     by_flow: BTreeMap<u32, Vec<u32>>,
+    /// By record; empty when none is known.
+    stamps_ps: Vec<u64>,
 }
 
 impl<'a> End<'a> {
@@ -51,7 +53,14 @@ impl<'a> End<'a> {
             records,
             flows,
             by_flow,
+            stamps_ps: Vec::new(),
         }
+    }
+
+    /// With the instants at which the sender handed the data frames over.
+    pub(crate) fn stamped(mut self, stamps_ps: &[u64]) -> Self {
+        self.stamps_ps = waits::by_record(self.records, stamps_ps);
+        self
     }
 
     /// The positions of a flow's records.
@@ -71,6 +80,8 @@ pub(crate) struct Placed<'a> {
     /// When it is meant to send.
     pub(crate) active_ps: (u64, u64),
     pub(crate) end: &'a End<'a>,
+    /// Its datagrams bear the instant of their sending.
+    pub(crate) stamped: bool,
     pub(crate) positions: Vec<u32>,
 }
 
@@ -79,6 +90,16 @@ impl Placed<'_> {
         self.positions
             .iter()
             .filter_map(|&i| self.end.records.get(i as usize))
+    }
+
+    /// Its frames that bear a stamp, with it.
+    fn stamps(&self) -> impl Iterator<Item = (&Record, u64)> {
+        let stamps_ps = self.stamped.then_some(&self.end.stamps_ps[..]);
+        let of = move |&i: &u32| {
+            let stamp_ps = stamps_ps?.get(i as usize)?;
+            Some((self.end.records.get(i as usize)?, *stamp_ps))
+        };
+        self.positions.iter().filter_map(of)
     }
 }
 
@@ -104,9 +125,11 @@ pub(crate) fn window(
             mtu: p.end.mtu,
             target: p.target,
         };
+        let mut metrics = flow_metrics(p.records(), &frame);
+        waits::measure(&mut metrics, p.stamps(), (frame.from_ps, frame.to_ps));
         FlowResult {
             name: p.name.clone(),
-            metrics: flow_metrics(p.records(), &frame),
+            metrics,
         }
     };
     let mut flows: Vec<_> = placed.iter().map(of_flow).collect();

@@ -90,6 +90,7 @@ pub fn survey(
             name: key.to_string(),
             target: None,
             active_ps: (span.from_ps, span.to_ps),
+            stamped: false,
             positions: end.of(&key),
             end: &end,
         })

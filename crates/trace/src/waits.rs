@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long datagrams waited in their host: from the sender's system call to
+//! the first bit on the wire. The laboratory's sender writes the instant of the
+//! call into each datagram (`lab/send`), and the cable keeps its first bytes.
+
+use scenario::result::FlowMetrics;
+
+use crate::gaps::Distribution;
+use crate::{Kind, PS_PER_S, Record, thousandths};
+
+/// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
+const STAMP_AT: usize = 14 + 20 + 8 + 8;
+const PS_PER_NS: u64 = PS_PER_S / 1_000_000_000;
+
+/// The stamps of data frames of which `snap_bytes` each are kept in `snap`, in
+/// ps; 0 where a frame cannot have one. Whether it has one the caller knows:
+/// any other datagram's bytes look alike.
+#[must_use]
+pub fn stamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
+    if snap_bytes < STAMP_AT + 8 {
+        return Vec::new();
+    }
+    let of = |frame: &[u8]| {
+        let is_udp = frame.get(12..15) == Some(&[8, 0, 0x45]) && frame.get(23) == Some(&17);
+        let bytes = frame.get(STAMP_AT..STAMP_AT + 8).filter(|_| is_udp)?;
+        Some(u64::from_be_bytes(bytes.try_into().ok()?).saturating_mul(PS_PER_NS))
+    };
+    snap.chunks_exact(snap_bytes)
+        .map(|frame| of(frame).unwrap_or(0))
+        .collect()
+}
+
+/// Stamps by place in a timeline rather than by data frame; empty when there
+/// are none.
+pub(crate) fn by_record(records: &[Record], stamps_ps: &[u64]) -> Vec<u64> {
+    if stamps_ps.is_empty() {
+        return Vec::new();
+    }
+    let mut stamps = stamps_ps.iter().copied();
+    let of = |r: &Record| (r.kind == Kind::Data).then(|| stamps.next()).flatten();
+    let mut of = of;
+    records.iter().map(|r| of(r).unwrap_or(0)).collect()
+}
+
+/// Fills the waits in: of frames that start within the span.
+pub(crate) fn measure<'a>(
+    metrics: &mut FlowMetrics,
+    frames: impl Iterator<Item = (&'a Record, u64)>,
+    span_ps: (u64, u64),
+) {
+    let mut waits = Distribution::default();
+    for (record, stamp_ps) in frames {
+        if stamp_ps > 0 && (span_ps.0..span_ps.1).contains(&record.start_ps) {
+            waits.push(record.start_ps.saturating_sub(stamp_ps));
+        }
+    }
+    let mut wait = |percent| {
+        let ps = waits.percentile_ps(percent);
+        ps.map(|ps| thousandths(ps.into(), 1_000_000))
+    };
+    metrics.wait_p50_us = wait(50);
+    metrics.wait_p99_us = wait(99);
+    metrics.wait_max_us = wait(100);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(protocol: u8, stamp_ns: u64) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
+        bytes[23] = protocol;
+        bytes[STAMP_AT..STAMP_AT + 8].copy_from_slice(&stamp_ns.to_be_bytes());
+        bytes
+    }
+
+    fn record(kind: Kind, start_ps: u64) -> Record {
+        Record {
+            start_ps,
+            kind,
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn stamps_are_of_datagrams_and_of_nothing_else() {
+        let snap = [frame(17, 5), frame(6, 6), vec![0; 64], frame(17, u64::MAX)].concat();
+        assert_eq!(stamps_ps(&snap, 64), [5000, 0, 0, u64::MAX]);
+        assert!(stamps_ps(&snap, 57).is_empty());
+        assert!(stamps_ps(&snap[..63], 64).is_empty());
+    }
+
+    #[test]
+    fn gap_frames_have_none() {
+        let records = [Kind::Data, Kind::Pause, Kind::Data].map(|kind| record(kind, 9));
+        assert_eq!(by_record(&records, &[7, 8]), [7, 0, 8]);
+        assert_eq!(by_record(&records, &[7]), [7, 0, 0]);
+        assert!(by_record(&records, &[]).is_empty());
+    }
+
+    #[test]
+    fn waits_run_from_the_stamp_to_the_first_bit() {
+        let frames = [(3_000_000, 1_000_000), (5_000_000, 0), (9_000_000, 1)];
+        let frames = frames.map(|(start, stamp)| (record(Kind::Data, start), stamp));
+        let mut metrics = FlowMetrics::default();
+        let all = frames.iter().map(|(record, stamp)| (record, *stamp));
+        measure(&mut metrics, all, (0, 9_000_000));
+        assert_eq!(metrics.wait_p50_us, Some(2.0));
+        assert_eq!(metrics.wait_max_us, Some(2.0));
+        measure(&mut metrics, [].into_iter(), (0, 1));
+        assert_eq!(metrics.wait_max_us, None);
+    }
+}
