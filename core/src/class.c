@@ -5,23 +5,6 @@
 
 #define OVERHEAD_MAX	256u
 
-enum pace_error pace_check_config(const struct pace_config *cfg)
-{
-	if (cfg->line_rate_bps < PACE_LINE_RATE_MIN ||
-	    cfg->line_rate_bps > PACE_LINE_RATE_MAX)
-		return PACE_ERR_LINE_RATE;
-	if (!cfg->max_frame_bytes || cfg->max_frame_bytes > PACE_FRAME_MAX ||
-	    cfg->max_frame_bytes < cfg->min_frame_bytes)
-		return PACE_ERR_FRAME;
-	if (cfg->max_train_bytes &&
-	    (cfg->max_train_bytes < cfg->max_frame_bytes ||
-	     cfg->max_train_bytes > PACE_FRAME_MAX))
-		return PACE_ERR_TRAIN;
-	if (cfg->overhead_bytes > OVERHEAD_MAX)
-		return PACE_ERR_OVERHEAD;
-	return PACE_OK;
-}
-
 static u32 padded(const struct pace_config *cfg, u32 len_bytes)
 {
 	return len_bytes < cfg->min_frame_bytes ? cfg->min_frame_bytes :
@@ -54,6 +37,24 @@ static struct pace_train longest_train(const struct pace_config *cfg)
 		   cfg->max_frame_bytes;
 	t.wire_bytes = t.len_bytes + t.frames * cfg->overhead_bytes;
 	return t;
+}
+
+enum pace_error pace_check_config(const struct pace_config *cfg)
+{
+	if (cfg->line_rate_bps < PACE_LINE_RATE_MIN ||
+	    cfg->line_rate_bps > PACE_LINE_RATE_MAX)
+		return PACE_ERR_LINE_RATE;
+	if (!cfg->max_frame_bytes || cfg->max_frame_bytes > PACE_FRAME_MAX ||
+	    cfg->max_frame_bytes < cfg->min_frame_bytes)
+		return PACE_ERR_FRAME;
+	if (cfg->overhead_bytes > OVERHEAD_MAX)
+		return PACE_ERR_OVERHEAD;
+	if (cfg->max_train_bytes &&
+	    (cfg->max_train_bytes < cfg->max_frame_bytes ||
+	     cfg->max_train_bytes > PACE_FRAME_MAX ||
+	     longest_train(cfg).wire_bytes > PACE_TRAIN_WIRE_MAX))
+		return PACE_ERR_TRAIN;
+	return PACE_OK;
 }
 
 /* Whole bytes and remainder by which a train moves a clock of rate_bps. */
@@ -163,6 +164,8 @@ static void set_kind(struct pace_sched *s, struct pace_class *c,
 	}
 	if (c->ceil_bps != ceil_bps)
 		pace_clock_round_up(&c->ceil_clock);
+	if (!c->ceil_bps)
+		pace_ceil_return(s, c);
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
 	c->period = period_of(&s->cfg, c->rate_bps);
@@ -223,11 +226,8 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	pace_demand_add(s, c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
 		pace_return(s, c);
-	if (c->ceil_bps) {
-		if (!had_ceil)
-			pace_ceil_return(s, c);
+	if (c->ceil_bps)
 		pace_spare_put(s, c);
-	}
 	if (s->cfg.order != PACE_ORDER_CLOCK || had_ceil || c->ceil_bps)
 		pace_paced_moved(s, c);
 	pace_lag_settle(s, was_over, NULL);

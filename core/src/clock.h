@@ -47,9 +47,6 @@ static inline u64 pace_clock_earlier(u64 a, u64 b)
 	return pace_clock_ahead(a, b) ? b : a;
 }
 
-/* The shortest frames with the largest overhead make this of PACE_FRAME_MAX. */
-#define PACE_TRAIN_WIRE_MAX	(1u << 22)
-
 /* What the rate counts of a train. */
 static inline u32 pace_counted_bytes(const struct pace_config *cfg,
 				     const struct pace_train *t)

@@ -115,8 +115,8 @@ struct pace_class *pace_spare_due(struct pace_sched *s)
 }
 
 /*
- * `c` comes (back), or has been given a ceil: it could have sent since its
- * ceil clock was reached, and did not.
+ * `c` comes (back), or had no ceil until now: it could have sent since its ceil
+ * clock was reached, and did not.
  */
 void pace_ceil_return(const struct pace_sched *s, struct pace_class *c)
 {

@@ -34,7 +34,8 @@
 
 #define PACE_LINE_RATE_MIN	8000ull			/* bit/s */
 #define PACE_LINE_RATE_MAX	1000000000000ull	/* 1 Tbit/s */
-#define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame */
+#define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame or train */
+#define PACE_TRAIN_WIRE_MAX	(1u << 22)		/* what a train takes on the wire */
 
 /* Smaller quanta cost too many rounds a frame; 0 chooses max_frame. */
 #define PACE_QUANTUM_MIN	256u
@@ -58,7 +59,10 @@ enum pace_error {
 	PACE_ERR_BUSY,		/* the class is in this scheduler already */
 	PACE_ERR_QUANTUM,	/* quantum outside PACE_QUANTUM_MIN..MAX */
 	PACE_ERR_CEIL,		/* ceil below the rate, or above the line rate */
-	PACE_ERR_TRAIN,		/* max_train below max_frame or above PACE_FRAME_MAX */
+	/* max_train below max_frame, above PACE_FRAME_MAX, or, made of largest
+	 * frames, above PACE_TRAIN_WIRE_MAX
+	 */
+	PACE_ERR_TRAIN,
 };
 
 /* What the bytes of a rate are (docs/how-it-works.md, "What a rate counts"). */
@@ -278,8 +282,8 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 /*
  * The same for a train of `frames` frames that the host hands over as one and
  * that leave back to back: len_bytes (up to max_train_bytes) in all, headers of
- * every frame counted, wire_bytes on the wire, padding and overhead of every
- * frame counted. O(log n).
+ * every frame counted, wire_bytes (up to PACE_TRAIN_WIRE_MAX) on the wire, padding
+ * and overhead of every frame counted. O(log n).
  */
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);

@@ -5,7 +5,7 @@
 
 mod reference;
 
-use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler, Train};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
 use reference::{Choice, Kind, Reference, wrapped};
@@ -25,10 +25,18 @@ enum Op {
     Run {
         steps: usize,
         size: Size,
+        heads: bool,
     },
-    Rate(usize, f64),
-    Kind(usize, Option<f64>, u32),
-    Add(Option<f64>),
+    /// A train of so many frames.
+    Train {
+        frames: u32,
+        size: Size,
+        more: bool,
+    },
+    Head(usize, Size),
+    Rate(usize, Part),
+    Kind(usize, Option<Part>, u32),
+    Add(Option<Part>),
     Remove(usize),
     Pass(u64),
     Back(u64),
@@ -36,9 +44,20 @@ enum Op {
         line: f64,
         max_frame_bytes: u32,
         order: Order,
+        guard: bool,
     },
     Mode(Mode),
 }
+
+/// Of the line: a rate, and a ceil so much of the way up from there.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    rate: f64,
+    ceil: Option<f64>,
+}
+
+/// The most frames in one train.
+const FRAMES_MAX: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 enum Size {
@@ -84,16 +103,27 @@ impl Pair {
             .copied()
     }
 
-    /// `fraction` of the line, or as close as is allowed.
-    fn paced(&self, fraction: f64) -> (ClassConfig, Kind) {
+    /// This part of the line, or as close as is allowed.
+    fn paced(&self, part: Part) -> (ClassConfig, Kind) {
         let line = self.cfg.line_rate_bps;
-        let counted = u128::from(self.cfg.max_frame_bytes + 512);
+        let longest = self.cfg.max_train_bytes.max(self.cfg.max_frame_bytes);
+        let frames = longest.div_ceil(self.cfg.max_frame_bytes) + FRAMES_MAX;
+        let counted = u128::from(longest + frames * 356);
         let lowest = (counted * u128::from(line)) >> 42;
-        let rate_bps = ((line as f64 * fraction) as u64).clamp(lowest as u64 + 1, line);
-        (ClassConfig::Paced { rate_bps }, Kind::Paced { rate_bps })
+        let rate_bps = ((line as f64 * part.rate) as u64).clamp(lowest as u64 + 1, line);
+        let Some(up) = part.ceil else {
+            let ceil_bps = 0;
+            return (
+                ClassConfig::Paced { rate_bps },
+                Kind::Paced { rate_bps, ceil_bps },
+            );
+        };
+        let ceil_bps = rate_bps + ((line - rate_bps) as f64 * up) as u64;
+        let config = ClassConfig::Sharing { rate_bps, ceil_bps };
+        (config, Kind::Paced { rate_bps, ceil_bps })
     }
 
-    fn any_kind(&self, fraction: Option<f64>, quantum: u32) -> (ClassConfig, Kind) {
+    fn any_kind(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Kind) {
         match fraction {
             Some(fraction) => self.paced(fraction),
             None if quantum == 0 => (
@@ -114,7 +144,7 @@ impl Pair {
         }
     }
 
-    fn add(&mut self, fraction: Option<f64>) {
+    fn add(&mut self, fraction: Option<Part>) {
         let (config, kind) = self.any_kind(fraction, 0);
         let id = self.core.add_class(&config).unwrap();
         self.plain.add(id.index(), kind);
@@ -126,24 +156,58 @@ impl Pair {
         self.plain.activate(id.index(), self.now_ns);
     }
 
+    /// What is sent as `frames`, which is only a train if trains are allowed.
+    fn train(&self, frames: u32, size: Size) -> Train {
+        let longest = self.cfg.max_train_bytes;
+        if longest == 0 || frames == 1 {
+            return self.plain.frame(size.bytes(&self.cfg));
+        }
+        let frames = frames.min(FRAMES_MAX);
+        let len_bytes = match size {
+            Size::Smallest => frames,
+            Size::Largest => longest,
+            Size::Any(number) => 1 + number % longest,
+        };
+        let padding = frames * self.cfg.min_frame_bytes;
+        Train {
+            len_bytes,
+            wire_bytes: len_bytes.max(padding).max(1) + frames * self.cfg.overhead_bytes,
+            frames,
+        }
+    }
+
+    fn sent(&mut self, id: ClassId, train: Train, more: bool) {
+        match train.frames {
+            1 => self.core.sent(id, train.len_bytes, more, self.now_ns),
+            _ => self.core.sent_train(id, train, more, self.now_ns),
+        }
+        .unwrap();
+        self.plain.sent(id.index(), train, more, self.now_ns);
+    }
+
+    fn set_head(&mut self, id: ClassId, size: Size) {
+        let wire_bytes = self.core.wire_bytes(size.bytes(&self.cfg)).unwrap();
+        self.core.set_head(id, wire_bytes).unwrap();
+        self.plain.set_head(id.index(), wire_bytes);
+    }
+
     /// One decision, and what follows from it. False when there is none.
-    fn step(&mut self, size: Size, more: bool, late_ns: u64) -> bool {
-        let decision = self.core.next(self.now_ns);
+    fn step(&mut self, frames: u32, size: Size, more: bool, late_ns: u64) -> bool {
+        let (decision, late_bytes) = self.core.next_and_lateness(self.now_ns);
         let choice = self.plain.next(self.now_ns);
         match (decision, choice) {
             (Decision::Idle, Choice::Idle) => return false,
             (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
-                let len = size.bytes(&self.cfg);
-                self.core.sent(id, len, more, self.now_ns).unwrap();
-                self.plain.sent(index, len, more, self.now_ns);
+                assert_eq!(late_bytes, self.plain.late(index), "lateness");
+                self.sent(id, self.train(frames, size), more);
             }
             (Decision::Gap { wire_bytes }, Choice::Gap(bytes)) if wire_bytes == bytes => {
-                assert_eq!(self.cfg.mode, Mode::Gap);
+                assert_ne!(self.cfg.mode, Mode::Timer);
                 self.core.gap_sent(wire_bytes);
                 self.plain.gap_sent(bytes);
             }
             (Decision::Wait { until_ns }, Choice::Wait(until)) if until_ns == until => {
-                assert_eq!(self.cfg.mode, Mode::Timer);
+                assert_ne!(self.cfg.mode, Mode::Gap);
                 assert!(
                     until_ns > self.now_ns.min(until_ns - 1),
                     "waits for the past"
@@ -167,10 +231,17 @@ impl Pair {
             wrapped(&self.plain.shifted),
             "shifts"
         );
+        let stats = self.core.stats();
+        let timers = (stats.waits, stats.wait_late_max_ns, stats.lead_ns);
+        assert_eq!(timers, self.plain.timers(), "timers");
+        assert_eq!(stats.spare_frames, self.plain.spare_frames, "spare");
+        assert_eq!(stats.guarded, self.plain.guarded, "guarded");
         for id in &self.classes {
             let clock = self.core.class_clock(*id).unwrap();
             let expected = self.plain.clock(id.index());
             assert_eq!((clock.bytes, clock.frac), expected, "clock of {id:?}");
+            let throttled = self.plain.is_throttled(id.index());
+            assert_eq!(self.core.is_throttled(*id).unwrap(), throttled);
         }
     }
 
@@ -185,6 +256,7 @@ impl Pair {
     fn class_op(&mut self, op: &Op) {
         let (Op::Activate(number)
         | Op::Deactivate(number)
+        | Op::Head(number, _)
         | Op::Rate(number, _)
         | Op::Kind(number, _, _)
         | Op::Remove(number)) = op
@@ -200,6 +272,7 @@ impl Pair {
                 self.core.deactivate(id, self.now_ns).unwrap();
                 self.plain.deactivate(id.index(), self.now_ns);
             }
+            Op::Head(_, size) => self.set_head(id, size),
             Op::Rate(_, fraction) => self.change(id, Some(fraction), 0),
             Op::Kind(_, fraction, quantum) => self.change(id, fraction, quantum),
             _ => {
@@ -210,7 +283,7 @@ impl Pair {
         }
     }
 
-    fn change(&mut self, id: ClassId, fraction: Option<f64>, quantum: u32) {
+    fn change(&mut self, id: ClassId, fraction: Option<Part>, quantum: u32) {
         let (config, kind) = self.any_kind(fraction, quantum);
         self.core.change_class(id, &config).unwrap();
         self.plain.change(id.index(), kind);
@@ -228,11 +301,19 @@ impl Pair {
                 more,
                 late_ns,
             } => {
-                self.step(size, more, late_ns);
+                self.step(1, size, more, late_ns);
             }
-            Op::Run { steps, size } => {
+            Op::Train { frames, size, more } => {
+                self.step(frames, size, more, 0);
+            }
+            Op::Run { steps, size, heads } => {
                 for _ in 0..steps {
-                    if !self.step(size, true, 0) {
+                    for id in self.classes.clone() {
+                        if heads {
+                            self.set_head(id, size);
+                        }
+                    }
+                    if !self.step(1, size, true, 0) {
                         break;
                     }
                 }
@@ -244,12 +325,18 @@ impl Pair {
                 line,
                 max_frame_bytes,
                 order,
+                guard,
             } => {
                 let line_rate_bps = (self.cfg.line_rate_bps as f64 * line) as u64;
                 self.reconfigure(Config {
                     line_rate_bps: line_rate_bps.clamp(8000, 1_000_000_000_000),
                     max_frame_bytes: max_frame_bytes.max(self.cfg.min_frame_bytes),
+                    max_train_bytes: match self.cfg.max_train_bytes {
+                        0 => 0,
+                        bytes => bytes.max(max_frame_bytes).max(self.cfg.min_frame_bytes),
+                    },
                     order,
+                    guard,
                     ..self.cfg
                 });
             }
@@ -278,6 +365,11 @@ fn fraction() -> impl Strategy<Value = f64> {
     ]
 }
 
+fn part() -> impl Strategy<Value = Part> {
+    (fraction(), prop::option::weighted(0.3, 0.0..=1.0f64))
+        .prop_map(|(rate, ceil)| Part { rate, ceil })
+}
+
 fn elapsed() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => 0u64..20_000,
@@ -292,7 +384,7 @@ fn order() -> impl Strategy<Value = Order> {
 }
 
 fn mode() -> impl Strategy<Value = Mode> {
-    prop_oneof![2 => Just(Mode::Gap), 1 => Just(Mode::Timer)]
+    prop_oneof![2 => Just(Mode::Gap), 1 => Just(Mode::Timer), 2 => Just(Mode::Hybrid)]
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -303,17 +395,23 @@ fn op() -> impl Strategy<Value = Op> {
         2 => class().prop_map(Op::Deactivate),
         12 => (size(), any::<bool>(), 0u64..200_000)
             .prop_map(|(size, more, late_ns)| Op::Step { size, more, late_ns }),
-        6 => (1usize..40, size()).prop_map(|(steps, size)| Op::Run { steps, size }),
-        2 => (class(), fraction()).prop_map(|(number, part)| Op::Rate(number, part)),
-        1 => (class(), prop::option::of(fraction()), 0u32..4000)
+        6 => (1usize..40, size(), any::<bool>())
+            .prop_map(|(steps, size, heads)| Op::Run { steps, size, heads }),
+        3 => (1..=FRAMES_MAX, size(), any::<bool>())
+            .prop_map(|(frames, size, more)| Op::Train { frames, size, more }),
+        1 => (class(), size()).prop_map(|(number, size)| Op::Head(number, size)),
+        2 => (class(), part()).prop_map(|(number, part)| Op::Rate(number, part)),
+        1 => (class(), prop::option::of(part()), 0u32..4000)
             .prop_map(|(number, part, quantum)| Op::Kind(number, part, quantum)),
-        1 => prop::option::weighted(0.7, fraction()).prop_map(Op::Add),
+        1 => prop::option::weighted(0.7, part()).prop_map(Op::Add),
         1 => class().prop_map(Op::Remove),
         3 => elapsed().prop_map(Op::Pass),
         1 => (0u64..5_000_000).prop_map(Op::Back),
-        1 => (0.1..10.0f64, 1u32..10_000, order()).prop_map(|(line, max_frame_bytes, order)| {
-            Op::Reconfigure { line, max_frame_bytes, order }
-        }),
+        1 => (0.1..10.0f64, 1u32..10_000, order(), any::<bool>()).prop_map(
+            |(line, max_frame_bytes, order, guard)| Op::Reconfigure {
+                line, max_frame_bytes, order, guard
+            }
+        ),
         1 => mode().prop_map(Op::Mode),
     ]
 }
@@ -337,18 +435,23 @@ fn config() -> impl Strategy<Value = Config> {
         2 => (0u32..100, 0u32..10_000, 0u32..=256)
             .prop_map(|(min, more, overhead)| (min, (min + more).max(1), overhead)),
     ];
-    (line, frame, 0u32..20, layer(), order(), mode()).prop_map(
-        |(line_rate_bps, (min, max, overhead), header, layer, order, mode)| Config {
+    let train = prop_oneof![2 => Just(0u32), 1 => 1u32..60_000];
+    let how = (layer(), order(), mode(), any::<bool>());
+    (line, frame, 0u32..20, train, how).prop_map(
+        |(line_rate_bps, (min, max, overhead), header, train, how)| Config {
             line_rate_bps,
             overhead_bytes: overhead,
             min_frame_bytes: min,
             max_frame_bytes: max,
-            max_train_bytes: 0,
+            max_train_bytes: match train == 0 || train / max * overhead > 1 << 20 {
+                true => 0,
+                false => max + train,
+            },
             link_header_bytes: header,
-            layer,
-            order,
-            mode,
-            guard: false,
+            layer: how.0,
+            order: how.1,
+            mode: how.2,
+            guard: how.3,
         },
     )
 }
@@ -382,7 +485,7 @@ proptest! {
     fn core_and_reference_agree(
         cfg in config(),
         start_bytes in start(),
-        first in prop::collection::vec(prop::option::weighted(0.8, fraction()), 1..8),
+        first in prop::collection::vec(prop::option::weighted(0.8, part()), 1..8),
         ops in prop::collection::vec(op(), 1..60),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
@@ -403,7 +506,7 @@ proptest! {
     fn core_and_reference_agree_on_many_classes(
         cfg in config(),
         start_bytes in start(),
-        first in prop::collection::vec(prop::option::weighted(0.95, fraction()), 50..250),
+        first in prop::collection::vec(prop::option::weighted(0.95, part()), 50..250),
         ops in prop::collection::vec(op(), 20..60),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);

@@ -2,12 +2,16 @@
 //! The scheduler written down a second time, as plainly as possible: clocks
 //! are rational numbers that never wrap, choices are linear scans, and moving
 //! all clocks means adding to all of them. It shares nothing with the core
-//! but the description (docs of scheduling, decisions 0010 to 0014).
+//! but the description (docs of scheduling, decisions 0010 to 0017).
 
+mod hybrid;
+mod spare;
+
+use hybrid::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
-use pace::{Config, Layer, Mode, Order};
+use pace::{Config, Layer, Mode, Order, Train};
 use std::collections::{BTreeMap, VecDeque};
 
 const PARTS: u64 = 8_000_000_000;
@@ -19,8 +23,14 @@ const NEVER_HAD_A_TURN: u64 = 1 << 43;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    Paced { rate_bps: u64 },
-    Normal { quantum_bytes: u32 },
+    /// A ceil of 0 is none.
+    Paced {
+        rate_bps: u64,
+        ceil_bps: u64,
+    },
+    Normal {
+        quantum_bytes: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,24 +46,46 @@ struct Class {
     active: bool,
     /// The last it had; 0 if it was never paced.
     rate_bps: u64,
-    /// Exact.
+    /// The last it had, or 0.
+    ceil_bps: u64,
+    /// Exact, as the next two.
     clock: BigRational,
-    /// Length of the last frame.
-    len_bytes: u32,
+    ceil_clock: BigRational,
+    spare_clock: BigRational,
+    /// Among those that share what is spare.
+    spare: bool,
+    last: Train,
     deficit_bytes: i64,
+    /// Guard: its visit ended unserved.
+    passed: bool,
+    head: u64,
 }
 
 impl Class {
     fn set(&mut self, kind: Kind) {
         self.kind = kind;
-        if let Kind::Paced { rate_bps } = kind {
+        self.head = 0;
+        if let Kind::Paced { rate_bps, ceil_bps } = kind {
             self.rate_bps = rate_bps;
+            self.ceil_bps = if ceil_bps > rate_bps { ceil_bps } else { 0 };
         }
+    }
+
+    /// The first whole byte time at which its rate lets it send.
+    fn rate_due(&self) -> BigInt {
+        self.clock.ceil().to_integer()
+    }
+
+    fn ceil_due(&self) -> BigInt {
+        self.ceil_clock.ceil().to_integer()
     }
 
     /// The first whole byte time at which it may send.
     fn due(&self) -> BigInt {
-        self.clock.ceil().to_integer()
+        match self.ceil_bps {
+            0 => self.rate_due(),
+            _ => self.rate_due().max(self.ceil_due()),
+        }
     }
 }
 
@@ -69,7 +101,12 @@ pub struct Reference {
     line_ns: u64,
     classes: BTreeMap<u32, Class>,
     round: VecDeque<u32>,
+    /// Spare clock of the last frame that was spare.
+    spare_time: BigInt,
+    lead: Lead,
     pub shifted: BigInt,
+    pub spare_frames: u64,
+    pub guarded: u64,
 }
 
 fn ratio(a: u64, b: u64) -> BigRational {
@@ -93,6 +130,10 @@ impl Reference {
             line_ns: now_ns,
             classes: BTreeMap::new(),
             round: VecDeque::new(),
+            spare_time: BigInt::zero(),
+            lead: Lead::new(),
+            spare_frames: 0,
+            guarded: 0,
             shifted: BigInt::zero(),
         }
     }
@@ -101,11 +142,37 @@ impl Reference {
         u64::from(len.max(self.cfg.min_frame_bytes) + self.cfg.overhead_bytes)
     }
 
-    fn counted(&self, len: u32) -> u64 {
+    /// A frame as a train of one.
+    pub fn frame(&self, len_bytes: u32) -> Train {
+        Train {
+            len_bytes,
+            wire_bytes: self.wire(len_bytes) as u32,
+            frames: 1,
+        }
+    }
+
+    /// The longest train, of largest frames.
+    fn longest(&self) -> Train {
+        match self.cfg.max_train_bytes {
+            0 => self.frame(self.cfg.max_frame_bytes),
+            len_bytes => {
+                let frames = len_bytes.div_ceil(self.cfg.max_frame_bytes);
+                let wire_bytes = len_bytes + frames * self.cfg.overhead_bytes;
+                Train {
+                    len_bytes,
+                    wire_bytes,
+                    frames,
+                }
+            }
+        }
+    }
+
+    fn counted(&self, train: Train) -> u64 {
+        let headers = u64::from(train.frames) * u64::from(self.cfg.link_header_bytes);
         match self.cfg.layer {
-            Layer::Link => u64::from(len),
-            Layer::Wire => self.wire(len),
-            Layer::Ip => u64::from(len.saturating_sub(self.cfg.link_header_bytes).max(1)),
+            Layer::Link => u64::from(train.len_bytes),
+            Layer::Wire => u64::from(train.wire_bytes),
+            Layer::Ip => u64::from(train.len_bytes).saturating_sub(headers).max(1),
         }
     }
 
@@ -129,12 +196,16 @@ impl Reference {
         self.wire(self.cfg.max_frame_bytes)
     }
 
+    fn max_train(&self) -> u64 {
+        u64::from(self.longest().wire_bytes)
+    }
+
     fn over_subscribed(&self) -> bool {
         let demand: u128 = self
             .paced()
             .map(|(_, class)| {
-                let wire = u128::from(class.rate_bps) * u128::from(self.wire(class.len_bytes));
-                wire.div_ceil(u128::from(self.counted(class.len_bytes)))
+                let wire = u128::from(class.rate_bps) * u128::from(class.last.wire_bytes);
+                wire.div_ceil(u128::from(self.counted(class.last)))
             })
             .sum();
         demand > u128::from(self.cfg.line_rate_bps)
@@ -142,7 +213,7 @@ impl Reference {
 
     /// What those due are compared by, and lag is measured by.
     fn turn(&self, class: &Class) -> BigInt {
-        let largest = self.advance(class.rate_bps, self.cfg.max_frame_bytes);
+        let largest = self.advance(class.rate_bps, self.longest());
         match self.cfg.order {
             Order::Next => class.due() + largest.ceil().to_integer(),
             Order::Clock | Order::Rate => class.due(),
@@ -162,6 +233,7 @@ impl Reference {
     fn shift(&mut self, by: &BigInt) {
         for class in self.classes.values_mut() {
             class.clock += integer(by);
+            class.ceil_clock += integer(by);
         }
         self.served += by;
         self.idled += by;
@@ -182,15 +254,17 @@ impl Reference {
         }
     }
 
+    /// What a late timer may be made up for.
     fn stall(&self) -> BigInt {
         match self.cfg.mode {
             Mode::Timer => self.line_bytes(STALL_NS),
-            Mode::Gap | Mode::Hybrid => BigInt::zero(),
+            Mode::Hybrid => self.line_bytes(hybrid::LEAD_MAX_NS),
+            Mode::Gap => BigInt::zero(),
         }
     }
 
     fn lag_max(&self) -> BigInt {
-        BigInt::from((self.paced().count() as u64 + 2) * self.max_wire()) + self.stall()
+        BigInt::from((self.paced().count() as u64 + 2) * self.max_train()) + self.stall()
     }
 
     fn bound_lag(&mut self) {
@@ -209,18 +283,18 @@ impl Reference {
     /// Order by rate: what one class may be behind when it sends.
     fn bound_owed(&mut self, id: u32) {
         let class = &self.classes[&id];
-        let ratio_frames = self.max_wire().div_ceil(self.wire(class.len_bytes));
+        let ratio_frames = self.max_train().div_ceil(u64::from(class.last.wire_bytes));
         let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
-        let advance = self.advance(class.rate_bps, class.len_bytes);
+        let advance = self.advance(class.rate_bps, class.last);
         let whole: BigInt = advance.floor().to_integer() + BigInt::one();
         let floor = &self.global - BigInt::from(frames) * whole - self.stall();
-        if class.due() < floor {
+        if class.rate_due() < floor {
             self.class_mut(id).clock = integer(&floor);
         }
     }
 
-    fn advance(&self, rate_bps: u64, len: u32) -> BigRational {
-        ratio(self.counted(len), 1) * ratio(self.cfg.line_rate_bps, rate_bps)
+    fn advance(&self, rate_bps: u64, train: Train) -> BigRational {
+        ratio(self.counted(train), 1) * ratio(self.cfg.line_rate_bps, rate_bps)
     }
 
     fn class_mut(&mut self, id: u32) -> &mut Class {
@@ -228,13 +302,20 @@ impl Reference {
     }
 
     pub fn add(&mut self, id: u32, kind: Kind) {
+        let never = integer(&(&self.global - NEVER_HAD_A_TURN));
         let mut class = Class {
             kind,
             active: false,
             rate_bps: 0,
-            clock: integer(&(&self.global - NEVER_HAD_A_TURN)),
-            len_bytes: self.cfg.max_frame_bytes,
+            ceil_bps: 0,
+            clock: never.clone(),
+            ceil_clock: never,
+            spare_clock: integer(&self.spare_time),
+            spare: false,
+            last: self.frame(self.cfg.max_frame_bytes),
             deficit_bytes: 0,
+            passed: false,
+            head: 0,
         };
         class.set(kind);
         assert!(self.classes.insert(id, class).is_none(), "id {id} is taken");
@@ -253,20 +334,34 @@ impl Reference {
         if !same {
             self.leave(id);
         }
-        let class = self.class_mut(id);
-        if let Kind::Paced { rate_bps } = kind
-            && rate_bps != class.rate_bps
-        {
-            // The fraction has another denominator now: it is rounded up.
-            class.clock = class.clock.ceil();
+        let had_ceil = self.classes[&id].ceil_bps != 0;
+        if same && active && had_ceil {
+            self.class_mut(id).spare = false;
         }
+        let class = self.class_mut(id);
+        let old = (class.rate_bps, class.ceil_bps);
         class.set(kind);
+        // The fraction has another denominator now: it is rounded up.
+        if class.rate_bps != old.0 {
+            class.clock = class.clock.ceil();
+            class.spare_clock = class.spare_clock.ceil();
+        }
+        if class.ceil_bps != old.1 {
+            class.ceil_clock = class.ceil_clock.ceil();
+        }
+        if old.1 == 0 && matches!(kind, Kind::Paced { .. }) {
+            self.ceil_return(id);
+        }
         if !same && active {
             self.join(id);
         } else if same && active {
-            if self.cfg.order == Order::Next && matches!(kind, Kind::Paced { .. }) {
+            let paced = matches!(kind, Kind::Paced { .. });
+            if self.cfg.order == Order::Next && paced {
                 let stands = self.standing();
                 self.restart(id, stands);
+            }
+            if paced && self.classes[&id].ceil_bps != 0 {
+                self.spare_put(id);
             }
             self.settle(was_over, None);
         }
@@ -285,24 +380,41 @@ impl Reference {
     }
 
     fn pass_time(&mut self, now_ns: u64) {
-        if self.cfg.mode == Mode::Timer {
-            let nobody_was_due = self.due_class().is_none();
-            self.follow_line(now_ns);
-            self.global = self.line_floor();
-            if nobody_was_due {
-                let first = self.smallest().unwrap_or(self.global.clone());
-                let until = first.min(self.global.clone());
-                if until > self.busy_until {
-                    self.idled = until;
+        match self.cfg.mode {
+            Mode::Timer => {
+                let nobody_was_due = self.due_class().is_none();
+                self.follow_line(now_ns);
+                self.global = self.line_floor();
+                if nobody_was_due {
+                    self.note_idle(&self.busy_until.clone());
+                }
+                self.bound_lag();
+            }
+            Mode::Hybrid | Mode::Gap => {
+                if self.lead.idling {
+                    self.idle_follow(now_ns);
                 }
             }
-            self.bound_lag();
         }
+    }
+
+    /// The line was free from `free` on and idled, until now or to the first
+    /// clock.
+    fn note_idle(&mut self, free: &BigInt) {
+        let first = self.smallest().unwrap_or(self.global.clone());
+        let until = first.min(self.global.clone());
+        if until > *free {
+            self.idled = until;
+        }
+    }
+
+    fn ring(&self) -> BigInt {
+        BigInt::from(RING_FRAMES * self.max_train()).max(self.line_bytes(STALL_NS))
     }
 
     fn wake(&mut self, now_ns: u64) {
         self.follow_line(now_ns);
-        let ring = BigInt::from(RING_FRAMES * self.max_wire()).max(self.line_bytes(STALL_NS));
+        let ring = self.ring();
         if self.line_floor() >= self.global {
             self.global = self.line_floor();
             self.idled = self.global.clone();
@@ -340,12 +452,17 @@ impl Reference {
             let class = self.class_mut(id);
             class.active = true;
             class.deficit_bytes = class.deficit_bytes.min(0);
+            class.passed = false;
             self.round.push_back(id);
             return;
         }
         let stands = self.standing();
         self.class_mut(id).active = true;
         self.restart(id, stands);
+        if self.classes[&id].ceil_bps != 0 {
+            self.ceil_return(id);
+            self.spare_put(id);
+        }
     }
 
     fn leave(&mut self, id: u32) {
@@ -355,21 +472,25 @@ impl Reference {
         let was_over = self.over_subscribed();
         let class = self.class_mut(id);
         class.active = false;
+        class.spare = false;
+        class.head = 0;
         if matches!(class.kind, Kind::Normal { .. }) {
             self.round.retain(|&other| other != id);
-            return;
+        } else {
+            let left = self.turn(&self.classes[&id]);
+            self.settle(was_over, Some(left));
         }
-        let left = self.turn(&self.classes[&id]);
-        self.settle(was_over, Some(left));
+        if self.classes.values().all(|class| !class.active) {
+            self.lead.armed = None;
+        }
     }
 
     pub fn activate(&mut self, id: u32, now_ns: u64) {
         if self.classes[&id].active {
             return;
         }
-        if self.cfg.mode == Mode::Timer {
-            self.pass_time(now_ns);
-        } else if self.classes.values().all(|class| !class.active) {
+        self.pass_time(now_ns);
+        if self.cfg.mode != Mode::Timer && self.classes.values().all(|class| !class.active) {
             self.wake(now_ns);
         }
         self.join(id);
@@ -414,29 +535,77 @@ impl Reference {
         }
     }
 
+    /// Who may send now: at a rate, best effort, what is spare.
+    fn pick(&mut self) -> Option<u32> {
+        if let Some(id) = self.due_class() {
+            return Some(id);
+        }
+        let mut held = false;
+        if !self.round.is_empty() {
+            let normal = match self.cfg.guard {
+                true => self.guarded_turn(),
+                false => self.normal_turn(),
+            };
+            if normal.is_some() {
+                return normal;
+            }
+            held = true;
+        }
+        let id = self.spare_due()?;
+        let wire = u64::from(self.classes[&id].last.wire_bytes);
+        (!held || self.fits(wire)).then_some(id)
+    }
+
     pub fn next(&mut self, now_ns: u64) -> Choice {
         self.pass_time(now_ns);
-        if self.cfg.mode == Mode::Timer && self.busy_until > self.global {
-            let nobody = self.classes.values().all(|class| !class.active);
-            let mut at = self.busy_until.clone();
-            if self.due_class().is_none() && self.round.is_empty() {
-                at = self.smallest().map_or(at.clone(), |first| first.max(at));
-            }
-            return if nobody { Choice::Idle } else { self.wait(&at) };
-        }
-        if let Some(id) = self.due_class() {
-            return Choice::Send(id);
-        }
-        if let Some(id) = self.normal_turn() {
-            return Choice::Send(id);
-        }
-        let Some(first) = self.smallest() else {
-            return Choice::Idle;
-        };
         if self.cfg.mode == Mode::Timer {
-            return self.wait(&first);
+            return self.next_timer();
         }
-        self.gap(&first)
+        loop {
+            if let Some(id) = self.pick() {
+                return Choice::Send(id);
+            }
+            let Some((first, id)) = self.first_ahead() else {
+                return Choice::Idle;
+            };
+            let gap = (&first - &self.global).to_u64().expect("a gap");
+            let min = self.wire(self.cfg.min_frame_bytes);
+            if gap <= min.max(1) / 2 {
+                return Choice::Send(id);
+            }
+            if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + min.max(1) {
+                return self.gap(gap);
+            }
+            if self.lead.idling {
+                let until = first - self.lead_bytes();
+                let choice = self.wait(&until);
+                if let Choice::Wait(until_ns) = choice {
+                    self.lead.armed = Some(until_ns);
+                }
+                return choice;
+            }
+            self.idle_begin(now_ns);
+        }
+    }
+
+    fn next_timer(&mut self) -> Choice {
+        if self.classes.values().all(|class| !class.active) {
+            return Choice::Idle;
+        }
+        let busy_until = self.busy_until.clone();
+        if busy_until <= self.global {
+            if let Some(id) = self.pick() {
+                return Choice::Send(id);
+            }
+        } else if self.due_class().is_some() || !self.round.is_empty() || self.spare_due().is_some()
+        {
+            return self.wait(&busy_until);
+        }
+        let (first, _) = self.first_ahead().expect("somebody waits");
+        match busy_until <= self.global {
+            true => self.wait(&first),
+            false => self.wait(&first.max(busy_until)),
+        }
     }
 
     fn wait(&self, until: &BigInt) -> Choice {
@@ -445,38 +614,59 @@ impl Reference {
         Choice::Wait(self.line_ns + ns.to_integer().to_u64().expect("ns"))
     }
 
-    fn gap(&self, first: &BigInt) -> Choice {
-        let gap = (first - &self.global).to_u64().expect("a gap");
+    fn gap(&self, gap: u64) -> Choice {
         let min = self.wire(self.cfg.min_frame_bytes);
         let max = self.max_wire();
-        if 2 * gap <= min {
-            let next = self.paced().min_by_key(|(id, class)| (class.due(), **id));
-            return next.map_or(Choice::Idle, |(&id, _)| Choice::Send(id));
-        }
         // The longest frame that leaves no remainder too small for another.
         let fits = |frame: &u64| *frame == gap || (*frame < gap && gap - frame >= min);
         let frame = (min..=max).rev().find(fits).unwrap_or(min);
         Choice::Gap(frame as u32)
     }
 
-    pub fn sent(&mut self, id: u32, len: u32, more: bool, now_ns: u64) {
+    /// By how much the clock of a class that sends at its rate is behind.
+    pub fn late(&self, id: u32) -> i64 {
+        let class = &self.classes[&id];
+        match matches!(class.kind, Kind::Paced { .. }) && self.at_rate(class) {
+            true => (&self.global - class.due()).to_i64().expect("late"),
+            false => 0,
+        }
+    }
+
+    pub fn is_throttled(&self, id: u32) -> bool {
+        let class = &self.classes[&id];
+        let at = match class.ceil_bps {
+            0 => class.rate_due(),
+            _ => class.ceil_due(),
+        };
+        Self::is_active_paced(class) && at > self.global
+    }
+
+    pub fn set_head(&mut self, id: u32, wire_bytes: u32) {
+        self.class_mut(id).head = u64::from(wire_bytes);
+    }
+
+    pub fn sent(&mut self, id: u32, train: Train, more: bool, now_ns: u64) {
         self.pass_time(now_ns);
-        let wire = BigInt::from(self.wire(len));
-        if let Kind::Paced { rate_bps } = self.classes[&id].kind {
-            self.class_mut(id).len_bytes = len;
-            if self.cfg.order == Order::Rate {
-                self.bound_owed(id);
+        self.class_mut(id).head = 0;
+        let wire = BigInt::from(train.wire_bytes);
+        if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
+            self.class_mut(id).last = train;
+            if self.at_rate(&self.classes[&id]) {
+                self.sent_at_rate(id);
+            } else {
+                self.sent_spare(id);
             }
-            self.served = self.turn(&self.classes[&id]);
-            let advance = self.advance(rate_bps, len);
-            self.class_mut(id).clock += advance;
         } else {
             self.idled = self.global.clone();
             let paid = wire.to_i64().expect("a frame");
             self.class_mut(id).deficit_bytes -= paid;
         }
         match self.cfg.mode {
-            Mode::Gap | Mode::Hybrid => self.global += &wire,
+            Mode::Gap | Mode::Hybrid => {
+                self.global += &wire;
+                self.lead.handed_out();
+                self.lead.frame();
+            }
             Mode::Timer => {
                 let floor = &self.global - self.line_bytes(SLACK_NS);
                 self.busy_until = self.busy_until.clone().max(floor) + &wire;
@@ -484,15 +674,33 @@ impl Reference {
         }
         if !more {
             self.leave(id);
+        } else if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
+            if self.classes[&id].ceil_bps != 0 {
+                self.class_mut(id).spare = false;
+                self.spare_put(id);
+            }
         } else if self.classes[&id].deficit_bytes <= 0 && self.round.front() == Some(&id) {
             self.round.rotate_left(1);
         }
         self.bound_lag();
     }
 
+    fn sent_at_rate(&mut self, id: u32) {
+        if self.cfg.order == Order::Rate {
+            self.bound_owed(id);
+        }
+        self.served = self.turn(&self.classes[&id]);
+        self.ceil_sent(id);
+        let class = &self.classes[&id];
+        let advance = self.advance(class.rate_bps, class.last);
+        self.class_mut(id).clock += advance;
+    }
+
     pub fn gap_sent(&mut self, bytes: u32) {
         self.idled = self.global.clone();
         self.global += bytes;
+        self.lead.handed_out();
+        self.lead.gapped = self.cfg.mode == Mode::Hybrid;
     }
 
     pub fn reconfigure(&mut self, cfg: &Config, now_ns: u64) {
@@ -502,6 +710,7 @@ impl Reference {
         if cfg.mode != self.cfg.mode {
             self.line = integer(&self.global);
             self.busy_until = self.global.clone();
+            self.lead.handed_out();
         }
         if self.cfg.order != Order::Clock
             && (cfg.order != self.cfg.order || cfg.order == Order::Next)
@@ -514,8 +723,10 @@ impl Reference {
             }
         }
         self.cfg = *cfg;
-        for class in self.classes.values_mut() {
-            class.len_bytes = class.len_bytes.min(cfg.max_frame_bytes);
+        self.lead.frames = 0;
+        for id in self.classes.keys().copied().collect::<Vec<_>>() {
+            let len = self.classes[&id].last.len_bytes;
+            self.class_mut(id).last = self.frame(len.min(cfg.max_frame_bytes));
         }
         self.settle(was_over, None);
     }
@@ -527,7 +738,7 @@ impl Reference {
         let frac = (&class.clock - class.clock.floor()) * ratio(class.rate_bps.max(1), 1);
         assert!(frac.is_integer(), "a fraction in other units");
         let frac = frac.to_integer().to_u64().expect("frac");
-        (wrapped(&class.due()), frac)
+        (wrapped(&class.rate_due()), frac)
     }
 }
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is sent above a rate and below a ceil, and what guard lets through.
+
+use super::{Class, Kind, Mode, Reference, SLACK_NS, integer};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+impl Reference {
+    fn sharing(&self) -> impl Iterator<Item = (&u32, &Class)> {
+        self.paced().filter(|(_, class)| class.ceil_bps != 0)
+    }
+
+    /// A frame up to half a smallest gap ahead of its clock leaves now.
+    pub(super) fn at_rate(&self, class: &Class) -> bool {
+        let early = match self.cfg.mode {
+            Mode::Timer => 0,
+            Mode::Gap | Mode::Hybrid => self.wire(self.cfg.min_frame_bytes).max(1) / 2,
+        };
+        class.ceil_bps == 0 || class.due() <= &self.global + early
+    }
+
+    /// It could have sent since its ceil clock was reached, and did not.
+    pub(super) fn ceil_return(&mut self, id: u32) {
+        let floor = self.classes[&id].rate_due().min(self.global.clone());
+        let class = self.class_mut(id);
+        if class.ceil_due() < floor {
+            class.ceil_clock = integer(&floor);
+        }
+    }
+
+    /// Who may share by now starts where the others are.
+    fn promote(&mut self) {
+        let ready = |class: &Class| !class.spare && class.ceil_due() <= self.global;
+        let ids: Vec<u32> = self
+            .sharing()
+            .filter(|(_, class)| ready(class))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in ids {
+            self.raise_spare(id);
+            self.class_mut(id).spare = true;
+        }
+    }
+
+    fn raise_spare(&mut self, id: u32) {
+        let floor = self.spare_time.clone();
+        let class = self.class_mut(id);
+        if class.spare_clock.ceil().to_integer() < floor {
+            class.spare_clock = integer(&floor);
+        }
+    }
+
+    pub(super) fn spare_put(&mut self, _id: u32) {
+        self.promote();
+    }
+
+    pub(super) fn spare_due(&mut self) -> Option<u32> {
+        self.promote();
+        loop {
+            let key = |class: &Class| class.spare_clock.ceil().to_integer();
+            let (&id, class) = self
+                .sharing()
+                .filter(|(_, class)| class.spare)
+                .min_by_key(|(id, class)| (key(class), **id))?;
+            if class.ceil_due() <= self.global {
+                return Some(id);
+            }
+            self.class_mut(id).spare = false;
+        }
+    }
+
+    /// The first clock to come, of a rate or of a ceil, and whose it is.
+    pub(super) fn first_ahead(&self) -> Option<(BigInt, u32)> {
+        let rate = self.paced().map(|(&id, class)| (class.due(), id)).min();
+        let waiting = self.sharing().filter(|(_, class)| !class.spare);
+        let ceil = waiting.map(|(&id, class)| (class.ceil_due(), id)).min();
+        match (rate, ceil) {
+            (Some(rate), Some(ceil)) if ceil.0 < rate.0 => Some(ceil),
+            (rate, ceil) => rate.or(ceil),
+        }
+    }
+
+    fn ceil_advance(&mut self, id: u32, floor: BigInt) {
+        let class = &self.classes[&id];
+        let advance = self.advance(class.ceil_bps, class.last);
+        let class = self.class_mut(id);
+        if class.ceil_due() < floor {
+            class.ceil_clock = integer(&floor);
+        }
+        class.ceil_clock += advance;
+    }
+
+    /// How far behind a ceil clock may be and be made up for.
+    fn slack_floor(&self, id: u32) -> BigInt {
+        let class = &self.classes[&id];
+        let period: BigRational = self.advance(class.ceil_bps, class.last).floor();
+        let floor = &self.global - period.to_integer() * 2;
+        match self.cfg.mode {
+            Mode::Timer => floor - self.line_bytes(SLACK_NS),
+            Mode::Gap | Mode::Hybrid => floor,
+        }
+    }
+
+    pub(super) fn ceil_sent(&mut self, id: u32) {
+        if self.classes[&id].ceil_bps != 0 {
+            let floor = self.slack_floor(id).min(self.classes[&id].rate_due());
+            self.ceil_advance(id, floor);
+        }
+    }
+
+    pub(super) fn sent_spare(&mut self, id: u32) {
+        self.idled = self.global.clone();
+        self.ceil_advance(id, self.slack_floor(id));
+        self.raise_spare(id);
+        self.spare_time = self.classes[&id].spare_clock.ceil().to_integer();
+        let class = &self.classes[&id];
+        let advance = self.advance(class.rate_bps, class.last);
+        self.class_mut(id).spare_clock += advance;
+        self.spare_frames += 1;
+    }
+
+    /// Ends before a paced class is due.
+    pub(super) fn fits(&self, wire: u64) -> bool {
+        self.smallest()
+            .is_none_or(|first| &self.global + wire <= first)
+    }
+
+    fn head_fits(&self, id: u32) -> bool {
+        match self.classes[&id].head {
+            0 => self.fits(self.max_train()),
+            head => self.fits(head),
+        }
+    }
+
+    fn quantum(&self, id: u32) -> i64 {
+        match self.classes[&id].kind {
+            Kind::Normal { quantum_bytes: 0 } => i64::from(self.cfg.max_frame_bytes),
+            Kind::Normal { quantum_bytes } => i64::from(quantum_bytes),
+            Kind::Paced { .. } => unreachable!("only normal classes are in the round"),
+        }
+    }
+
+    pub(super) fn guarded_turn(&mut self) -> Option<u32> {
+        let fits: Vec<bool> = self.round.iter().map(|&id| self.head_fits(id)).collect();
+        if !fits[0] {
+            self.guarded += 1;
+        }
+        if !fits.contains(&true) {
+            return None;
+        }
+        for place in (0..fits.len()).cycle() {
+            let id = *self.round.front()?;
+            let quantum = self.quantum(id);
+            let class = self.class_mut(id);
+            if class.deficit_bytes <= 0 || class.passed {
+                class.deficit_bytes += quantum;
+            }
+            class.passed = !fits[place];
+            if class.passed {
+                class.deficit_bytes = class.deficit_bytes.min(2 * quantum);
+            } else if class.deficit_bytes > 0 {
+                return Some(id);
+            }
+            self.round.rotate_left(1);
+        }
+        None
+    }
+}
