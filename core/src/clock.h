@@ -103,11 +103,14 @@ static inline void pace_clock_raise(struct pace_clock *k, u64 floor)
 		pace_clock_set(k, floor);
 }
 
-/* After either clock has changed: the class may send when both are reached. */
+/*
+ * After either clock has changed: the class may send when both are reached.  It
+ * is the ceil clock that may have been left behind for years.
+ */
 static inline void pace_start_follow(struct pace_class *c)
 {
 	c->start = c->ceil_bps ?
-		   pace_clock_later(c->clock.bytes, c->ceil_clock.bytes) :
+		   pace_clock_later(c->ceil_clock.bytes, c->clock.bytes) :
 		   c->clock.bytes;
 }
 

@@ -3,12 +3,20 @@
 //! `PACE_ERR_BUSY` of the core are tested beside the binding (src/ffi.rs).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pace::{ClassConfig, Config, Decision, Error, Layer, Scheduler};
+use pace::{ClassConfig, Config, Decision, Error, Layer, Scheduler, Train};
 
 const GBIT: u64 = 1_000_000_000;
 
 fn ethernet() -> Config {
     Config::ethernet(GBIT, 1514)
+}
+
+fn trains(max_train_bytes: u32, max_frame_bytes: u32) -> Config {
+    Config {
+        max_train_bytes,
+        max_frame_bytes,
+        ..ethernet()
+    }
 }
 
 #[test]
@@ -92,6 +100,19 @@ fn lines() {
             },
             Some(Error::Overhead),
         ),
+        (trains(1513, 1514), Some(Error::Train)),
+        (trains(1514, 1514), None),
+        (trains(1 << 18, 1514), None),
+        (trains((1 << 18) + 1, 1514), Some(Error::Train)),
+        // 2^18 bytes in frames of 60 are 367 kB of wire; in frames of 1, 6.5 MB.
+        (trains(1 << 18, 60), None),
+        (
+            Config {
+                min_frame_bytes: 0,
+                ..trains(1 << 18, 1)
+            },
+            Some(Error::Train),
+        ),
     ];
     for (config, expected) in cases {
         assert_eq!(Scheduler::new(&config, 0).err(), expected, "{config:?}");
@@ -108,6 +129,10 @@ fn paced(rate_bps: u64) -> ClassConfig {
     ClassConfig::Paced { rate_bps }
 }
 
+fn sharing(rate_bps: u64, ceil_bps: u64) -> ClassConfig {
+    ClassConfig::Sharing { rate_bps, ceil_bps }
+}
+
 fn normal(quantum_bytes: u32) -> ClassConfig {
     ClassConfig::Normal {
         quantum_bytes: Some(quantum_bytes),
@@ -122,6 +147,13 @@ fn classes() {
         (paced(GBIT + 1), Some(Error::RateLine)),
         (paced(u64::MAX), Some(Error::RateLine)),
         (paced(1), None),
+        (sharing(0, GBIT), Some(Error::RateZero)),
+        (sharing(GBIT + 1, GBIT + 1), Some(Error::RateLine)),
+        (sharing(1000, 0), Some(Error::Ceil)),
+        (sharing(1000, 999), Some(Error::Ceil)),
+        (sharing(1000, 1000), None),
+        (sharing(1000, GBIT), None),
+        (sharing(1000, GBIT + 1), Some(Error::Ceil)),
         (normal(0), Some(Error::Quantum)),
         (normal(255), Some(Error::Quantum)),
         (normal(256), None),
@@ -199,6 +231,23 @@ fn a_line_that_a_class_does_not_fit() {
     }
 }
 
+/// A ceil has to fit the new line as well, and the lowest rate a longest train.
+#[test]
+fn lines_that_a_ceil_or_a_train_does_not_fit() {
+    let mut port = Scheduler::new(&ethernet(), 0).unwrap();
+    let class = port.add_class(&sharing(3, GBIT / 2)).unwrap();
+    for (config, expected) in [
+        (Config::ethernet(GBIT / 2, 1514), None),
+        (Config::ethernet(GBIT / 2 - 1, 1514), Some(Error::Ceil)),
+        (trains(1 << 18, 1514), Some(Error::RateLow)),
+    ] {
+        let refused = port.reconfigure(&config, 0).err();
+        assert_eq!(refused.map(|refused| refused.error), expected);
+        let culprit = refused.and_then(|refused| refused.class);
+        assert_eq!(culprit, expected.map(|_| class));
+    }
+}
+
 #[test]
 fn handles_of_classes_that_are_gone() {
     let mut port = Scheduler::new(&ethernet(), 0).unwrap();
@@ -219,6 +268,8 @@ fn handles_of_classes_that_are_gone() {
     assert_eq!(port.change_class(old, &paced(1)), Err(Error::UnknownClass));
     assert_eq!(port.remove_class(old), Err(Error::UnknownClass));
     assert_eq!(port.class_clock(old), Err(Error::UnknownClass));
+    assert_eq!(port.set_head(old, 84), Err(Error::UnknownClass));
+    assert_eq!(port.is_throttled(old), Err(Error::UnknownClass));
     assert!(port.activate(new, 0).is_ok());
 }
 
@@ -230,6 +281,21 @@ fn frames_that_cannot_have_been_sent() {
     port.activate(class, 0).unwrap();
     assert_eq!(port.sent(class, 0, true, 0), Err(Error::Length));
     assert_eq!(port.sent(class, (1 << 18) + 1, true, 0), Err(Error::Length));
+    for (len_bytes, wire_bytes, frames) in [
+        (0, 84, 1),
+        (60, 0, 1),
+        (60, 84, 0),
+        ((1 << 18) + 1, 1 << 19, 200),
+        (1 << 18, (1 << 22) + 1, 200),
+    ] {
+        let train = Train {
+            len_bytes,
+            wire_bytes,
+            frames,
+        };
+        let refused = port.sent_train(class, train, true, 0);
+        assert_eq!(refused, Err(Error::Length), "{train:?}");
+    }
     assert_eq!(port.wire_bytes(u32::MAX), Err(Error::Length));
     assert_eq!(port.global_bytes(), 0);
     assert_eq!(port.set_global_bytes(7), Err(Error::Busy));

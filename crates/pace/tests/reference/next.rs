@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How time passes, and who is next.
+
+use super::{Choice, Kind, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, integer, ratio};
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+impl Reference {
+    pub(super) fn follow_line(&mut self, now_ns: u64) {
+        if now_ns > self.line_ns {
+            let elapsed = ratio(now_ns - self.line_ns, 1);
+            self.line += elapsed * ratio(self.cfg.line_rate_bps, PARTS);
+            self.line_ns = now_ns;
+        }
+    }
+
+    pub(super) fn line_floor(&self) -> BigInt {
+        self.line.floor().to_integer()
+    }
+
+    pub(super) fn pass_time(&mut self, now_ns: u64) {
+        match self.cfg.mode {
+            Mode::Timer => {
+                let nobody_was_due = self.due_class().is_none();
+                self.follow_line(now_ns);
+                self.global = self.line_floor();
+                if nobody_was_due {
+                    self.note_idle(&self.busy_until.clone());
+                }
+                self.bound_lag();
+            }
+            Mode::Hybrid | Mode::Gap => {
+                if self.lead.idling {
+                    self.idle_follow(now_ns);
+                }
+            }
+        }
+    }
+
+    /// The line was free from `free` on and idled, until now or to the first
+    /// clock.
+    pub(super) fn note_idle(&mut self, free: &BigInt) {
+        let first = self.smallest().unwrap_or(self.global.clone());
+        let until = first.min(self.global.clone());
+        if until > *free {
+            self.idled = until;
+        }
+    }
+
+    pub(super) fn ring(&self) -> BigInt {
+        BigInt::from(RING_FRAMES * self.max_train()).max(self.line_bytes(STALL_NS))
+    }
+
+    pub(super) fn wake(&mut self, now_ns: u64) {
+        self.follow_line(now_ns);
+        let ring = self.ring();
+        if self.line_floor() >= self.global {
+            self.global = self.line_floor();
+            self.idled = self.global.clone();
+        } else if &self.global - self.line_floor() > ring {
+            self.line = integer(&(&self.global - ring));
+        }
+    }
+
+    pub(super) fn normal_turn(&mut self) -> Option<u32> {
+        loop {
+            let id = *self.round.front()?;
+            let max_frame = self.cfg.max_frame_bytes;
+            let class = self.class_mut(id);
+            if class.deficit_bytes > 0 {
+                return Some(id);
+            }
+            let Kind::Normal { quantum_bytes } = class.kind else {
+                unreachable!("only normal classes are in the round");
+            };
+            class.deficit_bytes += i64::from(match quantum_bytes {
+                0 => max_frame,
+                bytes => bytes,
+            });
+            if class.deficit_bytes > 0 {
+                return Some(id);
+            }
+            self.round.rotate_left(1);
+        }
+    }
+
+    /// Who may send now: at a rate, best effort, what is spare.
+    pub(super) fn pick(&mut self) -> Option<u32> {
+        if let Some(id) = self.due_class() {
+            return Some(id);
+        }
+        let mut held = false;
+        if !self.round.is_empty() {
+            let normal = match self.cfg.guard {
+                true => self.guarded_turn(),
+                false => self.normal_turn(),
+            };
+            if normal.is_some() {
+                return normal;
+            }
+            held = true;
+        }
+        let id = self.spare_due()?;
+        let wire = u64::from(self.classes[&id].last.wire_bytes);
+        (!held || self.fits(wire)).then_some(id)
+    }
+
+    pub fn next(&mut self, now_ns: u64) -> Choice {
+        self.pass_time(now_ns);
+        if self.cfg.mode == Mode::Timer {
+            return self.next_timer();
+        }
+        loop {
+            if let Some(id) = self.pick() {
+                return Choice::Send(id);
+            }
+            let Some((first, id)) = self.first_ahead() else {
+                return Choice::Idle;
+            };
+            let gap = (&first - &self.global).to_u64().expect("a gap");
+            let min = self.wire(self.cfg.min_frame_bytes);
+            if gap <= min.max(1) / 2 {
+                return Choice::Send(id);
+            }
+            if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + min.max(1) {
+                return self.gap(gap);
+            }
+            if self.lead.idling {
+                let until = first - self.lead_bytes();
+                let choice = self.wait(&until);
+                if let Choice::Wait(until_ns) = choice {
+                    self.lead.armed = Some(until_ns);
+                }
+                return choice;
+            }
+            self.idle_begin(now_ns);
+        }
+    }
+
+    pub(super) fn next_timer(&mut self) -> Choice {
+        if self.classes.values().all(|class| !class.active) {
+            return Choice::Idle;
+        }
+        let busy_until = self.busy_until.clone();
+        if busy_until <= self.global {
+            if let Some(id) = self.pick() {
+                return Choice::Send(id);
+            }
+        } else if self.due_class().is_some() || !self.round.is_empty() || self.spare_due().is_some()
+        {
+            return self.wait(&busy_until);
+        }
+        let (first, _) = self.first_ahead().expect("somebody waits");
+        match busy_until <= self.global {
+            true => self.wait(&first),
+            false => self.wait(&first.max(busy_until)),
+        }
+    }
+
+    pub(super) fn wait(&self, until: &BigInt) -> Choice {
+        let bytes = integer(until) - &self.line;
+        let ns = (bytes * ratio(PARTS, self.cfg.line_rate_bps)).ceil();
+        Choice::Wait(self.line_ns + ns.to_integer().to_u64().expect("ns"))
+    }
+
+    pub(super) fn gap(&self, gap: u64) -> Choice {
+        let min = self.wire(self.cfg.min_frame_bytes);
+        let max = self.max_wire();
+        // The longest frame that leaves no remainder too small for another.
+        let fits = |frame: &u64| *frame == gap || (*frame < gap && gap - frame >= min);
+        let frame = (min..=max).rev().find(fits).unwrap_or(min);
+        Choice::Gap(frame as u32)
+    }
+}
