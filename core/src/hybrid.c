@@ -3,7 +3,7 @@
  * HYBRID: a timer until shortly before the instant, gap frames from there on.
  *
  * Bytes handed out are the clock.  When the next frame is farther away than the
- * lead the wire idles until line(until) = due - lead, and the first call from
+ * lead and two largest gap frames the wire idles until line(until) = due - lead, and the first call from
  * then on brings the clock up to real time: global = max(global, line(now)),
  * the rule that ends every idle spell.  What is still in the transmit ring then
  * is not counted twice.  A call before that instant does the same and gets the
@@ -89,6 +89,15 @@ void pace_idle_follow(struct pace_sched *s, u64 now_ns)
 	if (idle)
 		pace_note_idle(s, busy_until);
 	pace_paced_follow(s);
+}
+
+/*
+ * How much silence, beyond the lead, is worth a timer: it costs the host as
+ * much as one or two gap frames.  A timer that runs is waited for.
+ */
+u64 pace_idle_least(const struct pace_sched *s)
+{
+	return s->idling ? s->min_gap_bytes : 2 * (u64)s->max_wire_bytes;
 }
 
 /* The wire is about to idle: see "Wire and system clock" above. */

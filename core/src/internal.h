@@ -114,6 +114,7 @@ struct pace_class *pace_guarded_turn(struct pace_sched *s);
 
 /* hybrid.c: timers, and how early they are set. */
 void pace_lead_set(struct pace_sched *s, u64 lead_ns);
+u64 pace_idle_least(const struct pace_sched *s);
 void pace_idle_begin(struct pace_sched *s, u64 now_ns);
 void pace_idle_follow(struct pace_sched *s, u64 now_ns);
 struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock);

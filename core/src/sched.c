@@ -251,7 +251,7 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 		if (gap <= early_bytes(s))
 			return send(s, c);
 		if (s->cfg.mode != PACE_MODE_HYBRID ||
-		    gap <= s->lead_bytes + s->min_gap_bytes)
+		    gap <= s->lead_bytes + pace_idle_least(s))
 			return (struct pace_decision){
 				.verdict = PACE_GAP,
 				.gap_bytes = gap_frame(s, gap),

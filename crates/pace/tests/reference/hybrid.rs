@@ -74,6 +74,13 @@ impl Reference {
         self.line_bytes(self.lead.ns).to_u64().expect("a lead")
     }
 
+    /// What a timer must save: two largest gap frames, or it is not set.
+    pub(super) fn idle_least(&self) -> u64 {
+        let min = self.wire(self.cfg.min_frame_bytes).max(1);
+        let max = self.wire(self.cfg.max_frame_bytes);
+        if self.lead.idling { min } else { 2 * max }
+    }
+
     pub(super) fn idle_follow(&mut self, now_ns: u64) {
         if let Some(until) = self.lead.armed
             && now_ns >= until

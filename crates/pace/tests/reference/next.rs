@@ -122,7 +122,7 @@ impl Reference {
             if gap <= min.max(1) / 2 {
                 return Choice::Send(id);
             }
-            if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + min.max(1) {
+            if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + self.idle_least() {
                 return self.gap(gap);
             }
             if self.lead.idling {
