@@ -151,6 +151,10 @@ struct wire_end {
 
 	struct sk_buff *flight, *flight_last;	/* on the way, by arrival */
 
+	/* Where another cable's frames enter the same port; wire_share.c. */
+	struct wire_share __rcu *share;
+	struct sk_buff *entering, *entering_last; /* on the way to it */
+
 	u64 counter[WIRE_N_COUNTERS];
 	u32 snap_bytes;
 	u64 records_max;
@@ -191,11 +195,12 @@ static inline u64 wire_now_ps(void)
 
 /* Of a frame on its way, in skb->cb. */
 struct wire_cb {
-	u64 arrive_ps;
+	u64 arrive_ps;			/* before it is known: at the shared port */
 	struct wire_slot *slot;		/* its transmit descriptor */
+	struct wire_record *record;	/* its line of the timeline, or NULL */
 };
 
-static inline struct wire_cb *wire_cb(struct sk_buff *skb)
+static inline struct wire_cb *wire_cb(const struct sk_buff *skb)
 {
 	BUILD_BUG_ON(sizeof(struct wire_cb) > sizeof(skb->cb));
 	return (struct wire_cb *)skb->cb;
@@ -219,10 +224,38 @@ static inline void wire_choose(struct wire_end *end, u64 now_ps)
 /* When the frames on their way to a receiver ask for its interrupt. */
 static inline u64 wire_arrival_due(const struct wire_end *sender)
 {
-	if (!sender->flight)
+	const struct sk_buff *first = sender->flight ?: sender->entering;
+
+	if (!first)
 		return WIRE_NEVER;
-	return wire_cb(sender->flight)->arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
+	return wire_cb(first)->arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
 }
+
+/* A frame leaves its descriptor: nothing is left for the completion to release. */
+static inline void wire_slot_leave(struct sk_buff *skb)
+{
+	struct wire_slot *slot = wire_cb(skb)->slot;
+
+	if (slot->skb == skb)
+		slot->skb = NULL;
+}
+
+/* To the end of those on their way to the far host. */
+static inline void wire_fly(struct wire_end *end, struct sk_buff *skb)
+{
+	if (end->flight)
+		end->flight_last->next = skb;
+	else
+		end->flight = skb;
+	end->flight_last = skb;
+}
+
+/* ---- wire_share.c; the first takes the senders' locks, the second wants it held ---- */
+
+void wire_share_settle(struct wire_end *end, u64 now_ps);
+struct sk_buff *wire_share_abandon(struct wire_end *end);
+int wire_share_join(struct wire_end *into, struct wire_end *from);
+void wire_share_leave(struct wire_end *end);
 
 /* ---- wire_fault.c ---- */
 
@@ -242,6 +275,7 @@ void wire_dev_free(struct net_device *dev);
 
 int wire_cable_create(const struct wire_settings *set);
 int wire_cable_delete(const char *name);
+int wire_cable_share(const char *into, const char *from, int side);
 void wire_cable_delete_all(void);
 void wire_cable_reset(struct wire_cable *cable);
 

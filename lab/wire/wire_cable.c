@@ -22,7 +22,7 @@ static bool name_valid(const char *name)
 		if (!isalnum(*p) && !strchr("._-", *p))
 			return false;
 	return strcmp(name, ".") && strcmp(name, "..") && strcmp(name, "create") &&
-	       strcmp(name, "delete") && strcmp(name, "noise");
+	       strcmp(name, "delete") && strcmp(name, "noise") && strcmp(name, "share");
 }
 
 static int settings_check(const struct wire_settings *set)
@@ -144,6 +144,8 @@ static void cable_remove(struct wire_cable *cable)
 	LIST_HEAD(gone);
 
 	wire_debugfs_remove(cable);
+	wire_share_leave(cable->end[0]);
+	wire_share_leave(cable->end[1]);
 	rtnl_lock();
 	unregister_netdevice_queue(cable->end[0]->dev, &gone);
 	unregister_netdevice_queue(cable->end[1]->dev, &gone);
@@ -169,6 +171,23 @@ int wire_cable_delete(const char *name)
 	return cable ? 0 : -ENOENT;
 }
 
+/* The frames that end @side of @from sends enter the port of that of @into too. */
+int wire_cable_share(const char *into, const char *from, int side)
+{
+	struct wire_cable *to, *of;
+	int err = -ENOENT;
+
+	mutex_lock(&cables_mutex);
+	to = find_cable(into);
+	of = find_cable(from);
+	if (to && of)
+		err = wire_share_join(to->end[side], of->end[side]);
+	else
+		pr_err("name=%s: there is no such cable\n", to ? from : into);
+	mutex_unlock(&cables_mutex);
+	return err;
+}
+
 void wire_cable_delete_all(void)
 {
 	struct wire_cable *cable, *next;
@@ -182,9 +201,12 @@ void wire_cable_delete_all(void)
 static void end_reset(struct wire_end *end)
 {
 	struct wire_chunk *timeline, *snap;
+	struct sk_buff *skb;
 
 	wire_catch_up(end);
 	spin_lock_bh(&end->lock);
+	for (skb = end->entering; skb; skb = skb->next)
+		wire_cb(skb)->record = NULL;
 	timeline = wire_log_take(&end->timeline);
 	snap = wire_log_take(&end->snap);
 	memset(end->flows, 0, sizeof(*end->flows));

@@ -74,6 +74,25 @@ static int apply_delete(char *line, void *data)
 	return err ? err : wire_cable_delete(name);
 }
 
+static int apply_share(char *line, void *data)
+{
+	char into[WIRE_NAME_LEN], from[WIRE_NAME_LEN], side[2];
+	struct wire_key keys[] = {
+		{ "into", .text = into, .max = sizeof(into), .required = true },
+		{ "from", .text = from, .max = sizeof(from), .required = true },
+		{ "end", .text = side, .max = sizeof(side), .required = true },
+	};
+	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
+
+	if (err)
+		return err;
+	if (*side != 'a' && *side != 'b') {
+		pr_err("end=%s: a or b is expected\n", side);
+		return -EINVAL;
+	}
+	return wire_cable_share(into, from, *side - 'a');
+}
+
 static int apply_noise(char *line, void *data)
 {
 	return wire_noise_write(line);
@@ -87,6 +106,11 @@ static ssize_t create_write(struct file *file, const char __user *buf, size_t le
 static ssize_t delete_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	return write_line(buf, len, apply_delete, NULL);
+}
+
+static ssize_t share_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+{
+	return write_line(buf, len, apply_share, NULL);
 }
 
 static ssize_t noise_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
@@ -110,6 +134,10 @@ static const struct file_operations create_fops = {
 
 static const struct file_operations delete_fops = {
 	.owner = THIS_MODULE, .open = simple_open, .write = delete_write,
+};
+
+static const struct file_operations share_fops = {
+	.owner = THIS_MODULE, .open = simple_open, .write = share_write,
 };
 
 static const struct file_operations noise_fops = {
@@ -401,6 +429,7 @@ int wire_debugfs_init(void)
 	debugfs_create_file("create", 0200, root, NULL, &create_fops);
 	debugfs_create_file("delete", 0200, root, NULL, &delete_fops);
 	debugfs_create_file("noise", 0600, root, NULL, &noise_fops);
+	debugfs_create_file("share", 0200, root, NULL, &share_fops);
 	err = wire_idle_init(root);
 	if (err)
 		debugfs_remove_recursive(root);

@@ -55,13 +55,9 @@ void wire_arm(struct wire_end *end, u64 due_ps)
 static struct sk_buff *wire_arrived(struct wire_end *sender, u64 now_ps, int budget)
 {
 	struct sk_buff *first = sender->flight, *last = NULL, *skb;
-	struct wire_slot *slot;
 
 	for (skb = first; skb && budget && wire_cb(skb)->arrive_ps <= now_ps; skb = skb->next) {
-		/* Not completed yet: nothing is left for the completion to release. */
-		slot = wire_cb(skb)->slot;
-		if (slot->skb == skb)
-			slot->skb = NULL;
+		wire_slot_leave(skb);
 		last = skb;
 		budget--;
 	}
@@ -110,6 +106,7 @@ static int wire_poll(struct napi_struct *napi, int budget)
 	if (end->queues > 1)
 		wire_arm(sender, arrival_ps);	/* of frames chosen just now */
 
+	wire_share_settle(sender, wire_now_ps());
 	spin_lock(&sender->lock);
 	now_ps = wire_now_ps();
 	wire_choose(sender, now_ps);
@@ -185,7 +182,7 @@ static int wire_open(struct net_device *dev)
 static int wire_stop(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev), *peer = end->peer;
-	struct sk_buff *lost;
+	struct sk_buff *lost, *entering;
 	u64 arrival_ps;
 
 	spin_lock_bh(&end->timer_lock);
@@ -200,8 +197,10 @@ static int wire_stop(struct net_device *dev)
 	spin_lock_bh(&peer->lock);
 	peer->peer_up = false;
 	lost = wire_arrived(peer, WIRE_NEVER, INT_MAX);
+	entering = wire_share_abandon(peer);
 	spin_unlock_bh(&peer->lock);
 	kfree_skb_list(lost);
+	kfree_skb_list(entering);
 
 	spin_lock_bh(&end->lock);
 	wire_complete(end, WIRE_NEVER, 0);

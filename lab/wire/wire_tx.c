@@ -15,6 +15,8 @@ struct wire_frame {
 	enum wire_fate fate;
 	u32 frame_bytes, wire_bytes;
 	u64 start_ps, end_ps, arrive_ps;
+	bool shared;			/* its fate is known later: wire_share.c */
+	struct wire_record *record;	/* NULL: none */
 };
 
 /* Departure, and what becomes of the frame at the far port. Given at @given_ps. */
@@ -22,8 +24,14 @@ static void wire_travel(struct wire_end *end, struct wire_frame *f, u64 given_ps
 {
 	f->start_ps = wire_depart(&end->line, &end->rate, given_ps, f->wire_bytes, &f->end_ps);
 	f->arrive_ps = 0;
+	f->shared = false;
 	if (f->kind != WIRE_DATA) {
 		f->fate = WIRE_ENDED;
+		return;
+	}
+	if (unlikely(rcu_access_pointer(end->share)) && end->peer_up) {
+		f->fate = WIRE_DELIVERED;
+		f->shared = true;
 		return;
 	}
 	f->fate = wire_port_pass(&end->port, f->end_ps + end->delay_ps, f->frame_bytes,
@@ -48,7 +56,8 @@ static void wire_count(struct wire_end *end, const struct wire_frame *f)
 	};
 
 	end->counter[WIRE_N_WIRE_BYTES] += f->wire_bytes;
-	end->counter[fate_counter[f->fate]]++;
+	if (!f->shared)
+		end->counter[fate_counter[f->fate]]++;
 	if (f->kind == WIRE_DATA) {
 		end->counter[WIRE_N_DATA_FRAMES]++;
 		end->counter[WIRE_N_DATA_BYTES] += f->frame_bytes;
@@ -76,12 +85,13 @@ static void wire_snap(const struct wire_end *end, u8 *to, const struct sk_buff *
 }
 
 /* One line of the timeline and one snap, or neither. */
-static void wire_record(struct wire_end *end, const struct wire_frame *f, struct sk_buff *skb)
+static void wire_record(struct wire_end *end, struct wire_frame *f, struct sk_buff *skb)
 {
 	bool snap = end->snap_bytes && f->kind == WIRE_DATA;
 	u32 flow = WIRE_FLOW_NONE;
 	struct wire_record *record;
 
+	f->record = NULL;
 	if (!end->records_max)
 		return;
 	if (end->timeline.count >= end->records_max || !wire_log_ready(&end->timeline) ||
@@ -109,6 +119,7 @@ static void wire_record(struct wire_end *end, const struct wire_frame *f, struct
 	}
 	wire_log_commit(&end->timeline);
 	end->counter[WIRE_N_RECORDS]++;
+	f->record = record;
 }
 
 /*
@@ -162,6 +173,18 @@ void wire_completion_due(struct wire_end *end)
 	end->complete_ps = due_ps;
 }
 
+/* To the end of those on their way to the shared port. */
+static void wire_approach(struct wire_end *end, const struct wire_frame *f, struct sk_buff *skb)
+{
+	wire_cb(skb)->arrive_ps = f->end_ps + end->delay_ps;
+	wire_cb(skb)->record = f->record;
+	if (end->entering)
+		end->entering_last->next = skb;
+	else
+		end->entering = skb;
+	end->entering_last = skb;
+}
+
 /* The frame's turn: it takes the wire, and its descriptor is filled in. */
 static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff *skb,
 		      u64 given_ps)
@@ -177,11 +200,10 @@ static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff
 	if (slot->in_flight) {
 		wire_cb(skb)->arrive_ps = f->arrive_ps;
 		wire_cb(skb)->slot = slot;
-		if (end->flight)
-			end->flight_last->next = skb;
+		if (unlikely(f->shared))
+			wire_approach(end, f, skb);
 		else
-			end->flight = skb;
-		end->flight_last = skb;
+			wire_fly(end, skb);
 	}
 	q->sent++;
 	q->sent_bytes += f->wire_bytes;
@@ -214,6 +236,7 @@ void wire_catch_up(struct wire_end *end)
 {
 	u64 arrival_ps;
 
+	wire_share_settle(end, wire_now_ps());
 	if (end->queues == 1)
 		return;
 	spin_lock_bh(&end->lock);

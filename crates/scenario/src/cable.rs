@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[cable]]` and `[[bottleneck]]`. The ranges are those of lab/wire.
 
-use crate::cell::{find, is_word, required, within};
+use crate::cell::{find, is_word, reference, required, within};
 use crate::error::Error;
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
 use crate::reader::{Section, quote};
@@ -113,5 +113,36 @@ pub(crate) fn bottleneck(section: &Section<'_, '_>) -> Result<Bottleneck, Error>
         rate_bps,
         kind,
         delay_ns,
+        also: None,
     })
+}
+
+/// The cable whose frames enter the bottleneck at `end` of cable `at` too.
+pub(crate) fn also(
+    section: &Section<'_, '_>,
+    cables: &[Cable],
+    at: usize,
+    end: usize,
+) -> Result<Option<usize>, Error> {
+    if section.get("also").is_none() {
+        return Ok(None);
+    }
+    let names = cables.iter().map(|cable| cable.name.as_str());
+    let other = reference(section, "also", "cable", names)?;
+    let shares = |cable: &Cable| {
+        cable.bottlenecks[end]
+            .as_ref()
+            .is_some_and(|b| b.also.is_some())
+    };
+    let is_fit = |index: usize| {
+        let cable = &cables[index];
+        let entered = cables.iter().filter_map(|c| c.bottlenecks[end].as_ref());
+        !cable.sink && !shares(cable) && entered.filter(|b| b.also == Some(index)).count() == 0
+    };
+    if other == at || !is_fit(other) || !is_fit(at) || cables[other].bottlenecks[end].is_some() {
+        let expected = "another cable without a bottleneck there, neither of them a sink or \
+                        sharing already";
+        return Err(section.require("also", expected)?.expected(expected));
+    }
+    Ok(Some(other))
 }

@@ -4,12 +4,14 @@
 
 use toml::de::DeTable;
 
-use crate::cable::{bottleneck, cable, ends};
+use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
 use crate::error::{Error, Problem};
 use crate::expr::Env;
 use crate::flow;
-use crate::model::{Bound, Cable, Cell, Direction, Host, Noise, Subject, Sysctl, TcLine, Window};
+use crate::model::{
+    Bottleneck, Bound, Cable, Cell, Direction, Host, Noise, Subject, Sysctl, TcLine, Window,
+};
 use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
 use crate::result::FlowMetrics;
 use crate::sweep::{Space, repetitions, takes_part};
@@ -31,7 +33,7 @@ const CABLE: &[&str] = &[
     "snap",
 ];
 const BOTTLENECK: &[&str] = &[
-    "cable", "from", "rate", "fifo", "burst", "refresh", "delay", "when", "each",
+    "cable", "from", "rate", "fifo", "burst", "refresh", "delay", "also", "when", "each",
 ];
 const TC: &[&str] = &["host", "at", "lines", "when", "each"];
 const SYSCTL: &[&str] = &["host", "set", "when", "each"];
@@ -266,7 +268,7 @@ impl<'a> Reading<'a> {
     fn cables(&self, cell: &mut Cell, top: &Section<'a, '_>) -> Result<(), Error> {
         let mut names = Names::default();
         self.each_table("cable", "[[cable]]", CABLE, top.env, |section| {
-            let taken = |name: &str| ["create", "delete", "noise"].contains(&name);
+            let taken = |name: &str| ["create", "delete", "noise", "share"].contains(&name);
             let name = names.take(section, WORD, |name| is_word(name, 31) && !taken(name))?;
             let ends = ends(section, cell)?;
             let cable = cable(section, name, ends)?;
@@ -290,12 +292,15 @@ impl<'a> Reading<'a> {
             let hosts: Vec<usize> = cell.cables[at].ends.iter().map(|end| end.host).collect();
             let names = hosts.iter().map(|host| cell.hosts[*host].name.as_str());
             let end = reference(section, "from", "host at an end of the cable", names)?;
-            let slot = &mut cell.cables[at].bottlenecks[end];
-            if slot.is_some() {
+            if cell.cables[at].bottlenecks[end].is_some() {
                 let expected = "a direction without a bottleneck";
                 return Err(section.require("from", expected)?.expected(expected));
             }
-            *slot = Some(bottleneck(section)?);
+            let also = also(section, &cell.cables, at, end)?;
+            cell.cables[at].bottlenecks[end] = Some(Bottleneck {
+                also,
+                ..bottleneck(section)?
+            });
             Ok(())
         })
     }

@@ -201,6 +201,8 @@ pub struct Bottleneck {
     pub kind: BottleneckKind,
     /// After it.
     pub delay_ns: u64,
+    /// The cable whose frames, sent by the same end, enter it too.
+    pub also: Option<usize>,
 }
 
 /// How a bottleneck keeps its rate.

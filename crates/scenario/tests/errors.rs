@@ -184,6 +184,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "s.toml:35: `to` is \"2s\", expected ",
     ),
     (
+        "[[window]]",
+        "[[bottleneck]]\ncable = \"wire\"\nfrom = \"tx\"\nrate = \"1mbit\"\nfifo = \"9kb\"\nalso = \"wire\"\n[[window]]",
+        "s.toml:38: `also` is \"wire\", expected another cable without a bottleneck there, ",
+    ),
+    (
         "rate = \"1gbit\"",
         "",
         "s.toml:16: [[cable]] lacks `rate`, expected a rate such as \"1gbit\"",

@@ -143,8 +143,24 @@ impl Writer<'_> {
                 ));
             }
         }
+        self.shared_ports();
         for host in 0..cell.hosts.len() {
             self.host_network(host);
+        }
+    }
+
+    /// Cables whose frames enter the bottleneck of another.
+    fn shared_ports(&mut self) {
+        let cell = self.cell;
+        for cable in &cell.cables {
+            for (end, bottleneck) in End::BOTH.iter().zip(&cable.bottlenecks) {
+                if let Some(also) = bottleneck.as_ref().and_then(|b| b.also) {
+                    self.run(format_args!(
+                        "echo into={} from={} end={end} > {WIRE}/share",
+                        cable.name, cell.cables[also].name
+                    ));
+                }
+            }
         }
     }
 
