@@ -6,8 +6,11 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::{LONG, run, scenario};
+use scenario::Kernel;
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 /// Start, kind and queue of each record.
 fn records(timeline: &[u8]) -> Vec<(u64, u8, u16)> {
@@ -75,5 +78,31 @@ fn queues_take_turns_on_the_wire() {
     let bytes = |queue: u16| if queue == 3 { 1538 } else { 1066 };
     for pair in busy.windows(2) {
         assert_eq!(pair[1].0 - pair[0].0, bytes(pair[0].2) * 80_000);
+    }
+}
+
+#[test]
+fn faults_lose_nothing_but_what_is_counted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (library, script) = (
+        root.join("kernel/tests/lib.sh"),
+        root.join("lab/tests/faults.sh"),
+    );
+    for kernel in Kernel::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = ScriptSpec {
+            kernel,
+            modules: &["wire", "sch_psp", "pktgen"],
+            files: &[(&library, "/tests/lib.sh"), (&script, "/tests/faults.sh")],
+            command: "sh /tests/faults.sh",
+            seed: 1,
+            timeout: LONG,
+            out_dir: folder.path(),
+        };
+        let output = run_script(&Lab::find().unwrap(), &spec, &Quiet)
+            .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+        let text = &output.output;
+        let done = text.lines().any(|line| line.starts_with("1.."));
+        assert!(output.status == 0 && done, "{kernel}:\n{text}");
     }
 }
