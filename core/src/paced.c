@@ -48,7 +48,8 @@ struct pace_class *pace_paced_last(const struct pace_sched *s)
 	case PACE_ORDER_CLOCK:
 		return head(s, &s->waiting);
 	case PACE_ORDER_NEXT:
-		return head(s, &s->due);
+		return s->active_paced <= 1 && pace_queue_empty(&s->due) ?
+		       head(s, &s->waiting) : head(s, &s->due);
 	case PACE_ORDER_RATE:
 	default:
 		return NULL;
@@ -84,14 +85,18 @@ static bool promote(struct pace_sched *s)
 	return true;
 }
 
-/* The class to send now, or NULL. */
+/*
+ * The class to send now, or NULL.  One alone needs no order: it stays where it
+ * is.
+ */
 struct pace_class *pace_paced_due(struct pace_sched *s)
 {
 	struct pace_class *c;
 
-	if (s->cfg.order == PACE_ORDER_CLOCK) {
+	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1) {
 		c = pace_paced_first(s);
-		return c && pace_is_due(s, c) ? c : NULL;
+		if (c || pace_queue_empty(&s->due))
+			return c && pace_is_due(s, c) ? c : NULL;
 	}
 	while (promote(s))
 		;
@@ -109,7 +114,7 @@ struct pace_class *pace_paced_due(struct pace_sched *s)
 void pace_paced_follow(struct pace_sched *s)
 {
 	pace_lag_bound(s);
-	if (s->cfg.order != PACE_ORDER_CLOCK)
+	if (s->cfg.order != PACE_ORDER_CLOCK && s->active_paced > 1)
 		while (promote(s))
 			pace_lag_bound(s);
 }
@@ -146,7 +151,8 @@ void pace_paced_take(struct pace_sched *s, struct pace_class *c)
 /* What an active class is ordered by (clock, rate, next clock) is another. */
 void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 {
-	if (s->cfg.order == PACE_ORDER_CLOCK &&
+	if (!c->due && (s->cfg.order == PACE_ORDER_CLOCK ||
+			s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
 				       pace_clock_key(c->start, c));

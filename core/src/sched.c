@@ -10,6 +10,7 @@
  */
 #include "internal.h"
 #include "line.h"
+#include "queue.h"
 
 u32 pace_min_gap_bytes(const struct pace_sched *s)
 {
@@ -210,6 +211,8 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 			return c;
 		held = true;
 	}
+	if (pace_queue_empty(&s->spare) && pace_queue_empty(&s->ceiled))
+		return NULL;
 	c = pace_spare_due(s);
 	if (c && held && !pace_fits(s, c->last.wire_bytes))
 		return NULL;
@@ -220,8 +223,10 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 static struct pace_class *first_ahead(const struct pace_sched *s, u64 *clock)
 {
 	struct pace_class *c = pace_paced_first(s);
-	struct pace_class *spare = pace_spare_first(s);
+	struct pace_class *spare = NULL;
 
+	if (!pace_queue_empty(&s->ceiled))
+		spare = pace_spare_first(s);
 	if (spare && (!c || pace_clock_ahead(c->start,
 					     spare->ceil_clock.bytes))) {
 		*clock = spare->ceil_clock.bytes;
@@ -297,9 +302,12 @@ static struct pace_decision next_timer(struct pace_sched *s)
 
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 {
-	pace_pass_time(s, now_ns);
-	if (s->cfg.mode == PACE_MODE_TIMER)
+	if (s->cfg.mode == PACE_MODE_TIMER) {
+		pace_pass_time(s, now_ns);
 		return next_timer(s);
+	}
+	if (s->idling)
+		pace_idle_follow(s, now_ns);
 	return next_gap(s, now_ns);
 }
 

@@ -127,8 +127,10 @@ void pace_owed_bound(const struct pace_sched *s, struct pace_class *c)
 	if (frames > 1u << 20)
 		frames = 1u << 20;
 	max = frames * (c->rate_quot + 1) + s->timer_bytes;
-	if (lag_of(s, c->clock.bytes) > max)
+	if (lag_of(s, c->clock.bytes) > max) {
 		pace_clock_set(&c->clock, pace_schedule_clock(s) - max);
+		pace_start_follow(c);
+	}
 }
 
 /*
