@@ -167,3 +167,19 @@ flow_done() {
 	wait "$flow_pid" || :
 	echo "rem_device_all" >$PKTGEN/kpktgend_0
 }
+
+# json_of KEY: the first value of KEY in the JSON on standard input.
+json_of() {
+	tr ',[]{}' '\n' | sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\"]*\)\"\{0,1\}.*/\1/p" |
+		head -n 1
+}
+
+# counter CABLE END KEY: of the cable.
+counter() {
+	sed -n "s/^$2\.$3 //p" "$WIRE/$1/counters"
+}
+
+# at_most MOST ACTUAL
+at_most() {
+	[ "$2" -le "$1" ] || { echo "expected $1 or less, found $2"; return 1; }
+}

@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Kinds of gap frames, and the modes of a device with a wire.
+#
+#   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#
+# The cable counts what it carries: that is compared with what psp says.
+
+. "$(dirname "$0")/lib.sh"
+
+cable c1 1000000000 sink=1
+
+# fresh OPTION...: a new psp with one class of 100 Mbit/s, counters at 0.
+fresh() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 1 "$@"
+	tc class add dev c1a parent 1: classid 1:1 psp rate 100mbit
+	echo 1 >$WIRE/c1/reset
+}
+
+# burst COUNT: handed over as fast as can be, then sent.
+burst() {
+	flow c1a "count $1" "delay 0" "skb_priority 65537"
+	flow_done
+	drained c1a
+	sleep 0.01
+}
+
+# wire_agrees: every byte that psp counted was on the wire, and no other.
+wire_agrees() {
+	same "$(($(stat_of c1a sent_wire_bytes) + $(stat_of c1a gap_wire_bytes)))" \
+		"$(counter c1 a wire_bytes)"
+}
+
+# --- kinds -----------------------------------------------------------------
+
+for kind in pause multicast self; do
+	fresh mode gap gap $kind
+	burst 100
+	gaps=$(stat_of c1a gap_frames)
+	check "gap $kind: the gaps are filled" at_least 800 "$gaps"
+	check "gap $kind: with as many frames as the wire saw" \
+		same "$gaps" "$(counter c1 a gap_frames)"
+	check "gap $kind: and to the byte" wire_agrees
+	if [ $kind = pause ]; then pauses=$gaps; else pauses=0; fi
+	check "gap $kind: $pauses of them are PAUSE" \
+		same "$pauses" "$(counter c1 a pause_frames)"
+	check "gap $kind: the far port lets none in" \
+		same 100 "$(counter c1 a data_frames)"
+done
+
+fresh mode gap gap pause
+flow c1a "skb_priority 65537" "delay 0"
+for kind in self multicast pause self; do
+	check "a change to gap $kind under traffic" \
+		tc qdisc change dev c1a root handle 1: psp gap $kind
+	sleep 0.005
+done
+check "a new address under traffic" \
+	ip link set c1a address 02:00:00:00:00:77
+sleep 0.005
+flow_stop
+check "and all is sent" drained c1a
+check "which kinds there were is on the wire" at_least 1 \
+	$(($(counter c1 a gap_frames) - $(counter c1 a pause_frames)))
+
+# --- modes -----------------------------------------------------------------
+
+fresh
+check "auto is hybrid on a wire" same hybrid "$(stat_of c1a mode_in_force)"
+check "and nothing is said against it" same "" \
+	"$(stat_of c1a why_not_hybrid)"
+burst 100
+check "hybrid: the timer ran" at_least 50 "$(stat_of c1a waits)"
+hybrid=$(stat_of c1a gap_wire_bytes)
+check "hybrid: the wire carried what psp counted" wire_agrees
+fresh mode gap
+burst 100
+check "gap: the wire carried what psp counted" wire_agrees
+check "gap: hybrid took less than half of its gap bytes" \
+	at_most $(($(stat_of c1a gap_wire_bytes) / 2)) "$hybrid"
+check "a change to timer" tc qdisc change dev c1a root handle 1: psp mode timer
+check "is in force" same timer "$(stat_of c1a mode_in_force)"
+check "and is nobody's fault" same "" "$(stat_of c1a why_not_hybrid)"
+before=$(stat_of c1a gap_frames)
+burst 50
+check "timer: no gap frames" same "$before" "$(stat_of c1a gap_frames)"
+check "a change to hybrid" \
+	tc qdisc change dev c1a root handle 1: psp mode hybrid
+check "is in force, too" same hybrid "$(stat_of c1a mode_in_force)"
+burst 50
+
+# --- the link --------------------------------------------------------------
+
+# in_force KEY: of the class, in bit/s
+in_force() {
+	tc -s class show dev c1a | tr ' ' '\n' | grep -A 1 -x -e "$1" | tail -n 1
+}
+line() { tc -s -j qdisc show dev c1a root | json_of line_in_force_bps; }
+
+for mode in gap hybrid; do
+	fresh mode $mode
+	flow c1a "skb_priority 65537"
+	sleep 0.02
+	echo "rate_bps=50000000" >$WIRE/c1/fault
+	check "$mode: a slower line is followed" same 50000000 "$(line)"
+	check "$mode: the class gets what there is" same 50Mbit \
+		"$(in_force rate_in_force)"
+	check "$mode: and keeps what it was given" same 100Mbit \
+		"$(in_force rate)"
+	sleep 0.02
+	echo "rate_bps=1000000000" >$WIRE/c1/fault
+	check "$mode: a faster line is followed" same 1000000000 "$(line)"
+	check "$mode: the class has its rate again" same 100Mbit \
+		"$(in_force rate_in_force)"
+	sleep 0.02
+	echo "carrier=0" >$WIRE/c1/fault
+	sleep 0.02
+	check "$mode: without a link the line is remembered" \
+		same 1000000000 "$(line)"
+	echo "carrier=1" >$WIRE/c1/fault
+	sleep 0.2
+	# pktgen gives up without a carrier.
+	flow_stop
+	before=$(stat_of c1a sent_frames)
+	flow c1a "skb_priority 65537"
+	sleep 0.05
+	check "$mode: with a link frames go again" at_least $((before + 10)) \
+		"$(stat_of c1a sent_frames)"
+	echo "end=a busy_every=7" >$WIRE/c1/fault
+	sleep 0.02
+	echo "end=a busy_every=0" >$WIRE/c1/fault
+	flow_stop
+	check "$mode: a driver that was busy now and then has sent all" \
+		drained c1a
+	check "$mode: it was busy" at_least 1 "$(counter c1 a busy_faults)"
+done
+
+# --- VLAN tags ---------------------------------------------------------------
+
+fresh mode gap
+ip link add link c1a name c1v type vlan id 5
+ip addr add 10.7.0.1/24 dev c1v
+ip link set c1v up
+ip neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev c1v
+ping -q -c 20 -i 0.002 -W 1 -s 1400 10.7.0.2 >/dev/null 2>&1 || :
+check "tagged frames are sent" at_least 20 "$(stat_of c1a sent_frames)"
+check "and their tags are counted" wire_agrees
+ip link del c1v
+
+cut_cable c1
+finish

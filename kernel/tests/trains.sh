@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# GSO trains, cut and whole, charged to the byte.
+#
+#   one: c2a ==== cable ==== c2b :two       TCP, 64 KB at a time
+#
+# The cable counts what it carries: that is compared with what psp says.
+
+. "$(dirname "$0")/lib.sh"
+
+for name in one two; do
+	ip netns add $name
+	ip netns exec $name sh -c \
+		'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
+done
+
+# lay RATE_BPS: a new cable.
+lay() {
+	cable c2 "$1"
+	ip link set c2a netns one
+	ip link set c2b netns two
+	ip -n one addr add 10.2.0.1/24 dev c2a
+	ip -n two addr add 10.2.0.2/24 dev c2b
+	ip -n one link set c2a up
+	ip -n two link set c2b up
+}
+
+# send KIND-OF-CLASS OPTION...: 2 MB of TCP through a class of a new psp.
+send() {
+	class=$1
+	shift
+	tc -n one qdisc del dev c2a root 2>/dev/null || :
+	tc -n one qdisc add dev c2a root handle 1: psp default 1 "$@"
+	# shellcheck disable=SC2086
+	tc -n one class add dev c2a parent 1: classid 1:1 psp $class
+	echo 1 >$WIRE/c2/reset
+	ip netns exec two iperf3 -s -1 >/dev/null &
+	sleep 0.3
+	ip netns exec one iperf3 -c 10.2.0.2 -n 2M >/dev/null
+	wait
+	sleep 0.1
+}
+
+stat() {
+	tc -n one -s qdisc show dev c2a root | tr ' ' '\n' |
+		grep -A 1 -x -e "$1" | tail -n 1
+}
+
+# exact NAME: the wire carried what psp charged for, frame by frame.
+exact() {
+	check "$1: as many frames as the wire saw" \
+		same "$(counter c2 a data_frames)" "$(stat sent_frames)"
+	check "$1: and to the byte" same "$(counter c2 a wire_bytes)" \
+		"$(($(stat sent_wire_bytes) + $(stat gap_wire_bytes)))"
+	check "$1: none was dropped" same "0 0" \
+		"$(stat drop_segment) $(stat drop_long)"
+}
+
+# cut NAME, whole NAME: what became of the trains.
+cut() {
+	check "$1: trains are cut" at_least 1 "$(stat trains_cut)"
+	check "$1: none is whole" same 0 "$(stat trains_whole)"
+	exact "$1"
+}
+whole() {
+	check "$1: trains are whole" at_least 1 "$(stat trains_whole)"
+	check "$1: none is cut" same 0 "$(stat trains_cut)"
+	exact "$1"
+}
+
+lay 1000000000
+send "rate 100mbit"
+cut "auto, paced"
+send "mode normal"
+cut "auto, normal, 1 Gbit/s"
+send "rate 100mbit" mode gap split-gso off
+whole "off, paced, gaps"
+send "rate 100mbit" mode timer split-gso off
+whole "off, paced, timer"
+send "rate 100mbit" split-gso off layer ip
+whole "off, paced, hybrid, layer ip"
+send "mode normal" split-gso off guard on
+whole "off, normal, guard"
+send "mode normal" split-gso on
+cut "on, normal"
+send "mode normal deadline 1s" split-gso off
+whole "off, normal, a deadline"
+send "rate 100mbit" split-gso off
+check "a change to on" \
+	tc -n one qdisc change dev c2a root handle 1: psp split-gso on
+send "rate 2mbit" split-gso off mode timer line 400mbit
+check "a slow class goes at its rate with trains, too" \
+	at_least 1 "$(stat trains_whole)"
+cut_cable c2
+
+# So fast that a train takes less than 10 us.
+lay 100000000000
+send "rate 1gbit"
+cut "auto, paced, 100 Gbit/s"
+send "mode normal"
+whole "auto, normal, 100 Gbit/s"
+send "mode normal" guard on
+cut "auto, normal, 100 Gbit/s, guard"
+cut_cable c2
+
+ip netns del one
+ip netns del two
+finish
