@@ -43,10 +43,10 @@ unit:
 	cargo test --workspace --locked
 
 experiments: build
-	$(PSPACER) experiments --results docs
+	$(PSPACER) experiments --full
 
 experiments-quick: build
-	$(PSPACER) experiments --quick --results out/quick
+	$(PSPACER) experiments
 
 install: setup
 	@tools/setup.sh dkms tc

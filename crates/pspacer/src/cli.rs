@@ -65,9 +65,9 @@ pub struct LabRun {
     /// Change a parameter, a sweep or a key of the scenario; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The short form of the scenario
-    #[arg(long)]
-    pub quick: bool,
+    /// Short or full
+    #[command(flatten)]
+    pub form: Form,
     /// Folder of the results; replaced if it is one of ours, refused if it is not
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -82,16 +82,27 @@ pub struct LabRun {
     pub refresh: bool,
 }
 
+/// Which form of a scenario is run.
+#[derive(Debug, Args)]
+pub struct Form {
+    /// The full form: every cell, as long as docs/results.md is made with
+    #[arg(long)]
+    pub full: bool,
+    /// The short form, what `[quick]` in the scenario says (the default)
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+}
+
 /// `pspacer experiments`.
 #[derive(Debug, Args)]
 pub struct Experiments {
-    /// The short form of each
-    #[arg(long)]
-    pub quick: bool,
-    /// Where results.md and figures/ go
-    #[arg(long, value_name = "DIR", default_value = "docs")]
-    pub results: PathBuf,
-    /// Only experiments whose name contains this; results.md is then not written
+    /// Short or full
+    #[command(flatten)]
+    pub form: Form,
+    /// Where results.md and figures/ go [default: docs of the full form, out/quick of the short one]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Only experiments whose name contains this; the other sections of results.md stay
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// Guests side by side [default: one for each core]

@@ -17,14 +17,16 @@ use crate::paper::{Paper, Row, human};
 
 /// Runs them; `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
-    let out = Path::new("out").join(if args.quick {
-        "quick-runs"
-    } else {
-        "experiments"
-    });
-    let figures = args.results.join("figures");
+    let quick = !args.form.full;
+    let (runs, results) = match quick {
+        true => ("quick-runs", "out/quick"),
+        false => ("experiments", "docs"),
+    };
+    let out = Path::new("out").join(runs);
+    let results = args.results.as_deref().unwrap_or(Path::new(results));
+    let figures = results.join("figures");
     let lab = vmlab::Lab::find()?;
-    let mut page = Page::new(args.quick);
+    let mut page = Page::new(quick);
     let mut ok = true;
     for folder in catalogue::folders()? {
         let name = folder
@@ -32,18 +34,15 @@ pub fn main(args: &Experiments) -> Result<bool> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if args
-            .only
-            .as_ref()
-            .is_some_and(|only| !name.contains(only.as_str()))
-        {
+        let wanted = args.only.as_ref();
+        if wanted.is_some_and(|only| !name.contains(only.as_str())) {
             continue;
         }
         let paper = Paper::read(&folder.join(catalogue::PAPER))?;
         page.experiment(&name, &paper);
         for file in catalogue::files_in(&folder)? {
             let options = Options {
-                quick: args.quick,
+                quick,
                 ..Options::default()
             };
             let scenario = catalogue::read(&file, &options)?;
@@ -60,16 +59,41 @@ pub fn main(args: &Experiments) -> Result<bool> {
             page.run(&finished.result, &paper, &drawn);
         }
     }
-    if args.only.is_none() {
-        fs::create_dir_all(&args.results)
-            .with_context(|| format!("cannot make {}", args.results.display()))?;
-        let path = args.results.join("results.md");
-        write(&path, page.text.as_bytes())?;
-        println!("Results: {}", path.display());
-    } else {
-        print!("{}", page.text);
+    let path = results.join("results.md");
+    let mut text = page.text;
+    if args.only.is_some() && path.exists() {
+        let old =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        text = with_sections_of(&old, &text);
     }
+    fs::create_dir_all(results).with_context(|| format!("cannot make {}", results.display()))?;
+    write(&path, text.as_bytes())?;
+    println!("Results: {}", path.display());
     Ok(ok)
+}
+
+/// What begins an experiment's section.
+const SECTION: &str = "\n## ";
+
+/// `old` with the sections of `new` in the place of its own of these names, or
+/// where they belong by name. What is above the first section is of `old`.
+fn with_sections_of(old: &str, new: &str) -> String {
+    let parts = |text: &str| -> (String, Vec<String>) {
+        let mut parts = text.split(SECTION).map(str::to_owned);
+        (parts.next().unwrap_or_default(), parts.collect())
+    };
+    let name = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let ((head, mut sections), (_, fresh)) = (parts(old), parts(new));
+    for section in fresh {
+        let known = |s: &String| name(s) == name(&section);
+        match sections.iter_mut().find(|s| known(s)) {
+            Some(slot) => *slot = section,
+            None => sections.push(section),
+        }
+    }
+    sections.sort_by_key(|s| name(s));
+    let sections = sections.iter().flat_map(|s| [SECTION, s.as_str()]);
+    sections.fold(head, |text, part| text + part)
 }
 
 /// Copies the pictures that tell most about a run to where `results.md` can
@@ -177,5 +201,20 @@ fn verdict(result: &RunResult) -> String {
         (0, _) => "no bounds".into(),
         (n, 0) => format!("all {n} bounds hold"),
         (n, bad) => format!("**{bad} of {n} bounds do not hold**"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_replaced_and_added_by_name() {
+        let old = "head\n\n## a\n\nold a\n\n## c\n\nold c\n### c, more\n";
+        let new = "other head\n\n## b\n\nnew b\n\n## c\n\nnew c\n";
+        let both = "head\n\n## a\n\nold a\n\n## b\n\nnew b\n\n## c\n\nnew c\n";
+        assert_eq!(with_sections_of(old, new), both);
+        assert_eq!(with_sections_of(both, new), both);
+        assert_eq!(with_sections_of(old, "nothing"), old);
     }
 }

@@ -78,7 +78,7 @@ fn options(args: &LabRun) -> Result<Options> {
         set.push((key.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(Options {
-        quick: args.quick,
+        quick: !args.form.full,
         set,
     })
 }
