@@ -356,8 +356,8 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 		return err;
 
 	/* Up to now the line ran at its old rate. */
-	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	pace_pass_time(s, now_ns);
+	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	if (cfg->mode != s->cfg.mode) {
 		pace_line_anchor(&s->line, s->global, s->line.ns);
 		s->busy_until = s->global;

@@ -129,10 +129,3 @@ struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 		.until_ns = s->wait_until_ns,
 	};
 }
-
-/* Bytes are the clock again, and no timer is waited for. */
-void pace_handed_out(struct pace_sched *s)
-{
-	s->idling = false;
-	s->armed = false;
-}

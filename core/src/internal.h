@@ -53,6 +53,13 @@ static inline u64 pace_turn(const struct pace_sched *s,
 						 c->start;
 }
 
+/* HYBRID: bytes are the clock again, and no timer is waited for. */
+static inline void pace_handed_out(struct pace_sched *s)
+{
+	s->idling = false;
+	s->armed = false;
+}
+
 static inline u32 pace_active(const struct pace_sched *s)
 {
 	return s->active_paced + s->active_normal;
@@ -118,7 +125,6 @@ u64 pace_idle_least(const struct pace_sched *s);
 void pace_idle_begin(struct pace_sched *s, u64 now_ns);
 void pace_idle_follow(struct pace_sched *s, u64 now_ns);
 struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock);
-void pace_handed_out(struct pace_sched *s);
 void pace_lead_decay(struct pace_sched *s);
 
 /* sched.c */

@@ -12,12 +12,23 @@ static void add_parts(struct pace_line *l, u64 bytes, u64 parts)
 	l->bytes += bytes;
 }
 
+/* Line rates are below 2^40: so many ns of line, and a part, fit 64 bits. */
+#define SHORT_NS	(1u << 23)
+
 void pace_line_follow(struct pace_line *l, u64 line_rate_bps, u64 now_ns)
 {
 	u64 s, ns, bytes, bits, limit_s, rem;
 
 	if (now_ns <= l->ns)
 		return;
+	if (now_ns - l->ns < SHORT_NS) {
+		l->bytes += pace_div_rem(l->part +
+					 (now_ns - l->ns) * line_rate_bps,
+					 PACE_PARTS_PER_BYTE, &rem);
+		l->part = rem;
+		l->ns = now_ns;
+		return;
+	}
 	s = pace_div_rem(now_ns - l->ns, PACE_NS_PER_S, &ns);
 	l->ns = now_ns;
 

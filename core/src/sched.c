@@ -48,6 +48,8 @@ void pace_pass_time(struct pace_sched *s, u64 now_ns)
 			pace_idle_follow(s, now_ns);
 		return;
 	}
+	if (now_ns <= s->line.ns)
+		return;
 	idle = !pace_paced_due(s);
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;

@@ -540,8 +540,8 @@ impl Reference {
 
     pub fn reconfigure(&mut self, cfg: &Config, now_ns: u64) {
         let was_over = self.over_subscribed();
-        self.follow_line(now_ns);
         self.pass_time(now_ns);
+        self.follow_line(now_ns);
         if cfg.mode != self.cfg.mode {
             self.line = integer(&self.global);
             self.busy_until = self.global.clone();

@@ -20,6 +20,7 @@ impl Reference {
 
     pub(super) fn pass_time(&mut self, now_ns: u64) {
         match self.cfg.mode {
+            Mode::Timer if now_ns <= self.line_ns => {}
             Mode::Timer => {
                 let nobody_was_due = self.due_class().is_none();
                 self.follow_line(now_ns);
