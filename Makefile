@@ -5,11 +5,12 @@ TARGET  := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(TARGET)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test lint unit experiments experiments-quick install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit experiments experiments-quick install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
 	@echo "make test               set up, then every test"
+	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
 	@echo "make build              the pspacer command and the tc plugin"
 	@echo "make experiments        every experiment in full; writes docs/results.md"
 	@echo "make experiments-quick  a short form of each, into out/quick"
@@ -31,6 +32,11 @@ demo: setup
 test: setup
 	@tools/setup.sh perl sparse nm tc
 	$(MAKE) --no-print-directory lint unit
+
+# Builds the debug kernel if the cache has none. See docs/contributing.md.
+test-debug: setup
+	@tools/setup.sh bc bison flex libelf perl xz
+	cargo test --locked --package vmlab --test lab_debug -- --ignored --test-threads 1
 
 lint:
 	cargo fmt --all --check

@@ -11,10 +11,14 @@ set -eu
 # The package that holds a program: "program package" a line.
 packages='
 ar binutils
+bc bc
+bison bison
 cc gcc
 dkms dkms
 dpkg-deb dpkg
+flex flex
 git git
+libelf libelf-dev
 make make
 nm binutils
 perl perl
@@ -35,6 +39,11 @@ need() {
 }
 
 for program in "$@"; do
+	# Not a program, but what the kernel's objtool is compiled with.
+	if [ "$program" = libelf ]; then
+		[ -e /usr/include/libelf.h ] || need libelf
+		continue
+	fi
 	command -v "$program" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || need "$program"
 done
 # A compiler without the C library's headers builds nothing.

@@ -74,6 +74,14 @@ pub enum Error {
         /// What is wrong with it.
         detail: String,
     },
+    /// A conformance case that is not one.
+    #[error("{}: {detail}", file.display())]
+    Case {
+        /// Where it is.
+        file: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The project's own sources were not found.
     #[error(
         "the sources of the kernel modules are not found: run inside the project's folder, \

@@ -11,7 +11,9 @@
 mod cache;
 mod command;
 mod console;
+mod debug_kernel;
 mod error;
+mod fuzz_run;
 mod image;
 mod kbuild;
 mod kernels;
@@ -27,12 +29,17 @@ mod run;
 mod script;
 mod setup;
 mod sources;
+mod tdc;
+mod tdc_run;
 
 pub use cache::Cache;
 pub use console::Failure;
 pub use error::Error;
+pub use fuzz_run::{FuzzSpec, run_fuzz, run_no_memory};
 pub use progress::{Event, Progress, Quiet};
 pub use repo::Sources;
 pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, run};
 pub use script::{ScriptOutput, ScriptSpec, run_script};
 pub use setup::Lab;
+pub use tdc::{Case, Plugins, Verdict, load as load_cases};
+pub use tdc_run::{TdcOutput, run_tdc};

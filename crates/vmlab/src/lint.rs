@@ -2,14 +2,13 @@
 //! What the kernel's own people would say first: checkpatch and sparse, over
 //! everything that is compiled into a kernel.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use scenario::Kernel;
 
 use crate::command::{output, start};
-use crate::error::{At, Error};
+use crate::error::Error;
 use crate::kbuild::{Headers, SCH_PSP, WIRE};
 use crate::kernels::KernelFiles;
 use crate::packages::{self, CHECKPATCH};
@@ -87,15 +86,7 @@ fn name_of(package: &Path) -> String {
 
 /// Of the kernel's sources just what checkpatch reads.
 fn unpack_scripts(package: &Path, target: &Path) -> Result<(), Error> {
-    let folder = package.join("usr/src");
-    let archive: PathBuf = fs::read_dir(&folder)
-        .at("read", &folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.to_string_lossy().ends_with(".tar.xz"))
-        .ok_or_else(|| Error::Command {
-            what: "looking for the kernel's sources".into(),
-            detail: format!("no .tar.xz in {}", folder.display()),
-        })?;
+    let archive = packages::source_archive(package)?;
     let mut tar = Command::new("tar");
     tar.arg("-xJf").arg(&archive).arg("-C").arg(target);
     tar.args(["--strip-components=1", "--wildcards"]);

@@ -55,7 +55,7 @@ pub(crate) const GUEST: Set = Set {
     prepare: |_| Ok(()),
 };
 
-/// The kernel's sources, for checkpatch.
+/// The kernel's sources, for checkpatch and the debug kernel.
 pub(crate) const CHECKPATCH: Set = Set {
     name: "checkpatch",
     suites: &["bookworm", "bookworm-security"],
@@ -189,6 +189,19 @@ fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
     let beside = path.with_extension("new");
     fs::write(&beside, text).at("write", &beside)?;
     fs::rename(&beside, path).at("move into place", path)
+}
+
+/// The `.tar.xz` of a source package.
+pub(crate) fn source_archive(package: &Path) -> Result<PathBuf, Error> {
+    let folder = package.join("usr/src");
+    fs::read_dir(&folder)
+        .at("read", &folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().ends_with(".tar.xz"))
+        .ok_or_else(|| Error::Command {
+            what: "looking for the kernel's sources".into(),
+            detail: format!("no .tar.xz in {}", folder.display()),
+        })
 }
 
 /// One package file.

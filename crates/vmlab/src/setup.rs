@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use scenario::Kernel;
 
 use crate::cache::Cache;
+use crate::debug_kernel;
 use crate::error::Error;
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
-use crate::packages::{self, GUEST, QEMU};
+use crate::packages::{self, CHECKPATCH, GUEST, QEMU};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -23,6 +24,8 @@ pub struct Lab {
     pub sources: Sources,
     /// Look for newer packages even if the cache has some.
     pub refresh: bool,
+    /// Boot the debug kernel, whatever kernel is asked for.
+    pub debug_kernel: bool,
 }
 
 /// What is common to the guests of a run.
@@ -45,6 +48,7 @@ impl Lab {
             cache,
             sources,
             refresh: false,
+            debug_kernel: false,
         })
     }
 
@@ -57,9 +61,15 @@ impl Lab {
         let root = |set| packages::root(&self.cache, set, self.refresh, progress);
         let qemu = root(&QEMU)?;
         let guest = root(&GUEST)?;
-        let set = packages::kernel(kernel);
-        let kernel_root = root(&set)?;
-        let kernel = KernelFiles::find(set.name, &kernel_root)?;
+        let (name, kernel_root) = if self.debug_kernel {
+            let source = root(&CHECKPATCH)?;
+            let built = debug_kernel::root(&self.cache, &self.sources, &source, progress)?;
+            (debug_kernel::NAME, built)
+        } else {
+            let set = packages::kernel(kernel);
+            (set.name, root(&set)?)
+        };
+        let kernel = KernelFiles::find(name, &kernel_root)?;
         let programs = kbuild::programs(&self.cache, &self.sources, progress)?;
         let base = image::base(&guest, &programs, iperf3)?;
         Ok(Parts {

@@ -61,6 +61,12 @@ pub struct Plugins {
     pub requires: String,
 }
 
+impl Case {
+    pub(crate) fn is_skipped(&self) -> bool {
+        self.skip.as_deref() == Some("yes")
+    }
+}
+
 /// How a case came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -266,7 +272,7 @@ pub(crate) fn judge(cases: &[Case], output: &str) -> Vec<Verdict> {
     cases
         .iter()
         .map(|case| {
-            let skipped = case.skip.as_deref() == Some("yes");
+            let skipped = case.is_skipped();
             let (steps, log) = found
                 .get(case.id.as_str())
                 .map_or((&[][..], ""), |(steps, log)| (&steps[..], *log));
@@ -321,7 +327,7 @@ fn faults(case: &Case, steps: &[Step<'_>]) -> Vec<String> {
 /// References to the module after all cases, as the guest counted them.
 pub(crate) fn references(output: &str) -> Option<u32> {
     let (_, after) = output.rsplit_once("\n@@ references ")?;
-    after.trim().parse().ok()
+    after.lines().next()?.trim().parse().ok()
 }
 
 #[cfg(test)]

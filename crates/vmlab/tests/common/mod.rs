@@ -2,12 +2,16 @@
 //! What the tests that boot guests share.
 
 #![allow(dead_code, reason = "not every test uses everything")]
+#![allow(clippy::panic, reason = "tests fail that way")]
 
 use std::path::Path;
 use std::time::Duration;
 
 use scenario::{Kernel, Options, Scenario, parse};
-use vmlab::{Error, Lab, Quiet, RunOutput, RunSpec};
+use vmlab::{
+    Error, FuzzSpec, Lab, Quiet, RunOutput, RunSpec, ScriptSpec, load_cases, run_fuzz,
+    run_no_memory, run_script, run_tdc,
+};
 
 /// Two hosts, one cable, one datagram flow for 20 ms; `more` begins with
 /// further keys of the cable.
@@ -64,3 +68,129 @@ pub fn run_on(
 
 /// Long enough for any guest of these tests on a busy machine.
 pub const LONG: Duration = Duration::from_secs(300);
+
+/// The end of a console that a temporary folder takes with it.
+pub fn console(folder: &Path) -> String {
+    let text = std::fs::read_to_string(folder.join("console.log")).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
+}
+
+/// Random operations in a guest; a failure says how to repeat it.
+pub fn random_operations(lab: &Lab, kernel: Kernel, seed: u64, operations: u64, timeout: Duration) {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let spec = FuzzSpec {
+        kernel,
+        seed,
+        operations,
+        timeout,
+        out_dir: folder.path(),
+    };
+    let again = format!("again: pspacer lab fuzz --seed {seed} --operations {operations}");
+    let ran = run_fuzz(lab, spec, &Quiet)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{again}", console(folder.path())));
+    assert!(ran.status == 0, "{}\n{again}", ran.output);
+}
+
+/// Each allocation of each request fails once; needs the debug kernel.
+pub fn no_memory(lab: &Lab, timeout: Duration) {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let spec = FuzzSpec {
+        kernel: Kernel::V6_1,
+        seed: 0,
+        operations: 0,
+        timeout,
+        out_dir: folder.path(),
+    };
+    let ran = run_no_memory(lab, spec, &Quiet)
+        .unwrap_or_else(|error| panic!("{error}\n{}", console(folder.path())));
+    assert!(ran.status == 0, "{}", ran.output);
+}
+
+/// One of the qdisc's own tests, `kernel/tests/NAME`, in a guest.
+pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeout: Duration) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = [
+        (root.join("kernel/tests/lib.sh"), "/tests/lib.sh".to_owned()),
+        (
+            root.join("kernel/tests").join(name),
+            format!("/tests/{name}"),
+        ),
+        (
+            root.join("lab/debug-kernel/leaks.sh"),
+            "/tests/leaks.sh".to_owned(),
+        ),
+    ];
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    // the debug kernel knows no VLANs
+    let there = |name: &&str| !(lab.debug_kernel && *name == "8021q");
+    let modules: Vec<&str> = KERNEL_TEST_MODULES.iter().copied().filter(there).collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules: &modules,
+        files: &files,
+        command: &format!("{variables} sh /tests/leaks.sh sh /tests/{name}"),
+        seed: 1,
+        timeout,
+        out_dir: folder.path(),
+    };
+    let ran = run_script(lab, &spec, &Quiet)
+        .unwrap_or_else(|error| panic!("{kernel}, {name}: {error}\n{}", console(folder.path())));
+    let ok = ran
+        .output
+        .lines()
+        .filter(|line| line.starts_with("ok "))
+        .count();
+    let plan = format!("1..{ok}");
+    assert!(
+        ran.status == 0 && ok > 0 && ran.output.lines().any(|line| line == plan),
+        "{kernel}, {name}: exit status {}\n{}",
+        ran.status,
+        ran.output
+    );
+}
+
+/// What the qdisc's own tests need.
+const KERNEL_TEST_MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "pktgen",
+    "veth",
+    "dummy",
+    "ifb",
+    "8021q",
+    "sch_netem",
+    "sch_prio",
+    "sch_tbf",
+    "sch_htb",
+    "sch_sfq",
+    "sch_red",
+    "sch_fq",
+    "sch_codel",
+    "sch_fq_codel",
+    "sch_drr",
+    "sch_mqprio",
+    "cls_u32",
+    "cls_flower",
+    "cls_matchall",
+    "cls_basic",
+    "act_gact",
+    "act_mirred",
+    "act_police",
+    "act_skbedit",
+];
+
+/// All conformance cases in a guest.
+pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tdc");
+    let cases = load_cases(&folder).unwrap_or_else(|error| panic!("{error}"));
+    assert!(cases.len() >= 120, "only {} cases", cases.len());
+    let out = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let ran = run_tdc(lab, kernel, &cases, timeout, out.path(), &Quiet)
+        .unwrap_or_else(|error| panic!("{kernel}: {error}\n{}", console(out.path())));
+    assert!(ran.is_ok(), "{kernel}:\n{}", ran.tap());
+}

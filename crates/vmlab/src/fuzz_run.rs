@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random operations (`lab/fuzz`) in a guest.
+
+use std::path::Path;
+use std::time::Duration;
+
+use scenario::Kernel;
+
+use crate::error::Error;
+use crate::kbuild;
+use crate::progress::Progress;
+use crate::script::{ScriptOutput, ScriptSpec, run_script};
+use crate::setup::Lab;
+
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "veth",
+    "dummy",
+    "sch_netem",
+    "sch_prio",
+    "sch_tbf",
+    "sch_sfq",
+    "sch_fq",
+    "sch_codel",
+    "sch_fq_codel",
+    "sch_drr",
+    "sch_pie",
+    "sch_cake",
+    "cls_u32",
+    "cls_matchall",
+    "act_gact",
+];
+
+/// What to do; the same does the same.
+#[derive(Clone, Copy, Debug)]
+pub struct FuzzSpec<'a> {
+    /// The kernel to do it to.
+    pub kernel: Kernel,
+    /// Of the operations.
+    pub seed: u64,
+    /// How many.
+    pub operations: u64,
+    /// Wall-clock time it may take.
+    pub timeout: Duration,
+    /// Folder for the logs.
+    pub out_dir: &'a Path,
+}
+
+/// Runs random operations; the output is TAP.
+///
+/// # Errors
+/// When the guest cannot be made, or its kernel complains, panics or hangs.
+pub fn run_fuzz(
+    lab: &Lab,
+    spec: FuzzSpec<'_>,
+    progress: &dyn Progress,
+) -> Result<ScriptOutput, Error> {
+    let script = format!("SEED={} OPERATIONS={} sh", spec.seed, spec.operations);
+    run(lab, spec, &script, "run.sh", progress)
+}
+
+/// Lets each allocation of each request fail once (`seed` and `operations` are
+/// not used); the output is TAP. The debug kernel is needed.
+///
+/// # Errors
+/// As [`run_fuzz`].
+pub fn run_no_memory(
+    lab: &Lab,
+    spec: FuzzSpec<'_>,
+    progress: &dyn Progress,
+) -> Result<ScriptOutput, Error> {
+    run(lab, spec, "sh", "no-memory.sh", progress)
+}
+
+fn run(
+    lab: &Lab,
+    spec: FuzzSpec<'_>,
+    shell: &str,
+    script: &str,
+    progress: &dyn Progress,
+) -> Result<ScriptOutput, Error> {
+    let programs = kbuild::programs(&lab.cache, &lab.sources, progress)?;
+    let source = |name: &str| lab.sources.path().join(name);
+    let files = [
+        (programs.join("psp-fuzz"), "/usr/bin/psp-fuzz"),
+        (programs.join("psp-fail"), "/usr/bin/psp-fail"),
+        (source("lab/fuzz").join(script), "/tests/script.sh"),
+        (source("kernel/tests/lib.sh"), "/tests/lib.sh"),
+        (source("lab/debug-kernel/leaks.sh"), "/tests/leaks.sh"),
+    ];
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), *to))
+        .collect();
+    let script = ScriptSpec {
+        kernel: spec.kernel,
+        modules: MODULES,
+        files: &files,
+        command: &format!("{shell} /tests/leaks.sh sh /tests/script.sh"),
+        seed: 1,
+        timeout: spec.timeout,
+        out_dir: spec.out_dir,
+    };
+    run_script(lab, &script, progress)
+}

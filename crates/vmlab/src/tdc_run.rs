@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One guest runs all conformance cases.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use scenario::Kernel;
+
+use crate::error::{At, Error};
+use crate::progress::Progress;
+use crate::script::{ScriptSpec, run_script};
+use crate::setup::Lab;
+use crate::tdc::{Case, Verdict, judge, references, script};
+
+/// What the cases need, in the order to load it.
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "pktgen",
+    "veth",
+    "dummy",
+    "ifb",
+    "sch_netem",
+    "sch_prio",
+    "sch_multiq",
+    "sch_tbf",
+    "sch_htb",
+    "sch_hfsc",
+    "sch_sfq",
+    "sch_red",
+    "sch_fq",
+    "sch_codel",
+    "sch_fq_codel",
+    "sch_cake",
+    "sch_drr",
+    "sch_qfq",
+    "sch_ets",
+    "sch_pie",
+    "sch_choke",
+    "sch_plug",
+    "sch_mqprio",
+    "sch_ingress",
+    "cls_u32",
+    "cls_fw",
+    "cls_flow",
+    "cls_flower",
+    "cls_matchall",
+    "cls_basic",
+    "act_gact",
+    "act_mirred",
+    "act_police",
+    "act_skbedit",
+];
+
+/// What the guest is given beside the cases: file of `tests/tdc`, and where it
+/// goes.
+const FILES: &[(&str, &str)] = &[
+    ("guest.sh", "/tdc/guest.sh"),
+    ("wire.sh", "/tdc/wire.sh"),
+    ("flow.sh", "/tdc/flow.sh"),
+    ("modprobe.sh", "/sbin/modprobe"),
+];
+
+/// What a run of all cases came to.
+#[derive(Clone, Debug)]
+pub struct TdcOutput {
+    /// One for each case, in their order.
+    pub verdicts: Vec<Verdict>,
+    /// References to `sch_psp` that were left, 0 if all is well.
+    pub references: u32,
+}
+
+impl TdcOutput {
+    /// The Test Anything Protocol.
+    #[must_use]
+    pub fn tap(&self) -> String {
+        let mut text = format!("1..{}\n", self.verdicts.len() + 1);
+        for (number, verdict) in (1..).zip(&self.verdicts) {
+            text += &verdict.tap(number);
+        }
+        let result = match self.references {
+            0 => "ok",
+            _ => "not ok",
+        };
+        let last = self.verdicts.len() + 1;
+        text += &format!("{result} {last} - no reference to the module is left\n");
+        text
+    }
+
+    /// Nothing failed.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.references == 0 && self.verdicts.iter().all(|v| v.faults.is_empty())
+    }
+}
+
+/// Runs the cases in a guest, each in a network namespace of its own.
+///
+/// # Errors
+/// When the guest cannot be made, or its kernel complains, panics or hangs. A
+/// case that fails is no error.
+pub fn run_tdc(
+    lab: &Lab,
+    kernel: Kernel,
+    cases: &[Case],
+    timeout: Duration,
+    out_dir: &Path,
+    progress: &dyn Progress,
+) -> Result<TdcOutput, Error> {
+    let folder = out_dir.join("cases");
+    fs::create_dir_all(&folder).at("create", &folder)?;
+    let mut files: Vec<(PathBuf, String)> = FILES
+        .iter()
+        .map(|(from, to)| {
+            (
+                lab.sources.path().join("tests/tdc").join(from),
+                (*to).into(),
+            )
+        })
+        .collect();
+    let leaks = lab.sources.path().join("lab/debug-kernel/leaks.sh");
+    files.push((leaks, "/tdc/leaks.sh".into()));
+    let mut command = "sh /tdc/leaks.sh sh /tdc/guest.sh".to_owned();
+    for case in cases.iter().filter(|case| !case.is_skipped()) {
+        let path = folder.join(format!("{}.sh", case.id));
+        fs::write(&path, script(case)).at("write", &path)?;
+        let inside = format!("/tdc/cases/{}.sh", case.id);
+        command += &format!(" {inside}");
+        files.push((path, inside));
+    }
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules: MODULES,
+        files: &files,
+        command: &command,
+        seed: 1,
+        timeout,
+        out_dir,
+    };
+    let ran = run_script(lab, &spec, progress)?;
+    let not_ended = || Error::Results {
+        detail: "the cases did not run to their end".into(),
+        console: ran.console.clone(),
+    };
+    let references = references(&ran.output).ok_or_else(not_ended)?;
+    if ran.status != 0 {
+        return Err(Error::Results {
+            detail: ran.output,
+            console: ran.console,
+        });
+    }
+    Ok(TdcOutput {
+        verdicts: judge(cases, &ran.output),
+        references,
+    })
+}

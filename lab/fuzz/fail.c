@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * psp-fail DEVICE: does each of a list of requests again and again, and lets its
+ * first allocation in the kernel fail, then its second, and so on until it
+ * needs no more. A request that fails must have changed nothing. Needs
+ * CONFIG_FAULT_INJECTION and its fail-nth.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <net/if.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+
+#include "fuzz.h"
+#include "../../uapi/sch_psp.h"
+
+#define NTH		"/proc/thread-self/fail-nth"
+#define ALLOCATIONS_MAX	2000	/* of one request: none has so many */
+#define ADD		(NLM_F_CREATE | NLM_F_EXCL)
+
+static struct message message;
+static struct port port;
+static int netlink, packets, nth;
+
+static void psp_qdisc(uint16_t flags, uint8_t mode)
+{
+	size_t nest;
+
+	message_tc(&message, RTM_NEWQDISC, flags, port.ifindex, TC_H_ROOT, HANDLE);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_MODE, &mode, sizeof(mode));
+	message_nest_end(&message, nest);
+}
+
+static void psp_class(uint16_t flags, uint32_t minor, uint64_t rate_bps)
+{
+	size_t nest;
+
+	message_tc(&message, RTM_NEWTCLASS, flags, port.ifindex, HANDLE, HANDLE | minor);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_CLASS_RATE, &rate_bps, sizeof(rate_bps));
+	message_nest_end(&message, nest);
+}
+
+static void add_qdisc(void) { psp_qdisc(ADD, TC_PSP_MODE_AUTO); }
+static void to_timer(void) { psp_qdisc(0, TC_PSP_MODE_TIMER); }
+static void to_gap(void) { psp_qdisc(0, TC_PSP_MODE_GAP); }
+static void add_class(void) { psp_class(ADD, 1, 1000000); }
+static void add_another(void) { psp_class(ADD, 2, 1000000); }
+static void change_class(void) { psp_class(0, 1, 2000000); }
+
+static void dynamic_class(void)
+{
+	uint8_t kind = TC_PSP_KIND_DYNAMIC;
+	size_t nest;
+
+	message_tc(&message, RTM_NEWTCLASS, 0, port.ifindex, HANDLE, HANDLE | 1);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
+	message_nest_end(&message, nest);
+}
+
+static void graft(void)
+{
+	message_tc(&message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, port.ifindex,
+		   HANDLE | 1, 0x110000);
+	message_put_text(&message, TCA_KIND, "fq_codel");
+}
+
+static void ungraft(void)
+{
+	message_tc(&message, RTM_DELQDISC, 0, port.ifindex, HANDLE | 1, 0x110000);
+}
+
+static void add_filter(void)
+{
+	struct tcmsg *t = NLMSG_DATA(&message.head);
+	uint32_t class = HANDLE | 1;
+	size_t nest;
+
+	message_tc(&message, RTM_NEWTFILTER, ADD, port.ifindex, HANDLE, 0);
+	t->tcm_info = 1 << 16 | 0x0300;
+	message_put_text(&message, TCA_KIND, "matchall");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_MATCHALL_CLASSID, &class, sizeof(class));
+	message_nest_end(&message, nest);
+}
+
+static void longer_frames(void) { message_link(&message, port.ifindex, true, 9000); }
+static void usual_frames(void) { message_link(&message, port.ifindex, true, 1500); }
+
+static void delete_filter(void)
+{
+	struct tcmsg *t = NLMSG_DATA(&message.head);
+
+	message_tc(&message, RTM_DELTFILTER, 0, port.ifindex, HANDLE, 0);
+	t->tcm_info = 1 << 16 | 0x0300;
+}
+
+static void delete_class(void)
+{
+	message_tc(&message, RTM_DELTCLASS, 0, port.ifindex, HANDLE, HANDLE | 1);
+}
+
+static void delete_qdisc(void)
+{
+	message_tc(&message, RTM_DELQDISC, 0, port.ifindex, TC_H_ROOT, HANDLE);
+}
+
+/* In an order in which each is possible once the one before has been done. */
+static const struct request {
+	const char *name;
+	void (*make)(void);
+} requests[] = {
+	{ "qdisc add", add_qdisc }, { "class add", add_class },
+	{ "a second class", add_another }, { "class change", change_class },
+	{ "class change to dynamic", dynamic_class },
+	{ "class change back", change_class },
+	{ "child replace", graft }, { "child delete", ungraft },
+	{ "filter add", add_filter }, { "change to timer", to_timer },
+	{ "change to gap", to_gap }, { "MTU 9000", longer_frames },
+	{ "MTU 1500", usual_frames }, { "filter delete", delete_filter },
+	{ "class delete", delete_class }, { "qdisc delete", delete_qdisc },
+};
+
+static void set_nth(unsigned int n)
+{
+	char text[16];
+	int size = snprintf(text, sizeof(text), "%u", n);
+
+	if (pwrite(nth, text, size, 0) != size) {
+		perror(NTH);
+		exit(2);
+	}
+}
+
+/* What is left to count down: 0, the allocation has failed. */
+static unsigned int get_nth(void)
+{
+	char text[16] = "";
+
+	if (pread(nth, text, sizeof(text) - 1, 0) < 0)
+		perror(NTH);
+	return strtoul(text, NULL, 10);
+}
+
+static bool same_shape(const struct tree *a, const struct tree *b)
+{
+	if (a->psp != b->psp)
+		return false;
+	for (unsigned int i = 1; i <= MINORS; i++)
+		if (a->classes[i].there != b->classes[i].there)
+			return false;
+	return true;
+}
+
+/* The trees may differ in what the request itself says it did. */
+static bool try_request(const struct request *request)
+{
+	static struct tree before, after;
+	unsigned int n;
+	int err = 0;
+
+	for (n = 1; n < ALLOCATIONS_MAX; n++) {
+		unsigned int left;
+
+		tree_read(netlink, &port, &before);
+		request->make();
+		set_nth(n);
+		err = netlink_ask(netlink, &message, NULL, NULL);
+		left = get_nth();
+		set_nth(0);
+		tree_read(netlink, &port, &after);
+		if (err && !same_shape(&before, &after)) {
+			printf("FAILED %s: allocation %u failed, %s, and yet it was done\n",
+			       request->name, n, strerror(err));
+			return false;
+		}
+		if (left || !err)
+			break;
+	}
+	if (err) {
+		/* Whatever the answer could not be made for: it may have been done. */
+		request->make();
+		err = netlink_ask(netlink, &message, NULL, NULL);
+	}
+	printf("# %s: %u allocations failed, one after the other\n", request->name, n - 1);
+	if (err)
+		printf("FAILED %s: %s\n", request->name, strerror(err));
+	return !err;
+}
+
+/* Frames and trains: what cannot be had is dropped and counted, or comes later. */
+static void try_traffic(void)
+{
+	struct random r = { .state = 1 };
+
+	for (unsigned int n = 1; n < 60; n++) {
+		for (unsigned int i = 0; i < 5; i++) {
+			set_nth(n);
+			traffic_wild(packets, &r, HANDLE | 1);
+			set_nth(n);
+			traffic_frame(packets, &r, HANDLE | 1);
+			set_nth(0);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	nth = open(NTH, O_RDWR | O_CLOEXEC);
+	netlink = netlink_open();
+	if (argc != 2 || nth < 0 || netlink < 0) {
+		fprintf(stderr, "usage: psp-fail DEVICE, on a kernel with %s\n", NTH);
+		return 2;
+	}
+	snprintf(port.name, sizeof(port.name), "%s", argv[1]);
+	port.ifindex = if_nametoindex(port.name);
+	if (!port.ifindex || !traffic_open(&port, &packets)) {
+		perror(argv[1]);
+		return 2;
+	}
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		if (!try_request(&requests[i]))
+			return 1;
+		if (requests[i].make == add_class || requests[i].make == to_gap)
+			try_traffic();
+	}
+	return 0;
+}

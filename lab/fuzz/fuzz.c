@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * psp-fuzz SEED OPERATIONS DEVICE...: random operations on the devices' psp, with
+ * frames on their way.
+ *
+ * Every so often the traffic stops to be counted, and every few thousand
+ * operations a port is drained and begun anew.  Ends with 0, or says what was
+ * wrong at which operation and ends with 1.  The same arguments do the same.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <net/if.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+
+#include "fuzz.h"
+#include "../../uapi/sch_psp.h"
+
+#define COUNT_EVERY	50	/* operations */
+#define RENEW_EVERY	2000	/* operations */
+#define BURST_MAX	40	/* frames, counted */
+#define DRAIN_MS	2000
+
+struct fuzz {
+	struct random random;
+	struct port ports[PORTS_MAX];
+	int sockets[PORTS_MAX];
+	unsigned int count;
+	int netlink;
+	int log;		/* /dev/kmsg: where we were when the kernel complained */
+	unsigned long operations, taken, refused, counted, frames, drained;
+};
+
+static struct message message;
+
+static void note(struct fuzz *f, const char *what, unsigned long operation)
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "psp-fuzz: %s %lu\n", what, operation);
+
+	if (f->log >= 0 && write(f->log, text, n) < 0)
+		f->log = -1;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+static bool failed(unsigned long operation, const struct port *port, const char *why)
+{
+	printf("FAILED at operation %lu on %s: %s\n", operation, port->name, why);
+	return false;
+}
+
+/* ---- what is counted ---- */
+
+/* A burst between two readings, for one class that is there. */
+static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
+{
+	const struct port *port = &f->ports[p];
+	unsigned int minor = 1 + random_below(&f->random, MINORS);
+	unsigned int frames = 1 + random_below(&f->random, BURST_MAX), given = 0;
+	static struct tree before, after;
+	char why[160];
+
+	message_link(&message, port->ifindex, true, 1500);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+	if (!tree_read(f->netlink, port, &before))
+		return failed(operation, port, "no dump");
+	if (!before.psp || !before.classes[minor].there)
+		return true;
+	for (unsigned int i = 0; i < frames; i++)
+		given += traffic_frame(f->sockets[p], &f->random, HANDLE | minor);
+	if (random_percent(&f->random, 50))
+		pause_ms(1);
+	if (!tree_read(f->netlink, port, &after))
+		return failed(operation, port, "no dump");
+	f->counted++;
+	f->frames += given;
+	if (!tree_check(&before, &after, given, minor, why, sizeof(why)))
+		return failed(operation, port, why);
+	return true;
+}
+
+/* ---- a port begins anew ---- */
+
+/* Every class without a child of its own, as fast as the line: all that waits comes out. */
+static void let_go(struct fuzz *f, const struct port *port, const struct tree *tree)
+{
+	uint8_t kind = TC_PSP_KIND_NORMAL;
+	size_t nest;
+
+	for (unsigned int i = 1; i <= MINORS; i++) {
+		if (!tree->classes[i].there)
+			continue;
+		message_tc(&message, RTM_DELQDISC, 0, port->ifindex, HANDLE | i,
+			   tree->classes[i].child);
+		netlink_ask(f->netlink, &message, NULL, NULL);
+		message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, HANDLE, HANDLE | i);
+		message_put_text(&message, TCA_KIND, "psp");
+		nest = message_nest(&message, TCA_OPTIONS);
+		message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
+		message_nest_end(&message, nest);
+		netlink_ask(f->netlink, &message, NULL, NULL);
+	}
+}
+
+static bool drain(struct fuzz *f, const struct port *port, unsigned long operation)
+{
+	static struct tree tree;
+	unsigned int waited = 0;
+	char why[80];
+
+	message_link(&message, port->ifindex, true, 1500);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+	if (!tree_read(f->netlink, port, &tree))
+		return failed(operation, port, "no dump");
+	if (!tree.psp)
+		return true;
+	let_go(f, port, &tree);
+	f->drained++;
+	for (;; waited += 20) {
+		uint32_t left;
+
+		if (!tree_read(f->netlink, port, &tree))
+			return failed(operation, port, "no dump");
+		left = tree.root.qlen | tree.root.backlog;
+		for (unsigned int i = 1; i <= MINORS; i++)
+			left |= tree.classes[i].n.qlen | tree.classes[i].n.backlog;
+		if (!left)
+			return true;
+		if (waited > DRAIN_MS)
+			break;
+		pause_ms(20);
+	}
+	snprintf(why, sizeof(why), "not drained: qlen %u, backlog %u", tree.root.qlen,
+		 tree.root.backlog);
+	return failed(operation, port, why);
+}
+
+static void remove_root(struct fuzz *f, const struct port *port)
+{
+	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, TC_H_ROOT, 0);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+}
+
+static void begin(struct fuzz *f, const struct port *port)
+{
+	uint32_t first = 1;
+	size_t nest;
+
+	remove_root(f, port);
+	message_tc(&message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, port->ifindex,
+		   TC_H_ROOT, HANDLE);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_DEFAULT, &first, sizeof(first));
+	message_nest_end(&message, nest);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+}
+
+/* ---- the run ---- */
+
+static void one(struct fuzz *f, unsigned int p)
+{
+	const struct port *port = &f->ports[p];
+	int err;
+
+	if (!operate(&f->random, port, &message))
+		operate_link(&f->random, port, &message);
+	else if (random_percent(&f->random, 35))
+		mutate(&f->random, &message);
+	err = netlink_ask(f->netlink, &message, NULL, NULL);
+	f->taken += !err;
+	f->refused += !!err;
+}
+
+static void traffic(struct fuzz *f, unsigned int p)
+{
+	for (uint32_t n = random_below(&f->random, 4); n; n--) {
+		uint32_t priority = random_percent(&f->random, 80)
+			? HANDLE | random_below(&f->random, MINORS + 3) : 0;
+
+		if (random_percent(&f->random, 5))
+			traffic_wild(f->sockets[p], &f->random, priority);
+		else
+			traffic_frame(f->sockets[p], &f->random, priority);
+	}
+}
+
+static bool run(struct fuzz *f)
+{
+	for (unsigned long i = 1; i <= f->operations; i++) {
+		unsigned int p = random_below(&f->random, f->count);
+
+		one(f, p);
+		traffic(f, p);
+		if (i % COUNT_EVERY == 0 && !count(f, p, i))
+			return false;
+		if (i % RENEW_EVERY == 0) {
+			note(f, "operation", i);
+			p = i / RENEW_EVERY % f->count;
+			if (!drain(f, &f->ports[p], i))
+				return false;
+			begin(f, &f->ports[p]);
+		}
+	}
+	for (unsigned int p = 0; p < f->count; p++) {
+		if (!drain(f, &f->ports[p], f->operations))
+			return false;
+		remove_root(f, &f->ports[p]);
+	}
+	return true;
+}
+
+static bool open_port(struct fuzz *f, const char *name)
+{
+	struct port *port = &f->ports[f->count];
+
+	if (f->count == PORTS_MAX)
+		return false;
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	port->ifindex = if_nametoindex(port->name);
+	if (!port->ifindex || !traffic_open(port, &f->sockets[f->count]))
+		return false;
+	f->count++;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static struct fuzz f;
+	bool ok;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: psp-fuzz SEED OPERATIONS DEVICE...\n");
+		return 2;
+	}
+	f.random.state = strtoull(argv[1], NULL, 0);
+	f.operations = strtoul(argv[2], NULL, 0);
+	f.log = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	f.netlink = netlink_open();
+	for (int i = 3; i < argc; i++) {
+		if (f.netlink < 0 || !open_port(&f, argv[i])) {
+			fprintf(stderr, "psp-fuzz: %s: %s\n", argv[i], strerror(errno));
+			return 2;
+		}
+	}
+	for (unsigned int p = 0; p < f.count; p++)
+		begin(&f, &f.ports[p]);
+	ok = run(&f);
+	printf("seed %s: %lu operations, %lu taken, %lu refused; %lu frames counted %lu times; drained %lu times\n",
+	       argv[1], f.operations, f.taken, f.refused, f.frames, f.counted, f.drained);
+	return !ok;
+}

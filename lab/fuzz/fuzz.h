@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * psp-fuzz: random netlink operations on psp and what hangs below it, valid
+ * and not, with frames on their way.  Everything follows from the seed.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/netlink.h>
+
+#define MESSAGE_MAX	32768	/* bytes */
+#define PORTS_MAX	8
+#define MINORS		12	/* classes are 1:1 to 1:c, and none other */
+#define HANDLE		0x10000	/* of psp at the root */
+
+/* ---- random.c ---- */
+
+struct random {
+	uint64_t state;
+};
+
+uint64_t random_next(struct random *r);
+uint32_t random_below(struct random *r, uint32_t n);	/* 0 .. n - 1 */
+bool random_percent(struct random *r, uint32_t percent);
+/* Any number of up to @bits bits, the small and the extreme ones often. */
+uint64_t random_value(struct random *r, unsigned int bits);
+
+/* ---- message.c ---- */
+
+struct message {
+	union {
+		struct nlmsghdr head;
+		char bytes[MESSAGE_MAX];
+	};
+	size_t options;		/* where TCA_OPTIONS begins; 0: nowhere */
+};
+
+void message_tc(struct message *m, uint16_t type, uint16_t flags, int ifindex,
+		uint32_t parent, uint32_t handle);
+void message_link(struct message *m, int ifindex, bool up, uint32_t mtu);
+void message_put(struct message *m, uint16_t type, const void *data, size_t len);
+void message_put_text(struct message *m, uint16_t type, const char *text);
+size_t message_nest(struct message *m, uint16_t type);
+void message_nest_end(struct message *m, size_t at);
+
+int netlink_open(void);
+/*
+ * Sends, and takes in what comes back, with `each` called for every message
+ * that is no answer to the request itself.  Gives 0 or an errno.
+ */
+int netlink_ask(int fd, struct message *m,
+		void (*each)(const struct nlmsghdr *n, void *arg), void *arg);
+
+/* ---- operate.c ---- */
+
+struct port {
+	char name[16];
+	int ifindex;
+};
+
+/* One random request, made but not sent; false: it is about the link. */
+bool operate(struct random *r, const struct port *port, struct message *m);
+void operate_link(struct random *r, const struct port *port, struct message *m);
+
+/* ---- mutate.c ---- */
+
+/* Spoils a request in one of many ways; its length stays that of a message. */
+void mutate(struct random *r, struct message *m);
+
+/* ---- traffic.c ---- */
+
+bool traffic_open(const struct port *port, int *fd);
+/* Sends one frame of class `minor` of psp; gives whether the qdisc had it. */
+bool traffic_frame(int fd, struct random *r, uint32_t priority);
+/* One GSO train, or anything else that a socket lets through. */
+void traffic_wild(int fd, struct random *r, uint32_t priority);
+
+/* ---- account.c ---- */
+
+struct numbers {
+	uint64_t sent;		/* frames */
+	uint32_t drops;
+	uint32_t qlen;
+	uint32_t backlog;	/* bytes */
+};
+
+/* What a dump says of one port. */
+struct tree {
+	bool psp;		/* at the root, as 1: */
+	bool copies;		/* something in it makes copies (netem) */
+	struct numbers root;
+	struct {
+		bool there;
+		bool keeps;	/* its child drops nothing that it took */
+		uint32_t child;	/* handle */
+		struct numbers n;
+	} classes[MINORS + 1];
+};
+
+bool tree_read(int fd, const struct port *port, struct tree *tree);
+/*
+ * `frames` were given to class `minor` between two readings, and nobody
+ * changed anything: each is sent, dropped or waiting.
+ */
+bool tree_check(const struct tree *before, const struct tree *after,
+		unsigned int frames, unsigned int minor, char *why, size_t size);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Requests as a program makes them that means well, mostly. */
+#include <string.h>
+#include <net/if.h>
+#include <linux/if_link.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_gact.h>
+
+#include "fuzz.h"
+#include "../../uapi/sch_psp.h"
+
+#define ETH_P_ALL_BE	0x0300
+#define COUNT(array)	(sizeof(array) / sizeof(*(array)))
+
+static const uint16_t makes[] = {
+	NLM_F_CREATE | NLM_F_EXCL,		/* add */
+	NLM_F_CREATE | NLM_F_REPLACE,		/* replace */
+	0,					/* change */
+};
+
+static uint16_t make_flags(struct random *r)
+{
+	return makes[random_below(r, COUNT(makes))];
+}
+
+static uint32_t some_class(struct random *r)
+{
+	return HANDLE | (1 + random_below(r, MINORS));
+}
+
+static void put_u8(struct message *m, uint16_t type, uint8_t value)
+{
+	message_put(m, type, &value, sizeof(value));
+}
+
+static void put_u32(struct message *m, uint16_t type, uint32_t value)
+{
+	message_put(m, type, &value, sizeof(value));
+}
+
+static void put_u64(struct message *m, uint16_t type, uint64_t value)
+{
+	message_put(m, type, &value, sizeof(value));
+}
+
+/* Mostly a rate that a line of 1 Gbit/s can have. */
+static uint64_t some_rate(struct random *r)
+{
+	if (random_percent(r, 85))
+		return 1000000ULL + random_next(r) % 999000000;
+	return random_value(r, 64);
+}
+
+/* ---- psp ---- */
+
+static void psp_options(struct random *r, struct message *m)
+{
+	size_t nest = message_nest(m, TCA_OPTIONS);
+
+	if (random_percent(r, 60))
+		put_u32(m, TCA_PSP_DEFAULT, random_percent(r, 90) ? random_below(r, 4)
+								  : random_value(r, 32));
+	if (random_percent(r, 30))
+		put_u64(m, TCA_PSP_LINE_RATE, random_percent(r, 80) ? 0 : some_rate(r));
+	if (random_percent(r, 40))
+		put_u8(m, TCA_PSP_MODE, random_below(r, __TC_PSP_MODE_MAX + 1));
+	if (random_percent(r, 20))
+		put_u32(m, TCA_PSP_OVERHEAD, random_value(r, 8));
+	if (random_percent(r, 20))
+		put_u8(m, TCA_PSP_LAYER, random_below(r, __TC_PSP_LAYER_MAX + 1));
+	if (random_percent(r, 30))
+		put_u8(m, TCA_PSP_ORDER, random_below(r, __TC_PSP_ORDER_MAX + 1));
+	if (random_percent(r, 15))
+		put_u8(m, TCA_PSP_GAP, random_below(r, __TC_PSP_GAP_MAX + 1));
+	if (random_percent(r, 15))
+		put_u8(m, TCA_PSP_GUARD, random_below(r, 3));
+	if (random_percent(r, 15))
+		put_u8(m, TCA_PSP_SPLIT_GSO, random_below(r, __TC_PSP_SPLIT_GSO_MAX + 1));
+	message_nest_end(m, nest);
+}
+
+static void psp_root(struct random *r, const struct port *port, struct message *m)
+{
+	if (random_percent(r, 10)) {
+		message_tc(m, RTM_DELQDISC, 0, port->ifindex, TC_H_ROOT, HANDLE);
+		return;
+	}
+	message_tc(m, RTM_NEWQDISC, make_flags(r), port->ifindex, TC_H_ROOT, HANDLE);
+	message_put_text(m, TCA_KIND, "psp");
+	psp_options(r, m);
+}
+
+static void psp_class(struct random *r, const struct port *port, struct message *m)
+{
+	uint32_t kind = random_below(r, __TC_PSP_KIND_MAX);
+	size_t nest;
+
+	if (random_percent(r, 20)) {
+		message_tc(m, RTM_DELTCLASS, 0, port->ifindex, HANDLE, some_class(r));
+		return;
+	}
+	message_tc(m, RTM_NEWTCLASS, make_flags(r), port->ifindex,
+		   random_percent(r, 95) ? HANDLE : some_class(r), some_class(r));
+	message_put_text(m, TCA_KIND, "psp");
+	nest = message_nest(m, TCA_OPTIONS);
+	if (random_percent(r, 70))
+		put_u8(m, TCA_PSP_CLASS_KIND, kind);
+	if (kind != TC_PSP_KIND_NORMAL || random_percent(r, 10))
+		put_u64(m, TCA_PSP_CLASS_RATE, some_rate(r));
+	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 50 : 5))
+		put_u32(m, TCA_PSP_CLASS_QUANTUM, random_value(r, 21));
+	if (random_percent(r, 20))
+		put_u64(m, TCA_PSP_CLASS_CEIL, some_rate(r));
+	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+		put_u64(m, TCA_PSP_CLASS_FLOOR, random_value(r, 30));
+	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+		put_u32(m, TCA_PSP_CLASS_FLOWS, random_value(r, 12));
+	if (random_percent(r, 15))
+		put_u64(m, TCA_PSP_CLASS_DEADLINE, random_value(r, 34));
+	message_nest_end(m, nest);
+}
+
+/* ---- children ---- */
+
+static void fifo_options(struct random *r, struct message *m)
+{
+	struct tc_fifo_qopt limit = { .limit = random_below(r, 3000) };
+
+	message_put(m, TCA_OPTIONS, &limit, sizeof(limit));
+}
+
+static void codel_options(struct random *r, struct message *m)
+{
+	size_t nest = message_nest(m, TCA_OPTIONS);
+
+	put_u32(m, TCA_FQ_CODEL_TARGET, 1 + random_below(r, 1000));
+	put_u32(m, TCA_FQ_CODEL_LIMIT, 1 + random_below(r, 100));
+	put_u32(m, TCA_FQ_CODEL_INTERVAL, 10 + random_below(r, 10000));
+	message_nest_end(m, nest);
+}
+
+static void netem_options(struct random *r, struct message *m)
+{
+	struct tc_netem_qopt netem = {
+		.latency = random_below(r, 1000000),	/* ticks of 64 ns */
+		.limit = 1 + random_below(r, 200),
+		.loss = random_percent(r, 30) ? random_next(r) : 0,
+		.duplicate = random_percent(r, 30) ? random_next(r) : 0,
+		.jitter = random_percent(r, 30) ? random_below(r, 1000) : 0,
+	};
+
+	message_put(m, TCA_OPTIONS, &netem, sizeof(netem));
+}
+
+static void tbf_options(struct random *r, struct message *m)
+{
+	struct tc_tbf_qopt tbf = {
+		.rate = { .rate = 100000 + random_below(r, 100000000),
+			  .linklayer = TC_LINKLAYER_ETHERNET },
+		.limit = 2000 + random_below(r, 100000),
+		.buffer = 1000000,
+	};
+	size_t nest = message_nest(m, TCA_OPTIONS);
+
+	message_put(m, TCA_TBF_PARMS, &tbf, sizeof(tbf));
+	put_u32(m, TCA_TBF_BURST, 2000 + random_below(r, 30000));
+	message_nest_end(m, nest);
+}
+
+static void prio_options(struct random *r, struct message *m)
+{
+	struct tc_prio_qopt prio = { .bands = 2 + random_below(r, 4) };
+
+	message_put(m, TCA_OPTIONS, &prio, sizeof(prio));
+}
+
+static void no_options(struct random *r, struct message *m)
+{
+	(void)r;
+	(void)m;
+}
+
+static const struct child {
+	const char *kind;
+	void (*options)(struct random *r, struct message *m);
+} children[] = {
+	{ "pfifo", fifo_options }, { "bfifo", fifo_options },
+	{ "fq_codel", codel_options }, { "codel", codel_options },
+	{ "netem", netem_options }, { "tbf", tbf_options },
+	{ "prio", prio_options }, { "sfq", no_options }, { "fq", no_options },
+	{ "drr", no_options }, { "blackhole", no_options },
+	{ "pie", no_options }, { "cake", no_options }, { "psp", psp_options },
+};
+
+static void child(struct random *r, const struct port *port, struct message *m)
+{
+	const struct child *c = &children[random_below(r, COUNT(children))];
+	uint32_t parent = some_class(r);
+	uint32_t handle = (0x20 + (parent & 0xffff)) << 16;
+
+	/* A class of the child: its own child, two deep. */
+	if (random_percent(r, 15)) {
+		parent = handle | (1 + random_below(r, 3));
+		handle += 0x200000;
+	}
+	if (random_percent(r, 30)) {
+		message_tc(m, RTM_DELQDISC, 0, port->ifindex, parent, handle);
+		return;
+	}
+	message_tc(m, RTM_NEWQDISC, make_flags(r), port->ifindex, parent, handle);
+	message_put_text(m, TCA_KIND, c->kind);
+	c->options(r, m);
+}
+
+/* ---- filters ---- */
+
+static void gact(struct random *r, struct message *m, uint16_t type)
+{
+	static const int verdicts[] = { TC_ACT_OK, TC_ACT_SHOT, TC_ACT_PIPE,
+					TC_ACT_STOLEN, TC_ACT_UNSPEC };
+	struct tc_gact gact = { .action = verdicts[random_below(r, COUNT(verdicts))] };
+	size_t list, action, options;
+
+	list = message_nest(m, type);
+	action = message_nest(m, 1);
+	message_put_text(m, TCA_ACT_KIND, "gact");
+	options = message_nest(m, TCA_ACT_OPTIONS);
+	message_put(m, TCA_GACT_PARMS, &gact, sizeof(gact));
+	message_nest_end(m, options);
+	message_nest_end(m, action);
+	message_nest_end(m, list);
+}
+
+static void filter(struct random *r, const struct port *port, struct message *m)
+{
+	struct {
+		struct tc_u32_sel sel;
+		struct tc_u32_key key;
+	} u32 = { .sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 } };
+	uint32_t pref = 1 + random_below(r, 4);
+	struct tcmsg *t = NLMSG_DATA(&m->head);
+	bool deletes = random_percent(r, 40);
+	/* A preference is of one kind of filter. */
+	bool is_u32 = pref & 1;
+	size_t nest;
+
+	message_tc(m, deletes ? RTM_DELTFILTER : RTM_NEWTFILTER,
+		   deletes ? 0 : NLM_F_CREATE | (random_percent(r, 50) ? NLM_F_EXCL : 0),
+		   port->ifindex, random_percent(r, 95) ? HANDLE : some_class(r), 0);
+	t->tcm_info = pref << 16 | ETH_P_ALL_BE;
+	if (deletes && random_percent(r, 60))
+		return;
+	message_put_text(m, TCA_KIND, is_u32 ? "u32" : "matchall");
+	nest = message_nest(m, TCA_OPTIONS);
+	put_u32(m, is_u32 ? TCA_U32_CLASSID : TCA_MATCHALL_CLASSID,
+		random_percent(r, 90) ? some_class(r) : random_value(r, 32));
+	if (is_u32) {
+		/* Half of what is sent. */
+		u32.key.mask = 1;
+		message_put(m, TCA_U32_SEL, &u32, sizeof(u32));
+	}
+	if (random_percent(r, 20))
+		gact(r, m, is_u32 ? TCA_U32_ACT : TCA_MATCHALL_ACT);
+	message_nest_end(m, nest);
+}
+
+/* ---- all of them ---- */
+
+static void look(struct random *r, const struct port *port, struct message *m)
+{
+	static const uint16_t gets[] = { RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER };
+	uint16_t type = gets[random_below(r, COUNT(gets))];
+	bool dump = random_percent(r, 60);
+	uint32_t parent = type == RTM_GETQDISC ? TC_H_ROOT : HANDLE;
+
+	message_tc(m, type, dump ? NLM_F_DUMP : 0, port->ifindex,
+		   dump && type != RTM_GETTFILTER ? 0 : parent,
+		   dump ? 0 : some_class(r));
+}
+
+bool operate(struct random *r, const struct port *port, struct message *m)
+{
+	uint32_t dice = random_below(r, 100);
+
+	if (dice < 12)
+		psp_root(r, port, m);
+	else if (dice < 45)
+		psp_class(r, port, m);
+	else if (dice < 68)
+		child(r, port, m);
+	else if (dice < 86)
+		filter(r, port, m);
+	else if (dice < 98)
+		look(r, port, m);
+	else
+		return false;
+	return true;
+}
+
+/* ---- the link ---- */
+
+void operate_link(struct random *r, const struct port *port, struct message *m)
+{
+	message_link(m, port->ifindex, random_percent(r, 70),
+		     random_percent(r, 50) ? 576 + random_below(r, 8500) : 0);
+	if (random_percent(r, 20))
+		put_u32(m, IFLA_TXQLEN, random_below(r, 2000));
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Random operations on four kinds of device; afterwards nothing is left.
+#
+#   c1a ==== 1 Gbit/s ==== c1b (sink)     a wire: gap frames
+#   c2a ==== 1 Gbit/s ==== c2b (sink)     a ring of 4, a queue of 2 frames
+#   v1a ---- veth -------- v1b, d1 (dummy)
+#
+# SEED, OPERATIONS
+
+. "$(dirname "$0")/lib.sh"
+
+SEED=${SEED:-1}
+OPERATIONS=${OPERATIONS:-100000}
+MODULE=/sys/module/sch_psp
+
+references() { cat $MODULE/refcnt; }
+slab_kb() {
+	sleep 1
+	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
+}
+
+cable c1 1000000000 sink=1
+cable c2 1000000000 sink=1 ring=4
+ip link add v1a type veth peer name v1b
+ip link set v1a up
+ip link set v1b up
+ip link add d1 type dummy
+ip link set d1 up
+
+fuzz() { psp-fuzz "$@" c1a c2a v1a d1; }
+
+# What the first ones allocate once and for all is not counted.
+check "2000 random operations, to warm up" fuzz $((SEED + 1000000)) 2000
+slab_before=$(slab_kb)
+check "$OPERATIONS random operations, seed $SEED" fuzz "$SEED" "$OPERATIONS"
+echo "# $output"
+slab_after=$(slab_kb)
+check "they leave no memory behind" at_least $((slab_after - 2048)) "$slab_before"
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	[ "$(references)" = 0 ] && break
+	sleep 0.2
+done
+check "they leave no reference to the module" same 0 "$(references)"
+cut_cable c1
+cut_cable c2
+ip link del v1a
+ip link del d1
+check "the module can go" rmmod sch_psp
+finish
