@@ -9,8 +9,8 @@
  * whole number of bytes plus frac / r, 0 <= frac < r; what is stored is
  * `clock`, the exact clock rounded up, and `frac`.  The port's clock G is an
  * integer, so "exact <= G" and "clock <= G" are the same question and nobody
- * but pace_clock_advance() looks at frac.  (Rate r: of the clock's own kind, the
- * class's rate or its ceil.)
+ * but pace_clock_advance() looks at frac.  (Rate r: of the clock's own kind,
+ * the class's rate or its ceil.)
  *
  * Error bound: none, the sum of any number of advances is exact.  A new rate
  * has a new denominator: the fraction is then rounded up, once, and the class

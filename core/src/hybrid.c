@@ -3,29 +3,30 @@
  * HYBRID: a timer until shortly before the instant, gap frames from there on.
  *
  * Bytes handed out are the clock.  When the next frame is farther away than the
- * lead and two largest gap frames the wire idles until line(until) = due - lead, and the first call from
- * then on brings the clock up to real time: global = max(global, line(now)),
- * the rule that ends every idle spell.  What is still in the transmit ring then
- * is not counted twice.  A call before that instant does the same and gets the
- * same answer.
+ * lead and two largest gap frames the wire idles until line(until) = due -
+ * lead, and the first call from then on brings the clock up to real time:
+ * global = max(global, line(now)), the rule that ends every idle spell.  What
+ * is still in the transmit ring then is not counted twice.  A call before that
+ * instant does the same and gets the same answer.
  *
- * The lead is measured.  The first call from `until` on was late by now - until:
- * if the lead does not cover that and an eighth more it does from now on.  It gets
- * shorter by a thousandth of what is above its least with each frame that gap frames
- * preceded, so what happens once in a thousand waits stays covered.
+ * The lead is measured.  The first call from `until` on was late by now -
+ * until: if the lead does not cover that and an eighth more it does from now
+ * on.  It gets shorter by a thousandth of what is above its least with each
+ * frame that gap frames preceded, so what happens once in a thousand waits
+ * stays covered.
  *
- * Error bound.  A timer within the lead: the frame is as exact as in GAP, -42 .. +41
- * bytes.  A later one: the frame is late by what exceeds the lead; clocks do
- * not move for it, so the next frame is where it would have been, and the time
- * between the two is shorter by as much.  More than PACE_LEAD_NS_MAX is
- * forgotten (pace_lag_max()).
+ * Error bound.  A timer within the lead: the frame is as exact as in GAP, -42
+ * .. +41 bytes.  A later one: the frame is late by what exceeds the lead;
+ * clocks do not move for it, so the next frame is where it would have been, and
+ * the time between the two is shorter by as much.  More than PACE_LEAD_NS_MAX
+ * is forgotten (pace_lag_max()).
  *
  * Wire and system clock differ by up to 200 ppm.  Each wait begins with
- * line() not ahead of the bytes handed out by more than the lead, and ends with both
- * the same: what they drift apart in one busy spell does not carry on into the
- * next.  A slow wire (or a host that was late in a busy spell) is made up for by one
- * lead at most; behind a fast one the first frame after a spell of T is late by
- * 200 ppm x T, or by what a ring holds.  decisions/0015.
+ * line() not ahead of the bytes handed out by more than the lead, and ends with
+ * both the same: what they drift apart in one busy spell does not carry on into
+ * the next.  A slow wire (or a host that was late in a busy spell) is made up
+ * for by one lead at most; behind a fast one the first frame after a spell of T
+ * is late by 200 ppm x T, or by what a ring holds.  decisions/0015.
  */
 #include "internal.h"
 #include "line.h"
@@ -117,7 +118,7 @@ void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 	pace_idle_follow(s, now_ns);
 }
 
-/* Until a lead before the schedule clock reaches `clock`, a lead or more away. */
+/* Until a lead before the schedule clock reaches `clock`, farther away. */
 struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 {
 	s->armed = true;

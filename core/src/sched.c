@@ -221,7 +221,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	return c;
 }
 
-/* The class whose clock, or ceil clock, is the first to come; and that clock. */
+/* The class whose clock, or ceil clock, is the first to come, and when. */
 static struct pace_class *first_ahead(const struct pace_sched *s, u64 *clock)
 {
 	struct pace_class *c = pace_paced_first(s);

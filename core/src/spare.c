@@ -4,12 +4,12 @@
  *
  * A class with a ceil has two more clocks.  The ceil clock moves by
  * counted x line / ceil with every frame, and until it is reached the class may
- * send nothing: pace_class.start is the later of the two.  The spare clock moves by
- * counted x line / rate with every frame sent above the rate, and of those
- * whose ceil clock is reached the smallest goes first: start-time fair
- * queueing (Goyal, Vin and Cheng, 1996), so what is spare divides in
- * proportion to the rates.  The clock of the rate itself does not move with such a
- * frame: what is guaranteed stays guaranteed.
+ * send nothing: pace_class.start is the later of the two.  The spare clock
+ * moves by counted x line / rate with every frame sent above the rate, and of
+ * those whose ceil clock is reached the smallest goes first: start-time fair
+ * queueing (Goyal, Vin and Cheng, 1996), so what is spare divides in proportion
+ * to the rates.  The clock of the rate itself does not move with such a frame:
+ * what is guaranteed stays guaranteed.
  *
  * A class that shares waits in `ceiled`, by ceil clock, and changes to `spare`,
  * by spare clock, once that is reached: O(log n) a frame.  Its place among the
@@ -19,8 +19,9 @@
  * sent and keeps no more of that; a frame at the rate keeps what the clock of
  * the rate is behind, or shares beyond the line would not be in proportion to
  * the rates.  So in any time T a class sends at most ceil x T, three longest
- * trains (one that begins T, two of slack; half a smallest gap at ceil more), and
- * what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns nothing.
+ * trains (one that begins T, two of slack; half a smallest gap at ceil more),
+ * and what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns
+ * nothing.
  *
  * Error bound: rates and ceils are exact, as clocks are.  Shares of what is
  * spare are those of SFQ: of two classes that both share all the time, neither
@@ -31,9 +32,9 @@
 #include "queue.h"
 
 /*
- * How far behind its ceil clock a class may make up for frames of others: two of
- * its own periods.  One loses up to 2 % of a ceil among ten that share, frames
- * of the line instead of its own 20 %.
+ * How far behind its ceil clock a class may make up for frames of others: two
+ * of its own periods.  One loses up to 2 % of a ceil among ten that share,
+ * frames of the line instead of its own 20 %.
  */
 static u64 slack(const struct pace_sched *s, const struct pace_class *c)
 {

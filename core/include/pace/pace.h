@@ -266,11 +266,11 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 
 /*
- * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER and
- * HYBRID: but for time passing, and for what a host that stood still has missed).
- * O(1); ORDER_RATE and ORDER_NEXT O(log n), amortised over the frames sent: a
- * class becomes due once per frame; for normal classes with quanta below a frame, as
- * many visits as quanta make up a frame.
+ * Who is next?  Asking again gives the same answer.  Changes no clock (TIMER
+ * and HYBRID: but for time passing, and for what a host that stood still has
+ * missed). O(1); ORDER_RATE and ORDER_NEXT O(log n), amortised over the frames
+ * sent: a class becomes due once per frame; for normal classes with quanta
+ * below a frame, as many visits as quanta make up a frame.
  */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
@@ -282,8 +282,8 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 /*
  * The same for a train of `frames` frames that the host hands over as one and
  * that leave back to back: len_bytes (up to max_train_bytes) in all, headers of
- * every frame counted, wire_bytes (up to PACE_TRAIN_WIRE_MAX) on the wire, padding
- * and overhead of every frame counted. O(log n).
+ * every frame counted, wire_bytes (up to PACE_TRAIN_WIRE_MAX) on the wire,
+ * padding and overhead of every frame counted.  O(log n).
  */
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);
