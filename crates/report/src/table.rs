@@ -278,9 +278,11 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.number("gap p1", "byte times");
     table.number("gap p50", "byte times");
     table.number("gap p99", "byte times");
+    table.number("wait max", "µs");
     table.number("wire busy", "%");
     table.number("CPU", "ns/frame");
     table.number("bounds", "held");
+    let waiting = waiting(run);
     for cell in &run.cells {
         let value = |v: &Varying| cell.params.get(&v.name).cloned().unwrap_or_default().into();
         let mut row: Vec<Value> = varying.iter().map(value).collect();
@@ -296,12 +298,24 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         row.push(maybe(of(cell, |m| m.gap_p50_bytes).map(|s| s[1]), 0).into());
         row.push(maybe(of(cell, |m| m.gap_p99_bytes).map(|s| s[2]), 0).into());
         let measured = cell.windows.iter().find(|w| w.name == window);
+        let of_waiting = |w: &WindowResult| {
+            let mut flows = w.flows.iter();
+            flows.find(|f| Some(&*f.name) == waiting)?.metrics.wait_max_us
+        };
+        row.push(maybe(measured.and_then(of_waiting), 0).into());
         row.push(maybe(measured.and_then(busiest), 1).into());
         row.push(maybe(measured.and_then(cpu), 0).into());
         row.push(held(cell));
         table.rows.push(row);
     }
     table.without_empty_columns()
+}
+
+/// The flow whose waiting is judged, where any is.
+fn waiting(run: &RunResult) -> Option<&str> {
+    let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
+    let judged = bounds.find(|b| b.metric.starts_with("wait_"));
+    judged.map(|b| &*b.flow)
 }
 
 /// How busy the busiest direction was, gap frames included, per cent.
