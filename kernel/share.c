@@ -28,13 +28,18 @@ static u64 psp_device_line_rate(struct net_device *dev)
 	return (u64)(u32)ks.base.speed * 1000000;
 }
 
-/* What the other queues' psp have been given, or take. */
+/*
+ * What the other queues' psp have been given, or take.  Queues that are not
+ * in use take nothing, this one included.
+ */
 static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	const struct psp_qdisc *other;
 	u64 sum_bps = 0;
 
+	if (q->queue >= dev->real_num_tx_queues)
+		return 0;
 	list_for_each_entry(other, &psp_qdiscs, link) {
 		if (other == q || qdisc_dev(other->sch) != dev ||
 		    other->queue >= dev->real_num_tx_queues)

@@ -142,8 +142,10 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 			   const struct psp_class *cl)
 {
 	st->active = cl->pace.active;
-	st->rate_bps = cl->pace.rate_bps;
-	st->ceil_bps = cl->ceil_bps;
+	if (cl->pace.kind == PACE_KIND_PACED) {
+		st->rate_bps = cl->pace.rate_bps;
+		st->ceil_bps = cl->ceil_bps;
+	}
 	st->achieved_bps = cl->window.achieved_bps;
 	st->sent_frames = cl->count.sent_frames;
 	st->sent_wire_bytes = cl->count.sent_wire_bytes;

@@ -128,7 +128,7 @@ enum tc_psp_stats_type {
 
 struct tc_psp_qdisc_stats {
 	__u32 type;			/* TC_PSP_STATS_QDISC */
-	__u32 mode;			/* in force: GAP or TIMER */
+	__u32 mode;			/* in force: not AUTO */
 	__u64 line_rate_bps;		/* in force */
 	__u32 max_frame_bytes;		/* in force, link header included */
 	__u32 line_known;		/* 0: assumed, the device names no rate */
@@ -180,7 +180,7 @@ enum tc_psp_why {
 struct tc_psp_class_stats {
 	__u32 type;			/* TC_PSP_STATS_CLASS */
 	__u32 active;			/* has a frame that takes part in decisions */
-	__u64 rate_bps;			/* in force: at most the line rate */
+	__u64 rate_bps;			/* in force: at most the line rate; 0: normal */
 	__u64 sent_frames;
 	__u64 sent_wire_bytes;
 	__u64 achieved_bps;		/* over the last whole second of sending, as
