@@ -85,16 +85,22 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 	}
 }
 
-static int psp_check_dynamic(const struct psp_class_options *opt,
+static int psp_check_dynamic(struct psp_class_options *opt,
 			     struct netlink_ext_ack *extack)
 {
+	if (!opt->flows)
+		opt->flows = PSP_FLOWS_DEFAULT;
+	if (opt->flows > PSP_FLOWS_MAX) {
+		psp_refuse(extack, "flows %u: expected 1 to %u", opt->flows,
+			   PSP_FLOWS_MAX);
+		return -ERANGE;
+	}
 	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
 		psp_refuse(extack, "floor %llubit: expected at most the ceil's %llubit",
 			   opt->floor_bps, opt->ceil_bps);
 		return -ERANGE;
 	}
-	psp_refuse(extack, "mode dynamic: expected paced or normal");
-	return -EOPNOTSUPP;
+	return 0;
 }
 
 /* Changes in *opt what `attr` names; a new class has to name its kind. */

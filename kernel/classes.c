@@ -25,14 +25,24 @@ struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
 	return child;
 }
 
-/* Room for one more class.  As many again each time: O(1) a class. */
-static int psp_make_room(struct psp_qdisc *q)
+/*
+ * Room for `more` classes and flows.  At least as much again each time: O(1) a
+ * class.
+ */
+static int psp_make_room(struct psp_qdisc *q, u32 more,
+			 struct netlink_ext_ack *extack)
 {
-	u32 capacity = q->capacity * 2;
+	u32 wanted = q->reserved + more;
+	u32 capacity = clamp(q->capacity * 2, wanted, PACE_CLASSES_MAX);
 	void *storage;
 
-	if (q->class_count < q->capacity)
+	if (wanted <= q->capacity)
 		return 0;
+	if (wanted > PACE_CLASSES_MAX) {
+		psp_refuse(extack, "%u classes and flows: expected at most %u",
+			   wanted, PACE_CLASSES_MAX);
+		return -ENOSPC;
+	}
 
 	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL);
 	if (!storage)
@@ -46,10 +56,21 @@ static int psp_make_room(struct psp_qdisc *q)
 	return 0;
 }
 
-/* What core/ is told of the class on a line of this rate. */
+/*
+ * What is in force of the class on a line of this rate, if no rate may be above
+ * `most_bps`.  Of kind dynamic the ceil is each flow's; what has no flow is sent
+ * at the rate.
+ */
 static struct pace_class_config
-psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps)
+psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
+		 u64 most_bps)
 {
+	u64 rate_bps = opt->rate_bps, ceil_bps = opt->ceil_bps;
+
+	if (opt->kind == TC_PSP_KIND_DYNAMIC) {
+		ceil_bps = ceil_bps ?: line_rate_bps;
+		rate_bps = rate_bps ?: ceil_bps;
+	}
 	if (opt->kind == TC_PSP_KIND_NORMAL)
 		return (struct pace_class_config){
 			.kind = PACE_KIND_NORMAL,
@@ -57,33 +78,146 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps)
 		};
 	return (struct pace_class_config){
 		.kind = PACE_KIND_PACED,
-		.rate_bps = min(opt->rate_bps, line_rate_bps),
-		.ceil_bps = min(opt->ceil_bps, line_rate_bps),
+		.rate_bps = min(rate_bps, most_bps),
+		.ceil_bps = min(ceil_bps, most_bps),
 	};
 }
 
+/* May the class be as `opt` says?  What comes into force then. */
+static int psp_class_check(struct psp_qdisc *q,
+			   const struct psp_class_options *opt,
+			   struct pace_class_config *cfg,
+			   struct netlink_ext_ack *extack)
+{
+	struct psp_class_options in_force = *opt;
+	enum pace_error refused;
+
+	*cfg = psp_class_config(opt, q->port.pace.line_rate_bps, U64_MAX);
+	refused = pace_class_check(&q->pace, cfg);
+	/* Of kind dynamic the ceil may stand for the rate. */
+	if (refused == PACE_ERR_RATE_LINE && !opt->rate_bps)
+		refused = PACE_ERR_CEIL;
+	else
+		in_force.rate_bps = cfg->rate_bps;
+	return refused ? psp_refuse_class(extack, refused, &q->port, &in_force)
+		       : 0;
+}
+
+/* What core/ is told of the class itself: a flow's ceil is not its own. */
+static struct pace_class_config
+psp_class_own(u8 kind, const struct pace_class_config *cfg)
+{
+	struct pace_class_config own = *cfg;
+
+	if (kind == TC_PSP_KIND_DYNAMIC)
+		own.ceil_bps = 0;
+	return own;
+}
+
 /* `opt` is in force. */
-static void psp_class_put_options(struct psp_class *cl,
+static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
 				  const struct psp_class_options *opt,
 				  const struct pace_class_config *cfg)
 {
 	cl->opt = *opt;
 	cl->ceil_bps = cfg->ceil_bps ?: cfg->rate_bps;
+	if (cl->flows)
+		psp_flows_clamp(q, cl, psp_rate_least(&q->port.pace),
+				cl->ceil_bps);
+}
+
+/* Ids and memory for as many flows as `opt` allows. */
+static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
+				const struct psp_class_options *opt,
+				struct netlink_ext_ack *extack)
+{
+	u32 reserved = cl->flows ? cl->flows->reserved : 0;
+	struct psp_flows *flows;
+	int err;
+
+	if (cl->flows && cl->flows->max == opt->flows)
+		return 0;
+	if (opt->flows > reserved) {
+		err = psp_make_room(q, opt->flows - reserved, extack);
+		if (err)
+			return err;
+	}
+	flows = psp_flows_alloc(opt->flows);
+	if (!flows)
+		return -ENOMEM;
+
+	sch_tree_lock(q->sch);
+	if (cl->flows)
+		psp_flows_move(flows, cl->flows);
+	swap(cl->flows, flows);
+	sch_tree_unlock(q->sch);
+	q->reserved += cl->flows->reserved - reserved;
+	kvfree(flows);
+	return 0;
+}
+
+/* They have no frames any more, or nobody sends any more. */
+static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct psp_flows *flows = cl->flows;
+
+	if (!flows)
+		return;
+	sch_tree_lock(q->sch);
+	psp_flows_clear(q, cl);
+	cl->flows = NULL;
+	sch_tree_unlock(q->sch);
+	q->reserved -= flows->reserved;
+	kvfree(flows);
+}
+
+/*
+ * A class that is to be of another kind has to have sent its flows' frames:
+ * there is no telling which of its own queue they should come before.
+ */
+static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
+			       struct netlink_ext_ack *extack)
+{
+	struct psp_flows *flows = cl->flows;
+	u32 active;
+
+	sch_tree_lock(q->sch);
+	active = flows->active;
+	if (!active) {
+		psp_flows_clear(q, cl);
+		cl->flows = NULL;
+	}
+	sch_tree_unlock(q->sch);
+	if (active) {
+		psp_refuse(extack, "mode of %x:%x: %u flows have frames, expected none",
+			   TC_H_MAJ(cl->common.classid) >> 16,
+			   TC_H_MIN(cl->common.classid), active);
+		return -EBUSY;
+	}
+	q->reserved -= flows->reserved;
+	kvfree(flows);
+	return 0;
 }
 
 /* What a class of this kind needs beside itself. */
-static int psp_class_room(struct psp_class *cl,
-			  const struct psp_class_options *opt)
+static int psp_class_room(struct psp_qdisc *q, struct psp_class *cl,
+			  const struct psp_class_options *opt,
+			  struct netlink_ext_ack *extack)
 {
-	if (opt->kind == TC_PSP_KIND_NORMAL || cl->late)
-		return 0;
-	cl->late = kzalloc(sizeof(*cl->late), GFP_KERNEL);
-	return cl->late ? 0 : -ENOMEM;
+	if (opt->kind != TC_PSP_KIND_NORMAL && !cl->late) {
+		cl->late = kzalloc(sizeof(*cl->late), GFP_KERNEL);
+		if (!cl->late)
+			return -ENOMEM;
+	}
+	if (opt->kind == TC_PSP_KIND_DYNAMIC)
+		return psp_class_room_flows(q, cl, opt, extack);
+	return cl->flows ? psp_class_end_flows(q, cl, extack) : 0;
 }
 
-/* What the class has beside itself goes; its child's frames with it. */
-void psp_class_clear(struct psp_class *cl)
+/* What the class has beside itself goes; its frames with it. */
+void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
+	psp_class_drop_flows(q, cl);
 	if (cl->child)
 		qdisc_put(cl->child);
 	cl->child = NULL;
@@ -96,36 +230,39 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 		    const struct psp_class_options *opt,
 		    struct netlink_ext_ack *extack)
 {
-	struct pace_class_config cfg = psp_class_config(opt, U64_MAX);
+	struct pace_class_config cfg, own;
 	enum pace_error refused;
 	int err;
 
-	refused = pace_class_check(&q->pace, &cfg);
-	if (refused)
-		return psp_refuse_class(extack, refused, &q->port, opt);
-	err = psp_make_room(q) ?: psp_class_room(cl, opt);
+	err = psp_class_check(q, opt, &cfg, extack) ?:
+	      psp_make_room(q, 1 + opt->flows, extack) ?:
+	      psp_class_room(q, cl, opt, extack);
 	if (err)
-		return err;
+		goto failed;
+	err = -ENOMEM;
 	cl->child = psp_default_child(q, classid, extack);
-	if (!cl->child) {
-		psp_class_clear(cl);
-		return -ENOMEM;
-	}
+	if (!cl->child)
+		goto failed;
 
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->stalled);
 	gnet_stats_basic_sync_init(&cl->bstats);
-	psp_class_put_options(cl, opt, &cfg);
+	psp_class_put_options(q, cl, opt, &cfg);
 
+	own = psp_class_own(opt->kind, &cfg);
 	sch_tree_lock(q->sch);
-	refused = pace_class_add(&q->pace, &cl->pace, &cfg);
+	refused = pace_class_add(&q->pace, &cl->pace, &own);
 	sch_tree_unlock(q->sch);
 	if (refused) {
-		psp_class_clear(cl);
-		return psp_refuse_class(extack, refused, &q->port, opt);
+		err = psp_refuse_class(extack, refused, &q->port, opt);
+		goto failed;
 	}
-	q->class_count++;
+	q->reserved++;
 	return 0;
+
+failed:
+	psp_class_clear(q, cl);
+	return err;
 }
 
 int psp_class_new(struct psp_qdisc *q, u32 classid,
@@ -156,17 +293,19 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack)
 {
-	struct pace_class_config cfg = psp_class_config(opt, U64_MAX);
+	struct pace_class_config cfg, own;
 	enum pace_error refused;
 	int err;
 
-	err = psp_class_room(cl, opt);
+	err = psp_class_check(q, opt, &cfg, extack) ?:
+	      psp_class_room(q, cl, opt, extack);
 	if (err)
 		return err;
+	own = psp_class_own(opt->kind, &cfg);
 	sch_tree_lock(q->sch);
-	refused = pace_class_change(&q->pace, &cl->pace, &cfg);
+	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused)
-		psp_class_put_options(cl, opt, &cfg);
+		psp_class_put_options(q, cl, opt, &cfg);
 	sch_tree_unlock(q->sch);
 	if (refused)
 		return psp_refuse_class(extack, refused, &q->port, opt);
@@ -180,13 +319,15 @@ void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 	sch_tree_lock(q->sch);
 	qdisc_purge_queue(cl->child);
 	psp_drop_head(q, cl);
+	if (cl->flows)
+		psp_flows_clear(q, cl);
 	psp_sleep(q, cl, ktime_get_ns());
 	pace_class_del(&q->pace, &cl->pace);
 	qdisc_class_hash_remove(&q->classes, &cl->common);
-	q->class_count--;
+	q->reserved--;
 	sch_tree_unlock(q->sch);
 
-	psp_class_clear(cl);
+	psp_class_clear(q, cl);
 	kfree(cl);
 }
 
@@ -198,22 +339,56 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
-			struct pace_class_config cfg;
+			struct pace_class_config cfg, own;
 
-			cfg = psp_class_config(&cl->opt, line_rate_bps);
+			cfg = psp_class_config(&cl->opt, line_rate_bps,
+					       line_rate_bps);
+			own = psp_class_own(cl->opt.kind, &cfg);
 			if (cfg.kind == PACE_KIND_NORMAL ||
 			    (cfg.rate_bps == cl->pace.rate_bps &&
 			     (cfg.ceil_bps ?: cfg.rate_bps) == cl->ceil_bps))
 				continue;
 			if (!WARN_ON_ONCE(pace_class_change(&q->pace, &cl->pace,
-							    &cfg)))
+							    &own)))
 				cl->ceil_bps = cfg.ceil_bps ?: cfg.rate_bps;
+		}
+	}
+}
+
+/*
+ * Before a line takes force: what nobody has asked for is no reason to refuse
+ * it.  Flows get rates that core/ takes now and then, and so does what has no
+ * flow, unless rate or ceil is given.  The next frame of each flow finds its
+ * rate again, psp_classes_cap() that of the class.
+ */
+void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
+{
+	const struct pace_config *now = &q->port.pace;
+	u64 least_bps = max(psp_rate_least(now), psp_rate_least(cfg));
+	u64 most_bps = min(now->line_rate_bps, cfg->line_rate_bps);
+	const struct pace_class_config whole_line = {
+		.kind = PACE_KIND_PACED,
+		.rate_bps = most_bps,
+	};
+	struct psp_class *cl;
+	unsigned int i;
+
+	for (i = 0; i < q->classes.hashsize; i++) {
+		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
+			if (!cl->flows)
+				continue;
+			psp_flows_clamp(q, cl, least_bps, most_bps);
+			if (!cl->opt.rate_bps && !cl->opt.ceil_bps)
+				pace_class_change(&q->pace, &cl->pace,
+						  &whole_line);
 		}
 	}
 }
 
 void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 {
+	if (cl->flows)
+		psp_flows_clear(q, cl);
 	qdisc_reset(cl->child);
 	psp_drop_head(q, cl);
 	psp_sleep(q, cl, ktime_get_ns());
@@ -239,7 +414,7 @@ void psp_classes_destroy(struct psp_qdisc *q)
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry_safe(cl, next, &q->classes.hash[i],
 					  common.hnode) {
-			psp_class_clear(cl);
+			psp_class_clear(q, cl);
 			kfree(cl);
 		}
 	}

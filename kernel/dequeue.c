@@ -47,14 +47,21 @@ static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
 }
 
 /* Dropped when its turn came.  No clock moves: the next frame has the turn. */
-static void psp_drop_due(struct Qdisc *sch, struct psp_class *cl,
+static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 			 struct sk_buff *skb, u64 now_ns,
 			 enum psp_drop_reason reason)
 {
+	struct psp_class *cl = psp_class_of(c);
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_flow *f = psp_flow_at(c);
 
 	psp_count_drop(sch);
 	psp_dequeue_drop(sch, skb, reason);
+	if (f) {
+		if (!f->queue.qlen)
+			pace_deactivate(&q->pace, c, now_ns);
+		return;
+	}
 	if (psp_more(q, cl)) {
 		psp_announce(q, cl);
 		return;
@@ -65,38 +72,46 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_class *cl,
 }
 
 /* Tells core/ that the frame, or train, goes. */
-static void psp_sent(struct psp_qdisc *q, struct psp_class *cl,
+static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
 		     const struct psp_load *load, u64 now_ns)
 {
 	u64 spare = q->pace.stats.spare_frames;
-	bool more = psp_more(q, cl);
+	struct psp_class *cl = psp_class_of(c);
+	struct psp_flow *f = psp_flow_at(c);
+	bool more = f ? f->queue.qlen : psp_more(q, cl);
 
 	if (likely(load->frames == 1))
-		pace_sent(&q->pace, &cl->pace, load->bytes, more, now_ns);
+		pace_sent(&q->pace, c, load->bytes, more, now_ns);
 	else
-		pace_sent_train(&q->pace, &cl->pace, load->bytes,
-				load->wire_bytes, load->frames, more, now_ns);
+		pace_sent_train(&q->pace, c, load->bytes, load->wire_bytes,
+				load->frames, more, now_ns);
 	cl->count.spare_frames += q->pace.stats.spare_frames - spare;
 
 	if (more) {
-		psp_announce(q, cl);
-		if (pace_is_throttled(&q->pace, &cl->pace))
+		if (!f)
+			psp_announce(q, cl);
+		if (pace_is_throttled(&q->pace, c))
 			cl->count.throttled++;
-	} else if (cl->child->q.qlen) {
+	} else if (!f && cl->child->q.qlen) {
 		psp_stall(q, cl);
 	}
 }
 
-/* The frame of a class whose turn it is; NULL: it had none that may go. */
-static struct sk_buff *psp_take(struct Qdisc *sch, struct psp_class *cl,
+/*
+ * The frame of the class or flow `c` whose turn it is; NULL: it had none that
+ * may go.
+ */
+static struct sk_buff *psp_take(struct Qdisc *sch, struct pace_class *c,
 				s64 late_bytes, u64 now_ns)
 {
+	struct psp_class *cl = psp_class_of(c);
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_flow *f = psp_flow_at(c);
 	enum psp_drop_reason reason;
 	struct psp_load load;
 	struct sk_buff *skb;
 
-	skb = psp_pull(q, cl);
+	skb = f ? psp_flow_pull(f) : psp_pull(q, cl);
 	if (unlikely(!skb)) {
 		psp_sleep(q, cl, now_ns);
 		if (cl->child->q.qlen)
@@ -108,15 +123,15 @@ static struct sk_buff *psp_take(struct Qdisc *sch, struct psp_class *cl,
 	if (unlikely(!psp_load_of(q, skb, &load))) {
 		q->count.drop_segment++;
 		cl->count.drop_segment++;
-		psp_drop_due(sch, cl, skb, now_ns, PSP_DROP_SEGMENT);
+		psp_drop_due(sch, c, skb, now_ns, PSP_DROP_SEGMENT);
 		return NULL;
 	}
 	if (unlikely(!psp_may_go(q, cl, skb, &load, now_ns, &reason))) {
-		psp_drop_due(sch, cl, skb, now_ns, reason);
+		psp_drop_due(sch, c, skb, now_ns, reason);
 		return NULL;
 	}
 
-	psp_sent(q, cl, &load, now_ns);
+	psp_sent(q, c, &load, now_ns);
 	psp_count_late(cl, load.frames, late_bytes);
 	psp_count_sent(q, cl, &load, now_ns);
 	if (cl->opt.deadline_ns)
@@ -152,8 +167,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 		struct sk_buff *skb;
 
 		if (d.verdict == PACE_SEND) {
-			skb = psp_take(sch, psp_class_of(d.cls), d.late_bytes,
-				       now_ns);
+			skb = psp_take(sch, d.cls, d.late_bytes, now_ns);
 			if (likely(skb))
 				return skb;
 			if (++misses < PSP_MISSES)

@@ -90,12 +90,21 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
+static int psp_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
+			     struct psp_class *cl, struct psp_flow *f,
+			     struct sk_buff **to_free)
+{
+	return f ? psp_flow_enqueue(skb, sch, f, to_free) :
+		   psp_enqueue_child(skb, sch, cl, to_free);
+}
+
 /*
  * A train is cut into frames.  Those that the class's queue refuses are
  * counted one by one; the sender hears of it if that is all of them.
  */
 static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
-			     struct psp_class *cl, struct sk_buff **to_free)
+			     struct psp_class *cl, struct psp_flow *f,
+			     struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
 	unsigned int train_bytes = qdisc_pkt_len(skb);
@@ -116,7 +125,7 @@ static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
 
 		skb_mark_not_on_list(segs);
 		psp_note_pkt_len(segs);
-		if (psp_enqueue_child(segs, sch, cl, to_free) ==
+		if (psp_enqueue_frame(segs, sch, cl, f, to_free) ==
 		    NET_XMIT_SUCCESS) {
 			frames++;
 			bytes += seg_bytes;
@@ -137,6 +146,7 @@ int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		struct sk_buff **to_free)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_flow *f = NULL;
 	struct psp_class *cl;
 
 	switch (psp_classify(skb, sch, q, &cl)) {
@@ -156,7 +166,10 @@ int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	if (cl->opt.deadline_ns)
 		psp_stamp(skb, ktime_get_ns());
+	/* Of a train before it is cut: its frames may have no socket. */
+	if (cl->flows)
+		f = psp_flow_of(q, cl, skb);
 	if (skb_is_gso(skb) && !psp_train_whole(q, cl, skb))
-		return psp_enqueue_train(skb, sch, cl, to_free);
-	return psp_enqueue_child(skb, sch, cl, to_free);
+		return psp_enqueue_train(skb, sch, cl, f, to_free);
+	return psp_enqueue_frame(skb, sch, cl, f, to_free);
 }

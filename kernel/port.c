@@ -201,6 +201,7 @@ int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	sch_tree_lock(q->sch);
 	if (follow && after_bps < before_bps)
 		psp_classes_cap(q, after_bps);
+	psp_classes_fit_flows(q, &port->pace);
 	refused = pace_reconfigure(&q->pace, &port->pace, ktime_get_ns(),
 				   &culprit);
 	psp_classes_cap(q, refused ? before_bps : after_bps);

@@ -25,6 +25,7 @@
 
 #include "../uapi/sch_psp.h"
 #include "compat/extack.h"
+#include "flows.h"
 
 /* As configured; what of it is in force is in psp_qdisc.port. */
 struct psp_options {
@@ -68,6 +69,7 @@ struct psp_class_counters {
 	u64 drop_segment;
 	u64 drop_long;
 	u64 drop_late;
+	u64 drop_flow;
 };
 
 /* What a class sends, second by second: psp_window_add(). */
@@ -85,7 +87,11 @@ struct psp_lateness {
 
 struct psp_class {
 	struct Qdisc_class_common common;
-	struct pace_class pace;
+	union {
+		struct psp_turn turn;
+		struct pace_class pace;
+	};
+	struct psp_flows *flows;	/* kind dynamic; else NULL */
 	struct Qdisc *child;
 	/* guard: the frame that is next, taken out of the child: head.c */
 	struct sk_buff *head;
@@ -110,6 +116,7 @@ struct psp_counters {
 	u64 drop_segment;
 	u64 drop_long;
 	u64 drop_late;
+	u64 drop_flow;
 	u64 gap_failed;
 	u64 child_retries;
 	u64 trains_cut;
@@ -125,7 +132,8 @@ struct psp_qdisc {
 
 	void *storage;			/* of pace, for `capacity` classes */
 	u32 capacity;
-	u32 class_count;		/* the direct class included */
+	/* Ids of pace in use, the direct class's included, or set aside. */
+	u32 reserved;
 	struct Qdisc_class_hash classes;
 	/*
 	 * Frames that no filter and no default class claims: best effort, and
@@ -154,9 +162,20 @@ struct psp_load {
 	u32 frame_bytes;	/* the largest frame */
 };
 
+/* The flow that `c` is, or NULL: it is a class. */
+static inline struct psp_flow *psp_flow_at(struct pace_class *c)
+{
+	struct psp_turn *turn = container_of(c, struct psp_turn, pace);
+
+	return turn->is_flow ? container_of(turn, struct psp_flow, turn) : NULL;
+}
+
+/* The class that `c` is, or whose flow it is. */
 static inline struct psp_class *psp_class_of(struct pace_class *c)
 {
-	return container_of(c, struct psp_class, pace);
+	struct psp_flow *f = psp_flow_at(c);
+
+	return f ? f->cl : container_of(c, struct psp_class, pace);
 }
 
 /*
@@ -223,11 +242,12 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack);
 void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl);
-void psp_class_clear(struct psp_class *cl);
+void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl);
 void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl);
 void psp_classes_reset(struct psp_qdisc *q);
 void psp_classes_destroy(struct psp_qdisc *q);
 void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps);
+void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg);
 
 /* class_ops.c */
 extern const struct Qdisc_class_ops psp_class_ops;

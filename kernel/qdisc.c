@@ -127,7 +127,7 @@ static void psp_destroy(struct Qdisc *sch)
 	/* Filters let go of their classes: before those. */
 	tcf_block_put(q->block);
 	psp_classes_destroy(q);
-	psp_class_clear(&q->direct);
+	psp_class_clear(q, &q->direct);
 	kvfree(q->storage);
 	kfree_skb(q->gap);
 }
@@ -151,13 +151,22 @@ static struct Qdisc_ops psp_qdisc_ops __read_mostly = {
 
 static int __init psp_module_init(void)
 {
-	int err = psp_follow_init();
+	int err = psp_flows_init();
 
 	if (err)
 		return err;
+	err = psp_follow_init();
+	if (err)
+		goto no_follow;
 	err = register_qdisc(&psp_qdisc_ops);
 	if (err)
-		psp_follow_exit();
+		goto no_qdisc;
+	return 0;
+
+no_qdisc:
+	psp_follow_exit();
+no_follow:
+	psp_flows_exit();
 	return err;
 }
 
@@ -165,6 +174,7 @@ static void __exit psp_module_exit(void)
 {
 	unregister_qdisc(&psp_qdisc_ops);
 	psp_follow_exit();
+	psp_flows_exit();
 }
 
 module_init(psp_module_init)

@@ -34,7 +34,7 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 	case PACE_ERR_RATE_LINE:
 		psp_refuse(extack, "line %llubit: expected class %x:%x's %llubit or more",
 			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->opt.rate_bps : 0);
+			   cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
 		psp_refuse(extack, "class %x:%x: rate %llubit too low for a line of %llubit",

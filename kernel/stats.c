@@ -118,6 +118,7 @@ static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
 	st->drop_segment = count->drop_segment;
 	st->drop_long = count->drop_long;
 	st->drop_late = count->drop_late;
+	st->drop_flow = count->drop_flow;
 	st->gap_failed = count->gap_failed;
 	st->child_retries = count->child_retries;
 	st->trains_cut = count->trains_cut;
@@ -141,7 +142,7 @@ int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 static void psp_fill_class(struct tc_psp_class_stats *st,
 			   const struct psp_class *cl)
 {
-	st->active = cl->pace.active;
+	st->active = cl->pace.active || (cl->flows && cl->flows->active);
 	if (cl->pace.kind == PACE_KIND_PACED) {
 		st->rate_bps = cl->pace.rate_bps;
 		st->ceil_bps = cl->ceil_bps;
@@ -155,6 +156,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->drop_segment = cl->count.drop_segment;
 	st->drop_long = cl->count.drop_long;
 	st->drop_late = cl->count.drop_late;
+	st->drop_flow = cl->count.drop_flow;
 	if (cl->late)
 		memcpy(st->late_frames, cl->late->frames,
 		       sizeof(st->late_frames));
@@ -165,6 +167,7 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 {
 	struct tc_psp_class_stats st = { .type = TC_PSP_STATS_CLASS };
 	struct psp_class *cl = (struct psp_class *)arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
 	struct gnet_stats_queue queue = {};
 	u32 qlen;
 
@@ -174,10 +177,16 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 		qlen++;
 		queue.backlog += qdisc_pkt_len(cl->head);
 	}
+	if (cl->flows) {
+		qlen += cl->flows->qlen;
+		queue.backlog += cl->flows->backlog;
+	}
 	psp_fill_class(&st, cl);
 	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
-		      st.drop_late;
+		      st.drop_late + st.drop_flow;
 	sch_tree_unlock(sch);
+	if (cl->flows)
+		psp_flows_stats(q, cl, &st);
 
 	if (gnet_stats_copy_basic(d, NULL, &cl->bstats, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &queue, qlen) < 0)

@@ -1,0 +1,277 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Classes of kind dynamic: flows are found by their sockets, each at its own
+# rate, and go by themselves; nothing is lost but what is counted.
+#
+#   one: psp-send -> c1a (psp) ==== 1 Gbit/s ==== c1b -> two: psp-recv
+#                        RTT 20 ms; a bottleneck where it is said
+
+. "$(dirname "$0")/lib.sh"
+
+# Link-layer bytes of a full TCP packet, and its payload: timestamps are on.
+PACKET=1514
+MSS=1448
+
+ip netns add one
+ip netns add two
+cable c1 1000000000 records_max=0
+path() { echo "end=a delay_ns=10000000 $*" >$WIRE/c1/bottleneck; }
+path
+echo "end=b delay_ns=10000000" >$WIRE/c1/bottleneck
+ip link set c1a netns one
+ip link set c1b netns two
+ip -n one addr add 10.1.0.1/24 dev c1a
+ip -n two addr add 10.1.0.2/24 dev c1b
+ip -n one link set c1a up
+ip -n two link set c1b up
+ip netns exec two psp-recv --port 7 --count 2 --tcp >/dev/null 2>&1 &
+ip netns exec two psp-recv --port 100 >/dev/null 2>&1 &
+ulimit -n 4096
+
+now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
+
+# send MILLISECONDS SPEC...: psp-send's report is in /tmp/sent.
+send() {
+	stop_ns=$(($1 * 1000000))
+	shift
+	flows=
+	for spec in "$@"; do flows="$flows --flow $spec"; done
+	# shellcheck disable=SC2086 # one word a flow
+	ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $stop_ns \
+		$flows >/tmp/sent 2>&1
+}
+
+# sent KEY: a number of the first flow's report.
+sent() { head -n 1 /tmp/sent | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"; }
+
+port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
+add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
+change() { tc -n one class change dev c1a parent 1: classid 1:1 psp "$@"; }
+# got KEY: a number of the class's options and statistics; rates in bit/s.
+got() {
+	tc -n one -s class show dev c1a classid 1:1 |
+		sed 's/^ backlog \([^ ]*\)b \([0-9]*\)p/ bytes \1 frames \2/' |
+		tr -s ' (,' '\n\n\n' | grep -A 1 -x -e "$1" | tail -n 1 |
+		sed 's/Gbit$/000000000/; s/Mbit$/000000/; s/Kbit$/000/; s/bit$//'
+}
+# qdisc_got KEY
+qdisc_got() {
+	tc -n one -s -j qdisc show dev c1a root | tr ',{}' '\n\n\n' |
+		sed -n "s/^\"$1\"://p" | tail -n 1
+}
+
+# between LEAST MOST ACTUAL
+between() {
+	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ] ||
+		{ echo "expected $1 to $2, found $3"; return 1; }
+}
+
+# about EXPECTED ACTUAL: within 5 %.
+about() { between $(($1 * 95 / 100)) $(($1 * 105 / 100)) "$2"; }
+
+# settled: nothing waits, in the qdisc's books or in the class's.
+settled() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(qdisc_got qlen)" = 0 ] && break
+		sleep 0.1
+	done
+	same "0 0" "$(qdisc_got qlen) $(qdisc_got backlog)" &&
+		same "0 0" "$(got frames) $(got bytes)"
+}
+
+# --- the formula -----------------------------------------------------------
+
+# formula FACTOR: packet size x cwnd / RTT of the socket when it ended.
+formula() {
+	echo $(($1 * PACKET * 8 * $(sent cwnd_segments) * 1000000 /
+		$(sent srtt_us)))
+}
+
+port
+check "a dynamic class" add mode dynamic
+check "has room for 16384 flows" same 16384 "$(got flows)"
+path rate_bps=20000000 fifo_bytes=40000
+send 3000 proto=tcp,to=10.1.0.2:7,congestion=cubic
+check "TCP lost packets" at_least 1 "$(sent retrans_segments)"
+check "its rate is packet size x cwnd / RTT" \
+	about "$(formula 1)" "$(got flow_rate_max)"
+check "one flow was seen" same 1 "$(got flows_seen)"
+check "nothing was dropped here" same 0 "$(got dropped)"
+check "and nothing waits" settled
+path
+send 500 proto=tcp,to=10.1.0.2:7,congestion=cubic,window=100000
+check "in slow start the window counts twice" \
+	about "$(formula 2)" "$(got flow_rate_max)"
+check "another flow was seen" same 2 "$(got flows_seen)"
+
+# --- what the socket, and the class, allow at most -------------------------
+
+tc -n one qdisc del dev c1a root
+for mode in gap timer hybrid; do
+	port mode $mode
+	add mode dynamic
+	send 600 proto=tcp,to=10.1.0.2:7,congestion=cubic,pacing=10000000
+	# The rate of a TCP socket is that of its payload.
+	check "$mode: SO_MAX_PACING_RATE of TCP is the flow's rate" \
+		same $((10000000 * PACKET / MSS)) "$(got flow_rate_max)"
+	check "$mode: and what it sends" \
+		between 600000 750000 "$(sent bytes)"
+	send 600 to=10.1.0.2:100,pacing=10000000
+	check "$mode: SO_MAX_PACING_RATE of UDP too" \
+		same 10000000 "$(got flow_rate_min)"
+	check "$mode: nothing waits" settled
+	tc -n one qdisc del dev c1a root
+done
+
+port
+add mode dynamic ceil 5mbit
+send 300 proto=tcp,to=10.1.0.2:7,congestion=cubic
+check "no flow is faster than the ceil" same 5000000 "$(got flow_rate_max)"
+change mode dynamic ceil 3mbit
+check "nor after it is lowered" same 3000000 "$(got flow_rate_max)"
+check "the ceil in force" same 3000000 "$(got ceil_in_force)"
+tc -n one qdisc change dev c1a root handle 1: psp line 2mbit 2>/tmp/why || :
+check "a line below the ceil is refused" grep -q "1:1.s 3000000bit or more" /tmp/why
+tc -n one qdisc del dev c1a root
+
+port
+add mode dynamic
+send 300 to=10.1.0.2:100,pacing=50000000,rate=1000000
+check "a line below a flow's rate" \
+	tc -n one qdisc change dev c1a root handle 1: psp line 20mbit
+check "is the most a flow has" same 20000000 "$(got flow_rate_max)"
+check "MTU 9000 with flows" ip -n one link set c1a mtu 9000
+check "MTU 1500 with flows" ip -n one link set c1a mtu 1500
+tc -n one qdisc del dev c1a root
+
+# --- more than the line: shares by rate ------------------------------------
+
+# In timer mode the line may be any.
+port line 45mbit mode timer
+add mode dynamic
+"$IP" netns exec two psp-recv --port 101 --count 2 >/tmp/received 2>&1 &
+receiver=$!
+send 1000 to=10.1.0.2:101,pacing=20000000 to=10.1.0.2:102,pacing=40000000
+check "two flows above the line are sent" settled
+sleep 0.1
+kill $receiver
+wait $receiver || :
+received() { sed -n "s/.*\"port\":$1,\"received\":\([0-9]*\).*/\1/p" /tmp/received; }
+# What each had queued at the end is sent too: up to 100 frames.
+check "in proportion to their rates" \
+	between 160 230 $((100 * $(received 102) / $(received 101)))
+tc -n one qdisc del dev c1a root
+
+# --- frames without a flow --------------------------------------------------
+
+port
+add mode dynamic rate 10mbit
+check "rate in force of what has no flow" same 10000000 "$(got rate_in_force)"
+send 300 to=10.1.0.2:100,rate=5000000
+check "UDP without SO_MAX_PACING_RATE is no flow" same "" "$(got flows_seen)"
+check "and is sent" at_least 100 "$(got sent_frames)"
+check "nothing waits" settled
+
+# --- many flows come, and go -------------------------------------------------
+
+change mode dynamic rate 1gbit flows 1000
+i=0
+while [ $i -lt 2000 ]; do
+	echo "to=10.1.0.2:100,payload=100,rate=50000,pacing=100000"
+	i=$((i + 1))
+done >/tmp/flows
+ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns 300000000 \
+	--flows /tmp/flows >/tmp/sent 2>&1
+check "2000 sockets sent" same 2000 "$(grep -c '"datagrams":[1-9]' /tmp/sent)"
+check "1000 of them are flows" same 1000 "$(got flows_known)"
+check "at 100 kbit/s each" same 100000000 "$(got flow_rate_sum)"
+check "frames of the others are counted" at_least 1000 "$(got flows_refused)"
+check "and all are sent" settled
+check "none dropped" same 0 "$(got dropped)"
+check "more flows are allowed" change mode dynamic flows 5000
+check "those known are still known" same 1000 "$(got flows_known)"
+check "fewer are allowed" change mode dynamic flows 10
+check "those known are known as long as they live" \
+	same 1000 "$(got flows_known)"
+sleep 3.2
+check "after three idle seconds they are gone" same 0 "$(got flows_known)"
+send 100 to=10.1.0.2:100,pacing=1000000,rate=100000
+check "and the next one comes" same 1 "$(got flows_known)"
+
+# --- reset, change and delete under traffic ----------------------------------
+
+slow="to=10.1.0.2:100,pacing=1000000"
+send 5000 "$slow" "$slow" "$slow" "proto=tcp,to=10.1.0.2:7,congestion=cubic" &
+sender=$!
+sleep 0.3
+check "frames wait in flows" at_least 100 "$(got frames)"
+check "three flows or more" at_least 3 "$(got flows_active)"
+refuse "another kind while they wait" 'flows have frames, expected none' \
+	change mode paced rate 10mbit
+check "everything of it stays" same 10 "$(got flows)"
+# The other end: the route stays.
+ip -n two link set c1b down
+sleep 1
+check "carrier lost: nothing waits" settled
+check "carrier lost: no flow is known" same 0 "$(got flows_known)"
+ip -n two link set c1b up
+sleep 1
+check "carrier back: frames wait again" at_least 10 "$(got frames)"
+check "the class goes while they wait" \
+	tc -n one class del dev c1a classid 1:1
+add mode dynamic
+sleep 0.2
+check "another takes its place" at_least 10 "$(got frames)"
+check "the qdisc goes while they wait" tc -n one qdisc del dev c1a root
+port
+add mode dynamic
+wait $sender || :
+check "another qdisc sends the rest" settled
+check "another kind once nothing waits" change mode paced rate 50mbit
+check "flows are no part of that" same "" "$(got flows)"
+send 200 "$slow"
+check "it sends" at_least 1 "$(got sent_frames)"
+check "nothing waits" settled
+check "and back" change mode dynamic
+send 200 "$slow"
+check "has flows again" same 1 "$(got flows_known)"
+check "nothing waits" settled
+
+# --- one flow cannot eat the memory -------------------------------------------
+
+ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns 600000000 \
+	--sndbuf 100000000 --flow to=10.1.0.2:100,pacing=100000 >/tmp/sent 2>&1
+check "a flow holds 4096 frames" same 4096 "$(got frames)"
+check "more are dropped and counted" at_least 1 "$(got drop_flow)"
+check "also with the qdisc's" same "$(got drop_flow)" "$(qdisc_got drop_flow)"
+check "the class goes with all of them" \
+	tc -n one class del dev c1a classid 1:1
+check "and the qdisc holds none" same 0 "$(qdisc_got qlen)"
+
+# --- refusals -------------------------------------------------------------------
+
+refuse "flows 0" 'flows "0"' add mode dynamic flows 0
+refuse "too many flows" 'flows 65537: expected 1 to 65536' \
+	add mode dynamic flows 65537
+refuse "floor above the ceil" "floor 2000bit: expected at most the ceil's" \
+	add mode dynamic floor 2kbit ceil 1kbit
+refuse "ceil above the line" 'ceil 2000000000bit: expected' \
+	add mode dynamic ceil 2gbit
+refuse "ceil below the rate" 'ceil 1000000bit: expected 2000000bit' \
+	add mode dynamic rate 2mbit ceil 1mbit
+refuse "quantum of a dynamic class" 'quantum: expected only with mode normal' \
+	add mode dynamic quantum 1500
+i=1
+while [ $i -le 15 ]; do
+	tc -n one class add dev c1a parent 1: classid 1:$i psp mode dynamic flows 65536
+	i=$((i + 1))
+done
+refuse "more flows than the scheduler has ids" 'expected at most 1048576' \
+	tc -n one class add dev c1a parent 1: classid 1:f0 psp mode dynamic flows 65536
+tc -n one qdisc del dev c1a root
+
+ip netns del one
+ip netns del two
+cut_cable c1
+finish
