@@ -60,13 +60,36 @@ static bool failed(unsigned long operation, const struct port *port, const char 
 	return false;
 }
 
+/* ---- a port begins anew ---- */
+
+static void remove_root(struct fuzz *f, const struct port *port)
+{
+	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, TC_H_ROOT, 0);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+}
+
+static void begin(struct fuzz *f, const struct port *port)
+{
+	uint32_t first = 1;
+	size_t nest;
+
+	remove_root(f, port);
+	message_tc(&message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, port->ifindex,
+		   TC_H_ROOT, HANDLE);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_DEFAULT, &first, sizeof(first));
+	message_nest_end(&message, nest);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+}
+
 /* ---- what is counted ---- */
 
 /* A burst between two readings, for one class that is there. */
 static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 {
 	const struct port *port = &f->ports[p];
-	unsigned int minor = 1 + random_below(&f->random, MINORS);
+	unsigned int first = random_below(&f->random, MINORS), minor = 0;
 	unsigned int frames = 1 + random_below(&f->random, BURST_MAX), given = 0;
 	static struct tree before, after;
 	char why[160];
@@ -75,7 +98,12 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 	netlink_ask(f->netlink, &message, NULL, NULL);
 	if (!tree_read(f->netlink, port, &before))
 		return failed(operation, port, "no dump");
-	if (!before.psp || !before.classes[minor].there)
+	for (unsigned int i = 0; i < MINORS && !minor; i++)
+		if (before.classes[1 + (first + i) % MINORS].there)
+			minor = 1 + (first + i) % MINORS;
+	if (!before.psp)
+		begin(f, port);
+	if (!before.psp || !minor)
 		return true;
 	for (unsigned int i = 0; i < frames; i++)
 		given += traffic_frame(f->sockets[p], &f->random, HANDLE | minor);
@@ -90,7 +118,7 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 	return true;
 }
 
-/* ---- a port begins anew ---- */
+/* ---- a port is drained ---- */
 
 /* Every class without a child of its own, as fast as the line: all that waits comes out. */
 static void let_go(struct fuzz *f, const struct port *port, const struct tree *tree)
@@ -146,27 +174,6 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 	return failed(operation, port, why);
 }
 
-static void remove_root(struct fuzz *f, const struct port *port)
-{
-	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, TC_H_ROOT, 0);
-	netlink_ask(f->netlink, &message, NULL, NULL);
-}
-
-static void begin(struct fuzz *f, const struct port *port)
-{
-	uint32_t first = 1;
-	size_t nest;
-
-	remove_root(f, port);
-	message_tc(&message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, port->ifindex,
-		   TC_H_ROOT, HANDLE);
-	message_put_text(&message, TCA_KIND, "psp");
-	nest = message_nest(&message, TCA_OPTIONS);
-	message_put(&message, TCA_PSP_DEFAULT, &first, sizeof(first));
-	message_nest_end(&message, nest);
-	netlink_ask(f->netlink, &message, NULL, NULL);
-}
-
 /* ---- the run ---- */
 
 static void one(struct fuzz *f, unsigned int p)
@@ -176,7 +183,7 @@ static void one(struct fuzz *f, unsigned int p)
 
 	if (!operate(&f->random, port, &message))
 		operate_link(&f->random, port, &message);
-	else if (random_percent(&f->random, 35))
+	else if (random_percent(&f->random, 25))
 		mutate(&f->random, &message);
 	err = netlink_ask(f->netlink, &message, NULL, NULL);
 	f->taken += !err;

@@ -53,6 +53,12 @@ static uint64_t some_rate(struct random *r)
 	return random_value(r, 64);
 }
 
+/* One of @n words, or rarely one that there is not. */
+static uint8_t some_word(struct random *r, uint32_t n)
+{
+	return random_below(r, random_percent(r, 3) ? n + 1 : n);
+}
+
 /* ---- psp ---- */
 
 static void psp_options(struct random *r, struct message *m)
@@ -60,30 +66,30 @@ static void psp_options(struct random *r, struct message *m)
 	size_t nest = message_nest(m, TCA_OPTIONS);
 
 	if (random_percent(r, 60))
-		put_u32(m, TCA_PSP_DEFAULT, random_percent(r, 90) ? random_below(r, 4)
+		put_u32(m, TCA_PSP_DEFAULT, random_percent(r, 97) ? random_below(r, 4)
 								  : random_value(r, 32));
 	if (random_percent(r, 30))
-		put_u64(m, TCA_PSP_LINE_RATE, random_percent(r, 80) ? 0 : some_rate(r));
+		put_u64(m, TCA_PSP_LINE_RATE, random_percent(r, 90) ? 0 : some_rate(r));
 	if (random_percent(r, 40))
-		put_u8(m, TCA_PSP_MODE, random_below(r, __TC_PSP_MODE_MAX + 1));
+		put_u8(m, TCA_PSP_MODE, some_word(r, __TC_PSP_MODE_MAX));
 	if (random_percent(r, 20))
 		put_u32(m, TCA_PSP_OVERHEAD, random_value(r, 8));
 	if (random_percent(r, 20))
-		put_u8(m, TCA_PSP_LAYER, random_below(r, __TC_PSP_LAYER_MAX + 1));
+		put_u8(m, TCA_PSP_LAYER, some_word(r, __TC_PSP_LAYER_MAX));
 	if (random_percent(r, 30))
-		put_u8(m, TCA_PSP_ORDER, random_below(r, __TC_PSP_ORDER_MAX + 1));
+		put_u8(m, TCA_PSP_ORDER, some_word(r, __TC_PSP_ORDER_MAX));
 	if (random_percent(r, 15))
-		put_u8(m, TCA_PSP_GAP, random_below(r, __TC_PSP_GAP_MAX + 1));
+		put_u8(m, TCA_PSP_GAP, some_word(r, __TC_PSP_GAP_MAX));
 	if (random_percent(r, 15))
-		put_u8(m, TCA_PSP_GUARD, random_below(r, 3));
+		put_u8(m, TCA_PSP_GUARD, some_word(r, 2));
 	if (random_percent(r, 15))
-		put_u8(m, TCA_PSP_SPLIT_GSO, random_below(r, __TC_PSP_SPLIT_GSO_MAX + 1));
+		put_u8(m, TCA_PSP_SPLIT_GSO, some_word(r, __TC_PSP_SPLIT_GSO_MAX));
 	message_nest_end(m, nest);
 }
 
 static void psp_root(struct random *r, const struct port *port, struct message *m)
 {
-	if (random_percent(r, 10)) {
+	if (random_percent(r, 5)) {
 		message_tc(m, RTM_DELQDISC, 0, port->ifindex, TC_H_ROOT, HANDLE);
 		return;
 	}
@@ -95,6 +101,7 @@ static void psp_root(struct random *r, const struct port *port, struct message *
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
 	uint32_t kind = random_below(r, __TC_PSP_KIND_MAX);
+	uint64_t rate_bps = some_rate(r);
 	size_t nest;
 
 	if (random_percent(r, 20)) {
@@ -107,12 +114,13 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 	nest = message_nest(m, TCA_OPTIONS);
 	if (random_percent(r, 70))
 		put_u8(m, TCA_PSP_CLASS_KIND, kind);
-	if (kind != TC_PSP_KIND_NORMAL || random_percent(r, 10))
-		put_u64(m, TCA_PSP_CLASS_RATE, some_rate(r));
-	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 50 : 5))
+	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 3 : 95))
+		put_u64(m, TCA_PSP_CLASS_RATE, rate_bps);
+	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 50 : 3))
 		put_u32(m, TCA_PSP_CLASS_QUANTUM, random_value(r, 21));
-	if (random_percent(r, 20))
-		put_u64(m, TCA_PSP_CLASS_CEIL, some_rate(r));
+	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 3 : 25))
+		put_u64(m, TCA_PSP_CLASS_CEIL,
+			random_percent(r, 80) ? rate_bps / 2 + 500000000 : some_rate(r));
 	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
 		put_u64(m, TCA_PSP_CLASS_FLOOR, random_value(r, 30));
 	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))

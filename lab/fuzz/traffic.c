@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
@@ -19,18 +18,17 @@ bool traffic_open(const struct port *port, int *fd)
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_IP),
 		.sll_ifindex = port->ifindex,
 	};
 	int on = 1, room = 8 << 20;
 
-	/* Protocol 0: receives nothing. */
+	/* Protocol 0: receives nothing; what is sent has its own. */
 	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (*fd < 0)
 		return false;
 	setsockopt(*fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 	return !setsockopt(*fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) &&
-	       !connect(*fd, (struct sockaddr *)&address, sizeof(address));
+	       !bind(*fd, (struct sockaddr *)&address, sizeof(address));
 }
 
 struct packet {

@@ -8,11 +8,11 @@
 #
 # Each case has a network namespace of its own, with the devices that tdc's
 # nsPlugin makes: v0p0 -- v0p1 (veth, up) and dummy1 (down).
-# TRACE=1: the kernel's log says when each case begins.
+# The kernel's log says when each begins, so that its complaints have an owner.
 
 case_id() {
 	printf '\n@@ case %s\n' "$1"
-	[ -z "$TRACE" ] || echo "tdc: case $1" >/dev/kmsg
+	echo "tdc: case $1" >/dev/kmsg
 }
 
 step() {

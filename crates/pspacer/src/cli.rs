@@ -49,6 +49,48 @@ pub enum Lab {
     /// checkpatch and sparse over what is compiled into a kernel
     #[command(hide = true)]
     Lint,
+    /// The conformance cases of tests/tdc, each in a namespace of one guest
+    #[command(hide = true)]
+    Tdc(LabTdc),
+    /// Random netlink operations under traffic; the same seed repeats them
+    #[command(hide = true)]
+    Fuzz(LabFuzz),
+}
+
+/// Which guest a test runs in.
+#[derive(Debug, Args)]
+pub struct Guest {
+    /// Kernel to boot [default: 6.1]
+    #[arg(long, value_name = "6.1|6.12|7")]
+    pub kernel: Option<String>,
+    /// The debug kernel instead; built first if the cache has none
+    #[arg(long)]
+    pub debug: bool,
+}
+
+/// `pspacer lab tdc`.
+#[derive(Debug, Args)]
+pub struct LabTdc {
+    /// Where
+    #[command(flatten)]
+    pub guest: Guest,
+    /// Only the case with this id, or those whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+}
+
+/// `pspacer lab fuzz`.
+#[derive(Debug, Args)]
+pub struct LabFuzz {
+    /// Where
+    #[command(flatten)]
+    pub guest: Guest,
+    /// Everything follows from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub operations: u64,
 }
 
 /// `pspacer lab run`.

@@ -15,6 +15,7 @@ use crate::bars::Bars;
 use crate::catalogue;
 use crate::cells::{self, write};
 use crate::cli::{Lab, LabRun};
+use crate::conformance;
 use crate::terminal;
 
 /// What every folder of results has, and no other folder should.
@@ -36,6 +37,8 @@ pub fn main(lab: &Lab) -> Result<bool> {
         Lab::List { json } => list(*json),
         Lab::Run(args) => run_and_show(args),
         Lab::Lint => lint(),
+        Lab::Tdc(args) => conformance::tdc(args),
+        Lab::Fuzz(args) => conformance::fuzz(args),
     }
 }
 

@@ -5,6 +5,7 @@ mod bars;
 mod catalogue;
 mod cells;
 mod cli;
+mod conformance;
 mod experiments;
 mod lab;
 mod man;

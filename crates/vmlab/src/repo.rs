@@ -52,7 +52,9 @@ impl Sources {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where they are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.root
     }
 
