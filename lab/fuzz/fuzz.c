@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * psp-fuzz SEED OPERATIONS DEVICE...: random operations on the devices' psp, with
- * frames on their way.
+ * frames on their way; every other device is sent GSO trains as well.
  *
  * Every so often the traffic stops to be counted, and every few thousand
  * operations a port is drained and begun anew.  Ends with 0, or says what was
@@ -196,7 +196,7 @@ static void traffic(struct fuzz *f, unsigned int p)
 		uint32_t priority = random_percent(&f->random, 80)
 			? HANDLE | random_below(&f->random, MINORS + 3) : 0;
 
-		if (random_percent(&f->random, 5))
+		if (f->ports[p].trains && random_percent(&f->random, 10))
 			traffic_wild(f->sockets[p], &f->random, priority);
 		else
 			traffic_frame(f->sockets[p], &f->random, priority);
@@ -210,7 +210,7 @@ static bool run(struct fuzz *f)
 
 		one(f, p);
 		traffic(f, p);
-		if (i % COUNT_EVERY == 0 && !count(f, p, i))
+		if (i % COUNT_EVERY == 0 && !f->ports[p].trains && !count(f, p, i))
 			return false;
 		if (i % RENEW_EVERY == 0) {
 			note(f, "operation", i);
@@ -238,6 +238,7 @@ static bool open_port(struct fuzz *f, const char *name)
 	port->ifindex = if_nametoindex(port->name);
 	if (!port->ifindex || !traffic_open(port, &f->sockets[f->count]))
 		return false;
+	port->trains = f->count & 1;
 	f->count++;
 	return true;
 }

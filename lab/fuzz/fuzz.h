@@ -59,6 +59,11 @@ int netlink_ask(int fd, struct message *m,
 struct port {
 	char name[16];
 	int ifindex;
+	/*
+	 * GSO trains are sent to it too: one that waits whole counts as one, and
+	 * as many when it is sent, so nothing is counted there.
+	 */
+	bool trains;
 };
 
 /* One random request, made but not sent; false: it is about the link. */
@@ -85,6 +90,7 @@ struct numbers {
 	uint32_t drops;
 	uint32_t qlen;
 	uint32_t backlog;	/* bytes */
+	uint32_t requeues;
 };
 
 /* What a dump says of one port. */

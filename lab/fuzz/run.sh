@@ -29,7 +29,7 @@ ip link set v1b up
 ip link add d1 type dummy
 ip link set d1 up
 
-fuzz() { psp-fuzz "$@" c1a c2a v1a d1; }
+fuzz() { psp-fuzz "$@" c1a c2a d1 v1a; }
 
 # What the first ones allocate once and for all is not counted.
 check "2000 random operations, to warm up" fuzz $((SEED + 1000000)) 2000
