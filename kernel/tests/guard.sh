@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# guard: normal frames only where they fit before a paced one.
+#
+#   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#
+# Frames to port 9 are of class 1:1, those to port 10 of class 1:3 (normal).
+
+. "$(dirname "$0")/lib.sh"
+
+cable c1 1000000000 sink=1
+
+# fresh CLASS-1:1... : a new psp.
+fresh() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 3
+	tc class add dev c1a parent 1: classid 1:1 psp "$@"
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
+		match ip dport 9 0xffff classid 1:1
+	echo 1 >$WIRE/c1/reset
+}
+
+# burst COUNT [SETTING...]: queued as fast as can be; then all is sent.
+burst() {
+	frames=$1
+	shift
+	flow c1a "count $frames" "delay 0" "$@"
+	flow_done
+	drained c1a
+	sleep 0.01
+}
+
+# --- guard -----------------------------------------------------------------
+
+both="flag UDPDST_RND"
+# late_of: frames of class 1:1 that were late by a byte or more
+late_of() {
+	tc -s class show dev c1a classid 1:1 | grep late_bytes | tr ' ' '\n' |
+		grep -v '^0:' | sed -n 's/.*:\([0-9]*\)$/\1/p' |
+		{ sum=0; while read -r n; do sum=$((sum + n)); done; echo $sum; }
+}
+
+fresh rate 50mbit
+burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
+check "without guard paced frames wait for normal ones" at_least 10 "$(late_of)"
+fresh rate 50mbit
+check "guard on" tc qdisc change dev c1a root handle 1: psp guard on
+burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
+check "guard holds normal frames back" at_least 5 "$(stat_of c1a guarded)"
+check "with guard no paced frame is late" same 0 "$(late_of)"
+check "with guard every frame is sent" same 400 "$(stat_of c1a sent_frames)"
+check "with guard the queue is empty, not below" empty c1a
+
+# A frame that was taken out goes with its class, its queue, the link.
+# holding: pktgen fills the normal class behind a line of 500 kbit/s.
+# (pktgen burns CPU until its last frame is gone: no slower.)
+holding() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 3 guard on \
+		mode timer line 500kbit
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	flow c1a "count 20" "delay 0"
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(backlog_of c1a)" -ge 10 ] && break
+		sleep 0.02
+	done
+}
+holding
+waiting=$(backlog_of c1a)
+check "frames wait, the one taken out among them" at_least 10 "$waiting"
+check "the class says the same, or what is left a moment later" \
+	at_least $((waiting - 1)) "$(class_backlog_of c1a 1:3)"
+check "the class goes" tc class del dev c1a classid 1:3
+check "and every frame with it" empty c1a
+flow_done
+holding
+check "its queue goes" tc qdisc replace dev c1a parent 1:3 handle 30: pfifo
+check "and every frame with that" empty c1a
+flow_done
+holding
+check "guard is switched off" tc qdisc change dev c1a root handle 1: psp guard off
+flow_done
+check "the frame that was taken out is sent first" drained c1a
+check "all are sent" same 20 "$(class_stat_of c1a 1:3 sent_frames)"
+holding
+check "the class becomes paced" \
+	tc class change dev c1a parent 1: classid 1:3 psp rate 450kbit
+flow_done
+check "and sends all" drained c1a
+holding
+ip link set c1a down
+check "the link goes down" empty c1a
+ip link set c1a up
+flow_stop
+holding
+check "the qdisc goes" tc qdisc del dev c1a root
+flow_done
+
+# Children that are silent, or drop while they are asked, under guard.
+for child in "netem delay 3ms limit 1000" "tbf rate 50mbit burst 3000 limit 1000000" \
+	     "codel limit 1000 target 1us interval 10us" \
+	     "netem duplicate 100%" "fq" "sfq"; do
+	fresh rate 50mbit
+	tc qdisc change dev c1a root handle 1: psp guard on
+	# shellcheck disable=SC2086
+	tc qdisc add dev c1a parent 1:3 handle 30: $child
+	burst 100 "udp_dst_min 10" "udp_dst_max 10"
+	check "guard above $child: frames are sent" at_least 1 \
+		"$(class_stat_of c1a 1:3 sent_frames)"
+	check "guard above $child: none stays, none below" empty c1a
+done
+
+cut_cable c1
+finish
