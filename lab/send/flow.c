@@ -61,12 +61,30 @@ static bool parse_time(const char *text, int64_t *ns)
 	return true;
 }
 
+/* MAJOR:MINOR, hexadecimal, as tc writes it. */
+static bool parse_class(const char *text, uint32_t *class)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%4x:%4x%c", &major, &minor, &rest) != 2 || !major || !minor)
+		return false;
+	*class = major << 16 | minor;
+	return true;
+}
+
 static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 {
 	if (!strcmp(key, "payload"))
 		return parse_number(value, FLOW_STAMP, FLOW_BYTES_MAX, &flow->payload);
 	if (!strcmp(key, "batch"))
 		return parse_number(value, 1, FLOW_BATCH_MAX, &flow->batch);
+	if (!strcmp(key, "class"))
+		return parse_class(value, &flow->class);
+	if (!strcmp(key, "classes"))
+		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->classes);
+	if (!strcmp(key, "ports"))
+		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->ports);
 	if (!strcmp(key, "rate")) {
 		flow->rate_bps = 0;
 		return !strcmp(value, "max") ||
@@ -115,6 +133,8 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	snprintf(flow->name, sizeof(flow->name), "flow-%zu", index);
 	flow->payload = 1472;
 	flow->batch = 1;
+	flow->classes = 1;
+	flow->ports = 1;
 	flow->start_ns = flow->stop_ns = -1;
 	while ((word = strsep(&text, ","))) {
 		value = strchr(word, '=');
@@ -128,6 +148,16 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	}
 	if (!flow->to.sin_port) {
 		snprintf(why, why_size, "%s: to=ADDR:PORT is missing", flow->name);
+		return false;
+	}
+	if ((flow->class & 0xffff) + flow->classes - 1 > FLOW_CLASSES_MAX ||
+	    (flow->classes > 1 && !flow->class)) {
+		snprintf(why, why_size, "%s: classes count from class=MAJOR:MINOR up to MAJOR:ffff",
+			 flow->name);
+		return false;
+	}
+	if (ntohs(flow->to.sin_port) + flow->ports - 1 > 65535) {
+		snprintf(why, why_size, "%s: ports beyond 65535", flow->name);
 		return false;
 	}
 	if (flow->batch * flow->payload > FLOW_BYTES_MAX) {

@@ -13,6 +13,7 @@
 #define FLOW_STAMP	16	/* sequence number and time at the start of a datagram */
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
 #define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
+#define FLOW_CLASSES_MAX 65535	/* minors of a qdisc */
 #define FLOW_BYTES_MAX	65507	/* of one call: the largest UDP datagram */
 
 struct flow_spec {
@@ -20,6 +21,8 @@ struct flow_spec {
 	struct sockaddr_in to, from;
 	bool tcp;			/* else UDP */
 	uint64_t payload, batch;	/* UDP */
+	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
+	uint64_t classes, ports;	/* UDP: taken in turn, from the first on */
 	uint64_t rate_bps;		/* UDP, of the link layer; 0: as the socket takes it */
 	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's */
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's */

@@ -79,6 +79,7 @@ static void usage(const char *why)
 		"usage: psp-send [--epoch-ns N] [--start-ns N] --stop-ns N [--sndbuf BYTES]\n"
 		"                [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
+		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
 		"      [,rate=BPS|max][,start=NS][,stop=NS]\n"
 		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
 		"      [,window=BYTES][,pacing=BPS][,sample=NS][,start=NS][,stop=NS]\n"
@@ -143,6 +144,12 @@ static void open_samples(struct flow *flow, const char *prefix)
 	flow->sample_ns = flow->next_ns;
 }
 
+/* A qdisc takes a priority with its own major number for a class. */
+static int set_class(const struct flow *flow, uint32_t class)
+{
+	return setsockopt(flow->fd, SOL_SOCKET, SO_PRIORITY, &class, sizeof(class));
+}
+
 static void open_udp(struct flow *flow, int events, int sndbuf)
 {
 	const struct flow_spec *spec = &flow->spec;
@@ -158,9 +165,13 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 	if (spec->batch > 1 &&
 	    setsockopt(flow->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
 		fail(spec->name, strerror(errno));
+	if (spec->class && set_class(flow, spec->class))
+		fail(spec->name, strerror(errno));
+	/* Where the port changes there is nobody to be connected to. */
 	if ((spec->from.sin_port &&
 	     bind(flow->fd, (const struct sockaddr *)&spec->from, sizeof(spec->from))) ||
-	    connect(flow->fd, (const struct sockaddr *)&spec->to, sizeof(spec->to)) ||
+	    (spec->ports == 1 &&
+	     connect(flow->fd, (const struct sockaddr *)&spec->to, sizeof(spec->to))) ||
 	    epoll_ctl(events, EPOLL_CTL_ADD, flow->fd, &event))
 		fail(spec->name, strerror(errno));
 }
@@ -210,13 +221,26 @@ static void advance(struct flow *flow)
 	}
 }
 
-/* One system call. */
+static ssize_t send_datagrams(const struct flow *flow, size_t bytes)
+{
+	const struct flow_spec *spec = &flow->spec;
+	struct sockaddr_in to = spec->to;
+
+	if (spec->classes > 1 && set_class(flow, spec->class + flow->calls % spec->classes))
+		return -1;
+	if (spec->ports == 1)
+		return send(flow->fd, flow->buffer, bytes, 0);
+	to.sin_port = htons(ntohs(to.sin_port) + flow->calls % spec->ports);
+	return sendto(flow->fd, flow->buffer, bytes, 0, (const struct sockaddr *)&to, sizeof(to));
+}
+
+/* One datagram, or one batch; the next one to the next class and port. */
 static void send_udp(struct flow *flow, int64_t time_ns)
 {
 	size_t bytes = flow->spec.batch * flow->spec.payload;
 
 	stamp(flow, time_ns);
-	if (send(flow->fd, flow->buffer, bytes, 0) == (ssize_t)bytes) {
+	if (send_datagrams(flow, bytes) == (ssize_t)bytes) {
 		if (!flow->calls++)
 			flow->first_ns = time_ns;
 		flow->last_ns = time_ns;

@@ -74,6 +74,25 @@ static void test_tcp(void)
 	refused("to=1.2.3.4:1,proto=tcp,sample=999999", "'sample=999999' is not a part of a flow");
 }
 
+static void test_spread(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=1.2.3.4:5000,class=1:a,classes=100,ports=7", why, sizeof(why)) &&
+	      flow.class == 0x1000a && flow.classes == 100 && flow.ports == 7, "%s", why);
+	CHECK(parse(&flow, "to=1.2.3.4:5000,class=ffff:1,classes=65535", why, sizeof(why)),
+	      "%s", why);
+	refused("to=1.2.3.4:1,class=1:2,classes=65535",
+		"flow-3: classes count from class=MAJOR:MINOR up to MAJOR:ffff");
+	refused("to=1.2.3.4:1,classes=2",
+		"flow-3: classes count from class=MAJOR:MINOR up to MAJOR:ffff");
+	refused("to=1.2.3.4:65535,ports=2", "flow-3: ports beyond 65535");
+	refused("to=1.2.3.4:1,class=1:", "'class=1:' is not a part of a flow");
+	refused("to=1.2.3.4:1,class=0:1", "'class=0:1' is not a part of a flow");
+	refused("to=1.2.3.4:1,class=1:1x", "'class=1:1x' is not a part of a flow");
+}
+
 static void test_refusals(void)
 {
 	refused("", "'=' is not a part of a flow");
@@ -97,6 +116,7 @@ int main(void)
 	test_defaults();
 	test_all_keys();
 	test_tcp();
+	test_spread();
 	test_refusals();
 	return check_result("flow");
 }

@@ -6,7 +6,7 @@ use crate::cell::{
 };
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Target};
+use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Spread, Target};
 use crate::reader::{Section, quote};
 use crate::topology;
 
@@ -20,6 +20,10 @@ const FLOW: &[&str] = &[
     "stop",
     "payload",
     "batch",
+    "class",
+    "classes",
+    "ports",
+    "buffer",
     "rate",
     "congestion",
     "window",
@@ -35,6 +39,10 @@ const ONLY: &[(&str, &[&str])] = &[
     ("payload", &["udp", "pktgen"]),
     ("rate", &["udp", "pktgen"]),
     ("batch", &["udp"]),
+    ("class", &["udp"]),
+    ("classes", &["udp"]),
+    ("ports", &["udp"]),
+    ("buffer", &["udp"]),
     ("congestion", &["tcp"]),
     ("window", &["tcp"]),
     ("pacing_rate", &["tcp"]),
@@ -199,11 +207,53 @@ fn kind_of(
         let expected = format!("at most {} of this payload", PAYLOAD_MAX / payload_bytes);
         return Err(section.require("batch", &expected)?.expected(&expected));
     }
+    let buffer_bytes = section.size("buffer")?;
+    within(
+        section,
+        "buffer",
+        buffer_bytes.unwrap_or(1 << 12),
+        1 << 12,
+        1 << 30,
+    )?;
     Ok(FlowKind::Udp {
         payload_bytes,
         batch,
         rate_bps,
+        spread: spread(section)?,
+        buffer_bytes: buffer_bytes.and_then(|bytes| u32::try_from(bytes).ok()),
     })
+}
+
+fn spread(section: &Section<'_, '_>) -> Result<Spread, Error> {
+    let first = match section.get("class") {
+        None => None,
+        Some(item) => {
+            let expected = "a class id as tc writes it, such as \"1:10\"";
+            let text = item.text(section.env, expected)?;
+            let class = class_id(&text).ok_or_else(|| item.fault(&quote(&text), expected))?;
+            Some(class)
+        }
+    };
+    let minor = first.map_or(u64::from(u16::MAX), |class| u64::from(class & 0xffff));
+    let classes = section.number("classes", 1..0x1_0001 - minor)?;
+    let port = section.number("port", 1..65_536)?.unwrap_or(PORT);
+    let ports = section.number("ports", 1..65_537 - port)?;
+    let narrow = |number: Option<u64>| u16::try_from(number.unwrap_or(1)).unwrap_or(u16::MAX);
+    Ok(Spread {
+        class: first,
+        classes: narrow(classes),
+        ports: narrow(ports),
+    })
+}
+
+/// `MAJOR:MINOR`, both hexadecimal and not 0.
+fn class_id(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once(':')?;
+    let part = |text: &str| {
+        let number = u16::from_str_radix(text, 16).ok()?;
+        (number > 0 && !text.starts_with('+')).then_some(u32::from(number))
+    };
+    Some(part(major)? << 16 | part(minor)?)
 }
 
 fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<FlowKind, Error> {

@@ -23,7 +23,7 @@ pub use error::{Error, Place, Problem};
 pub use expr::Env;
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Cell, Closeup, Device, Direction, End, Flow,
-    FlowKind, Host, Kernel, Layer, Noise, Scenario, Subject, Sysctl, Target, TcLine, UnknownKernel,
-    Window,
+    FlowKind, Host, Kernel, Layer, Noise, Scenario, Spread, Subject, Sysctl, Target, TcLine,
+    UnknownKernel, Window,
 };
 pub use parse::{Options, parse};

@@ -300,6 +300,27 @@ impl Flow {
     }
 }
 
+/// How the datagrams of one flow are divided, system call by system call in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The first class they ask for by their priority, major number above minor.
+    pub class: Option<u32>,
+    /// So many classes, from that on.
+    pub classes: u16,
+    /// So many ports, from the flow's on.
+    pub ports: u16,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self {
+            class: None,
+            classes: 1,
+            ports: 1,
+        }
+    }
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
@@ -311,6 +332,10 @@ pub enum FlowKind {
         batch: u32,
         /// Link-layer rate offered; `None`: as fast as the socket takes.
         rate_bps: Option<u64>,
+        /// Whose they are.
+        spread: Spread,
+        /// Socket buffer; `None`: 1 MB, or what another flow of the host asks for.
+        buffer_bytes: Option<u32>,
     },
     /// One connection with as much to send as it takes.
     Tcp {

@@ -4,8 +4,8 @@
 #![allow(clippy::panic, reason = "tests fail that way")]
 
 use scenario::{
-    BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Scenario, Subject, Target,
-    parse,
+    BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Scenario, Spread, Subject,
+    Target, parse,
 };
 
 fn read(text: &str, quick: bool) -> Scenario {
@@ -197,6 +197,8 @@ fn flows_know_their_way_and_their_defaults() {
         payload_bytes: 1472,
         batch: 1,
         rate_bps: None,
+        spread: Spread::default(),
+        buffer_bytes: None,
     };
     assert_eq!(f2.kind, kind);
     assert_eq!(

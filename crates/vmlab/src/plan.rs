@@ -12,7 +12,7 @@ use std::fmt::Write;
 use scenario::topology::{hardware_address, leaving};
 use scenario::{Cell, Direction, End, Flow, FlowKind, TcLine};
 
-/// Socket buffer of each UDP flow, so that a class has packets while the sender
+/// Socket buffer of UDP flows that ask for none, so that a class has packets while the sender
 /// waits for the CPU: the kernel's default holds some 90 frames, 2 ms at
 /// 500 Mbit/s.
 const SNDBUF_BYTES: u32 = 1 << 20;
@@ -239,12 +239,17 @@ impl Writer<'_> {
             true => format!(" --samples /out/{}", self.name("")),
             false => String::new(),
         };
+        let buffer = |flow: &Flow| match flow.kind {
+            FlowKind::Udp { buffer_bytes, .. } => buffer_bytes,
+            _ => None,
+        };
+        let sndbuf_bytes = flows.filter_map(buffer).max().unwrap_or(SNDBUF_BYTES);
         let name = self.host(host).to_owned();
         let path = self.file(&format!("flows.{name}"), &specs);
         let job = self.name(&format!("send.{name}"));
         let start = format!(
             "start {job} ip netns exec {name} psp-send --epoch-ns $ZERO_NS --stop-ns {} \
-             --sndbuf {SNDBUF_BYTES}{samples} --flows /{path}",
+             --sndbuf {sndbuf_bytes}{samples} --flows /{path}",
             self.cell.duration_ns
         );
         let end = format!("wait {job} {GRACE_S}");
@@ -389,9 +394,19 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             payload_bytes,
             batch,
             rate_bps,
+            spread,
+            ..
         } => {
             let rate = rate_bps.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
-            format!("payload={payload_bytes},batch={batch},rate={rate}")
+            let mut kind = format!("payload={payload_bytes},batch={batch},rate={rate}");
+            if let Some(class) = spread.class {
+                let (major, minor) = (class >> 16, class & 0xffff);
+                kind += &format!(",class={major:x}:{minor:x},classes={}", spread.classes);
+            }
+            if spread.ports > 1 {
+                kind += &format!(",ports={}", spread.ports);
+            }
+            kind
         }
         FlowKind::Tcp {
             congestion,
