@@ -19,6 +19,7 @@ const MODULES: &[&str] = &[
     "veth",
     "dummy",
     "ifb",
+    "8021q",
     "sch_netem",
     "sch_prio",
     "sch_tbf",
@@ -108,4 +109,39 @@ fn traps_of_other_qdiscs() {
 #[test]
 fn changes_under_traffic() {
     run(Kernel::V6_1, "stress.sh", "");
+}
+
+#[test]
+fn gap_frames_modes_and_the_link() {
+    for kernel in Kernel::ALL {
+        run(kernel, "gaps.sh", "");
+    }
+}
+
+#[test]
+fn trains_cut_and_whole() {
+    for kernel in Kernel::ALL {
+        run(kernel, "trains.sh", "");
+    }
+}
+
+#[test]
+fn deadlines_and_ceil() {
+    for kernel in Kernel::ALL {
+        run(kernel, "waits.sh", "");
+    }
+}
+
+#[test]
+fn guard() {
+    for kernel in Kernel::ALL {
+        run(kernel, "guard.sh", "");
+    }
+}
+
+#[test]
+fn shares_of_a_line_below_mq() {
+    for kernel in Kernel::ALL {
+        run(kernel, "shares.sh", "");
+    }
 }
