@@ -80,6 +80,15 @@ pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetric
     Some(&all.metrics)
 }
 
+/// A count of all flows of a cell together, in the window that has most of it:
+/// what slow start loses counts too, whatever window is looked at.
+#[must_use]
+pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
+    let of = |name: &String| together(cell, name)?.get(metric);
+    let windows = cell.windows.iter().filter_map(|w| of(&w.name));
+    windows.reduce(f64::max)
+}
+
 /// Least, median and largest of a metric over the flows of a cell.
 #[must_use]
 pub fn spread(

@@ -290,7 +290,7 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
             of(cell, |m| m.error_pct).map(|s| if s[0].abs() > s[2].abs() { s[0] } else { s[2] });
         let all = |metric| sweep::together(cell, window).and_then(|m| m.get(metric));
         row.push(maybe(all("goodput_bps").map(|bps| bps / unit.size), 3).into());
-        row.push(maybe(all("dropped"), 0).into());
+        row.push(maybe(sweep::most_in_any_window(cell, "dropped"), 0).into());
         row.push(maybe(of(cell, rate).map(|s| s[1] / unit.size), 3).into());
         row.push(signed(worst_error, 3).into());
         row.push(maybe(of(cell, |m| m.burstiness_mtu).map(|s| s[2]), 2).into());
@@ -300,7 +300,10 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         let measured = cell.windows.iter().find(|w| w.name == window);
         let of_waiting = |w: &WindowResult| {
             let mut flows = w.flows.iter();
-            flows.find(|f| Some(&*f.name) == waiting)?.metrics.wait_max_us
+            flows
+                .find(|f| Some(&*f.name) == waiting)?
+                .metrics
+                .wait_max_us
         };
         row.push(maybe(measured.and_then(of_waiting), 0).into());
         row.push(maybe(measured.and_then(busiest), 1).into());

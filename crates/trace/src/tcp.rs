@@ -161,11 +161,11 @@ pub fn metrics(
         time_ns: start_ns,
         ..TcpSample::default()
     };
-    let inside = samples
+    let mut inside = samples
         .iter()
         .filter(|s| (from_ns..=to_ns).contains(&s.time_ns));
     let cwnd_max_bytes = inside.clone().map(|s| s.cwnd_bytes).max()?;
-    let cwnd_end_bytes = inside.last()?.cwnd_bytes;
+    let cwnd_end_bytes = inside.next_back()?.cwnd_bytes;
     let last_by = |at_ns: u64| {
         samples
             .iter()

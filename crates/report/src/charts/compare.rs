@@ -180,8 +180,12 @@ fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> 
             "goodput, Mbit/s",
             of(|m| m.goodput_bps.map(|bps| bps / 1e6)),
         ),
-        panel("frames dropped", of(|m| m.get("dropped"))),
-        panel("segments sent again", of(|m| m.get("retransmits"))),
+        panel(
+            "frames dropped, whole cell",
+            places.table(run, |cell| {
+                sweep::most_in_any_window(cell, "dropped").map(|count| [count; 3])
+            }),
+        ),
     ]
 }
 
