@@ -71,8 +71,9 @@ int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 			   port->pace.line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
-		psp_refuse(extack, "quantum %u: expected 1 to %u bytes",
-			   opt->quantum_bytes, TC_PSP_QUANTUM_MAX);
+		psp_refuse(extack, "quantum %u: expected %u to %u bytes",
+			   opt->quantum_bytes, TC_PSP_QUANTUM_MIN,
+			   TC_PSP_QUANTUM_MAX);
 		return -ERANGE;
 	default:
 		psp_refuse(extack, "class refused by the scheduler (%d)", err);

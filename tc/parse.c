@@ -213,9 +213,9 @@ static int parse_quantum(struct nlmsghdr *n, const char *key, const char *value)
 {
 	uint64_t bytes;
 
-	if (!psp_parse_size(value, &bytes) || !bytes ||
+	if (!psp_parse_size(value, &bytes) || bytes < TC_PSP_QUANTUM_MIN ||
 	    bytes > TC_PSP_QUANTUM_MAX)
-		return psp_bad_value(key, value, "1 to 1048576 bytes");
+		return psp_bad_value(key, value, "256 to 1048576 bytes");
 	return put_u32(n, TCA_PSP_CLASS_QUANTUM, bytes);
 }
 

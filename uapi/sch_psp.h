@@ -113,6 +113,7 @@ enum tc_psp_kind {
 };
 
 #define TC_PSP_OVERHEAD_MAX	256		/* bytes */
+#define TC_PSP_QUANTUM_MIN	256		/* bytes */
 #define TC_PSP_QUANTUM_MAX	(1u << 20)	/* bytes */
 
 /*
