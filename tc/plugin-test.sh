@@ -97,8 +97,8 @@ class 'flows "0": expected a number of flows' mode dynamic flows 0
 class 'flows "4294967296": expected a number' mode dynamic flows 4294967296
 class 'deadline "soon": expected a time' rate 1mbit deadline soon
 class 'deadline "-1ms": expected a time' rate 1mbit deadline -1ms
-class 'quantum "0": expected 1 to 1048576' mode normal quantum 0
-class 'quantum "1048577": expected 1 to 1048576' mode normal quantum 1048577
+class 'quantum "0": expected 256 to 1048576' mode normal quantum 0
+class 'quantum "1048577": expected 256 to 1048576' mode normal quantum 1048577
 
 echo "1..$tests"
 [ $failures = 0 ]
