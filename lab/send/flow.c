@@ -99,8 +99,6 @@ static bool parse_tcp(struct flow_spec *flow, const char *key, char *value)
 		return parse_name(value, flow->congestion, FLOW_CONGESTION_MAX);
 	if (!strcmp(key, "window"))
 		return parse_number(value, 1, INT32_MAX, &flow->window);
-	if (!strcmp(key, "pacing"))
-		return parse_number(value, 8, 1000000000000ULL, &flow->pacing_bps);
 	if (!strcmp(key, "sample"))
 		return parse_number(value, 1000000, INT64_MAX / 4, &flow->sample_ns);
 	return false;
@@ -118,6 +116,8 @@ static bool parse_pair(struct flow_spec *flow, const char *key, char *value)
 		return parse_address(value, true, &flow->from);
 	if (!strcmp(key, "name"))
 		return parse_name(value, flow->name, FLOW_NAME_MAX);
+	if (!strcmp(key, "pacing"))
+		return parse_number(value, 8, 1000000000000ULL, &flow->pacing_bps);
 	if (!strcmp(key, "start"))
 		return parse_time(value, &flow->start_ns);
 	if (!strcmp(key, "stop"))

@@ -26,7 +26,7 @@ struct flow_spec {
 	uint64_t rate_bps;		/* UDP, of the link layer; 0: as the socket takes it */
 	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's */
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's */
-	uint64_t pacing_bps;		/* TCP: SO_MAX_PACING_RATE; 0: none */
+	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */
 	uint64_t sample_ns;		/* TCP: distance of samples; 0: none */
 	int64_t start_ns, stop_ns;	/* after the epoch; -1: not given */
 };

@@ -80,7 +80,7 @@ static void usage(const char *why)
 		"                [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
 		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
-		"      [,rate=BPS|max][,start=NS][,stop=NS]\n"
+		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
 		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
 		"      [,window=BYTES][,pacing=BPS][,sample=NS][,start=NS][,stop=NS]\n"
 		"NS count from the epoch on CLOCK_MONOTONIC.\n", why);
@@ -154,6 +154,7 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 {
 	const struct flow_spec *spec = &flow->spec;
 	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
+	uint64_t pacing = spec->pacing_bps / 8;
 	int segment = spec->payload;
 
 	flow->buffer = calloc(spec->batch, spec->payload);
@@ -162,6 +163,9 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 		fail(spec->name, strerror(errno));
 	if (sndbuf)
 		set_buffer(flow, sndbuf);
+	if (pacing &&
+	    setsockopt(flow->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pacing, sizeof(pacing)))
+		fail(spec->name, strerror(errno));
 	if (spec->batch > 1 &&
 	    setsockopt(flow->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
 		fail(spec->name, strerror(errno));

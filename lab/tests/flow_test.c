@@ -43,11 +43,11 @@ static void test_all_keys(void)
 	char why[256] = "";
 
 	CHECK(parse(&flow, "to=1.2.3.4:1,from=5.6.7.8:65535,name=a.b-c_d#2,payload=16,batch=64,"
-		    "rate=1000000,start=0,stop=123456789012", why, sizeof(why)), "%s", why);
+		    "rate=1000000,pacing=8,start=0,stop=123456789012", why, sizeof(why)), "%s", why);
 	CHECK(flow.from.sin_addr.s_addr == htonl(0x05060708) &&
 	      flow.from.sin_port == htons(65535), "from");
 	CHECK(!strcmp(flow.name, "a.b-c_d#2") && flow.payload == 16 && flow.batch == 64 &&
-	      flow.rate_bps == 1000000 && flow.start_ns == 0 &&
+	      flow.rate_bps == 1000000 && flow.pacing_bps == 8 && flow.start_ns == 0 &&
 	      flow.stop_ns == 123456789012, "values");
 	CHECK(parse(&flow, "to=1.2.3.4:1,from=:7,rate=max", why, sizeof(why)), "%s", why);
 	CHECK(flow.from.sin_addr.s_addr == INADDR_ANY && flow.from.sin_port == htons(7) &&
@@ -107,6 +107,7 @@ static void test_refusals(void)
 		"flow-3: batch x payload is more than 65507 bytes");
 	refused("to=1.2.3.4:1,name=a\"b", "'name=a\"b' is not a part of a flow");
 	refused("to=1.2.3.4:1,rate=0", "'rate=0' is not a part of a flow");
+	refused("to=1.2.3.4:1,pacing=7", "'pacing=7' is not a part of a flow");
 	refused("to=1.2.3.4:1,speed=1", "'speed=1' is not a part of a flow");
 	refused("to=1.2.3.4:1,stop=-1", "'stop=-1' is not a part of a flow");
 }
