@@ -25,8 +25,11 @@ ip -n one addr add 10.1.0.1/24 dev c1a
 ip -n two addr add 10.1.0.2/24 dev c1b
 ip -n one link set c1a up
 ip -n two link set c1b up
-ip netns exec two psp-recv --port 7 --count 2 --tcp >/dev/null 2>&1 &
-ip netns exec two psp-recv --port 100 >/dev/null 2>&1 &
+# Not the function ip: then $! would be a shell.
+"$IP" netns exec two psp-recv --port 7 --tcp >/dev/null 2>&1 &
+receivers=$!
+"$IP" netns exec two psp-recv --port 100 >/dev/null 2>&1 &
+receivers="$receivers $!"
 ulimit -n 4096
 
 now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
@@ -271,6 +274,8 @@ refuse "more flows than the scheduler has ids" 'expected at most 1048576' \
 	tc -n one class add dev c1a parent 1: classid 1:f0 psp mode dynamic flows 65536
 tc -n one qdisc del dev c1a root
 
+# shellcheck disable=SC2086 # two numbers
+kill $receivers
 ip netns del one
 ip netns del two
 cut_cable c1
