@@ -58,6 +58,12 @@ fn changes_under_traffic() {
 
 #[test]
 #[ignore = "make test-debug"]
+fn dynamic_pacing() {
+    run("dynamic.sh", "");
+}
+
+#[test]
+#[ignore = "make test-debug"]
 fn every_allocation_fails_once() {
     no_memory(&lab(), TIMEOUT);
 }
