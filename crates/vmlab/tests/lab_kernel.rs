@@ -74,3 +74,10 @@ fn shares_of_a_line_below_mq() {
         run(kernel, "shares.sh", "");
     }
 }
+
+#[test]
+fn dynamic_pacing() {
+    for kernel in Kernel::ALL {
+        run(kernel, "dynamic.sh", "");
+    }
+}
