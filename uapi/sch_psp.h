@@ -53,7 +53,10 @@ enum {
 				 * no flow is faster; 0: the rate, or for kind
 				 * dynamic the line's rate
 				 */
-	TCA_PSP_CLASS_FLOOR,	/* u64, bit/s; kind dynamic: no flow is slower */
+	TCA_PSP_CLASS_FLOOR,	/* u64, bit/s; kind dynamic: packet size x cwnd /
+				 * RTT is taken to be at least this; 0: one
+				 * largest frame in 200 ms
+				 */
 	TCA_PSP_CLASS_FLOWS,	/* u32; kind dynamic: most flows at a time */
 	TCA_PSP_CLASS_DEADLINE,	/* u64, ns; a frame that has waited for longer is
 				 * dropped, not sent; 0: none
