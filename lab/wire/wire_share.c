@@ -21,12 +21,14 @@ struct wire_share {
 
 /* Both ends' locks, in an order of their own. */
 static void share_lock(struct wire_share *share)
+	__acquires(&share->end[0]->lock) __acquires(&share->end[1]->lock)
 {
 	spin_lock_bh(&share->end[0]->lock);
 	spin_lock_nested(&share->end[1]->lock, SINGLE_DEPTH_NESTING);
 }
 
 static void share_unlock(struct wire_share *share)
+	__releases(&share->end[1]->lock) __releases(&share->end[0]->lock)
 {
 	spin_unlock(&share->end[1]->lock);
 	spin_unlock_bh(&share->end[0]->lock);
