@@ -51,7 +51,7 @@ for kind in pause multicast self; do
 done
 
 fresh mode gap gap pause
-flow c1a "skb_priority 65537" "delay 0"
+flow c1a "skb_priority 65537"
 for kind in self multicast pause self; do
 	check "a change to gap $kind under traffic" \
 		tc qdisc change dev c1a root handle 1: psp gap $kind

@@ -154,6 +154,12 @@ flow() {
 	done
 	echo start >$PKTGEN/pgctrl &
 	flow_pid=$!
+	# Its thread looks every 100 ms: told to stop before, it would run on.
+	case "$*" in *"count "*) return ;; esac
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		grep -q "Running: *$dev" $PKTGEN/kpktgend_0 && break
+		sleep 0.02
+	done
 }
 
 flow_stop() {
