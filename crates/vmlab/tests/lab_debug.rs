@@ -59,7 +59,7 @@ fn changes_under_traffic() {
 #[test]
 #[ignore = "make test-debug"]
 fn dynamic_pacing() {
-    run("dynamic.sh", "");
+    run("dynamic.sh", "SLOW=5");
 }
 
 #[test]
