@@ -169,9 +169,13 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct gnet_stats_queue queue = {};
+	struct gnet_stats_basic_sync sent;
 	u32 qlen;
 
+	/* At one instant: what is sent waits no more. */
+	gnet_stats_basic_sync_init(&sent);
 	sch_tree_lock(sch);
+	gnet_stats_add_basic(&sent, NULL, &cl->bstats, true);
 	qdisc_qstats_qlen_backlog(cl->child, &qlen, &queue.backlog);
 	if (cl->head) {
 		qlen++;
@@ -188,7 +192,7 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	if (cl->flows)
 		psp_flows_stats(q, cl, &st);
 
-	if (gnet_stats_copy_basic(d, NULL, &cl->bstats, true) < 0 ||
+	if (gnet_stats_copy_basic(d, NULL, &sent, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &queue, qlen) < 0)
 		return -1;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
