@@ -11,6 +11,6 @@ use scenario::Kernel;
 use vmlab::Lab;
 
 #[test]
-fn twenty_thousand_random_operations() {
-    random_operations(&Lab::find().unwrap(), Kernel::V6_1, 1, 20_000, LONG * 3);
+fn a_hundred_thousand_random_operations() {
+    random_operations(&Lab::find().unwrap(), Kernel::V6_1, 1, 100_000, LONG * 3);
 }
