@@ -43,7 +43,8 @@ timely() {
 
 # nap TENTHS of a second
 nap() {
-	for _ in $(seq $(($1 * SLOW))); do sleep 0.1; done
+	tenths=$(($1 * SLOW))
+	sleep $((tenths / 10)).$((tenths % 10))
 }
 
 now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
@@ -198,7 +199,7 @@ while [ $i -lt 2000 ]; do
 	echo "to=10.1.0.2:100,payload=100,rate=$((50000 / SLOW / SLOW)),pacing=100000"
 	i=$((i + 1))
 done >/tmp/flows
-ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * 300000000)) \
+ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * SLOW * 300000000)) \
 	--flows /tmp/flows >/tmp/sent 2>&1
 check "2000 sockets sent" same 2000 "$(grep -c '"datagrams":[1-9]' /tmp/sent)"
 check "1000 of them are flows" same 1000 "$(got flows_known)"
@@ -259,7 +260,8 @@ check "nothing waits" settled
 
 ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * 600000000)) \
 	--sndbuf 100000000 --flow to=10.1.0.2:100,pacing=100000 >/tmp/sent 2>&1
-check "a flow holds 4096 frames" same 4096 "$(got frames)"
+# Some have been sent since.
+check "a flow holds 4096 frames" between 4050 4096 "$(got frames)"
 check "more are dropped and counted" at_least 1 "$(got drop_flow)"
 check "also with the qdisc's" same "$(got drop_flow)" "$(qdisc_got drop_flow)"
 check "the class goes with all of them" \
