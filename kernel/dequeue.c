@@ -66,9 +66,7 @@ static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 		psp_announce(q, cl);
 		return;
 	}
-	psp_sleep(q, cl, now_ns);
-	if (cl->child->q.qlen)
-		psp_stall(q, cl);
+	psp_run_out(q, cl, now_ns);
 }
 
 /* Tells core/ that the frame, or train, goes. */
@@ -80,11 +78,9 @@ static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
 	struct psp_flow *f = psp_flow_at(c);
 	bool more = f ? f->queue.qlen : psp_more(q, cl);
 
-	if (likely(load->frames == 1))
-		pace_sent(&q->pace, c, load->bytes, more, now_ns);
-	else
-		pace_sent_train(&q->pace, c, load->bytes, load->wire_bytes,
-				load->frames, more, now_ns);
+	pace_sent_train(&q->pace, c, load->train.len_bytes,
+			load->train.wire_bytes, load->train.frames, more,
+			now_ns);
 	cl->count.spare_frames += q->pace.stats.spare_frames - spare;
 
 	if (more) {
@@ -92,8 +88,8 @@ static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
 			psp_announce(q, cl);
 		if (pace_is_throttled(&q->pace, c))
 			cl->count.throttled++;
-	} else if (!f && cl->child->q.qlen) {
-		psp_stall(q, cl);
+	} else if (!f) {
+		psp_run_out(q, cl, now_ns);
 	}
 }
 
@@ -113,9 +109,7 @@ static struct sk_buff *psp_take(struct Qdisc *sch, struct pace_class *c,
 
 	skb = f ? psp_flow_pull(f) : psp_pull(q, cl);
 	if (unlikely(!skb)) {
-		psp_sleep(q, cl, now_ns);
-		if (cl->child->q.qlen)
-			psp_stall(q, cl);
+		psp_run_out(q, cl, now_ns);
 		return NULL;
 	}
 
@@ -132,7 +126,7 @@ static struct sk_buff *psp_take(struct Qdisc *sch, struct pace_class *c,
 	}
 
 	psp_sent(q, c, &load, now_ns);
-	psp_count_late(cl, load.frames, late_bytes);
+	psp_count_late(cl, load.train.frames, late_bytes);
 	psp_count_sent(q, cl, &load, now_ns);
 	if (cl->opt.deadline_ns)
 		psp_unstamp(skb, now_ns);

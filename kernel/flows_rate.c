@@ -57,19 +57,16 @@ struct sock *psp_flow_socket(const struct sk_buff *skb)
 }
 
 /* A packet of so many bytes from its IP header on, as rates count it. */
-static u32 psp_counted_bytes(const struct pace_config *cfg, u32 ip_bytes)
+static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 {
-	u32 bytes = ip_bytes + cfg->link_header_bytes;
+	u32 bytes = ip_bytes + q->port.pace.link_header_bytes;
+	const struct pace_train packet = {
+		.len_bytes = bytes,
+		.frames = 1,
+		.wire_bytes = pace_wire_bytes(&q->pace, bytes),
+	};
 
-	switch (cfg->layer) {
-	case PACE_LAYER_IP:
-		return ip_bytes;
-	case PACE_LAYER_WIRE:
-		return max(bytes, cfg->min_frame_bytes) + cfg->overhead_bytes;
-	case PACE_LAYER_LINK:
-	default:
-		return bytes;
-	}
+	return pace_counted_bytes(&q->port.pace, &packet);
 }
 
 /* The slowest rate that core/ takes whatever the layer: PACE_LEAD_MAX. */
@@ -135,7 +132,7 @@ static u64 psp_tcp_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 
 	if (unlikely(!mss_bytes))
 		return rate_bps;
-	packet_bytes = psp_counted_bytes(&q->port.pace, mss_bytes +
+	packet_bytes = psp_packet_bytes(q, mss_bytes +
 		READ_ONCE(tp->tcp_header_len) + icsk->icsk_ext_hdr_len +
 		READ_ONCE(icsk->icsk_af_ops)->net_header_len);
 

@@ -156,9 +156,7 @@ struct psp_qdisc {
 
 /* What a frame, or a train of frames that leave as one, is to core/. */
 struct psp_load {
-	u32 frames;
-	u32 bytes;		/* headers of every frame counted */
-	u32 wire_bytes;		/* padding and overhead of every frame counted */
+	struct pace_train train;
 	u32 frame_bytes;	/* the largest frame */
 };
 
@@ -209,6 +207,7 @@ struct sk_buff *psp_dequeue(struct Qdisc *sch);
 /* ready.c */
 void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
+void psp_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_stall(struct psp_qdisc *q, struct psp_class *cl);
 struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl);
 bool psp_more(struct psp_qdisc *q, struct psp_class *cl);

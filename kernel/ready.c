@@ -67,7 +67,7 @@ void psp_announce(struct psp_qdisc *q, struct psp_class *cl)
 	if (!cl->head)
 		return;
 	if (psp_load_of(q, cl->head, &load))
-		pace_set_head(&q->pace, &cl->pace, load.wire_bytes);
+		pace_set_head(&q->pace, &cl->pace, load.train.wire_bytes);
 }
 
 /* The class has a frame to offer, or, with a silent child, had better. */
@@ -90,6 +90,14 @@ void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_unstall(q, cl);
 	pace_deactivate(&q->pace, &cl->pace, now_ns);
+}
+
+/* The class has no frame to offer now, but its child may have one later. */
+void psp_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	psp_sleep(q, cl, now_ns);
+	if (cl->child->q.qlen)
+		psp_stall(q, cl);
 }
 
 /* The frame that was taken out goes the way of those in the child. */

@@ -4,20 +4,6 @@
 
 #include "psp.h"
 
-static u32 psp_counted_bytes(const struct psp_qdisc *q,
-			     const struct psp_load *load)
-{
-	switch (q->port.pace.layer) {
-	case PACE_LAYER_WIRE:
-		return load->wire_bytes;
-	case PACE_LAYER_IP:
-		return load->bytes -
-		       load->frames * q->port.pace.link_header_bytes;
-	default:
-		return load->bytes;
-	}
-}
-
 /*
  * Adds `bytes`, sent now, to the second that runs.  It ends with the first
  * frame that comes a second or more after its own first one, which belongs to
@@ -47,11 +33,12 @@ static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
 void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
 		    const struct psp_load *load, u64 now_ns)
 {
-	cl->count.sent_frames += load->frames;
-	cl->count.sent_wire_bytes += load->wire_bytes;
-	if (load->frames > 1)
+	cl->count.sent_frames += load->train.frames;
+	cl->count.sent_wire_bytes += load->train.wire_bytes;
+	if (load->train.frames > 1)
 		q->count.trains_whole++;
-	psp_window_add(&cl->window, psp_counted_bytes(q, load), now_ns);
+	psp_window_add(&cl->window,
+		       pace_counted_bytes(&q->port.pace, &load->train), now_ns);
 }
 
 /* The buckets are those of struct tc_psp_class_stats. */

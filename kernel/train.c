@@ -63,11 +63,11 @@ static bool psp_train_load(const struct psp_qdisc *q,
 		return false;
 	payload = skb->len - header;
 	header += tag_bytes;
-	load->frames = DIV_ROUND_UP(payload, size);
-	last = payload - (load->frames - 1) * size;
-	load->bytes = payload + load->frames * header;
+	load->train.frames = DIV_ROUND_UP(payload, size);
+	last = payload - (load->train.frames - 1) * size;
+	load->train.len_bytes = payload + load->train.frames * header;
 	load->frame_bytes = header + min(size, payload);
-	load->wire_bytes = (load->frames - 1) *
+	load->train.wire_bytes = (load->train.frames - 1) *
 			   pace_wire_bytes(&q->pace, header + size) +
 			   pace_wire_bytes(&q->pace, header + last);
 	return true;
@@ -84,10 +84,10 @@ bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,
 
 	if (unlikely(skb_is_gso(skb)))
 		return psp_train_load(q, skb, tag_bytes, load);
-	load->frames = 1;
-	load->bytes = skb->len + tag_bytes;
-	load->frame_bytes = load->bytes;
-	load->wire_bytes = pace_wire_bytes(&q->pace, load->bytes);
+	load->train.frames = 1;
+	load->train.len_bytes = skb->len + tag_bytes;
+	load->frame_bytes = load->train.len_bytes;
+	load->train.wire_bytes = pace_wire_bytes(&q->pace, load->train.len_bytes);
 	return true;
 }
 
@@ -106,7 +106,7 @@ bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *cl,
 		break;
 	}
 	return psp_load_of(q, skb, &load) &&
-	       load.bytes <= q->port.pace.max_train_bytes;
+	       load.train.len_bytes <= q->port.pace.max_train_bytes;
 }
 
 /*

@@ -47,24 +47,6 @@ static inline u64 pace_clock_earlier(u64 a, u64 b)
 	return pace_clock_ahead(a, b) ? b : a;
 }
 
-/* What the rate counts of a train. */
-static inline u32 pace_counted_bytes(const struct pace_config *cfg,
-				     const struct pace_train *t)
-{
-	u64 headers;
-
-	switch (cfg->layer) {
-	case PACE_LAYER_WIRE:
-		return t->wire_bytes;
-	case PACE_LAYER_IP:
-		headers = (u64)t->frames * cfg->link_header_bytes;
-		return t->len_bytes > headers ? t->len_bytes - (u32)headers : 1;
-	case PACE_LAYER_LINK:
-	default:
-		return t->len_bytes;
-	}
-}
-
 /*
  * Moves a clock by quot + rem / rate_bps, rem < rate_bps: two additions and
  * one comparison.

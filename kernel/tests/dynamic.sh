@@ -22,12 +22,7 @@ cable c1 1000000000 records_max=0
 path() { echo "end=a delay_ns=10000000 $*" >$WIRE/c1/bottleneck; }
 path
 echo "end=b delay_ns=10000000" >$WIRE/c1/bottleneck
-ip link set c1a netns one
-ip link set c1b netns two
-ip -n one addr add 10.1.0.1/24 dev c1a
-ip -n two addr add 10.1.0.2/24 dev c1b
-ip -n one link set c1a up
-ip -n two link set c1b up
+two_hosts c1 10.1.0
 # Not the function ip: then $! would be a shell.
 "$IP" netns exec two psp-recv --port 7 --tcp >/dev/null 2>&1 &
 receivers=$!

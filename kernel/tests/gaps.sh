@@ -19,14 +19,6 @@ fresh() {
 	echo 1 >$WIRE/c1/reset
 }
 
-# burst COUNT: handed over as fast as can be, then sent.
-burst() {
-	flow c1a "count $1" "delay 0" "skb_priority 65537"
-	flow_done
-	drained c1a
-	sleep 0.01
-}
-
 # wire_agrees: every byte that psp counted was on the wire, and no other.
 wire_agrees() {
 	same "$(($(stat_of c1a sent_wire_bytes) + $(stat_of c1a gap_wire_bytes)))" \
@@ -37,7 +29,7 @@ wire_agrees() {
 
 for kind in pause multicast self; do
 	fresh mode gap gap $kind
-	burst 100
+	burst 100 "skb_priority 65537"
 	gaps=$(stat_of c1a gap_frames)
 	check "gap $kind: the gaps are filled" at_least 800 "$gaps"
 	check "gap $kind: with as many frames as the wire saw" \
@@ -71,12 +63,12 @@ fresh
 check "auto is hybrid on a wire" same hybrid "$(stat_of c1a mode_in_force)"
 check "and nothing is said against it" same "" \
 	"$(stat_of c1a why_not_hybrid)"
-burst 100
+burst 100 "skb_priority 65537"
 check "hybrid: the timer ran" at_least 50 "$(stat_of c1a waits)"
 hybrid=$(stat_of c1a gap_wire_bytes)
 check "hybrid: the wire carried what psp counted" wire_agrees
 fresh mode gap
-burst 100
+burst 100 "skb_priority 65537"
 check "gap: the wire carried what psp counted" wire_agrees
 check "gap: hybrid took less than half of its gap bytes" \
 	at_most $(($(stat_of c1a gap_wire_bytes) / 2)) "$hybrid"
@@ -84,12 +76,12 @@ check "a change to timer" tc qdisc change dev c1a root handle 1: psp mode timer
 check "is in force" same timer "$(stat_of c1a mode_in_force)"
 check "and is nobody's fault" same "" "$(stat_of c1a why_not_hybrid)"
 before=$(stat_of c1a gap_frames)
-burst 50
+burst 50 "skb_priority 65537"
 check "timer: no gap frames" same "$before" "$(stat_of c1a gap_frames)"
 check "a change to hybrid" \
 	tc qdisc change dev c1a root handle 1: psp mode hybrid
 check "is in force, too" same hybrid "$(stat_of c1a mode_in_force)"
-burst 50
+burst 50 "skb_priority 65537"
 
 # --- the link --------------------------------------------------------------
 

@@ -4,33 +4,10 @@
 # guard: normal frames only where they fit before a paced one.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
-#
-# Frames to port 9 are of class 1:1, those to port 10 of class 1:3 (normal).
 
 . "$(dirname "$0")/lib.sh"
 
 cable c1 1000000000 sink=1
-
-# fresh CLASS-1:1... : a new psp.
-fresh() {
-	tc qdisc del dev c1a root 2>/dev/null || :
-	tc qdisc add dev c1a root handle 1: psp default 3
-	tc class add dev c1a parent 1: classid 1:1 psp "$@"
-	tc class add dev c1a parent 1: classid 1:3 psp mode normal
-	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
-		match ip dport 9 0xffff classid 1:1
-	echo 1 >$WIRE/c1/reset
-}
-
-# burst COUNT [SETTING...]: queued as fast as can be; then all is sent.
-burst() {
-	frames=$1
-	shift
-	flow c1a "count $frames" "delay 0" "$@"
-	flow_done
-	drained c1a
-	sleep 0.01
-}
 
 # --- guard -----------------------------------------------------------------
 
@@ -42,10 +19,10 @@ late_of() {
 		{ sum=0; while read -r n; do sum=$((sum + n)); done; echo $sum; }
 }
 
-fresh rate 50mbit
+fresh_pair rate 50mbit
 burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
 check "without guard paced frames wait for normal ones" at_least 10 "$(late_of)"
-fresh rate 50mbit
+fresh_pair rate 50mbit
 check "guard on" tc qdisc change dev c1a root handle 1: psp guard on
 burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
 check "guard holds normal frames back" at_least 5 "$(stat_of c1a guarded)"
@@ -102,7 +79,7 @@ flow_done
 for child in "netem delay 3ms limit 1000" "tbf rate 50mbit burst 3000 limit 1000000" \
 	     "codel limit 1000 target 1us interval 10us" \
 	     "netem duplicate 100%" "fq" "sfq"; do
-	fresh rate 50mbit
+	fresh_pair rate 50mbit
 	tc qdisc change dev c1a root handle 1: psp guard on
 	# shellcheck disable=SC2086
 	tc qdisc add dev c1a parent 1:3 handle 30: $child

@@ -88,6 +88,17 @@ cut_cable() {
 	echo "name=$1" >$WIRE/delete
 }
 
+# two_hosts CABLE NET: its ends go to the namespaces one and two, which there are,
+# as NET.1 and NET.2.
+two_hosts() {
+	ip link set "${1}a" netns one
+	ip link set "${1}b" netns two
+	ip -n one addr add "$2.1/24" dev "${1}a"
+	ip -n two addr add "$2.2/24" dev "${1}b"
+	ip -n one link set "${1}a" up
+	ip -n two link set "${1}b" up
+}
+
 # stat DEV KEY: a number of the root qdisc's statistics.
 stat_of() {
 	tc -s qdisc show dev "$1" root | tr ' ' '\n' |
@@ -172,6 +183,29 @@ flow_stop() {
 flow_done() {
 	wait "$flow_pid" || :
 	echo "rem_device_all" >$PKTGEN/kpktgend_0
+}
+
+# burst COUNT [SETTING...]: through c1a's qdisc as fast as can be; then all is
+# sent.
+burst() {
+	frames=$1
+	shift
+	flow c1a "count $frames" "delay 0" "$@"
+	flow_done
+	drained c1a
+	sleep 0.01
+}
+
+# fresh_pair CLASS-1:1...: a new psp on c1a, the cable's records empty; frames to
+# port 9 are of class 1:1, all others of class 1:3 (normal).
+fresh_pair() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 3
+	tc class add dev c1a parent 1: classid 1:1 psp "$@"
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
+		match ip dport 9 0xffff classid 1:1
+	echo 1 >$WIRE/c1/reset
 }
 
 # json_of KEY: the first value of KEY in the JSON on standard input.

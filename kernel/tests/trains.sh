@@ -18,12 +18,7 @@ done
 # lay RATE_BPS: a new cable.
 lay() {
 	cable c2 "$1"
-	ip link set c2a netns one
-	ip link set c2b netns two
-	ip -n one addr add 10.2.0.1/24 dev c2a
-	ip -n two addr add 10.2.0.2/24 dev c2b
-	ip -n one link set c2a up
-	ip -n two link set c2b up
+	two_hosts c2 10.2.0
 }
 
 # send KIND-OF-CLASS OPTION...: 2 MB of TCP through a class of a new psp.

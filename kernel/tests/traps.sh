@@ -181,12 +181,7 @@ cut_cable c1
 ip netns add one
 ip netns add two
 cable c2 1000000000
-ip link set c2a netns one
-ip link set c2b netns two
-ip -n one addr add 10.2.0.1/24 dev c2a
-ip -n two addr add 10.2.0.2/24 dev c2b
-ip -n one link set c2a up
-ip -n two link set c2b up
+two_hosts c2 10.2.0
 tc -n one qdisc add dev c2a root handle 1: psp default 1
 tc -n one class add dev c2a parent 1: classid 1:1 psp rate 100mbit
 sleep 10 | ip netns exec two nc -l -p 7 >/dev/null &

@@ -4,40 +4,17 @@
 # Deadlines, ceil, and what is said of a class.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
-#
-# Frames to port 9 are of class 1:1, those to port 10 of class 1:3 (normal).
 
 . "$(dirname "$0")/lib.sh"
 
 cable c1 1000000000 sink=1
-
-# fresh CLASS-1:1... : a new psp.
-fresh() {
-	tc qdisc del dev c1a root 2>/dev/null || :
-	tc qdisc add dev c1a root handle 1: psp default 3
-	tc class add dev c1a parent 1: classid 1:1 psp "$@"
-	tc class add dev c1a parent 1: classid 1:3 psp mode normal
-	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
-		match ip dport 9 0xffff classid 1:1
-	echo 1 >$WIRE/c1/reset
-}
-
-# burst COUNT [SETTING...]: queued as fast as can be; then all is sent.
-burst() {
-	frames=$1
-	shift
-	flow c1a "count $frames" "delay 0" "$@"
-	flow_done
-	drained c1a
-	sleep 0.01
-}
 
 class_late() { class_stat_of c1a 1:1 drop_late; }
 class_sent() { class_stat_of c1a 1:1 sent_frames; }
 
 # --- deadlines -------------------------------------------------------------
 
-fresh rate 1mbit deadline 20ms
+fresh_pair rate 1mbit deadline 20ms
 burst 50
 check "late frames are dropped" at_least 45 "$(class_late)"
 check "those in time are sent" at_least 1 "$(class_sent)"
@@ -53,7 +30,7 @@ burst 20
 check "none of them is late" same "$before" "$(class_late)"
 
 # A hundred at once are more than one call of dequeue drops.
-fresh rate 1mbit deadline 5ms
+fresh_pair rate 1mbit deadline 5ms
 flow c1a "count 300" "delay 0"
 flow_done
 check "300 late frames go in time for the next one" drained c1a
@@ -61,12 +38,12 @@ burst 1
 check "which is sent" at_least 2 "$(class_sent)"
 
 # No clock moves for a frame that is not sent: the rate is kept.
-fresh rate 100mbit deadline 2ms
+fresh_pair rate 100mbit deadline 2ms
 burst 400
 check "frames in time are sent at the rate" at_least 15 "$(class_sent)"
 check "and no faster" at_most 40 "$(class_sent)"
 
-fresh rate 200kbit
+fresh_pair rate 200kbit
 flow c1a "count 5" "delay 0"
 sleep 0.1
 check "frames wait" at_least 2 "$(backlog_of c1a)"
@@ -77,7 +54,7 @@ drained c1a
 check "leaves those alone: nobody knows when they came" same 0 "$(class_late)"
 check "and they are sent" same 5 "$(class_sent)"
 
-fresh rate 10mbit deadline 10ms
+fresh_pair rate 10mbit deadline 10ms
 tc qdisc add dev c1a parent 1:1 handle 11: netem delay 50ms limit 1000
 burst 10
 check "waiting in a class's queue counts" same 10 "$(class_late)"
@@ -88,7 +65,7 @@ tc qdisc replace dev c1a parent 1:1 handle 12: codel
 burst 5
 check "codel below a deadline sends" same 10 "$(class_sent)"
 
-fresh rate 10mbit
+fresh_pair rate 10mbit
 check "a normal class with a deadline" \
 	tc class change dev c1a parent 1: classid 1:3 psp deadline 100us
 burst 200 "udp_dst_min 10" "udp_dst_max 10"
@@ -100,7 +77,7 @@ check "the account is right" same 200 \
 
 # --- ceil ------------------------------------------------------------------
 
-fresh rate 10mbit ceil 100mbit
+fresh_pair rate 10mbit ceil 100mbit
 burst 200
 check "above its rate and below its ceil a class shares" \
 	at_least 150 "$(class_stat_of c1a 1:1 spare_frames)"
@@ -113,7 +90,7 @@ check "and then the class does not" same "$before" \
 
 # --- what is said of a class -------------------------------------------------
 
-fresh rate 10mbit
+fresh_pair rate 10mbit
 check "nothing is achieved yet" same "" "$(class_stat_of c1a 1:1 achieved)"
 # A little faster than the class sends.
 flow c1a "count 950" "delay 1100000"
@@ -127,7 +104,7 @@ check "the class waited for its clock" at_least 500 \
 	"$(class_stat_of c1a 1:1 throttled)"
 check "what it took on the wire" same $((950 * 1424)) \
 	"$(class_stat_of c1a 1:1 sent_wire_bytes)"
-fresh rate 10mbit
+fresh_pair rate 10mbit
 tc qdisc add dev c1a parent 1:1 handle 11: pfifo limit 5
 burst 50
 # pktgen tries again until so many are taken.

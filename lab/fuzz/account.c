@@ -158,17 +158,18 @@ static uint32_t gone(const struct numbers *before, const struct numbers *after)
 bool tree_read_steady(int fd, const struct port *port, struct tree *tree)
 {
 	static struct tree again;
+	bool steady;
 
 	if (!tree_read(fd, port, tree))
 		return false;
 	for (int i = 0; i < STEADY_TRIES; i++) {
 		if (!tree_read(fd, port, &again))
 			return false;
-		if (!gone(&tree->root, &again.root))
-			break;
+		steady = !gone(&tree->root, &again.root);
 		*tree = again;
+		if (steady)
+			break;
 	}
-	*tree = again;
 	return true;
 }
 

@@ -147,6 +147,24 @@ struct pace_train {
 	u32 wire_bytes;
 };
 
+/* What the rates of this port count of it. */
+static inline u32 pace_counted_bytes(const struct pace_config *cfg,
+				     const struct pace_train *t)
+{
+	u64 headers;
+
+	switch (cfg->layer) {
+	case PACE_LAYER_WIRE:
+		return t->wire_bytes;
+	case PACE_LAYER_IP:
+		headers = (u64)t->frames * cfg->link_header_bytes;
+		return t->len_bytes > headers ? t->len_bytes - (u32)headers : 1;
+	case PACE_LAYER_LINK:
+	default:
+		return t->len_bytes;
+	}
+}
+
 /*
  * One class.  The host embeds it in its own class and leaves the fields
  * alone; they are public so that it can, and so that tests can look.

@@ -285,10 +285,7 @@ impl Scheduler {
         more: bool,
         now_ns: u64,
     ) -> Result<(), Error> {
-        let slot = self.slot(class)?;
-        if !self.port.is_active(slot).ok_or(Error::UnknownClass)? {
-            return Err(Error::Inactive);
-        }
+        let slot = self.active_slot(class)?;
         if len_bytes == 0 || len_bytes > FRAME_MAX_BYTES {
             return Err(Error::Length);
         }
@@ -309,10 +306,7 @@ impl Scheduler {
         more: bool,
         now_ns: u64,
     ) -> Result<(), Error> {
-        let slot = self.slot(class)?;
-        if !self.port.is_active(slot).ok_or(Error::UnknownClass)? {
-            return Err(Error::Inactive);
-        }
+        let slot = self.active_slot(class)?;
         if !(1..=FRAME_MAX_BYTES).contains(&train.len_bytes)
             || !(1..=TRAIN_WIRE_MAX_BYTES).contains(&train.wire_bytes)
             || train.frames == 0
@@ -420,6 +414,15 @@ impl Scheduler {
     }
 
     /// The slot of a class that still exists.
+    fn active_slot(&self, class: ClassId) -> Result<u32, Error> {
+        let slot = self.slot(class)?;
+        match self.port.is_active(slot) {
+            Some(true) => Ok(slot),
+            Some(false) => Err(Error::Inactive),
+            None => Err(Error::UnknownClass),
+        }
+    }
+
     fn slot(&self, class: ClassId) -> Result<u32, Error> {
         match self.generations.get(class.slot as usize) {
             Some(&generation) if generation == class.generation => Ok(class.slot),

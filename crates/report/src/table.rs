@@ -307,7 +307,7 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         };
         row.push(maybe(measured.and_then(of_waiting), 0).into());
         row.push(maybe(measured.and_then(busiest), 1).into());
-        row.push(maybe(measured.and_then(cpu), 0).into());
+        row.push(maybe(all("busy_ns_per_frame"), 0).into());
         row.push(held(cell));
         table.rows.push(row);
     }
@@ -325,12 +325,6 @@ fn waiting(run: &RunResult) -> Option<&str> {
 fn busiest(window: &WindowResult) -> Option<f64> {
     let busy = window.wire.values().map(|w| w.utilisation * 100.0);
     busy.reduce(f64::max)
-}
-
-/// What a data frame has cost the CPU, everything counted.
-fn cpu(window: &WindowResult) -> Option<f64> {
-    let wire = window.flows.iter().find(|f| f.name == WIRE)?;
-    wire.metrics.busy_ns_per_frame
 }
 
 fn held(cell: &CellResult) -> Value {

@@ -9,28 +9,8 @@ use scenario::Kernel;
 use crate::error::Error;
 use crate::kbuild;
 use crate::progress::Progress;
-use crate::script::{ScriptOutput, ScriptSpec, run_script};
+use crate::script::{QDISC_MODULES, ScriptOutput, ScriptSpec, run_script};
 use crate::setup::Lab;
-
-const MODULES: &[&str] = &[
-    "sch_psp",
-    "wire",
-    "veth",
-    "dummy",
-    "sch_netem",
-    "sch_prio",
-    "sch_tbf",
-    "sch_sfq",
-    "sch_fq",
-    "sch_codel",
-    "sch_fq_codel",
-    "sch_drr",
-    "sch_pie",
-    "sch_cake",
-    "cls_u32",
-    "cls_matchall",
-    "act_gact",
-];
 
 /// What to do; the same does the same.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +75,7 @@ fn run(
         .collect();
     let script = ScriptSpec {
         kernel: spec.kernel,
-        modules: MODULES,
+        modules: QDISC_MODULES,
         files: &files,
         command: &format!("{shell} /tests/leaks.sh sh /tests/script.sh"),
         seed: 1,

@@ -16,6 +16,46 @@ use crate::qemu::Guest;
 use crate::results::collect;
 use crate::setup::Lab;
 
+/// What tests of the qdisc among its neighbours need, in the order to load it.
+pub const QDISC_MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "pktgen",
+    "veth",
+    "dummy",
+    "ifb",
+    "sch_netem",
+    "sch_prio",
+    "sch_multiq",
+    "sch_tbf",
+    "sch_htb",
+    "sch_hfsc",
+    "sch_sfq",
+    "sch_red",
+    "sch_fq",
+    "sch_codel",
+    "sch_fq_codel",
+    "sch_cake",
+    "sch_drr",
+    "sch_qfq",
+    "sch_ets",
+    "sch_pie",
+    "sch_choke",
+    "sch_plug",
+    "sch_mqprio",
+    "sch_ingress",
+    "cls_u32",
+    "cls_fw",
+    "cls_flow",
+    "cls_flower",
+    "cls_matchall",
+    "cls_basic",
+    "act_gact",
+    "act_mirred",
+    "act_police",
+    "act_skbedit",
+];
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct ScriptSpec<'a> {

@@ -9,49 +9,9 @@ use scenario::Kernel;
 
 use crate::error::{At, Error};
 use crate::progress::Progress;
-use crate::script::{ScriptSpec, run_script};
+use crate::script::{QDISC_MODULES, ScriptSpec, run_script};
 use crate::setup::Lab;
 use crate::tdc::{Case, Verdict, judge, references, script};
-
-/// What the cases need, in the order to load it.
-const MODULES: &[&str] = &[
-    "sch_psp",
-    "wire",
-    "pktgen",
-    "veth",
-    "dummy",
-    "ifb",
-    "sch_netem",
-    "sch_prio",
-    "sch_multiq",
-    "sch_tbf",
-    "sch_htb",
-    "sch_hfsc",
-    "sch_sfq",
-    "sch_red",
-    "sch_fq",
-    "sch_codel",
-    "sch_fq_codel",
-    "sch_cake",
-    "sch_drr",
-    "sch_qfq",
-    "sch_ets",
-    "sch_pie",
-    "sch_choke",
-    "sch_plug",
-    "sch_mqprio",
-    "sch_ingress",
-    "cls_u32",
-    "cls_fw",
-    "cls_flow",
-    "cls_flower",
-    "cls_matchall",
-    "cls_basic",
-    "act_gact",
-    "act_mirred",
-    "act_police",
-    "act_skbedit",
-];
 
 /// What the guest is given beside the cases: file of `tests/tdc`, and where it
 /// goes.
@@ -135,7 +95,7 @@ pub fn run_tdc(
         .collect();
     let spec = ScriptSpec {
         kernel,
-        modules: MODULES,
+        modules: QDISC_MODULES,
         files: &files,
         command: &command,
         seed: 1,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use scenario::{Kernel, Options, Scenario, parse};
 use vmlab::{
-    Error, FuzzSpec, Lab, Quiet, RunOutput, RunSpec, ScriptSpec, load_cases, run_fuzz,
-    run_no_memory, run_script, run_tdc,
+    Error, FuzzSpec, Lab, QDISC_MODULES, Quiet, RunOutput, RunSpec, ScriptSpec, load_cases,
+    run_fuzz, run_no_memory, run_script, run_tdc,
 };
 
 /// Two hosts, one cable, one datagram flow for 20 ms; `more` begins with
@@ -127,8 +127,8 @@ pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeo
         .collect();
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     // the debug kernel knows no VLANs
-    let there = |name: &&str| !(lab.debug_kernel && *name == "8021q");
-    let modules: Vec<&str> = KERNEL_TEST_MODULES.iter().copied().filter(there).collect();
+    let vlans = (!lab.debug_kernel).then_some("8021q");
+    let modules: Vec<&str> = QDISC_MODULES.iter().copied().chain(vlans).collect();
     let spec = ScriptSpec {
         kernel,
         modules: &modules,
@@ -153,36 +153,6 @@ pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeo
         ran.output
     );
 }
-
-/// What the qdisc's own tests need.
-const KERNEL_TEST_MODULES: &[&str] = &[
-    "sch_psp",
-    "wire",
-    "pktgen",
-    "veth",
-    "dummy",
-    "ifb",
-    "8021q",
-    "sch_netem",
-    "sch_prio",
-    "sch_tbf",
-    "sch_htb",
-    "sch_sfq",
-    "sch_red",
-    "sch_fq",
-    "sch_codel",
-    "sch_fq_codel",
-    "sch_drr",
-    "sch_mqprio",
-    "cls_u32",
-    "cls_flower",
-    "cls_matchall",
-    "cls_basic",
-    "act_gact",
-    "act_mirred",
-    "act_police",
-    "act_skbedit",
-];
 
 /// All conformance cases in a guest.
 pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
