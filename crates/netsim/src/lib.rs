@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hosts, links and TCP in simulated time.
+//!
+//! Sans-IO: nothing here reads a clock, a file or the environment. Every part
+//! is told what time it is and answers when it wants to be asked again; the
+//! same seed gives the same bytes.
+
+pub mod tcp;
+pub mod time;
+
+pub use time::{Span, Time};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Simulated time: integer picoseconds, so that a byte on a 100 Gbit/s line
+//! (80 ps) is a whole number, and 2^64 of them are 213 days.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+const PS_PER_NS: u64 = 1_000;
+const PS_PER_S: f64 = 1e12;
+
+/// An instant: picoseconds since the simulation began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// How long: picoseconds, never negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+impl Time {
+    /// When the simulation begins.
+    pub const START: Time = Time(0);
+
+    /// That many picoseconds after the start.
+    #[must_use]
+    pub const fn from_ps(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// Picoseconds since the start.
+    #[must_use]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// Whole nanoseconds since the start, rounded down.
+    #[must_use]
+    pub const fn as_ns(self) -> u64 {
+        self.0 / PS_PER_NS
+    }
+
+    /// Seconds since the start, for people and plots.
+    #[must_use]
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 / PS_PER_S
+    }
+
+    /// How long after `earlier`; none if it is not.
+    #[must_use]
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// That many picoseconds.
+    #[must_use]
+    pub const fn from_ps(ps: u64) -> Span {
+        Span(ps)
+    }
+
+    /// That many nanoseconds.
+    #[must_use]
+    pub const fn from_ns(ns: u64) -> Span {
+        Span(ns.saturating_mul(PS_PER_NS))
+    }
+
+    /// In picoseconds.
+    #[must_use]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// In whole nanoseconds, rounded down.
+    #[must_use]
+    pub const fn as_ns(self) -> u64 {
+        self.0 / PS_PER_NS
+    }
+
+    /// In seconds, for people and plots.
+    #[must_use]
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 / PS_PER_S
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+
+    /// Saturates: the end of time is never reached, nor passed.
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+
+    fn sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9} s", self.as_s())
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9} s", self.as_s())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_time_is_not_passed() {
+        assert_eq!(
+            Time::from_ps(u64::MAX) + Span::from_ps(1),
+            Time::from_ps(u64::MAX)
+        );
+        assert_eq!(Time::START.since(Time::from_ps(1)), Span::ZERO);
+    }
+
+    #[test]
+    fn nanoseconds_round_down() {
+        assert_eq!(Time::from_ps(1_999).as_ns(), 1);
+        assert_eq!(Span::from_ns(3).as_ps(), 3_000);
+    }
+}
