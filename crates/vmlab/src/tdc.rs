@@ -35,8 +35,6 @@ pub struct Case {
     pub category: Vec<String>,
     /// tdc's plugins; always nsPlugin, a network namespace of its own.
     pub plugins: Plugins,
-    /// `yes`: not run.
-    pub skip: Option<String>,
     /// Commands that must succeed.
     pub setup: Vec<String>,
     /// The command this is about.
@@ -61,12 +59,6 @@ pub struct Plugins {
     pub requires: String,
 }
 
-impl Case {
-    pub(crate) fn is_skipped(&self) -> bool {
-        self.skip.as_deref() == Some("yes")
-    }
-}
-
 /// How a case came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -74,8 +66,6 @@ pub struct Verdict {
     pub id: String,
     /// The case's.
     pub name: String,
-    /// It says of itself that it is not to be run.
-    pub skipped: bool,
     /// What was not as it should be; empty: passed.
     pub faults: Vec<String>,
     /// All that its commands printed.
@@ -91,8 +81,7 @@ impl Verdict {
         } else {
             "not ok"
         };
-        let skip = if self.skipped { " # SKIP" } else { "" };
-        let mut text = format!("{result} {number} {} - {}{skip}\n", self.id, self.name);
+        let mut text = format!("{result} {number} {} - {}\n", self.id, self.name);
         if !self.faults.is_empty() {
             for line in self
                 .faults
@@ -272,18 +261,13 @@ pub(crate) fn judge(cases: &[Case], output: &str) -> Vec<Verdict> {
     cases
         .iter()
         .map(|case| {
-            let skipped = case.is_skipped();
             let (steps, log) = found
                 .get(case.id.as_str())
                 .map_or((&[][..], ""), |(steps, log)| (&steps[..], *log));
             Verdict {
                 id: case.id.clone(),
                 name: case.name.clone(),
-                skipped,
-                faults: match skipped {
-                    true => Vec::new(),
-                    false => faults(case, steps),
-                },
+                faults: faults(case, steps),
                 log: log.to_owned(),
             }
         })
