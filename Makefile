@@ -46,6 +46,7 @@ lint:
 unit:
 	$(MAKE) --no-print-directory -C lab test
 	$(MAKE) --no-print-directory -C tc check
+	$(MAKE) --no-print-directory -C bench check
 	cargo test --workspace --locked
 
 experiments: build

@@ -58,7 +58,8 @@ fn needs_spdx(name: &str) -> bool {
 #[test]
 fn every_file_names_its_licence() {
     let expected = |name: &str| match name.split('/').next().unwrap_or("") {
-        "core" => "GPL-2.0-only OR MIT",
+        // The benchmark is made of core's own files.
+        "core" | "bench" => "GPL-2.0-only OR MIT",
         "kernel" | "tc" | "bpf" | "lab" => "GPL-2.0-only",
         "uapi" => "GPL-2.0-only WITH Linux-syscall-note",
         _ => "MIT OR Apache-2.0",

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include "cases.h"
+
+#define SEED	1
+
+/*
+ * The order here is the order in a round.  Whoever follows a structure of large
+ * memory finds cold caches; the prelude of each run sees to that.
+ */
+static const struct rival *const everyone[] = {
+	&rival_touch,
+	&rival_replay,
+	&rival_binary_heap,
+	&rival_4ary_heap,
+	&rival_red_black,
+	&rival_buckets,
+	&rival_core_clock_heap,
+	&rival_core_next_heap,
+	NULL,
+};
+
+/* Gap frames by the hundred would be all that is seen of the core. */
+static const struct rival *const structures[] = {
+	&rival_binary_heap,
+	&rival_4ary_heap,
+	&rival_red_black,
+	&rival_buckets,
+	NULL,
+};
+
+const struct rival *const latency_rivals[] = {
+	&rival_binary_heap,
+	&rival_4ary_heap,
+	&rival_red_black,
+	NULL,
+};
+
+#define STANDARD_LOAD(...)				\
+	{						\
+		.spread = 100,				\
+		.wire_bytes = FRAME_WIRE_BYTES,		\
+		.load = 0.9,				\
+		.seed = SEED,				\
+		__VA_ARGS__				\
+	}
+
+const struct contest cases[] = {
+	{
+		.name = "standard",
+		.title = "1500-byte frames, rates over 100:1, 90 % load",
+		.load = STANDARD_LOAD(),
+		.rivals = everyone,
+	},
+	{
+		.name = "coincide",
+		.title = "all clocks coincide",
+		.load = STANDARD_LOAD(.coincide = true),
+		.rivals = everyone + 1,
+	},
+	{
+		.name = "light",
+		.title = "1 % load",
+		.load = {
+			.spread = 100,
+			.wire_bytes = FRAME_WIRE_BYTES,
+			.load = 0.01,
+			.seed = SEED,
+		},
+		.rivals = structures,
+	},
+	{
+		.name = "spread",
+		.title = "rates over 100,000:1",
+		.load = {
+			.spread = 100000,
+			.wire_bytes = FRAME_WIRE_BYTES,
+			.load = 0.9,
+			.seed = SEED,
+		},
+		.rivals = everyone + 2,
+	},
+	{
+		.name = "small",
+		.title = "64-byte frames",
+		.load = {
+			.spread = 100,
+			.wire_bytes = SMALL_WIRE_BYTES,
+			.load = 0.9,
+			.seed = SEED,
+		},
+		.rivals = everyone + 2,
+	},
+	{
+		.name = "coming",
+		.title = "classes come and go at random",
+		.load = STANDARD_LOAD(),
+		.traffic = TRAFFIC_COMING,
+		.rivals = everyone + 2,
+	},
+	{
+		.name = "rates",
+		.title = "one rate change in eight frames",
+		.load = STANDARD_LOAD(),
+		.traffic = TRAFFIC_RATES,
+		.rivals = everyone + 2,
+	},
+};
+
+const u32 case_count = ARRAY_SIZE(cases);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * That exact structures agree with each other and with a search through all
+ * classes, at small sizes, in every case; that a structure that does not agree
+ * is found out; and that the tree stays a red-black tree.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cases.h"
+#include "loops.h"
+#include "tree.h"
+
+#define DECISIONS	4000
+#define RIVALS_MAX	16
+
+static const u32 sizes[] = { 1, 2, 3, 7, 64, 500 };
+
+/* The class with the smallest clock, found the slow and certain way. */
+static u32 search(const struct world *w, bool last_of_equals)
+{
+	u32 id, best = PACE_ID_NONE;
+
+	for (id = 0; id < w->classes; id++) {
+		s64 apart;
+
+		if (!is_present(w, id))
+			continue;
+		if (best == PACE_ID_NONE) {
+			best = id;
+			continue;
+		}
+		apart = (s64)(w->flow[id].clock.bytes -
+			      w->flow[best].clock.bytes);
+		if (apart < 0 || (apart == 0 && last_of_equals))
+			best = id;
+	}
+	return best;
+}
+
+/* w->queue: not NULL if ties are to go to the wrong one. */
+static inline u32 queue_min(struct world *w)
+{
+	return search(w, w->queue);
+}
+
+static inline void queue_replace_min(struct world *w, u32 id)
+{
+	(void)w;
+	(void)id;
+}
+
+static inline void queue_insert(struct world *w, u32 id)
+{
+	set_present(w, id);
+}
+
+static inline void queue_remove(struct world *w, u32 id)
+{
+	unset_present(w, id);
+}
+
+static bool open_right(struct world *w)
+{
+	w->queue = NULL;
+	return true;
+}
+
+static bool open_wrong(struct world *w)
+{
+	w->queue = w;
+	return true;
+}
+
+static void close_search(struct world *w)
+{
+	w->queue = NULL;
+}
+
+static const struct rival rival_search = {
+	.name = "search",
+	.title = "search through all",
+	.order = ORDER_STRUCTURES,
+	.open = open_right,
+	.close = close_search,
+	.insert = loops_insert,
+	.run = loops_run,
+};
+
+static const struct rival rival_wrong_ties = {
+	.name = "wrong",
+	.title = "ties the wrong way",
+	.order = ORDER_STRUCTURES,
+	.open = open_wrong,
+	.close = close_search,
+	.insert = loops_insert,
+	.run = loops_run,
+};
+
+static struct outcome outcome;
+
+static void fail(const struct contest *c, const char *what)
+{
+	fprintf(stderr, "bench check: %u classes, %s: %s\n", c->load.classes,
+		c->title, what);
+	exit(1);
+}
+
+/* The case with one more rival, at this size, short. */
+static struct contest short_one(const struct contest *of, u32 classes,
+				const struct rival *more,
+				const struct rival **rivals)
+{
+	struct contest c = *of;
+	u32 i;
+
+	for (i = 0; of->rivals[i] && i < RIVALS_MAX - 2; i++)
+		rivals[i] = of->rivals[i];
+	rivals[i++] = more;
+	rivals[i] = NULL;
+	c.rivals = rivals;
+	c.load.classes = classes;
+	c.rounds = 2;
+	c.decisions = DECISIONS / 2;
+	return c;
+}
+
+static void check_agreement(void)
+{
+	const struct rival *rivals[RIVALS_MAX];
+	u32 i, size;
+
+	for (i = 0; i < case_count; i++) {
+		for (size = 0; size < ARRAY_SIZE(sizes); size++) {
+			struct contest c = short_one(&cases[i], sizes[size],
+						     &rival_search, rivals);
+
+			contest_run(&c, &outcome, NULL);
+			if (outcome.verdict == VERDICT_DIFFERENT)
+				fail(&c, outcome.culprit);
+			if (outcome.verdict != VERDICT_SAME)
+				fail(&c, "did not run");
+		}
+	}
+}
+
+/* Clocks that coincide are told apart by id alone. */
+static void check_that_it_can_fail(void)
+{
+	const struct rival *rivals[RIVALS_MAX];
+	struct contest c = short_one(&cases[1], 7, &rival_wrong_ties, rivals);
+
+	contest_run(&c, &outcome, NULL);
+	if (outcome.verdict != VERDICT_DIFFERENT)
+		fail(&c, "another order was not found out");
+}
+
+#define NODES	200
+
+static void check_tree(void)
+{
+	static struct flow flow[NODES];
+	bool in[NODES] = { false };
+	struct tree t = { 0 };
+	u64 random = 1;
+	u32 step, count, nodes = 0;
+
+	for (step = 0; step < 20000; step++) {
+		u32 n = random_below(&random, NODES);
+		struct tree_node *node = &flow[n].u.node, *parent = NULL;
+		struct tree_node **at = &t.root;
+
+		if (in[n]) {
+			tree_unlink(&t, node);
+			nodes--;
+		} else {
+			while (*at) {
+				parent = *at;
+				at = &parent->child[node > parent];
+			}
+			tree_link(&t, node, parent, at);
+			nodes++;
+		}
+		in[n] = !in[n];
+		if (!tree_valid(&t, &count) || count != nodes) {
+			fprintf(stderr, "bench check: tree broken at step %u\n",
+				step);
+			exit(1);
+		}
+	}
+}
+
+int main(void)
+{
+	check_tree();
+	check_agreement();
+	check_that_it_can_fail();
+	printf("bench: exact structures agree\n");
+	return 0;
+}

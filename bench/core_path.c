@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The whole core around a queue: a packet comes (pace_activate()), who is next
+ * (pace_next()), the gap before it (pace_gap_sent()), what it sent
+ * (pace_sent()).  Here gap frames are the clock, so time is virtual and the
+ * core runs as fast as it can.
+ */
+#include "rival.h"
+
+#define RATE_CHANGE_EVERY	8
+
+struct path {
+	struct pace_sched sched;
+	struct pace_class *cls;
+	void *storage;
+	size_t storage_bytes;
+	u32 len_bytes;		/* of each frame, as the core counts it */
+};
+
+static bool add_classes(struct world *w, struct path *p)
+{
+	u32 id;
+
+	for (id = 0; id < w->classes; id++) {
+		const struct pace_class_config cfg = {
+			.kind = PACE_KIND_PACED,
+			.rate_bps = w->flow[id].rate_bps,
+		};
+
+		if (pace_class_add(&p->sched, &p->cls[id], &cfg))
+			return false;
+	}
+	return true;
+}
+
+static void path_close(struct world *w)
+{
+	struct path *p = w->queue;
+
+	give_memory(p->cls, w->classes * sizeof(*p->cls));
+	give_memory(p->storage, p->storage_bytes);
+	give_memory(p, sizeof(*p));
+	w->queue = NULL;
+}
+
+static bool path_open(struct world *w, enum pace_order order)
+{
+	const struct pace_config cfg = {
+		.line_rate_bps = LINE_BPS,
+		.overhead_bytes = PACE_ETH_OVERHEAD,
+		.min_frame_bytes = PACE_ETH_MIN_FRAME,
+		.max_frame_bytes = 1500,
+		.link_header_bytes = PACE_ETH_HEADER,
+		.layer = PACE_LAYER_WIRE,
+		.order = order,
+		.mode = PACE_MODE_GAP,
+	};
+	struct path *p = take_memory(&w->memory, sizeof(*p));
+
+	if (!p)
+		return false;
+	w->queue = p;
+	p->len_bytes = w->wire_bytes - PACE_ETH_OVERHEAD;
+	p->storage_bytes = pace_storage_bytes(w->classes);
+	p->storage = take_memory(&w->memory, p->storage_bytes);
+	p->cls = take_memory(&w->memory, w->classes * sizeof(*p->cls));
+	if (p->storage && p->cls &&
+	    !pace_init(&p->sched, &cfg, p->storage, w->classes, 0)) {
+		pace_set_global(&p->sched, w->global);
+		if (add_classes(w, p))
+			return true;
+	}
+	path_close(w);
+	return false;
+}
+
+static bool open_clock(struct world *w)
+{
+	return path_open(w, PACE_ORDER_CLOCK);
+}
+
+static bool open_next(struct world *w)
+{
+	return path_open(w, PACE_ORDER_NEXT);
+}
+
+static void path_insert(struct world *w, u32 id)
+{
+	struct path *p = w->queue;
+
+	pace_activate(&p->sched, &p->cls[id], 0);
+}
+
+/* The next class that may send; gaps until then go to the wire. */
+static inline struct pace_class *next_frame(struct world *w, struct path *p)
+{
+	for (;;) {
+		struct pace_decision d = pace_next(&p->sched, 0);
+
+		if (d.verdict == PACE_SEND) {
+			w->sum = checksum(w->sum, p->sched.global
+						  << PACE_ID_BITS | d.cls->id);
+			return d.cls;
+		}
+		if (d.verdict != PACE_GAP)
+			__builtin_trap();	/* a class always waits here */
+		w->idle_bytes += d.gap_bytes;
+		pace_gap_sent(&p->sched, d.gap_bytes);
+	}
+}
+
+/* What it sent, and that the host puts its next packet in. */
+static inline void sent(struct path *p, struct pace_class *c)
+{
+	pace_sent(&p->sched, c, p->len_bytes, true, 0);
+	pace_activate(&p->sched, c, 0);
+}
+
+static void come_back(struct world *w, struct path *p)
+{
+	u32 at = random_below(&w->random, w->away_count);
+	u32 id = w->away[at];
+
+	w->away[at] = w->away[--w->away_count];
+	pace_activate(&p->sched, &p->cls[id], 0);
+}
+
+static void run_coming(struct world *w, struct path *p, u64 decisions)
+{
+	while (w->away_count < w->classes / 2) {
+		struct pace_class *c = next_frame(w, p);
+
+		pace_sent(&p->sched, c, p->len_bytes, false, 0);
+		w->away[w->away_count++] = c->id;
+	}
+	while (decisions--) {
+		struct pace_class *c = next_frame(w, p);
+
+		if (!w->away_count || random_next(&w->random) >> 63) {
+			sent(p, c);
+			continue;
+		}
+		pace_sent(&p->sched, c, p->len_bytes, false, 0);
+		w->away[w->away_count++] = c->id;
+		come_back(w, p);
+	}
+}
+
+static void swap_rates(struct world *w, struct path *p)
+{
+	struct pace_class *a = &p->cls[random_below(&w->random, w->classes)];
+	struct pace_class *b = &p->cls[random_below(&w->random, w->classes)];
+	const struct pace_class_config of_a = {
+		.kind = PACE_KIND_PACED,
+		.rate_bps = a->rate_bps,
+	};
+	const struct pace_class_config of_b = {
+		.kind = PACE_KIND_PACED,
+		.rate_bps = b->rate_bps,
+	};
+
+	pace_class_change(&p->sched, a, &of_b);
+	pace_class_change(&p->sched, b, &of_a);
+}
+
+static void path_run(struct world *w, enum traffic traffic, u64 decisions)
+{
+	struct path *p = w->queue;
+
+	if (traffic == TRAFFIC_COMING) {
+		run_coming(w, p, decisions);
+	} else {
+		while (decisions--) {
+			sent(p, next_frame(w, p));
+			if (traffic == TRAFFIC_RATES &&
+			    !(decisions % RATE_CHANGE_EVERY))
+				swap_rates(w, p);
+		}
+	}
+	w->global = p->sched.global;
+}
+
+const struct rival rival_core_clock_heap = {
+	.name = "core_clock_heap",
+	.title = "core, order clock, heap",
+	.order = ORDER_CORE_CLOCK,
+	.open = open_clock,
+	.close = path_close,
+	.insert = path_insert,
+	.run = path_run,
+};
+
+const struct rival rival_core_next_heap = {
+	.name = "core_next_heap",
+	.title = "core, order next, heap",
+	.order = ORDER_CORE_NEXT,
+	.open = open_next,
+	.close = path_close,
+	.insert = path_insert,
+	.run = path_run,
+};
