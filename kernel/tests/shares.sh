@@ -90,6 +90,32 @@ for queue in 1 2 3 4; do
 done
 check "together everything" same 400 "$sent"
 check "which the wire has seen" same 400 "$(counter c1 a data_frames)"
+
+# --- fewer queues, and all of them again ---------------------------------------
+
+# The kernel tells mq alone; psp sees it when a frame leaves.
+queues() {
+	echo "queues=$1" >$WIRE/c1/fault
+	flow c1a "count 400"
+	flow_done
+	sleep 0.01
+}
+queues 2
+check "2 queues in use share it" same 2 "$(child 1 queues)"
+check "a share by hand can be what the other leaves" \
+	tc qdisc change dev c1a parent 1:1 handle 11: psp line 600mbit
+check "which is in force" same 600Mbit "$(child 1 line_in_force)"
+check "an even share again" \
+	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
+check "is a half: queues out of use take nothing" same 500Mbit \
+	"$(child 1 line_in_force)"
+queues 4
+check "4 queues in use: quarters again" same 250Mbit \
+	"$(child 1 line_in_force)"
+check "of those that have been out of use, too" same 250Mbit \
+	"$(child 3 line_in_force)"
+refuse "more queues than there are" "" \
+	sh -c "echo queues=5 >$WIRE/c1/fault"
 tc qdisc del dev c1a root
 cut_cable c1
 

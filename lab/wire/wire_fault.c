@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Things that go wrong with a NIC, on purpose: busy driver, lost link, new speed. */
+/*
+ * Things that happen to a NIC, on purpose: busy driver, lost link, new speed,
+ * fewer transmit queues.
+ */
 #define pr_fmt(fmt) "wire: " fmt
 
 #include <linux/rtnetlink.h>
@@ -66,9 +69,21 @@ static void fault_rate(struct wire_cable *cable, u64 rate_bps)
 	rtnl_unlock();
 }
 
+/* As ethtool -L does: what is in the queues not used any more still leaves. */
+static int fault_queues(struct wire_cable *cable, u32 queues)
+{
+	int side, err = 0;
+
+	rtnl_lock();
+	for (side = 0; side < 2 && !err; side++)
+		err = netif_set_real_num_tx_queues(cable->end[side]->dev, queues);
+	rtnl_unlock();
+	return err;
+}
+
 int wire_fault_write(struct wire_cable *cable, char *line)
 {
-	u64 busy_every = 0, seed = 1, carrier = 2 /* as it is */, rate_bps = 0;
+	u64 busy_every = 0, seed = 1, carrier = 2 /* as it is */, rate_bps = 0, queues = 0;
 	char side[2] = "";
 	struct wire_key keys[] = {
 		{ "end", .text = side, .max = sizeof(side) },
@@ -76,6 +91,7 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		{ "seed", &seed, .max = U64_MAX },
 		{ "carrier", &carrier, .max = 1 },
 		{ "rate_bps", &rate_bps, .min = WIRE_RATE_MIN, .max = WIRE_RATE_MAX },
+		{ "queues", &queues, .min = 1, .max = cable->set.queues },
 	};
 	const struct wire_key *busy = &keys[1];
 	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
@@ -96,7 +112,7 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		fault_rate(cable, rate_bps);
 	if (carrier < 2)
 		fault_carrier(cable, !carrier);
-	return 0;
+	return queues ? fault_queues(cable, queues) : 0;
 }
 
 void wire_fault_show(struct wire_cable *cable, struct seq_file *seq)
@@ -111,6 +127,7 @@ void wire_fault_show(struct wire_cable *cable, struct seq_file *seq)
 		seq_printf(seq, "end=%c busy_every=%llu\n", 'a' + side, every);
 	}
 	rtnl_lock();
-	seq_printf(seq, "carrier=%d rate_bps=%llu\n", !cable->cut, cable->set.rate_bps);
+	seq_printf(seq, "carrier=%d rate_bps=%llu queues=%u\n", !cable->cut, cable->set.rate_bps,
+		   cable->end[0]->dev->real_num_tx_queues);
 	rtnl_unlock();
 }
