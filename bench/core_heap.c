@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The core's 4-ary heap (core/src/heap.c), as the core calls it. */
-#include "../core/src/queue.h"
+#include "queue.h"
 
 #include "loops.h"
 

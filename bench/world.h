@@ -12,7 +12,7 @@
 
 #include <pace/pace.h>
 
-#include "../core/src/clock.h"
+#include "clock.h"	/* the core's */
 
 #define LINE_BPS	100000000000ull	/* 100 Gbit/s */
 #define CACHE_LINE	64
