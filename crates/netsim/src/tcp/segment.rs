@@ -16,9 +16,11 @@ pub struct SackBlock {
 pub struct Segment {
     /// Offset of the first byte of payload.
     pub seq: u64,
-    /// Bytes of payload; none in a pure acknowledgement.
+    /// Bytes of payload; none in a pure acknowledgement, nor in a sender's
+    /// probe of a closed window.
     pub len_bytes: u32,
-    /// The next byte expected from the other side.
+    /// The next byte expected from the other side; its end of stream counts
+    /// as one.
     pub ack: u64,
     /// Receive window after scaling.
     pub window_bytes: u64,
@@ -27,8 +29,26 @@ pub struct Segment {
     pub sack: [SackBlock; 4],
     /// How many of `sack` are valid.
     pub sack_count: u8,
-    /// Time stamp value and echo, in the sender's ticks.
+    /// Time stamp value and echo, in ticks: the value in the clock of who
+    /// sends the segment, the echo in that of who gets it.
     pub stamps: Option<(u32, u32)>,
-    /// The last of the stream.
+    /// The stream ends after the payload.
     pub fin: bool,
+}
+
+impl Segment {
+    /// The valid SACK blocks, newest first.
+    #[must_use]
+    pub fn sack_blocks(&self) -> &[SackBlock] {
+        let count = usize::from(self.sack_count).min(self.sack.len());
+        self.sack.get(..count).unwrap_or_default()
+    }
+
+    /// The sequence number after it, the end of the stream counting as one.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.seq
+            .saturating_add(u64::from(self.len_bytes))
+            .saturating_add(u64::from(self.fin))
+    }
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CUBIC (RFC 9438), in the doubles of its text: equations 1, 2 and 4 and
+//! figure 5's Reno-friendly estimate. HyStart is not modelled.
+
+use super::{Acked, Window};
+use crate::Time;
+
+/// Aggressiveness, segments per second cubed (RFC 9438, section 5).
+const C: f64 = 0.4;
+/// What is left after a loss (section 4.6).
+const BETA: f64 = 0.7;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cubic {
+    /// Window just before the last reduction, less what fast convergence
+    /// takes off.
+    w_max: f64,
+    /// Window of the last loss, for taking it back.
+    pub cwnd_at_loss: u32,
+    epoch: Option<Epoch>,
+    /// Segments gained and not yet a whole one.
+    owed: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// Seconds until the window is at `w_max` again (equation 2).
+    k: f64,
+    origin: f64,
+    w_est: f64,
+}
+
+impl Cubic {
+    pub fn avoid(&mut self, window: &mut Window, acked: &Acked, segments: u32) {
+        let cwnd = f64::from(window.cwnd);
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            let origin = w_max.max(cwnd);
+            Epoch {
+                start: acked.now,
+                k: ((origin - cwnd) / C).cbrt(),
+                origin,
+                w_est: cwnd,
+            }
+        });
+        let t = acked.now.since(epoch.start).as_s();
+        let w_cubic = |t: f64| C * (t - epoch.k).powi(3) + epoch.origin;
+
+        // Section 4.3: as much as Reno with this beta would have gained; as
+        // much as Reno itself once beyond the window of the last loss.
+        let alpha = if epoch.w_est >= epoch.origin {
+            1.0
+        } else {
+            3.0 * (1.0 - BETA) / (1.0 + BETA)
+        };
+        let w_est = epoch.w_est + alpha * f64::from(segments) / cwnd;
+        let gain = if w_cubic(t) < w_est {
+            (w_est - cwnd).max(0.0)
+        } else {
+            // Sections 4.4 and 4.5: a round trip ahead, at most half as much
+            // again.
+            let target = w_cubic(t + acked.srtt.as_s()).clamp(cwnd, 1.5 * cwnd);
+            (target - cwnd) / cwnd * f64::from(segments)
+        };
+        epoch.w_est = w_est;
+        self.owed += gain;
+        while self.owed >= 1.0 {
+            self.owed -= 1.0;
+            window.grow();
+        }
+    }
+
+    pub fn threshold(&mut self, cwnd: u32) -> u32 {
+        let whole = f64::from(cwnd);
+        // Section 4.7, fast convergence.
+        self.w_max = if whole < self.w_max {
+            whole * (1.0 + BETA) / 2.0
+        } else {
+            whole
+        };
+        self.cwnd_at_loss = cwnd;
+        self.epoch = None;
+        self.owed = 0.0;
+        ((whole * BETA) as u32).max(2)
+    }
+
+    /// Section 4.8: the next avoidance begins anew, at the threshold.
+    pub fn on_timeout(&mut self) {
+        self.epoch = None;
+        self.owed = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+    use crate::tcp::congestion::Counting;
+
+    /// After a loss at 1000 the window is back at 1000 after K seconds, and
+    /// near it for a while.
+    #[test]
+    fn back_at_the_last_maximum_after_k() {
+        let mut cubic = Cubic::default();
+        let mut window = Window {
+            cwnd: cubic.threshold(1000),
+            ssthresh: 700,
+            count: 0,
+            abc_bytes: 0,
+        };
+        assert_eq!(window.cwnd, 700);
+        let k = (300.0_f64 / C).cbrt();
+        let rtt = Span::from_ns(100_000_000);
+        let mut now = Time::START;
+        while now.as_s() < k {
+            for _ in 0..window.cwnd {
+                let acked = Acked {
+                    now,
+                    segments: 1,
+                    srtt: rtt,
+                    counting: Counting::Segments,
+                };
+                cubic.avoid(&mut window, &acked, 1);
+            }
+            now += rtt;
+        }
+        assert!((995..=1005).contains(&window.cwnd), "{}", window.cwnd);
+    }
+}

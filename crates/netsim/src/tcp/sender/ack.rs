@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What one acknowledgement does, in the order of the kernel.
+
+use super::queue::{Packet, tag};
+use super::{Sender, State};
+use crate::tcp::congestion::{Acked, Counting};
+use crate::tcp::observe::{Moment, Observer};
+use crate::tcp::segment::Segment;
+use crate::tcp::variant::Recovery;
+use crate::{Span, Time};
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// `una` before it.
+    pub prior_una: u64,
+    /// Segments in flight before it, blocks already counted.
+    pub prior_in_flight: u32,
+    /// It acknowledged data.
+    pub acked: bool,
+    /// Segments it acknowledged.
+    pub acked_segments: u32,
+    /// It changed the window and so is no duplicate.
+    pub window: bool,
+    /// A packet was reported as arrived for the first time, or a retransmission
+    /// was found lost.
+    pub sacked: bool,
+    /// A block reached beyond the recovery point.
+    pub beyond_recovery: bool,
+    /// Data was reported as received twice.
+    pub dsack: bool,
+    /// Packets acknowledged or SACKed for the first time.
+    pub delivered: u32,
+    /// Packets newly thought lost.
+    pub lost: u32,
+}
+
+impl News {
+    /// Whether it can be taken for a duplicate.
+    pub fn is_duplicate(&self) -> bool {
+        !self.acked && !self.window
+    }
+}
+
+/// A walk over acknowledged packets' round trip times.
+#[derive(Default)]
+struct Cleaned {
+    segments: u32,
+    /// When the latest of those never retransmitted was sent.
+    sent_at: Option<Time>,
+    any_retransmitted: bool,
+}
+
+impl Sender {
+    pub(super) fn process_ack<O: Observer + ?Sized>(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        observer: &mut O,
+    ) {
+        self.last_sack = segment
+            .sack_blocks()
+            .first()
+            .map_or((0, 0), |block| (block.start, block.end));
+        if segment.ack > self.nxt {
+            return;
+        }
+        if segment.ack < self.una {
+            // Old, but what it says of blocks may be new.
+            let mut news = self.news();
+            self.take_blocks(now, segment, &mut news);
+            observer.observe(now, Moment::Scoreboard, &self.vars());
+            return;
+        }
+        let mut news = self.news();
+        self.last_echo = segment.stamps.map(|(_, echo)| echo);
+        news.acked = segment.ack > self.una;
+        self.count_bytes(segment.ack - self.una);
+        if news.acked || segment.window_bytes > self.peer_window {
+            news.window = true;
+            self.peer_window = segment.window_bytes;
+        }
+        self.una = segment.ack;
+        self.probes = 0;
+        if self.queue.len() == 0 {
+            self.restart_timer(now);
+            observer.observe(now, Moment::Ack, &self.vars());
+            return;
+        }
+
+        self.take_blocks(now, segment, &mut news);
+        observer.observe(now, Moment::Scoreboard, &self.vars());
+        news.prior_in_flight = self.in_flight();
+        let cleaned = self.clean_queue(now, &mut news);
+        self.measure(now, segment, &cleaned);
+        if cleaned.segments > 0 {
+            self.restart_timer(now);
+            if self.state == State::Open {
+                self.control.on_segments_acked(cleaned.segments);
+            }
+        }
+        self.after_cleaning(now, news);
+        observer.observe(now, Moment::Ack, &self.vars());
+    }
+
+    fn news(&self) -> News {
+        News {
+            prior_una: self.una,
+            ..News::default()
+        }
+    }
+
+    /// Lets the window grow, or has the state machine look at it.
+    fn after_cleaning(&mut self, now: Time, mut news: News) {
+        if self.is_rack() {
+            self.detect_with_rack(now, &mut news);
+        } else if !self.config.sack && news.is_duplicate() {
+            news.delivered += 1;
+        }
+        let dubious =
+            news.is_duplicate() || news.sacked || news.lost > 0 || self.state != State::Open;
+        if !dubious {
+            self.grow(now, &news);
+            return;
+        }
+        let may_raise = !matches!(self.state, State::Recovery | State::Cwr);
+        if news.acked && may_raise {
+            self.grow(now, &news);
+        }
+        self.alert(now, &news);
+    }
+
+    /// RFC 3465. The bytes of a state worse than Disorder do not count, but for
+    /// those after a timeout in kernels where defect 1 is mended.
+    fn count_bytes(&mut self, bytes: u64) {
+        if !self.variant().abc {
+            return;
+        }
+        if self.state < State::Cwr {
+            self.window.abc_bytes += bytes;
+        } else if self.state == State::Loss && self.variant().abc_counts_in_loss {
+            // At most a segment for each acknowledgement after a timeout
+            // (RFC 3465, section 2.3).
+            self.window.abc_bytes += bytes.min(self.mss());
+        }
+    }
+
+    fn grow(&mut self, now: Time, news: &News) {
+        if !news.acked || !self.is_cwnd_limited(news.prior_in_flight) {
+            return;
+        }
+        let counting = match self.variant() {
+            variant if variant.recovery == Recovery::RackPrr => Counting::Segments,
+            variant if variant.abc => Counting::AcksOfBytes {
+                mss_bytes: self.config.mss_bytes,
+            },
+            _ => Counting::Acks,
+        };
+        let acked = Acked {
+            now,
+            segments: news.acked_segments.max(1),
+            srtt: self.rtt.srtt(),
+            counting,
+        };
+        self.control.on_acked(&mut self.window, &acked);
+    }
+
+    /// A window that was not filled is no reason to enlarge it. The older
+    /// kernels let a burst of three be missing; those of today let a slow
+    /// start be half empty.
+    fn is_cwnd_limited(&self, in_flight: u32) -> bool {
+        const BURST: u32 = 3;
+        if in_flight + BURST >= self.window.cwnd {
+            return true;
+        }
+        self.reduces_in_proportion()
+            && self.window.in_slow_start(false)
+            && self.window.cwnd < in_flight.saturating_mul(2)
+    }
+
+    /// Takes from the queue what is acknowledged.
+    fn clean_queue(&mut self, now: Time, news: &mut News) -> Cleaned {
+        let mut cleaned = Cleaned::default();
+        while let Some(packet) = self.queue.pop_acked(self.una) {
+            cleaned.segments += 1;
+            if packet.has(tag::EVER) {
+                cleaned.any_retransmitted = true;
+            } else {
+                cleaned.sent_at = Some(packet.sent_at);
+            }
+            if !packet.has(tag::SACKED) {
+                news.delivered += 1;
+                self.note_delivery(now, &packet);
+            }
+        }
+        if cleaned.segments > 0 {
+            self.fackets = self.fackets.saturating_sub(cleaned.segments);
+            self.sack.forget_hint();
+        }
+        news.acked_segments = cleaned.segments;
+        cleaned
+    }
+
+    fn note_delivery(&mut self, now: Time, packet: &Packet) {
+        if self.is_rack() {
+            self.rack.on_delivered(now, packet, self.rtt.min_rtt());
+        }
+    }
+
+    /// Round trips: by time stamps, which also tell of retransmitted packets,
+    /// or by those never retransmitted (Karn). Today's kernels take the second
+    /// where they can, because it is finer.
+    fn measure(&mut self, now: Time, segment: &Segment, cleaned: &Cleaned) {
+        if cleaned.segments == 0 {
+            return;
+        }
+        let exact = match cleaned.sent_at {
+            Some(at) if !cleaned.any_retransmitted => Some(now.since(at)),
+            _ => None,
+        };
+        let stamped = self.stamped_rtt(now, segment);
+        let rtt = if self.reduces_in_proportion() {
+            exact.or(stamped)
+        } else {
+            stamped.or(exact)
+        };
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, self.una, self.nxt);
+        }
+    }
+
+    fn stamped_rtt(&self, now: Time, segment: &Segment) -> Option<Span> {
+        let (_, echo) = segment.stamps.filter(|_| self.config.timestamps)?;
+        let ticks = self.ticks(now).checked_sub(echo)?;
+        Some(self.ticks_span(ticks.max(1)))
+    }
+}

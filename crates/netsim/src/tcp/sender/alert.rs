@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The states Open, Disorder, CWR, Recovery and Loss, and the window in each
+//! (Sarolahti and Kuznetsov, USENIX 2002; paper 001, section 2).
+
+use super::ack::News;
+use super::queue::tag;
+use super::{Sender, State};
+use crate::Time;
+
+/// Segments that may leave at once beyond those in flight.
+const BURST: u32 = 3;
+
+impl Sender {
+    /// An acknowledgement that is not simply the next one of a good state.
+    pub(super) fn alert(&mut self, now: Time, news: &News) {
+        if self.queue.len() == 0 {
+            self.dupacks = 0;
+        }
+        if self.sacked_out() == 0 {
+            self.fackets = 0;
+        }
+        if !self.is_rack()
+            && news.beyond_recovery
+            && self.una < self.high_seq
+            && self.state != State::Open
+            && self.fackets > self.reordering
+        {
+            self.mark_head_lost(self.fackets - self.reordering);
+        }
+        if self.state == State::Open {
+            self.retrans_stamp = None;
+        } else if self.una >= self.high_seq && self.leave_state() {
+            return;
+        }
+        self.act_on_state(now, news);
+    }
+
+    /// The recovery point is reached. Whether there is nothing more to do.
+    fn leave_state(&mut self) -> bool {
+        match self.state {
+            State::Open => {}
+            State::Loss => {
+                self.retransmits = 0;
+                return self.undo_recovery();
+            }
+            State::Cwr => {
+                // Something beyond it must be acknowledged: else a window of
+                // duplicates could reduce it twice.
+                if self.una != self.high_seq {
+                    self.complete_reduction();
+                    self.state = State::Open;
+                }
+            }
+            State::Disorder => {
+                self.undo_by_dsack();
+                if self.undo_marker.is_none() || !self.config.sack || self.una != self.high_seq {
+                    self.undo_marker = None;
+                    self.state = State::Open;
+                }
+            }
+            State::Recovery => {
+                if !self.config.sack {
+                    self.dupacks = 0;
+                }
+                if self.undo_recovery() {
+                    return true;
+                }
+                self.complete_reduction();
+                self.rack_recovered();
+            }
+        }
+        false
+    }
+
+    fn act_on_state(&mut self, now: Time, news: &News) {
+        let mut mark = news.is_duplicate();
+        match self.state {
+            State::Recovery => {
+                if !news.acked {
+                    if !self.config.sack && mark {
+                        self.count_duplicate();
+                    }
+                } else {
+                    if !self.config.sack {
+                        self.uncount_duplicates(news);
+                    }
+                    mark = self.undo_partial(news.acked_segments);
+                }
+            }
+            State::Loss => {
+                if news.acked {
+                    self.retransmits = 0;
+                }
+                if !self.undo_loss() {
+                    self.moderate();
+                    self.repairing = true;
+                    return;
+                }
+                if self.state != State::Open || !self.consider(now, news) {
+                    return;
+                }
+            }
+            State::Open | State::Disorder | State::Cwr => {
+                if !self.consider(now, news) {
+                    return;
+                }
+            }
+        }
+        if !self.is_rack() && (mark || self.is_head_timed_out(now)) {
+            self.update_scoreboard(now);
+        }
+        self.reduce(news);
+        self.repairing = true;
+    }
+
+    /// In a state without losses: whether to enter Recovery, which is then
+    /// done.
+    fn consider(&mut self, now: Time, news: &News) -> bool {
+        if !self.config.sack {
+            if news.acked {
+                self.dupacks = 0;
+            }
+            if news.is_duplicate() {
+                self.count_duplicate();
+            }
+        }
+        if self.state == State::Disorder {
+            self.undo_by_dsack();
+        }
+        if !self.is_time_to_recover(now) {
+            self.try_to_open(news);
+            return false;
+        }
+        self.enter_recovery();
+        true
+    }
+
+    fn is_time_to_recover(&self, now: Time) -> bool {
+        if self.queue.lost() > 0 {
+            return true;
+        }
+        if self.is_rack() {
+            return false;
+        }
+        let seen = if self.config.sack {
+            self.fackets
+        } else {
+            self.dupacks + 1
+        };
+        if seen > self.reordering || self.is_head_timed_out(now) {
+            return true;
+        }
+        // Too few packets for as much disorder, and none to be had.
+        let out = self.queue.len();
+        out <= self.reordering
+            && self.sacked_out() >= (out / 2).max(super::REORDERING)
+            && !self.may_send_new()
+    }
+
+    fn enter_recovery(&mut self) {
+        self.high_seq = self.nxt;
+        self.prior_ssthresh = None;
+        self.undo_marker = Some(self.una);
+        self.undo_retrans = self.queue.retrans();
+        if self.state < State::Cwr {
+            self.prior_ssthresh = Some(self.current_threshold());
+            self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
+            self.prr.begin(self.window.cwnd);
+        }
+        self.window.abc_bytes = 0;
+        self.window.count = 0;
+        self.state = State::Recovery;
+        self.counters.recoveries += 1;
+    }
+
+    /// The timer found losses that no acknowledgement did.
+    pub(super) fn recover_by_time(&mut self) {
+        if self.state < State::Recovery {
+            self.enter_recovery();
+            let in_flight = self.in_flight();
+            let allowed = self
+                .prr
+                .allowance(self.window.ssthresh, in_flight, 0, false);
+            self.window.cwnd = in_flight + allowed.max(1);
+        }
+        self.repairing = true;
+    }
+
+    /// A loss was repaired before it was noticed: the window is reduced at
+    /// once.
+    pub(super) fn reduce_once(&mut self) {
+        if self.state < State::Cwr {
+            self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.window.count = 0;
+        }
+    }
+
+    /// Open if nothing is out of order, else Disorder.
+    fn try_to_open(&mut self, news: &News) {
+        if self.queue.retrans() == 0 {
+            self.retrans_stamp = None;
+        }
+        if self.state == State::Cwr {
+            self.reduce(news);
+            return;
+        }
+        let disorder =
+            self.sacked_out() > 0 || self.queue.retrans() > 0 || self.undo_marker.is_some();
+        let state = if disorder {
+            State::Disorder
+        } else {
+            State::Open
+        };
+        if state != self.state {
+            self.state = state;
+            self.high_seq = self.nxt;
+        }
+        self.moderate();
+    }
+
+    /// The local queue was full: the window is reduced as if something had
+    /// been lost, but nothing is.
+    pub(super) fn enter_cwr(&mut self) {
+        self.prior_ssthresh = None;
+        self.window.abc_bytes = 0;
+        if self.state >= State::Cwr {
+            return;
+        }
+        self.counters.local_reductions += 1;
+        self.undo_marker = None;
+        self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
+        self.prr.begin(self.window.cwnd);
+        if !self.reduces_in_proportion() {
+            self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
+        }
+        self.window.count = 0;
+        self.high_seq = self.nxt;
+        self.state = State::Cwr;
+    }
+
+    /// The timer ran out: all that is not SACKed is lost, and the window is
+    /// one.
+    pub(super) fn enter_loss(&mut self, now: Time) {
+        let anew = self.state <= State::Disorder
+            || self.una == self.high_seq
+            || (self.state == State::Loss && self.retransmits == 0);
+        if anew {
+            self.prior_ssthresh = Some(self.current_threshold());
+            self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
+            self.control.on_timeout();
+        }
+        self.window.cwnd = 1;
+        self.window.count = 0;
+        self.window.abc_bytes = 0;
+        self.undo_retrans = 0;
+        self.undo_marker = Some(self.una);
+        self.dupacks = 0;
+        self.fackets = 0;
+        for number in self.queue.head()..self.queue.tail() {
+            let Some(packet) = self.queue.get(number) else {
+                break;
+            };
+            let tags = packet.tags;
+            if tags & tag::EVER != 0 {
+                self.undo_marker = None;
+            }
+            if tags & tag::SACKED != 0 {
+                self.queue.clear(number, tag::RETRANS);
+                self.fackets = self.queue.count_to(number);
+            } else {
+                self.queue.clear(number, tag::RETRANS | tag::LOST);
+                if !self.is_rack() || number == self.queue.head() || self.is_overdue(now, number) {
+                    self.queue.set(number, tag::LOST);
+                }
+            }
+        }
+        self.reordering = self.reordering.min(super::REORDERING);
+        self.state = State::Loss;
+        self.high_seq = self.nxt;
+        self.sack.forget_hint();
+        self.forget_marks();
+    }
+
+    /// Marks may stand too high after packets lost their tags.
+    pub(super) fn forget_marks(&mut self) {
+        let head = self.queue.head();
+        self.lost_mark = head;
+        self.retransmit_mark = head;
+        self.forward_mark = head;
+    }
+
+    fn is_head_timed_out(&self, now: Time) -> bool {
+        self.is_timed_out(now, self.queue.head())
+    }
+
+    fn is_timed_out(&self, now: Time, number: u64) -> bool {
+        self.queue
+            .get(number)
+            .is_some_and(|packet| now.since(packet.sent_at) > self.rtt.rto())
+    }
+
+    /// Marks lost what is far enough below the highest SACKed, and what has
+    /// been out for longer than a timeout.
+    fn update_scoreboard(&mut self, now: Time) {
+        let packets = if self.config.sack {
+            self.fackets.saturating_sub(self.reordering).max(1)
+        } else {
+            1
+        };
+        self.mark_head_lost(packets);
+        if !self.config.sack {
+            return;
+        }
+        let mut number = self.lost_mark.max(self.queue.head());
+        while self.is_timed_out(now, number) {
+            self.mark_lost(number);
+            number += 1;
+            self.lost_mark = number;
+        }
+    }
+
+    /// Marks lost the untagged ones of the first `packets`, up to the recovery
+    /// point.
+    fn mark_head_lost(&mut self, packets: u32) {
+        let mut number = self.lost_mark.max(self.queue.head());
+        while let Some(packet) = self.queue.get(number) {
+            if self.queue.count_to(number) > packets || packet.end > self.high_seq {
+                break;
+            }
+            self.mark_lost(number);
+            number += 1;
+        }
+        self.lost_mark = number;
+    }
+
+    fn mark_lost(&mut self, number: u64) {
+        if self.queue.get(number).is_some_and(|p| !p.has(tag::ANY)) {
+            self.set_lost(number);
+        }
+    }
+
+    /// Lost, and to be sent again.
+    pub(super) fn set_lost(&mut self, number: u64) {
+        self.queue.set(number, tag::LOST);
+        self.retransmit_mark = self.retransmit_mark.min(number);
+    }
+
+    fn current_threshold(&self) -> u32 {
+        match self.state {
+            State::Cwr | State::Recovery => self.window.ssthresh,
+            _ => {
+                let cwnd = self.window.cwnd;
+                self.window.ssthresh.max(cwnd / 2 + cwnd / 4)
+            }
+        }
+    }
+
+    /// The window while it is being reduced.
+    fn reduce(&mut self, news: &News) {
+        if self.reduces_in_proportion() {
+            self.reduce_in_proportion(news);
+        } else {
+            self.halve_rate();
+        }
+    }
+
+    /// Rate halving: one less for every second acknowledgement down to the
+    /// threshold, and never more than one above what is in flight. The second
+    /// is what pins the window at one when much is found lost at once.
+    fn halve_rate(&mut self) {
+        let counted = self.window.count + 1;
+        self.window.count = counted % 2;
+        if counted >= 2 && self.window.cwnd > self.window.ssthresh {
+            self.window.cwnd -= 1;
+        }
+        self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
+    }
+
+    fn complete_reduction(&mut self) {
+        if self.reduces_in_proportion() {
+            // RFC 9937: the window ends at the threshold.
+            self.window.cwnd = self.window.ssthresh;
+        } else {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+    }
+
+    /// No large burst, whatever the window says.
+    pub(super) fn moderate(&mut self) {
+        if self.reduces_in_proportion() {
+            return;
+        }
+        self.window.cwnd = self.window.cwnd.min(self.in_flight() + BURST);
+    }
+}

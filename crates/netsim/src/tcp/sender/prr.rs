@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Proportional rate reduction (RFC 9937): for each packet delivered, as many
+//! are sent as bring the window down to the threshold within a round trip.
+
+use super::Sender;
+use super::ack::News;
+
+/// The sums of one reduction, in segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prr {
+    /// Window when it began.
+    prior_cwnd: u32,
+    /// Delivered since.
+    delivered: u32,
+    /// Sent since.
+    out: u32,
+}
+
+impl Prr {
+    pub fn begin(&mut self, cwnd: u32) {
+        *self = Prr {
+            prior_cwnd: cwnd.max(1),
+            delivered: 0,
+            out: 0,
+        };
+    }
+
+    pub fn on_sent(&mut self) {
+        self.out = self.out.saturating_add(1);
+    }
+
+    pub fn on_refused(&mut self) {
+        self.out = self.out.saturating_sub(1);
+    }
+
+    /// Segments that may be sent for one acknowledgement (RFC 9937, section
+    /// 6.2). `safe`: the acknowledgement moved on and showed no new loss.
+    pub fn allowance(
+        &mut self,
+        ssthresh: u32,
+        in_flight: u32,
+        newly_delivered: u32,
+        safe: bool,
+    ) -> u32 {
+        self.delivered = self.delivered.saturating_add(newly_delivered);
+        let unsent = self.delivered.saturating_sub(self.out);
+        let allowed = if in_flight > ssthresh {
+            let share = u64::from(ssthresh) * u64::from(self.delivered);
+            let share = share.div_ceil(u64::from(self.prior_cwnd.max(1)));
+            share.saturating_sub(u64::from(self.out)) as u32
+        } else {
+            let back = unsent.max(newly_delivered) + u32::from(safe);
+            back.min(ssthresh - in_flight)
+        };
+        // The first retransmission always leaves.
+        allowed.max(u32::from(self.out == 0))
+    }
+}
+
+impl Sender {
+    pub(super) fn reduce_in_proportion(&mut self, news: &News) {
+        if news.delivered == 0 {
+            return;
+        }
+        let in_flight = self.in_flight();
+        let safe = news.acked && news.lost == 0;
+        let allowed = self
+            .prr
+            .allowance(self.window.ssthresh, in_flight, news.delivered, safe);
+        self.window.cwnd = (in_flight + allowed).max(1);
+    }
+}

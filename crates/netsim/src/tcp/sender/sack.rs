@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The scoreboard: what SACK blocks say of the queue's packets. The kernels of
+//! paper 001 walk the queue for each acknowledgement, once for all its blocks,
+//! and go on from where the last walk ended if they can; their defects lie in
+//! just that (section 4).
+
+use super::ack::News;
+use super::queue::tag;
+use super::{Sender, State};
+use crate::Time;
+use crate::tcp::segment::{SackBlock, Segment};
+use crate::tcp::variant::{LostRetransmission, SackHint, SackSort};
+
+/// Blocks of one acknowledgement.
+const BLOCKS: usize = 4;
+
+/// What is remembered from one acknowledgement's blocks for the next's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SackMemory {
+    /// The last blocks, in wire order.
+    cache: [SackBlock; BLOCKS],
+    /// The packet to go on from.
+    hint: Option<u64>,
+    /// No retransmitted packet remembers less (2.6.24 only).
+    lost_low: Option<u64>,
+}
+
+impl SackMemory {
+    pub fn forget_hint(&mut self) {
+        self.hint = None;
+    }
+
+    /// Replaces the cache. Whether all that changed is the end of the first
+    /// block.
+    fn exchange(&mut self, blocks: &[SackBlock]) -> bool {
+        let same = |(i, block): (usize, &SackBlock)| {
+            let old = self.cache[i];
+            old.start == block.start && (i == 0 || old.end == block.end)
+        };
+        let only_first = blocks.iter().enumerate().all(same);
+        self.cache = [SackBlock::default(); BLOCKS];
+        for (slot, block) in self.cache.iter_mut().zip(blocks) {
+            *slot = *block;
+        }
+        only_first
+    }
+}
+
+/// One acknowledgement's walks.
+struct Walk {
+    /// Where the next block's begins.
+    from: u64,
+    /// The packets up to the highest SACKed, before any of them.
+    prior_fackets: u32,
+    /// Lowest place of a packet that arrived late.
+    late: Option<u32>,
+    /// A retransmission was overtaken by data up to here.
+    lost_retransmission: Option<u64>,
+    /// Largest end of all blocks.
+    highest_end: u64,
+}
+
+impl Sender {
+    /// Brings the scoreboard up to date.
+    pub(super) fn take_blocks(&mut self, now: Time, segment: &Segment, news: &mut News) {
+        let blocks = segment.sack_blocks();
+        if !self.config.sack || blocks.is_empty() {
+            return;
+        }
+        news.dsack = is_dsack(segment.ack, blocks);
+        if news.dsack && blocks[0].end <= news.prior_una {
+            self.uncount_retransmission(blocks[0].end);
+        }
+        if self.is_rack() {
+            self.take_blocks_for_rack(now, segment, news);
+            return;
+        }
+        if self.sacked_out() == 0 {
+            self.fackets = 0;
+        }
+        self.walk_blocks(blocks, news);
+        if self.variant().lost_retransmission == LostRetransmission::OwnWalk {
+            self.find_lost_retransmissions(news);
+        }
+    }
+
+    fn walk_blocks(&mut self, blocks: &[SackBlock], news: &mut News) {
+        let variant = *self.variant();
+        let seen = self.sack.cache;
+        let only_first_grew = self.sack.exchange(blocks);
+        let mut sorted = [SackBlock::default(); BLOCKS];
+        let count = blocks.len().min(BLOCKS);
+        let sorted = &mut sorted[..count];
+        sorted.copy_from_slice(&blocks[..count]);
+        let count = if only_first_grew {
+            1
+        } else {
+            self.sack.hint = None;
+            sort(sorted, blocks, variant.sack_sort);
+            count
+        };
+
+        let mut walk = Walk {
+            from: self.sack.hint.unwrap_or(self.queue.head()),
+            prior_fackets: self.fackets,
+            late: None,
+            lost_retransmission: None,
+            highest_end: blocks.iter().map(|block| block.end).max().unwrap_or(0),
+        };
+        for &block in sorted.iter().take(count) {
+            if variant.skip_seen_blocks && !only_first_grew && seen.contains(&block) {
+                continue;
+            }
+            news.beyond_recovery |= block.end > self.high_seq;
+            let is_first = block == blocks[0];
+            self.walk_block(block, news.dsack && is_first, &mut walk, news);
+            if is_first || variant.sack_hint == SackHint::AfterAnyBlock {
+                self.sack.hint = Some(walk.from);
+            }
+        }
+        if let Some(end) = walk
+            .lost_retransmission
+            .filter(|_| self.state == State::Recovery)
+        {
+            self.clear_overtaken(end, news);
+        }
+        if let Some(late) = walk.late.filter(|&late| late < self.fackets) {
+            if self.state != State::Loss {
+                self.note_reordering(self.fackets + 1 - late);
+            }
+        }
+    }
+
+    /// From where the last walk ended to the block's end.
+    fn walk_block(&mut self, block: SackBlock, dsack: bool, walk: &mut Walk, news: &mut News) {
+        let against = match self.variant().lost_retransmission {
+            LostRetransmission::EndOfItsBlock => Some(block.end),
+            LostRetransmission::HighestEndOfBlocks => Some(walk.highest_end),
+            LostRetransmission::OwnWalk => None,
+        };
+        let mut number = walk.from.max(self.queue.head());
+        while let Some(packet) = self.queue.get(number) {
+            if packet.start >= block.end {
+                break;
+            }
+            self.counters.scoreboard_steps += 1;
+            let overtaken = |end: &u64| packet.has(tag::RETRANS) && packet.sent_nxt < *end;
+            if let Some(end) = against.filter(overtaken) {
+                walk.lost_retransmission = walk.lost_retransmission.max(Some(end));
+            }
+            if block.start <= packet.start && packet.end <= block.end {
+                self.tag_sacked(number, dsack, walk, news);
+            }
+            number += 1;
+        }
+        walk.from = number.min(self.queue.tail().saturating_sub(1));
+    }
+
+    /// A packet that a block covers.
+    fn tag_sacked(&mut self, number: u64, dsack: bool, walk: &mut Walk, news: &mut News) {
+        let Some(packet) = self.queue.get(number).copied() else {
+            return;
+        };
+        let place = self.queue.count_to(number);
+        if dsack && packet.has(tag::EVER) {
+            self.uncount_retransmission(packet.end);
+        }
+        if !packet.has(tag::SACKED) {
+            if packet.has(tag::RETRANS) {
+                // Not thought lost: its retransmission may still be on its way.
+                if packet.has(tag::LOST) {
+                    self.queue.clear(number, tag::LOST | tag::RETRANS);
+                }
+            } else {
+                if !packet.has(tag::EVER) && place < walk.prior_fackets {
+                    walk.late = Some(walk.late.map_or(place, |late| late.min(place)));
+                }
+                self.queue.clear(number, tag::LOST);
+            }
+            self.queue.set(number, tag::SACKED);
+            self.fackets = self.fackets.max(place);
+            news.sacked = true;
+            news.delivered += 1;
+        }
+        if dsack {
+            self.queue.clear(number, tag::RETRANS);
+        }
+    }
+
+    /// A retransmission was reported as received twice.
+    fn uncount_retransmission(&mut self, end: u64) {
+        if self.undo_marker.is_some_and(|marker| end > marker) {
+            self.undo_retrans = self.undo_retrans.saturating_sub(1);
+        }
+    }
+
+    /// Retransmissions older than what has arrived up to `end` are lost too.
+    /// This walks the whole queue up to there, as the kernel did.
+    fn clear_overtaken(&mut self, end: u64, news: &mut News) {
+        let mut number = self.queue.head();
+        while let Some(packet) = self.queue.get(number) {
+            if packet.start > end {
+                break;
+            }
+            self.counters.scoreboard_steps += 1;
+            if packet.has(tag::RETRANS) && packet.sent_nxt < end {
+                self.lose_retransmission(number, news);
+            }
+            number += 1;
+        }
+    }
+
+    /// A retransmission is lost: send it again, unless the original was
+    /// SACKed.
+    pub(super) fn lose_retransmission(&mut self, number: u64, news: &mut News) {
+        self.queue.clear(number, tag::RETRANS);
+        self.counters.lost_retransmits += 1;
+        self.forward_mark = self.forward_mark.min(number);
+        if self
+            .queue
+            .get(number)
+            .is_some_and(|packet| !packet.has(tag::SACKED))
+        {
+            self.set_lost(number);
+            news.sacked = true;
+            news.lost += 1;
+        }
+    }
+
+    /// The way of 2.6.24: what is SACKed highest is compared with every
+    /// retransmitted packet, whenever it passed the lowest they remember.
+    fn find_lost_retransmissions(&mut self, news: &mut News) {
+        let retrans = self.queue.retrans();
+        if self.state != State::Recovery || retrans == 0 {
+            return;
+        }
+        let highest = self.fackets.checked_sub(1).map(u64::from);
+        let Some(upto) = highest
+            .and_then(|place| self.queue.get(self.queue.head() + place))
+            .map(|packet| packet.end)
+        else {
+            return;
+        };
+        if self.sack.lost_low.is_some_and(|low| upto <= low) {
+            return;
+        }
+        let mut low: Option<u64> = None;
+        let mut met = 0;
+        let mut number = self.queue.head();
+        while let Some(packet) = self.queue.get(number).filter(|_| met < retrans) {
+            self.counters.scoreboard_steps += 1;
+            if packet.has(tag::RETRANS) {
+                met += 1;
+                let sent_nxt = packet.sent_nxt;
+                if sent_nxt < upto {
+                    self.lose_retransmission(number, news);
+                } else {
+                    low = Some(low.map_or(sent_nxt, |low| low.min(sent_nxt)));
+                }
+            }
+            number += 1;
+        }
+        self.sack.lost_low = low;
+    }
+}
+
+/// Whether the first block tells of data received twice (RFC 2883): it is
+/// below the acknowledgement, or within the second.
+fn is_dsack(ack: u64, blocks: &[SackBlock]) -> bool {
+    match blocks {
+        [first, ..] if first.start < ack => true,
+        [first, second, ..] => second.start <= first.start && first.end <= second.end,
+        _ => false,
+    }
+}
+
+/// By start, in place; `wire` is the order they came in.
+pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) {
+    for last in (1..blocks.len()).rev() {
+        for i in 0..last {
+            if blocks[i].start <= blocks[i + 1].start {
+                continue;
+            }
+            match how {
+                SackSort::Right => blocks.swap(i, i + 1),
+                SackSort::LosesBlocks => {
+                    blocks[i] = wire[i + 1];
+                    blocks[i + 1] = wire[i];
+                }
+            }
+        }
+    }
+}

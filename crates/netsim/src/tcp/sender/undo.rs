@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Taking a reduction back when it proves to have been for nothing: every
+//! retransmission was reported as received twice (RFC 3708), or what was
+//! acknowledged was the original (RFC 3522, by time stamps).
+
+use super::queue::tag;
+use super::{Sender, State};
+
+impl Sender {
+    fn may_undo(&self) -> bool {
+        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived())
+    }
+
+    /// Whether the acknowledgement is of something sent before the first
+    /// retransmission, or nothing was retransmitted.
+    fn original_arrived(&self) -> bool {
+        match (self.retrans_stamp, self.last_echo) {
+            (None, _) => true,
+            (Some(at), Some(echo)) if self.config.timestamps => echo < self.ticks(at),
+            _ => false,
+        }
+    }
+
+    fn undo_window(&mut self, threshold_too: bool) {
+        match self.prior_ssthresh {
+            Some(prior) => {
+                self.window.cwnd = self.control.cwnd_before_loss(&self.window);
+                if threshold_too {
+                    self.window.ssthresh = self.window.ssthresh.max(prior);
+                }
+            }
+            None => self.window.cwnd = self.window.cwnd.max(self.window.ssthresh),
+        }
+        self.moderate();
+        self.counters.undos += 1;
+    }
+
+    /// At the recovery point. Whether the state is to be kept: without SACK,
+    /// duplicates of what was sent before would start it all again.
+    pub(super) fn undo_recovery(&mut self) -> bool {
+        if self.may_undo() {
+            self.undo_window(true);
+        }
+        self.undo_marker = None;
+        if self.una == self.high_seq && !self.config.sack {
+            self.moderate();
+            return true;
+        }
+        self.state = State::Open;
+        false
+    }
+
+    pub(super) fn undo_by_dsack(&mut self) {
+        if self.undo_marker.is_some() && self.undo_retrans == 0 {
+            self.undo_window(true);
+            self.undo_marker = None;
+        }
+    }
+
+    /// A partial acknowledgement in Recovery. Whether more is to be marked
+    /// lost.
+    pub(super) fn undo_partial(&mut self, acked_segments: u32) -> bool {
+        let mark = !self.config.sack || self.fackets > self.reordering;
+        if !self.may_undo() {
+            return mark;
+        }
+        if self.queue.retrans() == 0 {
+            self.retrans_stamp = None;
+        }
+        self.note_reordering(self.fackets + acked_segments);
+        self.undo_window(false);
+        false
+    }
+
+    /// After a timeout. Whether it is over.
+    pub(super) fn undo_loss(&mut self) -> bool {
+        if !self.may_undo() {
+            return false;
+        }
+        for number in self.queue.head()..self.queue.tail() {
+            self.queue.clear(number, tag::LOST);
+        }
+        self.forget_marks();
+        self.undo_window(true);
+        self.retransmits = 0;
+        self.undo_marker = None;
+        if self.config.sack {
+            self.state = State::Open;
+        }
+        true
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux 2.6.22: bytes count after a timeout (2.6.18), blocks are sorted
+//! (2.6.20), and the hint follows the first block (2.6.21).
+
+use super::{SackHint, SackSort, V2_6_17, Variant};
+use crate::tcp::Congestion;
+
+/// Linux 2.6.22.
+pub const V2_6_22: Variant = Variant {
+    name: "2.6.22",
+    abc_counts_in_loss: true,
+    sack_sort: SackSort::Right,
+    sack_hint: SackHint::AfterFirstBlock,
+    default_congestion: Congestion::Cubic,
+    ..V2_6_17
+};

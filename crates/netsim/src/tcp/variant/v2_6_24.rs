@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux 2.6.24: lost retransmissions are looked for in a walk of its own,
+//! whatever the walk for the blocks skipped.
+
+use super::{LostRetransmission, V2_6_22, Variant};
+
+/// Linux 2.6.24.
+pub const V2_6_24: Variant = Variant {
+    name: "2.6.24",
+    lost_retransmission: LostRetransmission::OwnWalk,
+    ..V2_6_22
+};

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One stream through one path, as small as can be: a line with a queue, a
+//! token-bucket policer, loss by chance, a delay, and acknowledgements coming
+//! back. Not the simulator: it is what TCP alone is tried on.
+
+#![allow(dead_code)] // each user needs its own part
+
+use netsim::tcp::{Observer, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use netsim::{Span, Time};
+use std::collections::VecDeque;
+
+/// Preamble, header, check sequence and gap of Ethernet, IP and TCP with time
+/// stamps: on the wire beside each payload.
+const OVERHEAD_BYTES: u64 = 8 + 14 + 4 + 12 + 20 + 20 + 12;
+/// What a policer counts of a frame beside its payload.
+const IP_OVERHEAD_BYTES: u64 = 20 + 20 + 12;
+
+/// Drops what there are no tokens for; tokens come every `refresh`.
+#[derive(Clone, Debug)]
+pub struct Policer {
+    pub rate_bps: u64,
+    pub burst_bytes: u64,
+    pub refresh: Span,
+    /// When the first refresh comes.
+    pub phase: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct Path {
+    pub rate_bps: u64,
+    /// One way, once off the line.
+    pub delay: Span,
+    pub policer: Option<Policer>,
+    /// Of a million.
+    pub loss_ppm: u64,
+    pub ack_loss_ppm: u64,
+    /// Of a million, these segments come a tenth of the delay late.
+    pub reorder_ppm: u64,
+    /// Segments that the interface's queue has room for.
+    pub queue_segments: usize,
+    pub seed: u64,
+    /// The test gives up after.
+    pub limit: Span,
+}
+
+impl Default for Path {
+    fn default() -> Path {
+        Path {
+            rate_bps: 1_000_000_000,
+            delay: Span::from_ns(5_000_000),
+            policer: None,
+            loss_ppm: 0,
+            ack_loss_ppm: 0,
+            reorder_ppm: 0,
+            queue_segments: 10_000,
+            seed: 1,
+            limit: Span::from_ns(3_600_000_000_000),
+        }
+    }
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub finished: bool,
+    pub time: Span,
+    pub dropped: u64,
+    pub local_drops: u64,
+    pub events: u64,
+    pub sender: Sender,
+    pub receiver: Receiver,
+}
+
+struct Bucket {
+    policer: Policer,
+    tokens: u64,
+    next: Time,
+}
+
+impl Bucket {
+    fn passes(&mut self, now: Time, bytes: u64) -> bool {
+        let step = self.policer.refresh;
+        let gain = (u128::from(self.policer.rate_bps) * u128::from(step.as_ps())
+            / 8_000_000_000_000) as u64;
+        while self.next <= now {
+            self.tokens = (self.tokens + gain).min(self.policer.burst_bytes);
+            self.next += step;
+        }
+        let passes = bytes <= self.tokens;
+        self.tokens -= if passes { bytes } else { 0 };
+        passes
+    }
+}
+
+/// A counter hashed: good enough for losses, and the same everywhere.
+fn chance(state: &mut u64, ppm: u64) -> bool {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) % 1_000_000 < ppm
+}
+
+struct World<'a> {
+    path: &'a Path,
+    now: Time,
+    line_free: Time,
+    /// Ends of transmission of what is in the interface's queue.
+    queue: VecDeque<Time>,
+    data: VecDeque<(Time, Segment)>,
+    acks: VecDeque<(Time, Segment)>,
+    bucket: Option<Bucket>,
+    chance: u64,
+    dropped: u64,
+    local_drops: u64,
+}
+
+impl World<'_> {
+    /// False if the interface's queue is full.
+    fn send(&mut self, segment: Segment) -> bool {
+        while self.queue.front().is_some_and(|&end| end <= self.now) {
+            self.queue.pop_front();
+        }
+        if self.queue.len() >= self.path.queue_segments {
+            self.local_drops += 1;
+            return false;
+        }
+        let bytes = u64::from(segment.len_bytes) + OVERHEAD_BYTES;
+        let ps = bytes * 8 * 1_000_000_000_000 / self.path.rate_bps;
+        self.line_free = self.line_free.max(self.now) + Span::from_ps(ps);
+        self.queue.push_back(self.line_free);
+        let at = self.line_free;
+        let counted = u64::from(segment.len_bytes) + IP_OVERHEAD_BYTES;
+        let policed = self.bucket.as_mut().is_none_or(|b| b.passes(at, counted));
+        if !policed || chance(&mut self.chance, self.path.loss_ppm) {
+            self.dropped += 1;
+            return true;
+        }
+        let mut arrival = at + self.path.delay;
+        if chance(&mut self.chance, self.path.reorder_ppm) {
+            arrival += Span::from_ps(self.path.delay.as_ps() / 10);
+        }
+        let place = self.data.partition_point(|&(other, _)| other <= arrival);
+        self.data.insert(place, (arrival, segment));
+        true
+    }
+
+    fn acknowledge(&mut self, segment: Segment) {
+        if !chance(&mut self.chance, self.path.ack_loss_ppm) {
+            self.acks.push_back((self.now + self.path.delay, segment));
+        }
+    }
+}
+
+/// Sends `bytes` and watches until all is acknowledged.
+pub fn run<O: Observer>(
+    path: &Path,
+    sender: &SenderConfig,
+    receiver: &ReceiverConfig,
+    bytes: u64,
+    observer: &mut O,
+) -> Outcome {
+    let mut receiver = Receiver::new(receiver);
+    let mut config = sender.clone();
+    config.initial_window_bytes = receiver.window_bytes();
+    let mut sender = Sender::new(&config);
+    sender.write(bytes);
+    sender.close();
+    let mut world = World {
+        path,
+        now: Time::START,
+        line_free: Time::START,
+        queue: VecDeque::new(),
+        data: VecDeque::new(),
+        acks: VecDeque::new(),
+        bucket: path.policer.clone().map(|policer| Bucket {
+            tokens: policer.burst_bytes,
+            next: Time::START + policer.phase,
+            policer,
+        }),
+        chance: path.seed,
+        dropped: 0,
+        local_drops: 0,
+    };
+    let mut events = 0;
+    loop {
+        while let Some(segment) = sender.poll_transmit(world.now) {
+            if !world.send(segment) {
+                sender.on_local_drop(world.now, observer);
+            }
+        }
+        if let Some(ack) = receiver.poll_transmit(world.now) {
+            world.acknowledge(ack);
+        }
+        let next = [
+            world.data.front().map(|entry| entry.0),
+            world.acks.front().map(|entry| entry.0),
+            sender.next_timer(),
+            receiver.next_timer(),
+        ];
+        let next = next.into_iter().flatten().min();
+        let over = next.is_none_or(|at| at.since(Time::START) > path.limit);
+        if sender.is_finished() || over {
+            break;
+        }
+        world.now = next.unwrap_or(world.now).max(world.now);
+        events += 1;
+        if world.data.front().is_some_and(|entry| entry.0 <= world.now) {
+            if let Some((_, segment)) = world.data.pop_front() {
+                receiver.on_segment(world.now, &segment);
+            }
+        } else if world.acks.front().is_some_and(|entry| entry.0 <= world.now) {
+            if let Some((_, ack)) = world.acks.pop_front() {
+                sender.on_segment(world.now, &ack, observer);
+            }
+        } else {
+            sender.on_timer(world.now, observer);
+            receiver.on_timer(world.now);
+        }
+    }
+    Outcome {
+        finished: sender.is_finished(),
+        time: world.now.since(Time::START),
+        dropped: world.dropped,
+        local_drops: world.local_drops,
+        events,
+        sender,
+        receiver,
+    }
+}
