@@ -128,13 +128,16 @@ static inline void queue_replace_min(struct world *w, u32 id)
 
 static void steady(struct world *w, enum traffic traffic, u64 decisions)
 {
+	struct port port = w->port;
+
 	(void)traffic;
 	while (decisions--) {
 		u32 id = queue_min(w);
 
-		world_send(w, id);
+		world_send(w, &port, id);
 		queue_replace_min(w, id);
 	}
+	w->port = port;
 }
 
 static void calendar_close(struct world *w)
@@ -185,7 +188,7 @@ static bool calendar_open(struct world *w)
 	}
 	for (i = 0; i < c->buckets; i++)
 		c->bucket[i] = (struct bucket){ NONE, NONE };
-	c->at = bucket_of(c, w->global);
+	c->at = bucket_of(c, w->port.global);
 	return true;
 }
 

@@ -11,6 +11,7 @@ static const struct rival *const everyone[] = {
 	&rival_touch,
 	&rival_replay,
 	&rival_binary_heap,
+	&rival_quad_heap,
 	&rival_4ary_heap,
 	&rival_red_black,
 	&rival_buckets,
@@ -22,6 +23,7 @@ static const struct rival *const everyone[] = {
 /* Gap frames by the hundred would be all that is seen of the core. */
 static const struct rival *const structures[] = {
 	&rival_binary_heap,
+	&rival_quad_heap,
 	&rival_4ary_heap,
 	&rival_red_black,
 	&rival_buckets,
@@ -30,6 +32,7 @@ static const struct rival *const structures[] = {
 
 const struct rival *const latency_rivals[] = {
 	&rival_binary_heap,
+	&rival_quad_heap,
 	&rival_4ary_heap,
 	&rival_red_black,
 	NULL,

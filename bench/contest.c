@@ -99,8 +99,8 @@ static bool same_so_far(struct outcome *out)
 			continue;
 		if (!*as)
 			*as = e;
-		if ((*as)->world.sum == e->world.sum &&
-		    (*as)->world.global == e->world.global)
+		if ((*as)->world.port.sum == e->world.port.sum &&
+		    (*as)->world.port.global == e->world.port.global)
 			continue;
 		out->verdict = VERDICT_DIFFERENT;
 		out->culprit = e->rival->title;
@@ -123,7 +123,7 @@ static void note_load(const struct contest *c, struct outcome *out)
 
 		if (out->entry[i].rival->order == ORDER_NONE)
 			continue;
-		out->load = sent / (sent + (double)w->idle_bytes);
+		out->load = sent / (sent + (double)w->port.idle_bytes);
 		return;
 	}
 }

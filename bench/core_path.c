@@ -66,7 +66,7 @@ static bool path_open(struct world *w, enum pace_order order)
 	p->cls = take_memory(&w->memory, w->classes * sizeof(*p->cls));
 	if (p->storage && p->cls &&
 	    !pace_init(&p->sched, &cfg, p->storage, w->classes, 0)) {
-		pace_set_global(&p->sched, w->global);
+		pace_set_global(&p->sched, w->port.global);
 		if (add_classes(w, p))
 			return true;
 	}
@@ -98,13 +98,13 @@ static inline struct pace_class *next_frame(struct world *w, struct path *p)
 		struct pace_decision d = pace_next(&p->sched, 0);
 
 		if (d.verdict == PACE_SEND) {
-			w->sum = checksum(w->sum, p->sched.global
+			w->port.sum = checksum(w->port.sum, p->sched.global
 						  << PACE_ID_BITS | d.cls->id);
 			return d.cls;
 		}
 		if (d.verdict != PACE_GAP)
 			__builtin_trap();	/* a class always waits here */
-		w->idle_bytes += d.gap_bytes;
+		w->port.idle_bytes += d.gap_bytes;
 		pace_gap_sent(&p->sched, d.gap_bytes);
 	}
 }
@@ -177,7 +177,7 @@ static void path_run(struct world *w, enum traffic traffic, u64 decisions)
 				swap_rates(w, p);
 		}
 	}
-	w->global = p->sched.global;
+	w->port.global = p->sched.global;
 }
 
 const struct rival rival_core_clock_heap = {

@@ -33,13 +33,17 @@ static void nothing_to_insert(struct world *w, u32 id)
 
 static void touch(struct world *w, enum traffic traffic, u64 decisions)
 {
+	u64 random = w->random, sum = w->port.sum;
+
 	(void)traffic;
 	while (decisions--) {
-		u32 id = random_below(&w->random, w->classes);
+		u32 id = random_below(&random, w->classes);
 
-		w->sum = checksum(w->sum, flow_key(w, id));
+		sum = checksum(sum, flow_key(w, id));
 		flow_advance(&w->flow[id]);
 	}
+	w->random = random;
+	w->port.sum = sum;
 }
 
 const struct rival rival_touch = {
@@ -115,10 +119,10 @@ static bool replay_prepare(struct world *w, u64 decisions)
 		r->ids = ids;
 	}
 	for (i = 0; i < decisions; i++) {
-		u64 before = r->source.sum;
+		u64 before = r->source.port.sum;
 
 		rival_binary_heap.run(&r->source, TRAFFIC_STEADY, 1);
-		r->id[i] = id_decided(before, r->source.sum);
+		r->id[i] = id_decided(before, r->source.port.sum);
 	}
 	for (; i < ids; i++)
 		r->id[i] = 0;
@@ -130,13 +134,15 @@ static void replay(struct world *w, enum traffic traffic, u64 decisions)
 {
 	struct replay *r = w->queue;
 	const u32 *id = r->id + r->at;
+	struct port port = w->port;
 
 	(void)traffic;
 	r->at += decisions;
 	while (decisions--) {
 		__builtin_prefetch(&w->flow[id[REPLAY_AHEAD]], 1);
-		world_send(w, *id++);
+		world_send(w, &port, *id++);
 	}
+	w->port = port;
 }
 
 const struct rival rival_replay = {

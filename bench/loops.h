@@ -21,18 +21,21 @@ static inline void queue_remove(struct world *w, u32 id);
 /* One class in so many decisions loses its packets unsent. */
 #define PURGE_EVERY		16
 
-static inline void decide(struct world *w)
+static inline void decide(struct world *w, struct port *p)
 {
 	u32 id = queue_min(w);
 
-	world_send(w, id);
+	world_send(w, p, id);
 	queue_replace_min(w, id);
 }
 
 static inline void run_steady(struct world *w, u64 decisions)
 {
+	struct port port = w->port;
+
 	while (decisions--)
-		decide(w);
+		decide(w, &port);
+	w->port = port;
 }
 
 static inline void go_away(struct world *w, u32 id)
@@ -49,7 +52,7 @@ static inline void come_back(struct world *w)
 	u32 id = w->away[at];
 
 	w->away[at] = w->away[--w->away_count];
-	pace_clock_raise(&w->flow[id].clock, w->global);
+	pace_clock_raise(&w->flow[id].clock, w->port.global);
 	set_present(w, id);
 	queue_insert(w, id);
 }
@@ -74,14 +77,14 @@ static inline void run_coming(struct world *w, u64 decisions)
 	while (w->away_count < w->classes / 2) {
 		u32 id = queue_min(w);
 
-		world_send(w, id);
+		world_send(w, &w->port, id);
 		go_away(w, id);
 	}
 	while (decisions--) {
 		u32 id = queue_min(w);
 		u64 dice = random_next(&w->random);
 
-		world_send(w, id);
+		world_send(w, &w->port, id);
 		if (w->away_count && dice >> 63) {
 			go_away(w, id);
 			come_back(w);
@@ -98,7 +101,7 @@ static inline void run_rates(struct world *w, u64 decisions)
 	while (decisions--) {
 		u32 a, b;
 
-		decide(w);
+		decide(w, &w->port);
 		if (w->classes < 2 || decisions % RATE_CHANGE_EVERY)
 			continue;
 		a = random_below(&w->random, w->classes - 1);
@@ -134,7 +137,7 @@ static inline void loops_run_stamped(struct world *w, u32 decisions, u32 *ticks)
 	for (i = 0; i < decisions; i++) {
 		u64 now, took;
 
-		decide(w);
+		decide(w, &w->port);
 		now = stamp();
 		took = now - last;
 		last = now;

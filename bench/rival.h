@@ -48,6 +48,7 @@ struct rival {
 extern const struct rival rival_touch;
 extern const struct rival rival_replay;
 extern const struct rival rival_binary_heap;
+extern const struct rival rival_quad_heap;
 extern const struct rival rival_4ary_heap;
 extern const struct rival rival_red_black;
 extern const struct rival rival_buckets;

@@ -68,7 +68,7 @@ static void start(struct world *w, struct flow *f)
 {
 	u64 within = (u64)(random_unit(&w->random) * (double)f->quot);
 
-	pace_clock_set(&f->clock, w->global + within);
+	pace_clock_set(&f->clock, w->port.global + within);
 }
 
 void world_swap_rates(struct world *w, u32 a, u32 b)
@@ -101,7 +101,7 @@ static bool set_flows(struct world *w)
 			break;
 		set_rate(w, f, rate_bps[id]);
 		if (w->load->coincide)
-			pace_clock_set(&f->clock, w->global);
+			pace_clock_set(&f->clock, w->port.global);
 		else
 			start(w, f);
 	}
@@ -122,7 +122,7 @@ bool world_open(struct world *w, const struct workload *load, bool huge)
 	w->wire_bytes = load->wire_bytes;
 	w->memory.huge = huge;
 	/* Soon enough the keys of a queue wrap: that is part of the work. */
-	w->global = (1ull << 44) - (1ull << 32);
+	w->port.global = (1ull << 44) - (1ull << 32);
 	w->random = load->seed ^ 0x9e3779b97f4a7c15ull;
 	w->flow = take_memory(&w->memory, w->classes * sizeof(*w->flow));
 	w->away = take_memory(&w->memory, w->classes * sizeof(*w->away));
