@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * One block of memory, owned by the host, holds everything that grows with
- * the number of classes: four queues, the table from id to class, and the ids
- * given back.
+ * the number of classes: four queues and the pool of their wheels, the table
+ * from id to class, and the ids given back.
  */
 #include "internal.h"
 #include "queue.h"
+
+#define QUEUES		4
+#define QUEUES_OF(s)	{ &(s)->waiting, &(s)->due, &(s)->ceiled, &(s)->spare }
 
 static u32 clamp_capacity(u32 capacity)
 {
@@ -25,8 +28,8 @@ static size_t table_bytes(u32 capacity)
 size_t pace_storage_bytes(u32 capacity)
 {
 	capacity = clamp_capacity(capacity);
-	return 4 * pace_queue_bytes(capacity) + table_bytes(capacity) +
-	       round_up_8(capacity * sizeof(u32));
+	return pace_pool_bytes(capacity) + QUEUES * pace_queue_bytes(capacity) +
+	       table_bytes(capacity) + round_up_8(capacity * sizeof(u32));
 }
 
 void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
@@ -35,19 +38,19 @@ void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
 	struct pace_class **by_id;
 	u32 *free_ids;
 	u8 *at = storage;
+	struct pace_queue *const queue[QUEUES] = QUEUES_OF(s);
+	u32 i;
 
 	capacity = clamp_capacity(capacity);
-	if (capacity < s->id_end)
+	if (capacity < s->id_end || (s->pool && capacity < s->capacity))
 		return storage;
 
-	pace_queue_resize(&s->waiting, at, capacity);
-	at += pace_queue_bytes(capacity);
-	pace_queue_resize(&s->due, at, capacity);
-	at += pace_queue_bytes(capacity);
-	pace_queue_resize(&s->ceiled, at, capacity);
-	at += pace_queue_bytes(capacity);
-	pace_queue_resize(&s->spare, at, capacity);
-	at += pace_queue_bytes(capacity);
+	s->pool = pace_pool_resize(s->pool, at, capacity);
+	at += pace_pool_bytes(capacity);
+	for (i = 0; i < QUEUES; i++) {
+		pace_queue_resize(queue[i], s->pool, at, capacity);
+		at += pace_queue_bytes(capacity);
+	}
 	by_id = (struct pace_class **)at;
 	at += table_bytes(capacity);
 	free_ids = (u32 *)at;
@@ -62,6 +65,15 @@ void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
 	s->storage = storage;
 	s->capacity = capacity;
 	return old;
+}
+
+void pace_set_wheel_from(struct pace_sched *s, u32 classes)
+{
+	struct pace_queue *const queue[QUEUES] = QUEUES_OF(s);
+	u32 i;
+
+	for (i = 0; i < QUEUES; i++)
+		pace_queue_wheel_from(queue[i], classes);
 }
 
 /* Gives `c` a free id; false if there is none. O(1). */

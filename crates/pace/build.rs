@@ -4,9 +4,9 @@
 use std::path::Path;
 
 const CORE: &str = "../../core";
-const SOURCES: [&str; 11] = [
-    "class", "guard", "heap", "hybrid", "line", "normal", "paced", "sched", "share", "spare",
-    "storage",
+const SOURCES: [&str; 15] = [
+    "class", "guard", "heap", "hybrid", "line", "normal", "paced", "queue", "sched", "share",
+    "sort", "spare", "storage", "tree", "wheel",
 ];
 
 fn main() {

@@ -47,6 +47,12 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 	return quot;
 }
 
+/* The number of the lowest bit set in a u32 that is not 0. */
+#define pace_lowest_bit(word)		((u32)__builtin_ctz(word))
+
+/* A hint: the cache line there is about to be used. */
+#define pace_prefetch(line)		__builtin_prefetch(line)
+
 #define pace_memset(dst, byte, n)	__builtin_memset((dst), (byte), (n))
 #define pace_memmove(dst, src, n)	__builtin_memmove((dst), (src), (n))
 

@@ -7,8 +7,10 @@
 #ifndef PACE_DEPS_H
 #define PACE_DEPS_H
 
+#include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/math64.h>
+#include <linux/prefetch.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
@@ -26,6 +28,12 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 {
 	return mul_u64_u64_div_u64(a, b, c);
 }
+
+/* The number of the lowest bit set in a u32 that is not 0. */
+#define pace_lowest_bit(word)		((u32)__ffs(word))
+
+/* A hint: the cache line there is about to be used. */
+#define pace_prefetch(line)		prefetch(line)
 
 #define pace_memset(dst, byte, n)	memset((dst), (byte), (n))
 #define pace_memmove(dst, src, n)	memmove((dst), (src), (n))

@@ -8,12 +8,19 @@
 
 #include <pace/pace.h>
 
+struct pace_pool;	/* src/wheel.h */
+struct pace_wheel;
+
 /* A priority queue of packed keys: src/queue.h. */
 struct pace_queue {
-	u64 *key;	/* by place */
+	u64 *key;	/* the heap: by place */
 	u32 *place;	/* by id; PACE_ID_NONE when not queued */
-	u32 count;
+	u32 count;	/* in the heap; 0 if there is none anywhere */
+	u32 heap_keys;	/* with so many in the heap the wheel is asked */
 	u32 capacity;
+	u32 wheel_from;	/* ids */
+	struct pace_wheel *wheel;	/* NULL: none */
+	struct pace_pool *pool;
 };
 
 /*
@@ -80,6 +87,7 @@ struct pace_sched {
 
 	/* Storage: see src/storage.c. */
 	void *storage;
+	struct pace_pool *pool;		/* of the wheels; NULL: no wheel */
 	u32 capacity;
 	struct pace_class **by_id;
 	u32 *free_ids;			/* stack of ids given back */
@@ -94,5 +102,13 @@ struct pace_sched {
  * its wrap.  Before the first class is added.
  */
 void pace_set_global(struct pace_sched *s, u64 global_bytes);
+
+/*
+ * From how many classes on the wheel orders them, instead of a heap: 0 always,
+ * PACE_HEAP_ONLY never.  Both give the same order; to test that, and to
+ * measure.  At any time; O(1).
+ */
+#define PACE_HEAP_ONLY	(~0u)
+void pace_set_wheel_from(struct pace_sched *s, u32 classes);
 
 #endif /* PACE_SCHED_H */

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The memory of queues, and which structure they use. */
+#include "wheel.h"
+
+/*
+ * Keys per block that the pool is made for: half of what fits, or less, as a
+ * leaf's last chunk is not full; two queues out of four that share a pool hold
+ * an id each.  A pool that does run out costs time, not order: wheel.h.
+ */
+#define KEYS_PER_BLOCK	8u
+#define BLOCKS_MIN	64u
+
+static u32 pool_blocks(u32 capacity)
+{
+	return capacity < PACE_WHEEL_FROM ? 0 :
+	       BLOCKS_MIN + capacity / KEYS_PER_BLOCK;
+}
+
+size_t pace_pool_bytes(u32 capacity)
+{
+	u32 blocks = pool_blocks(capacity);
+
+	return blocks ? sizeof(struct pace_pool) +
+			(size_t)blocks * PACE_BLOCK_BYTES : 0;
+}
+
+struct pace_pool *pace_pool_resize(const struct pace_pool *from, void *memory,
+				   u32 capacity)
+{
+	u32 blocks = pool_blocks(capacity);
+	struct pace_pool *p = memory;
+
+	if (!blocks)
+		return NULL;
+	p->blocks = blocks;
+	p->unused = 0;
+	p->free = PACE_ID_NONE;
+	p->free_count = blocks;
+	if (from) {
+		p->unused = from->unused;
+		p->free = from->free;
+		p->free_count = from->free_count + blocks - from->blocks;
+		pace_memmove(p->block, from->block,
+			     (size_t)from->unused * PACE_BLOCK_BYTES);
+	}
+	return p;
+}
+
+static size_t place_bytes(u32 capacity)
+{
+	return ((size_t)capacity * sizeof(u32) + 7) & ~(size_t)7;
+}
+
+static size_t wheel_bytes(u32 capacity)
+{
+	return pool_blocks(capacity) ? sizeof(struct pace_wheel) : 0;
+}
+
+size_t pace_queue_bytes(u32 capacity)
+{
+	return (size_t)capacity * sizeof(u64) + place_bytes(capacity) +
+	       wheel_bytes(capacity);
+}
+
+void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+		       void *memory, u32 capacity)
+{
+	u64 *key = memory;
+	u32 *place = (u32 *)(key + capacity);
+	u32 kept = q->capacity < capacity ? q->capacity : capacity;
+	struct pace_wheel *wheel = NULL;
+
+	if (kept) {
+		pace_memmove(key, q->key, q->count * sizeof(*key));
+		pace_memmove(place, q->place, kept * sizeof(*place));
+	} else {
+		q->wheel_from = PACE_WHEEL_FROM;
+	}
+	pace_memset(place + kept, 0xff, (capacity - kept) * sizeof(*place));
+	if (pool) {
+		wheel = (void *)((u8 *)place + place_bytes(capacity));
+		if (q->wheel)
+			pace_memmove(wheel, q->wheel, sizeof(*wheel));
+		else
+			pace_wheel_init(wheel);
+	}
+	q->key = key;
+	q->place = place;
+	q->capacity = capacity;
+	q->pool = pool;
+	q->wheel = wheel;
+	pace_queue_wheel_from(q, q->wheel_from);
+}
+
+void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
+{
+	q->wheel_from = ids;
+	if (!q->wheel)
+		q->heap_keys = PACE_ID_NONE;
+	else if (q->heap_keys || !q->wheel->count)
+		pace_wheel_close(q);
+	else
+		q->wheel->open = false;
+}
+
+u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
+{
+	const struct pace_wheel *w = q->wheel;
+
+	if (q->heap_keys || w->tail - w->head <= ahead)
+		return PACE_ID_NONE;
+	return w->run[w->head + ahead] & PACE_KEY_ID_MASK;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The tree of src/wheel.h: keys by range, in chunks.
+ *
+ * The levels of a hierarchical timing wheel (Varghese and Lauck, "Hashed and
+ * hierarchical timing wheels", 1987) that are made where keys are: a leaf that
+ * has no room for another key becomes a node of up to 32 leaves (as in a burst
+ * trie: Heinz, Zobel and Williams, 2002).  So a key far ahead enters a wide
+ * leaf, and most keys enter the one they are taken from; none moves because
+ * time has come near it.  A leaf has at most PACE_CHAIN_KEYS keys, which bounds
+ * every operation, and a node goes with the last key below it.
+ */
+#include "wheel.h"
+
+#define IS_NODE		(1u << 31)
+#define ABOVE_BLOCK	25u	/* shift of a node, or keys in a last chunk */
+#define BLOCK_MASK	((1u << ABOVE_BLOCK) - 1)
+/* What a split may need: a node, its leaves, what is not yet given back. */
+#define SPLIT_BLOCKS	(1 + PACE_NODE_CHILDREN + PACE_CHAIN_CHUNKS)
+
+_Static_assert(sizeof(union pace_block) == PACE_BLOCK_BYTES, "a block");
+
+static u32 node_shift(u32 word)
+{
+	return (word & ~IS_NODE) >> ABOVE_BLOCK;
+}
+
+static u32 last_keys(u32 word)
+{
+	return word >> ABOVE_BLOCK;
+}
+
+static union pace_block *block_of(struct pace_pool *p, u32 word)
+{
+	return &p->block[word & BLOCK_MASK];
+}
+
+static u32 keys_of(struct pace_pool *p, u32 word)
+{
+	return block_of(p, word)->chunk.depth * PACE_CHUNK_KEYS +
+	       last_keys(word);
+}
+
+/* There is one. */
+static u32 block_get(struct pace_pool *p)
+{
+	u32 b = p->free;
+
+	p->free_count--;
+	if (b == PACE_ID_NONE)
+		return p->unused++;
+	p->free = p->block[b].next_free;
+	return b;
+}
+
+static void block_give_back(struct pace_pool *p, u32 b)
+{
+	p->block[b].next_free = p->free;
+	p->free = b;
+	p->free_count++;
+}
+
+/* Adds a chunk to the leaf, which is empty or whose last chunk is full. */
+static u32 chunk_add(struct pace_pool *p, u32 word)
+{
+	u32 b = block_get(p);
+	struct pace_chunk *chunk = &p->block[b].chunk;
+
+	chunk->depth = 0;
+	if (word) {
+		chunk->older = word & BLOCK_MASK;
+		chunk->depth = block_of(p, word)->chunk.depth + 1;
+	}
+	return b;
+}
+
+/* The leaf has room, and the pool a block. */
+static void leaf_put(struct pace_queue *q, u32 *slot, u64 key)
+{
+	u32 word = *slot;
+	u32 n = last_keys(word);
+
+	if (!n || n == PACE_CHUNK_KEYS) {
+		word = chunk_add(q->pool, word);
+		n = 0;
+	}
+	word &= BLOCK_MASK;
+	q->pool->block[word].chunk.key[n] = key;
+	q->place[key & PACE_KEY_ID_MASK] =
+		PACE_PLACE_CHUNK | word << PACE_PLACE_SLOT_BITS | n;
+	*slot = word | (n + 1) << ABOVE_BLOCK;
+}
+
+/*
+ * What part of a range of 2^shift keys a leaf below it gets.  Steps of five
+ * bits; the first ones are shorter, such that one ends at `width`.
+ */
+static u32 part_shift(u32 shift, u32 width)
+{
+	u32 step = PACE_NODE_BITS;
+
+	if (shift > width) {
+		step = (shift - width) % PACE_NODE_BITS;
+		if (step == 0)
+			step = PACE_NODE_BITS;
+		else if (step == 1 && shift - width > 1)
+			step = 3;
+	}
+	return shift > step ? shift - step : 0;
+}
+
+/*
+ * Of a node with fewer than 32 parts the number has bits of the node's own
+ * range as well, which all its keys have in common.
+ */
+static u32 part_of(u64 key, u32 shift)
+{
+	return key >> shift & (PACE_NODE_CHILDREN - 1);
+}
+
+/* The leaf at `slot`, a range of 2^shift keys, becomes a node. */
+static bool split(struct pace_queue *q, u32 *slot, u32 shift)
+{
+	struct pace_pool *p = q->pool;
+	u32 word = *slot, n = last_keys(word), b, depth;
+	struct pace_node *node;
+
+	if (p->free_count < SPLIT_BLOCKS)
+		return false;
+	shift = part_shift(shift, q->wheel->width);
+	b = block_get(p);
+	node = &p->block[b].node;
+	pace_memset(node, 0, sizeof(*node));
+	*slot = IS_NODE | shift << ABOVE_BLOCK | b;
+
+	b = word & BLOCK_MASK;
+	for (;;) {
+		const struct pace_chunk *chunk = &p->block[b].chunk;
+		u32 older = chunk->older, i;
+
+		depth = chunk->depth;
+		for (i = 0; i < n; i++) {
+			u32 part = part_of(chunk->key[i], shift);
+
+			node->used |= 1u << part;
+			leaf_put(q, &node->slot[part], chunk->key[i]);
+		}
+		block_give_back(p, b);
+		if (!depth)
+			return true;
+		b = older;
+		n = PACE_CHUNK_KEYS;
+	}
+}
+
+static u32 top_of(u64 key)
+{
+	return key >> PACE_TOP_SHIFT;
+}
+
+static void top_mark(struct pace_tree *t, u32 top)
+{
+	t->used[top / 32] |= 1u << top % 32;
+}
+
+/* One key more fits the leaf without splitting it. */
+static bool has_room(struct pace_pool *p, u32 word)
+{
+	return last_keys(word) < PACE_CHUNK_KEYS ||
+	       block_of(p, word)->chunk.depth < PACE_CHAIN_CHUNKS - 1;
+}
+
+bool pace_tree_insert(struct pace_queue *q, u64 key)
+{
+	struct pace_tree *t = &q->wheel->tree;
+	struct pace_pool *p = q->pool;
+	struct pace_node *node = NULL;
+	u32 shift = PACE_TOP_SHIFT, part = top_of(key);
+	u32 *slot = &t->slot[part];
+
+	for (;;) {
+		while (*slot & IS_NODE) {
+			node = &block_of(p, *slot)->node;
+			shift = node_shift(*slot);
+			part = part_of(key, shift);
+			slot = &node->slot[part];
+		}
+		if (has_room(p, *slot))
+			break;
+		if (!split(q, slot, shift))
+			return false;
+	}
+	if (!p->free_count)
+		return false;
+	if (!*slot) {
+		if (node)
+			node->used |= 1u << part;
+		else
+			top_mark(t, part);
+	}
+	leaf_put(q, slot, key);
+	return true;
+}
+
+/* The nodes on the way to a leaf.  A level takes two bits of a key, or more. */
+#define LEVELS_MAX	(PACE_TOP_SHIFT / 2 + 1)
+
+struct path {
+	u32 *slot;		/* of the leaf */
+	u32 top;
+	u32 shift;
+	u32 levels;
+	struct pace_node *node[LEVELS_MAX];
+	u8 part[LEVELS_MAX];
+};
+
+static void path_begin(struct pace_tree *t, struct path *path, u32 top)
+{
+	path->slot = &t->slot[top];
+	path->top = top;
+	path->shift = PACE_TOP_SHIFT;
+	path->levels = 0;
+}
+
+static void path_down(struct path *path, struct pace_node *node, u32 part,
+		      u32 shift)
+{
+	path->node[path->levels] = node;
+	path->part[path->levels] = part;
+	path->levels++;
+	path->slot = &node->slot[part];
+	path->shift = shift;
+}
+
+static void path_to_key(const struct pace_queue *q, struct path *path, u64 key)
+{
+	path_begin(&q->wheel->tree, path, top_of(key));
+	while (*path->slot & IS_NODE) {
+		u32 shift = node_shift(*path->slot);
+
+		path_down(path, &block_of(q->pool, *path->slot)->node,
+			  part_of(key, shift), shift);
+	}
+}
+
+/* The first slot of the top that has keys, on the circle from `top` on. */
+static u32 top_first(const struct pace_tree *t, u32 top)
+{
+	u32 i = top / 32;
+	u32 bits = t->used[i] & ~0u << top % 32;
+
+	while (!bits) {
+		i = (i + 1) % (PACE_TOP_SLOTS / 32);
+		bits = t->used[i];
+	}
+	return i * 32 + pace_lowest_bit(bits);
+}
+
+/* Returns where the range of that leaf starts. */
+static u64 path_to_first(const struct pace_queue *q, struct path *path,
+			 u64 from)
+{
+	struct pace_tree *t = &q->wheel->tree;
+	u32 top = top_first(t, top_of(from));
+	u64 start = (u64)top << PACE_TOP_SHIFT;
+
+	path_begin(t, path, top);
+	while (*path->slot & IS_NODE) {
+		struct pace_node *node = &block_of(q->pool, *path->slot)->node;
+		u32 shift = node_shift(*path->slot);
+		u32 part = pace_lowest_bit(node->used);
+
+		path_down(path, node, part, shift);
+		start |= (u64)part << shift;
+	}
+	return start;
+}
+
+/* The leaf is empty: so may be nodes above it, which are given back. */
+static void path_clear(struct pace_queue *q, struct path *path)
+{
+	struct pace_tree *t = &q->wheel->tree;
+	struct pace_pool *p = q->pool;
+
+	*path->slot = 0;
+	while (path->levels) {
+		struct pace_node *node = path->node[--path->levels];
+
+		node->used &= ~(1u << path->part[path->levels]);
+		if (node->used)
+			return;
+		block_give_back(p, (union pace_block *)node - p->block);
+		if (path->levels)
+			path->node[path->levels - 1]
+				->slot[path->part[path->levels - 1]] = 0;
+		else
+			t->slot[path->top] = 0;
+	}
+	t->used[path->top / 32] &= ~(1u << path->top % 32);
+}
+
+u64 pace_tree_remove(struct pace_queue *q, u32 place)
+{
+	u32 b = (place & ~PACE_PLACE_CHUNK) >> PACE_PLACE_SLOT_BITS;
+	u32 i = place & ((1u << PACE_PLACE_SLOT_BITS) - 1);
+	struct pace_pool *p = q->pool;
+	u64 key = p->block[b].chunk.key[i], moved;
+	struct pace_chunk *last;
+	struct path path;
+	u32 word, n;
+
+	path_to_key(q, &path, key);
+	word = *path.slot;
+	last = &block_of(p, word)->chunk;
+	n = last_keys(word) - 1;
+
+	/* The last key of the leaf fills the hole. */
+	moved = last->key[n];
+	if (moved != key) {
+		p->block[b].chunk.key[i] = moved;
+		q->place[moved & PACE_KEY_ID_MASK] = place;
+	}
+	word &= BLOCK_MASK;
+	if (n) {
+		*path.slot = word | n << ABOVE_BLOCK;
+		return key;
+	}
+	if (last->depth)
+		*path.slot = last->older | PACE_CHUNK_KEYS << ABOVE_BLOCK;
+	else
+		path_clear(q, &path);
+	block_give_back(p, word);
+	return key;
+}
+
+struct pace_leaf pace_tree_first(const struct pace_queue *q, u64 from)
+{
+	struct pace_leaf leaf;
+	struct path path;
+
+	leaf.start = path_to_first(q, &path, from);
+	leaf.shift = path.shift;
+	leaf.keys = keys_of(q->pool, *path.slot);
+	return leaf;
+}
+
+bool pace_tree_split_first(struct pace_queue *q, u64 from)
+{
+	struct path path;
+
+	path_to_first(q, &path, from);
+	return split(q, path.slot, path.shift);
+}
+
+u32 pace_tree_take_first(struct pace_queue *q, u64 from, u64 *out)
+{
+	struct pace_pool *p = q->pool;
+	u32 b, n, i, depth, count = 0;
+	struct path path;
+
+	path_to_first(q, &path, from);
+	b = *path.slot & BLOCK_MASK;
+	n = last_keys(*path.slot);
+	do {
+		const struct pace_chunk *chunk = &p->block[b].chunk;
+		u32 older = chunk->older;
+
+		depth = chunk->depth;
+		for (i = 0; i < n; i++)
+			out[count++] = chunk->key[i];
+		block_give_back(p, b);
+		b = older;
+		n = PACE_CHUNK_KEYS;
+	} while (depth);
+	path_clear(q, &path);
+	return count;
+}

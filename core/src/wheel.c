@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The wheel of src/wheel.h: heap, run and tree as one queue.
+ *
+ * What holds between operations: every key in the run is before `edge`, no key
+ * in the tree is; the heap's root is before all of both.  So the smallest key
+ * of the queue is where a heap alone has it, and a queue changes to the wheel
+ * and back by sending new keys elsewhere: those that are there stay, and are
+ * taken from there.
+ *
+ * A leaf is opened when its range begins within two widths of the smallest
+ * key, so that it is sorted before it is needed, and classes can be seen
+ * coming; one farther away is not, or all keys before its end would come late.
+ */
+#include "wheel.h"
+
+/* Keys taken between two looks at how far apart they are; log2. */
+#define TAKEN_LOG	6u
+/*
+ * A leaf is as wide as 2^LEAF_LOG keys taken are, on average: fewer cost a
+ * walk down the tree for little, more take longer to sort.
+ */
+#define LEAF_LOG	4u
+/* At first: 24 frames of 1500 bytes on a full line. */
+#define WIDTH_FIRST	(PACE_ID_BITS + 15u)
+#define WIDTH_MIN	5u
+#define WIDTH_MAX	(PACE_TOP_SHIFT - 1)
+/* So many keys of a leaf wider than that may be left in it, and seen again. */
+#define WIDE_KEYS	8u
+
+static u32 run_keys(const struct pace_wheel *w)
+{
+	return w->tail - w->head;
+}
+
+static u32 tree_keys(const struct pace_wheel *w)
+{
+	return w->count - run_keys(w);
+}
+
+/* The width follows how fast keys are taken. */
+static void adapt(struct pace_wheel *w, u64 root)
+{
+	u64 span = root - w->taken_from;
+	u32 taken = w->taken, log = TAKEN_LOG - LEAF_LOG;
+
+	if (taken < 1u << TAKEN_LOG)
+		return;
+	w->taken = 0;
+	w->taken_from = root;
+	if ((s64)span < 0)
+		return;
+	for (; taken >= 2u << TAKEN_LOG; taken /= 2)
+		log++;
+	while (w->width < WIDTH_MAX && span >> (w->width + log + 1))
+		w->width++;
+	while (w->width > WIDTH_MIN && !(span >> (w->width + log)))
+		w->width--;
+}
+
+/* The tree's first key may be near, or the smallest of all. */
+static bool is_near(const struct pace_queue *q)
+{
+	const struct pace_wheel *w = q->wheel;
+
+	return !q->count ||
+	       (s64)(w->tree_from - q->key[0]) < (s64)(2ull << w->width);
+}
+
+static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
+{
+	struct pace_wheel *w = q->wheel;
+	u32 i;
+
+	if (w->tail + n > PACE_RUN_KEYS) {
+		pace_memmove(w->run, w->run + w->head,
+			     run_keys(w) * sizeof(*w->run));
+		w->tail -= w->head;
+		w->head = 0;
+	}
+	for (i = 0; i < n; i++)
+		q->place[key[i] & PACE_KEY_ID_MASK] = PACE_PLACE_RUN;
+	pace_sort(key, w->run + w->tail, n);
+	w->tail += n;
+}
+
+/* Keys before `end` come first; the others go back to the tree. */
+static u32 keep_before(struct pace_queue *q, u64 *key, u32 n, u64 end)
+{
+	u32 kept = 0, i;
+
+	for (i = 0; i < n; i++) {
+		if (pace_key_before(key[i], end)) {
+			key[kept++] = key[i];
+		} else if (!pace_tree_insert(q, key[i])) {
+			pace_heap_insert(q, key[i]);
+			q->wheel->count--;
+		}
+	}
+	return kept;
+}
+
+static u64 smallest(const u64 *key, u32 n)
+{
+	u64 min = key[0];
+	u32 i;
+
+	for (i = 1; i < n; i++)
+		if (pace_key_before(key[i], min))
+			min = key[i];
+	return min;
+}
+
+/*
+ * The keys of that leaf go to the run; of a wide one, those within a width of
+ * its smallest.
+ */
+static void open_leaf(struct pace_queue *q, const struct pace_leaf *leaf)
+{
+	struct pace_wheel *w = q->wheel;
+	u64 end = leaf->start + (1ull << leaf->shift);
+	u32 n = pace_tree_take_first(q, w->edge, w->opened);
+
+	if (leaf->shift > w->width) {
+		u64 last = smallest(w->opened, n) + (1ull << w->width);
+
+		if (pace_key_before(last, end)) {
+			end = last;
+			n = keep_before(q, w->opened, n, end);
+		}
+	}
+	w->edge = end;
+	w->tree_from = end;
+	append_to_run(q, w->opened, n);
+}
+
+/* Looks at the tree's first leaf: is it time to open it? */
+static void look(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+	struct pace_leaf leaf = pace_tree_first(q, w->edge);
+
+	w->tree_from = leaf.start;
+	if (pace_key_before(leaf.start, w->edge))
+		w->tree_from = w->edge;
+	if (!is_near(q))
+		return;
+	if ((leaf.keys > 2 * PACE_CHUNK_KEYS ||
+	     (leaf.shift > w->width && leaf.keys > WIDE_KEYS)) &&
+	    pace_tree_split_first(q, w->edge))
+		return;
+	open_leaf(q, &leaf);
+}
+
+/* The smallest key of the tree may be the smallest of all. */
+static bool must_look(const struct pace_queue *q)
+{
+	const struct pace_wheel *w = q->wheel;
+
+	return !run_keys(w) &&
+	       (!q->count || !pace_key_before(q->key[0], w->tree_from));
+}
+
+/* The run gets as long as it should be, by one leaf at most if it can wait. */
+static void refill(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (q->count)
+		adapt(w, q->key[0]);
+	do {
+		look(q);
+	} while (tree_keys(w) && must_look(q));
+}
+
+/* Makes true what holds between operations. */
+static void settle(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (run_keys(w) < PACE_RUN_LOW && tree_keys(w) && is_near(q))
+		refill(q);
+	if (run_keys(w) &&
+	    (!q->count || pace_key_before(w->run[w->head], q->key[0]))) {
+		w->count--;
+		pace_heap_insert(q, w->run[w->head++]);
+	}
+	if (!q->count)
+		return;
+	/* What is before the smallest key comes late; and `edge` keeps up. */
+	if (!w->count || pace_key_before(w->edge, q->key[0])) {
+		w->edge = q->key[0];
+		if (pace_key_before(w->tree_from, w->edge))
+			w->tree_from = w->edge;
+	}
+	if (!w->open && !w->count)
+		pace_wheel_close(q);
+}
+
+void pace_wheel_init(struct pace_wheel *w)
+{
+	pace_memset(w, 0, sizeof(*w));
+	w->width = WIDTH_FIRST;
+}
+
+/* From now on keys enter the tree.  The heap keeps what it has. */
+static void open(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+
+	w->open = true;
+	if (!q->heap_keys)
+		return;
+	q->heap_keys = 0;
+	w->taken = 0;
+	if (q->count) {
+		w->edge = q->key[0];
+		w->tree_from = w->edge;
+		w->taken_from = w->edge;
+	}
+}
+
+/* The heap holds all there is. */
+void pace_wheel_close(struct pace_queue *q)
+{
+	q->wheel->open = false;
+	q->heap_keys = q->wheel_from;
+	if (!q->heap_keys) {
+		q->heap_keys = 1;
+		open(q);
+	}
+}
+
+static void put(struct pace_queue *q, u64 key)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (!w->open || pace_key_before(key, w->edge) ||
+	    !pace_tree_insert(q, key)) {
+		pace_heap_insert(q, key);
+		return;
+	}
+	if (!tree_keys(w) || pace_key_before(key, w->tree_from))
+		w->tree_from = key;
+	w->count++;
+}
+
+void pace_wheel_insert(struct pace_queue *q, u64 key)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (!w->open && q->count + w->count >= q->wheel_from)
+		open(q);
+	/* `edge` says nothing of an empty queue. */
+	if (q->count)
+		put(q, key);
+	else
+		pace_heap_insert(q, key);
+	settle(q);
+}
+
+static void remove_from_run(struct pace_wheel *w, u32 id)
+{
+	u32 i = w->head;
+
+	while (i < w->tail && (w->run[i] & PACE_KEY_ID_MASK) != id)
+		i++;
+	pace_memmove(w->run + i, w->run + i + 1,
+		     (w->tail - i - 1) * sizeof(*w->run));
+	w->tail--;
+}
+
+void pace_wheel_remove(struct pace_queue *q, u32 id)
+{
+	struct pace_wheel *w = q->wheel;
+	u32 place = q->place[id];
+
+	if (place < PACE_PLACE_RUN) {
+		w->taken += !place;
+		pace_heap_remove(q, place);
+	} else {
+		if (place == PACE_PLACE_RUN)
+			remove_from_run(w, id);
+		else
+			pace_tree_remove(q, place);
+		q->place[id] = PACE_ID_NONE;
+		w->count--;
+	}
+	if (q->count + w->count < q->wheel_from / 2)
+		w->open = false;
+	settle(q);
+}
+
+void pace_wheel_replace_min(struct pace_queue *q, u64 key)
+{
+	struct pace_wheel *w = q->wheel;
+
+	w->taken++;
+	/* The run's first key takes the place of the root if it may. */
+	if (run_keys(w) && pace_heap_root_may_be(q, w->run[w->head])) {
+		w->count--;
+		q->place[q->key[0] & PACE_KEY_ID_MASK] = PACE_ID_NONE;
+		pace_heap_set_root(q, w->run[w->head++]);
+	} else {
+		pace_heap_remove(q, 0);
+	}
+	if (q->count)
+		put(q, key);
+	else
+		pace_heap_insert(q, key);
+	settle(q);
+}
