@@ -5,6 +5,18 @@
 //! is told what time it is and answers when it wants to be asked again; the
 //! same seed gives the same bytes.
 
+mod agenda;
+pub mod device;
+pub mod exact;
+pub mod filter;
+pub mod network;
+pub mod observe;
+pub mod packet;
+pub mod port;
+pub mod qdisc;
+pub mod rng;
+pub mod source;
+pub mod stream;
 pub mod tcp;
 pub mod time;
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What happens next: each source of events has one instant at which it wants
+//! to be woken, or none.
+//!
+//! A heap of sources rather than of events: setting a source's instant moves
+//! it, so nothing in the heap is ever out of date, its size is that of the
+//! network and not of what is under way, and nothing is allocated after the
+//! start. Ties go to the source of the smaller number.
+
+use crate::time::Time;
+
+const FAN_OUT: usize = 4;
+const ABSENT: u32 = u32::MAX;
+
+/// Wake-up times by source. Setting one is O(log sources), looking O(1).
+#[derive(Debug)]
+pub struct Agenda {
+    /// A 4-ary heap by time, then source.
+    heap: Vec<(Time, u32)>,
+    /// By source: its place in the heap, or [`ABSENT`].
+    places: Vec<u32>,
+}
+
+impl Agenda {
+    /// For sources 0 to `sources - 1`, none of which wants anything.
+    #[must_use]
+    pub fn new(sources: u32) -> Self {
+        Self {
+            heap: Vec::with_capacity(sources as usize),
+            places: vec![ABSENT; sources as usize],
+        }
+    }
+
+    /// The earliest instant and whose it is.
+    #[must_use]
+    pub fn first(&self) -> Option<(Time, u32)> {
+        self.heap.first().copied()
+    }
+
+    /// When `source` wants to be woken from now on. A source that does not
+    /// exist has no effect.
+    pub fn set(&mut self, source: u32, at: Option<Time>) {
+        let Some(&place) = self.places.get(source as usize) else {
+            return;
+        };
+        match (place, at) {
+            (ABSENT, None) => {}
+            (ABSENT, Some(at)) => {
+                self.heap.push((at, source));
+                self.up(self.heap.len() - 1, (at, source));
+            }
+            (place, Some(at)) => {
+                let place = place as usize;
+                if at < self.heap[place].0 {
+                    self.up(place, (at, source));
+                } else {
+                    self.down(place, (at, source));
+                }
+            }
+            (place, None) => self.remove(place as usize),
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.places[self.heap[place].1 as usize] = ABSENT;
+        let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) else {
+            return;
+        };
+        if last < self.heap[place] {
+            self.up(place, last);
+        } else {
+            self.down(place, last);
+        }
+    }
+
+    fn put(&mut self, place: usize, entry: (Time, u32)) {
+        self.heap[place] = entry;
+        // There are fewer places than sources, which are counted in 32 bits.
+        self.places[entry.1 as usize] = place as u32;
+    }
+
+    fn up(&mut self, mut place: usize, entry: (Time, u32)) {
+        while place > 0 {
+            let parent = (place - 1) / FAN_OUT;
+            if self.heap[parent] <= entry {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+
+    fn down(&mut self, mut place: usize, entry: (Time, u32)) {
+        loop {
+            let first = place * FAN_OUT + 1;
+            let last = (first + FAN_OUT).min(self.heap.len());
+            let Some(child) = (first..last).min_by_key(|i| self.heap[*i]) else {
+                break;
+            };
+            if entry <= self.heap[child] {
+                break;
+            }
+            self.put(place, self.heap[child]);
+            place = child;
+        }
+        self.put(place, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ties_go_to_the_smaller_number() {
+        let mut agenda = Agenda::new(9);
+        for source in [7, 3, 8, 0, 5] {
+            agenda.set(source, Some(Time::from_ps(4)));
+        }
+        agenda.set(6, Some(Time::from_ps(3)));
+        let mut order = vec![];
+        while let Some((_, source)) = agenda.first() {
+            order.push(source);
+            agenda.set(source, None);
+        }
+        assert_eq!(order, [6, 0, 3, 5, 7, 8]);
+        agenda.set(9, Some(Time::START));
+        assert_eq!(agenda.first(), None);
+    }
+
+    proptest! {
+        /// Against an ordered set.
+        #[test]
+        fn as_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {
+            let mut agenda = Agenda::new(40);
+            let mut set = BTreeSet::new();
+            for (source, at) in steps {
+                let at = at.map(Time::from_ps);
+                set.retain(|(_, s)| *s != source);
+                set.extend(at.map(|at| (at, source)));
+                agenda.set(source, at);
+                prop_assert_eq!(agenda.first(), set.first().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a network's flows do: datagrams and streams into queues and out of the
+//! network.
+
+use super::{Flow, FlowConfig, Network, Traffic, TrafficConfig};
+use crate::observe::{Observer, OfFlow};
+use crate::packet::{Header, NO_SEGMENT, Packet};
+use crate::qdisc::Verdict;
+use crate::source::Source;
+use crate::stream::{Stream, frame_bytes};
+use crate::time::Time;
+
+impl Flow {
+    pub(super) fn new(config: FlowConfig) -> Self {
+        Self {
+            header: config.header,
+            paths: [config.path.into(), config.reverse.into()],
+            numbers: [0; 2],
+            traffic: match config.traffic {
+                TrafficConfig::Datagrams(source) => Traffic::Datagrams(Source::new(source)),
+                TrafficConfig::Stream(stream) => Traffic::Stream(Box::new(Stream::new(*stream))),
+            },
+        }
+    }
+
+    /// Addresses and ports of one of its packets.
+    pub(super) fn header_of(&self, packet: &Packet) -> Header {
+        let header = match packet.reverse {
+            false => self.header,
+            true => self.header.reversed(),
+        };
+        Header {
+            dport: header.dport.wrapping_add(packet.port),
+            ..header
+        }
+    }
+
+    /// Its next packet in one direction.
+    fn packet(&mut self, now: Time, frame_bytes: u32, segment: u32, reverse: bool) -> Packet {
+        let number = &mut self.numbers[usize::from(reverse)];
+        *number += 1;
+        Packet {
+            born: now,
+            queued: now,
+            number: *number - 1,
+            pacing_bps: 0,
+            window_bps: 0,
+            flow: 0,
+            segment,
+            frame_bytes,
+            class: 0,
+            port: 0,
+            hop: 0,
+            reverse,
+        }
+    }
+}
+
+impl Network {
+    pub(super) fn run_flow<O: Observer>(&mut self, flow: usize, observer: &mut O) {
+        let now = self.now;
+        match &mut self.flows[flow].traffic {
+            Traffic::Datagrams(_) => self.send_datagrams(flow, observer),
+            Traffic::Stream(stream) => {
+                if stream.is_open(now) {
+                    if let Some(sample) = stream.take_sample(now) {
+                        observer.sample(now, flow as u32, &sample);
+                    }
+                    let mut of_flow = OfFlow {
+                        observer: &mut *observer,
+                        flow: flow as u32,
+                    };
+                    stream.sender.on_timer(now, &mut of_flow);
+                    stream.receiver.on_timer(now);
+                }
+                self.send_segments(flow, observer);
+                self.send_acks(flow, observer);
+            }
+        }
+        self.schedule_flow(flow);
+    }
+
+    /// A packet has come to its receiver.
+    pub(super) fn deliver<O: Observer>(&mut self, packet: Packet, observer: &mut O) {
+        self.counts.delivered += 1;
+        let Some(segment) = self.segments.take(packet.segment) else {
+            return;
+        };
+        let (flow, now) = (packet.flow as usize, self.now);
+        if let Traffic::Stream(stream) = &mut self.flows[flow].traffic {
+            if packet.reverse {
+                let mut of_flow = OfFlow {
+                    observer: &mut *observer,
+                    flow: packet.flow,
+                };
+                stream.sender.on_segment(now, &segment, &mut of_flow);
+                stream.note_end(now);
+                self.send_segments(flow, observer);
+            } else {
+                stream.receiver.on_segment(now, &segment);
+                self.send_acks(flow, observer);
+            }
+        }
+        self.schedule_flow(flow);
+    }
+
+    /// A packet has left the queue of its sender's host, or was dropped from it:
+    /// there is room again.
+    pub(super) fn left_queue<O: Observer>(&mut self, packet: &Packet, observer: &mut O) {
+        if packet.hop > 0 || packet.reverse {
+            return;
+        }
+        let flow = packet.flow as usize;
+        match &mut self.flows[flow].traffic {
+            Traffic::Datagrams(source) => {
+                if source.left_queue() {
+                    self.send_datagrams(flow, observer);
+                    self.schedule_flow(flow);
+                }
+            }
+            Traffic::Stream(stream) => {
+                if stream.left_queue(packet.frame_bytes) {
+                    self.send_segments(flow, observer);
+                    self.schedule_flow(flow);
+                }
+            }
+        }
+    }
+
+    fn send_datagrams<O: Observer>(&mut self, flow: usize, observer: &mut O) {
+        let now = self.now;
+        loop {
+            let f = &mut self.flows[flow];
+            let device = f.paths[0][0] as usize;
+            let Traffic::Datagrams(source) = &mut f.traffic else {
+                return;
+            };
+            let Some(wish) = source.take(now) else {
+                return;
+            };
+            let frame_bytes = source.frame_bytes();
+            let packet = Packet {
+                flow: flow as u32,
+                class: wish.class,
+                port: wish.port,
+                ..f.packet(now, frame_bytes, NO_SEGMENT, false)
+            };
+            self.counts.offered += 1;
+            if self.enqueue(device, packet, observer) == Verdict::Queued {
+                continue;
+            }
+            let pause = self.devices[device].frame_span(frame_bytes);
+            if let Traffic::Datagrams(source) = &mut self.flows[flow].traffic {
+                source.refused(now, pause);
+            }
+        }
+    }
+
+    /// What a stream's sender may send now.
+    fn send_segments<O: Observer>(&mut self, flow: usize, observer: &mut O) {
+        let now = self.now;
+        loop {
+            let f = &mut self.flows[flow];
+            let device = f.paths[0][0] as usize;
+            let Traffic::Stream(stream) = &mut f.traffic else {
+                return;
+            };
+            let Some(segment) = stream.poll_sender(now) else {
+                return;
+            };
+            let frame_bytes = frame_bytes(&segment);
+            let (pacing_bps, window_bps) = match segment.len_bytes {
+                0 => (0, 0),
+                _ => stream.packet_rates(),
+            };
+            stream.went_into_queue(now, &segment, frame_bytes);
+            let slot = self.segments.put(segment);
+            let packet = Packet {
+                flow: flow as u32,
+                pacing_bps,
+                window_bps,
+                ..f.packet(now, frame_bytes, slot, false)
+            };
+            self.counts.offered += 1;
+            let verdict = self.enqueue(device, packet, observer);
+            if verdict == Verdict::Queued {
+                continue;
+            }
+            if let Traffic::Stream(stream) = &mut self.flows[flow].traffic {
+                stream.left_queue(frame_bytes);
+                if verdict == Verdict::Refused {
+                    let mut of_flow = OfFlow {
+                        observer: &mut *observer,
+                        flow: flow as u32,
+                    };
+                    stream.sender.on_local_drop(now, &mut of_flow);
+                }
+            }
+        }
+    }
+
+    /// What its receiver has to say. An acknowledgement that the queue refuses
+    /// is lost.
+    fn send_acks<O: Observer>(&mut self, flow: usize, observer: &mut O) {
+        let now = self.now;
+        loop {
+            let f = &mut self.flows[flow];
+            let device = f.paths[1][0] as usize;
+            let Traffic::Stream(stream) = &mut f.traffic else {
+                return;
+            };
+            let Some(segment) = stream.receiver.poll_transmit(now) else {
+                return;
+            };
+            let frame_bytes = frame_bytes(&segment);
+            let slot = self.segments.put(segment);
+            let packet = Packet {
+                flow: flow as u32,
+                ..f.packet(now, frame_bytes, slot, true)
+            };
+            self.counts.offered += 1;
+            self.enqueue(device, packet, observer);
+        }
+    }
+}

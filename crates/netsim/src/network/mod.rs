@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hosts and lines in simulated time: one event after the other, by time and
+//! then by the number of who it concerns.
+//!
+//! Numbers of event sources, and so the order of what happens at the same
+//! instant: frames that reach a shared port, by device; frames that reach a
+//! host, by device; devices that may send; flows. A host that forwards needs
+//! nothing: a packet knows the devices of its way. A switch is such a host.
+
+mod flows;
+
+use crate::agenda::Agenda;
+use crate::device::{Device, DeviceConfig, Entering, wire_bytes};
+use crate::observe::{Content, Frame, Observer};
+use crate::packet::{Header, Packet, Segments};
+use crate::port::Port;
+use crate::qdisc::{Next, Verdict};
+use crate::source::{Source, SourceConfig};
+use crate::stream::{Stream, StreamConfig};
+use crate::time::Time;
+use trace::{Fate, Kind};
+
+/// Who sends what to whom.
+#[derive(Debug)]
+pub struct FlowConfig {
+    /// Addresses and ports, from sender to receiver.
+    pub header: Header,
+    /// The devices on the way, in order; at least one.
+    pub path: Vec<u32>,
+    /// The devices on the way back; of TCP at least one.
+    pub reverse: Vec<u32>,
+    /// What is sent.
+    pub traffic: TrafficConfig,
+}
+
+/// What a flow sends.
+#[derive(Debug)]
+pub enum TrafficConfig {
+    /// Datagrams.
+    Datagrams(SourceConfig),
+    /// One TCP connection.
+    Stream(Box<StreamConfig>),
+}
+
+/// A whole network.
+#[derive(Debug, Default)]
+pub struct NetworkConfig {
+    /// Devices; their numbers are their places.
+    pub devices: Vec<DeviceConfig>,
+    /// Ports that devices send into.
+    pub ports: Vec<Port>,
+    /// Flows; their numbers are their places.
+    pub flows: Vec<FlowConfig>,
+}
+
+/// Frames and packets counted; what goes in must come out somewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that senders gave to their hosts' queues.
+    pub offered: u64,
+    /// Packets that came to their receivers.
+    pub delivered: u64,
+    /// Packets that a sink took.
+    pub sunk: u64,
+    /// Packets that a queue refused.
+    pub refused: u64,
+    /// Packets that a queue took and lost (netem, a deadline).
+    pub lost: u64,
+    /// Packets that a port dropped.
+    pub dropped: u64,
+    /// Frames that left a device, gap frames among them: packet-hops.
+    pub frames: u64,
+    /// Gap frames among them.
+    pub gaps: u64,
+}
+
+enum Traffic {
+    Datagrams(Source),
+    Stream(Box<Stream>),
+}
+
+struct Flow {
+    header: Header,
+    paths: [Box<[u32]>; 2],
+    /// Packets so far, forward and back.
+    numbers: [u64; 2],
+    traffic: Traffic,
+}
+
+/// A network that runs.
+pub struct Network {
+    now: Time,
+    agenda: Agenda,
+    devices: Vec<Device>,
+    ports: Vec<Port>,
+    flows: Vec<Flow>,
+    segments: Segments,
+    counts: Counts,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network")
+            .field("now", &self.now)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a network is made of does not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// More devices and flows than events have numbers for.
+    #[error("too many devices or flows")]
+    TooMany,
+    /// A device sends into a port that is not there.
+    #[error("device {0} sends into a port that is not there")]
+    NoPort(usize),
+    /// A flow's way is empty, too long, or has a device that is not there.
+    #[error("the way of flow {0} is empty, longer than 255 devices, or has one that is not there")]
+    Way(usize),
+}
+
+impl Network {
+    /// At time 0.
+    ///
+    /// # Errors
+    /// When its parts do not fit together.
+    pub fn new(config: NetworkConfig) -> Result<Self, ConfigError> {
+        let count = config.devices.len();
+        let sources = u32::try_from(3 * count + config.flows.len());
+        let sources = sources.map_err(|_| ConfigError::TooMany)?;
+        let mut users = vec![0; config.ports.len()];
+        for (index, device) in config.devices.iter().enumerate() {
+            if let Some(port) = device.port {
+                *users.get_mut(port).ok_or(ConfigError::NoPort(index))? += 1;
+            }
+        }
+        let shared = |port: Option<usize>| port.is_some_and(|port| users[port] > 1);
+        let devices = config.devices.into_iter();
+        let devices = devices.map(|d| (shared(d.port), d));
+        let devices: Vec<_> = devices.map(|(s, d)| Device::new(d, s)).collect();
+        let mut flows = Vec::with_capacity(config.flows.len());
+        for (index, flow) in config.flows.into_iter().enumerate() {
+            let fits = |way: &[u32]| way.len() < 256 && way.iter().all(|d| (*d as usize) < count);
+            let needs_reverse = matches!(flow.traffic, TrafficConfig::Stream(_));
+            if flow.path.is_empty()
+                || (needs_reverse && flow.reverse.is_empty())
+                || !fits(&flow.path)
+                || !fits(&flow.reverse)
+            {
+                return Err(ConfigError::Way(index));
+            }
+            flows.push(Flow::new(flow));
+        }
+        let mut network = Self {
+            now: Time::START,
+            agenda: Agenda::new(sources),
+            devices,
+            ports: config.ports,
+            flows,
+            segments: Segments::default(),
+            counts: Counts::default(),
+        };
+        for flow in 0..network.flows.len() {
+            network.schedule_flow(flow);
+        }
+        Ok(network)
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Packets in queues and on lines.
+    #[must_use]
+    pub fn under_way(&self) -> u64 {
+        let of = |d: &Device| {
+            let entering = d.entering.iter().filter(|e| e.packet.is_some()).count();
+            (d.qdisc.len() + entering + d.arriving.len()) as u64
+        };
+        self.devices.iter().map(of).sum()
+    }
+
+    /// TCP segments in queues and on lines.
+    #[must_use]
+    pub fn segments_under_way(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The state of a flow's TCP sender, if it is TCP, and when it had all of
+    /// its bytes acknowledged.
+    #[must_use]
+    pub fn stream(&self, flow: usize) -> Option<(crate::observe::StreamSample, Option<Time>)> {
+        match &self.flows.get(flow)?.traffic {
+            Traffic::Stream(stream) => Some((stream.sample(), stream.finished)),
+            Traffic::Datagrams(_) => None,
+        }
+    }
+
+    /// Payload that a flow's TCP receiver has in order.
+    #[must_use]
+    pub fn received_bytes(&self, flow: usize) -> Option<u64> {
+        match &self.flows.get(flow)?.traffic {
+            Traffic::Stream(stream) => Some(stream.receiver.delivered_bytes()),
+            Traffic::Datagrams(_) => None,
+        }
+    }
+
+    /// The queue of a device, to look at or to change between events.
+    pub fn qdisc(&mut self, device: usize) -> Option<&mut crate::qdisc::Qdisc> {
+        self.devices.get_mut(device).map(|d| &mut d.qdisc)
+    }
+
+    /// Lets everything happen that happens before or at `until`. An event costs
+    /// O(log(devices + flows)) beside what its queue costs; nothing is
+    /// allocated once as much has been under way as ever is.
+    pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) {
+        let devices = self.devices.len();
+        while let Some((at, source)) = self.agenda.first() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            let source = source as usize;
+            match (source / devices.max(1), source % devices.max(1)) {
+                (0, device) => self.enter_port(device, observer),
+                (1, device) => self.arrive(device, observer),
+                (2, device) => self.serve(device, observer),
+                _ => self.run_flow(source - 3 * devices, observer),
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn schedule(&mut self, kind: usize, device: usize, at: Option<Time>) {
+        // Numbers were checked to fit when the network was made.
+        let source = (kind * self.devices.len() + device) as u32;
+        self.agenda.set(source, at);
+    }
+
+    fn schedule_flow(&mut self, flow: usize) {
+        let at = match &self.flows[flow].traffic {
+            Traffic::Datagrams(source) => source.next(self.now),
+            Traffic::Stream(stream) => stream.next(self.now),
+        };
+        self.agenda.set((3 * self.devices.len() + flow) as u32, at);
+    }
+
+    // Queues and lines
+
+    /// Gives a packet to a device's queue, and the queue to the line if that
+    /// is free.
+    fn enqueue<O: Observer>(&mut self, device: usize, mut packet: Packet, o: &mut O) -> Verdict {
+        packet.queued = self.now;
+        let header = self.flows[packet.flow as usize].header_of(&packet);
+        let d = &mut self.devices[device];
+        let verdict = d.qdisc.enqueue(packet, &header);
+        if verdict == Verdict::Queued {
+            if !d.serving && d.free.time <= self.now {
+                self.serve(device, o);
+            }
+            return verdict;
+        }
+        match verdict {
+            Verdict::Refused => self.counts.refused += 1,
+            _ => self.counts.lost += 1,
+        }
+        self.discard(device, &packet, o);
+        verdict
+    }
+
+    /// A packet ends before it came to a wire.
+    fn discard<O: Observer>(&mut self, device: usize, packet: &Packet, observer: &mut O) {
+        observer.dropped(self.now, device as u32, packet);
+        self.segments.take(packet.segment);
+    }
+
+    /// Sends what the queue has until the line is taken or there is nothing.
+    fn serve<O: Observer>(&mut self, device: usize, observer: &mut O) {
+        self.devices[device].serving = true;
+        let at = loop {
+            let d = &mut self.devices[device];
+            if d.free.time > self.now {
+                break Some(d.free.time);
+            }
+            match d.qdisc.next(self.now) {
+                Next::Idle => break None,
+                Next::Wait(at) => break Some(at),
+                Next::Gap { wire_bytes } => self.transmit(device, wire_bytes, None, observer),
+                Next::Send(packet) => {
+                    let bytes = wire_bytes(packet.frame_bytes);
+                    self.transmit(device, bytes, Some(packet), observer);
+                    self.left_queue(&packet, observer);
+                }
+                Next::Drop(packet) => {
+                    self.counts.lost += 1;
+                    self.discard(device, &packet, observer);
+                    self.left_queue(&packet, observer);
+                }
+            }
+        };
+        self.devices[device].serving = false;
+        self.schedule(2, device, at);
+    }
+
+    fn transmit<O: Observer>(
+        &mut self,
+        device: usize,
+        wire_bytes: u32,
+        packet: Option<Packet>,
+        observer: &mut O,
+    ) {
+        self.counts.frames += 1;
+        self.counts.gaps += u64::from(packet.is_none());
+        let d = &mut self.devices[device];
+        let (start, at) = d.transmit(self.now, wire_bytes);
+        let entering = Entering {
+            start,
+            at,
+            wire_bytes,
+            packet,
+        };
+        if d.shared {
+            if d.entering.is_empty() {
+                self.schedule(0, device, Some(at));
+            }
+            self.devices[device].entering.push_back(entering);
+        } else {
+            self.decide(device, &entering, observer);
+        }
+    }
+
+    /// Frames that have come to a shared port.
+    fn enter_port<O: Observer>(&mut self, device: usize, observer: &mut O) {
+        while let Some(entering) = self.devices[device].entering.front().copied() {
+            if entering.at > self.now {
+                break;
+            }
+            self.devices[device].entering.pop_front();
+            self.decide(device, &entering, observer);
+        }
+        let next = self.devices[device].entering.front().map(|e| e.at);
+        self.schedule(0, device, next);
+    }
+
+    /// What becomes of a frame at the far end.
+    fn decide<O: Observer>(&mut self, device: usize, frame: &Entering, observer: &mut O) {
+        let d = &self.devices[device];
+        let (fate, arrive) = match (frame.packet, d.port) {
+            (None, _) => (Fate::Ended, None),
+            (Some(_), None) => (Fate::Delivered, Some(frame.at)),
+            (Some(packet), Some(port)) => {
+                match self.ports[port].enter(frame.at, packet.frame_bytes) {
+                    Ok(at) => (Fate::Delivered, Some(at)),
+                    Err(fate) => (fate, None),
+                }
+            }
+        };
+        let fate = match fate {
+            Fate::Delivered if d.sink => Fate::Sunk,
+            fate => fate,
+        };
+        self.show(device, frame, fate, arrive, observer);
+        let (Some(packet), Some(at)) = (frame.packet, arrive) else {
+            self.counts.dropped += u64::from(frame.packet.is_some());
+            if let Some(packet) = frame.packet {
+                self.segments.take(packet.segment);
+            }
+            return;
+        };
+        if fate == Fate::Sunk {
+            self.counts.sunk += 1;
+            self.segments.take(packet.segment);
+            return;
+        }
+        let d = &mut self.devices[device];
+        if d.arriving.is_empty() {
+            self.schedule(1, device, Some(at));
+        }
+        self.devices[device].arriving.push_back((at, packet));
+    }
+
+    fn show<O: Observer>(
+        &self,
+        device: usize,
+        frame: &Entering,
+        fate: Fate,
+        arrive: Option<Time>,
+        observer: &mut O,
+    ) {
+        let content = frame.packet.as_ref().map(|packet| Content {
+            packet,
+            header: self.flows[packet.flow as usize].header_of(packet),
+            segment: self.segments.get(packet.segment),
+        });
+        let gap_bytes = frame
+            .wire_bytes
+            .saturating_sub(crate::device::OVERHEAD_BYTES);
+        observer.frame(&Frame {
+            device: device as u32,
+            start: frame.start,
+            arrive,
+            frame_bytes: frame.packet.map_or(gap_bytes, |p| p.frame_bytes),
+            wire_bytes: frame.wire_bytes,
+            kind: content.map_or(Kind::Pause, |_| Kind::Data),
+            fate,
+            content,
+        });
+    }
+
+    /// Frames that have come to a host.
+    fn arrive<O: Observer>(&mut self, device: usize, observer: &mut O) {
+        while let Some((at, packet)) = self.devices[device].arriving.front().copied() {
+            if at > self.now {
+                break;
+            }
+            self.devices[device].arriving.pop_front();
+            self.pass_on(packet, observer);
+        }
+        let next = self.devices[device].arriving.front().map(|(at, _)| *at);
+        self.schedule(1, device, next);
+    }
+
+    /// To the next device of its way, or to its receiver.
+    fn pass_on<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) {
+        packet.hop += 1;
+        let flow = &self.flows[packet.flow as usize];
+        let path = &flow.paths[usize::from(packet.reverse)];
+        match path.get(usize::from(packet.hop)) {
+            Some(&device) => {
+                self.enqueue(device as usize, packet, observer);
+            }
+            None => self.deliver(packet, observer),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the far port of a line does to frames: a drop-tail queue that drains
+//! at a rate, or a policer. Both are arithmetic on the instants at which
+//! frames enter; nothing is served by a timer, and nothing rounded.
+//!
+//! As in the laboratory (docs/decisions/0031): a port counts frames padded to
+//! 60 bytes, without preamble, FCS and gap; the unsent part of the frame in
+//! service belongs to the queue.
+
+use trace::Fate;
+
+use crate::exact::{BYTE, Instant};
+use crate::time::{Span, Time};
+
+/// The smallest frame without FCS.
+pub const FRAME_MIN_BYTES: u32 = 60;
+
+/// What a port is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// A drop-tail queue of so many bytes, the unsent part of the frame in
+    /// service among them.
+    Fifo {
+        /// Its size.
+        bytes: u64,
+    },
+    /// A token bucket without a queue; it begins full.
+    Policer {
+        /// Its depth.
+        burst_bytes: u64,
+        /// Tokens come at whole multiples of this; zero: all the time.
+        refresh: Span,
+    },
+}
+
+/// A port. Entries are in order of time; each is O(1).
+#[derive(Clone, Debug)]
+pub struct Port {
+    kind: PortKind,
+    rate_bps: u64,
+    delay: Span,
+    /// FIFO: when the last byte in it will have left.
+    empty_at: Instant,
+    /// Policer, in the units of [`crate::exact`].
+    tokens: u128,
+    /// Policer: until when tokens have come.
+    filled: Time,
+}
+
+impl Port {
+    /// `rate_bps` is what the FIFO drains at or the tokens come at, above 0;
+    /// `delay` comes after it.
+    #[must_use]
+    pub fn new(kind: PortKind, rate_bps: u64, delay: Span) -> Self {
+        let tokens = match kind {
+            PortKind::Policer { burst_bytes, .. } => u128::from(burst_bytes) * BYTE,
+            PortKind::Fifo { .. } => 0,
+        };
+        Self {
+            kind,
+            rate_bps: rate_bps.max(1),
+            delay,
+            empty_at: Instant::default(),
+            tokens,
+            filled: Time::START,
+        }
+    }
+
+    /// A frame whose last bit has come in at `now`: when its last bit leaves,
+    /// or how it was dropped.
+    pub fn enter(&mut self, now: Time, frame_bytes: u32) -> Result<Time, Fate> {
+        let bytes = frame_bytes.max(FRAME_MIN_BYTES);
+        match self.kind {
+            PortKind::Fifo { bytes: room } => self.queue(now, bytes, room),
+            PortKind::Policer {
+                burst_bytes,
+                refresh,
+            } => self.police(now, bytes, burst_bytes, refresh),
+        }
+    }
+
+    /// Bytes that wait in the FIFO at `now`, rounded up.
+    #[must_use]
+    pub fn backlog_bytes(&self, now: Time) -> u64 {
+        u64::try_from(self.unsent(now).div_ceil(BYTE)).unwrap_or(u64::MAX)
+    }
+
+    fn unsent(&self, now: Time) -> u128 {
+        let at = self.empty_at.or_now(now);
+        let span = u128::from(at.time.since(now).as_ps());
+        span * u128::from(self.rate_bps) + u128::from(at.frac)
+    }
+
+    fn queue(&mut self, now: Time, bytes: u32, room: u64) -> Result<Time, Fate> {
+        if self.unsent(now) + u128::from(bytes) * BYTE > u128::from(room) * BYTE {
+            return Err(Fate::DroppedFifo);
+        }
+        self.empty_at = self.empty_at.or_now(now).after(bytes, self.rate_bps);
+        Ok(self.empty_at.time + self.delay)
+    }
+
+    fn police(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        burst_bytes: u64,
+        refresh: Span,
+    ) -> Result<Time, Fate> {
+        let until = match refresh.as_ps() {
+            0 => now,
+            refresh_ps => Time::from_ps(now.as_ps() - now.as_ps() % refresh_ps),
+        };
+        let come = u128::from(until.since(self.filled).as_ps()) * u128::from(self.rate_bps);
+        self.tokens = (self.tokens + come).min(u128::from(burst_bytes) * BYTE);
+        self.filled = self.filled.max(until);
+        let need = u128::from(bytes) * BYTE;
+        if self.tokens < need {
+            return Err(Fate::DroppedPolicer);
+        }
+        self.tokens -= need;
+        Ok(now + self.delay)
+    }
+}

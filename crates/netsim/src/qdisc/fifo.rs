@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! pfifo and bfifo: first in, first out, drop-tail.
+
+use std::collections::VecDeque;
+
+use super::Verdict;
+use crate::packet::Packet;
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many packets (pfifo); Linux' default is the device's txqueuelen.
+    Packets(u32),
+    /// So many bytes of frames (bfifo).
+    Bytes(u64),
+}
+
+/// A queue.
+#[derive(Debug)]
+pub struct Fifo {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    limit: Limit,
+}
+
+impl Fifo {
+    /// Empty.
+    #[must_use]
+    pub fn new(limit: Limit) -> Self {
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Takes a packet if there is room for it.
+    pub fn enqueue(&mut self, packet: Packet) -> Verdict {
+        let has_room = match self.limit {
+            Limit::Packets(most) => self.packets.len() < most as usize,
+            Limit::Bytes(most) => self.bytes + u64::from(packet.frame_bytes) <= most,
+        };
+        if !has_room {
+            return Verdict::Refused;
+        }
+        self.bytes += u64::from(packet.frame_bytes);
+        self.packets.push_back(packet);
+        Verdict::Queued
+    }
+
+    /// The first packet.
+    pub fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.frame_bytes);
+        Some(packet)
+    }
+
+    /// The first packet, which stays.
+    #[must_use]
+    pub fn head(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+
+    /// Packets in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// There is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Bytes of frames in it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

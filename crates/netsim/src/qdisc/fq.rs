@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! fq: a queue for each flow, in turn by bytes, each held to the rate that its
+//! socket asks for and to `maxrate`.
+//!
+//! Unlike Linux, a packet whose socket asks for a rate is spaced by the queue
+//! itself rather than by a departure time in the packet, and there are no
+//! trains: see docs/simulator.md.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Next, Verdict};
+use crate::exact::{BYTE, span_up};
+use crate::packet::Packet;
+use crate::time::{Span, Time};
+
+/// Options, as of tc-fq(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqConfig {
+    /// Packets in all.
+    pub limit: u32,
+    /// Packets of one flow.
+    pub flow_limit: u32,
+    /// Bytes of one flow in a round.
+    pub quantum_bytes: u32,
+    /// Bytes of a new flow's first round.
+    pub initial_quantum_bytes: u32,
+    /// No flow is faster; 0: no limit.
+    pub maxrate_bps: u64,
+}
+
+#[derive(Debug)]
+struct Flow {
+    queue: VecDeque<Packet>,
+    credit: i64,
+    /// Not before this.
+    next: Time,
+    /// In one of the lists, or throttled.
+    listed: bool,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Fq {
+    config: FqConfig,
+    flows: Vec<Flow>,
+    indices: HashMap<(u32, u16, bool), usize>,
+    fresh: VecDeque<usize>,
+    turn: VecDeque<usize>,
+    throttled: Vec<usize>,
+    packets: usize,
+}
+
+/// The longest that one packet makes its flow wait.
+const WAIT_MAX: Span = Span::from_ns(1_000_000_000);
+
+impl Fq {
+    /// Empty.
+    #[must_use]
+    pub fn new(config: FqConfig) -> Self {
+        Self {
+            config,
+            flows: Vec::new(),
+            indices: HashMap::new(),
+            fresh: VecDeque::new(),
+            turn: VecDeque::new(),
+            throttled: Vec::new(),
+            packets: 0,
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet) -> Verdict {
+        if self.packets >= self.config.limit as usize {
+            return Verdict::Refused;
+        }
+        let flows = &mut self.flows;
+        let key = (packet.flow, packet.port, packet.reverse);
+        let index = *self.indices.entry(key).or_insert_with(|| {
+            flows.push(Flow {
+                queue: VecDeque::new(),
+                credit: 0,
+                next: Time::START,
+                listed: false,
+            });
+            flows.len() - 1
+        });
+        let flow = &mut self.flows[index];
+        if flow.queue.len() >= self.config.flow_limit as usize {
+            return Verdict::Refused;
+        }
+        flow.queue.push_back(packet);
+        self.packets += 1;
+        if !flow.listed {
+            flow.listed = true;
+            flow.credit = flow.credit.max(self.config.initial_quantum_bytes.into());
+            self.fresh.push_back(index);
+        }
+        Verdict::Queued
+    }
+
+    /// O(throttled flows).
+    pub(super) fn next(&mut self, now: Time) -> Next {
+        self.wake(now);
+        loop {
+            let is_fresh = !self.fresh.is_empty();
+            let list = if is_fresh {
+                &mut self.fresh
+            } else {
+                &mut self.turn
+            };
+            let Some(&index) = list.front() else {
+                break;
+            };
+            let flow = &mut self.flows[index];
+            if flow.credit <= 0 {
+                flow.credit += i64::from(self.config.quantum_bytes);
+                list.pop_front();
+                self.turn.push_back(index);
+                continue;
+            }
+            let Some(head) = flow.queue.front().copied() else {
+                list.pop_front();
+                // An empty new flow goes round once, so that it is not new
+                // again with its next packet.
+                if is_fresh && !self.turn.is_empty() {
+                    self.turn.push_back(index);
+                } else {
+                    flow.listed = false;
+                }
+                continue;
+            };
+            if flow.next > now {
+                list.pop_front();
+                self.throttled.push(index);
+                continue;
+            }
+            flow.queue.pop_front();
+            self.packets -= 1;
+            flow.credit -= i64::from(head.frame_bytes);
+            self.space(index, &head, now);
+            return Next::Send(head);
+        }
+        let next = self.throttled.iter().map(|i| self.flows[*i].next).min();
+        next.map_or(Next::Idle, Next::Wait)
+    }
+
+    fn wake(&mut self, now: Time) {
+        let mut at = 0;
+        while let Some(&index) = self.throttled.get(at) {
+            if self.flows[index].next <= now {
+                self.throttled.remove(at);
+                self.turn.push_back(index);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Sets the flow's next instant after a packet that left at `now`.
+    fn space(&mut self, index: usize, packet: &Packet, now: Time) {
+        let flow = &mut self.flows[index];
+        let caps = [packet.pacing_bps, self.config.maxrate_bps];
+        let Some(rate_bps) = caps.into_iter().filter(|rate| *rate > 0).min() else {
+            return;
+        };
+        let mut bytes = packet.frame_bytes;
+        if packet.pacing_bps == 0 {
+            // Of a socket that asks for nothing, a round leaves at once.
+            if flow.credit > 0 {
+                return;
+            }
+            bytes = bytes.max(self.config.quantum_bytes);
+        }
+        let span = span_up(u128::from(bytes) * BYTE, rate_bps).min(WAIT_MAX);
+        // What the timer was late is made up for, up to half of a space.
+        let late = if flow.next > Time::START {
+            now.since(flow.next).min(Span::from_ps(span.as_ps() / 2))
+        } else {
+            Span::ZERO
+        };
+        flow.next = now + (span - late);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! htb: classes with a rate each, which borrow from those above them up to a
+//! ceil, and share what there is by their quanta.
+//!
+//! The rules are Linux' (tc-htb(8)): a class sends on its own tokens; without
+//! any, on those of the nearest ancestor that has some, while neither it nor
+//! one between is above its ceil. Lower levels go first, then smaller prio;
+//! among equals a round robin by deficit. What differs: tokens are exact
+//! rather than of whole nanoseconds, and decisions look at every leaf.
+
+use super::{Fifo, Limit, Next, Verdict, classify};
+use crate::exact::Bucket;
+use crate::filter::Filter;
+use crate::packet::{Header, Packet};
+use crate::time::Time;
+
+/// Levels of classes, as in Linux.
+const LEVELS: usize = 8;
+
+/// One class, as of tc-htb(8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtbClass {
+    /// Minor number.
+    pub minor: u32,
+    /// Minor number of the class above it, which comes first in the list;
+    /// `None`: none.
+    pub parent: Option<u32>,
+    /// Its own rate.
+    pub rate_bps: u64,
+    /// The most with what it borrows; at least the rate.
+    pub ceil_bps: u64,
+    /// Depth of the rate's bucket.
+    pub burst_bytes: u64,
+    /// Depth of the ceil's.
+    pub cburst_bytes: u64,
+    /// Bytes of a leaf in its turn.
+    pub quantum_bytes: u32,
+    /// Smaller goes first.
+    pub prio: u32,
+    /// Counted for each frame on top of its bytes.
+    pub overhead_bytes: u32,
+    /// The least a frame counts, overhead included.
+    pub mpu_bytes: u32,
+    /// What a leaf's queue holds.
+    pub limit: Limit,
+}
+
+/// Options of the whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HtbConfig {
+    /// Major number of its classes.
+    pub major: u32,
+    /// Minor number of the class of what no filter claims.
+    pub default: u32,
+    /// Parents before their children.
+    pub classes: Vec<HtbClass>,
+    /// In order of preference.
+    pub filters: Vec<Filter>,
+    /// Packets of no class that may wait; they go before all others.
+    pub direct_packets: u32,
+}
+
+#[derive(Debug)]
+struct Class {
+    config: HtbClass,
+    parent: Option<usize>,
+    rate: Bucket,
+    ceil: Bucket,
+    /// Of a leaf.
+    queue: Fifo,
+    deficit: [i64; LEVELS],
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Htb {
+    major: u32,
+    default: u32,
+    filters: Vec<Filter>,
+    classes: Vec<Class>,
+    leaves: Vec<usize>,
+    direct: Fifo,
+    /// By level: whose turn it is, as a place in `leaves`.
+    turn: [usize; LEVELS],
+    packets: usize,
+}
+
+/// A leaf that may send, and on whose tokens.
+#[derive(Clone, Copy)]
+struct Offer {
+    level: usize,
+    prio: u32,
+    place: usize,
+}
+
+impl Htb {
+    /// Every bucket is full. A parent that is not in the list before its child
+    /// counts as none.
+    #[must_use]
+    pub fn new(config: HtbConfig) -> Self {
+        let mut classes: Vec<Class> = Vec::with_capacity(config.classes.len());
+        for class in &config.classes {
+            let parent = class
+                .parent
+                .and_then(|minor| classes.iter().position(|c| c.config.minor == minor));
+            classes.push(Class {
+                config: *class,
+                parent,
+                rate: Bucket::full(class.rate_bps, class.burst_bytes),
+                ceil: Bucket::full(class.ceil_bps, class.cburst_bytes),
+                queue: Fifo::new(class.limit),
+                deficit: [0; LEVELS],
+            });
+        }
+        let is_leaf = |index: &usize| classes.iter().all(|c| c.parent != Some(*index));
+        let leaves = (0..classes.len()).filter(is_leaf).collect();
+        Self {
+            major: config.major,
+            default: config.default,
+            filters: config.filters,
+            classes,
+            leaves,
+            direct: Fifo::new(Limit::Packets(config.direct_packets)),
+            turn: [0; LEVELS],
+            packets: 0,
+        }
+    }
+
+    /// O(classes + filters).
+    pub(super) fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
+        let leaf = |minor: u32| {
+            let found = |i: &&usize| self.classes[**i].config.minor == minor;
+            self.leaves.iter().find(found).copied()
+        };
+        let exists = |minor| leaf(minor).is_some();
+        let (filters, default) = (&self.filters, self.default);
+        let minor = classify(self.major, &packet, header, filters, default, exists);
+        let queue = match leaf(minor) {
+            Some(index) => &mut self.classes[index].queue,
+            None => &mut self.direct,
+        };
+        let verdict = queue.enqueue(packet);
+        self.packets += usize::from(verdict == Verdict::Queued);
+        verdict
+    }
+
+    /// O(leaves x levels).
+    pub(super) fn next(&mut self, now: Time) -> Next {
+        if let Some(packet) = self.direct.pop() {
+            self.packets -= 1;
+            return Next::Send(packet);
+        }
+        if self.packets == 0 {
+            return Next::Idle;
+        }
+        for class in &mut self.classes {
+            class.rate.fill(now);
+            class.ceil.fill(now);
+        }
+        let mut best: Option<Offer> = None;
+        let mut earliest = Time::from_ps(u64::MAX);
+        for place in 0..self.leaves.len() {
+            let index = self.leaves[place];
+            if self.classes[index].queue.is_empty() {
+                continue;
+            }
+            let (at, level) = self.may_send(index, now);
+            earliest = earliest.min(at);
+            if at > now {
+                continue;
+            }
+            let offer = Offer {
+                level,
+                prio: self.classes[index].config.prio,
+                place,
+            };
+            if best.is_none_or(|best| self.rank(offer) < self.rank(best)) {
+                best = Some(offer);
+            }
+        }
+        best.map_or(Next::Wait(earliest), |offer| self.send(offer))
+    }
+
+    /// Level, prio, and how far from its turn.
+    fn rank(&self, offer: Offer) -> (usize, u32, usize) {
+        let count = self.leaves.len();
+        let from_turn = (offer.place + count - self.turn[offer.level]) % count;
+        (offer.level, offer.prio, from_turn)
+    }
+
+    /// When the leaf may send, and the level of who lends to it then.
+    fn may_send(&self, leaf: usize, now: Time) -> (Time, usize) {
+        let mut best = (Time::from_ps(u64::MAX), 0);
+        // Nobody up to here may be above its ceil.
+        let mut below_ceil = now;
+        let mut at = Some(leaf);
+        for level in 0..LEVELS {
+            let Some(class) = at.map(|index| &self.classes[index]) else {
+                break;
+            };
+            below_ceil = below_ceil.max(class.ceil.when(0));
+            let can = below_ceil.max(class.rate.when(0));
+            if can < best.0 {
+                best = (can, level);
+            }
+            at = class.parent;
+        }
+        best
+    }
+
+    fn send(&mut self, offer: Offer) -> Next {
+        let leaf = self.leaves[offer.place];
+        let Some(packet) = self.classes[leaf].queue.pop() else {
+            return Next::Idle;
+        };
+        self.packets -= 1;
+        let class = &mut self.classes[leaf];
+        let deficit = &mut class.deficit[offer.level];
+        *deficit -= i64::from(packet.frame_bytes);
+        let is_over = *deficit < 0;
+        if is_over {
+            *deficit += i64::from(class.config.quantum_bytes);
+        }
+        if is_over || class.queue.is_empty() {
+            self.turn[offer.level] = (offer.place + 1) % self.leaves.len();
+        } else {
+            self.turn[offer.level] = offer.place;
+        }
+        let mut at = Some(leaf);
+        let mut level = 0;
+        while let Some(index) = at {
+            let class = &mut self.classes[index];
+            let counted =
+                (packet.frame_bytes + class.config.overhead_bytes).max(class.config.mpu_bytes);
+            if level >= offer.level {
+                class.rate.take(counted);
+            }
+            class.ceil.take(counted);
+            at = class.parent;
+            level += 1;
+        }
+        Next::Send(packet)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets
+    }
+}

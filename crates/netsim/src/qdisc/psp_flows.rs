@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The flows of psp's dynamic classes (paper 003, docs/decisions/0027): each
+//! has a class of its own in the core, at a rate that its packets bring along.
+
+use std::collections::HashMap;
+
+use super::Limit;
+use super::psp::{Core, PspClass, PspKind};
+use crate::packet::Packet;
+
+/// A new rate goes to the core when it has moved by more than one part in so
+/// many.
+const RATE_STEP: u64 = 64;
+/// Packets of one flow: its socket holds itself to less.
+const FLOW_PACKETS: u32 = 10_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// Place of its queue.
+    queue: usize,
+    rate_bps: u64,
+}
+
+/// Flows by class, flow and direction. None is ever forgotten: a network has
+/// a fixed number of them.
+#[derive(Debug, Default)]
+pub(super) struct Flows(HashMap<(u32, u32, bool), Flow>);
+
+impl Flows {
+    /// Place of the queue of the packet's flow; `None` if it has none: its
+    /// class is not dynamic, its socket says nothing, or it carries no data.
+    pub(super) fn queue(
+        &mut self,
+        class: &PspClass,
+        packet: &Packet,
+        core: &mut Core,
+    ) -> Option<usize> {
+        let rate_bps = rate(&class.kind, packet)?;
+        let key = (class.minor, packet.flow, packet.reverse);
+        if let Some(flow) = self.0.get_mut(&key) {
+            let moved = flow.rate_bps.abs_diff(rate_bps);
+            // What the core refuses leaves the rate as it was.
+            if moved > flow.rate_bps / RATE_STEP && core.set_rate(flow.queue, rate_bps).is_ok() {
+                flow.rate_bps = rate_bps;
+            }
+            return Some(flow.queue);
+        }
+        let kind = pace::ClassConfig::Paced { rate_bps };
+        let limit = Limit::Packets(FLOW_PACKETS);
+        let queue = core.add(&kind, limit, class.deadline).ok()?;
+        self.0.insert(key, Flow { queue, rate_bps });
+        Some(queue)
+    }
+}
+
+/// The formula raised to the floor, never above what the socket allows, nor
+/// above the ceil.
+fn rate(kind: &PspKind, packet: &Packet) -> Option<u64> {
+    let PspKind::Dynamic {
+        rate_bps,
+        floor_bps,
+        ceil_bps,
+    } = *kind
+    else {
+        return None;
+    };
+    let allowed = match packet.pacing_bps {
+        0 => ceil_bps,
+        pacing_bps => pacing_bps.min(ceil_bps),
+    };
+    match (packet.window_bps, packet.pacing_bps) {
+        (0, 0) => None,
+        (0, _) => Some(rate_bps.min(allowed)),
+        (window_bps, _) => Some(window_bps.max(floor_bps).min(allowed)),
+    }
+}

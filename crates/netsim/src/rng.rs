@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Chance that repeats: PCG XSH RR 64/32, whose stream its crate keeps the
+//! same in every version, and sampling in integers of our own, so that no
+//! other crate's next version changes a result (docs/decisions/0081).
+
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng as _;
+
+use crate::time::Span;
+
+/// A stream of chance. Streams of one seed do not depend on each other: what
+/// is added to a network leaves the others' chance as it was.
+#[derive(Clone, Debug)]
+pub struct Rng(Pcg32);
+
+impl Rng {
+    /// Stream number `stream` of a seed.
+    #[must_use]
+    pub fn new(seed: u64, stream: u64) -> Self {
+        Self(Pcg32::new(seed, stream))
+    }
+
+    /// Uniform in 0 to `bound - 1`; 0 if `bound` is 0. By multiplication; the
+    /// least likely value is so by less than `bound` / 2^64.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let product = u128::from(self.0.next_u64()) * u128::from(bound);
+        u64::try_from(product >> 64).unwrap_or(0)
+    }
+
+    /// True with probability `chance`.
+    pub fn happens(&mut self, chance: Chance) -> bool {
+        // No number is drawn for what cannot happen, so that an option set to
+        // 0 is the same as no option.
+        chance.0 > 0 && u64::from(self.0.next_u32()) < chance.0
+    }
+
+    /// Uniform in zero to just below `span`.
+    pub fn within(&mut self, span: Span) -> Span {
+        Span::from_ps(self.below(span.as_ps()))
+    }
+}
+
+/// A probability, in parts of 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// Never.
+    pub const NEVER: Self = Self(0);
+
+    /// `parts` in a million, rounded to the nearest part of 2^32; above a
+    /// million is always.
+    #[must_use]
+    pub fn per_million(parts: u64) -> Self {
+        Self(((parts.min(1_000_000) << 32) + 500_000) / 1_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of two streams: a result made today must come out in
+    /// every later version.
+    #[test]
+    fn the_stream_is_the_one_it_always_was() {
+        let draw = |stream| {
+            let mut rng = Rng::new(42, stream);
+            [(); 3].map(|()| rng.below(1_000_000))
+        };
+        assert_eq!(draw(0), [755_355, 210_376, 633_842]);
+        assert_ne!(draw(1), draw(0));
+    }
+
+    #[test]
+    fn probabilities() {
+        let mut rng = Rng::new(1, 0);
+        assert!((0..1000).all(|_| !rng.happens(Chance::NEVER)));
+        assert!((0..1000).all(|_| rng.happens(Chance::per_million(1_000_000))));
+        let count = (0..1_000_000)
+            .filter(|_| rng.happens(Chance::per_million(10_000)))
+            .count();
+        // 10000 expected, standard deviation 100.
+        assert!((9_500..10_500).contains(&count), "{count}");
+        assert_eq!(rng.below(0), 0);
+        assert!((0..1000).all(|_| rng.below(3) < 3));
+    }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A TCP connection between two hosts: the state machines of [`crate::tcp`],
+//! and what a host's stack does between them and a queue: frame sizes, pacing
+//! rates, and how much it lets wait in its own queue.
+
+use crate::exact::{BYTE, span_up};
+use crate::observe::StreamSample;
+use crate::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use crate::time::{Span, Time};
+
+/// Ethernet, IPv4 and TCP headers without options.
+const HEADER_BYTES: u32 = 14 + 20 + 20;
+/// Time stamps, padded to four bytes (RFC 7323, appendix A).
+const STAMPS_BYTES: u32 = 12;
+/// The SACK option without its blocks, padded, and one block.
+const SACK_BYTES: u32 = 4;
+const SACK_BLOCK_BYTES: u32 = 8;
+
+/// How long a sender's own queue may hold it up: TCP small queues let about a
+/// millisecond of the pacing rate wait (`sk_pacing_shift` 10), at least two
+/// segments.
+const SMALL_QUEUE_SHIFT: u32 = 10;
+
+/// A connection's sender paces, or lets its queue pace, like Linux since 3.12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Of cwnd / RTT in slow start, per cent (`tcp_pacing_ss_ratio`).
+    pub slow_start_pct: u32,
+    /// After it (`tcp_pacing_ca_ratio`).
+    pub avoidance_pct: u32,
+    /// Most bytes in the host's own queue (`tcp_limit_output_bytes`).
+    pub limit_output_bytes: u64,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Self {
+            slow_start_pct: 200,
+            avoidance_pct: 120,
+            limit_output_bytes: 1 << 20,
+        }
+    }
+}
+
+/// What a connection is told before it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamConfig {
+    /// Sending side.
+    pub sender: SenderConfig,
+    /// Receiving side.
+    pub receiver: ReceiverConfig,
+    /// What is to be sent; `None`: as much as it takes.
+    pub bytes: Option<u64>,
+    /// `SO_MAX_PACING_RATE`, bit/s of link-layer bytes; `None`: no limit.
+    pub pacing_max_bps: Option<u64>,
+    /// Of kernels that pace; `None`: windows leave as ACKs come, and all of
+    /// them may wait in the host's own queue.
+    pub pacing: Option<Pacing>,
+    /// The queue paces by the packets' own rates (fq, psp's dynamic classes),
+    /// so the stack does not.
+    pub queue_paces: bool,
+    /// How often the sender's state is written down; `None`: never.
+    pub sample: Option<Span>,
+    /// The first segment leaves.
+    pub start: Time,
+    /// Nothing is sent or sampled from here on.
+    pub stop: Time,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    config: StreamConfig,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    begun: bool,
+    pub finished: Option<Time>,
+    /// In the sending host's own queue.
+    in_queue_bytes: u64,
+    /// As much waits there as may.
+    held: bool,
+    pub sent_bytes: u64,
+    /// Pacing by the stack: not before this.
+    next_send: Time,
+    next_sample: Option<Time>,
+}
+
+impl Stream {
+    pub fn new(config: StreamConfig) -> Self {
+        Self {
+            sender: Sender::new(&config.sender),
+            receiver: Receiver::new(&config.receiver),
+            begun: false,
+            finished: None,
+            in_queue_bytes: 0,
+            held: false,
+            sent_bytes: 0,
+            next_send: config.start,
+            next_sample: config.sample.map(|span| config.start + span),
+            config,
+        }
+    }
+
+    /// When it wants to be asked again.
+    pub fn next(&self, now: Time) -> Option<Time> {
+        if now >= self.config.stop {
+            return None;
+        }
+        if !self.begun {
+            return Some(self.config.start);
+        }
+        let paced = self.own_pace() && self.next_send > now;
+        [
+            self.sender.next_timer(),
+            self.receiver.next_timer(),
+            paced.then_some(self.next_send),
+            self.next_sample,
+            self.finished.is_none().then_some(self.config.stop),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map(|at| at.max(now))
+    }
+
+    /// Begins if it is time, and says whether it may send at all.
+    pub fn is_open(&mut self, now: Time) -> bool {
+        if now < self.config.start || now >= self.config.stop {
+            return false;
+        }
+        if !self.begun {
+            self.begun = true;
+            self.sender.write(self.config.bytes.unwrap_or(u64::MAX / 2));
+            if self.config.bytes.is_some() {
+                self.sender.close();
+            }
+        }
+        true
+    }
+
+    /// The sample that is due, and the time of the next one.
+    pub fn take_sample(&mut self, now: Time) -> Option<StreamSample> {
+        let due = self.next_sample.filter(|at| *at <= now)?;
+        let span = self.config.sample?;
+        self.next_sample = Some(due + span).filter(|at| *at < self.config.stop);
+        Some(self.sample())
+    }
+
+    pub fn sample(&self) -> StreamSample {
+        StreamSample {
+            mss_bytes: self.config.sender.mss_bytes,
+            vars: self.sender.vars(),
+            counters: *self.sender.counters(),
+            acked_bytes: self.sender.acked_bytes(),
+            sent_bytes: self.sent_bytes,
+            pacing_bps: self.stack_bps(),
+        }
+    }
+
+    /// The next segment of the sender, if its host lets it go now.
+    pub fn poll_sender(&mut self, now: Time) -> Option<Segment> {
+        let has_begun = self.begun && now < self.config.stop;
+        self.held = has_begun && self.in_queue_bytes >= self.queue_limit_bytes();
+        if !has_begun || self.held {
+            return None;
+        }
+        if self.own_pace() && self.next_send > now {
+            return None;
+        }
+        self.sender.poll_transmit(now)
+    }
+
+    /// A segment of the sender went into its host's queue.
+    pub fn went_into_queue(&mut self, now: Time, segment: &Segment, frame_bytes: u32) {
+        self.in_queue_bytes += u64::from(frame_bytes);
+        self.sent_bytes += u64::from(segment.len_bytes);
+        if self.own_pace() && segment.len_bytes > 0 {
+            let rate_bps = self.packet_rates().0.max(1);
+            let units = u128::from(frame_bytes) * BYTE;
+            self.next_send = self.next_send.max(now) + span_up(units, rate_bps);
+        }
+    }
+
+    /// A frame of the sender has left its host's queue. `true`: the sender has
+    /// waited for this.
+    pub fn left_queue(&mut self, frame_bytes: u32) -> bool {
+        self.in_queue_bytes = self.in_queue_bytes.saturating_sub(frame_bytes.into());
+        std::mem::take(&mut self.held)
+    }
+
+    /// Notes the end of a stream of known length.
+    pub fn note_end(&mut self, now: Time) {
+        if self.finished.is_none() && self.sender.is_finished() {
+            self.finished = Some(now);
+            self.next_sample = None;
+        }
+    }
+
+    /// Whether the stack itself spaces segments: only for a rate that it was
+    /// asked for.
+    fn own_pace(&self) -> bool {
+        self.config.pacing.is_some()
+            && self.config.pacing_max_bps.is_some()
+            && !self.config.queue_paces
+    }
+
+    fn queue_limit_bytes(&self) -> u64 {
+        let Some(pacing) = self.config.pacing else {
+            return u64::MAX;
+        };
+        let two = 2 * u64::from(self.full_frame_bytes());
+        let rate_bytes = self.stack_bps() / 8;
+        (rate_bytes >> SMALL_QUEUE_SHIFT).clamp(two, pacing.limit_output_bytes.max(two))
+    }
+
+    fn full_frame_bytes(&self) -> u32 {
+        let stamps = if self.config.sender.timestamps {
+            STAMPS_BYTES
+        } else {
+            0
+        };
+        HEADER_BYTES + stamps + self.config.sender.mss_bytes
+    }
+
+    /// cwnd / RTT in bit/s of payload; 0 before there is an RTT.
+    fn window_bps(&self) -> u64 {
+        let vars = self.sender.vars();
+        let srtt_ps = u128::from(vars.srtt.as_ps());
+        let packets = u128::from(vars.cwnd.max(vars.packets_out));
+        let bytes = packets * u128::from(self.config.sender.mss_bytes);
+        let bps = (bytes * BYTE).checked_div(srtt_ps).unwrap_or(0);
+        u64::try_from(bps).unwrap_or(u64::MAX)
+    }
+
+    /// `sk_pacing_rate` in bit/s of payload; 0: none.
+    fn stack_bps(&self) -> u64 {
+        let Some(pacing) = self.config.pacing else {
+            return 0;
+        };
+        let pct = match self.in_slow_start() {
+            true => pacing.slow_start_pct,
+            false => pacing.avoidance_pct,
+        };
+        let bps = u128::from(self.window_bps()) * u128::from(pct) / 100;
+        let max = self.config.pacing_max_bps.unwrap_or(u64::MAX);
+        u64::try_from(bps).unwrap_or(u64::MAX).min(max)
+    }
+
+    fn in_slow_start(&self) -> bool {
+        let vars = self.sender.vars();
+        vars.cwnd < vars.ssthresh / 2
+    }
+
+    /// What a packet tells its queue: the stack's limit, and packet size x
+    /// cwnd / RTT, twice the window in slow start (docs/decisions/0027); bit/s
+    /// of link-layer bytes, 0 where it says nothing.
+    pub fn packet_rates(&self) -> (u64, u64) {
+        let max = self.config.pacing_max_bps;
+        if self.config.pacing.is_none() {
+            return (max.unwrap_or(0), 0);
+        }
+        let mss = u128::from(self.config.sender.mss_bytes.max(1));
+        let frames = |bps: u128| {
+            let bps = bps * u128::from(self.full_frame_bytes()) / mss;
+            u64::try_from(bps).unwrap_or(u64::MAX)
+        };
+        let times = if self.in_slow_start() { 2 } else { 1 };
+        let stack = frames(self.stack_bps().into());
+        let limit = match (stack, max) {
+            (0, max) => max.unwrap_or(0),
+            (stack, Some(max)) => stack.min(max),
+            (stack, None) => stack,
+        };
+        (limit, frames(u128::from(self.window_bps()) * times))
+    }
+}
+
+/// Length of the frame that carries a segment.
+pub(crate) fn frame_bytes(segment: &Segment) -> u32 {
+    let stamps = segment.stamps.map_or(0, |_| STAMPS_BYTES);
+    let sack = match u32::from(segment.sack_count) {
+        0 => 0,
+        blocks => SACK_BYTES + blocks * SACK_BLOCK_BYTES,
+    };
+    HEADER_BYTES + stamps + sack + segment.len_bytes
+}
