@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The core as a host of mbufs uses it: a ring of packets per class, the length
+ * beside each pointer, so that a decision touches no packet.
+ *
+ * Unshaped is not less work here: every class is paced exactly, in byte times
+ * that gaps are added to as fast as they are decided on.
+ */
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
+#include "side.h"
+
+#define RING	4u	/* packets; a power of two, above BACKLOG */
+
+struct slot {
+	struct rte_mbuf *mbuf;
+	u32 len_bytes;
+};
+
+struct host_class {
+	struct slot ring[RING];
+	u32 head, tail;
+	struct pace_class pace;
+} __rte_cache_aligned;
+
+static struct pace_sched sched;
+static struct host_class *classes;
+static void *storage;
+static bool real_time;
+static double ns_per_cycle;
+static u64 first_cycle;
+
+static u64 now_ns(void)
+{
+	return real_time ? (u64)((double)(rte_rdtsc() - first_cycle) *
+				 ns_per_cycle) : 0;
+}
+
+static bool add_classes(const struct setup *s)
+{
+	u32 id;
+
+	for (id = 0; id < s->classes; id++) {
+		const struct pace_class_config cfg = {
+			.kind = PACE_KIND_PACED,
+			.rate_bps = s->rate_bps[s->profile[id]],
+		};
+
+		if (pace_class_add(&sched, &classes[id].pace, &cfg))
+			return false;
+	}
+	return true;
+}
+
+static void close_ours(void)
+{
+	rte_free(classes);
+	rte_free(storage);
+	classes = NULL;
+	storage = NULL;
+}
+
+static bool open_ours(const struct setup *s)
+{
+	const struct pace_config cfg = {
+		.line_rate_bps = LINE_BPS,
+		.overhead_bytes = PACE_ETH_OVERHEAD,
+		.min_frame_bytes = PACE_ETH_MIN_FRAME,
+		.max_frame_bytes = FRAME_BYTES,
+		.link_header_bytes = PACE_ETH_HEADER,
+		.layer = PACE_LAYER_WIRE,
+		.order = PACE_ORDER_CLOCK,
+		.mode = s->shaped ? PACE_MODE_TIMER : PACE_MODE_GAP,
+	};
+	size_t bytes = pace_storage_bytes(s->classes);
+
+	real_time = s->shaped;
+	ns_per_cycle = 1e9 / (double)rte_get_tsc_hz();
+	first_cycle = rte_rdtsc();
+	storage = rte_zmalloc(NULL, bytes, RTE_CACHE_LINE_SIZE);
+	classes = rte_zmalloc(NULL, (size_t)s->classes * sizeof(*classes),
+			      RTE_CACHE_LINE_SIZE);
+	ours.bytes_per_class = (double)bytes / s->classes + sizeof(*classes);
+	if (storage && classes &&
+	    !pace_init(&sched, &cfg, storage, s->classes, now_ns()) &&
+	    add_classes(s))
+		return true;
+	close_ours();
+	return false;
+}
+
+static void address(struct rte_mbuf *m, u32 class)
+{
+	m->hash.usr = class;
+}
+
+/* In three passes, so that no packet and no class is waited for alone. */
+static void enqueue(struct rte_mbuf **m, u32 n)
+{
+	u64 now = now_ns();
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		rte_prefetch0(m[i]);
+	for (i = 0; i < n; i++) {
+		struct host_class *c = &classes[m[i]->hash.usr];
+
+		rte_prefetch0(&c->ring);
+		rte_prefetch0(&c->head);
+	}
+	for (i = 0; i < n; i++) {
+		struct host_class *c = &classes[m[i]->hash.usr];
+
+		c->ring[c->tail++ % RING] = (struct slot){
+			.mbuf = m[i],
+			.len_bytes = m[i]->pkt_len,
+		};
+		pace_activate(&sched, &c->pace, now);
+	}
+}
+
+static u32 dequeue(struct rte_mbuf **m, u32 n)
+{
+	u64 now = now_ns();
+	u32 sent = 0;
+
+	while (sent < n) {
+		struct pace_decision d = pace_next(&sched, now);
+		struct host_class *c;
+		struct slot *slot;
+
+		if (d.verdict == PACE_GAP) {
+			pace_gap_sent(&sched, d.gap_bytes);
+			continue;
+		}
+		if (d.verdict != PACE_SEND)
+			break;
+		c = container_of(d.cls, struct host_class, pace);
+		slot = &c->ring[c->head++ % RING];
+		m[sent++] = slot->mbuf;
+		pace_sent(&sched, d.cls, slot->len_bytes, c->head != c->tail,
+			  now);
+	}
+	return sent;
+}
+
+struct side ours = {
+	.name = "ours",
+	.title = "pspacer's core",
+	.open = open_ours,
+	.close = close_ours,
+	.address = address,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+};
