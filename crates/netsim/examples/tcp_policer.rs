@@ -7,16 +7,46 @@
 //! ```
 //! Keys: `window` (receive buffer, bytes), `refresh_us`, `cwnd` (first window),
 //! `ssthresh` (first threshold), `tick_us`, `reno`, `cubic` (`=1`), `variant`
-//! (name), and the switches of defects, each `=0` or `=1`: `abc_in_loss`,
+//! (name), `trace` (`=1`: every change of state, to stderr), and the switches
+//! of defects, each `=0` or `=1`: `abc_in_loss`,
 //! `sort`, `hint`, `skip`, `max_end`, `own_walk`.
 
 #[path = "../tests/tcp_pipe/mod.rs"]
 mod tcp_pipe;
 
-use netsim::Span;
 use netsim::tcp::variant::{self, LostRetransmission, SackHint, SackSort, Variant};
-use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig};
+use netsim::tcp::{Congestion, Moment, Observer, ReceiverConfig, SenderConfig, State, Vars};
+use netsim::{Span, Time};
 use tcp_pipe::{Path, Policer, run};
+
+/// Prints every change of state.
+#[derive(Default)]
+struct Trace {
+    on: bool,
+    state: State,
+}
+
+impl Observer for Trace {
+    fn observe(&mut self, now: Time, moment: Moment, vars: &Vars) {
+        if !self.on || (vars.state == self.state && moment != Moment::Timeout) {
+            return;
+        }
+        self.state = vars.state;
+        eprintln!(
+            "{:.6} {:10} {:8} una {} out {} sacked {} lost {} retrans {} cwnd {} ssthresh {}",
+            now.as_s(),
+            moment.name(),
+            vars.state.name(),
+            vars.una / 1448,
+            vars.packets_out,
+            vars.sacked_out,
+            vars.lost_out,
+            vars.retrans_out,
+            vars.cwnd,
+            vars.ssthresh,
+        );
+    }
+}
 
 const BYTES: u64 = 1_000_000_000;
 const BOTTLENECK_BPS: u64 = 500_000_000;
@@ -26,6 +56,7 @@ struct Setup {
     sender: SenderConfig,
     receiver: ReceiverConfig,
     bytes: u64,
+    trace: bool,
 }
 
 fn set_switch(variant: &mut Variant, key: &str, on: bool) {
@@ -49,12 +80,16 @@ fn set(setup: &mut Setup, key: &str, value: u64) {
         "cwnd" => setup.sender.initial_cwnd = value as u32,
         "ssthresh" => setup.sender.initial_ssthresh = value as u32,
         "bytes" => setup.bytes = value,
+        "trace" => setup.trace = value != 0,
         "reno" => setup.sender.congestion = Congestion::Reno,
         "cubic" => setup.sender.congestion = Congestion::Cubic,
         "tick_us" => {
             setup.sender.tick = us;
             setup.receiver.tick = us;
         }
+        "ack_ns" => setup.path.ack_cost = Span::from_ns(value),
+        "step_ns" => setup.path.step_cost = Span::from_ns(value),
+        "ring" => setup.path.ack_ring = value as usize,
         "refresh_us" => {
             if let Some(policer) = &mut setup.path.policer {
                 policer.refresh = us;
@@ -84,6 +119,7 @@ fn setup(variant: Variant, burst_bytes: u64) -> Setup {
         },
         receiver: ReceiverConfig::default(),
         bytes: BYTES,
+        trace: false,
     }
 }
 
@@ -96,12 +132,16 @@ fn table_row(name: &str, setup: &mut Setup, runs: u64) {
             policer.phase = Span::from_ps(step.saturating_mul(i));
         }
         setup.path.seed = i;
+        let mut trace = Trace {
+            on: setup.trace,
+            ..Trace::default()
+        };
         let outcome = run(
             &setup.path,
             &setup.sender,
             &setup.receiver,
             setup.bytes,
-            &mut (),
+            &mut trace,
         );
         times.push(outcome.time.as_s());
         let counters = outcome.sender.counters();

@@ -142,7 +142,7 @@ pub struct Counters {
     pub window_probes: u64,
     /// Acknowledgements seen.
     pub acks: u64,
-    /// Packets of the queue visited for SACK blocks: what the scoreboard
-    /// costs.
+    /// Packets of the queue visited for SACK blocks and on the search for what
+    /// to send again: what the scoreboard costs.
     pub scoreboard_steps: u64,
 }

@@ -38,6 +38,12 @@ pub struct Path {
     pub reorder_ppm: u64,
     /// Segments that the interface's queue has room for.
     pub queue_segments: usize,
+    /// What the sender's processor needs for an acknowledgement, and for each
+    /// packet of the queue that it looks at.
+    pub ack_cost: Span,
+    pub step_cost: Span,
+    /// Acknowledgements that wait for it at most; more are lost.
+    pub ack_ring: usize,
     pub seed: u64,
     /// The test gives up after.
     pub limit: Span,
@@ -53,6 +59,9 @@ impl Default for Path {
             ack_loss_ppm: 0,
             reorder_ppm: 0,
             queue_segments: 10_000,
+            ack_cost: Span::ZERO,
+            step_cost: Span::ZERO,
+            ack_ring: usize::MAX,
             seed: 1,
             limit: Span::from_ns(3_600_000_000_000),
         }
@@ -66,6 +75,8 @@ pub struct Outcome {
     pub time: Span,
     pub dropped: u64,
     pub local_drops: u64,
+    /// Acknowledgements that the sender's processor had no room for.
+    pub lost_acks: u64,
     pub events: u64,
     pub sender: Sender,
     pub receiver: Receiver,
@@ -110,6 +121,8 @@ struct World<'a> {
     data: VecDeque<(Time, Segment)>,
     acks: VecDeque<(Time, Segment)>,
     bucket: Option<Bucket>,
+    cpu_free: Time,
+    lost_acks: u64,
     chance: u64,
     dropped: u64,
     local_drops: u64,
@@ -145,6 +158,25 @@ impl World<'_> {
         true
     }
 
+    /// The sender's processor works on what it did last.
+    fn busy_with(&mut self, steps: u64) {
+        let cost = self.path.step_cost.as_ps().saturating_mul(steps);
+        self.cpu_free = self.cpu_free.max(self.now) + Span::from_ps(cost);
+    }
+
+    /// The acknowledgement that the processor takes up now; those for which
+    /// the ring had no room are gone.
+    fn next_ack(&mut self) -> Option<(Time, Segment)> {
+        let first = self.acks.pop_front();
+        self.cpu_free = self.cpu_free.max(self.now) + self.path.ack_cost;
+        let arrived = self.acks.partition_point(|entry| entry.0 <= self.now);
+        if arrived > self.path.ack_ring {
+            self.lost_acks += (arrived - self.path.ack_ring) as u64;
+            self.acks.drain(self.path.ack_ring..arrived);
+        }
+        first
+    }
+
     fn acknowledge(&mut self, segment: Segment) {
         if !chance(&mut self.chance, self.path.ack_loss_ppm) {
             self.acks.push_back((self.now + self.path.delay, segment));
@@ -178,11 +210,14 @@ pub fn run<O: Observer>(
             next: Time::START + policer.phase,
             policer,
         }),
+        cpu_free: Time::START,
+        lost_acks: 0,
         chance: path.seed,
         dropped: 0,
         local_drops: 0,
     };
     let mut events = 0;
+    let mut steps_before = 0;
     loop {
         while let Some(segment) = sender.poll_transmit(world.now) {
             if !world.send(segment) {
@@ -192,12 +227,14 @@ pub fn run<O: Observer>(
         if let Some(ack) = receiver.poll_transmit(world.now) {
             world.acknowledge(ack);
         }
-        let next = [
-            world.data.front().map(|entry| entry.0),
-            world.acks.front().map(|entry| entry.0),
-            sender.next_timer(),
-            receiver.next_timer(),
-        ];
+        let steps = sender.counters().scoreboard_steps - steps_before;
+        world.busy_with(steps);
+        // Both wait for the sender's processor.
+        let idle = |at: Time| at.max(world.cpu_free);
+        let ack = world.acks.front().map(|entry| idle(entry.0));
+        let timer = sender.next_timer().map(idle);
+        let data = world.data.front().map(|entry| entry.0);
+        let next = [data, ack, timer, receiver.next_timer()];
         let next = next.into_iter().flatten().min();
         let over = next.is_none_or(|at| at.since(Time::START) > path.limit);
         if sender.is_finished() || over {
@@ -205,16 +242,19 @@ pub fn run<O: Observer>(
         }
         world.now = next.unwrap_or(world.now).max(world.now);
         events += 1;
-        if world.data.front().is_some_and(|entry| entry.0 <= world.now) {
+        steps_before = sender.counters().scoreboard_steps;
+        if data.is_some_and(|at| at <= world.now) {
             if let Some((_, segment)) = world.data.pop_front() {
                 receiver.on_segment(world.now, &segment);
             }
-        } else if world.acks.front().is_some_and(|entry| entry.0 <= world.now) {
-            if let Some((_, ack)) = world.acks.pop_front() {
+        } else if ack.is_some_and(|at| at <= world.now) {
+            if let Some((_, ack)) = world.next_ack() {
                 sender.on_segment(world.now, &ack, observer);
             }
         } else {
-            sender.on_timer(world.now, observer);
+            if timer.is_some_and(|at| at <= world.now) {
+                sender.on_timer(world.now, observer);
+            }
             receiver.on_timer(world.now);
         }
     }
@@ -223,6 +263,7 @@ pub fn run<O: Observer>(
         time: world.now.since(Time::START),
         dropped: world.dropped,
         local_drops: world.local_drops,
+        lost_acks: world.lost_acks,
         events,
         sender,
         receiver,

@@ -195,7 +195,11 @@ impl Sender {
         }
         if cleaned.segments > 0 {
             self.fackets = self.fackets.saturating_sub(cleaned.segments);
-            self.sack.forget_hint();
+            if !self.is_rack() {
+                self.sack.forget_hint();
+                self.retransmit_mark = self.queue.head();
+                self.retransmit_seen = 0;
+            }
         }
         news.acked_segments = cleaned.segments;
         cleaned

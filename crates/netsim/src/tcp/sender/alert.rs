@@ -248,8 +248,8 @@ impl Sender {
         if anew {
             self.prior_ssthresh = Some(self.current_threshold());
             self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
-            self.control.on_timeout();
         }
+        self.control.on_timeout();
         self.window.cwnd = 1;
         self.window.count = 0;
         self.window.abc_bytes = 0;
@@ -287,7 +287,20 @@ impl Sender {
         let head = self.queue.head();
         self.lost_mark = head;
         self.retransmit_mark = head;
+        self.retransmit_seen = 0;
         self.forward_mark = head;
+    }
+
+    /// A packet to be sent again may lie below the mark, or fewer below it are
+    /// lost than were counted: the walk begins anew.
+    /// Today's kernels go back to that packet only.
+    pub(super) fn forget_retransmit_mark(&mut self, number: u64) {
+        if self.is_rack() {
+            self.retransmit_mark = self.retransmit_mark.min(number);
+        } else if number < self.retransmit_mark {
+            self.retransmit_mark = self.queue.head();
+            self.retransmit_seen = 0;
+        }
     }
 
     fn is_head_timed_out(&self, now: Time) -> bool {
@@ -343,7 +356,7 @@ impl Sender {
     /// Lost, and to be sent again.
     pub(super) fn set_lost(&mut self, number: u64) {
         self.queue.set(number, tag::LOST);
-        self.retransmit_mark = self.retransmit_mark.min(number);
+        self.forget_retransmit_mark(number);
     }
 
     fn current_threshold(&self) -> u32 {

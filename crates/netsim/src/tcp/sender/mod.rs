@@ -73,6 +73,8 @@ pub struct Sender {
     lost_mark: u64,
     /// Below this packet none waits for its retransmission.
     retransmit_mark: u64,
+    /// Packets below it that are lost.
+    retransmit_seen: u32,
     /// Below this packet none is left for forward retransmission.
     forward_mark: u64,
 
@@ -139,6 +141,7 @@ impl Sender {
             prr: Prr::default(),
             lost_mark: 0,
             retransmit_mark: 0,
+            retransmit_seen: 0,
             forward_mark: 0,
             prior_ssthresh: None,
             undo_marker: None,

@@ -170,12 +170,14 @@ impl Sender {
                 // Not thought lost: its retransmission may still be on its way.
                 if packet.has(tag::LOST) {
                     self.queue.clear(number, tag::LOST | tag::RETRANS);
+                    self.forget_retransmit_mark(number);
                 }
             } else {
                 if !packet.has(tag::EVER) && place < walk.prior_fackets {
                     walk.late = Some(walk.late.map_or(place, |late| late.min(place)));
                 }
                 self.queue.clear(number, tag::LOST);
+                self.forget_retransmit_mark(number);
             }
             self.queue.set(number, tag::SACKED);
             self.fackets = self.fackets.max(place);

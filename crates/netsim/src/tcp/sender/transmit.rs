@@ -58,7 +58,7 @@ impl Sender {
     /// that may be.
     fn next_repair(&mut self, now: Time) -> Option<Segment> {
         let mut number = self.retransmit_mark.max(self.queue.head());
-        while self.queue.lost() > 0 {
+        while self.retransmit_seen < self.queue.lost() {
             if self.in_flight() >= self.window.cwnd {
                 return None;
             }
@@ -68,6 +68,8 @@ impl Sender {
             if packet.has(tag::LOST) && !packet.has(tag::RETRANS) {
                 return self.send_again(now, number, Again::Lost);
             }
+            self.counters.scoreboard_steps += 1;
+            self.retransmit_seen += u32::from(packet.has(tag::LOST) && !self.is_rack());
             number += 1;
             self.retransmit_mark = number;
         }
@@ -90,6 +92,7 @@ impl Sender {
             if !self.queue.get(number)?.has(tag::ANY) {
                 return self.send_again(now, number, Again::Forward);
             }
+            self.counters.scoreboard_steps += 1;
             number += 1;
             self.forward_mark = number;
         }
@@ -240,7 +243,7 @@ impl Sender {
                 }
                 self.undo_retrans = self.undo_retrans.saturating_sub(1);
                 self.counters.retransmits -= 1;
-                self.retransmit_mark = self.retransmit_mark.min(number);
+                self.forget_retransmit_mark(number);
                 self.forward_mark = self.forward_mark.min(number);
             }
         }
