@@ -182,6 +182,7 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 		return err;
 	if (pace_id_held(s, c))
 		return PACE_ERR_BUSY;
+	pace_stir(s);
 	pace_memset(c, 0, sizeof(*c));
 	c->id = PACE_ID_NONE;
 	if (!pace_id_take(s, c))
@@ -203,6 +204,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 
 	if (err)
 		return err;
+	pace_stir(s);
 	if (!c->active) {
 		set_kind(s, c, cfg);
 		return PACE_OK;
@@ -238,6 +240,7 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 {
 	if (!PACE_ASSERT(pace_id_held(s, c)))
 		return;
+	pace_stir(s);
 	if (c->active)
 		pace_leave(s, c);
 	pace_id_give_back(s, c);
@@ -355,6 +358,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 	if (err)
 		return err;
 
+	pace_stir(s);
 	/* Up to now the line ran at its old rate. */
 	pace_pass_time(s, now_ns);
 	pace_line_follow(&s->line, s->cfg.line_rate_bps, now_ns);

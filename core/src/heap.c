@@ -89,11 +89,6 @@ bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
 	       pace_key_before(key, q->key[smallest_child(q, 1)]);
 }
 
-void pace_heap_set_root(struct pace_queue *q, u64 key)
-{
-	put(q, 0, key);
-}
-
 void pace_queue_insert(struct pace_queue *q, u64 key)
 {
 	u32 id = key & PACE_KEY_ID_MASK;

@@ -7,7 +7,7 @@
  * lead, and the first call from then on brings the clock up to real time:
  * global = max(global, line(now)), the rule that ends every idle spell.  What
  * is still in the transmit ring then is not counted twice.  A call before that
- * instant does the same and gets the same answer.
+ * instant gets the same answer.
  *
  * The lead is measured.  The first call from `until` on was late by now -
  * until: if the lead does not cover that and an eighth more it does from now

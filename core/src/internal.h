@@ -131,6 +131,7 @@ void pace_lead_decay(struct pace_sched *s);
 u64 pace_ring_bytes(const struct pace_sched *s);
 void pace_note_idle(struct pace_sched *s, u64 free_bytes);
 void pace_pass_time(struct pace_sched *s, u64 now_ns);
+void pace_stir(struct pace_sched *s);
 void pace_join(struct pace_sched *s, struct pace_class *c);
 void pace_leave(struct pace_sched *s, struct pace_class *c);
 

@@ -97,7 +97,7 @@ void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
 	q->wheel_from = ids;
 	if (!q->wheel)
 		q->heap_keys = PACE_ID_NONE;
-	else if (q->heap_keys || !q->wheel->count)
+	else if (q->heap_keys || !pace_wheel_keys(q->wheel))
 		pace_wheel_close(q);
 	else
 		q->wheel->open = false;

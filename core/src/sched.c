@@ -137,6 +137,7 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 {
 	if (c->active || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
+	pace_stir(s);
 	pace_pass_time(s, now_ns);
 	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s))
 		wake(s, now_ns);
@@ -147,6 +148,7 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 {
 	if (!c->active)
 		return;
+	pace_stir(s);
 	pace_pass_time(s, now_ns);
 	pace_leave(s, c);
 }
@@ -302,15 +304,47 @@ static struct pace_decision next_timer(struct pace_sched *s)
 	return wait_for(s, free ? at : pace_later(at, s->busy_until));
 }
 
+/*
+ * Something is about to change: what pace_next() has answered stands no more.
+ * First comes the time that it did not pass when it only repeated itself.
+ */
+void pace_stir(struct pace_sched *s)
+{
+	if (!s->quiet_until_ns)
+		return;
+	s->quiet_until_ns = 0;
+	pace_pass_time(s, s->asked_ns);
+}
+
+/*
+ * Hosts ask whenever a packet comes, most of them while a timer runs: the same
+ * answer again, without a look at anything.
+ */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 {
+	struct pace_decision d;
+
+	if (now_ns < s->quiet_until_ns) {
+		s->asked_ns = now_ns;
+		return (struct pace_decision){
+			.verdict = PACE_WAIT,
+			.until_ns = s->quiet_until_ns,
+		};
+	}
+	pace_stir(s);
 	if (s->cfg.mode == PACE_MODE_TIMER) {
 		pace_pass_time(s, now_ns);
-		return next_timer(s);
+		d = next_timer(s);
+	} else {
+		if (s->idling)
+			pace_idle_follow(s, now_ns);
+		d = next_gap(s, now_ns);
 	}
-	if (s->idling)
-		pace_idle_follow(s, now_ns);
-	return next_gap(s, now_ns);
+	/* guard counts how often it holds a frame back. */
+	if (d.verdict == PACE_WAIT && !(s->cfg.guard && s->active_normal))
+		s->quiet_until_ns = d.until_ns;
+	s->asked_ns = now_ns;
+	return d;
 }
 
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
@@ -323,8 +357,10 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 {
-	if (PACE_ASSERT(pace_id_held(s, c)))
-		c->head_wire_bytes = wire_bytes;
+	if (!PACE_ASSERT(pace_id_held(s, c)))
+		return;
+	pace_stir(s);
+	c->head_wire_bytes = wire_bytes;
 }
 
 /* A frame goes to the wire. */
@@ -430,6 +466,7 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
 			 wire_bytes <= PACE_TRAIN_WIRE_MAX))
 		return;
+	pace_stir(s);
 	pace_pass_time(s, now_ns);
 	c->head_wire_bytes = 0;
 	if (c->kind == PACE_KIND_NORMAL)
@@ -448,6 +485,7 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 {
+	pace_stir(s);
 	s->idled = pace_schedule_clock(s);
 	s->stats.gap_frames++;
 	s->stats.gap_wire_bytes += gap_bytes;

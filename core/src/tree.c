@@ -35,12 +35,6 @@ static union pace_block *block_of(struct pace_pool *p, u32 word)
 	return &p->block[word & BLOCK_MASK];
 }
 
-static u32 keys_of(struct pace_pool *p, u32 word)
-{
-	return block_of(p, word)->chunk.depth * PACE_CHUNK_KEYS +
-	       last_keys(word);
-}
-
 /* There is one. */
 static u32 block_get(struct pace_pool *p)
 {
@@ -74,10 +68,9 @@ static u32 chunk_add(struct pace_pool *p, u32 word)
 	return b;
 }
 
-/* The leaf has room, and the pool a block. */
-static void leaf_put(struct pace_queue *q, u32 *slot, u64 key)
+/* The leaf, of which this is the word, has room, and the pool a block. */
+static inline u32 leaf_put(struct pace_queue *q, u32 word, u64 key)
 {
-	u32 word = *slot;
 	u32 n = last_keys(word);
 
 	if (!n || n == PACE_CHUNK_KEYS) {
@@ -88,7 +81,7 @@ static void leaf_put(struct pace_queue *q, u32 *slot, u64 key)
 	q->pool->block[word].chunk.key[n] = key;
 	q->place[key & PACE_KEY_ID_MASK] =
 		PACE_PLACE_CHUNK | word << PACE_PLACE_SLOT_BITS | n;
-	*slot = word | (n + 1) << ABOVE_BLOCK;
+	return word | (n + 1) << ABOVE_BLOCK;
 }
 
 /*
@@ -143,7 +136,8 @@ static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 			u32 part = part_of(chunk->key[i], shift);
 
 			node->used |= 1u << part;
-			leaf_put(q, &node->slot[part], chunk->key[i]);
+			node->slot[part] = leaf_put(q, node->slot[part],
+						    chunk->key[i]);
 		}
 		block_give_back(p, b);
 		if (!depth)
@@ -163,76 +157,83 @@ static void top_mark(struct pace_tree *t, u32 top)
 	t->used[top / 32] |= 1u << top % 32;
 }
 
-/* One key more fits the leaf without splitting it. */
-static bool has_room(struct pace_pool *p, u32 word)
+/*
+ * Makes room for a key in a leaf that is empty or whose last chunk is full; it
+ * is split if it has as many chunks as it may.
+ */
+static bool make_room(struct pace_queue *q, u32 *slot, u32 shift)
 {
-	return last_keys(word) < PACE_CHUNK_KEYS ||
-	       block_of(p, word)->chunk.depth < PACE_CHAIN_CHUNKS - 1;
+	struct pace_pool *p = q->pool;
+
+	if (*slot &&
+	    block_of(p, *slot)->chunk.depth == PACE_CHAIN_CHUNKS - 1)
+		return split(q, slot, shift);
+	return p->free_count;
+}
+
+static bool may_put(u32 word)
+{
+	u32 n = last_keys(word);
+
+	return n && n < PACE_CHUNK_KEYS;
 }
 
 bool pace_tree_insert(struct pace_queue *q, u64 key)
 {
-	struct pace_tree *t = &q->wheel->tree;
-	struct pace_pool *p = q->pool;
+	struct pace_wheel *w = q->wheel;
 	struct pace_node *node = NULL;
-	u32 shift = PACE_TOP_SHIFT, part = top_of(key);
-	u32 *slot = &t->slot[part];
+	u32 part = top_of(key), shift = PACE_TOP_SHIFT, word;
+	u32 *slot = &w->tree.slot[part];
 
+	if (w->near_word && !((key ^ w->near) >> w->near_shift))
+		slot = &w->near_word;
 	for (;;) {
-		while (*slot & IS_NODE) {
-			node = &block_of(p, *slot)->node;
-			shift = node_shift(*slot);
+		while ((word = *slot) & IS_NODE) {
+			node = &block_of(q->pool, word)->node;
+			shift = node_shift(word);
 			part = part_of(key, shift);
 			slot = &node->slot[part];
 		}
-		if (has_room(p, *slot))
+		if (may_put(word))
 			break;
-		if (!split(q, slot, shift))
+		if (!make_room(q, slot, shift))
 			return false;
-	}
-	if (!p->free_count)
-		return false;
-	if (!*slot) {
+		word = *slot;
+		if (word & IS_NODE)
+			continue;
 		if (node)
 			node->used |= 1u << part;
 		else
-			top_mark(t, part);
+			top_mark(&w->tree, part);
+		break;
 	}
-	leaf_put(q, slot, key);
+	*slot = leaf_put(q, word, key);
 	return true;
 }
 
-/* The nodes on the way to a leaf.  A level takes two bits of a key, or more. */
-#define LEVELS_MAX	(PACE_TOP_SHIFT / 2 + 1)
-
-struct path {
-	u32 *slot;		/* of the leaf */
-	u32 top;
-	u32 shift;
-	u32 levels;
-	struct pace_node *node[LEVELS_MAX];
-	u8 part[LEVELS_MAX];
-};
-
-static void path_begin(struct pace_tree *t, struct path *path, u32 top)
+static void path_begin(struct pace_tree *t, struct pace_path *path, u32 top)
 {
 	path->slot = &t->slot[top];
 	path->top = top;
+	path->start = (u64)top << PACE_TOP_SHIFT;
 	path->shift = PACE_TOP_SHIFT;
 	path->levels = 0;
 }
 
-static void path_down(struct path *path, struct pace_node *node, u32 part,
+/* To a part of the node at path->slot. */
+static void path_down(struct pace_path *path, struct pace_node *node, u32 part,
 		      u32 shift)
 {
 	path->node[path->levels] = node;
 	path->part[path->levels] = part;
 	path->levels++;
+	path->start |= (u64)part << shift;
 	path->slot = &node->slot[part];
 	path->shift = shift;
 }
 
-static void path_to_key(const struct pace_queue *q, struct path *path, u64 key)
+static void path_to_key(const struct pace_queue *q, struct pace_path *path,
+			u64 key)
 {
 	path_begin(&q->wheel->tree, path, top_of(key));
 	while (*path->slot & IS_NODE) {
@@ -256,57 +257,75 @@ static u32 top_first(const struct pace_tree *t, u32 top)
 	return i * 32 + pace_lowest_bit(bits);
 }
 
-/* Returns where the range of that leaf starts. */
-static u64 path_to_first(const struct pace_queue *q, struct path *path,
-			 u64 from)
+/*
+ * Keys ahead of the first leaf by as much as all keys are apart, if those taken
+ * lately are typical, need not begin at the top.
+ */
+static void note_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
 {
-	struct pace_tree *t = &q->wheel->tree;
-	u32 top = top_first(t, top_of(from));
-	u64 start = (u64)top << PACE_TOP_SHIFT;
+	w->near_word = word;
+	w->near = start;
+	w->near_shift = shift;
+}
 
-	path_begin(t, path, top);
-	while (*path->slot & IS_NODE) {
-		struct pace_node *node = &block_of(q->pool, *path->slot)->node;
-		u32 shift = node_shift(*path->slot);
-		u32 part = pace_lowest_bit(node->used);
+u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path)
+{
+	struct pace_wheel *w = q->wheel;
+	u32 keys = w->tree_keys, near = w->width, word;
 
-		path_down(path, node, part, shift);
-		start |= (u64)part << shift;
+	for (; keys; keys /= 2)
+		near++;
+	path_begin(&w->tree, path, top_first(&w->tree, top_of(from)));
+	while ((word = *path->slot) & IS_NODE) {
+		struct pace_node *node = &block_of(q->pool, word)->node;
+
+		if (path->shift >= near)
+			note_near(w, word, path->start, path->shift);
+		path_down(path, node, pace_lowest_bit(node->used),
+			  node_shift(word));
 	}
-	return start;
+	return block_of(q->pool, word)->chunk.depth * PACE_CHUNK_KEYS +
+	       last_keys(word);
 }
 
 /* The leaf is empty: so may be nodes above it, which are given back. */
-static void path_clear(struct pace_queue *q, struct path *path)
+static void path_clear(struct pace_queue *q, struct pace_path *path)
 {
-	struct pace_tree *t = &q->wheel->tree;
+	struct pace_wheel *w = q->wheel;
+	struct pace_tree *t = &w->tree;
 	struct pace_pool *p = q->pool;
+	u32 *slot = path->slot;
 
-	*path->slot = 0;
-	while (path->levels) {
-		struct pace_node *node = path->node[--path->levels];
+	for (;;) {
+		struct pace_node *node;
 
+		/* A top slot without a node is as good as none. */
+		if (*slot == w->near_word)
+			note_near(w, 0, 0, 0);
+		*slot = 0;
+		if (!path->levels)
+			break;
+		node = path->node[--path->levels];
 		node->used &= ~(1u << path->part[path->levels]);
 		if (node->used)
 			return;
 		block_give_back(p, (union pace_block *)node - p->block);
-		if (path->levels)
-			path->node[path->levels - 1]
-				->slot[path->part[path->levels - 1]] = 0;
-		else
-			t->slot[path->top] = 0;
+		slot = path->levels ?
+		       &path->node[path->levels - 1]
+				->slot[path->part[path->levels - 1]] :
+		       &t->slot[path->top];
 	}
 	t->used[path->top / 32] &= ~(1u << path->top % 32);
 }
 
-u64 pace_tree_remove(struct pace_queue *q, u32 place)
+void pace_tree_remove(struct pace_queue *q, u32 place)
 {
 	u32 b = (place & ~PACE_PLACE_CHUNK) >> PACE_PLACE_SLOT_BITS;
 	u32 i = place & ((1u << PACE_PLACE_SLOT_BITS) - 1);
 	struct pace_pool *p = q->pool;
 	u64 key = p->block[b].chunk.key[i], moved;
 	struct pace_chunk *last;
-	struct path path;
+	struct pace_path path;
 	u32 word, n;
 
 	path_to_key(q, &path, key);
@@ -323,55 +342,36 @@ u64 pace_tree_remove(struct pace_queue *q, u32 place)
 	word &= BLOCK_MASK;
 	if (n) {
 		*path.slot = word | n << ABOVE_BLOCK;
-		return key;
+		return;
 	}
 	if (last->depth)
 		*path.slot = last->older | PACE_CHUNK_KEYS << ABOVE_BLOCK;
 	else
 		path_clear(q, &path);
 	block_give_back(p, word);
-	return key;
 }
 
-struct pace_leaf pace_tree_first(const struct pace_queue *q, u64 from)
+bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
 {
-	struct pace_leaf leaf;
-	struct path path;
-
-	leaf.start = path_to_first(q, &path, from);
-	leaf.shift = path.shift;
-	leaf.keys = keys_of(q->pool, *path.slot);
-	return leaf;
+	return split(q, path->slot, path->shift);
 }
 
-bool pace_tree_split_first(struct pace_queue *q, u64 from)
-{
-	struct path path;
-
-	path_to_first(q, &path, from);
-	return split(q, path.slot, path.shift);
-}
-
-u32 pace_tree_take_first(struct pace_queue *q, u64 from, u64 *out)
+void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
 {
 	struct pace_pool *p = q->pool;
-	u32 b, n, i, depth, count = 0;
-	struct path path;
+	u32 b = *path->slot & BLOCK_MASK, n = last_keys(*path->slot);
+	u32 i, depth;
 
-	path_to_first(q, &path, from);
-	b = *path.slot & BLOCK_MASK;
-	n = last_keys(*path.slot);
 	do {
 		const struct pace_chunk *chunk = &p->block[b].chunk;
 		u32 older = chunk->older;
 
 		depth = chunk->depth;
 		for (i = 0; i < n; i++)
-			out[count++] = chunk->key[i];
+			*out++ = chunk->key[i];
 		block_give_back(p, b);
 		b = older;
 		n = PACE_CHUNK_KEYS;
 	} while (depth);
-	path_clear(q, &path);
-	return count;
+	path_clear(q, path);
 }

@@ -28,16 +28,6 @@
 /* So many keys of a leaf wider than that may be left in it, and seen again. */
 #define WIDE_KEYS	8u
 
-static u32 run_keys(const struct pace_wheel *w)
-{
-	return w->tail - w->head;
-}
-
-static u32 tree_keys(const struct pace_wheel *w)
-{
-	return w->count - run_keys(w);
-}
-
 /* The width follows how fast keys are taken. */
 static void adapt(struct pace_wheel *w, u64 root)
 {
@@ -72,9 +62,10 @@ static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
 	struct pace_wheel *w = q->wheel;
 	u32 i;
 
+	w->tree_keys -= n;
 	if (w->tail + n > PACE_RUN_KEYS) {
 		pace_memmove(w->run, w->run + w->head,
-			     run_keys(w) * sizeof(*w->run));
+			     pace_run_keys(w) * sizeof(*w->run));
 		w->tail -= w->head;
 		w->head = 0;
 	}
@@ -94,7 +85,7 @@ static u32 keep_before(struct pace_queue *q, u64 *key, u32 n, u64 end)
 			key[kept++] = key[i];
 		} else if (!pace_tree_insert(q, key[i])) {
 			pace_heap_insert(q, key[i]);
-			q->wheel->count--;
+			q->wheel->tree_keys--;
 		}
 	}
 	return kept;
@@ -115,12 +106,12 @@ static u64 smallest(const u64 *key, u32 n)
  * The keys of that leaf go to the run; of a wide one, those within a width of
  * its smallest.
  */
-static void open_leaf(struct pace_queue *q, const struct pace_leaf *leaf)
+static void open_leaf(struct pace_queue *q, struct pace_path *leaf, u32 n)
 {
 	struct pace_wheel *w = q->wheel;
 	u64 end = leaf->start + (1ull << leaf->shift);
-	u32 n = pace_tree_take_first(q, w->edge, w->opened);
 
+	pace_tree_take(q, leaf, w->opened);
 	if (leaf->shift > w->width) {
 		u64 last = smallest(w->opened, n) + (1ull << w->width);
 
@@ -138,18 +129,19 @@ static void open_leaf(struct pace_queue *q, const struct pace_leaf *leaf)
 static void look(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
-	struct pace_leaf leaf = pace_tree_first(q, w->edge);
+	struct pace_path leaf;
+	u32 keys = pace_tree_first(q, w->edge, &leaf);
 
 	w->tree_from = leaf.start;
 	if (pace_key_before(leaf.start, w->edge))
 		w->tree_from = w->edge;
 	if (!is_near(q))
 		return;
-	if ((leaf.keys > 2 * PACE_CHUNK_KEYS ||
-	     (leaf.shift > w->width && leaf.keys > WIDE_KEYS)) &&
-	    pace_tree_split_first(q, w->edge))
+	if ((keys > 2 * PACE_CHUNK_KEYS ||
+	     (leaf.shift > w->width && keys > WIDE_KEYS)) &&
+	    pace_tree_split(q, &leaf))
 		return;
-	open_leaf(q, &leaf);
+	open_leaf(q, &leaf, keys);
 }
 
 /* The smallest key of the tree may be the smallest of all. */
@@ -157,7 +149,7 @@ static bool must_look(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 
-	return !run_keys(w) &&
+	return !pace_run_keys(w) &&
 	       (!q->count || !pace_key_before(q->key[0], w->tree_from));
 }
 
@@ -170,30 +162,28 @@ static void refill(struct pace_queue *q)
 		adapt(w, q->key[0]);
 	do {
 		look(q);
-	} while (tree_keys(w) && must_look(q));
+	} while (w->tree_keys && must_look(q));
 }
 
 /* Makes true what holds between operations. */
-static void settle(struct pace_queue *q)
+static inline void settle(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
-	if (run_keys(w) < PACE_RUN_LOW && tree_keys(w) && is_near(q))
+	if (pace_run_keys(w) < PACE_RUN_LOW && w->tree_keys && is_near(q))
 		refill(q);
-	if (run_keys(w) &&
-	    (!q->count || pace_key_before(w->run[w->head], q->key[0]))) {
-		w->count--;
+	if (pace_run_keys(w) &&
+	    (!q->count || pace_key_before(w->run[w->head], q->key[0])))
 		pace_heap_insert(q, w->run[w->head++]);
-	}
 	if (!q->count)
 		return;
 	/* What is before the smallest key comes late; and `edge` keeps up. */
-	if (!w->count || pace_key_before(w->edge, q->key[0])) {
+	if (pace_key_before(w->edge, q->key[0]) || !pace_wheel_keys(w)) {
 		w->edge = q->key[0];
 		if (pace_key_before(w->tree_from, w->edge))
 			w->tree_from = w->edge;
 	}
-	if (!w->open && !w->count)
+	if (!w->open && !pace_wheel_keys(w))
 		pace_wheel_close(q);
 }
 
@@ -231,7 +221,8 @@ void pace_wheel_close(struct pace_queue *q)
 	}
 }
 
-static void put(struct pace_queue *q, u64 key)
+/* The queue has other keys. */
+static inline void put(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
@@ -240,16 +231,15 @@ static void put(struct pace_queue *q, u64 key)
 		pace_heap_insert(q, key);
 		return;
 	}
-	if (!tree_keys(w) || pace_key_before(key, w->tree_from))
+	if (!w->tree_keys++ || pace_key_before(key, w->tree_from))
 		w->tree_from = key;
-	w->count++;
 }
 
 void pace_wheel_insert(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
-	if (!w->open && q->count + w->count >= q->wheel_from)
+	if (!w->open && q->count + pace_wheel_keys(w) >= q->wheel_from)
 		open(q);
 	/* `edge` says nothing of an empty queue. */
 	if (q->count)
@@ -270,40 +260,49 @@ static void remove_from_run(struct pace_wheel *w, u32 id)
 	w->tail--;
 }
 
+/* The root goes; what its id is to be put to is up to the caller. */
+static inline void take_root(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+	u64 next;
+
+	w->taken++;
+	if (pace_run_keys(w)) {
+		next = w->run[w->head];
+		if (q->count == 1 || pace_heap_root_may_be(q, next)) {
+			w->head++;
+			q->key[0] = next;
+			q->place[next & PACE_KEY_ID_MASK] = 0;
+			return;
+		}
+	}
+	pace_heap_remove(q, 0);
+}
+
 void pace_wheel_remove(struct pace_queue *q, u32 id)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 place = q->place[id];
 
-	if (place < PACE_PLACE_RUN) {
-		w->taken += !place;
+	if (!place) {
+		take_root(q);
+	} else if (place < PACE_PLACE_RUN) {
 		pace_heap_remove(q, place);
+	} else if (place == PACE_PLACE_RUN) {
+		remove_from_run(w, id);
 	} else {
-		if (place == PACE_PLACE_RUN)
-			remove_from_run(w, id);
-		else
-			pace_tree_remove(q, place);
-		q->place[id] = PACE_ID_NONE;
-		w->count--;
+		pace_tree_remove(q, place);
+		w->tree_keys--;
 	}
-	if (q->count + w->count < q->wheel_from / 2)
+	q->place[id] = PACE_ID_NONE;
+	if (q->count + pace_wheel_keys(w) < q->wheel_from / 2)
 		w->open = false;
 	settle(q);
 }
 
 void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 {
-	struct pace_wheel *w = q->wheel;
-
-	w->taken++;
-	/* The run's first key takes the place of the root if it may. */
-	if (run_keys(w) && pace_heap_root_may_be(q, w->run[w->head])) {
-		w->count--;
-		q->place[q->key[0] & PACE_KEY_ID_MASK] = PACE_ID_NONE;
-		pace_heap_set_root(q, w->run[w->head++]);
-	} else {
-		pace_heap_remove(q, 0);
-	}
+	take_root(q);
 	if (q->count)
 		put(q, key);
 	else

@@ -42,7 +42,7 @@
  * seen coming.
  */
 #define PACE_RUN_LOW		32u
-#define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS + 4u)
+#define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
 
 /*
  * Where an id is: below PACE_PLACE_RUN a place in the heap; PACE_PLACE_RUN;
@@ -92,13 +92,17 @@ struct pace_tree {
 struct pace_wheel {
 	u64 edge;	/* what is in the tree is not before; the run is */
 	u64 tree_from;	/* nothing in the tree is before; not before edge */
-	u32 count;	/* keys in run and tree */
+	u32 tree_keys;
 	u32 head;	/* the run: run[head] .. run[tail - 1] */
 	u32 tail;
-	bool open;	/* keys enter the tree; else they are only taken out */
-	u8 width;	/* log2 of the range of keys that fills a leaf */
 	u32 taken;	/* times the smallest key was taken since... */
 	u64 taken_from;	/* ...it was this */
+	bool open;	/* keys enter the tree; else they are only taken out */
+	u8 width;	/* log2 of the range of keys that fills a leaf */
+	/* A node that most keys are below, its range; 0: none is known. */
+	u8 near_shift;
+	u32 near_word;
+	u64 near;
 	u64 run[PACE_RUN_KEYS];
 	u64 opened[PACE_CHAIN_KEYS];	/* keys of a leaf, on their way there */
 	struct pace_tree tree;
@@ -110,12 +114,22 @@ static inline bool pace_key_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+static inline u32 pace_run_keys(const struct pace_wheel *w)
+{
+	return w->tail - w->head;
+}
+
+/* Beside the heap. */
+static inline u32 pace_wheel_keys(const struct pace_wheel *w)
+{
+	return pace_run_keys(w) + w->tree_keys;
+}
+
 /* heap.c: the heap alone. */
 void pace_heap_insert(struct pace_queue *q, u64 key);
 void pace_heap_remove(struct pace_queue *q, u32 place);
 /* Would `key` be before all others, were it in the root's place? */
 bool pace_heap_root_may_be(const struct pace_queue *q, u64 key);
-void pace_heap_set_root(struct pace_queue *q, u64 key);
 
 /* wheel.c: what the operations of a queue are while its wheel is in use. */
 void pace_wheel_init(struct pace_wheel *w);
@@ -126,27 +140,36 @@ void pace_wheel_replace_min(struct pace_queue *q, u64 key);
 
 /* tree.c */
 
-/* The leaf that the smallest keys are in, none of which is before `from`. */
-struct pace_leaf {
+/* The nodes on the way to a leaf.  Each takes two bits of a key, or more. */
+#define PACE_LEVELS_MAX	(PACE_TOP_SHIFT / 2 + 1)
+
+struct pace_path {
+	u32 *slot;		/* of the leaf */
 	u64 start;		/* of its range */
 	u32 shift;		/* log2 of its range */
-	u32 keys;
+	u32 top;
+	u32 levels;
+	u8 part[PACE_LEVELS_MAX];
+	struct pace_node *node[PACE_LEVELS_MAX];
 };
 
 /* False if the pool has no block for it. */
 bool pace_tree_insert(struct pace_queue *q, u64 key);
-/* The key at `place`, which is in the tree. */
-u64 pace_tree_remove(struct pace_queue *q, u32 place);
-/* The tree is not empty. */
-struct pace_leaf pace_tree_first(const struct pace_queue *q, u64 from);
+/* The key at `place`, which is in the tree, goes. */
+void pace_tree_remove(struct pace_queue *q, u32 place);
+/*
+ * The leaf that the smallest keys are in, none of which is before `from`; how
+ * many keys it has.  The tree is not empty.
+ */
+u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path);
 /* Splits that leaf; false if the pool has no room for its parts. */
-bool pace_tree_split_first(struct pace_queue *q, u64 from);
-/* Moves all keys of that leaf to `out`, in no order; how many there were. */
-u32 pace_tree_take_first(struct pace_queue *q, u64 from, u64 *out);
+bool pace_tree_split(struct pace_queue *q, struct pace_path *path);
+/* Moves all keys of that leaf to `out`, in no order. */
+void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out);
 
 /*
  * sort.c: to `out`, ascending as unsigned numbers; what is in `key` is lost.
- * n <= PACE_CHAIN_KEYS.
+ * n <= PACE_CHAIN_KEYS; both have room for three keys more.
  */
 void pace_sort(u64 *key, u64 *out, u32 n);
 

@@ -313,7 +313,7 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes);
 /*
  * An active paced class that may not send yet: it waits for its clock, or, with
- * a ceil, for that.
+ * a ceil, for that.  While an answer PACE_WAIT stands: as of that answer.
  */
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
 /* A gap of gap_bytes went to the wire. O(1). */

@@ -69,6 +69,13 @@ struct pace_sched {
 	u64 spare_time;			/* spare clock of the last spare frame */
 	struct pace_class *ring;	/* active normal classes; whose turn it is */
 
+	/* pace_next() has answered WAIT until then and nothing has changed; it
+	 * was last asked at asked_ns, up to which no time has been passed yet.
+	 * 0: no such answer stands.
+	 */
+	u64 quiet_until_ns;
+	u64 asked_ns;
+
 	/* HYBRID: see src/hybrid.c. */
 	bool idling;		/* nothing handed out: real time is the clock */
 	bool armed;		/* a timer runs until... */

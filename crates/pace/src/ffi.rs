@@ -86,6 +86,7 @@ unsafe extern "C" {
     static pace_shim_class_bytes: usize;
     fn pace_shim_stats(s: *const RawSched, out: *mut RawStats);
     fn pace_shim_global(s: *const RawSched) -> u64;
+    fn pace_shim_quiet(s: *const RawSched) -> bool;
     fn pace_shim_class_id(c: *const RawClass) -> u32;
     fn pace_shim_class_active(c: *const RawClass) -> bool;
     fn pace_shim_class_clock(s: *const RawSched, c: *const RawClass, frac: *mut u64) -> u64;
@@ -369,6 +370,11 @@ impl Port {
     pub fn global(&self) -> u64 {
         // SAFETY: the scheduler is initialised.
         unsafe { pace_shim_global(self.sched()) }
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_shim_quiet(self.sched()) }
     }
 
     pub fn is_active(&self, slot: u32) -> Option<bool> {

@@ -331,7 +331,8 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Whether the class is active and paced, and waits for its clock.
+    /// Whether the class is active and paced, and waits for its clock; while
+    /// [`Scheduler::is_quiet`], as of the answer that stands.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -365,9 +366,15 @@ impl Scheduler {
         }
     }
 
-    /// The port's byte clock; wraps at 2^64.
+    /// The port's byte clock; wraps at 2^64. It does not follow time while
+    /// [`Scheduler::is_quiet`].
     pub fn global_bytes(&self) -> u64 {
         self.port.global()
+    }
+
+    /// An answer [`Decision::Wait`] stands: nothing has changed since.
+    pub fn is_quiet(&self) -> bool {
+        self.port.is_quiet()
     }
 
     /// When the class may send, on the port's byte clock.

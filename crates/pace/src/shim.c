@@ -50,6 +50,7 @@ const size_t pace_shim_class_bytes = sizeof(struct pace_class);
 
 void pace_shim_stats(const struct pace_sched *s, struct pace_stats *out);
 u64 pace_shim_global(const struct pace_sched *s);
+bool pace_shim_quiet(const struct pace_sched *s);
 u32 pace_shim_class_id(const struct pace_class *c);
 bool pace_shim_class_active(const struct pace_class *c);
 u64 pace_shim_class_clock(const struct pace_sched *s,
@@ -63,6 +64,11 @@ void pace_shim_stats(const struct pace_sched *s, struct pace_stats *out)
 u64 pace_shim_global(const struct pace_sched *s)
 {
 	return s->global;
+}
+
+bool pace_shim_quiet(const struct pace_sched *s)
+{
+	return s->quiet_until_ns;
 }
 
 u32 pace_shim_class_id(const struct pace_class *c)

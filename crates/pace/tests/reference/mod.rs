@@ -105,6 +105,8 @@ pub struct Reference {
     /// Spare clock of the last frame that was spare.
     spare_time: BigInt,
     lead: Lead,
+    /// WAIT until then has been answered, and nothing has changed.
+    standing_ns: Option<u64>,
     pub shifted: BigInt,
     pub spare_frames: u64,
     pub guarded: u64,
@@ -133,6 +135,7 @@ impl Reference {
             round: VecDeque::new(),
             spare_time: BigInt::zero(),
             lead: Lead::new(),
+            standing_ns: None,
             spare_frames: 0,
             guarded: 0,
             shifted: BigInt::zero(),
@@ -303,6 +306,7 @@ impl Reference {
     }
 
     pub fn add(&mut self, id: u32, kind: Kind) {
+        self.standing_ns = None;
         let never = integer(&(&self.global - NEVER_HAD_A_TURN));
         let mut class = Class {
             kind,
@@ -323,11 +327,13 @@ impl Reference {
     }
 
     pub fn remove(&mut self, id: u32) {
+        self.standing_ns = None;
         self.leave(id);
         self.classes.remove(&id);
     }
 
     pub fn change(&mut self, id: u32, kind: Kind) {
+        self.standing_ns = None;
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
         let same = matches!(self.classes[&id].kind, Kind::Paced { .. })
@@ -434,6 +440,7 @@ impl Reference {
         if self.classes[&id].active {
             return;
         }
+        self.standing_ns = None;
         self.pass_time(now_ns);
         if self.cfg.mode != Mode::Timer && self.classes.values().all(|class| !class.active) {
             self.wake(now_ns);
@@ -443,6 +450,7 @@ impl Reference {
 
     pub fn deactivate(&mut self, id: u32, now_ns: u64) {
         if self.classes[&id].active {
+            self.standing_ns = None;
             self.pass_time(now_ns);
             self.leave(id);
         }
@@ -477,10 +485,12 @@ impl Reference {
     }
 
     pub fn set_head(&mut self, id: u32, wire_bytes: u32) {
+        self.standing_ns = None;
         self.class_mut(id).head = u64::from(wire_bytes);
     }
 
     pub fn sent(&mut self, id: u32, train: Train, more: bool, now_ns: u64) {
+        self.standing_ns = None;
         self.pass_time(now_ns);
         self.class_mut(id).head = 0;
         let wire = BigInt::from(train.wire_bytes);
@@ -532,6 +542,7 @@ impl Reference {
     }
 
     pub fn gap_sent(&mut self, bytes: u32) {
+        self.standing_ns = None;
         self.idled = self.global.clone();
         self.global += bytes;
         self.lead.handed_out();
@@ -540,6 +551,7 @@ impl Reference {
 
     pub fn reconfigure(&mut self, cfg: &Config, now_ns: u64) {
         let was_over = self.over_subscribed();
+        self.standing_ns = None;
         self.pass_time(now_ns);
         self.follow_line(now_ns);
         if cfg.mode != self.cfg.mode {

@@ -108,6 +108,18 @@ impl Reference {
 
     pub fn next(&mut self, now_ns: u64) -> Choice {
         self.pass_time(now_ns);
+        if let Some(until_ns) = self.standing_ns.filter(|&until_ns| now_ns < until_ns) {
+            return Choice::Wait(until_ns);
+        }
+        let choice = self.decide(now_ns);
+        self.standing_ns = match choice {
+            Choice::Wait(until_ns) if !self.cfg.guard || self.round.is_empty() => Some(until_ns),
+            _ => None,
+        };
+        choice
+    }
+
+    fn decide(&mut self, now_ns: u64) -> Choice {
         if self.cfg.mode == Mode::Timer {
             return self.next_timer();
         }
