@@ -6,6 +6,7 @@
 //! same seed gives the same bytes.
 
 mod agenda;
+pub mod build;
 pub mod device;
 pub mod exact;
 pub mod filter;

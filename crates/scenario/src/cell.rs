@@ -322,7 +322,12 @@ impl<'a> Reading<'a> {
                 if args.is_empty() || line.contains(['\n', '\0']) {
                     return Err(item.fault(&quote(&line), "arguments of tc, quotes closed"));
                 }
-                cell.tc.push(TcLine { host, at_ns, args });
+                cell.tc.push(TcLine {
+                    host,
+                    at_ns,
+                    args,
+                    place: item.place.clone(),
+                });
             }
             Ok(())
         })?;
@@ -345,7 +350,12 @@ impl<'a> Reading<'a> {
                 .filter(valid)
                 .ok_or_else(|| item.fault(&quote(&text), expected))?;
             let (key, value) = (key.to_owned(), value.to_owned());
-            cell.sysctls.push(Sysctl { host, key, value });
+            cell.sysctls.push(Sysctl {
+                host,
+                key,
+                value,
+                place: item.place,
+            });
             Ok(())
         })
     }

@@ -29,6 +29,8 @@ const FLOW: &[&str] = &[
     "window",
     "pacing_rate",
     "sample",
+    "stack",
+    "bytes",
     "target",
     "layer",
     "when",
@@ -47,6 +49,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("window", &["tcp"]),
     ("pacing_rate", &["tcp"]),
     ("sample", &["tcp"]),
+    ("stack", &["tcp"]),
+    ("bytes", &["tcp"]),
 ];
 const TYPES: [&str; 3] = ["udp", "tcp", "pktgen"];
 
@@ -119,6 +123,7 @@ fn flow(section: &Section<'_, '_>, cell: &Cell, name: String, clamp: bool) -> Re
         stop_ns,
         target: target(section)?,
         path,
+        place: section.source.place(section.offset),
     })
 }
 
@@ -279,11 +284,15 @@ fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<Flo
     let sample_ns = section.time("sample")?;
     let sample = sample_ns.unwrap_or(1_000_000);
     within(section, "sample", sample, 1_000_000, 1_000_000_000_000)?;
+    let bytes = section.size("bytes")?;
+    within(section, "bytes", bytes.unwrap_or(1), 1, 1 << 50)?;
     Ok(FlowKind::Tcp {
         congestion,
         window_bytes,
         pacing_bps,
         sample_ns,
+        stack: section.text("stack")?,
+        bytes,
     })
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-use crate::Env;
+use crate::{Env, Place};
 
 /// Which kernel is under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -231,6 +231,8 @@ pub struct TcLine {
     pub at_ns: Option<u64>,
     /// The arguments.
     pub args: Vec<String>,
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// A system control.
@@ -242,6 +244,8 @@ pub struct Sysctl {
     pub key: String,
     /// Its value.
     pub value: String,
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// The CPU held with interrupts off.
@@ -289,6 +293,8 @@ pub struct Flow {
     pub target: Option<Target>,
     /// The cables it crosses, in order; at least one.
     pub path: Vec<Direction>,
+    /// Where its table begins.
+    pub place: Place,
 }
 
 impl Flow {
@@ -347,6 +353,11 @@ pub enum FlowKind {
         pacing_bps: Option<u64>,
         /// How often the sender's state is written down; `None`: never.
         sample_ns: Option<u64>,
+        /// Which TCP the simulator models, and what is changed in it (docs/simulator.md);
+        /// `None`: today's. The laboratory has its kernel's.
+        stack: Option<String>,
+        /// What is to be sent; `None`: as much as it takes. The simulator only.
+        bytes: Option<u64>,
     },
     /// Datagrams made by the kernel's packet generator.
     Pktgen {

@@ -413,6 +413,7 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             window_bytes,
             pacing_bps,
             sample_ns,
+            ..
         } => {
             let mut kind = format!("proto=tcp,congestion={congestion}");
             let given = [

@@ -411,7 +411,10 @@ impl Network {
             arrive,
             frame_bytes: frame.packet.map_or(gap_bytes, |p| p.frame_bytes),
             wire_bytes: frame.wire_bytes,
-            kind: content.map_or(Kind::Pause, |_| Kind::Data),
+            kind: match content {
+                Some(_) => Kind::Data,
+                None => self.devices[device].qdisc.gap_kind(),
+            },
             fate,
             content,
         });

@@ -17,6 +17,8 @@ pub use netem::{Netem, NetemConfig};
 pub use psp::{Psp, PspClass, PspConfig, PspKind};
 pub use tbf::{Tbf, TbfConfig};
 
+use trace::Kind;
+
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
 use crate::time::Time;
@@ -91,6 +93,15 @@ impl Qdisc {
             Self::Fq(q) => q.next(now),
             Self::Netem(q) => q.next(now),
             Self::Psp(q) => q.next(now),
+        }
+    }
+
+    /// What its gap frames are, if it sends any.
+    #[must_use]
+    pub fn gap_kind(&self) -> Kind {
+        match self {
+            Self::Psp(q) => q.gap_kind(),
+            _ => Kind::Pause,
         }
     }
 

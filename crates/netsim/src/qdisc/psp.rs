@@ -3,6 +3,7 @@
 //! around queues of packets.
 
 use pace::{ClassConfig, ClassId, Decision, Scheduler};
+use trace::Kind;
 
 use super::psp_flows::Flows;
 use super::{Fifo, Limit, Next, Verdict, classify};
@@ -44,6 +45,8 @@ pub struct PspClass {
 pub struct PspConfig {
     /// The port.
     pub port: pace::Config,
+    /// What its gap frames are: PAUSE, or another kind.
+    pub gap: Kind,
     /// Major number of its classes.
     pub major: u32,
     /// Minor number of the class of what no filter claims; 0: none.
@@ -75,6 +78,7 @@ struct Class {
 #[derive(Debug)]
 pub struct Psp {
     core: Core,
+    gap: Kind,
     major: u32,
     default: u32,
     filters: Vec<Filter>,
@@ -136,6 +140,7 @@ impl Psp {
         let unclassified = core.add(&normal, limit, None).map_err(|e| (None, e))?;
         Ok(Self {
             core,
+            gap: config.gap,
             major: config.major,
             default: config.default,
             filters: config.filters,
@@ -159,6 +164,10 @@ impl Psp {
         self.core.scheduler.change_class(id, &kind)?;
         class.config.kind = PspKind::Static(kind);
         Ok(())
+    }
+
+    pub(super) fn gap_kind(&self) -> Kind {
+        self.gap
     }
 
     /// The core's counters.

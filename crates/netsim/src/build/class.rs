@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tc class`: the options of psp's and htb's classes.
+
+use pace::ClassConfig;
+
+use super::Refusal;
+use super::words::Words;
+use crate::qdisc::{HtbClass, Limit, PspClass, PspKind};
+
+const PSP: &str = "rate, ceil, floor, mode, quantum, deadline and flows";
+const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
+
+/// Slowest a flow of a dynamic class gets by default: a largest frame in 200 ms
+/// (docs/decisions/0027).
+const FLOOR_FRAMES_PER_S: u64 = 5;
+
+/// What classes take from their device.
+#[derive(Clone, Copy)]
+pub(super) struct Port {
+    pub line_bps: u64,
+    pub frame_bytes: u32,
+    /// Packets in a class's queue, if nothing else is attached.
+    pub packets: u32,
+}
+
+/// The words of a psp class after `psp`.
+pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspClass, Refusal> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mode {
+        Paced,
+        Normal,
+        Dynamic,
+    }
+    let (mut mode, mut rate, mut ceil, mut floor) = (None, None, None, None);
+    let (mut quantum, mut deadline) = (None, None);
+    while let Some(word) = words.next() {
+        match word {
+            "mode" => {
+                let known = [
+                    ("paced", Mode::Paced),
+                    ("1", Mode::Paced),
+                    ("normal", Mode::Normal),
+                    ("0", Mode::Normal),
+                    ("dynamic", Mode::Dynamic),
+                ];
+                mode = Some(words.one_of("mode", &known)?);
+            }
+            "rate" => rate = Some(words.rate("rate")?),
+            "ceil" => ceil = Some(words.rate("ceil")?),
+            "floor" => floor = Some(words.rate("floor")?),
+            "quantum" => quantum = Some(words.size_u32("quantum")?),
+            "deadline" => deadline = Some(words.time("deadline")?).filter(|d| d.as_ps() > 0),
+            // A limit of what the kernel keeps; there is no other flow here.
+            "flows" => drop(words.number("flows")?),
+            other => return Err(words.unknown("a psp class", other, PSP)),
+        }
+    }
+    let mode = match (mode, rate) {
+        (Some(mode), _) => mode,
+        (None, Some(_)) => Mode::Paced,
+        (None, None) => return Err(words.refuse("tc: a psp class needs a rate or a mode")),
+    };
+    let kind = match (mode, rate, ceil) {
+        (Mode::Normal, None, None) => PspKind::Static(ClassConfig::Normal {
+            quantum_bytes: quantum,
+        }),
+        (Mode::Paced, Some(rate_bps), None) => PspKind::Static(ClassConfig::Paced { rate_bps }),
+        (Mode::Paced, Some(rate_bps), Some(ceil_bps)) => {
+            PspKind::Static(ClassConfig::Sharing { rate_bps, ceil_bps })
+        }
+        (Mode::Dynamic, rate, ceil) => PspKind::Dynamic {
+            rate_bps: rate.unwrap_or(port.line_bps),
+            floor_bps: floor.unwrap_or(u64::from(port.frame_bytes) * 8 * FLOOR_FRAMES_PER_S),
+            ceil_bps: ceil.unwrap_or(port.line_bps),
+        },
+        _ => return Err(words.refuse("tc: rate and ceil do not fit the mode of the psp class")),
+    };
+    Ok(PspClass {
+        minor,
+        kind,
+        limit: Limit::Packets(port.packets),
+        deadline,
+    })
+}
+
+/// The words of an htb class after `htb`; `r2q` is its qdisc's.
+pub(super) fn htb(
+    words: &mut Words<'_>,
+    (minor, parent): (u32, Option<u32>),
+    r2q: u32,
+    port: Port,
+) -> Result<HtbClass, Refusal> {
+    let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
+    let (mut quantum, mut prio, mut overhead, mut mpu) = (None, 0, 0, 0);
+    while let Some(word) = words.next() {
+        match word {
+            "rate" => rate = Some(words.rate("rate")?),
+            "ceil" => ceil = Some(words.rate("ceil")?),
+            "burst" | "buffer" | "maxburst" => burst = Some(words.size("burst")?),
+            "cburst" | "cbuffer" | "cmaxburst" => cburst = Some(words.size("cburst")?),
+            "quantum" => quantum = Some(words.size_u32("quantum")?),
+            "prio" => prio = words.number("prio")?,
+            "overhead" => overhead = words.size_u32("overhead")?,
+            "mpu" => mpu = words.size_u32("mpu")?,
+            other => return Err(words.unknown("an htb class", other, HTB)),
+        }
+    }
+    let Some(rate_bps) = rate else {
+        return Err(words.refuse("tc: an htb class needs a rate"));
+    };
+    // tc's own: what one tick of the clock lets through, which is next to
+    // nothing with high-resolution timers, and 1600 bytes.
+    let usual = 1600;
+    // sch_htb's own.
+    let by_rate = (rate_bps / 8 / u64::from(r2q.max(1))).clamp(1000, 200_000);
+    Ok(HtbClass {
+        minor,
+        parent,
+        rate_bps,
+        ceil_bps: ceil.unwrap_or(rate_bps).max(rate_bps),
+        burst_bytes: burst.unwrap_or(usual),
+        cburst_bytes: cburst.unwrap_or(usual),
+        quantum_bytes: quantum.unwrap_or(u32::try_from(by_rate).unwrap_or(200_000)),
+        prio,
+        overhead_bytes: overhead,
+        mpu_bytes: mpu,
+        limit: Limit::Packets(port.packets),
+    })
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a cell of a scenario to a network: the same file that the laboratory
+//! runs. What cannot be modelled is refused, with its place in the file; what
+//! makes no difference here, or only to a host's CPU, is said in a note.
+
+mod class;
+mod filters;
+mod queues;
+mod streams;
+mod words;
+
+use std::fmt;
+
+use scenario::topology::{far_host, leaving, routes};
+use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, Place};
+
+use crate::device::{DeviceConfig, wire_bytes};
+use crate::exact::Instant;
+use crate::network::{FlowConfig, NetworkConfig, TrafficConfig};
+use crate::packet::{Header, Proto};
+use crate::port::{Port, PortKind};
+use crate::source::SourceConfig;
+use crate::time::{Span, Time};
+
+pub use queues::Change;
+
+/// Ethernet, IPv4 and UDP headers.
+const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
+/// Socket buffer of UDP flows that ask for none (docs/formats.md); Linux takes
+/// twice what it is asked for.
+const BUFFER_BYTES: u32 = 1 << 20;
+/// What an unasked cable has (docs/formats.md), and its guest.
+const RING: u32 = 256;
+const COALESCE: (u32, u64) = (16, 20_000);
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Something that the simulator does not model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Where it stands.
+    pub place: Place,
+    /// What, and what there is instead.
+    pub reason: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A cell as a network.
+#[derive(Debug)]
+pub struct Built {
+    /// The network; device `2 x cable + end` is what that end sends.
+    pub network: NetworkConfig,
+    /// What changes while it runs, in order.
+    pub changes: Vec<Change>,
+    /// What is in the scenario and not in the network; the same text for the
+    /// same thing in every cell.
+    pub notes: Vec<String>,
+}
+
+/// The number of the device that sends in a direction.
+#[must_use]
+pub fn device(direction: Direction) -> usize {
+    2 * direction.cable + direction.end.index()
+}
+
+/// Builds a cell's network. All chance in it follows from `seed`.
+///
+/// # Errors
+/// The first thing that is not modelled.
+pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
+    let mut notes = notes(cell);
+    let (queues, changes) = queues::read(cell)?;
+    let mut network = NetworkConfig::default();
+    let mut paces = Vec::new();
+    for (index, queue) in queues.into_iter().enumerate() {
+        paces.push(queue.paces_flows());
+        let direction = Direction {
+            cable: index / 2,
+            end: End::BOTH[index % 2],
+        };
+        let qdisc = queue.qdisc(cell, direction, seed)?;
+        network.devices.push(line(cell, direction, qdisc));
+    }
+    ports(cell, &mut network);
+    let tuning = streams::sysctls(cell, &mut notes)?;
+    for (index, flow) in cell.flows.iter().enumerate() {
+        let path: Vec<u32> = flow.path.iter().map(|hop| device(*hop) as u32).collect();
+        let reverse = way_back(cell, flow);
+        let queue_paces = path.first().is_some_and(|d| paces[*d as usize]);
+        let traffic = match &flow.kind {
+            FlowKind::Tcp { .. } => {
+                let trip = [path.as_slice(), &reverse].concat();
+                let context = streams::Context {
+                    tuning: &tuning,
+                    round_trip: round_trip(&network, &trip),
+                    queue_paces,
+                    chance: (seed, index as u64),
+                };
+                TrafficConfig::Stream(Box::new(streams::stream(cell, flow, &context)?))
+            }
+            _ => TrafficConfig::Datagrams(datagrams(flow)?),
+        };
+        network.flows.push(FlowConfig {
+            header: header(flow),
+            path,
+            reverse,
+            traffic,
+        });
+    }
+    Ok(Built {
+        network,
+        changes,
+        notes,
+    })
+}
+
+/// What is said of a scenario rather than modelled.
+fn notes(cell: &Cell) -> Vec<String> {
+    let mut notes = Vec::new();
+    if cell.noise.is_some() {
+        notes.push("[noise] is not modelled: a simulated host is never busy".to_owned());
+    }
+    if cell.memory_bytes != MEMORY_BYTES {
+        notes.push("memory is not modelled: there is no guest".to_owned());
+    }
+    let is_plain = |c: &scenario::Cable| {
+        c.bql_min_bytes.is_none()
+            && c.ring == RING
+            && (c.coalesce_frames, c.coalesce_ns) == COALESCE
+    };
+    if !cell.cables.iter().all(is_plain) {
+        notes.push(
+            "ring, bql_min and coalescing are not modelled: a queue is asked when the line is free"
+                .to_owned(),
+        );
+    }
+    if cell.cables.iter().any(|c| c.queues > 1) {
+        notes.push("queues are not modelled: each device has one transmit queue".to_owned());
+    }
+    notes
+}
+
+fn line(cell: &Cell, direction: Direction, qdisc: crate::qdisc::Qdisc) -> DeviceConfig {
+    let cable = &cell.cables[direction.cable];
+    DeviceConfig {
+        rate_bps: cable.rate_bps,
+        delay: Span::from_ns(cable.delay_ns),
+        port: None,
+        sink: cable.sink,
+        qdisc,
+    }
+}
+
+/// Bottlenecks, and which devices send into them.
+fn ports(cell: &Cell, network: &mut NetworkConfig) {
+    for (index, cable) in cell.cables.iter().enumerate() {
+        for (end, bottleneck) in End::BOTH.into_iter().zip(&cable.bottlenecks) {
+            let Some(bottleneck) = bottleneck else {
+                continue;
+            };
+            let kind = match bottleneck.kind {
+                BottleneckKind::Fifo { bytes } => PortKind::Fifo { bytes },
+                BottleneckKind::Policer {
+                    burst_bytes,
+                    refresh_ns,
+                } => PortKind::Policer {
+                    burst_bytes,
+                    refresh: Span::from_ns(refresh_ns),
+                },
+            };
+            let port = Some(network.ports.len());
+            let delay = Span::from_ns(bottleneck.delay_ns);
+            network
+                .ports
+                .push(Port::new(kind, bottleneck.rate_bps, delay));
+            for cable in [Some(index), bottleneck.also].into_iter().flatten() {
+                network.devices[device(Direction { cable, end })].port = port;
+            }
+        }
+    }
+}
+
+fn header(flow: &Flow) -> Header {
+    Header {
+        proto: match flow.kind {
+            FlowKind::Tcp { .. } => Proto::Tcp,
+            FlowKind::Udp { .. } | FlowKind::Pktgen { .. } => Proto::Udp,
+        },
+        src: flow.source,
+        dst: flow.destination,
+        sport: flow.source_port,
+        dport: flow.port,
+    }
+}
+
+/// The devices from a flow's receiver to its source address, as the hosts'
+/// routes have it.
+fn way_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
+    let Some(first) = flow.path.first() else {
+        return Vec::new();
+    };
+    let hosts = cell.hosts.len();
+    let mut way = Vec::new();
+    let mut host = flow.to;
+    while host != flow.from && way.len() < 255 {
+        let onto = leaving(&cell.cables, host).find(|hop| hop.cable == first.cable);
+        let routed = || {
+            let routes = routes(&cell.cables, hosts, host).into_iter();
+            let mut routes = routes.filter(|route| route.to_cable == first.cable);
+            routes.next().map(|route| route.via)
+        };
+        let Some(hop) = onto.or_else(routed) else {
+            break;
+        };
+        way.push(device(hop) as u32);
+        host = far_host(&cell.cables, hop);
+    }
+    way
+}
+
+/// What a smallest frame needs over these devices, all of them idle.
+fn round_trip(network: &NetworkConfig, trip: &[u32]) -> Span {
+    let of = |device: &u32| {
+        let d = &network.devices[*device as usize];
+        let wire = Instant::default().after(wire_bytes(0), d.rate_bps.max(1));
+        let port = d.port.map_or(Span::ZERO, |port| {
+            let out = network.ports[port].clone().enter(Time::START, 0);
+            out.map_or(Span::ZERO, |at| at.since(Time::START))
+        });
+        wire.time.since(Time::START) + d.delay + port
+    };
+    trip.iter().map(of).fold(Span::ZERO, |a, b| a + b)
+}
+
+fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
+    let start = Time::START + Span::from_ns(flow.start_ns);
+    let stop = Time::START + Span::from_ns(flow.stop_ns);
+    match &flow.kind {
+        FlowKind::Udp {
+            payload_bytes,
+            batch,
+            rate_bps,
+            spread,
+            buffer_bytes,
+        } => Ok(SourceConfig {
+            frame_bytes: payload_bytes + UDP_HEADER_BYTES,
+            burst: *batch,
+            rate_bps: *rate_bps,
+            buffer_bytes: Some(2 * u64::from(buffer_bytes.unwrap_or(BUFFER_BYTES))),
+            on_off: None,
+            start,
+            stop,
+            class: spread.class.unwrap_or(0),
+            classes: spread.classes,
+            ports: spread.ports,
+        }),
+        FlowKind::Pktgen {
+            payload_bytes,
+            rate_bps: Some(rate_bps),
+        } => Ok(SourceConfig {
+            frame_bytes: payload_bytes + UDP_HEADER_BYTES,
+            burst: 1,
+            rate_bps: Some(*rate_bps),
+            buffer_bytes: None,
+            on_off: None,
+            start,
+            stop,
+            class: 0,
+            classes: 1,
+            ports: 1,
+        }),
+        FlowKind::Pktgen { .. } | FlowKind::Tcp { .. } => Err(Refusal {
+            place: flow.place.clone(),
+            reason: format!(
+                "flow `{}` is pktgen as fast as it goes, which is as fast as a CPU; the simulator \
+                 has none: expected a `rate`",
+                flow.name
+            ),
+        }),
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[[flow]]` of type tcp, and the sysctls that it obeys.
+
+use scenario::{Cell, Flow, FlowKind, Place, Sysctl, units};
+
+use super::Refusal;
+use crate::rng::Rng;
+use crate::stream::{Pacing, StreamConfig};
+use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackSort};
+use crate::tcp::{Congestion, ReceiverConfig, SenderConfig};
+use crate::time::{Span, Time};
+
+/// The TCP of a flow that names none.
+const STACK: &str = "rack";
+/// IPv4 and TCP headers, and time stamps.
+const HEADER_BYTES: u32 = 20 + 20;
+const STAMPS_BYTES: u32 = 12;
+/// Receive buffer of a flow that asks for none: what Linux' own tuning comes
+/// to, `tcp_rmem`'s 6 MB, of which half is window.
+const WINDOW_BYTES: u64 = 3 << 20;
+/// By how much a flow begins later, by seed: up to a millisecond, so that
+/// seeds meet timers and policers at other phases.
+const START_SPREAD: Span = Span::from_ns(1_000_000);
+
+/// What sysctls say of each host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tuning {
+    pacing: Pacing,
+    sack: bool,
+    dsack: bool,
+    timestamps: bool,
+}
+
+/// What a flow needs to know of its network.
+pub(super) struct Context<'a> {
+    /// By host.
+    pub tuning: &'a [Tuning],
+    pub round_trip: Span,
+    pub queue_paces: bool,
+    /// Seed and stream.
+    pub chance: (u64, u64),
+}
+
+/// Reads the sysctls of every host; notes those that are not modelled.
+pub(super) fn sysctls(cell: &Cell, notes: &mut Vec<String>) -> Result<Vec<Tuning>, Refusal> {
+    let usual = Tuning {
+        pacing: Pacing::default(),
+        sack: true,
+        dsack: true,
+        timestamps: true,
+    };
+    let mut all = vec![usual; cell.hosts.len()];
+    for sysctl in &cell.sysctls {
+        let tuning = &mut all[sysctl.host];
+        let number = |sysctl: &Sysctl| {
+            sysctl.value.parse::<u32>().map_err(|_| Refusal {
+                place: sysctl.place.clone(),
+                reason: format!("{} is {:?}, expected a number", sysctl.key, sysctl.value),
+            })
+        };
+        match sysctl.key.as_str() {
+            "net.ipv4.tcp_pacing_ss_ratio" => tuning.pacing.slow_start_pct = number(sysctl)?,
+            "net.ipv4.tcp_pacing_ca_ratio" => tuning.pacing.avoidance_pct = number(sysctl)?,
+            "net.ipv4.tcp_limit_output_bytes" => {
+                tuning.pacing.limit_output_bytes = number(sysctl)?.into();
+            }
+            "net.ipv4.tcp_sack" => tuning.sack = number(sysctl)? > 0,
+            "net.ipv4.tcp_dsack" => tuning.dsack = number(sysctl)? > 0,
+            "net.ipv4.tcp_timestamps" => tuning.timestamps = number(sysctl)? > 0,
+            key => {
+                let note = format!("{}: sysctl {key} is not modelled", sysctl.place);
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A flow's connection. The handshake is not modelled: the first segment
+/// leaves one idle round trip after the start.
+pub(super) fn stream(
+    cell: &Cell,
+    flow: &Flow,
+    context: &Context<'_>,
+) -> Result<StreamConfig, Refusal> {
+    let FlowKind::Tcp {
+        congestion,
+        window_bytes,
+        pacing_bps,
+        sample_ns,
+        stack,
+        bytes,
+    } = &flow.kind
+    else {
+        return Err(refuse(&flow.place, "not a TCP flow".to_owned()));
+    };
+    let (from, to) = (&context.tuning[flow.from], &context.tuning[flow.to]);
+    let timestamps = from.timestamps && to.timestamps;
+    let mtu = flow.path.iter().map(|hop| cell.cables[hop.cable].mtu).min();
+    let headers = HEADER_BYTES + if timestamps { STAMPS_BYTES } else { 0 };
+    let mss_bytes = mtu.unwrap_or(0).saturating_sub(headers).max(1);
+    let window_bytes = window_bytes.unwrap_or(WINDOW_BYTES);
+    let mut sender = sender(flow, stack.as_deref().unwrap_or(STACK))?;
+    sender.congestion = self::congestion(flow, congestion)?;
+    sender.mss_bytes = mss_bytes;
+    sender.sack = from.sack && to.sack;
+    sender.timestamps = timestamps;
+    sender.handshake_rtt = Some(context.round_trip);
+    sender.initial_window_bytes = window_bytes.min(65_535);
+    // A buffer is asked for and doubled; a full frame counts half as much again
+    // as its payload.
+    sender.send_buffer_bytes = window_bytes.saturating_mul(5) / 4;
+    let receiver = ReceiverConfig {
+        mss_bytes,
+        buffer_bytes: window_bytes,
+        window_scale: window_scale(window_bytes),
+        sack: sender.sack,
+        dsack: to.dsack,
+        timestamps,
+        ..ReceiverConfig::default()
+    };
+    let modern = sender.variant.recovery == Recovery::RackPrr;
+    let (seed, stream) = context.chance;
+    let later = Rng::new(seed, stream).within(START_SPREAD) + context.round_trip;
+    Ok(StreamConfig {
+        sender,
+        receiver,
+        bytes: *bytes,
+        pacing_max_bps: *pacing_bps,
+        pacing: modern.then_some(from.pacing),
+        queue_paces: context.queue_paces,
+        sample: sample_ns.map(Span::from_ns),
+        start: Time::START + Span::from_ns(flow.start_ns) + later,
+        stop: Time::START + Span::from_ns(flow.stop_ns),
+    })
+}
+
+fn refuse(place: &Place, reason: String) -> Refusal {
+    Refusal {
+        place: place.clone(),
+        reason,
+    }
+}
+
+fn congestion(flow: &Flow, name: &str) -> Result<Congestion, Refusal> {
+    match name {
+        "reno" => Ok(Congestion::Reno),
+        "bic" => Ok(Congestion::Bic),
+        "cubic" => Ok(Congestion::Cubic),
+        other => Err(refuse(
+            &flow.place,
+            format!(
+                "flow `{}`: congestion is \"{other}\", the simulator knows reno, bic and cubic",
+                flow.name
+            ),
+        )),
+    }
+}
+
+/// The smallest scale with which the window can be told.
+fn window_scale(bytes: u64) -> u8 {
+    (0..14).find(|scale| bytes >> scale <= 65_535).unwrap_or(14)
+}
+
+/// `NAME [KEY=VALUE ...]`: a kernel's TCP, and what is changed in it.
+fn sender(flow: &Flow, stack: &str) -> Result<SenderConfig, Refusal> {
+    let fault = |what: String| refuse(&flow.place, format!("flow `{}`: stack {what}", flow.name));
+    let mut words = stack.split_ascii_whitespace();
+    let name = words.next().unwrap_or_default();
+    let Some(variant) = variant::by_name(name) else {
+        let names: Vec<_> = variant::ALL.iter().map(|variant| variant.name).collect();
+        return Err(fault(format!(
+            "is {name:?}, expected one of {}",
+            names.join(", ")
+        )));
+    };
+    let mut config = SenderConfig::new(variant);
+    for word in words {
+        let set = word
+            .split_once('=')
+            .and_then(|(key, value)| tune(&mut config, key, value));
+        set.ok_or_else(|| {
+            fault(format!(
+                "has {word:?}, expected initial_cwnd=N, initial_ssthresh=N, rto_min=TIME, \
+                 tick=TIME, abc=on|off, abc_counts_in_loss=on|off, skip_seen_blocks=on|off, \
+                 sack_sort=right|loses-blocks, sack_hint=any|first or \
+                 lost_retransmission=block|highest|own-walk"
+            ))
+        })?;
+    }
+    Ok(config)
+}
+
+fn tune(config: &mut SenderConfig, key: &str, value: &str) -> Option<()> {
+    let switch = match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    };
+    let number = value.parse::<u32>().ok().filter(|n| *n > 0);
+    let time = units::time_ns(value).map(Span::from_ns);
+    let variant = &mut config.variant;
+    match key {
+        "initial_cwnd" => config.initial_cwnd = number?,
+        "initial_ssthresh" => config.initial_ssthresh = number?,
+        "rto_min" => config.rto_min = time?,
+        "tick" => config.tick = time?,
+        "abc" => variant.abc = switch?,
+        "abc_counts_in_loss" => variant.abc_counts_in_loss = switch?,
+        "skip_seen_blocks" => variant.skip_seen_blocks = switch?,
+        "sack_sort" => {
+            variant.sack_sort = match value {
+                "right" => SackSort::Right,
+                "loses-blocks" => SackSort::LosesBlocks,
+                _ => return None,
+            }
+        }
+        "sack_hint" => {
+            variant.sack_hint = match value {
+                "any" => SackHint::AfterAnyBlock,
+                "first" => SackHint::AfterFirstBlock,
+                _ => return None,
+            }
+        }
+        "lost_retransmission" => {
+            variant.lost_retransmission = match value {
+                "block" => LostRetransmission::EndOfItsBlock,
+                "highest" => LostRetransmission::HighestEndOfBlocks,
+                "own-walk" => LostRetransmission::OwnWalk,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words of one line of tc(8), one after the other.
+
+use scenario::{Place, TcLine, units};
+
+use super::Refusal;
+use crate::time::Span;
+
+/// Reads a line's words.
+pub(super) struct Words<'a> {
+    line: &'a TcLine,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(line: &'a TcLine) -> Self {
+        Self { line, at: 0 }
+    }
+
+    /// The next word, if there is one.
+    pub fn next(&mut self) -> Option<&'a str> {
+        let word = self.line.args.get(self.at)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// The next word, which stays.
+    pub fn peek(&self) -> Option<&'a str> {
+        self.line.args.get(self.at).map(String::as_str)
+    }
+
+    /// Where the line stands.
+    pub fn place(&self) -> Place {
+        self.line.place.clone()
+    }
+
+    /// A refusal of this line.
+    pub fn refuse(&self, reason: impl Into<String>) -> Refusal {
+        Refusal {
+            place: self.line.place.clone(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The simulator does not model a word of `what`.
+    pub fn unknown(&self, what: &str, word: &str, known: &str) -> Refusal {
+        self.refuse(format!(
+            "tc: `{word}` of {what} is not modelled by the simulator, which knows {known}"
+        ))
+    }
+
+    fn value<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        let word = self.next();
+        word.and_then(read).ok_or_else(|| {
+            self.refuse(format!(
+                "tc: {key} is {:?}, expected {expected}",
+                word.unwrap_or("")
+            ))
+        })
+    }
+
+    pub fn word(&mut self, key: &str) -> Result<&'a str, Refusal> {
+        match self.next() {
+            Some(word) => Ok(word),
+            None => Err(self.refuse(format!("tc: the line ends where {key} should be"))),
+        }
+    }
+
+    pub fn number(&mut self, key: &str) -> Result<u32, Refusal> {
+        self.value(key, "a number", |word| word.parse().ok())
+    }
+
+    /// Bits per second; a bare number is of bits, as tc has it.
+    pub fn rate(&mut self, key: &str) -> Result<u64, Refusal> {
+        self.value(key, units::RATE, |word| rate(word).filter(|bps| *bps > 0))
+    }
+
+    /// Bytes; a bare number is of bytes.
+    pub fn size(&mut self, key: &str) -> Result<u64, Refusal> {
+        self.value(key, units::SIZE, size)
+    }
+
+    pub fn size_u32(&mut self, key: &str) -> Result<u32, Refusal> {
+        self.value(key, units::SIZE, |word| u32::try_from(size(word)?).ok())
+    }
+
+    /// A bare number is of microseconds.
+    pub fn time(&mut self, key: &str) -> Result<Span, Refusal> {
+        let read = |word: &str| {
+            let bare = word.parse().ok().and_then(|us: u64| us.checked_mul(1000));
+            bare.or_else(|| units::time_ns(word)).map(Span::from_ns)
+        };
+        self.value(key, units::TIME, read)
+    }
+
+    /// `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
+    pub fn handle(&mut self, key: &str) -> Result<(u32, u32), Refusal> {
+        let read = |word: &str| {
+            let (major, minor) = word.split_once(':')?;
+            let part = |text: &str| match text {
+                "" => Some(0),
+                text => u16::from_str_radix(text, 16).ok().map(u32::from),
+            };
+            Some((part(major)?, part(minor)?))
+        };
+        self.value(key, "a class id such as 1:1", read)
+    }
+
+    /// A minor number, hexadecimal, with or without a 0x before it.
+    pub fn minor(&mut self, key: &str) -> Result<u32, Refusal> {
+        let read = |word: &str| {
+            let digits = word.strip_prefix("0x").unwrap_or(word);
+            u16::from_str_radix(digits, 16).ok().map(u32::from)
+        };
+        self.value(key, "a minor number, hexadecimal", read)
+    }
+
+    /// A percentage in millionths.
+    pub fn per_million(&mut self, key: &str) -> Result<u64, Refusal> {
+        let read = |word: &str| {
+            let text = word.strip_suffix('%')?;
+            let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+            let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+            if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 4 {
+                return None;
+            }
+            let parts: u64 = format!("{whole}{part:0<4}").parse().ok()?;
+            (parts <= 1_000_000).then_some(parts)
+        };
+        self.value(key, "a percentage such as 0.1%", read)
+    }
+
+    /// `on` or `off`.
+    pub fn switch(&mut self, key: &str) -> Result<bool, Refusal> {
+        self.one_of(key, &[("on", true), ("off", false)])
+    }
+
+    pub fn one_of<T: Copy>(&mut self, key: &str, values: &[(&str, T)]) -> Result<T, Refusal> {
+        let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+        let found = |word: &str| values.iter().find(|(name, _)| *name == word).map(|v| v.1);
+        self.value(key, &names.join(", "), found)
+    }
+}
+
+fn rate(word: &str) -> Option<u64> {
+    let lower = word.to_ascii_lowercase();
+    let bytes = |unit: &str, factor: u64| {
+        let number: u64 = lower.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(8 * factor)
+    };
+    let bare = || lower.parse().ok();
+    units::rate_bps(&lower)
+        .or_else(bare)
+        .or_else(|| bytes("kbps", 1_000))
+        .or_else(|| bytes("mbps", 1_000_000))
+        .or_else(|| bytes("gbps", 1_000_000_000))
+        .or_else(|| bytes("bps", 1))
+}
+
+fn size(word: &str) -> Option<u64> {
+    let lower = word.to_ascii_lowercase();
+    let short = |unit: &str, factor: u64| {
+        let number: u64 = lower.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(factor)
+    };
+    units::size_bytes(&lower)
+        .or_else(|| lower.parse().ok())
+        .or_else(|| short("k", 1 << 10))
+        .or_else(|| short("m", 1 << 20))
+        .or_else(|| short("g", 1 << 30))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_as_tc_has_them() {
+        for (text, bps) in [
+            ("500mbit", Some(500_000_000)),
+            ("56800000", Some(56_800_000)),
+            ("1Gbit", Some(1_000_000_000)),
+            ("125mbps", Some(1_000_000_000)),
+            ("10bps", Some(80)),
+            ("fast", None),
+            ("-1", None),
+        ] {
+            assert_eq!(rate(text), bps, "{text}");
+        }
+        assert_eq!(size("1600b"), Some(1600));
+        assert_eq!(size("1600"), Some(1600));
+        assert_eq!(size("15mb"), Some(15 << 20));
+        assert_eq!(size("64k"), Some(65_536));
+        assert_eq!(size("1mbit"), None);
+    }
+}
