@@ -13,10 +13,13 @@ static const struct rival *const everyone[] = {
 	&rival_binary_heap,
 	&rival_quad_heap,
 	&rival_4ary_heap,
+	&rival_wheel,
 	&rival_red_black,
 	&rival_buckets,
 	&rival_core_clock_heap,
+	&rival_core_clock_wheel,
 	&rival_core_next_heap,
+	&rival_core_next_wheel,
 	NULL,
 };
 
@@ -25,6 +28,7 @@ static const struct rival *const structures[] = {
 	&rival_binary_heap,
 	&rival_quad_heap,
 	&rival_4ary_heap,
+	&rival_wheel,
 	&rival_red_black,
 	&rival_buckets,
 	NULL,
@@ -34,6 +38,7 @@ const struct rival *const latency_rivals[] = {
 	&rival_binary_heap,
 	&rival_quad_heap,
 	&rival_4ary_heap,
+	&rival_wheel,
 	&rival_red_black,
 	NULL,
 };

@@ -37,7 +37,7 @@ enum verdict {
 	VERDICT_TOO_SLOW,
 };
 
-#define ENTRIES_MAX	12
+#define ENTRIES_MAX	16
 
 struct outcome {
 	struct entry entry[ENTRIES_MAX];

@@ -5,6 +5,8 @@
  * (pace_sent()).  Here gap frames are the clock, so time is virtual and the
  * core runs as fast as it can.
  */
+#include "queue.h"
+
 #include "rival.h"
 
 #define RATE_CHANGE_EVERY	8
@@ -43,7 +45,7 @@ static void path_close(struct world *w)
 	w->queue = NULL;
 }
 
-static bool path_open(struct world *w, enum pace_order order)
+static bool path_open(struct world *w, enum pace_order order, u32 wheel_from)
 {
 	const struct pace_config cfg = {
 		.line_rate_bps = LINE_BPS,
@@ -55,17 +57,21 @@ static bool path_open(struct world *w, enum pace_order order)
 		.order = order,
 		.mode = PACE_MODE_GAP,
 	};
+	/* Too small a storage has no wheel that could be measured. */
+	u32 capacity = !wheel_from && w->classes < PACE_WHEEL_FROM ?
+		       PACE_WHEEL_FROM : w->classes;
 	struct path *p = take_memory(&w->memory, sizeof(*p));
 
 	if (!p)
 		return false;
 	w->queue = p;
 	p->len_bytes = w->wire_bytes - PACE_ETH_OVERHEAD;
-	p->storage_bytes = pace_storage_bytes(w->classes);
+	p->storage_bytes = pace_storage_bytes(capacity);
 	p->storage = take_memory(&w->memory, p->storage_bytes);
 	p->cls = take_memory(&w->memory, w->classes * sizeof(*p->cls));
 	if (p->storage && p->cls &&
-	    !pace_init(&p->sched, &cfg, p->storage, w->classes, 0)) {
+	    !pace_init(&p->sched, &cfg, p->storage, capacity, 0)) {
+		pace_set_wheel_from(&p->sched, wheel_from);
 		pace_set_global(&p->sched, w->port.global);
 		if (add_classes(w, p))
 			return true;
@@ -74,14 +80,24 @@ static bool path_open(struct world *w, enum pace_order order)
 	return false;
 }
 
-static bool open_clock(struct world *w)
+static bool open_clock_heap(struct world *w)
 {
-	return path_open(w, PACE_ORDER_CLOCK);
+	return path_open(w, PACE_ORDER_CLOCK, ~0u);
 }
 
-static bool open_next(struct world *w)
+static bool open_clock_wheel(struct world *w)
 {
-	return path_open(w, PACE_ORDER_NEXT);
+	return path_open(w, PACE_ORDER_CLOCK, 0);
+}
+
+static bool open_next_heap(struct world *w)
+{
+	return path_open(w, PACE_ORDER_NEXT, ~0u);
+}
+
+static bool open_next_wheel(struct world *w)
+{
+	return path_open(w, PACE_ORDER_NEXT, 0);
 }
 
 static void path_insert(struct world *w, u32 id)
@@ -184,7 +200,17 @@ const struct rival rival_core_clock_heap = {
 	.name = "core_clock_heap",
 	.title = "core, order clock, heap",
 	.order = ORDER_CORE_CLOCK,
-	.open = open_clock,
+	.open = open_clock_heap,
+	.close = path_close,
+	.insert = path_insert,
+	.run = path_run,
+};
+
+const struct rival rival_core_clock_wheel = {
+	.name = "core_clock_wheel",
+	.title = "core, order clock, wheel",
+	.order = ORDER_CORE_CLOCK,
+	.open = open_clock_wheel,
 	.close = path_close,
 	.insert = path_insert,
 	.run = path_run,
@@ -194,7 +220,17 @@ const struct rival rival_core_next_heap = {
 	.name = "core_next_heap",
 	.title = "core, order next, heap",
 	.order = ORDER_CORE_NEXT,
-	.open = open_next,
+	.open = open_next_heap,
+	.close = path_close,
+	.insert = path_insert,
+	.run = path_run,
+};
+
+const struct rival rival_core_next_wheel = {
+	.name = "core_next_wheel",
+	.title = "core, order next, wheel",
+	.order = ORDER_CORE_NEXT,
+	.open = open_next_wheel,
 	.close = path_close,
 	.insert = path_insert,
 	.run = path_run,

@@ -50,9 +50,12 @@ extern const struct rival rival_replay;
 extern const struct rival rival_binary_heap;
 extern const struct rival rival_quad_heap;
 extern const struct rival rival_4ary_heap;
+extern const struct rival rival_wheel;
 extern const struct rival rival_red_black;
 extern const struct rival rival_buckets;
 extern const struct rival rival_core_clock_heap;
+extern const struct rival rival_core_clock_wheel;
 extern const struct rival rival_core_next_heap;
+extern const struct rival rival_core_next_wheel;
 
 #endif /* BENCH_RIVAL_H */

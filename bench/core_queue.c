@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The core's queue (core/src/queue.h) as the core calls it, held to one of its
+ * two structures: the 4-ary heap or the wheel.
+ */
+#include "queue.h"
+
+#include "loops.h"
+
+/* Classes seen coming have their lines fetched, as the core does with its. */
+#define COMING_AHEAD	16
+
+struct core_queue {
+	struct pace_queue queue;
+	void *memory;
+	void *pool;
+	u32 capacity;
+};
+
+/* Too small a queue has no wheel that could be measured. */
+static u32 capacity_of(const struct world *w, u32 wheel_from)
+{
+	return !wheel_from && w->classes < PACE_WHEEL_FROM ? PACE_WHEEL_FROM :
+							     w->classes;
+}
+
+static inline u32 queue_min(struct world *w)
+{
+	return pace_queue_min(w->queue);
+}
+
+static inline void queue_replace_min(struct world *w, u32 id)
+{
+	u32 coming;
+
+	pace_queue_replace_min(w->queue, flow_key(w, id));
+	coming = pace_queue_coming(w->queue, COMING_AHEAD);
+	if (coming != PACE_ID_NONE)
+		__builtin_prefetch(&w->flow[coming], 1);
+}
+
+static inline void queue_insert(struct world *w, u32 id)
+{
+	pace_queue_insert(w->queue, flow_key(w, id));
+}
+
+static inline void queue_remove(struct world *w, u32 id)
+{
+	pace_queue_remove(w->queue, id);
+}
+
+static void queue_close(struct world *w)
+{
+	struct core_queue *q = w->queue;
+
+	give_memory(q->memory, pace_queue_bytes(q->capacity));
+	give_memory(q->pool, pace_pool_bytes(q->capacity));
+	give_memory(q, sizeof(*q));
+	w->queue = NULL;
+}
+
+static bool queue_open(struct world *w, u32 wheel_from)
+{
+	u32 capacity = capacity_of(w, wheel_from);
+	struct core_queue *q = take_memory(&w->memory, sizeof(*q));
+	struct pace_pool *pool = NULL;
+
+	if (!q)
+		return false;
+	w->queue = q;
+	q->capacity = capacity;
+	q->memory = take_memory(&w->memory, pace_queue_bytes(capacity));
+	if (!wheel_from)
+		q->pool = take_memory(&w->memory, pace_pool_bytes(capacity));
+	if (!q->memory || (!wheel_from && !q->pool)) {
+		queue_close(w);
+		return false;
+	}
+	if (q->pool)
+		pool = pace_pool_resize(NULL, q->pool, capacity);
+	pace_queue_resize(&q->queue, pool, q->memory, capacity);
+	pace_queue_wheel_from(&q->queue, wheel_from);
+	return true;
+}
+
+static bool heap_open(struct world *w)
+{
+	return queue_open(w, ~0u);
+}
+
+static bool wheel_open(struct world *w)
+{
+	return queue_open(w, 0);
+}
+
+const struct rival rival_4ary_heap = {
+	.name = "4ary_heap",
+	.title = "4-ary heap, the core's",
+	.order = ORDER_STRUCTURES,
+	.open = heap_open,
+	.close = queue_close,
+	.insert = loops_insert,
+	.run = loops_run,
+	.run_stamped = loops_run_stamped,
+};
+
+const struct rival rival_wheel = {
+	.name = "wheel",
+	.title = "wheel, the core's",
+	.order = ORDER_STRUCTURES,
+	.open = wheel_open,
+	.close = queue_close,
+	.insert = loops_insert,
+	.run = loops_run,
+	.run_stamped = loops_run_stamped,
+};
