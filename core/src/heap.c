@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The queue of src/queue.h: while it is short, a 4-ary implicit heap (D. B. Johnson, "Priority
+ * The queue of src/queue.h: a 4-ary implicit heap (D. B. Johnson, "Priority
  * queues with update and finding minimum spanning trees", 1975): half the
  * levels of a binary heap, and the four children of a place share a cache
- * line half of the time.
+ * line half of the time.  Once there are many keys, the wheel's part in it is
+ * asked (src/wheel.h).
  */
 #include "wheel.h"
 
@@ -29,21 +30,26 @@ static void sift_up(struct pace_queue *q, u32 place, u64 key)
 	put(q, place, key);
 }
 
+/* `a` or `b`, which have keys: whichever has the smaller.  A mask, no branch. */
+static inline u32 smaller(const struct pace_queue *q, u32 a, u32 b)
+{
+	return a ^ ((a ^ b) & -(u32)pace_key_before(q->key[b], q->key[a]));
+}
+
 /*
  * The place of the smallest of the children from `first` on.  Which child
- * wins is as good as random: a mask instead of a branch.
+ * wins is as good as random, so nothing branches on it.
  */
-static u32 smallest_child(const struct pace_queue *q, u32 first)
+static inline u32 smallest_child(const struct pace_queue *q, u32 first)
 {
-	u32 end = q->count - first < ARY ? q->count : first + ARY;
 	u32 best = first;
 	u32 i;
 
-	for (i = first + 1; i < end; i++) {
-		u32 take = -(u32)pace_key_before(q->key[i], q->key[best]);
-
-		best ^= (best ^ i) & take;
-	}
+	if (q->count - first >= ARY)
+		return smaller(q, smaller(q, first, first + 1),
+			       smaller(q, first + 2, first + 3));
+	for (i = first + 1; i < q->count; i++)
+		best = smaller(q, best, i);
 	return best;
 }
 

@@ -9,18 +9,33 @@
 /* Up to so many keys are ranked: each compared with each. */
 #define RANK_KEYS	32u
 
-/* A key's place is the number of keys before it. */
-static void rank_sort(const u64 *key, u64 *out, u32 n)
+/*
+ * A key's place is the number of keys before it.  Four at a time; to make up
+ * the four there are keys at the end that belong behind all others.
+ */
+static void rank_sort(u64 *key, u64 *out, u32 n)
 {
 	u32 i, j;
 
-	for (i = 0; i < n; i++) {
-		u64 k = key[i];
-		u32 rank = 0;
+	key[n] = ~0ull;
+	key[n + 1] = ~0ull;
+	key[n + 2] = ~0ull;
+	for (i = 0; i < n; i += 4) {
+		u64 a = key[i], b = key[i + 1], c = key[i + 2], d = key[i + 3];
+		size_t ra = 0, rb = 0, rc = 0, rd = 0;
 
-		for (j = 0; j < n; j++)
-			rank += key[j] < k;
-		out[rank] = k;
+		for (j = 0; j < n; j++) {
+			u64 k = key[j];
+
+			ra += k < a;
+			rb += k < b;
+			rc += k < c;
+			rd += k < d;
+		}
+		out[ra] = a;
+		out[rb] = b;
+		out[rc] = c;
+		out[rd] = d;
 	}
 }
 
@@ -41,12 +56,26 @@ static void merge(const u64 *a, const u64 *a_end, const u64 *b,
 		*out++ = *b++;
 }
 
+/* Moves a part of the keys, sorted, to make room for what ranking adds. */
+static void sort_part(u64 *key, u64 *out, u32 n)
+{
+	u64 part[RANK_KEYS + 3], sorted[RANK_KEYS + 1];
+
+	pace_memmove(part, key, n * sizeof(*key));
+	rank_sort(part, sorted, n);
+	pace_memmove(out, sorted, n * sizeof(*out));
+}
+
 void pace_sort(u64 *key, u64 *out, u32 n)
 {
 	u32 from, width;
 
+	if (n <= RANK_KEYS) {
+		rank_sort(key, out, n);
+		return;
+	}
 	for (from = 0; from < n; from += RANK_KEYS)
-		rank_sort(key + from, out + from,
+		sort_part(key + from, out + from,
 			  n - from < RANK_KEYS ? n - from : RANK_KEYS);
 	for (width = RANK_KEYS; width < n; width *= 2) {
 		pace_memmove(key, out, n * sizeof(*key));

@@ -20,12 +20,12 @@
 
 _Static_assert(sizeof(union pace_block) == PACE_BLOCK_BYTES, "a block");
 
-static u32 node_shift(u32 word)
+static inline u32 node_shift(u32 word)
 {
-	return (word & ~IS_NODE) >> ABOVE_BLOCK;
+	return word >> ABOVE_BLOCK & 63;
 }
 
-static u32 last_keys(u32 word)
+static inline u32 last_keys(u32 word)
 {
 	return word >> ABOVE_BLOCK;
 }
@@ -106,7 +106,7 @@ static u32 part_shift(u32 shift, u32 width)
  * Of a node with fewer than 32 parts the number has bits of the node's own
  * range as well, which all its keys have in common.
  */
-static u32 part_of(u64 key, u32 shift)
+static inline u32 part_of(u64 key, u32 shift)
 {
 	return key >> shift & (PACE_NODE_CHILDREN - 1);
 }
@@ -147,14 +147,15 @@ static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 	}
 }
 
-static u32 top_of(u64 key)
+static inline u32 top_of(u64 key)
 {
 	return key >> PACE_TOP_SHIFT;
 }
 
-static void top_mark(struct pace_tree *t, u32 top)
+/* One key more fits the last chunk of the leaf. */
+static inline bool may_put(u32 word)
 {
-	t->used[top / 32] |= 1u << top % 32;
+	return last_keys(word) - 1 < PACE_CHUNK_KEYS - 1;
 }
 
 /*
@@ -171,43 +172,61 @@ static bool make_room(struct pace_queue *q, u32 *slot, u32 shift)
 	return p->free_count;
 }
 
-static bool may_put(u32 word)
+/* The first key of a chunk, and of a leaf. */
+static bool insert_first(struct pace_queue *q, u64 key)
 {
-	u32 n = last_keys(word);
+	struct pace_tree *t = &q->wheel->tree;
+	struct pace_node *node = NULL;
+	u32 part = top_of(key), shift = PACE_TOP_SHIFT;
+	u32 *slot = &t->slot[part];
 
-	return n && n < PACE_CHUNK_KEYS;
+	for (;;) {
+		while (*slot & IS_NODE) {
+			node = &block_of(q->pool, *slot)->node;
+			shift = node_shift(*slot);
+			part = part_of(key, shift);
+			slot = &node->slot[part];
+		}
+		/* A part of what was split may have a chunk with room. */
+		if (may_put(*slot))
+			break;
+		if (!make_room(q, slot, shift))
+			return false;
+		if (*slot & IS_NODE)
+			continue;
+		if (node)
+			node->used |= 1u << part;
+		else
+			t->used[part / 32] |= 1u << part % 32;
+		break;
+	}
+	*slot = leaf_put(q, *slot, key);
+	return true;
 }
 
 bool pace_tree_insert(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
-	struct pace_node *node = NULL;
-	u32 part = top_of(key), shift = PACE_TOP_SHIFT, word;
-	u32 *slot = &w->tree.slot[part];
+	u32 word = w->tree.slot[top_of(key)], n;
+	u32 *slot = &w->tree.slot[top_of(key)];
+	union pace_block *block = q->pool->block;
 
 	if (w->near_word && !((key ^ w->near) >> w->near_shift))
-		slot = &w->near_word;
-	for (;;) {
-		while ((word = *slot) & IS_NODE) {
-			node = &block_of(q->pool, word)->node;
-			shift = node_shift(word);
-			part = part_of(key, shift);
-			slot = &node->slot[part];
-		}
-		if (may_put(word))
-			break;
-		if (!make_room(q, slot, shift))
-			return false;
+		word = w->near_word;
+	while (word & IS_NODE) {
+		struct pace_node *node = &block[word & BLOCK_MASK].node;
+
+		slot = &node->slot[part_of(key, node_shift(word))];
 		word = *slot;
-		if (word & IS_NODE)
-			continue;
-		if (node)
-			node->used |= 1u << part;
-		else
-			top_mark(&w->tree, part);
-		break;
 	}
-	*slot = leaf_put(q, word, key);
+	n = last_keys(word);
+	if (!may_put(word))
+		return insert_first(q, key);
+	*slot = word + (1u << ABOVE_BLOCK);
+	word &= BLOCK_MASK;
+	block[word].chunk.key[n] = key;
+	q->place[key & PACE_KEY_ID_MASK] =
+		PACE_PLACE_CHUNK | word << PACE_PLACE_SLOT_BITS | n;
 	return true;
 }
 

@@ -166,7 +166,7 @@ static void refill(struct pace_queue *q)
 }
 
 /* Makes true what holds between operations. */
-static inline void settle(struct pace_queue *q)
+static void settle(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
@@ -302,6 +302,20 @@ void pace_wheel_remove(struct pace_queue *q, u32 id)
 
 void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 {
+	struct pace_wheel *w = q->wheel;
+	u64 next = w->run[w->head];
+
+	/* The usual case: the run is long, the heap has but its first key. */
+	if (pace_run_keys(w) > PACE_RUN_LOW && q->count == 1 && w->open &&
+	    !pace_key_before(key, w->edge) && pace_tree_insert(q, key)) {
+		if (!w->tree_keys++ || pace_key_before(key, w->tree_from))
+			w->tree_from = key;
+		w->taken++;
+		w->head++;
+		q->key[0] = next;
+		q->place[next & PACE_KEY_ID_MASK] = 0;
+		return;
+	}
 	take_root(q);
 	if (q->count)
 		put(q, key);

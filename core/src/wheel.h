@@ -42,6 +42,8 @@
  * seen coming.
  */
 #define PACE_RUN_LOW		32u
+/* Keys that sorting adds behind the others. */
+#define PACE_SORT_EXTRA		3u
 #define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
 
 /*
@@ -103,8 +105,9 @@ struct pace_wheel {
 	u8 near_shift;
 	u32 near_word;
 	u64 near;
-	u64 run[PACE_RUN_KEYS];
-	u64 opened[PACE_CHAIN_KEYS];	/* keys of a leaf, on their way there */
+	u64 run[PACE_RUN_KEYS + PACE_SORT_EXTRA];
+	/* Keys of a leaf, on their way there. */
+	u64 opened[PACE_CHAIN_KEYS + PACE_SORT_EXTRA];
 	struct pace_tree tree;
 };
 
@@ -169,7 +172,7 @@ void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out);
 
 /*
  * sort.c: to `out`, ascending as unsigned numbers; what is in `key` is lost.
- * n <= PACE_CHAIN_KEYS; both have room for three keys more.
+ * n <= PACE_CHAIN_KEYS; both have room for PACE_SORT_EXTRA keys more.
  */
 void pace_sort(u64 *key, u64 *out, u32 n);
 
