@@ -8,6 +8,7 @@
 mod agenda;
 pub mod build;
 pub mod device;
+pub mod epool;
 pub mod exact;
 pub mod filter;
 pub mod network;

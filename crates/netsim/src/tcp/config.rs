@@ -29,6 +29,9 @@ pub struct SenderConfig {
     pub initial_cwnd: u32,
     /// Slow start threshold at the start, in segments.
     pub initial_ssthresh: u32,
+    /// Disorder of up to this many segments is no loss, to begin with
+    /// (`tcp_reordering`).
+    pub reordering: u32,
     /// Whether both sides agreed on SACK (RFC 2018).
     pub sack: bool,
     /// Whether both sides agreed on time stamps (RFC 7323).
@@ -59,6 +62,7 @@ impl SenderConfig {
             variant,
             mss_bytes: 1448,
             initial_ssthresh: u32::MAX,
+            reordering: 3,
             sack: true,
             timestamps: true,
             initial_window_bytes: 65_535,

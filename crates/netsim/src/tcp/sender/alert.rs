@@ -19,6 +19,10 @@ impl Sender {
         if self.sacked_out() == 0 {
             self.fackets = 0;
         }
+        if self.has_reneged() {
+            self.start_over(now);
+            return;
+        }
         if !self.is_rack()
             && news.beyond_recovery
             && self.una < self.high_seq
@@ -33,6 +37,25 @@ impl Sender {
             return;
         }
         self.act_on_state(now, news);
+    }
+
+    /// The peer told that it has what follows `una`, and yet does not
+    /// acknowledge it: it has thrown it away (RFC 2018, section 8).
+    fn has_reneged(&self) -> bool {
+        let head = self.queue.get(self.queue.head());
+        head.is_some_and(|packet| packet.has(tag::SACKED))
+    }
+
+    /// Nothing SACKed is to be believed.
+    fn start_over(&mut self, now: Time) {
+        for number in self.queue.head()..self.queue.tail() {
+            self.queue.clear(number, tag::SACKED);
+        }
+        self.sack.remember(&[]);
+        self.enter_loss(now);
+        self.retransmits += 1;
+        self.send_head = true;
+        self.restart_timer(now);
     }
 
     /// The recovery point is reached. Whether there is nothing more to do.
@@ -153,7 +176,7 @@ impl Sender {
         // Too few packets for as much disorder, and none to be had.
         let out = self.queue.len();
         out <= self.reordering
-            && self.sacked_out() >= (out / 2).max(super::REORDERING)
+            && self.sacked_out() >= (out / 2).max(self.config.reordering)
             && !self.may_send_new()
     }
 
@@ -275,7 +298,7 @@ impl Sender {
                 }
             }
         }
-        self.reordering = self.reordering.min(super::REORDERING);
+        self.reordering = self.reordering.min(self.config.reordering);
         self.state = State::Loss;
         self.high_seq = self.nxt;
         self.sack.forget_hint();

@@ -11,6 +11,8 @@ mod rtt;
 mod sack;
 mod timers;
 mod transmit;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 use crate::tcp::config::SenderConfig;
@@ -26,8 +28,6 @@ use rtt::Rtt;
 use sack::SackMemory;
 use transmit::LastTransmit;
 
-/// Disorder of up to this many segments is no loss (`tcp_reordering`).
-const REORDERING: u32 = 3;
 /// Disorder is not believed beyond this many segments.
 const REORDERING_MAX: u32 = 127;
 
@@ -135,7 +135,7 @@ impl Sender {
             high_seq: 0,
             fackets: 0,
             dupacks: 0,
-            reordering: REORDERING,
+            reordering: config.reordering,
             sack: SackMemory::default(),
             rack: Rack::default(),
             prr: Prr::default(),

@@ -105,7 +105,7 @@ impl Rack {
     /// arrive.
     fn window(&self, sender: &Sender) -> Span {
         if !self.reordering_seen
-            && (sender.state >= State::Recovery || sender.sacked_out() >= super::REORDERING)
+            && (sender.state >= State::Recovery || sender.sacked_out() >= sender.config.reordering)
         {
             return Span::ZERO;
         }
@@ -120,8 +120,8 @@ impl Rack {
 }
 
 impl Sender {
-    /// Blocks, found in the queue by their numbers: what was known before
-    /// costs a look at its packets, no walk from the head.
+    /// Blocks, found in the queue by their numbers: what the last
+    /// acknowledgement told is passed over.
     pub(super) fn take_blocks_for_rack(&mut self, now: Time, segment: &Segment, news: &mut News) {
         let before = self.queue.sacked();
         let skip = usize::from(news.dsack);
@@ -131,19 +131,24 @@ impl Sender {
                 self.uncount_within(*block);
             }
         }
+        let known = self.sack.known();
         for block in segment.sack_blocks().iter().skip(skip) {
             if block.start < block.end && block.start >= self.una && block.end <= self.nxt {
-                self.sack_range(now, *block);
+                let inside = |old: &&SackBlock| old.start <= block.start && block.start < old.end;
+                let from = known.iter().find(inside).map_or(block.start, |old| old.end);
+                self.sack_range(now, *block, from);
             }
         }
+        self.sack.remember(segment.sack_blocks());
         let newly = self.queue.sacked() - before;
         news.delivered += newly;
         news.sacked |= newly > 0;
     }
 
-    fn sack_range(&mut self, now: Time, block: SackBlock) {
+    /// A block of which all below `from` was known before.
+    fn sack_range(&mut self, now: Time, block: SackBlock, from: u64) {
         let min_rtt = self.rtt.min_rtt();
-        let mut number = self.queue.number_at(block.start);
+        let mut number = self.queue.number_at(from);
         while let Some(packet) = self.queue.get(number).copied() {
             if packet.end > block.end {
                 break;

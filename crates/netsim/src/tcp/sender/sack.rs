@@ -38,11 +38,19 @@ impl SackMemory {
             old.start == block.start && (i == 0 || old.end == block.end)
         };
         let only_first = blocks.iter().enumerate().all(same);
+        self.remember(blocks);
+        only_first
+    }
+
+    pub fn known(&self) -> [SackBlock; BLOCKS] {
+        self.cache
+    }
+
+    pub fn remember(&mut self, blocks: &[SackBlock]) {
         self.cache = [SackBlock::default(); BLOCKS];
         for (slot, block) in self.cache.iter_mut().zip(blocks) {
             *slot = *block;
         }
-        only_first
     }
 }
 
@@ -86,7 +94,7 @@ impl Sender {
 
     fn walk_blocks(&mut self, blocks: &[SackBlock], news: &mut News) {
         let variant = *self.variant();
-        let seen = self.sack.cache;
+        let seen = self.sack.known();
         let only_first_grew = self.sack.exchange(blocks);
         let mut sorted = [SackBlock::default(); BLOCKS];
         let count = blocks.len().min(BLOCKS);

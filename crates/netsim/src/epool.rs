@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A record of a sender's variables at each acknowledgement (paper 001,
+//! section 3.5, whose name for it this is), in bounded memory.
+//!
+//! The paper's stops when its memory is full. This one thins instead: every
+//! second ordinary record goes, and from then on half as many are taken. Each
+//! record says how many were left out since the one before. Timeouts, refusals
+//! of the local queue and changes of state are kept as long as they fill no
+//! more than half of it. For every acknowledgement of a short time, as the
+//! paper's figures 5 and 6 show it, give [`Epool::between`] that time.
+
+use crate::Time;
+use crate::tcp::{Moment, Observer, State, Vars};
+use std::io;
+
+/// Fewer records than this make no record of anything.
+const CAPACITY_MIN: usize = 16;
+
+/// One reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record {
+    /// When.
+    pub time: Time,
+    /// After what.
+    pub moment: Moment,
+    /// Readings left out since the record before.
+    pub omitted: u64,
+    /// Whether it is one of those that are kept longest.
+    pub notable: bool,
+    /// The variables.
+    pub vars: Vars,
+}
+
+/// The record. Show it to a sender as its observer.
+#[derive(Clone, Debug)]
+pub struct Epool {
+    records: Vec<Record>,
+    capacity: usize,
+    moment: Moment,
+    from: Time,
+    until: Time,
+    /// One of so many ordinary readings is taken.
+    stride: u64,
+    /// Ordinary readings since the last that was taken.
+    since: u64,
+    omitted: u64,
+    state: Option<State>,
+}
+
+impl Epool {
+    /// At most `capacity` records (at least 16), each of about 150 bytes, of
+    /// readings at `moment` and whatever else is notable.
+    #[must_use]
+    pub fn new(capacity: usize, moment: Moment) -> Epool {
+        Epool::between(capacity, moment, Time::START, Time::from_ps(u64::MAX))
+    }
+
+    /// The same, but nothing before `from` nor from `until` on.
+    #[must_use]
+    pub fn between(capacity: usize, moment: Moment, from: Time, until: Time) -> Epool {
+        let capacity = capacity.max(CAPACITY_MIN);
+        Epool {
+            records: Vec::with_capacity(capacity),
+            capacity,
+            moment,
+            from,
+            until,
+            stride: 1,
+            since: 0,
+            omitted: 0,
+            state: None,
+        }
+    }
+
+    /// What was taken, oldest first.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// One of so many ordinary readings is taken now; 1 if nothing is lost.
+    #[must_use]
+    pub fn stride(&self) -> u64 {
+        self.stride
+    }
+
+    /// Readings left out, all together.
+    #[must_use]
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+            + self
+                .records
+                .iter()
+                .map(|record| record.omitted)
+                .sum::<u64>()
+    }
+
+    /// One variable over time, in seconds: what a plot needs.
+    pub fn series<'a, F>(&'a self, value: F) -> impl Iterator<Item = (f64, f64)> + 'a
+    where
+        F: Fn(&Vars) -> f64 + 'a,
+    {
+        self.records
+            .iter()
+            .map(move |record| (record.time.as_s(), value(&record.vars)))
+    }
+
+    /// Writes a table with a line for each record and a first one with the
+    /// names. Times are in nanoseconds, sequence numbers and the peer's window
+    /// in bytes, the rest in segments.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_csv<W: io::Write>(&self, to: W) -> io::Result<()> {
+        let mut table = csv::Writer::from_writer(to);
+        table.write_record(COLUMNS)?;
+        for record in &self.records {
+            table.write_record(row(record))?;
+        }
+        table.flush()
+    }
+
+    fn take(&mut self, record: Record) {
+        if self.records.len() >= self.capacity {
+            self.thin();
+        }
+        self.records.push(record);
+    }
+
+    /// Makes room: drops every second ordinary record, and if the others fill
+    /// more than half, every second of all.
+    fn thin(&mut self) {
+        self.stride = self.stride.saturating_mul(2);
+        self.drop_every_second(|record| !record.notable);
+        if self.records.len() > self.capacity / 2 {
+            let notable = self.records.iter().filter(|record| record.notable).count();
+            if notable > self.capacity / 2 {
+                self.drop_every_second(|_| true);
+            }
+        }
+        if self.records.len() >= self.capacity {
+            self.drop_every_second(|_| true);
+        }
+    }
+
+    fn drop_every_second(&mut self, may_drop: impl Fn(&Record) -> bool) {
+        let mut met = 0u64;
+        let mut carried = 0;
+        self.records.retain_mut(|record| {
+            if may_drop(record) {
+                met += 1;
+                if met % 2 == 0 {
+                    carried += record.omitted + 1;
+                    return false;
+                }
+            }
+            record.omitted += std::mem::take(&mut carried);
+            true
+        });
+        self.omitted += carried;
+    }
+}
+
+impl Observer for Epool {
+    fn observe(&mut self, now: Time, moment: Moment, vars: &Vars) {
+        if now < self.from || now >= self.until {
+            return;
+        }
+        let changed = self.state.replace(vars.state) != Some(vars.state);
+        let event = matches!(moment, Moment::Timeout | Moment::LocalDrop);
+        let notable = event || changed;
+        if !notable {
+            if moment != self.moment {
+                return;
+            }
+            self.since += 1;
+            if self.since < self.stride {
+                self.omitted += 1;
+                return;
+            }
+            self.since = 0;
+        }
+        let record = Record {
+            time: now,
+            moment,
+            omitted: std::mem::take(&mut self.omitted),
+            notable,
+            vars: *vars,
+        };
+        self.take(record);
+    }
+}
+
+const COLUMNS: [&str; 21] = [
+    "time_ns",
+    "moment",
+    "omitted",
+    "state",
+    "una",
+    "nxt",
+    "high_seq",
+    "sack_start",
+    "sack_end",
+    "window_bytes",
+    "cwnd",
+    "ssthresh",
+    "packets_out",
+    "sacked_out",
+    "lost_out",
+    "retrans_out",
+    "fackets_out",
+    "in_flight",
+    "srtt_ns",
+    "rto_ns",
+    "notable",
+];
+
+fn row(record: &Record) -> [String; COLUMNS.len()] {
+    let vars = &record.vars;
+    [
+        record.time.as_ns().to_string(),
+        record.moment.name().to_owned(),
+        record.omitted.to_string(),
+        vars.state.name().to_owned(),
+        vars.una.to_string(),
+        vars.nxt.to_string(),
+        vars.high_seq.to_string(),
+        vars.sack.0.to_string(),
+        vars.sack.1.to_string(),
+        vars.window_bytes.to_string(),
+        vars.cwnd.to_string(),
+        vars.ssthresh.to_string(),
+        vars.packets_out.to_string(),
+        vars.sacked_out.to_string(),
+        vars.lost_out.to_string(),
+        vars.retrans_out.to_string(),
+        vars.fackets_out.to_string(),
+        vars.in_flight.to_string(),
+        vars.srtt.as_ns().to_string(),
+        vars.rto.as_ns().to_string(),
+        u8::from(record.notable).to_string(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(us: u64) -> Time {
+        Time::from_ps(us * 1_000_000)
+    }
+
+    fn vars(una: u64, state: State) -> Vars {
+        Vars {
+            una,
+            state,
+            ..Vars::default()
+        }
+    }
+
+    #[test]
+    fn all_is_kept_while_there_is_room() {
+        let mut epool = Epool::new(100, Moment::Ack);
+        for n in 0..100 {
+            epool.observe(at(n), Moment::Ack, &vars(n, State::Open));
+            epool.observe(at(n), Moment::Scoreboard, &vars(n, State::Open));
+        }
+        assert_eq!(epool.records().len(), 100);
+        assert_eq!((epool.stride(), epool.omitted()), (1, 0));
+        epool.observe(at(100), Moment::Ack, &vars(100, State::Open));
+        assert!(epool.records().len() < 60);
+        assert_eq!(epool.stride(), 2);
+    }
+
+    #[test]
+    fn a_timeout_outlasts_many_acknowledgements() {
+        let mut epool = Epool::new(32, Moment::Ack);
+        for n in 0..10_000 {
+            let moment = if n == 5000 {
+                Moment::Timeout
+            } else {
+                Moment::Ack
+            };
+            epool.observe(at(n), moment, &vars(n, State::Open));
+        }
+        assert!(
+            epool
+                .records()
+                .iter()
+                .any(|r| r.moment == Moment::Timeout && r.vars.una == 5000)
+        );
+    }
+
+    #[test]
+    fn only_the_time_asked_for() {
+        let mut epool = Epool::between(32, Moment::Ack, at(10), at(20));
+        for n in 0..100 {
+            epool.observe(at(n), Moment::Ack, &vars(n, State::Open));
+        }
+        let una: Vec<u64> = epool.records().iter().map(|r| r.vars.una).collect();
+        assert_eq!(una, (10..20).collect::<Vec<u64>>());
+        assert_eq!(epool.omitted(), 0);
+    }
+
+    #[test]
+    fn a_table_has_a_line_for_each() -> io::Result<()> {
+        let mut epool = Epool::new(16, Moment::Ack);
+        epool.observe(at(3), Moment::Ack, &vars(7, State::Recovery));
+        let mut text = Vec::new();
+        epool.write_csv(&mut text)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("time_ns,moment,omitted,state,una,"));
+        assert!(lines[1].starts_with("3000,ack,0,recovery,7,"));
+        Ok(())
+    }
+
+    proptest! {
+        /// Never more than the capacity, and no reading is lost uncounted.
+        #[test]
+        fn what_is_kept_and_what_is_left_out_are_all(
+            capacity in 0usize..200,
+            readings in prop::collection::vec((0u8..10, 0u8..30), 0..3000),
+        ) {
+            let mut epool = Epool::new(capacity, Moment::Ack);
+            for (n, (event, state)) in readings.iter().enumerate() {
+                let moment = if *event == 0 { Moment::Timeout } else { Moment::Ack };
+                let state = if *state == 0 { State::Loss } else { State::Open };
+                epool.observe(at(n as u64), moment, &vars(n as u64, state));
+                prop_assert!(epool.records().len() <= capacity.max(CAPACITY_MIN));
+            }
+            let kept = epool.records().len() as u64;
+            prop_assert_eq!(kept + epool.omitted(), readings.len() as u64);
+            let times: Vec<Time> = epool.records().iter().map(|r| r.time).collect();
+            prop_assert!(times.is_sorted());
+        }
+    }
+}

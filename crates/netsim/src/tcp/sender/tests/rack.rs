@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules of RFC 8985 and RFC 9937.
+
+use super::{MSS, ack, config, ms, poll};
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::prr::Prr;
+use crate::tcp::variant::RACK;
+use crate::tcp::{SenderConfig, State};
+use proptest::prelude::*;
+
+fn out(packets: u64) -> Sender {
+    let mut sender = Sender::new(&SenderConfig {
+        initial_cwnd: packets as u32,
+        ..config(RACK)
+    });
+    sender.write(packets * MSS);
+    poll(&mut sender, ms(0));
+    sender
+}
+
+/// RFC 8985, section 3.3: three packets behind it and no disorder seen, the
+/// head is lost at once.
+#[test]
+fn three_behind_it_and_it_is_lost_at_once() {
+    let mut sender = out(10);
+    sender.on_segment(ms(10), &ack(0, &[(1, 2)]), &mut ());
+    assert_eq!(sender.vars().lost_out, 0);
+    sender.on_segment(ms(10), &ack(0, &[(1, 3)]), &mut ());
+    sender.on_segment(ms(10), &ack(0, &[(1, 4)]), &mut ());
+    assert_eq!(sender.vars().lost_out, 1);
+    assert_eq!(sender.vars().state, State::Recovery);
+    assert_eq!(poll(&mut sender, ms(10)).first(), Some(&0));
+}
+
+/// Section 6.2, step 5: with fewer, a quarter of the least round trip more is
+/// waited for it, by a timer.
+#[test]
+fn with_fewer_behind_it_a_quarter_round_trip_is_waited() {
+    let mut sender = out(3);
+    sender.on_segment(ms(10), &ack(0, &[(1, 3)]), &mut ());
+    assert_eq!(sender.vars().lost_out, 0);
+    let at = sender.next_timer().expect("a timer for the head");
+    assert!(
+        at >= ms(10) + crate::Span::from_ns(2_500_000) && at < ms(15),
+        "{at}"
+    );
+    sender.on_timer(at, &mut ());
+    assert_eq!(sender.vars().lost_out, 1);
+    assert_eq!(poll(&mut sender, at), [0]);
+}
+
+/// A lost retransmission is found as any other packet is: by one sent later
+/// that arrived. Paper 001's kernels needed a timeout.
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut sender = out(10);
+    sender.on_segment(ms(10), &ack(0, &[(1, 10)]), &mut ());
+    sender.write(100 * MSS);
+    assert_eq!(poll(&mut sender, ms(10))[0], 0);
+    let now = ms(11);
+    sender.on_segment(now, &ack(0, &[(1, 10)]), &mut ());
+    assert!(sender.vars().nxt > 10 * MSS, "new data follows");
+    sender.on_segment(ms(20), &ack(0, &[(10, 11), (1, 10)]), &mut ());
+    assert_eq!(sender.counters().lost_retransmits, 1);
+    assert_eq!(poll(&mut sender, ms(20)).first(), Some(&0));
+    assert_eq!(sender.counters().repeated_retransmits, 1);
+    assert_eq!(sender.counters().timeouts, 0);
+}
+
+/// Section 7: a lost tail costs two round trips, not a timeout.
+#[test]
+fn a_lost_tail_is_probed_for() {
+    let mut sender = out(5);
+    let at = sender.next_timer().expect("a probe");
+    assert!(at >= ms(20) && at < ms(30), "{at}");
+    sender.on_timer(at, &mut ());
+    assert_eq!(poll(&mut sender, at), [4]);
+    assert_eq!(sender.counters().loss_probes, 1);
+    assert_eq!(sender.counters().timeouts, 0);
+    // Only one probe: then the timeout.
+    let at = sender.next_timer().expect("the timer");
+    sender.on_timer(at, &mut ());
+    assert_eq!(sender.counters().timeouts, 1);
+}
+
+proptest! {
+    /// RFC 9937: what was sent never exceeds what the reduction allows: the
+    /// share of the delivered while in flight is above the threshold; and in
+    /// flight plus the allowance never passes the threshold after that.
+    #[test]
+    fn reduction_is_in_proportion(
+        prior in 2u32..5000,
+        share in 1u32..=1024,
+        acks in prop::collection::vec((1u32..4, 0u32..3, any::<bool>()), 1..400),
+    ) {
+        let ssthresh = (prior * share / 1024).max(2).min(prior);
+        let mut prr = Prr::default();
+        prr.begin(prior);
+        let mut in_flight = prior;
+        let (mut delivered, mut sent) = (0u64, 0u64);
+        for (arrived, lost, safe) in acks {
+            let arrived = arrived.min(in_flight);
+            if arrived == 0 {
+                break;
+            }
+            in_flight -= arrived;
+            in_flight -= lost.min(in_flight);
+            delivered += u64::from(arrived);
+            let allowed = prr.allowance(ssthresh, in_flight, arrived, safe);
+            if sent > 0 && in_flight <= ssthresh {
+                prop_assert!(in_flight + allowed <= ssthresh);
+            } else if sent > 0 {
+                let most = (u64::from(ssthresh) * delivered).div_ceil(u64::from(prior));
+                prop_assert!(sent + u64::from(allowed) <= most.max(sent));
+            } else {
+                prop_assert!(allowed >= 1, "the first retransmission leaves");
+            }
+            for _ in 0..allowed {
+                prr.on_sent();
+            }
+            sent += u64::from(allowed);
+            in_flight += allowed;
+        }
+    }
+
+    /// Without further loss the window ends at the threshold.
+    #[test]
+    fn reduction_ends_at_the_threshold(prior in 4u32..3000, share in 300u32..1000) {
+        let ssthresh = (prior * share / 1024).max(2);
+        let mut prr = Prr::default();
+        prr.begin(prior);
+        let mut in_flight = prior - 1; // one was lost
+        for _ in 0..prior - 1 {
+            in_flight -= 1;
+            let allowed = prr.allowance(ssthresh, in_flight, 1, false);
+            (0..allowed).for_each(|_| prr.on_sent());
+            in_flight += allowed;
+        }
+        prop_assert!(in_flight.abs_diff(ssthresh) <= 1, "{in_flight} of {ssthresh}");
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a transfer costs, and that it is the same each time.
+
+mod tcp_pipe;
+
+use netsim::tcp::{ReceiverConfig, SenderConfig, variant};
+use tcp_pipe::{Path, run};
+
+/// The walks of the scoreboard do not grow with the square of the window: with
+/// single losses now and then, an acknowledgement looks at few packets.
+#[test]
+fn single_losses_cost_few_steps_for_each_acknowledgement() {
+    for variant in variant::ALL {
+        let path = Path {
+            loss_ppm: 50,
+            ..Path::default()
+        };
+        let sender = SenderConfig::new(variant);
+        let outcome = run(
+            &path,
+            &sender,
+            &ReceiverConfig::default(),
+            300_000_000,
+            &mut (),
+        );
+        let counters = outcome.sender.counters();
+        assert!(outcome.finished);
+        assert!(counters.retransmits > 0, "{}: nothing lost", variant.name);
+        let steps = counters.scoreboard_steps as f64 / counters.acks as f64;
+        assert!(steps < 3.0, "{}: {steps} packets for each", variant.name);
+    }
+}
+
+/// The same seed gives the same, to the last counter.
+#[test]
+fn the_same_again() {
+    for variant in variant::ALL {
+        let path = Path {
+            loss_ppm: 10_000,
+            ack_loss_ppm: 10_000,
+            reorder_ppm: 10_000,
+            seed: 7,
+            ..Path::default()
+        };
+        let sender = SenderConfig::new(variant);
+        let once = run(
+            &path,
+            &sender,
+            &ReceiverConfig::default(),
+            5_000_000,
+            &mut (),
+        );
+        let again = run(
+            &path,
+            &sender,
+            &ReceiverConfig::default(),
+            5_000_000,
+            &mut (),
+        );
+        assert_eq!(once.time, again.time);
+        assert_eq!(once.sender.counters(), again.sender.counters());
+    }
+}
