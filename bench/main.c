@@ -7,6 +7,7 @@
 #include "json.h"
 #include "machine.h"
 #include "options.h"
+#include "queue.h"
 #include "stamp.h"
 
 static const char what[] =
@@ -18,7 +19,7 @@ static const char what[] =
 static const u32 weak_sizes[] = { 1000, 100000, 1000000 };
 
 #define DECISIONS	1000000u
-#define WEAK_DECISIONS	500000u
+#define WEAK_DECISIONS	300000u
 #define QUICK_DECISIONS	100000u
 #define ROUNDS		9u
 #define QUICK_ROUNDS	3u
@@ -242,6 +243,7 @@ int main(int argc, char **argv)
 	machine_json(&j, cpu);
 	json_flag(&j, "huge_pages", options.huge);
 	json_flag(&j, "quick", options.quick);
+	json_count(&j, "wheel_from", PACE_WHEEL_FROM);
 	status = run_contests(&j);
 	json_begin(&j, "latency", '[');
 	for (size = 0; size < options.sizes && status == EXIT_SAME; size++)
