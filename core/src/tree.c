@@ -307,38 +307,61 @@ u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path)
 	       last_keys(word);
 }
 
-/* The leaf is empty: so may be nodes above it, which are given back. */
-static void path_clear(struct pace_queue *q, struct pace_path *path)
+/*
+ * The leaf is empty: so may be nodes above it, which are given back.  Returns
+ * the one that stays, or NULL.
+ */
+static struct pace_node *path_clear(struct pace_queue *q,
+				    struct pace_path *path)
 {
 	struct pace_wheel *w = q->wheel;
 	struct pace_tree *t = &w->tree;
 	struct pace_pool *p = q->pool;
-	u32 *slot = path->slot;
+	u32 *slot = path->slot, level = path->levels;
 
 	for (;;) {
 		struct pace_node *node;
 
-		/* A top slot without a node is as good as none. */
 		if (*slot == w->near_word)
 			note_near(w, 0, 0, 0);
 		*slot = 0;
-		if (!path->levels)
+		if (!level)
 			break;
-		node = path->node[--path->levels];
-		node->used &= ~(1u << path->part[path->levels]);
+		node = path->node[--level];
+		node->used &= ~(1u << path->part[level]);
 		if (node->used)
-			return;
+			return node;
 		block_give_back(p, (union pace_block *)node - p->block);
-		slot = path->levels ?
-		       &path->node[path->levels - 1]
-				->slot[path->part[path->levels - 1]] :
-		       &t->slot[path->top];
+		slot = level ? &path->node[level - 1]->slot[path->part[level - 1]]
+			     : &t->slot[path->top];
 	}
 	t->used[path->top / 32] &= ~(1u << path->top % 32);
+	return NULL;
 }
 
-void pace_tree_remove(struct pace_queue *q, u32 place)
+/*
+ * Is slot `i` of block `b` in use, as part of that leaf?  The block may have
+ * been given back since, and be any other by now.
+ */
+static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
 {
+	u32 n = last_keys(word), depth;
+
+	if (!word)
+		return false;
+	for (depth = block_of(p, word)->chunk.depth;; depth--) {
+		if ((word & BLOCK_MASK) == b)
+			return i < n;
+		if (!depth)
+			return false;
+		word = block_of(p, word)->chunk.older;
+		n = PACE_CHUNK_KEYS;
+	}
+}
+
+bool pace_tree_remove(struct pace_queue *q, u32 id)
+{
+	u32 place = q->place[id];
 	u32 b = (place & ~PACE_PLACE_CHUNK) >> PACE_PLACE_SLOT_BITS;
 	u32 i = place & ((1u << PACE_PLACE_SLOT_BITS) - 1);
 	struct pace_pool *p = q->pool;
@@ -347,8 +370,12 @@ void pace_tree_remove(struct pace_queue *q, u32 place)
 	struct pace_path path;
 	u32 word, n;
 
+	if ((key & PACE_KEY_ID_MASK) != id)
+		return false;
 	path_to_key(q, &path, key);
 	word = *path.slot;
+	if (!leaf_has(p, word, b, i))
+		return false;
 	last = &block_of(p, word)->chunk;
 	n = last_keys(word) - 1;
 
@@ -361,13 +388,14 @@ void pace_tree_remove(struct pace_queue *q, u32 place)
 	word &= BLOCK_MASK;
 	if (n) {
 		*path.slot = word | n << ABOVE_BLOCK;
-		return;
+		return true;
 	}
 	if (last->depth)
 		*path.slot = last->older | PACE_CHUNK_KEYS << ABOVE_BLOCK;
 	else
 		path_clear(q, &path);
 	block_give_back(p, word);
+	return true;
 }
 
 bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
@@ -375,10 +403,24 @@ bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
 	return split(q, path->slot, path->shift);
 }
 
+/* The next leaf will be taken soon: fetches what is used of its last chunk. */
+static void fetch_first(struct pace_queue *q, const struct pace_node *node)
+{
+	u32 word = node->slot[pace_lowest_bit(node->used)];
+	const u8 *block = block_of(q->pool, word)->bytes;
+	u32 bytes = PACE_BLOCK_BYTES, i;
+
+	if (!(word & IS_NODE))
+		bytes = sizeof(u64) * (1 + last_keys(word));
+	for (i = 0; i < bytes; i += 64)
+		pace_prefetch(block + i);
+}
+
 void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
 {
 	struct pace_pool *p = q->pool;
 	u32 b = *path->slot & BLOCK_MASK, n = last_keys(*path->slot);
+	const struct pace_node *node;
 	u32 i, depth;
 
 	do {
@@ -392,5 +434,7 @@ void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
 		b = older;
 		n = PACE_CHUNK_KEYS;
 	} while (depth);
-	path_clear(q, path);
+	node = path_clear(q, path);
+	if (node)
+		fetch_first(q, node);
 }

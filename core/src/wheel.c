@@ -20,13 +20,15 @@
  * A leaf is as wide as 2^LEAF_LOG keys taken are, on average: fewer cost a
  * walk down the tree for little, more take longer to sort.
  */
-#define LEAF_LOG	4u
+#define LEAF_LOG	5u
 /* At first: 24 frames of 1500 bytes on a full line. */
 #define WIDTH_FIRST	(PACE_ID_BITS + 15u)
 #define WIDTH_MIN	5u
 #define WIDTH_MAX	(PACE_TOP_SHIFT - 1)
 /* So many keys of a leaf wider than that may be left in it, and seen again. */
 #define WIDE_KEYS	8u
+/* How far ahead places are fetched: at most PACE_RUN_LOW. */
+#define PLACES_AHEAD	16u
 
 /* The width follows how fast keys are taken. */
 static void adapt(struct pace_wheel *w, u64 root)
@@ -60,8 +62,6 @@ static bool is_near(const struct pace_queue *q)
 static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 i;
-
 	w->tree_keys -= n;
 	if (w->tail + n > PACE_RUN_KEYS) {
 		pace_memmove(w->run, w->run + w->head,
@@ -69,8 +69,6 @@ static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
 		w->tail -= w->head;
 		w->head = 0;
 	}
-	for (i = 0; i < n; i++)
-		q->place[key[i] & PACE_KEY_ID_MASK] = PACE_PLACE_RUN;
 	pace_sort(key, w->run + w->tail, n);
 	w->tail += n;
 }
@@ -215,6 +213,8 @@ void pace_wheel_close(struct pace_queue *q)
 {
 	q->wheel->open = false;
 	q->heap_keys = q->wheel_from;
+	if (q->count)
+		q->place[pace_queue_min(q)] = 0;
 	if (!q->heap_keys) {
 		q->heap_keys = 1;
 		open(q);
@@ -249,6 +249,7 @@ void pace_wheel_insert(struct pace_queue *q, u64 key)
 	settle(q);
 }
 
+/* The id is in the run. */
 static void remove_from_run(struct pace_wheel *w, u32 id)
 {
 	u32 i = w->head;
@@ -272,7 +273,6 @@ static inline void take_root(struct pace_queue *q)
 		if (q->count == 1 || pace_heap_root_may_be(q, next)) {
 			w->head++;
 			q->key[0] = next;
-			q->place[next & PACE_KEY_ID_MASK] = 0;
 			return;
 		}
 	}
@@ -284,15 +284,14 @@ void pace_wheel_remove(struct pace_queue *q, u32 id)
 	struct pace_wheel *w = q->wheel;
 	u32 place = q->place[id];
 
-	if (!place) {
+	if (id == pace_queue_min(q)) {
 		take_root(q);
-	} else if (place < PACE_PLACE_RUN) {
+	} else if (place < PACE_PLACE_CHUNK) {
 		pace_heap_remove(q, place);
-	} else if (place == PACE_PLACE_RUN) {
-		remove_from_run(w, id);
-	} else {
-		pace_tree_remove(q, place);
+	} else if (pace_tree_remove(q, id)) {
 		w->tree_keys--;
+	} else {
+		remove_from_run(w, id);
 	}
 	q->place[id] = PACE_ID_NONE;
 	if (q->count + pace_wheel_keys(w) < q->wheel_from / 2)
@@ -313,7 +312,9 @@ void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 		w->taken++;
 		w->head++;
 		q->key[0] = next;
-		q->place[next & PACE_KEY_ID_MASK] = 0;
+		/* What it will write to when that key is replaced. */
+		pace_prefetch(&q->place[w->run[w->head + PLACES_AHEAD] &
+					PACE_KEY_ID_MASK]);
 		return;
 	}
 	take_root(q);

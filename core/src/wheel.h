@@ -47,10 +47,11 @@
 #define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
 
 /*
- * Where an id is: below PACE_PLACE_RUN a place in the heap; PACE_PLACE_RUN;
- * or PACE_PLACE_CHUNK with block and slot.
+ * Where an id is: below PACE_PLACE_CHUNK a place in the heap, else block and
+ * slot of a chunk.  A key that goes from there to the run, and from the run to
+ * the root of an empty heap, leaves its place as it was: one line of cache
+ * less.  Whether it is still there can be told: pace_tree_remove().
  */
-#define PACE_PLACE_RUN		(1u << 30)
 #define PACE_PLACE_CHUNK	(1u << 31)
 #define PACE_PLACE_SLOT_BITS	5u
 
@@ -158,8 +159,8 @@ struct pace_path {
 
 /* False if the pool has no block for it. */
 bool pace_tree_insert(struct pace_queue *q, u64 key);
-/* The key at `place`, which is in the tree, goes. */
-void pace_tree_remove(struct pace_queue *q, u32 place);
+/* False if the id is not in the tree, although its place is in a chunk. */
+bool pace_tree_remove(struct pace_queue *q, u32 id);
 /*
  * The leaf that the smallest keys are in, none of which is before `from`; how
  * many keys it has.  The tree is not empty.
