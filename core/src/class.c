@@ -168,6 +168,7 @@ static void set_kind(struct pace_sched *s, struct pace_class *c,
 		pace_ceil_return(s, c);
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
+	c->sharing = ceil_bps != 0;
 	c->period = period_of(&s->cfg, c->rate_bps);
 	pace_class_price(s, c, &last);
 	pace_start_follow(c);

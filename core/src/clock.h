@@ -91,9 +91,15 @@ static inline void pace_clock_raise(struct pace_clock *k, u64 floor)
  */
 static inline void pace_start_follow(struct pace_class *c)
 {
-	c->start = c->ceil_bps ?
-		   pace_clock_later(c->ceil_clock.bytes, c->clock.bytes) :
-		   c->clock.bytes;
+	if (c->sharing)
+		c->start = pace_clock_later(c->ceil_clock.bytes,
+					    c->clock.bytes);
+}
+
+/* When it may send; without a ceil that is its clock. */
+static inline u64 pace_start(const struct pace_class *c)
+{
+	return c->sharing ? c->start : c->clock.bytes;
 }
 
 /* Queue key: 44 bits of clock, 20 of id; see src/queue.h for the order. */

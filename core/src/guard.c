@@ -27,7 +27,7 @@ bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
 	const struct pace_class *first = pace_paced_first(s);
 
-	return !first || wire_bytes <= first->start - pace_schedule_clock(s);
+	return !first || wire_bytes <= pace_start(first) - pace_schedule_clock(s);
 }
 
 static bool head_fits(const struct pace_sched *s, const struct pace_class *c)

@@ -39,7 +39,7 @@ static inline u64 pace_schedule_clock(const struct pace_sched *s)
 static inline bool pace_is_due(const struct pace_sched *s,
 			       const struct pace_class *c)
 {
-	return !pace_clock_ahead(c->start, pace_schedule_clock(s));
+	return !pace_clock_ahead(pace_start(c), pace_schedule_clock(s));
 }
 
 /*
@@ -49,8 +49,8 @@ static inline bool pace_is_due(const struct pace_sched *s,
 static inline u64 pace_turn(const struct pace_sched *s,
 			    const struct pace_class *c)
 {
-	return s->cfg.order == PACE_ORDER_NEXT ? c->start + c->period :
-						 c->start;
+	return s->cfg.order == PACE_ORDER_NEXT ? pace_start(c) + c->period :
+						 pace_start(c);
 }
 
 /* HYBRID: bytes are the clock again, and no timer is waited for. */

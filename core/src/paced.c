@@ -58,7 +58,7 @@ struct pace_class *pace_paced_last(const struct pace_sched *s)
 
 static void put_waiting(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->waiting, pace_clock_key(c->start, c));
+	pace_queue_insert(&s->waiting, pace_clock_key(pace_start(c), c));
 }
 
 static void put_due(struct pace_sched *s, struct pace_class *c)
@@ -155,7 +155,7 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 			s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
-				       pace_clock_key(c->start, c));
+				       pace_clock_key(pace_start(c), c));
 	} else {
 		dequeue(s, c);
 		enqueue(s, c);

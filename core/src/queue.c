@@ -107,7 +107,7 @@ u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 {
 	const struct pace_wheel *w = q->wheel;
 
-	if (q->heap_keys || w->tail - w->head <= ahead)
+	if (!pace_queue_has_wheel(q) || w->tail - w->head <= ahead)
 		return PACE_ID_NONE;
 	return w->run[w->head + ahead] & PACE_KEY_ID_MASK;
 }

@@ -77,6 +77,12 @@ void pace_queue_remove(struct pace_queue *q, u32 id);
 /* Gives the smallest id another key; the id stays the same. O(log n). */
 void pace_queue_replace_min(struct pace_queue *q, u64 key);
 
+/* The wheel is in use. */
+static inline bool pace_queue_has_wheel(const struct pace_queue *q)
+{
+	return !q->heap_keys;
+}
+
 /*
  * The id whose turn, as things are, is after `ahead` others and that of the
  * smallest, or PACE_ID_NONE if that is not known: only the wheel does.

@@ -28,7 +28,7 @@ void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 	u64 until = pace_schedule_clock(s);
 
 	if (first)
-		until = pace_clock_earlier(first->start, until);
+		until = pace_clock_earlier(pace_start(first), until);
 	if ((s64)(until - (free_bytes - s->offset)) > 0)
 		s->idled = until;
 }
@@ -106,7 +106,7 @@ void pace_join(struct pace_sched *s, struct pace_class *c)
 	}
 	pace_demand_add(s, c);
 	pace_return(s, c);
-	if (c->ceil_bps) {
+	if (c->sharing) {
 		pace_ceil_return(s, c);
 		pace_spare_put(s, c);
 	}
@@ -123,7 +123,7 @@ void pace_leave(struct pace_sched *s, struct pace_class *c)
 		pace_normal_take(s, c);
 	} else {
 		pace_paced_take(s, c);
-		if (c->ceil_bps)
+		if (c->sharing)
 			pace_spare_take(s, c);
 		pace_demand_sub(s, c);
 		pace_lag_settle(s, was_over, c);
@@ -182,8 +182,8 @@ static u64 early_bytes(const struct pace_sched *s)
 /* What `c` sends now is guaranteed, not spare. */
 static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
-	return !c->ceil_bps ||
-	       !pace_clock_ahead(c->start,
+	return !c->sharing ||
+	       !pace_clock_ahead(pace_start(c),
 				 pace_schedule_clock(s) + early_bytes(s));
 }
 
@@ -193,7 +193,7 @@ static struct pace_decision send(const struct pace_sched *s,
 	struct pace_decision d = { .verdict = PACE_SEND, .cls = c };
 
 	if (c->kind == PACE_KIND_PACED && at_rate(s, c))
-		d.late_bytes = (s64)(pace_schedule_clock(s) - c->start);
+		d.late_bytes = (s64)(pace_schedule_clock(s) - pace_start(c));
 	return d;
 }
 
@@ -231,13 +231,13 @@ static struct pace_class *first_ahead(const struct pace_sched *s, u64 *clock)
 
 	if (!pace_queue_empty(&s->ceiled))
 		spare = pace_spare_first(s);
-	if (spare && (!c || pace_clock_ahead(c->start,
+	if (spare && (!c || pace_clock_ahead(pace_start(c),
 					     spare->ceil_clock.bytes))) {
 		*clock = spare->ceil_clock.bytes;
 		return spare;
 	}
 	if (c)
-		*clock = c->start;
+		*clock = pace_start(c);
 	return c;
 }
 
@@ -385,12 +385,12 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 	u64 now = pace_schedule_clock(s);
 	u64 early;
 
-	if (pace_clock_ahead(c->start, now)) {
-		early = c->start - now;
+	if (pace_clock_ahead(pace_start(c), now)) {
+		early = pace_start(c) - now;
 		if (early > s->stats.early_bytes_max)
 			s->stats.early_bytes_max = early;
-	} else if (now - c->start > s->stats.late_bytes_max) {
-		s->stats.late_bytes_max = now - c->start;
+	} else if (now - pace_start(c) > s->stats.late_bytes_max) {
+		s->stats.late_bytes_max = now - pace_start(c);
 	}
 }
 
@@ -428,7 +428,7 @@ static void move_clocks(struct pace_sched *s, struct pace_class *c)
 		if (s->cfg.order == PACE_ORDER_RATE)
 			pace_owed_bound(s, c);
 		s->served = pace_turn(s, c);
-		if (c->ceil_bps)
+		if (c->sharing)
 			pace_ceil_sent(s, c);
 		pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem,
 				   c->rate_bps);
@@ -446,11 +446,31 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 		pace_leave(s, c);
 		return;
 	}
-	if (c->ceil_bps) {
+	if (c->sharing) {
 		pace_spare_take(s, c);
 		pace_spare_put(s, c);
 	}
 	pace_paced_moved(s, c);
+}
+
+/* How many decisions before its own a class's memory is fetched. */
+#define TABLE_AHEAD	28u
+#define CLASS_AHEAD	14u
+
+/* A wheel knows who comes; among so many classes none is in a cache. */
+static void fetch_coming(const struct pace_sched *s,
+			 const struct pace_queue *q)
+{
+	u32 id = pace_queue_coming(q, TABLE_AHEAD);
+	const struct pace_class *c;
+
+	if (id == PACE_ID_NONE)
+		return;
+	pace_prefetch(&s->by_id[id]);
+	c = s->by_id[pace_queue_coming(q, CLASS_AHEAD)];
+	pace_prefetch(c);
+	if (s->cfg.order == PACE_ORDER_NEXT)
+		pace_prefetch(&c->period);
 }
 
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
@@ -473,6 +493,10 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		sent_normal(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
+	if (pace_queue_has_wheel(&s->waiting))
+		fetch_coming(s, &s->waiting);
+	if (pace_queue_has_wheel(&s->due))
+		fetch_coming(s, &s->due);
 	pace_lag_bound(s);
 }
 

@@ -168,7 +168,7 @@ void pace_return(const struct pace_sched *s, struct pace_class *c)
 	u64 lag = standing(s);
 
 	if (lag_of(s, pace_turn(s, c)) <= lag &&
-	    lag_of(s, c->start) <= lag_of(s, s->idled))
+	    lag_of(s, pace_start(c)) <= lag_of(s, s->idled))
 		return;
 	pace_clock_set(&c->clock, pace_schedule_clock(s) -
 				  (pace_over_subscribed(s) ? lag : 0));

@@ -168,38 +168,47 @@ static inline u32 pace_counted_bytes(const struct pace_config *cfg,
 /*
  * One class.  The host embeds it in its own class and leaves the fields
  * alone; they are public so that it can, and so that tests can look.
+ *
+ * In the order in which they are used, three times 64 bytes where pointers
+ * have 8: a frame of a class without a ceil that stays active touches the first
+ * 64 bytes, and in ORDER_NEXT `period`.  A host with many classes aligns them to
+ * 64, so that this is one line of cache, or two.
  */
 struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
 	u8 kind;		/* enum pace_kind */
 	bool active;		/* has a packet and takes part in decisions */
 	bool due;		/* is in the queue of those due; never in ORDER_CLOCK */
-	bool passed;		/* NORMAL, guard: its visit ended unserved */
-	bool spare;		/* is in the queue of those within their ceil */
+	bool sharing;		/* PACED: has a ceil above its rate */
 	/*
 	 * PACED.  All clocks are compared with the port's less the common
 	 * offset.
 	 */
 	struct pace_clock clock;	/* of the guaranteed rate */
-	u64 start;		/* when it may send: clock, or a later ceil_clock */
 	u64 rate_bps;
-	u64 period;		/* by which a longest train moves the clock, rounded up */
 	/* Two divisions per change of packet size, none per packet. */
-	struct pace_train last;	/* priced below */
 	u64 rate_quot;
 	u64 rate_rem;
+	struct pace_train last;	/* priced above */
+	u32 head_wire_bytes;	/* of the first frame; 0: not known */
+
+	u64 period;		/* by which a longest train moves the clock, rounded up */
 	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
 	/* With a ceil above its rate: src/spare.c. */
+	u64 start;		/* when it may send: clock, or a later ceil_clock */
 	u64 ceil_bps;		/* 0: none */
 	struct pace_clock ceil_clock;
 	struct pace_clock spare_clock;	/* its turn among those that share */
+
 	u64 ceil_quot;
 	u64 ceil_rem;
+	bool spare;		/* is in the queue of those within their ceil */
 	/* NORMAL */
+	bool passed;		/* guard: its visit ended unserved */
 	u32 quantum_bytes;
-	u32 head_wire_bytes;	/* of the first frame; 0: not known */
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active normal classes */
+	u64 unused[2];		/* makes it three lines */
 };
 
 #define PACE_ID_NONE	(~0u)
