@@ -191,7 +191,7 @@ impl Observer for Epool {
     }
 }
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "time_ns",
     "moment",
     "omitted",
@@ -210,6 +210,7 @@ const COLUMNS: [&str; 21] = [
     "retrans_out",
     "fackets_out",
     "in_flight",
+    "reordering",
     "srtt_ns",
     "rto_ns",
     "notable",
@@ -236,6 +237,7 @@ fn row(record: &Record) -> [String; COLUMNS.len()] {
         vars.retrans_out.to_string(),
         vars.fackets_out.to_string(),
         vars.in_flight.to_string(),
+        vars.reordering.to_string(),
         vars.srtt.as_ns().to_string(),
         vars.rto.as_ns().to_string(),
         u8::from(record.notable).to_string(),

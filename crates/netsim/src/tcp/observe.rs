@@ -64,6 +64,8 @@ pub struct Vars {
     /// Thought to be in the network:
     /// `packets_out - sacked_out - lost_out + retrans_out`.
     pub in_flight: u32,
+    /// Disorder of up to this many segments is not taken for loss.
+    pub reordering: u32,
     /// State.
     pub state: State,
     /// Smoothed round trip; nothing before the first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one acknowledgement does, in the order of the kernel.
 
-use super::queue::{Packet, tag};
+use super::queue::tag;
 use super::{Sender, State};
 use crate::tcp::congestion::{Acked, Counting};
 use crate::tcp::observe::{Moment, Observer};
@@ -65,11 +65,15 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
+        self.begin_delivery();
         if segment.ack < self.una {
             // Old, but what it says of blocks may be new.
             let mut news = self.news();
             self.take_blocks(now, segment, &mut news);
             observer.observe(now, Moment::Scoreboard, &self.vars());
+            if self.is_rack() {
+                self.repair_after_old_ack(now);
+            }
             return;
         }
         let mut news = self.news();
@@ -190,7 +194,9 @@ impl Sender {
             }
             if !packet.has(tag::SACKED) {
                 news.delivered += 1;
-                self.note_delivery(now, &packet);
+                if self.is_rack() {
+                    self.deliver(now, &packet);
+                }
             }
         }
         if cleaned.segments > 0 {
@@ -203,12 +209,6 @@ impl Sender {
         }
         news.acked_segments = cleaned.segments;
         cleaned
-    }
-
-    fn note_delivery(&mut self, now: Time, packet: &Packet) {
-        if self.is_rack() {
-            self.rack.on_delivered(now, packet, self.rtt.min_rtt());
-        }
     }
 
     /// Round trips: by time stamps, which also tell of retransmitted packets,

@@ -257,6 +257,7 @@ impl Sender {
             retrans_out: self.queue.retrans(),
             fackets_out: self.fackets,
             in_flight: self.in_flight(),
+            reordering: self.reordering,
             state: self.state,
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),

@@ -31,7 +31,9 @@ pub(super) struct Rack {
     newest: Option<(Time, u64)>,
     /// Its round trip.
     rtt: Span,
-    /// Highest end of what was delivered.
+    /// Highest end of what had been delivered before this acknowledgement,
+    /// and with it.
+    highest_before: u64,
     highest: u64,
     reordering_seen: bool,
     /// Quarters of the least round trip that disorder may take.
@@ -55,6 +57,7 @@ impl Default for Rack {
         Rack {
             newest: None,
             rtt: Span::ZERO,
+            highest_before: 0,
             highest: 0,
             reordering_seen: false,
             steps: 1,
@@ -81,24 +84,16 @@ impl Rack {
         self.send_probe = false;
     }
 
-    /// Section 6.2, steps 1 to 3.
-    pub fn on_delivered(&mut self, now: Time, packet: &Packet, min_rtt: Option<Span>) {
+    /// Section 6.2, steps 1 and 2. As in Linux the round trip is that of the
+    /// packet looked at last, of which the head comes first; the document's is
+    /// of the one sent last.
+    fn on_delivered(&mut self, now: Time, packet: &Packet, min_rtt: Option<Span>) {
         let rtt = now.since(packet.sent_at);
-        if packet.has(tag::EVER) {
-            if min_rtt.is_some_and(|min| rtt < min) {
-                return; // of the original, not of the retransmission
-            }
-        } else if packet.end < self.highest {
-            self.reordering_seen = true;
+        if packet.has(tag::EVER) && min_rtt.is_some_and(|min| rtt < min) {
+            return; // of the original, not of the retransmission
         }
-        self.highest = self.highest.max(packet.end);
-        if self
-            .newest
-            .is_none_or(|newest| newest < (packet.sent_at, packet.end))
-        {
-            self.newest = Some((packet.sent_at, packet.end));
-            self.rtt = rtt;
-        }
+        self.rtt = rtt;
+        self.newest = self.newest.max(Some((packet.sent_at, packet.end)));
     }
 
     /// Step 4: how long after the newest delivered one may one sent before it
@@ -147,7 +142,6 @@ impl Sender {
 
     /// A block of which all below `from` was known before.
     fn sack_range(&mut self, now: Time, block: SackBlock, from: u64) {
-        let min_rtt = self.rtt.min_rtt();
         let mut number = self.queue.number_at(from);
         while let Some(packet) = self.queue.get(number).copied() {
             if packet.end > block.end {
@@ -156,16 +150,31 @@ impl Sender {
             self.counters.scoreboard_steps += 1;
             if packet.start >= block.start && !packet.has(tag::SACKED) {
                 let place = self.queue.count_to(number);
-                if !packet.has(tag::EVER) && place < self.fackets {
-                    self.note_reordering(self.fackets + 1 - place);
-                }
                 self.queue.clear(number, tag::LOST | tag::RETRANS);
                 self.queue.set(number, tag::SACKED);
                 self.fackets = self.fackets.max(place);
-                self.rack.on_delivered(now, &packet, min_rtt);
+                self.deliver(now, &packet);
             }
             number += 1;
         }
+    }
+
+    /// A new acknowledgement: what comes below this is out of order.
+    pub(super) fn begin_delivery(&mut self) {
+        self.rack.highest_before = self.rack.highest;
+    }
+
+    /// A packet was acknowledged or SACKed for the first time (section 6.2,
+    /// steps 1 to 3).
+    pub(super) fn deliver(&mut self, now: Time, packet: &Packet) {
+        let before = self.rack.highest_before;
+        if !packet.has(tag::EVER) && packet.end < before {
+            self.rack.reordering_seen = true;
+            let apart = (before - packet.start).div_ceil(self.mss());
+            self.note_reordering(apart.min(u64::from(u32::MAX)) as u32);
+        }
+        self.rack.highest = self.rack.highest.max(packet.end);
+        self.rack.on_delivered(now, packet, self.rtt.min_rtt());
     }
 
     /// Retransmitted packets that a D-SACK within the window covers.
@@ -310,16 +319,25 @@ impl Sender {
 
     pub(super) fn run_rack_timer<O: Observer + ?Sized>(&mut self, now: Time, _: &mut O) {
         match self.rack.timer.take() {
-            Some(Timer::Reorder(_)) => {
-                let lost = self.queue.lost();
-                self.mark_with_rack(now);
-                if self.queue.lost() > lost {
-                    self.recover_by_time();
-                }
-            }
+            Some(Timer::Reorder(_)) => self.recover_if_lost(now),
             Some(Timer::TailProbe(_)) if self.queue.len() > 0 => self.rack.send_probe = true,
             _ => {}
         }
+    }
+
+    fn recover_if_lost(&mut self, now: Time) {
+        let lost = self.queue.lost();
+        self.mark_with_rack(now);
+        if self.queue.lost() > lost {
+            self.recover_by_time();
+        }
+    }
+
+    /// Blocks of an acknowledgement that others overtook: the older kernels
+    /// only note them.
+    pub(super) fn repair_after_old_ack(&mut self, now: Time) {
+        self.recover_if_lost(now);
+        self.repairing |= self.state >= State::Recovery;
     }
 
     /// What the probe is: new data if there is room for it, else the last

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Senders against scripts in packetdrill's notation: our own, and those that
+//! others made against real kernels, if a checkout of them is there.
+
+mod tcp_script;
+
+use netsim::tcp::Congestion;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tcp_script::play::{Defaults, play};
+use tcp_script::{Event, read};
+
+/// What packetdrill's scripts are written for.
+const TODAY: Defaults = Defaults {
+    variant: "rack",
+    congestion: Congestion::Cubic,
+    strict: false,
+};
+
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "pkt"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// What went otherwise, by script.
+fn failures(folders: &[PathBuf], defaults: &Defaults, differs: &[&str]) -> Vec<String> {
+    let mut failures = Vec::new();
+    for path in folders.iter().flat_map(|folder| scripts(folder)) {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let result = read(&text).and_then(|script| play(&script, defaults));
+        match (result, differs.contains(&name.as_str())) {
+            (Ok(()), false) => println!("as scripted: {name}"),
+            (Err(what), true) => println!("differs, as listed: {name}: {what}"),
+            (Ok(()), true) => failures.push(format!("{name} is listed as different and is not")),
+            (Err(what), false) => failures.push(format!("{name}: {what}")),
+        }
+    }
+    failures
+}
+
+#[test]
+fn our_own() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp_scripts");
+    assert!(scripts(&folder).len() >= 5);
+    let strict = Defaults {
+        strict: true,
+        ..TODAY
+    };
+    let failures = failures(&[folder], &strict, &[]);
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// Scripts of packetdrill that end otherwise here, and why:
+/// docs/decisions/0087.
+const DIFFERS: [&str; 1] = ["fr-4pkt-fack-last-mss.pkt"];
+
+#[test]
+#[ignore = "needs a checkout of google/packetdrill, its path in PACKETDRILL"]
+fn those_of_packetdrill() {
+    let Ok(root) = std::env::var("PACKETDRILL") else {
+        panic!("PACKETDRILL is not set");
+    };
+    let tcp = Path::new(&root).join("gtests/net/tcp");
+    let folders = ["sack", "fast_recovery", "fast_retransmit"].map(|name| tcp.join(name));
+    let failures = failures(&folders, &TODAY, &DIFFERS);
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn what_cannot_be_expressed_is_said() {
+    let cannot = |text: &str| read(text).err().unwrap_or_default();
+    assert!(cannot("+0 ioctl(3, SIOCOUTQ, [1]) = 0").contains("line 1: cannot express"));
+    assert!(cannot("\n+0 < R. 1:1(0) ack 1 win 1").contains("line 2: cannot express"));
+    assert!(cannot("+0 %{ print(tcpi_lost) }%").contains("cannot express"));
+    assert!(cannot("+x write(3, ..., 1) = 1").contains("+x"));
+}
+
+#[test]
+fn a_line_of_each_kind() {
+    let text = "`netsim variant=2.6.22`
+ // nothing
+ 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+ +.1~+.105 < . 1:1(0) ack 1 win 320 <sack 1001:2001 3001:4001,nop,nop>
+ +0 %{
+assert tcpi_lost == 6, tcpi_lost  # six
+}%
+ +0 > P. 1:4001(4000) ack 1
+";
+    let script = read(text).expect("all can be expressed");
+    assert_eq!(
+        script.settings,
+        [("variant".to_owned(), "2.6.22".to_owned())]
+    );
+    assert_eq!(script.steps.len(), 4);
+    assert_eq!(
+        script.steps[1].slack.map(|span| span.as_ns()),
+        Some(5_000_000)
+    );
+    let Event::Arrives(packet) = &script.steps[1].event else {
+        panic!("{:?}", script.steps[1]);
+    };
+    assert_eq!(packet.sack, [(1001, 2001), (3001, 4001)]);
+    assert_eq!(
+        script.steps[2].event,
+        Event::Asserts(vec![("tcpi_lost".to_owned(), 6)])
+    );
+}
+
+mod hostile {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any text is read or refused.
+        #[test]
+        fn no_text_panics(text in "[-+~. 0-9<>`%{}SFP:()a-z\n,=]{0,200}") {
+            let _ = read(&text).and_then(|script| play(&script, &TODAY));
+        }
+    }
+}
