@@ -129,6 +129,12 @@ impl Segments {
         self.slots.len() - self.free.len()
     }
 
+    /// How many there is memory for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
     /// None is.
     #[must_use]
     pub fn is_empty(&self) -> bool {

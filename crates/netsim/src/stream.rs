@@ -61,6 +61,8 @@ pub struct StreamConfig {
     pub queue_paces: bool,
     /// How often the sender's state is written down; `None`: never.
     pub sample: Option<Span>,
+    /// The handshake begins; it is not modelled.
+    pub connect: Time,
     /// The first segment leaves.
     pub start: Time,
     /// Nothing is sent or sampled from here on.
@@ -138,11 +140,13 @@ impl Stream {
         true
     }
 
-    /// The sample that is due, and the time of the next one.
+    /// The sample that is due: one at each multiple of the time after the
+    /// start, and a last one at the end.
     pub fn take_sample(&mut self, now: Time) -> Option<StreamSample> {
         let due = self.next_sample.filter(|at| *at <= now)?;
         let span = self.config.sample?;
-        self.next_sample = Some(due + span).filter(|at| *at < self.config.stop);
+        let is_last = due >= self.config.stop || self.finished.is_some();
+        self.next_sample = (!is_last).then(|| (due + span).min(self.config.stop));
         Some(self.sample())
     }
 
@@ -192,7 +196,7 @@ impl Stream {
     pub fn note_end(&mut self, now: Time) {
         if self.finished.is_none() && self.sender.is_finished() {
             self.finished = Some(now);
-            self.next_sample = None;
+            self.next_sample = self.next_sample.map(|at| at.min(now));
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what the guest left in a cell's folder to what the result says of it.
+//! From what was recorded of a cell to what the result says of it: by the
+//! guest, in the cell's folder, or by the simulator.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
-use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
+use trace::analyse::{AnalyseError, CellAnalysis, Curves, Recorded, Timeline, analyse_cell};
 use trace::export::{Direction as Exported, write_pcapng};
 use trace::tcp::TcpSample;
 use trace::timeline::TimelineReader;
@@ -20,13 +21,19 @@ use trace::{FlowTable, Record};
 const INTERVALS: u64 = 400;
 
 /// What one end of one cable sent.
-struct Sent {
-    direction: Direction,
-    name: String,
-    records: Vec<Record>,
-    flows: FlowTable,
-    snap: Vec<u8>,
-    stamps_ps: Vec<u64>,
+pub struct Sent {
+    /// Which.
+    pub direction: Direction,
+    /// `CABLE.END`.
+    pub name: String,
+    /// In order of departure.
+    pub records: Vec<Record>,
+    /// What they belong to.
+    pub flows: FlowTable,
+    /// The first bytes of each data frame.
+    pub snap: Vec<u8>,
+    /// When the sender handed over each, where that is known.
+    pub stamps_ps: Vec<u64>,
 }
 
 /// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
@@ -46,6 +53,20 @@ pub fn measure(
             sent.push(read(dir, name, direction, cable.snap_bytes)?);
         }
     }
+    let tcp = tcp_samples(cell, dir)?;
+    let zero_ps = zero_ns.saturating_mul(1000);
+    let analysis = analyse(cell, &sent, &tcp, (zero_ps, busy_ns))
+        .with_context(|| format!("cannot analyse {}", dir.display()))?;
+    keep(cell, dir, &sent, analysis)
+}
+
+/// Measures what was sent. `zero_ps` is t = 0 on its clock.
+pub fn analyse(
+    cell: &Cell,
+    sent: &[Sent],
+    tcp: &[Vec<TcpSample>],
+    (zero_ps, busy_ns): (u64, &[u64]),
+) -> Result<CellAnalysis, AnalyseError> {
     let timelines: Vec<_> = sent
         .iter()
         .map(|s| Timeline {
@@ -55,16 +76,24 @@ pub fn measure(
             stamps_ps: &s.stamps_ps,
         })
         .collect();
-    let tcp = tcp_samples(cell, dir)?;
     let recorded = Recorded {
-        zero_ps: zero_ns.saturating_mul(1000),
+        zero_ps,
         timelines: &timelines,
         busy_ns,
-        tcp: &tcp,
+        tcp,
     };
-    let analysis = analyse_cell(cell, &recorded, INTERVALS)
-        .with_context(|| format!("cannot analyse {}", dir.display()))?;
-    export(cell, dir, &sent)?;
+    analyse_cell(cell, &recorded, INTERVALS)
+}
+
+/// Writes `wire.pcapng` and `curves.json` into a cell's folder, and gives what
+/// the result says of it.
+pub fn keep(
+    cell: &Cell,
+    dir: &Path,
+    sent: &[Sent],
+    analysis: CellAnalysis,
+) -> Result<(CellResult, Curves)> {
+    export(cell, dir, sent)?;
     let curves = serde_json::to_string(&analysis.curves)?;
     write(&dir.join("curves.json"), curves.as_bytes())?;
 

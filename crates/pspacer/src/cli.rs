@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::sim::{Shard, seeds};
+
 /// Precise packet pacing: run it in the laboratory, measure it on a wire
 #[derive(Debug, Parser)]
 #[command(
@@ -26,6 +28,9 @@ pub enum Command {
     /// The laboratory: a real Linux kernel in virtual time
     #[command(subcommand)]
     Lab(Lab),
+    /// The simulator: the same scenarios on models of hosts, links and TCP
+    #[command(subcommand)]
+    Sim(Sim),
     /// Rates, gaps and burstiness of every flow in a capture or timeline
     Measure(crate::measure::MeasureArgs),
     /// Run every experiment and write the results beside the papers' figures
@@ -150,4 +155,84 @@ pub struct Experiments {
     /// Guests side by side [default: one for each core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// `pspacer sim`.
+#[derive(Debug, Subcommand)]
+pub enum Sim {
+    /// Run a scenario: a file, a folder under experiments/, or its name
+    Run(SimRun),
+    /// Run a scenario's cells with many seeds, into one table; run again, it goes on where it was
+    Sweep(SimSweep),
+    /// Join the shards of a sweep into one table
+    Merge(SimMerge),
+}
+
+/// `pspacer sim run`.
+#[derive(Debug, Args)]
+pub struct SimRun {
+    /// Scenario file, experiment folder, or the name of either
+    pub scenario: String,
+    /// Seed instead of the scenario's; the same seed repeats a run to the byte
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change a parameter, a sweep or a key of the scenario; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Short or full
+    #[command(flatten)]
+    pub form: Form,
+    /// Folder of the results; replaced if it is one of ours, refused if it is not
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// result.json on standard output, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Cells side by side [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// `pspacer sim sweep`.
+#[derive(Debug, Args)]
+pub struct SimSweep {
+    /// Scenario file, experiment folder, or the name of either
+    pub scenario: String,
+    /// Seeds, such as 1..100 or 1,2,5 [default: the scenario's]
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
+    pub seeds: Option<Seeds>,
+    /// Change a parameter, a sweep or a key of the scenario; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Short or full
+    #[command(flatten)]
+    pub form: Form,
+    /// Folder of the table; that of the same sweep is gone on with
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Only part I of N, I from 0: for the array jobs of a cluster
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Cells side by side [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// Seeds of a sweep, in order.
+#[derive(Clone, Debug)]
+pub struct Seeds(pub Vec<u64>);
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    seeds(text).map(Seeds)
+}
+
+/// `pspacer sim merge`.
+#[derive(Debug, Args)]
+pub struct SimMerge {
+    /// The folders of all shards
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Folder of the joined table
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use scenario::Options;
-use scenario::result::RunResult;
+use scenario::result::{Engine, RunResult};
 
 use crate::catalogue;
 use crate::cells::write;
 use crate::cli::Experiments;
 use crate::lab::{self, Finished};
 use crate::paper::{Paper, Row, human};
+use crate::sim;
 
 /// Runs them; `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
@@ -52,8 +53,13 @@ pub fn main(args: &Experiments) -> Result<bool> {
                 scenario.title,
                 scenario.cells.len()
             );
-            let finished = lab::run(&lab, &scenario, &out.join(&scenario.name), args.jobs)
-                .with_context(|| format!("experiment {name}"))?;
+            let folder = out.join(&scenario.name);
+            let finished = if sim::is_needed(&scenario) {
+                sim::run(&scenario, &folder, args.jobs)
+            } else {
+                lab::run(&lab, &scenario, &folder, args.jobs)
+            };
+            let finished = finished.with_context(|| format!("experiment {name}"))?;
             ok &= finished.result.ok;
             let drawn = figures_of(&finished, &figures)?;
             page.run(&finished.result, &paper, &drawn);
@@ -155,10 +161,13 @@ impl Page {
     fn run(&mut self, result: &RunResult, paper: &Paper, figures: &[String]) {
         let _ = write!(
             self.text,
-            "\n### {}\n\n{} · Linux {} · seed {} · {}\n",
+            "\n### {}\n\n{} · {} · seed {} · {}\n",
             result.title,
             result.source,
-            result.kernel,
+            match result.engine {
+                Engine::Vmlab => format!("Linux {}", result.kernel),
+                Engine::Netsim => "simulated".to_owned(),
+            },
             result.seed,
             verdict(result)
         );

@@ -14,8 +14,9 @@ use vmlab::RunSpec;
 use crate::bars::Bars;
 use crate::catalogue;
 use crate::cells::{self, write};
-use crate::cli::{Lab, LabRun};
+use crate::cli::{Form, Lab, LabRun};
 use crate::conformance;
+use crate::sim;
 use crate::terminal;
 
 /// What every folder of results has, and no other folder should.
@@ -72,16 +73,17 @@ fn list(json: bool) -> Result<bool> {
     Ok(true)
 }
 
-fn options(args: &LabRun) -> Result<Options> {
+/// How a command line wants a scenario read.
+pub fn options(pairs: &[String], form: &Form) -> Result<Options> {
     let mut set = vec![];
-    for pair in &args.set {
+    for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
             bail!("--set {pair:?}: expected KEY=VALUE, as in --set rate=250mbit");
         };
         set.push((key.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(Options {
-        quick: !args.form.full,
+        quick: !form.full,
         set,
     })
 }
@@ -89,7 +91,7 @@ fn options(args: &LabRun) -> Result<Options> {
 /// Reads the scenario that the arguments mean, with what they change in it.
 fn scenario_of(args: &LabRun) -> Result<Scenario> {
     let file = catalogue::find(&args.scenario)?;
-    let mut scenario = catalogue::read(&file, &options(args)?)?;
+    let mut scenario = catalogue::read(&file, &options(&args.set, &args.form)?)?;
     if let Some(kernel) = &args.kernel {
         scenario.kernel = kernel.parse::<Kernel>().context("--kernel")?;
     }
@@ -108,7 +110,12 @@ fn run_and_show(args: &LabRun) -> Result<bool> {
     let mut lab = vmlab::Lab::find()?;
     lab.refresh = args.refresh;
     let finished = run(&lab, &scenario, &out, args.jobs)?;
-    if args.json {
+    show(&finished, args.json)
+}
+
+/// Says what a run found; `false` if a bound did not hold.
+pub fn show(finished: &Finished, json: bool) -> Result<bool> {
+    if json {
         print!("{}", finished.result.to_json()?);
         return Ok(finished.result.ok);
     }
@@ -128,6 +135,11 @@ pub fn run(
     out: &Path,
     jobs: Option<NonZeroUsize>,
 ) -> Result<Finished> {
+    ensure!(
+        !sim::is_needed(scenario),
+        "{}: its flows name a stack or how much they send: pspacer sim run runs it",
+        scenario.name
+    );
     make_room(out)?;
     let bars = Bars::new();
     let spec = RunSpec {
@@ -176,7 +188,8 @@ pub fn run(
     })
 }
 
-fn write_all(out: &Path, result: &RunResult, curves: &[Curves]) -> Result<()> {
+/// The pictures, the report and the result of a run.
+pub fn write_all(out: &Path, result: &RunResult, curves: &[Curves]) -> Result<()> {
     let drawn: Vec<_> = curves.iter().cloned().map(Some).collect();
     for plot in report::run_plots(result, &drawn) {
         write(&out.join(plot.name), plot.svg.as_bytes())?;
@@ -190,7 +203,7 @@ fn write_all(out: &Path, result: &RunResult, curves: &[Curves]) -> Result<()> {
 
 /// An empty folder for results: new, or one of ours, whose old results go.
 /// Anything else is refused: it could be somebody's work.
-fn make_room(out: &Path) -> Result<()> {
+pub fn make_room(out: &Path) -> Result<()> {
     if out.exists() {
         let empty = fs::read_dir(out)
             .with_context(|| format!("--out {}: expected a folder", out.display()))?

@@ -11,6 +11,7 @@ mod lab;
 mod man;
 mod measure;
 mod paper;
+mod sim;
 mod terminal;
 
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<bool> {
     match &cli.command {
         Command::Lab(lab) => lab::main(lab),
+        Command::Sim(sim) => sim::main(sim),
         Command::Measure(args) => measure::main(args).map(|()| true),
         Command::Experiments(args) => experiments::main(args),
         Command::Man => Ok(man::write(std::io::stdout().lock(), Cli::command()).map(|()| true)?),

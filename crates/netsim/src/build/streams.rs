@@ -123,7 +123,8 @@ pub(super) fn stream(
     };
     let modern = sender.variant.recovery == Recovery::RackPrr;
     let (seed, stream) = context.chance;
-    let later = Rng::new(seed, stream).within(START_SPREAD) + context.round_trip;
+    let later = Rng::new(seed, stream).within(START_SPREAD);
+    let connect = Time::START + Span::from_ns(flow.start_ns) + later;
     Ok(StreamConfig {
         sender,
         receiver,
@@ -132,7 +133,8 @@ pub(super) fn stream(
         pacing: modern.then_some(from.pacing),
         queue_paces: context.queue_paces,
         sample: sample_ns.map(Span::from_ns),
-        start: Time::START + Span::from_ns(flow.start_ns) + later,
+        connect,
+        start: connect + context.round_trip,
         stop: Time::START + Span::from_ns(flow.stop_ns),
     })
 }

@@ -62,10 +62,10 @@ impl Network {
         match &mut self.flows[flow].traffic {
             Traffic::Datagrams(_) => self.send_datagrams(flow, observer),
             Traffic::Stream(stream) => {
+                if let Some(sample) = stream.take_sample(now) {
+                    observer.sample(now, flow as u32, &sample);
+                }
                 if stream.is_open(now) {
-                    if let Some(sample) = stream.take_sample(now) {
-                        observer.sample(now, flow as u32, &sample);
-                    }
                     let mut of_flow = OfFlow {
                         observer: &mut *observer,
                         flow: flow as u32,

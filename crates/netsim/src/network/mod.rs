@@ -190,6 +190,14 @@ impl Network {
         self.devices.iter().map(of).sum()
     }
 
+    /// Packets and segments that the lines have memory for: it grows to what is
+    /// under way at a time, and not with time.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        let of = |d: &Device| d.entering.capacity() + d.arriving.capacity();
+        self.devices.iter().map(of).sum::<usize>() + self.segments.capacity()
+    }
+
     /// TCP segments in queues and on lines.
     #[must_use]
     pub fn segments_under_way(&self) -> usize {
@@ -218,6 +226,13 @@ impl Network {
     /// The queue of a device, to look at or to change between events.
     pub fn qdisc(&mut self, device: usize) -> Option<&mut crate::qdisc::Qdisc> {
         self.devices.get_mut(device).map(|d| &mut d.qdisc)
+    }
+
+    /// Asks a device's queue again, after it was changed.
+    pub fn ask<O: Observer>(&mut self, device: usize, observer: &mut O) {
+        if device < self.devices.len() {
+            self.serve(device, observer);
+        }
     }
 
     /// Lets everything happen that happens before or at `until`. An event costs

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a network did, in the laboratory's own formats: timelines, flow
+//! tables, the first bytes of frames, and the state of TCP senders
+//! (docs/formats.md).
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use scenario::{Cell, Direction, End};
+use trace::tcp::TcpSample;
+use trace::{FlowKey, FlowTable, NO_FLOW, Record};
+
+use crate::observe::{Content, Frame, Observer, StreamSample};
+use crate::packet::{Header, Proto};
+use crate::snap;
+use crate::time::Time;
+
+/// What one end of one cable sent.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// In order of departure.
+    pub records: Vec<Record>,
+    /// What [`Record::flow`] means.
+    pub flows: FlowTable,
+    /// The first bytes of each data frame.
+    pub snap: Vec<u8>,
+    snap_bytes: usize,
+    /// Places in `flows`, by flow and direction, of those to the flow's own port.
+    known: Vec<Option<u32>>,
+}
+
+/// A TCP sender's state over time.
+#[derive(Debug, Default)]
+pub struct Sampled {
+    /// In order of time.
+    pub samples: Vec<TcpSample>,
+    /// The text of `flow-NAME.tcp`.
+    pub csv: String,
+}
+
+/// Records a cell; its memory grows with what is sent.
+#[derive(Debug)]
+pub struct Recorder {
+    /// By device.
+    pub sent: Vec<Sent>,
+    /// By flow.
+    pub tcp: Vec<Sampled>,
+    /// Packets that queues refused or lost, by flow.
+    pub refused: Vec<u64>,
+}
+
+const TCP_COLUMNS: &str = "time_ns,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,mss_bytes,\
+                           unacked_segments,lost_segments,retrans_segments,pacing_rate_bps,\
+                           delivery_rate_bps,acked_bytes,sent_bytes\n";
+/// No threshold yet, as Linux writes it.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+impl Recorder {
+    /// For one cell.
+    #[must_use]
+    pub fn new(cell: &Cell, snaps: bool) -> Self {
+        let device = |index: usize| Sent {
+            snap_bytes: match snaps {
+                true => cell.cables[index / 2].snap_bytes as usize,
+                false => 0,
+            },
+            known: vec![None; 2 * cell.flows.len()],
+            ..Sent::default()
+        };
+        Self {
+            sent: (0..2 * cell.cables.len()).map(device).collect(),
+            tcp: cell.flows.iter().map(|_| Sampled::default()).collect(),
+            refused: vec![0; cell.flows.len()],
+        }
+    }
+
+    /// The direction of a device's number.
+    #[must_use]
+    pub fn direction(device: usize) -> Direction {
+        Direction {
+            cable: device / 2,
+            end: End::BOTH[device % 2],
+        }
+    }
+}
+
+impl Sent {
+    fn flow(&mut self, content: &Content<'_>) -> u32 {
+        let packet = content.packet;
+        let place = 2 * packet.flow as usize + usize::from(packet.reverse);
+        if packet.port > 0 {
+            return self.flows.index_of(key(&content.header));
+        }
+        match self.known.get(place).copied().flatten() {
+            Some(index) => index,
+            None => {
+                let index = self.flows.index_of(key(&content.header));
+                if let Some(slot) = self.known.get_mut(place) {
+                    *slot = Some(index);
+                }
+                index
+            }
+        }
+    }
+}
+
+fn key(header: &Header) -> FlowKey {
+    FlowKey::Ports {
+        proto: match header.proto {
+            Proto::Tcp => trace::Proto::Tcp,
+            Proto::Udp => trace::Proto::Udp,
+        },
+        src: IpAddr::V4(header.src),
+        sport: header.sport,
+        dst: IpAddr::V4(header.dst),
+        dport: header.dport,
+    }
+}
+
+impl Observer for Recorder {
+    fn frame(&mut self, frame: &Frame<'_>) {
+        let device = frame.device as usize;
+        let Some(sent) = self.sent.get_mut(device) else {
+            return;
+        };
+        let flow = match &frame.content {
+            Some(content) => sent.flow(content),
+            None => NO_FLOW,
+        };
+        sent.records.push(Record {
+            start_ps: frame.start.as_ps(),
+            arrive_ps: frame.arrive.map_or(0, Time::as_ps),
+            frame_bytes: frame.frame_bytes,
+            wire_bytes: frame.wire_bytes,
+            flow,
+            kind: frame.kind,
+            fate: frame.fate,
+            queue: 0,
+        });
+        if let (Some(content), true) = (&frame.content, sent.snap_bytes > 0) {
+            let end = sent.snap.len() + sent.snap_bytes;
+            snap::write(&mut sent.snap, content, Self::direction(device));
+            sent.snap.resize(end, 0);
+        }
+    }
+
+    fn dropped(&mut self, _now: Time, _device: u32, packet: &crate::packet::Packet) {
+        if let Some(count) = self.refused.get_mut(packet.flow as usize) {
+            *count += 1;
+        }
+    }
+
+    fn sample(&mut self, now: Time, flow: u32, sample: &StreamSample) {
+        let Some(sampled) = self.tcp.get_mut(flow as usize) else {
+            return;
+        };
+        if sampled.csv.is_empty() {
+            sampled.csv.push_str(TCP_COLUMNS);
+        }
+        let v = &sample.vars;
+        let srtt_us = v.srtt.as_ns() / 1000;
+        // The deviation and the delivery rate are not modelled.
+        let _ = writeln!(
+            sampled.csv,
+            "{},{},{},{srtt_us},0,{},{},{},{},{},0,{},{}",
+            now.as_ns(),
+            v.cwnd,
+            v.ssthresh.min(NO_THRESHOLD),
+            sample.mss_bytes,
+            v.packets_out,
+            v.lost_out,
+            sample.counters.retransmits,
+            sample.pacing_bps,
+            sample.acked_bytes,
+            sample.sent_bytes,
+        );
+        let bytes = |segments: u32| u64::from(segments) * u64::from(sample.mss_bytes);
+        sampled.samples.push(TcpSample {
+            time_ns: now.as_ns(),
+            cwnd_bytes: bytes(v.cwnd),
+            ssthresh_bytes: (v.ssthresh < NO_THRESHOLD).then(|| bytes(v.ssthresh)),
+            srtt_us,
+            retransmits: sample.counters.retransmits,
+            pacing_rate_bps: sample.pacing_bps,
+            acked_bytes: sample.acked_bytes,
+        });
+    }
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer sim`: scenarios on the simulator.
+
+mod merge;
+mod shard;
+mod sweep;
+mod table;
+
+pub use shard::{Shard, seeds};
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use netsim::record::Recorder;
+use netsim::run::{FlowReport, Ran, run_cell};
+use scenario::result::{CellResult, Engine, FORMAT, RunResult};
+use scenario::{Cell, FlowKind, Scenario};
+use serde_json::{Value, json};
+use trace::analyse::Curves;
+use trace::timeline::write_timeline;
+use trace::waits::stamps_ps;
+
+use crate::catalogue;
+use crate::cells::{self, Sent, write};
+use crate::cli::{Sim, SimRun};
+use crate::lab::{self, Finished};
+
+/// Steps of a cell in the progress bar.
+const CELL_STEPS: f64 = 100.0;
+
+/// Runs a subcommand of `pspacer sim`; `false` if a bound did not hold.
+pub fn main(sim: &Sim) -> Result<bool> {
+    match sim {
+        Sim::Run(args) => run_and_show(args),
+        Sim::Sweep(args) => sweep::main(args).map(|()| true),
+        Sim::Merge(args) => merge::main(args).map(|()| true),
+    }
+}
+
+fn run_and_show(args: &SimRun) -> Result<bool> {
+    let file = catalogue::find(&args.scenario)?;
+    let options = lab::options(&args.set, &args.form)?;
+    let mut scenario = catalogue::read(&file, &options)?;
+    if let Some(seed) = args.seed {
+        scenario.seed = seed;
+    }
+    let named = || Path::new("out").join(format!("{}-sim", scenario.name));
+    let out = args.out.clone().unwrap_or_else(named);
+    let finished = run(&scenario, &out, args.jobs)?;
+    lab::show(&finished, args.json)
+}
+
+/// Whether only the simulator can run a scenario.
+pub fn is_needed(scenario: &Scenario) -> bool {
+    let flows = || scenario.cells.iter().flat_map(|cell| &cell.flows);
+    flows().any(|flow| match &flow.kind {
+        FlowKind::Tcp { stack, bytes, .. } => stack.is_some() || bytes.is_some(),
+        _ => false,
+    })
+}
+
+/// Runs a scenario into `out` and measures it.
+pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
+    lab::make_room(out)?;
+    let begin = Instant::now();
+    let bar = progress_bar(
+        scenario.cells.len() as u64 * CELL_STEPS as u64,
+        "simulating",
+    );
+    let cells = side_by_side(scenario.cells.len(), jobs, |index| {
+        let cell = &scenario.cells[index];
+        run_one(cell, scenario.seed, out, &bar)
+            .with_context(|| format!("cell {index} of {}", scenario.name))
+    });
+    bar.finish_and_clear();
+    let cells = cells?;
+    let wall_s = begin.elapsed().as_secs_f64();
+    let mut notes: Vec<String> = vec![];
+    let (mut hops, mut simulated_s) = (0, 0.0);
+    let (mut results, mut curves) = (vec![], vec![]);
+    for (cell, one) in scenario.cells.iter().zip(cells) {
+        hops += one.hops;
+        simulated_s += (cell.duration_ns + cell.settle_ns) as f64 / 1e9;
+        notes.extend(one.notes);
+        results.push(one.result);
+        curves.push(one.curves);
+    }
+    notes.sort();
+    notes.dedup();
+    for note in &notes {
+        eprintln!("pspacer: {note}");
+    }
+    let result = RunResult {
+        format: FORMAT.into(),
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        source: scenario.source.clone(),
+        engine: Engine::Netsim,
+        kernel: String::new(),
+        seed: scenario.seed,
+        ok: results.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
+        cells: results,
+    };
+    lab::write_all(out, &result, &curves)?;
+    let stats = json!({
+        "wall_s": wall_s,
+        "simulated_s": simulated_s,
+        "speed": simulated_s / wall_s,
+        "packet_hops": hops,
+        "packet_hops_per_s": (hops as f64 / wall_s).round(),
+        "not_modelled": notes,
+    });
+    let stats = serde_json::to_string_pretty(&stats)?;
+    write(&out.join("run.json"), stats.as_bytes())?;
+    Ok(Finished {
+        out: out.to_path_buf(),
+        result,
+        curves,
+    })
+}
+
+/// What a cell came to.
+struct One {
+    result: CellResult,
+    curves: Curves,
+    notes: Vec<String>,
+    hops: u64,
+}
+
+/// Runs a cell and writes its folder, as the laboratory's guest leaves one.
+fn run_one(cell: &Cell, seed: u64, out: &Path, bar: &ProgressBar) -> Result<One> {
+    let mut told = 0;
+    let ran = run_cell(cell, seed, true, &mut |share| {
+        // Between 0 and CELL_STEPS.
+        let steps = (share * CELL_STEPS) as u64;
+        bar.inc(steps.saturating_sub(told));
+        told = told.max(steps);
+    })?;
+    let dir = out.join(format!("cell-{}", cell.index));
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let reports = reports(cell, &ran);
+    let (sent, tcp) = recorded(cell, ran.recorder, Some(&dir))?;
+    let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
+    let (mut result, curves) = cells::keep(cell, &dir, &sent, analysis)?;
+    result.flow_reports = reports;
+    for plot in report::cell_plots(&curves) {
+        write(&dir.join(plot.name), plot.svg.as_bytes())?;
+    }
+    Ok(One {
+        result,
+        curves,
+        notes: ran.notes,
+        hops: ran.counts.frames,
+    })
+}
+
+/// What a recorder holds, as the measurements take it; written down too if
+/// there is a folder for it.
+fn recorded(
+    cell: &Cell,
+    recorder: Recorder,
+    dir: Option<&Path>,
+) -> Result<(Vec<Sent>, Vec<Vec<trace::tcp::TcpSample>>)> {
+    let mut sent = vec![];
+    for (index, of) in recorder.sent.into_iter().enumerate() {
+        let direction = Recorder::direction(index);
+        let cable = &cell.cables[direction.cable];
+        let name = format!("{}.{}", cable.name, direction.end);
+        if let Some(dir) = dir {
+            let mut bytes = vec![];
+            write_timeline(&mut bytes, &of.records)?;
+            write(&dir.join(format!("timeline.{name}")), &bytes)?;
+            let flows = of.flows.to_text();
+            write(&dir.join(format!("flows.{name}")), flows.as_bytes())?;
+            if cable.snap_bytes > 0 {
+                write(&dir.join(format!("snap.{name}")), &of.snap)?;
+            }
+        }
+        sent.push(Sent {
+            direction,
+            name,
+            records: of.records,
+            flows: of.flows,
+            stamps_ps: stamps_ps(&of.snap, cable.snap_bytes as usize),
+            snap: of.snap,
+        });
+    }
+    let mut tcp = vec![];
+    for (flow, of) in cell.flows.iter().zip(recorder.tcp) {
+        if let (Some(dir), false) = (dir, of.csv.is_empty()) {
+            let path = dir.join(format!("flow-{}.tcp", flow.name));
+            write(&path, of.csv.as_bytes())?;
+        }
+        tcp.push(of.samples);
+    }
+    Ok((sent, tcp))
+}
+
+/// What the ends of each flow know themselves.
+fn reports(cell: &Cell, ran: &Ran) -> BTreeMap<String, Value> {
+    let of = |report: &FlowReport| match &report.stream {
+        None => json!({ "refused": report.refused }),
+        Some(stream) => {
+            let (sender, counters) = (&stream.sender, &stream.sender.counters);
+            let mut value = json!({
+                "refused": report.refused,
+                "acked_bytes": sender.acked_bytes,
+                "sent_bytes": sender.sent_bytes,
+                "received_bytes": stream.received_bytes,
+                "retransmits": counters.retransmits,
+                "timeouts": counters.timeouts,
+                "recoveries": counters.recoveries,
+                "lost_retransmits": counters.lost_retransmits,
+                "loss_probes": counters.loss_probes,
+                "local_drops": counters.local_drops,
+            });
+            if let (Some(transfer), Some(fields)) = (stream.transfer, value.as_object_mut()) {
+                let bps = sender.acked_bytes as f64 * 8.0 / transfer.as_s();
+                fields.insert("transfer_s".into(), json!(transfer.as_s()));
+                fields.insert("transfer_bps".into(), json!(bps.round()));
+            }
+            value
+        }
+    };
+    let names = cell.flows.iter().map(|flow| flow.name.clone());
+    names.zip(ran.flows.iter().map(of)).collect()
+}
+
+/// A bar on standard error, if that is a terminal.
+fn progress_bar(length: u64, what: &str) -> ProgressBar {
+    const TEMPLATE: &str = "{spinner} {msg:12} {bar:40} {percent:>3} % {eta:>5}";
+    let bar = ProgressBar::new(length);
+    // The template is a constant; the default is there if it is none.
+    let style = ProgressStyle::with_template(TEMPLATE);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// Does `count` pieces of work, `jobs` at a time, each thread the next one that
+/// nobody has begun; the results in order. After the first error no other
+/// piece is begun.
+fn side_by_side<T: Send>(
+    count: usize,
+    jobs: Option<NonZeroUsize>,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = jobs.unwrap_or(cores).get().min(count);
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let failed = Mutex::new(None);
+    let lock = |slot: &Mutex<_>| -> bool {
+        let slot: &Mutex<Option<anyhow::Error>> = slot;
+        slot.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+    };
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                while !lock(&failed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        return;
+                    }
+                    match work(index) {
+                        Ok(value) => {
+                            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                            done.insert(index, value);
+                        }
+                        Err(error) => {
+                            let mut slot = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                            slot.get_or_insert(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => {
+            let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Ok(done.into_values().collect())
+        }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which part of a sweep is done here, and which sweep it is.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::cells::write;
+
+const FORMAT: &str = "pspacer-sweep-1";
+/// What a folder of a sweep has, and no other.
+pub const FILE: &str = "sweep.json";
+
+/// Part `index` of `count`: every piece of work whose number leaves `index` when
+/// divided by `count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// From 0.
+    pub index: usize,
+    /// At least 1.
+    pub count: usize,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { index: 0, count: 1 }
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (index, count) = text.split_once('/')?;
+            let shard = Self {
+                index: index.parse().ok()?,
+                count: count.parse().ok()?,
+            };
+            (shard.index < shard.count).then_some(shard)
+        };
+        read().ok_or_else(|| format!("{text:?}: expected I/N with I from 0 to N - 1"))
+    }
+}
+
+/// What tells one sweep from another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Of these files.
+    pub format: String,
+    /// Of the command that made it: another one may compute otherwise.
+    pub version: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// SHA-256 of its file.
+    pub file_sha256: String,
+    /// `--set`.
+    pub set: Vec<String>,
+    /// `--full`.
+    pub full: bool,
+    /// Seeds, in order.
+    pub seeds: Vec<u64>,
+    /// Cells of the scenario; the numbers of the work go through all cells of
+    /// the first seed, then of the next.
+    pub cells: usize,
+}
+
+/// A sweep and the part of it in one folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The whole.
+    pub sweep: Sweep,
+    /// What of it.
+    pub shard: Shard,
+}
+
+impl Sweep {
+    /// A sweep of this command's version.
+    pub fn new(scenario: &scenario::Scenario, file_sha256: String, seeds: Vec<u64>) -> Self {
+        Self {
+            format: FORMAT.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            scenario: scenario.name.clone(),
+            file_sha256,
+            set: vec![],
+            full: false,
+            seeds,
+            cells: scenario.cells.len(),
+        }
+    }
+
+    /// Pieces of work.
+    pub fn len(&self) -> usize {
+        self.seeds.len() * self.cells
+    }
+}
+
+impl Part {
+    /// The numbers of its work.
+    pub fn numbers(&self) -> impl Iterator<Item = usize> + use<> {
+        (self.shard.index..self.sweep.len()).step_by(self.shard.count)
+    }
+
+    /// Reads what a folder has.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("cannot read {}: expected a sweep's folder", path.display())
+        })?;
+        let part: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged", path.display()))?;
+        ensure!(
+            part.sweep.format == FORMAT && part.shard.index < part.shard.count,
+            "{}: not a sweep of this version",
+            path.display()
+        );
+        Ok(part)
+    }
+
+    /// Writes it.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        write(&folder.join(FILE), text.as_bytes())
+    }
+}
+
+/// `1..100`, `7`, or several of them with commas between.
+pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
+    const MOST: u64 = 1_000_000;
+    let fault = || format!("{text:?}: expected seeds such as 1..100 or 1,2,5");
+    let mut all = vec![];
+    for part in text.split(',') {
+        let (from, to) = part.split_once("..").unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| fault());
+        let (from, to) = (number(from)?, number(to)?);
+        if from > to || to - from >= MOST {
+            return Err(fault());
+        }
+        all.extend(from..=to);
+    }
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    match sorted.len() == all.len() {
+        true => Ok(all),
+        false => Err(format!("{text:?}: a seed is there twice")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_and_seeds() {
+        assert_eq!("3/4".parse(), Ok(Shard { index: 3, count: 4 }));
+        for bad in ["4/4", "1", "a/b", "0/0", "-1/2"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+        assert_eq!(seeds("1..3,7"), Ok(vec![1, 2, 3, 7]));
+        for bad in ["", "3..1", "1,1", "x", "1..99999999"] {
+            assert!(seeds(bad).is_err(), "{bad}");
+        }
+    }
+}
