@@ -60,9 +60,13 @@ fn our_own() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Scripts of packetdrill that end otherwise here, and why:
-/// docs/decisions/0087.
-const DIFFERS: [&str; 1] = ["fr-4pkt-fack-last-mss.pkt"];
+/// Scripts of packetdrill that end otherwise here: docs/decisions/0087 says
+/// why.
+const DIFFERS: [&str; 3] = [
+    "cwnd-moderation-ecn-enter-cwr-no-moderation-700.pkt", // ECN
+    "fr-4pkt-fack-last-mss.pkt",                           // jiffies of 4 ms
+    "slow-start-fq-ack-per-2pkt.pkt",                      // fq paces
+];
 
 #[test]
 #[ignore = "needs a checkout of google/packetdrill, its path in PACKETDRILL"]
@@ -71,7 +75,15 @@ fn those_of_packetdrill() {
         panic!("PACKETDRILL is not set");
     };
     let tcp = Path::new(&root).join("gtests/net/tcp");
-    let folders = ["sack", "fast_recovery", "fast_retransmit"].map(|name| tcp.join(name));
+    let folders = [
+        "sack",
+        "fast_recovery",
+        "fast_retransmit",
+        "limited_transmit",
+        "slow_start",
+        "cwnd_moderation",
+    ]
+    .map(|name| tcp.join(name));
     let failures = failures(&folders, &TODAY, &DIFFERS);
     assert!(failures.is_empty(), "{failures:#?}");
 }

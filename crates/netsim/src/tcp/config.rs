@@ -41,6 +41,9 @@ pub struct SenderConfig {
     /// Bytes the application may have in the sender, sent or not, until they
     /// are acknowledged: the socket's send buffer.
     pub send_buffer_bytes: u64,
+    /// Whether the window shrinks while nothing is sent, by half for each
+    /// timeout's time (RFC 5681, section 4.1; `tcp_slow_start_after_idle`).
+    pub restart_after_idle: bool,
     /// Resolution of time stamps and of round trips measured with them: a
     /// jiffy of the older kernels.
     pub tick: Span,
@@ -67,6 +70,7 @@ impl SenderConfig {
             timestamps: true,
             initial_window_bytes: 65_535,
             send_buffer_bytes: u64::MAX,
+            restart_after_idle: true,
             tick: Span::from_ns(1_000_000),
             rto_min: Span::from_ns(200_000_000),
             rto_initial: variant.rto_initial,

@@ -7,6 +7,7 @@
 pub mod play;
 
 use netsim::Span;
+use std::path::Path;
 
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,11 +105,13 @@ fn strip(line: &str) -> &str {
 
 fn settings(line: &str, script: &mut Script) {
     let mut words = line.trim_matches('`').split_whitespace();
-    if words.next() == Some("netsim") {
-        let pairs = words.filter_map(|word| word.split_once('='));
-        script
-            .settings
-            .extend(pairs.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    let ours = words.next() == Some("netsim");
+    for (key, value) in words.filter_map(|word| word.split_once('=')) {
+        let sysctl = Path::new(key).file_name() == Some("tcp_slow_start_after_idle".as_ref());
+        if ours || sysctl {
+            let key = key.trim_start_matches("/proc/sys/net/ipv4/");
+            script.settings.push((key.to_owned(), value.to_owned()));
+        }
     }
 }
 

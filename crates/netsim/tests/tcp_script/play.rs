@@ -52,6 +52,7 @@ impl Player {
             congestion: defaults.congestion,
             sack: false,
             timestamps: false,
+            restart_after_idle: false,
             ..SenderConfig::new(known(defaults.variant)?)
         };
         for (key, value) in &script.settings {
@@ -65,6 +66,9 @@ impl Player {
                 ("congestion", "reno") => config.congestion = Congestion::Reno,
                 ("congestion", "bic") => config.congestion = Congestion::Bic,
                 ("congestion", "cubic") => config.congestion = Congestion::Cubic,
+                ("tcp_slow_start_after_idle", _) => {
+                    config.restart_after_idle = number? > 0;
+                }
                 ("cwnd", _) => config.initial_cwnd = number?,
                 ("ssthresh", _) => config.initial_ssthresh = number?,
                 _ => return Err(format!("setting {key}={value}")),
@@ -182,8 +186,7 @@ impl Player {
             return Ok(());
         }
         if packet.len == 0 && !packet.flags.contains('F') {
-            self.now = at; // an acknowledgement of the peer's data: not ours to send
-            return Ok(());
+            return self.leaves_empty(at, slack);
         }
         let (mut next, end) = (packet.seq - 1, packet.seq - 1 + packet.len);
         let latest = at + slack + TOLERANCE;
@@ -217,6 +220,19 @@ impl Player {
                 };
             }
         }
+    }
+
+    /// A probe of a closed window; else an acknowledgement of the peer's data,
+    /// which is not a sender's.
+    fn leaves_empty(&mut self, at: Time, slack: Span) -> Result<(), String> {
+        self.run_until(at + slack);
+        self.now = at;
+        let is_probe = |segment: &Segment| segment.len_bytes == 0 && !segment.fin;
+        if let Some((time, _)) = self.left.front().filter(|(_, segment)| is_probe(segment)) {
+            self.now = *time;
+            self.left.pop_front();
+        }
+        Ok(())
     }
 
     fn state(&self) -> String {

@@ -162,24 +162,11 @@ impl Sender {
         };
         let acked = Acked {
             now,
-            segments: news.acked_segments.max(1),
+            segments: news.delivered.max(1),
             srtt: self.rtt.srtt(),
             counting,
         };
         self.control.on_acked(&mut self.window, &acked);
-    }
-
-    /// A window that was not filled is no reason to enlarge it. The older
-    /// kernels let a burst of three be missing; those of today let a slow
-    /// start be half empty.
-    fn is_cwnd_limited(&self, in_flight: u32) -> bool {
-        const BURST: u32 = 3;
-        if in_flight + BURST >= self.window.cwnd {
-            return true;
-        }
-        self.reduces_in_proportion()
-            && self.window.in_slow_start(false)
-            && self.window.cwnd < in_flight.saturating_mul(2)
     }
 
     /// Takes from the queue what is acknowledged.
@@ -206,6 +193,10 @@ impl Sender {
                 self.retransmit_mark = self.queue.head();
                 self.retransmit_seen = 0;
             }
+        }
+        if !self.config.sack && cleaned.segments > 0 {
+            // Duplicates told of the others before.
+            news.delivered = cleaned.segments.saturating_sub(self.dupacks).max(1);
         }
         news.acked_segments = cleaned.segments;
         cleaned

@@ -382,7 +382,7 @@ impl Sender {
         self.forget_retransmit_mark(number);
     }
 
-    fn current_threshold(&self) -> u32 {
+    pub(super) fn current_threshold(&self) -> u32 {
         match self.state {
             State::Cwr | State::Recovery => self.window.ssthresh,
             _ => {

@@ -14,6 +14,7 @@ mod transmit;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod usage;
 
 use crate::tcp::config::SenderConfig;
 use crate::tcp::congestion::{Control, Window};
@@ -27,6 +28,7 @@ use rack::Rack;
 use rtt::Rtt;
 use sack::SackMemory;
 use transmit::LastTransmit;
+use usage::Usage;
 
 /// Disorder is not believed beyond this many segments.
 const REORDERING_MAX: u32 = 127;
@@ -54,6 +56,9 @@ pub struct Sender {
     /// The peer's window, counted from `una`.
     peer_window: u64,
     queue: Queue,
+    usage: Usage,
+    /// When new data was sent last.
+    last_new: Time,
 
     window: Window,
     control: Control,
@@ -124,6 +129,8 @@ impl Sender {
             nxt: 0,
             peer_window: config.initial_window_bytes,
             queue: Queue::default(),
+            usage: Usage::default(),
+            last_new: Time::START,
             window: Window {
                 cwnd: config.initial_cwnd.max(1),
                 ssthresh: config.initial_ssthresh.max(2),

@@ -44,6 +44,9 @@ impl Sender {
         if self.may_send_new() {
             return Some(self.send_new(now, self.mss()));
         }
+        if self.window_has_new() {
+            self.note_usage();
+        }
         if self.send_probe {
             self.send_probe = false;
             return Some(self.window_probe(now));
@@ -164,6 +167,8 @@ impl Sender {
     }
 
     pub(super) fn send_new(&mut self, now: Time, bytes: u64) -> Segment {
+        self.restart_after_idle(now);
+        self.last_new = now;
         let (end, fin) = self.new_end(bytes);
         let segment = Segment {
             seq: self.nxt,
@@ -185,6 +190,7 @@ impl Sender {
         }
         self.counters.segments += 1;
         self.last_transmit = Some(LastTransmit::New);
+        self.note_usage();
         self.after_transmit(now, self.queue.tail() - 1, true);
         self.stamp(now, segment)
     }
