@@ -101,6 +101,7 @@ unsafe extern "C" {
     ) -> ErrorCode;
     fn pace_set_storage(s: *mut RawSched, storage: *mut u64, capacity: u32) -> *mut u64;
     fn pace_set_global(s: *mut RawSched, global_bytes: u64);
+    fn pace_set_wheel_from(s: *mut RawSched, classes: u32);
     fn pace_reconfigure(
         s: *mut RawSched,
         cfg: *const RawConfig,
@@ -225,6 +226,11 @@ impl Port {
     pub fn set_global(&mut self, global_bytes: u64) {
         // SAFETY: the scheduler is initialised; the caller has no class.
         unsafe { pace_set_global(self.sched(), global_bytes) }
+    }
+
+    pub fn wheel_from(&mut self, classes: u32) {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_set_wheel_from(self.sched(), classes) }
     }
 
     /// On error, the slot of the class that does not fit, if it is a class.

@@ -161,6 +161,21 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Makes room for so many classes in all, at once instead of by and by.
+    /// O(classes).
+    pub fn reserve(&mut self, classes: u32) {
+        if classes > self.port.capacity() {
+            self.port.grow(classes);
+        }
+    }
+
+    /// From so many classes on a wheel orders them instead of a heap, if there
+    /// is room for 512 or more: 0 is always, [`u32::MAX`] never. Both give the
+    /// same order; to test that, and to measure.
+    pub fn use_wheel_from(&mut self, classes: u32) {
+        self.port.wheel_from(classes);
+    }
+
     /// New line parameters while running. All classes are checked first; on
     /// error nothing has changed. O(classes).
     ///

@@ -47,6 +47,8 @@ enum Op {
         guard: bool,
     },
     Mode(Mode),
+    /// From so many classes on a wheel orders them.
+    WheelFrom(u32),
 }
 
 /// Of the line: a rate, and a ceil so much of the way up from there.
@@ -88,6 +90,8 @@ impl Pair {
     fn new(cfg: Config, start_bytes: u64) -> Self {
         let mut core = Scheduler::new(&cfg, 0).unwrap();
         core.set_global_bytes(start_bytes).unwrap();
+        // Room for a wheel, which few classes have no need of.
+        core.reserve(1024);
         Pair {
             cfg,
             core,
@@ -350,6 +354,7 @@ impl Pair {
                 });
             }
             Op::Mode(mode) => self.reconfigure(Config { mode, ..self.cfg }),
+            Op::WheelFrom(classes) => self.core.use_wheel_from(classes),
             _ => self.class_op(op),
         }
         self.check();
@@ -422,7 +427,13 @@ fn op() -> impl Strategy<Value = Op> {
             }
         ),
         1 => mode().prop_map(Op::Mode),
+        2 => wheel_from().prop_map(Op::WheelFrom),
     ]
+}
+
+/// Never, always, or above a number of classes that comes and goes.
+fn wheel_from() -> impl Strategy<Value = u32> {
+    prop_oneof![1 => Just(u32::MAX), 2 => Just(0u32), 2 => 1u32..12, 1 => 50u32..200]
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
@@ -496,8 +507,10 @@ proptest! {
         start_bytes in start(),
         first in prop::collection::vec(prop::option::weighted(0.8, part()), 1..8),
         ops in prop::collection::vec(op(), 1..60),
+        wheel_from in wheel_from(),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
+        pair.core.use_wheel_from(wheel_from);
         for part in first {
             pair.add(part);
         }
@@ -517,8 +530,10 @@ proptest! {
         start_bytes in start(),
         first in prop::collection::vec(prop::option::weighted(0.95, part()), 50..250),
         ops in prop::collection::vec(op(), 20..60),
+        wheel_from in wheel_from(),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
+        pair.core.use_wheel_from(wheel_from);
         for part in first {
             pair.add(part);
         }
