@@ -5,7 +5,7 @@ TARGET  := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(TARGET)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit experiments experiments-quick install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit experiments experiments-quick bench install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
@@ -14,6 +14,7 @@ help:
 	@echo "make build              the pspacer command and the tc plugin"
 	@echo "make experiments        every experiment in full; writes docs/results.md"
 	@echo "make experiments-quick  a short form of each, into out/quick"
+	@echo "make bench              the scheduler's speed; writes docs/benchmarks.md"
 	@echo "make install            on this host: module (DKMS), tc plugin, command, man pages (root)"
 	@echo "make uninstall          take them away again (root)"
 	@echo "make clean              remove what was built"
@@ -54,6 +55,13 @@ experiments: build
 
 experiments-quick: build
 	$(PSPACER) experiments
+
+# Ten minutes and 8 GB of memory; figures are good only of a machine with
+# nothing else to do. BENCH="--quick" gives a look.
+bench: setup
+	@tools/setup.sh dpkg-deb
+	@cargo build --release --locked --package bench
+	@$(MAKE) --no-print-directory -C bench run TOOL=$(abspath $(TARGET))/release/bench DOCS=../docs OPTIONS="$(BENCH)"
 
 install: setup
 	@tools/setup.sh dkms tc

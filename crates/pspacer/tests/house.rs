@@ -131,6 +131,8 @@ fn crates_depend_only_on_whom_they_may() {
         ("trace", &["scenario"]),
         ("report", &["scenario", "trace"]),
         ("vmlab", &["scenario"]),
+        // make bench: DPDK's packages, and the page.
+        ("bench", &["report", "vmlab"]),
         ("netsim", &["pace", "scenario", "trace"]),
         ("stall", &["trace"]),
         (

@@ -21,6 +21,7 @@ mod theme;
 use scenario::result::RunResult;
 use trace::analyse::Curves;
 
+pub use charts::{Chart, ChartCurve};
 pub use page::{html, survey_html};
 pub use terminal::Style;
 
@@ -63,6 +64,12 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     page::cell_figures(curves).iter().map(plot).collect()
+}
+
+/// A plot of numbers that are no run's.
+#[must_use]
+pub fn chart(chart: &Chart) -> Plot {
+    plot(&charts::chart(chart))
 }
 
 /// A count as reports write it: `24,000`.

@@ -64,6 +64,15 @@ pub(crate) const CHECKPATCH: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// DPDK's headers and static libraries, which the benchmark compares with.
+pub(crate) const DPDK: Set = Set {
+    name: "dpdk",
+    suites: &["bookworm"],
+    wanted: &["libbsd-dev", "libdpdk-dev", "libmd-dev", "libnuma-dev"],
+    keep: &[],
+    prepare: |_| Ok(()),
+};
+
 /// Kernel, headers and what its build tools need. From 7 on the headers ask
 /// for a compiler that Debian 12 does not have, so that is in the set.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
-use crate::packages::{self, CHECKPATCH, GUEST, QEMU};
+use crate::packages::{self, CHECKPATCH, DPDK, GUEST, QEMU};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -123,4 +123,13 @@ impl Lab {
         self.modules(&parts, &["wire".into(), "sch_psp".into()], &[], progress)?;
         Ok(parts.kernel.release)
     }
+}
+
+/// Folder with DPDK's headers and static libraries, as its packages have them
+/// (`usr/include`, `usr/lib`), fetched if the cache has none.
+///
+/// # Errors
+/// When the packages can neither be fetched nor found in the cache.
+pub fn dpdk(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
+    packages::root(cache, &DPDK, false, progress)
 }

@@ -2,6 +2,7 @@
 //! The plots. Each is drawn twice, for pages wide and narrow.
 
 mod bandwidth;
+mod chart;
 mod closeup;
 mod compare;
 mod gaps;
@@ -12,6 +13,7 @@ mod sweep;
 mod transfer;
 
 pub use bandwidth::bandwidth;
+pub use chart::{Chart, ChartCurve, chart};
 pub use closeup::closeups;
 pub use compare::compare;
 pub use gaps::gaps;
