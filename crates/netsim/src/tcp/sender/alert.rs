@@ -70,7 +70,7 @@ impl Sender {
                 // Something beyond it must be acknowledged: else a window of
                 // duplicates could reduce it twice.
                 if self.una != self.high_seq {
-                    self.complete_reduction();
+                    self.complete_reduction(false);
                     self.state = State::Open;
                 }
             }
@@ -85,10 +85,11 @@ impl Sender {
                 if !self.config.sack {
                     self.dupacks = 0;
                 }
+                let undone = self.may_undo();
                 if self.undo_recovery() {
                     return true;
                 }
-                self.complete_reduction();
+                self.complete_reduction(undone);
                 self.rack_recovered();
             }
         }
@@ -413,10 +414,13 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
     }
 
-    fn complete_reduction(&mut self) {
+    /// The reduction is over. With rate halving the window may be far below
+    /// the threshold by then; with RFC 9937 it ends there.
+    fn complete_reduction(&mut self, undone: bool) {
         if self.reduces_in_proportion() {
-            // RFC 9937: the window ends at the threshold.
-            self.window.cwnd = self.window.ssthresh;
+            if !undone {
+                self.window.cwnd = self.window.ssthresh;
+            }
         } else {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }

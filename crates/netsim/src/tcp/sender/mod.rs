@@ -9,10 +9,10 @@ mod rack;
 mod reno;
 mod rtt;
 mod sack;
-mod timers;
-mod transmit;
 #[cfg(test)]
 mod tests;
+mod timers;
+mod transmit;
 mod undo;
 mod usage;
 

@@ -179,7 +179,7 @@ impl Sender {
 
     /// Retransmitted packets that a D-SACK within the window covers.
     fn uncount_within(&mut self, block: SackBlock) {
-        let mut number = self.queue.number_at(block.start.max(self.una));
+        let mut number = self.queue.number_at(block.start);
         while let Some(packet) = self.queue.get(number) {
             if packet.end > block.end {
                 break;

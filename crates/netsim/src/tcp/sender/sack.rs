@@ -173,6 +173,9 @@ impl Sender {
         if dsack && packet.has(tag::EVER) {
             self.uncount_retransmission(packet.end);
         }
+        if packet.end <= self.una {
+            return; // about to leave the queue
+        }
         if !packet.has(tag::SACKED) {
             if packet.has(tag::RETRANS) {
                 // Not thought lost: its retransmission may still be on its way.

@@ -47,8 +47,7 @@ impl Sender {
         if self.window_has_new() {
             self.note_usage();
         }
-        if self.send_probe {
-            self.send_probe = false;
+        if std::mem::take(&mut self.send_probe) && self.queue.len() == 0 {
             return Some(self.window_probe(now));
         }
         if self.queue.len() == 0 && self.timer.is_none() && self.has_new() {

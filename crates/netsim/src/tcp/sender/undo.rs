@@ -7,7 +7,7 @@ use super::queue::tag;
 use super::{Sender, State};
 
 impl Sender {
-    fn may_undo(&self) -> bool {
+    pub(super) fn may_undo(&self) -> bool {
         self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived())
     }
 

@@ -83,6 +83,21 @@ fn a_lost_tail_is_probed_for() {
     assert_eq!(sender.counters().timeouts, 1);
 }
 
+/// A retransmission that was for nothing: the window is what it was, not the
+/// threshold, which may be without bound.
+#[test]
+fn an_undone_recovery_leaves_the_window_as_it_was() {
+    let mut sender = out(10);
+    sender.on_segment(ms(10), &ack(0, &[(1, 4)]), &mut ());
+    assert_eq!(poll(&mut sender, ms(10)).first(), Some(&0));
+    sender.on_segment(ms(12), &ack(10, &[(0, 1)]), &mut ());
+    let vars = sender.vars();
+    assert_eq!(vars.state, State::Open);
+    assert_eq!(sender.counters().undos, 1);
+    assert_eq!(vars.ssthresh, u32::MAX);
+    assert!((10..=20).contains(&vars.cwnd), "{}", vars.cwnd);
+}
+
 proptest! {
     /// RFC 9937: what was sent never exceeds what the reduction allows: the
     /// share of the delivered while in flight is above the threshold; and in
