@@ -30,44 +30,64 @@ static void sift_up(struct pace_queue *q, u32 place, u64 key)
 	put(q, place, key);
 }
 
-/* `a` or `b`, which have keys: whichever has the smaller.  A mask, no branch. */
-static inline u32 smaller(const struct pace_queue *q, u32 a, u32 b)
+/* A key and where it is, so that none is loaded twice. */
+struct found {
+	u64 key;
+	u32 place;
+};
+
+static inline struct found at(const u64 *key, u32 place)
 {
-	return a ^ ((a ^ b) & -(u32)pace_key_before(q->key[b], q->key[a]));
+	return (struct found){ .key = key[place], .place = place };
+}
+
+/* Whichever has the smaller key.  A mask, no branch. */
+static inline struct found smaller(struct found a, struct found b)
+{
+	u64 take_b = -(u64)pace_key_before(b.key, a.key);
+
+	a.key ^= (a.key ^ b.key) & take_b;
+	a.place ^= (a.place ^ b.place) & (u32)take_b;
+	return a;
 }
 
 /*
- * The place of the smallest of the children from `first` on.  Which child
- * wins is as good as random, so nothing branches on it.
+ * The smallest of the children from `first` on; there are `count` keys.  Which
+ * child wins is as good as random, so nothing branches on it.
  */
-static inline u32 smallest_child(const struct pace_queue *q, u32 first)
+static inline struct found smallest_child(const u64 *key, u32 first, u32 count)
 {
-	u32 best = first;
+	struct found best;
 	u32 i;
 
-	if (q->count - first >= ARY)
-		return smaller(q, smaller(q, first, first + 1),
-			       smaller(q, first + 2, first + 3));
-	for (i = first + 1; i < q->count; i++)
-		best = smaller(q, best, i);
+	if (count - first >= ARY)
+		return smaller(smaller(at(key, first), at(key, first + 1)),
+			       smaller(at(key, first + 2), at(key, first + 3)));
+	best = at(key, first);
+	for (i = first + 1; i < count; i++)
+		best = smaller(best, at(key, i));
 	return best;
 }
 
 /* `key` belongs at `place` or farther from the root. */
 static void sift_down(struct pace_queue *q, u32 place, u64 key)
 {
-	for (;;) {
-		u32 child = place * ARY + 1;
+	u64 *const keys = q->key;
+	u32 *const place_of = q->place;
+	const u32 count = q->count;
+	u32 first;
 
-		if (child >= q->count)
+	while ((first = place * ARY + 1) < count) {
+		struct found child = smallest_child(keys, first, count);
+
+		if (!pace_key_before(child.key, key))
 			break;
-		child = smallest_child(q, child);
-		if (!pace_key_before(q->key[child], key))
-			break;
-		put(q, place, q->key[child]);
-		place = child;
+		keys[place] = child.key;
+		place_of[child.key & PACE_KEY_ID_MASK] = place;
+		place = child.place;
 	}
-	put(q, place, key);
+	keys[place] = key;
+	place_of[key & PACE_KEY_ID_MASK] = place;
 }
 
 void pace_heap_insert(struct pace_queue *q, u64 key)
@@ -92,7 +112,7 @@ void pace_heap_remove(struct pace_queue *q, u32 place)
 bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
 {
 	return q->count == 1 ||
-	       pace_key_before(key, q->key[smallest_child(q, 1)]);
+	       pace_key_before(key, smallest_child(q->key, 1, q->count).key);
 }
 
 void pace_queue_insert(struct pace_queue *q, u64 key)
