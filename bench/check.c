@@ -190,8 +190,59 @@ static void check_tree(void)
 	}
 }
 
+#define ROBIN		1000u
+#define AHEAD		8u
+
+static struct pace_class robin[ROBIN];
+
+/* Classes of one rate take turns, so who is seen coming is who comes. */
+static void check_coming(void)
+{
+	const struct pace_config cfg = {
+		.line_rate_bps = LINE_BPS,
+		.max_frame_bytes = 1500,
+		.layer = PACE_LAYER_WIRE,
+	};
+	const struct pace_class_config one = {
+		.rate_bps = LINE_BPS / ROBIN,
+	};
+	struct memory memory = { 0 };
+	void *storage = take_memory(&memory, pace_storage_bytes(ROBIN));
+	struct pace_sched s;
+	u32 i, known = 0;
+
+	if (!storage || pace_init(&s, &cfg, storage, ROBIN, 0))
+		exit(1);
+	for (i = 0; i < ROBIN; i++) {
+		if (pace_class_add(&s, &robin[i], &one))
+			exit(1);
+		pace_activate(&s, &robin[i], 0);
+	}
+	for (i = 0; i < 10 * ROBIN; i++) {
+		struct pace_class *coming = pace_coming(&s, AHEAD);
+
+		known += coming != NULL;
+		if (coming && coming != &robin[(i + AHEAD + 1) % ROBIN]) {
+			fprintf(stderr, "bench check: %u comes, not %u\n",
+				(i + AHEAD + 1) % ROBIN, coming->id);
+			exit(1);
+		}
+		pace_sent(&s, pace_next(&s, 0).cls, 1500, true, 0);
+	}
+	pace_set_wheel_from(&s, ~0u);
+	for (i = 0; i < ROBIN; i++)
+		pace_sent(&s, pace_next(&s, 0).cls, 1500, true, 0);
+	if (!known || pace_coming(&s, AHEAD)) {
+		fputs("bench check: a wheel tells who comes, a heap does not\n",
+		      stderr);
+		exit(1);
+	}
+	give_memory(storage, pace_storage_bytes(ROBIN));
+}
+
 int main(void)
 {
+	check_coming();
 	check_tree();
 	check_agreement();
 	check_that_it_can_fail();

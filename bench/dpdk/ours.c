@@ -12,16 +12,15 @@
 #include "side.h"
 
 #define RING	4u	/* packets; a power of two, above BACKLOG */
-
-struct slot {
-	struct rte_mbuf *mbuf;
-	u32 len_bytes;
-};
+/* Decisions before its own that a class's packets are fetched. */
+#define COMING_AHEAD	8u
 
 struct host_class {
-	struct slot ring[RING];
-	u32 head, tail;
 	struct pace_class pace;
+	/* One line of cache. */
+	struct rte_mbuf *mbuf[RING] __rte_cache_aligned;
+	u32 len_bytes[RING];
+	u8 head, tail;
 } __rte_cache_aligned;
 
 static struct pace_sched sched;
@@ -106,18 +105,31 @@ static void enqueue(struct rte_mbuf **m, u32 n)
 	for (i = 0; i < n; i++) {
 		struct host_class *c = &classes[m[i]->hash.usr];
 
-		rte_prefetch0(&c->ring);
-		rte_prefetch0(&c->head);
+		rte_prefetch0(&c->pace);
+		rte_prefetch0(&c->mbuf);
 	}
 	for (i = 0; i < n; i++) {
 		struct host_class *c = &classes[m[i]->hash.usr];
 
-		c->ring[c->tail++ % RING] = (struct slot){
-			.mbuf = m[i],
-			.len_bytes = m[i]->pkt_len,
-		};
+		c->mbuf[c->tail % RING] = m[i];
+		c->len_bytes[c->tail++ % RING] = m[i]->pkt_len;
 		pace_activate(&sched, &c->pace, now);
 	}
+}
+
+/* The class's first packet leaves, and its length tells what that costs. */
+static struct rte_mbuf *take(struct pace_class *pace, u64 now)
+{
+	struct host_class *c = container_of(pace, struct host_class, pace);
+	u32 slot = c->head++ % RING;
+	struct pace_class *coming;
+
+	pace_sent(&sched, pace, c->len_bytes[slot], c->head != c->tail, now);
+	coming = pace_coming(&sched, COMING_AHEAD);
+	if (coming)
+		rte_prefetch0(&container_of(coming, struct host_class,
+					    pace)->mbuf);
+	return c->mbuf[slot];
 }
 
 static u32 dequeue(struct rte_mbuf **m, u32 n)
@@ -127,8 +139,6 @@ static u32 dequeue(struct rte_mbuf **m, u32 n)
 
 	while (sent < n) {
 		struct pace_decision d = pace_next(&sched, now);
-		struct host_class *c;
-		struct slot *slot;
 
 		if (d.verdict == PACE_GAP) {
 			pace_gap_sent(&sched, d.gap_bytes);
@@ -136,11 +146,7 @@ static u32 dequeue(struct rte_mbuf **m, u32 n)
 		}
 		if (d.verdict != PACE_SEND)
 			break;
-		c = container_of(d.cls, struct host_class, pace);
-		slot = &c->ring[c->head++ % RING];
-		m[sent++] = slot->mbuf;
-		pace_sent(&sched, d.cls, slot->len_bytes, c->head != c->tail,
-			  now);
+		m[sent++] = take(d.cls, now);
 	}
 	return sent;
 }

@@ -473,6 +473,14 @@ static void fetch_coming(const struct pace_sched *s,
 		pace_prefetch(&c->period);
 }
 
+struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
+{
+	u32 id = pace_queue_coming(s->cfg.order == PACE_ORDER_CLOCK ?
+				   &s->waiting : &s->due, ahead);
+
+	return id == PACE_ID_NONE ? NULL : s->by_id[id];
+}
+
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
 {
