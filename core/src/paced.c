@@ -56,6 +56,29 @@ struct pace_class *pace_paced_last(const struct pace_sched *s)
 	}
 }
 
+/* How many turns before its own a class's memory is fetched. */
+#define TABLE_AHEAD	28u
+#define CLASS_AHEAD	14u
+
+/*
+ * The first of the queue has gone.  A wheel knows who comes next; among so many
+ * classes none is in a cache.
+ */
+static void fetch_coming(const struct pace_sched *s,
+			 const struct pace_queue *q)
+{
+	u32 id = pace_queue_coming(q, TABLE_AHEAD);
+	const struct pace_class *c;
+
+	if (id == PACE_ID_NONE)
+		return;
+	pace_prefetch(&s->by_id[id]);
+	c = s->by_id[pace_queue_coming(q, CLASS_AHEAD)];
+	pace_prefetch(c);
+	if (s->cfg.order == PACE_ORDER_NEXT)
+		pace_prefetch(&c->period);
+}
+
 static void put_waiting(struct pace_sched *s, struct pace_class *c)
 {
 	pace_queue_insert(&s->waiting, pace_clock_key(pace_start(c), c));
@@ -69,7 +92,11 @@ static void put_due(struct pace_sched *s, struct pace_class *c)
 
 static void dequeue(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_remove(c->due ? &s->due : &s->waiting, c->id);
+	struct pace_queue *q = c->due ? &s->due : &s->waiting;
+
+	pace_queue_remove(q, c->id);
+	if (pace_queue_has_wheel(q))
+		fetch_coming(s, q);
 	c->due = false;
 }
 
@@ -156,6 +183,8 @@ void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
 				       pace_clock_key(pace_start(c), c));
+		if (pace_queue_has_wheel(&s->waiting))
+			fetch_coming(s, &s->waiting);
 	} else {
 		dequeue(s, c);
 		enqueue(s, c);

@@ -453,34 +453,6 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 	pace_paced_moved(s, c);
 }
 
-/* How many decisions before its own a class's memory is fetched. */
-#define TABLE_AHEAD	28u
-#define CLASS_AHEAD	14u
-
-/* A wheel knows who comes; among so many classes none is in a cache. */
-static void fetch_coming(const struct pace_sched *s,
-			 const struct pace_queue *q)
-{
-	u32 id = pace_queue_coming(q, TABLE_AHEAD);
-	const struct pace_class *c;
-
-	if (id == PACE_ID_NONE)
-		return;
-	pace_prefetch(&s->by_id[id]);
-	c = s->by_id[pace_queue_coming(q, CLASS_AHEAD)];
-	pace_prefetch(c);
-	if (s->cfg.order == PACE_ORDER_NEXT)
-		pace_prefetch(&c->period);
-}
-
-struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
-{
-	u32 id = pace_queue_coming(s->cfg.order == PACE_ORDER_CLOCK ?
-				   &s->waiting : &s->due, ahead);
-
-	return id == PACE_ID_NONE ? NULL : s->by_id[id];
-}
-
 void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
 {
@@ -501,10 +473,6 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		sent_normal(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
-	if (pace_queue_has_wheel(&s->waiting))
-		fetch_coming(s, &s->waiting);
-	if (pace_queue_has_wheel(&s->due))
-		fetch_coming(s, &s->due);
 	pace_lag_bound(s);
 }
 

@@ -261,6 +261,16 @@ static void remove_from_run(struct pace_wheel *w, u32 id)
 	w->tail--;
 }
 
+/* What will be written to when a key of the run has been the root. */
+static inline void fetch_place(const struct pace_queue *q)
+{
+	const struct pace_wheel *w = q->wheel;
+
+	if (pace_run_keys(w) > PLACES_AHEAD)
+		pace_prefetch(&q->place[w->run[w->head + PLACES_AHEAD] &
+					PACE_KEY_ID_MASK]);
+}
+
 /* The root goes; what its id is to be put to is up to the caller. */
 static inline void take_root(struct pace_queue *q)
 {
@@ -273,6 +283,7 @@ static inline void take_root(struct pace_queue *q)
 		if (q->count == 1 || pace_heap_root_may_be(q, next)) {
 			w->head++;
 			q->key[0] = next;
+			fetch_place(q);
 			return;
 		}
 	}
@@ -312,9 +323,7 @@ void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 		w->taken++;
 		w->head++;
 		q->key[0] = next;
-		/* What it will write to when that key is replaced. */
-		pace_prefetch(&q->place[w->run[w->head + PLACES_AHEAD] &
-					PACE_KEY_ID_MASK]);
+		fetch_place(q);
 		return;
 	}
 	take_root(q);
