@@ -221,7 +221,7 @@ static void check_coming(void)
 	for (i = 0; i < 10 * ROBIN; i++) {
 		struct pace_class *coming = pace_coming(&s, AHEAD);
 
-		known += coming != NULL;
+		known += !!coming;
 		if (coming && coming != &robin[(i + AHEAD + 1) % ROBIN]) {
 			fprintf(stderr, "bench check: %u comes, not %u\n",
 				(i + AHEAD + 1) % ROBIN, coming->id);

@@ -92,13 +92,16 @@ static bool set_flows(struct world *w)
 	if (!rate_bps)
 		return false;
 	workload_rates(w->load, rate_bps);
-	for (id = 0; id < w->classes && fits; id++) {
+	for (id = 0; id < w->classes; id++) {
 		struct flow *f = &w->flow[id];
 
 		fits = rate_bps[id] &&
 		       w->wire_bytes * LINE_BPS / rate_bps[id] < PACE_LEAD_MAX;
-		if (!fits)
+		if (!fits) {
+			/* Not for want of memory: see world_open(). */
+			w->period_max = PACE_LEAD_MAX;
 			break;
+		}
 		set_rate(w, f, rate_bps[id]);
 		if (w->load->coincide)
 			pace_clock_set(&f->clock, w->port.global);

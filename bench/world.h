@@ -162,7 +162,10 @@ static inline void unset_present(struct world *w, u32 id)
 /* Two classes exchange their rates, and start anew with them. */
 void world_swap_rates(struct world *w, u32 a, u32 b);
 
-/* False if memory is short, or a rate is too low for the core. */
+/*
+ * False if memory is short, or, with period_max set, if a rate is too low for
+ * the core.
+ */
 bool world_open(struct world *w, const struct workload *load, bool huge);
 void world_close(struct world *w);
 

@@ -59,6 +59,7 @@ static bool start_dpdk(int cpu)
 {
 	u64 most = 0;
 	char list[16], memory[16];
+	/* rte_eal_init() changes the order, not the words. */
 	char *args[] = {
 		"bench", "--no-huge", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--iova-mode=va", "--log-level=error",
@@ -141,7 +142,7 @@ static double run_packets(const struct side *side, u64 packets)
 	return (double)(thread_ns() - from_ns) / (double)sent;
 }
 
-/* As long, in real time; ns each of what was sent. */
+/* As long, in real time; ns each of what was sent, or all if nothing was. */
 static double run_time(const struct side *side, u64 ms)
 {
 	u64 from = rte_rdtsc(), hz = rte_get_tsc_hz();
@@ -151,8 +152,8 @@ static double run_time(const struct side *side, u64 ms)
 		sent += turn(side);
 		now = rte_rdtsc();
 	} while (now - from < cycles);
-	return sent ? (double)(now - from) * 1e9 / (double)hz / (double)sent :
-		      INFINITY;
+	return (double)(now - from) * 1e9 / (double)hz /
+	       (double)(sent ? sent : 1);
 }
 
 static u32 rounds_of(void)
