@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Any scheduler of CLASSES classes that can be: not the outcome of some calls,
+ * but every state in which its parts agree with each other.  What holds after
+ * one call from each of them holds after any number of calls.
+ *
+ * Left to chance: clocks, rates, prices, deficits, who is active, and the
+ * configuration; small numbers, which the solver needs, but near the wraps too.
+ * Queues are what inserting makes of them; heap_step.c is about their insides.
+ */
+#ifndef STATE_H
+#define STATE_H
+
+#include "internal.h"
+#include "line.h"
+#include "queue.h"
+#include "proof.h"
+
+#ifndef CLASSES
+#define CLASSES	3
+#endif
+#ifndef ORDER
+#define ORDER	PACE_ORDER_CLOCK
+#endif
+#ifndef MODE
+#define MODE	PACE_MODE_GAP
+#endif
+#ifndef GUARD
+#define GUARD	false
+#endif
+
+static struct pace_sched s;
+/* Objects of their own: a pointer into an array of them costs the solver much. */
+static struct pace_class class0, class1, class2;
+static struct pace_class *table[CLASSES];
+static u64 waiting_key[CLASSES], due_key_[CLASSES], ceiled_key[CLASSES],
+	   spare_key[CLASSES];
+static u32 waiting_place[CLASSES], due_place[CLASSES], ceiled_place[CLASSES],
+	   spare_place[CLASSES];
+
+/* How far apart clocks are, at most, and what longest frames cost. */
+#ifndef NEAR
+#define NEAR	0xfffull
+#endif
+
+/* Near where clocks wrap, or not: only differences matter (clock_compare.c). */
+static u64 any_time(void)
+{
+	u64 from = nondet_bool() ? 0 : nondet_bool() ? -(NEAR >> 1) :
+					1ull << 43;
+
+	return from + (nondet_u64() & NEAR);
+}
+
+static void any_config(void)
+{
+	/* As pace_check_config() lets through. */
+	s.cfg.line_rate_bps = PACE_LINE_RATE_MIN + (nondet_u64() & NEAR);
+	s.cfg.overhead_bytes = nondet_u32() & 0x1f;
+	s.cfg.max_frame_bytes = 1 + (nondet_u32() & 0xff);
+	s.cfg.min_frame_bytes = 1 + (nondet_u32() & 0x3f);
+	GIVEN(s.cfg.min_frame_bytes <= s.cfg.max_frame_bytes);
+	s.cfg.layer = any_below(PACE_LAYER_IP + 1);
+	s.cfg.order = ORDER;
+	s.cfg.mode = MODE;
+	s.cfg.guard = GUARD;
+	/* As set_config() has it. */
+	s.max_wire_bytes = pace_wire_bytes(&s, s.cfg.max_frame_bytes);
+	s.min_gap_bytes = pace_wire_bytes(&s, s.cfg.min_frame_bytes);
+	s.train_wire_bytes = s.max_wire_bytes + (nondet_u32() & 0xff);
+	s.slack_bytes = nondet_u64() & NEAR;
+	s.stall_bytes = nondet_u64() & NEAR;
+	s.timer_bytes = MODE == PACE_MODE_GAP ? 0 : s.stall_bytes;
+}
+
+static void any_queue(struct pace_queue *q, u64 *key, u32 *place)
+{
+	u32 i;
+
+	q->key = key;
+	q->place = place;
+	q->capacity = CLASSES;
+	q->heap_keys = PACE_ID_NONE;
+	for (i = 0; i < CLASSES; i++)
+		place[i] = PACE_ID_NONE;
+}
+
+/* A rate and what a longest train and the last one cost at it. */
+static void any_prices(struct pace_class *c)
+{
+	c->rate_bps = 1 + (nondet_u64() & NEAR);
+	c->period = 1 + (nondet_u64() & NEAR);
+	c->rate_quot = nondet_u64() & NEAR;
+	c->rate_rem = nondet_u64() & NEAR;
+	c->demand_bps = 1 + (nondet_u64() & 2 * NEAR);
+	c->last.frames = 1;
+	c->last.len_bytes = 1 + (nondet_u32() & 0xff);
+	c->last.wire_bytes = 1 + (nondet_u32() & 0xff);
+	GIVEN(c->rate_rem < c->rate_bps);
+	GIVEN(c->last.wire_bytes <= s.train_wire_bytes);
+}
+
+static void any_paced(struct pace_class *c)
+{
+	u64 now = pace_schedule_clock(&s);
+
+	c->kind = PACE_KIND_PACED;
+	any_prices(c);
+	c->clock.frac = nondet_u64() & NEAR;
+	GIVEN(c->clock.frac < c->rate_bps);
+	/* Behind, or ahead: a key apart from the others by less than 2 NEAR. */
+	c->clock.bytes = now - NEAR + (nondet_u64() & (2 * NEAR + 1));
+	c->start = c->clock.bytes;
+	if (!c->active)
+		return;
+	s.demand_bps += c->demand_bps;
+	s.active_paced++;
+	c->due = ORDER != PACE_ORDER_CLOCK && nondet_bool();
+	if (!c->due)
+		pace_queue_insert(&s.waiting, pace_clock_key(c->start, c));
+	else
+		pace_queue_insert(&s.due,
+				  (ORDER == PACE_ORDER_RATE ?
+				   (1ull << 40) - c->rate_bps :
+				   pace_turn(&s, c)) << PACE_ID_BITS | c->id);
+}
+
+static void any_normal(struct pace_class *c)
+{
+	c->kind = PACE_KIND_NORMAL;
+	c->quantum_bytes = nondet_bool() ? 0 :
+			   PACE_QUANTUM_MIN + (nondet_u32() & 0xff);
+	c->head_wire_bytes = nondet_u32() & 0xff;
+	if (!c->active)
+		return;
+	pace_normal_put(&s, c);
+	c->deficit_bytes = (s64)(nondet_u64() & 0x7ff) - 0x3ff;
+	GIVEN(c->deficit_bytes >= -(s64)pace_quantum(&s, c));
+	c->passed = GUARD && nondet_bool();
+}
+
+static void any_class(struct pace_class *c, u32 id)
+{
+	table[id] = c;
+	c->id = id;
+	c->active = nondet_bool();
+	if (id < PACED)
+		any_paced(c);
+	else
+		any_normal(c);
+}
+
+/* One of the paced ones. */
+static struct pace_class *any_of_paced(void)
+{
+	return PACED > 2 && nondet_bool() ? &class2 :
+	       PACED > 1 && nondet_bool() ? &class1 : &class0;
+}
+
+static void any_scheduler(void)
+{
+	any_config();
+	s.global = any_time();
+	s.offset = any_time();
+	s.served = s.global - s.offset - (nondet_u64() & NEAR);
+	s.idled = s.global - s.offset - (nondet_u64() & NEAR);
+	s.capacity = CLASSES;
+	s.id_end = CLASSES;
+	s.by_id = table;
+	any_queue(&s.waiting, waiting_key, waiting_place);
+	any_queue(&s.due, due_key_, due_place);
+	any_queue(&s.ceiled, ceiled_key, ceiled_place);
+	any_queue(&s.spare, spare_key, spare_place);
+	any_class(&class0, 0);
+	any_class(&class1, 1);
+	if (CLASSES > 2)
+		any_class(&class2, 2);
+	if (s.ring && nondet_bool())
+		s.ring = s.ring->next;
+}
+
+#endif /* STATE_H */

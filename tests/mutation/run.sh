@@ -1,0 +1,180 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Breaks a copy of the core in each way of mutants.txt and asks whether the
+# tests of crates/pace notice. Tests run the quick ones first, up to the first
+# that fails; one that hangs has noticed as well.
+#
+# usage: run.sh [--only NAME]... [--list] [--commit REV]
+#   --only NAME   this mutant; may be repeated
+#   --list        the names of all
+#   --commit REV  of a commit instead of the working tree
+#   JOBS          mutants side by side (2)
+#   LIMIT         seconds for one test program (120)
+#   CARGO_TARGET_DIR  its folder mutation/ is what is built in (target)
+# Exit status: 0 at least 95 % caught; 1 less, or the list is out of date.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+list=$here/mutants.txt
+top=$(cd "$here/../.." && pwd)
+apply=$here/apply.pl
+least=95
+
+# The core in $1, compiled into $1/libpace_core.so.
+compile() (
+	cd "$1"
+	# shellcheck disable=SC2086 # a list
+	${CC:-cc} -std=gnu11 -ffreestanding -O1 -fPIC -shared -w -I include \
+		-I deps/host -o libpace_core.so src/*.c shim.c
+)
+
+# One mutant: prints NAME STATUS TEST SECONDS.
+one() {
+	name=$1
+	folder=$MUTATION/mutants/$name
+	rm -rf "$folder"
+	mkdir -p "$folder/run"
+	cp -r "$MUTATION/core/." "$folder"
+	start=$(date +%s)
+	status=MISSED
+	by=-
+	# A source that does not apply or compile is a fault of the list.
+	if ! perl "$apply" "$list" apply "$name" "$folder/src" ||
+		! compile "$folder" >&2; then
+		status=BROKEN
+	elif cmp -s "$folder/libpace_core.so" "$MUTATION/core/libpace_core.so"; then
+		status=SAME
+	else
+		while read -r test program; do
+			said=0
+			(
+				cd "$folder/run" &&
+					LD_LIBRARY_PATH=$folder timeout "${LIMIT:-120}" "$program" -q
+			) >"$folder/log" 2>&1 || said=$?
+			if [ $said -ne 0 ]; then
+				status=caught
+				by=$test
+				[ $said -ne 124 ] || by=$test,hangs
+				break
+			fi
+		done <"$MUTATION/programs"
+	fi
+	if [ $status = MISSED ] && perl "$apply" "$list" show "$name" | grep -q '^~'; then
+		status=equivalent
+	fi
+	rm -rf "$folder"
+	echo "$name $status $by $(($(date +%s) - start))"
+}
+
+if [ "${1:-}" = --one ]; then
+	one "$2"
+	exit
+fi
+
+only= commit=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--only)
+		only="$only $2"
+		shift
+		;;
+	--commit)
+		commit=$2
+		shift
+		;;
+	--list)
+		perl "$apply" "$list" names
+		exit
+		;;
+	-h | --help)
+		sed -n '3,/^set/{s/^# \{0,1\}//p;}' "$0"
+		exit
+		;;
+	*)
+		echo "run.sh: unknown option $1" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+[ -n "$only" ] || only=$(perl "$apply" "$list" names)
+
+target=${CARGO_TARGET_DIR:-$top/target}
+mkdir -p "$target/mutation"
+MUTATION=$(cd "$target/mutation" && pwd)
+export MUTATION
+# Repeatable, and nothing but a verdict is asked for.
+export PROPTEST_RNG_SEED=2 PROPTEST_MAX_SHRINK_ITERS=0 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
+exec 9>"$MUTATION/lock"
+flock -n 9 || {
+	echo "run.sh: another run is under way in $MUTATION" >&2
+	exit 1
+}
+
+# A workspace of this crate alone.
+tree=$MUTATION/tree
+rm -rf "$tree" "$MUTATION/core" "$MUTATION/mutants"
+mkdir -p "$tree" "$MUTATION/mutants"
+cd "$top"
+if [ -n "$commit" ]; then
+	git archive "$commit" core crates/pace Cargo.toml Cargo.lock | tar -x -C "$tree"
+else
+	git ls-files -z --cached --others --exclude-standard core crates/pace Cargo.toml Cargo.lock |
+		tar -c --null --files-from=- --ignore-failed-read 2>/dev/null | tar -x -C "$tree"
+fi
+cp -r "$tree/core" "$MUTATION/core"
+cp "$tree/crates/pace/src/shim.c" "$MUTATION/core/"
+cp "$here/build.rs" "$tree/crates/pace/build.rs"
+compile "$MUTATION/core"
+
+echo "building the tests" >&2
+programs=$(cd "$tree" &&
+	MUTATION_CORE=$MUTATION/core CARGO_TARGET_DIR=$MUTATION/built CARGO_PROFILE_TEST_DEBUG=0 \
+		cargo test --package pace --no-run 2>&1) || {
+	echo "$programs" >&2
+	exit 1
+}
+# What takes long comes last; what compiles the core itself cannot tell.
+echo "$programs" | sed -n 's/.*Executable.* \(src\|tests\)\/\([a-z_]*\)\.rs (\(.*\))$/\2 \3/p' |
+	awk '$1 == "freestanding" { next }
+		{ print ($1 == "agreement" ? 3 : $1 == "pacing" || $1 == "burstiness" ? 2 : 1), $0 }' |
+	sort -k 1,1n -k 2,2 | cut -d ' ' -f 2- >"$MUTATION/programs"
+
+# What fails anyway catches nothing.
+while read -r test program; do
+	(cd "$MUTATION/mutants" && LD_LIBRARY_PATH=$MUTATION/core "$program" -q) >"$MUTATION/log" 2>&1 || {
+		cat "$MUTATION/log" >&2
+		echo "run.sh: $test fails without a mutant" >&2
+		exit 1
+	}
+done <"$MUTATION/programs"
+
+started=$(date +%s)
+: >"$MUTATION/results"
+# shellcheck disable=SC2086 # a list
+total=$(printf '%s\n' $only | wc -l)
+printf '%-42s %-10s %-16s %s\n' mutant result 'first test' seconds
+# shellcheck disable=SC2086
+printf '%s\n' $only | xargs -P "${JOBS:-2}" -n 1 "$here/run.sh" --one |
+	while read -r name status by seconds; do
+		echo "$name $status $by $seconds" >>"$MUTATION/results"
+		printf '%-42s %-10s %-16s %7d\n' "$name" "$status" "$by" "$seconds"
+		[ ! -t 2 ] || printf '%d of %d\r' "$(wc -l <"$MUTATION/results")" "$total" >&2
+	done
+perl "$apply" "$list" names | while read -r name; do
+	grep -q "^$name equivalent " "$MUTATION/results" || continue
+	printf '%s, equivalent: ' "$name"
+	perl "$apply" "$list" show "$name" | sed -n 's/^~ //p'
+done
+awk -v least=$least -v s=$(($(date +%s) - started)) -v total="$total" '
+	{ n[$2]++ }
+	END {
+		judged = n["caught"] + n["MISSED"]
+		percent = judged ? 100 * n["caught"] / judged : 0
+		printf "%d mutants: %d caught, %d missed, %d equivalent: %.1f %% caught, in %d s\n",
+			NR, n["caught"], n["MISSED"], n["equivalent"], percent, s
+		if (n["BROKEN"] + n["SAME"])
+			printf "%d of the list are out of date: they do not apply, compile or change anything\n",
+				n["BROKEN"] + n["SAME"]
+		exit !(percent >= least && NR == total && !(n["BROKEN"] + n["SAME"]))
+	}' "$MUTATION/results"
