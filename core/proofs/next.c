@@ -23,7 +23,7 @@ static bool before(const struct pace_class *a, const struct pace_class *b)
 
 static s64 ahead(const struct pace_class *c)
 {
-	return (s64)(c->start - pace_schedule_clock(&s));
+	return (s64)(pace_start(c) - pace_schedule_clock(&s));
 }
 
 void proof(void)

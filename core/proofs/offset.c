@@ -46,11 +46,10 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 {
 	*c = *from;
 	c->clock.bytes += bytes;
-	c->start += bytes;
 	if (!c->active)
 		return;
 	pace_queue_insert(c->due ? &s.due : &s.waiting,
-			  (c->due ? pace_turn(&s, c) : c->start) <<
+			  (c->due ? pace_turn(&s, c) : pace_start(c)) <<
 			  PACE_ID_BITS | c->id);
 }
 

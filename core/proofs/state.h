@@ -110,14 +110,13 @@ static void any_paced(struct pace_class *c)
 	GIVEN(c->clock.frac < c->rate_bps);
 	/* Behind, or ahead: a key apart from the others by less than 2 NEAR. */
 	c->clock.bytes = now - NEAR + (nondet_u64() & (2 * NEAR + 1));
-	c->start = c->clock.bytes;
 	if (!c->active)
 		return;
 	s.demand_bps += c->demand_bps;
 	s.active_paced++;
 	c->due = ORDER != PACE_ORDER_CLOCK && nondet_bool();
 	if (!c->due)
-		pace_queue_insert(&s.waiting, pace_clock_key(c->start, c));
+		pace_queue_insert(&s.waiting, pace_clock_key(pace_start(c), c));
 	else
 		pace_queue_insert(&s.due,
 				  (ORDER == PACE_ORDER_RATE ?

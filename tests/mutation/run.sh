@@ -9,7 +9,7 @@
 #   --list        the names of all
 #   --commit REV  of a commit instead of the working tree
 #   JOBS          mutants side by side (2)
-#   LIMIT         seconds for one test program (120)
+#   LIMIT         seconds of processor for one test program (120)
 #   CARGO_TARGET_DIR  its folder mutation/ is what is built in (target)
 # Exit status: 0 at least 95 % caught; 1 less, or the list is out of date.
 set -eu
@@ -48,13 +48,15 @@ one() {
 		while read -r test program; do
 			said=0
 			(
-				cd "$folder/run" &&
-					LD_LIBRARY_PATH=$folder timeout "${LIMIT:-120}" "$program" -q
+				# Of its own time: what else the machine does is no hang.
+				ulimit -t "${LIMIT:-120}"
+				cd "$folder/run" && LD_LIBRARY_PATH=$folder \
+					timeout "$((10 * ${LIMIT:-120}))" "$program" -q
 			) >"$folder/log" 2>&1 || said=$?
 			if [ $said -ne 0 ]; then
 				status=caught
 				by=$test
-				[ $said -ne 124 ] || by=$test,hangs
+				case $said in 124 | 137 | 152) by=$test,hangs ;; esac
 				break
 			fi
 		done <"$MUTATION/programs"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Classes that have been silent for years, while the port's clock went more
+//! than half around.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+
+const TBIT: u64 = 1_000_000_000_000;
+/// 347 days: 0.4 of half the circle of clocks at 1 Tbit/s.
+const SPELL_NS: u64 = 30_000_000_000_000_000;
+
+/// Sends one packet of the class, which is alone.
+fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
+    port.activate(class, now_ns).unwrap();
+    for _ in 0..100 {
+        match port.next(now_ns) {
+            Decision::Gap { wire_bytes } => port.gap_sent(wire_bytes),
+            Decision::Send(_) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    port.sent(class, 1514, false, now_ns).unwrap();
+}
+
+/// A signed comparison would take the clock left behind for one far ahead, and
+/// the class would wait for as many years again.
+#[test]
+fn a_class_left_behind_by_more_than_half_the_circle_sends_at_once() {
+    for order in [Order::Clock, Order::Rate, Order::Next] {
+        for spells in 1..=4 {
+            let config = Config {
+                mode: Mode::Gap,
+                order,
+                ..Config::ethernet(TBIT, 1514)
+            };
+            let mut port = Scheduler::new(&config, 0).unwrap();
+            let class = ClassConfig::Paced { rate_bps: TBIT / 4 };
+            let silent = port.add_class(&class).unwrap();
+            let other = port.add_class(&class).unwrap();
+            one_packet(&mut port, silent, 0);
+            for spell in 1..=spells {
+                one_packet(&mut port, other, spell * SPELL_NS);
+            }
+            let now = spells * SPELL_NS + 1_000_000;
+            port.activate(silent, now).unwrap();
+            assert_eq!(
+                port.next(now),
+                Decision::Send(silent),
+                "{order:?}, {spells} spells"
+            );
+        }
+    }
+}
