@@ -9,6 +9,8 @@ use super::lines::{Line, Lines};
 
 /// How far the y axis goes beyond the values.
 const ROOM: f64 = 1.2;
+/// And the x axis, so that the last tick's name ends within the plot.
+const ROOM_AFTER: f64 = 1.6;
 
 /// One of a [`Chart`]'s curves.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +60,7 @@ pub fn chart(chart: &Chart) -> Figure {
                 target: None,
             })
             .collect(),
-        x: (Kind::Log, x.0, x.1),
+        x: (Kind::Log, x.0, x.1 * ROOM_AFTER),
         x_name: chart.x_name.clone(),
         y: (Kind::Log, y.0 / ROOM, y.1 * ROOM),
         y_name: chart.y_name.clone(),
