@@ -24,7 +24,7 @@
  * Queues of fewer ids have no wheel; from how many on it is faster was
  * measured: decisions/0018.
  */
-#define PACE_WHEEL_FROM		512u
+#define PACE_WHEEL_FROM		2048u
 
 /*
  * Bytes of a pool for queues of `capacity` ids, a multiple of 8; 0 if they are

@@ -115,7 +115,8 @@ static inline u32 part_of(u64 key, u32 shift)
 static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 {
 	struct pace_pool *p = q->pool;
-	u32 word = *slot, n = last_keys(word), b, depth;
+	u32 chain[PACE_CHAIN_CHUNKS];
+	u32 word = *slot, b, depth, n, i;
 	struct pace_node *node;
 
 	if (p->free_count < SPLIT_BLOCKS)
@@ -126,12 +127,19 @@ static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 	pace_memset(node, 0, sizeof(*node));
 	*slot = IS_NODE | shift << ABOVE_BLOCK | b;
 
-	b = word & BLOCK_MASK;
-	for (;;) {
-		const struct pace_chunk *chunk = &p->block[b].chunk;
-		u32 older = chunk->older, i;
+	/* The oldest first: keys may come in order. */
+	for (depth = block_of(p, word)->chunk.depth, b = word & BLOCK_MASK;;
+	     depth--) {
+		chain[depth] = b;
+		if (!depth)
+			break;
+		b = p->block[b].chunk.older;
+	}
+	for (depth = 0;; depth++) {
+		const struct pace_chunk *chunk = &p->block[chain[depth]].chunk;
+		bool last = chain[depth] == (word & BLOCK_MASK);
 
-		depth = chunk->depth;
+		n = last ? last_keys(word) : PACE_CHUNK_KEYS;
 		for (i = 0; i < n; i++) {
 			u32 part = part_of(chunk->key[i], shift);
 
@@ -139,11 +147,9 @@ static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 			node->slot[part] = leaf_put(q, node->slot[part],
 						    chunk->key[i]);
 		}
-		block_give_back(p, b);
-		if (!depth)
+		block_give_back(p, chain[depth]);
+		if (last)
 			return true;
-		b = older;
-		n = PACE_CHUNK_KEYS;
 	}
 }
 
@@ -427,9 +433,10 @@ void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
 		const struct pace_chunk *chunk = &p->block[b].chunk;
 		u32 older = chunk->older;
 
+		/* In the order in which they came: it may be theirs. */
 		depth = chunk->depth;
 		for (i = 0; i < n; i++)
-			*out++ = chunk->key[i];
+			out[depth * PACE_CHUNK_KEYS + i] = chunk->key[i];
 		block_give_back(p, b);
 		b = older;
 		n = PACE_CHUNK_KEYS;

@@ -27,6 +27,8 @@
 #define WIDTH_MAX	(PACE_TOP_SHIFT - 1)
 /* So many keys of a leaf wider than that may be left in it, and seen again. */
 #define WIDE_KEYS	8u
+/* Above so many even coinciding keys are taken faster from the tree. */
+#define COINCIDING_KEYS	65536u
 /* How far ahead places are fetched: at most PACE_RUN_LOW. */
 #define PLACES_AHEAD	16u
 
@@ -221,12 +223,27 @@ void pace_wheel_close(struct pace_queue *q)
 	}
 }
 
+/*
+ * Keys lately taken had a value in common, a leaf of them.  They differ in the
+ * lowest bits alone, far down the tree; a heap is faster unless it is large.
+ */
+static inline bool coinciding(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (w->width >= PACE_ID_BITS ||
+	    q->count + pace_wheel_keys(w) > COINCIDING_KEYS)
+		return false;
+	adapt(w, q->key[0]);
+	return w->width < PACE_ID_BITS;
+}
+
 /* The queue has other keys. */
 static inline void put(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
-	if (!w->open || pace_key_before(key, w->edge) ||
+	if (!w->open || coinciding(q) || pace_key_before(key, w->edge) ||
 	    !pace_tree_insert(q, key)) {
 		pace_heap_insert(q, key);
 		return;
@@ -317,7 +334,8 @@ void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 
 	/* The usual case: the run is long, the heap has but its first key. */
 	if (pace_run_keys(w) > PACE_RUN_LOW && q->count == 1 && w->open &&
-	    !pace_key_before(key, w->edge) && pace_tree_insert(q, key)) {
+	    !pace_key_before(key, w->edge) && w->width >= PACE_ID_BITS &&
+	    pace_tree_insert(q, key)) {
 		if (!w->tree_keys++ || pace_key_before(key, w->tree_from))
 			w->tree_from = key;
 		w->taken++;

@@ -168,7 +168,7 @@ bool pace_tree_remove(struct pace_queue *q, u32 id);
 u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path);
 /* Splits that leaf; false if the pool has no room for its parts. */
 bool pace_tree_split(struct pace_queue *q, struct pace_path *path);
-/* Moves all keys of that leaf to `out`, in no order. */
+/* Moves all keys of that leaf to `out`, oldest first. */
 void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out);
 
 /*

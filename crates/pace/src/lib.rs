@@ -170,7 +170,7 @@ impl Scheduler {
     }
 
     /// From so many classes on a wheel orders them instead of a heap, if there
-    /// is room for 512 or more: 0 is always, [`u32::MAX`] never. Both give the
+    /// is room for 2048 or more: 0 is always, [`u32::MAX`] never. Both give the
     /// same order; to test that, and to measure.
     pub fn use_wheel_from(&mut self, classes: u32) {
         self.port.wheel_from(classes);

@@ -91,7 +91,7 @@ impl Pair {
         let mut core = Scheduler::new(&cfg, 0).unwrap();
         core.set_global_bytes(start_bytes).unwrap();
         // Room for a wheel, which few classes have no need of.
-        core.reserve(1024);
+        core.reserve(2048);
         Pair {
             cfg,
             core,

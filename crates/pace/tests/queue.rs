@@ -8,7 +8,7 @@ mod wheel_queue;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
-use wheel_queue::{Model, Random, WHEEL_NEVER};
+use wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER};
 
 /// How far ahead of the smallest value new ones are: what a queue is weak at.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,8 @@ fn any_spread_of_values_is_in_order() {
 #[test]
 fn many_ids_are_in_order() {
     for spread in SPREADS {
-        run(spread, 60_000, 100_000, 512, 1 << 32);
+        run(spread, 60_000, 100_000, WHEEL_CAPACITY, 1 << 32);
+        run(spread, 90_000, 100_000, 0, 1 << 32);
     }
 }
 
@@ -152,7 +153,7 @@ fn changing_over_keeps_the_order_both_ways() {
 fn a_queue_grows_with_what_is_in_it() {
     for spread in SPREADS {
         let mut random = Random::new(3);
-        let mut model = Model::new(16);
+        let mut model = Model::small(16);
         let mut ids = 16;
         for id in 0..20_000 {
             if id == ids {
@@ -177,7 +178,7 @@ fn a_queue_grows_with_what_is_in_it() {
 fn without_a_free_block_the_order_is_kept() {
     let ids = 20_000;
     let mut random = Random::new(11);
-    let mut model = Model::with_pool_for(ids, 512);
+    let mut model = Model::with_pool_for(ids, WHEEL_CAPACITY);
     model.wheel_from(0);
     for id in 0..ids {
         model.insert(id, (1 << 40) + random.below(1 << 42));

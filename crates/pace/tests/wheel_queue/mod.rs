@@ -7,6 +7,9 @@ use std::ptr;
 
 pub const WHEEL_NEVER: u32 = u32::MAX;
 
+/// The least capacity with a wheel.
+pub const WHEEL_CAPACITY: u32 = 2048;
+
 const ID_BITS: u32 = 20;
 const ID_NONE: u32 = u32::MAX;
 
@@ -90,6 +93,12 @@ fn zeroed(bytes: usize) -> Vec<u64> {
 
 impl Model {
     pub fn new(capacity: u32) -> Self {
+        let capacity = capacity.max(WHEEL_CAPACITY);
+        Self::with_pool_for(capacity, capacity)
+    }
+
+    /// Without a wheel, until it grows.
+    pub fn small(capacity: u32) -> Self {
         Self::with_pool_for(capacity, capacity)
     }
 
