@@ -6,13 +6,15 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use scenario::{Cell, Direction, End};
+use scenario::{Cell, Direction, End, Flow, FlowKind};
 use trace::tcp::TcpSample;
 use trace::{FlowKey, FlowTable, NO_FLOW, Record};
 
+use crate::epool::Epool;
 use crate::observe::{Content, Frame, Observer, StreamSample};
 use crate::packet::{Header, Proto};
 use crate::snap;
+use crate::tcp::{self, Moment};
 use crate::time::Time;
 
 /// What one end of one cable sent.
@@ -45,9 +47,15 @@ pub struct Recorder {
     pub sent: Vec<Sent>,
     /// By flow.
     pub tcp: Vec<Sampled>,
+    /// Of flows that are sampled: the variables at each acknowledgement, thinned
+    /// if there are too many.
+    pub epools: Vec<Option<Epool>>,
     /// Packets that queues refused or lost, by flow.
     pub refused: Vec<u64>,
 }
+
+/// Readings kept of one sender, some 150 bytes each.
+const EPOOL_RECORDS: usize = 20_000;
 
 const TCP_COLUMNS: &str = "time_ns,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,mss_bytes,\
                            unacked_segments,lost_segments,retrans_segments,pacing_rate_bps,\
@@ -56,11 +64,20 @@ const TCP_COLUMNS: &str = "time_ns,cwnd_segments,ssthresh_segments,srtt_us,rttva
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl Recorder {
-    /// For one cell.
+    /// For one cell; `details`: the first bytes of frames, and the variables of
+    /// senders, are kept too.
     #[must_use]
-    pub fn new(cell: &Cell, snaps: bool) -> Self {
+    pub fn new(cell: &Cell, details: bool) -> Self {
+        let epool = |flow: &Flow| {
+            let sampled = |kind: &FlowKind| match kind {
+                FlowKind::Tcp { sample_ns, .. } => sample_ns.is_some(),
+                _ => false,
+            };
+            let is_kept = details && sampled(&flow.kind);
+            is_kept.then(|| Epool::new(EPOOL_RECORDS, Moment::Ack))
+        };
         let device = |index: usize| Sent {
-            snap_bytes: match snaps {
+            snap_bytes: match details {
                 true => cell.cables[index / 2].snap_bytes as usize,
                 false => 0,
             },
@@ -70,6 +87,7 @@ impl Recorder {
         Self {
             sent: (0..2 * cell.cables.len()).map(device).collect(),
             tcp: cell.flows.iter().map(|_| Sampled::default()).collect(),
+            epools: cell.flows.iter().map(epool).collect(),
             refused: vec![0; cell.flows.len()],
         }
     }
@@ -147,6 +165,12 @@ impl Observer for Recorder {
     fn dropped(&mut self, _now: Time, _device: u32, packet: &crate::packet::Packet) {
         if let Some(count) = self.refused.get_mut(packet.flow as usize) {
             *count += 1;
+        }
+    }
+
+    fn tcp(&mut self, now: Time, flow: u32, moment: Moment, vars: &tcp::Vars) {
+        if let Some(Some(epool)) = self.epools.get_mut(flow as usize) {
+            tcp::Observer::observe(epool, now, moment, vars);
         }
     }
 

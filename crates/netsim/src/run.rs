@@ -68,15 +68,15 @@ pub struct StreamReport {
     pub transfer: Option<Span>,
 }
 
-/// Runs a cell. `snaps`: the first bytes of frames are kept where the scenario
-/// says so. `progress` is told the share that is done, 0 to 1.
+/// Runs a cell. `details`: the first bytes of frames are kept where the scenario
+/// says so, and the variables of sampled senders. `progress` is told the share that is done, 0 to 1.
 ///
 /// # Errors
 /// See [`RunError`]; nothing has been run then, but for a change of a class.
 pub fn run_cell(
     cell: &Cell,
     seed: u64,
-    snaps: bool,
+    details: bool,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Ran, RunError> {
     let Built {
@@ -93,7 +93,7 @@ pub fn run_cell(
         })
         .collect();
     let mut network = Network::new(network)?;
-    let mut recorder = Recorder::new(cell, snaps);
+    let mut recorder = Recorder::new(cell, details);
     let end = Time::START + Span::from_ns(cell.duration_ns.saturating_add(cell.settle_ns));
     let mut changes = changes.into_iter().peekable();
     for step in 1..=STEPS {

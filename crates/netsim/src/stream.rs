@@ -85,6 +85,19 @@ pub(crate) struct Stream {
     /// Pacing by the stack: not before this.
     next_send: Time,
     next_sample: Option<Time>,
+    rates: Rates,
+}
+
+/// What follows from the sender's window and round trip: worked out once for
+/// each thing that happens to it, not for each segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    /// Most bytes in the host's own queue.
+    queue_bytes: u64,
+    /// `sk_pacing_rate` in bit/s of payload; 0: none.
+    stack_bps: u64,
+    /// What a packet tells its queue: [`Stream::packet_rates`].
+    packet_bps: (u64, u64),
 }
 
 impl Stream {
@@ -99,8 +112,19 @@ impl Stream {
             sent_bytes: 0,
             next_send: config.start,
             next_sample: config.sample.map(|span| config.start + span),
+            rates: Rates::default(),
             config,
         }
+    }
+
+    /// To be called when something has happened to the sender.
+    pub fn refresh(&mut self) {
+        let stack_bps = self.stack_bps();
+        self.rates = Rates {
+            queue_bytes: self.queue_limit_bytes(stack_bps),
+            stack_bps,
+            packet_bps: self.rates_of_packets(stack_bps),
+        };
     }
 
     /// When it wants to be asked again.
@@ -136,6 +160,7 @@ impl Stream {
             if self.config.bytes.is_some() {
                 self.sender.close();
             }
+            self.refresh();
         }
         true
     }
@@ -157,14 +182,14 @@ impl Stream {
             counters: *self.sender.counters(),
             acked_bytes: self.sender.acked_bytes(),
             sent_bytes: self.sent_bytes,
-            pacing_bps: self.stack_bps(),
+            pacing_bps: self.rates.stack_bps,
         }
     }
 
     /// The next segment of the sender, if its host lets it go now.
     pub fn poll_sender(&mut self, now: Time) -> Option<Segment> {
         let has_begun = self.begun && now < self.config.stop;
-        self.held = has_begun && self.in_queue_bytes >= self.queue_limit_bytes();
+        self.held = has_begun && self.in_queue_bytes >= self.rates.queue_bytes;
         if !has_begun || self.held {
             return None;
         }
@@ -208,12 +233,12 @@ impl Stream {
             && !self.config.queue_paces
     }
 
-    fn queue_limit_bytes(&self) -> u64 {
+    fn queue_limit_bytes(&self, stack_bps: u64) -> u64 {
         let Some(pacing) = self.config.pacing else {
             return u64::MAX;
         };
         let two = 2 * u64::from(self.full_frame_bytes());
-        let rate_bytes = self.stack_bps() / 8;
+        let rate_bytes = stack_bps / 8;
         (rate_bytes >> SMALL_QUEUE_SHIFT).clamp(two, pacing.limit_output_bytes.max(two))
     }
 
@@ -259,6 +284,10 @@ impl Stream {
     /// cwnd / RTT, twice the window in slow start (docs/decisions/0027); bit/s
     /// of link-layer bytes, 0 where it says nothing.
     pub fn packet_rates(&self) -> (u64, u64) {
+        self.rates.packet_bps
+    }
+
+    fn rates_of_packets(&self, stack_bps: u64) -> (u64, u64) {
         let max = self.config.pacing_max_bps;
         if self.config.pacing.is_none() {
             return (max.unwrap_or(0), 0);
@@ -269,7 +298,7 @@ impl Stream {
             u64::try_from(bps).unwrap_or(u64::MAX)
         };
         let times = if self.in_slow_start() { 2 } else { 1 };
-        let stack = frames(self.stack_bps().into());
+        let stack = frames(stack_bps.into());
         let limit = match (stack, max) {
             (0, max) => max.unwrap_or(0),
             (stack, Some(max)) => stack.min(max),

@@ -71,6 +71,7 @@ impl Network {
                         flow: flow as u32,
                     };
                     stream.sender.on_timer(now, &mut of_flow);
+                    stream.refresh();
                     stream.receiver.on_timer(now);
                 }
                 self.send_segments(flow, observer);
@@ -95,6 +96,7 @@ impl Network {
                 };
                 stream.sender.on_segment(now, &segment, &mut of_flow);
                 stream.note_end(now);
+                stream.refresh();
                 self.send_segments(flow, observer);
             } else {
                 stream.receiver.on_segment(now, &segment);
@@ -194,6 +196,7 @@ impl Network {
                         flow: flow as u32,
                     };
                     stream.sender.on_local_drop(now, &mut of_flow);
+                    stream.refresh();
                 }
             }
         }

@@ -66,8 +66,18 @@ pub fn is_needed(scenario: &Scenario) -> bool {
     })
 }
 
+/// Refuses a scenario before anything of it is run.
+fn check(scenario: &Scenario) -> Result<()> {
+    for cell in &scenario.cells {
+        netsim::build::build(cell, scenario.seed)
+            .with_context(|| format!("cell {} of {}", cell.index, scenario.name))?;
+    }
+    Ok(())
+}
+
 /// Runs a scenario into `out` and measures it.
 pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
+    check(scenario)?;
     lab::make_room(out)?;
     let begin = Instant::now();
     let bar = progress_bar(
@@ -191,6 +201,13 @@ fn recorded(
             stamps_ps: stamps_ps(&of.snap, cable.snap_bytes as usize),
             snap: of.snap,
         });
+    }
+    for (flow, epool) in cell.flows.iter().zip(&recorder.epools) {
+        if let (Some(dir), Some(epool)) = (dir, epool) {
+            let mut bytes = vec![];
+            epool.write_csv(&mut bytes)?;
+            write(&dir.join(format!("flow-{}.epool.csv", flow.name)), &bytes)?;
+        }
     }
     let mut tcp = vec![];
     for (flow, of) in cell.flows.iter().zip(recorder.tcp) {

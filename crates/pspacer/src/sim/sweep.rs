@@ -40,6 +40,7 @@ pub fn main(args: &SimSweep) -> Result<()> {
     };
     let named = || Path::new("out").join(format!("{}-sweep", scenario.name));
     let out = args.out.clone().unwrap_or_else(named);
+    super::check(&scenario)?;
     make_room(&out, &part)?;
     let done = run(&scenario, &part, &out, args)?;
     println!(

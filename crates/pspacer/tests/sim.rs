@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer sim` as people call it: the laboratory's figures, the same bytes
+//! every time, and sweeps however they are cut and interrupted.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use scenario::result::{Engine, RunResult};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn pspacer(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pspacer"))
+        .args(args)
+        .current_dir(root())
+        .output()
+        .unwrap()
+}
+
+/// Runs it, which must go well.
+fn fine(args: &[&str]) -> String {
+    let out = pspacer(args);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{args:?}: {said}");
+    said
+}
+
+/// Runs it, which must fail; what it says.
+fn refused(args: &[&str]) -> String {
+    let out = pspacer(args);
+    assert_eq!(out.status.code(), Some(1), "{args:?}");
+    String::from_utf8(out.stderr).unwrap()
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{name}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.join(name)).unwrap()
+    }
+}
+
+fn simulate(name: &str, more: &[&str]) -> RunResult {
+    let folder = Folder::new(&format!("run-{name}"));
+    let out = folder.at("out");
+    let args = [&["sim", "run", name, "--out", &out], more].concat();
+    fine(&args);
+    let text = String::from_utf8(folder.read("out/result.json")).unwrap();
+    let result = RunResult::from_json(&text).unwrap();
+    assert_eq!(result.engine, Engine::Netsim);
+    assert!(fs::metadata(folder.at("out/report.html")).unwrap().len() > 10_000);
+    result
+}
+
+/// The cells of a line of numbers in the laboratory's committed results.
+fn laboratory(section: &str, begins: &str, nth: usize) -> Vec<String> {
+    let text = fs::read_to_string(root().join("docs/results.md")).unwrap();
+    let (_, section) = text.split_once(&format!("\n## {section}\n")).unwrap();
+    let mut lines = section
+        .lines()
+        .filter(|l| l.starts_with(&format!(" {begins} ")));
+    let words = lines.nth(nth).unwrap().split_whitespace();
+    words.map(|w| w.replace(',', "")).collect()
+}
+
+fn whole(value: Option<f64>) -> String {
+    format!("{:.0}", value.unwrap())
+}
+
+/// One flow at one rate: every gap is the laboratory's, to the byte.
+#[test]
+fn gaps_of_one_class_are_the_laboratorys() {
+    let result = simulate("pspacer-single-rate", &["--full"]);
+    assert!(result.ok);
+    assert_eq!(result.cells.len(), 6);
+    for cell in &result.cells {
+        let metrics = &cell.windows[0].flows[0].metrics;
+        let of = [
+            metrics.gap_p1_bytes,
+            metrics.gap_p50_bytes,
+            metrics.gap_p99_bytes,
+        ];
+        let lab = laboratory("pspacer-single-rate", &cell.params["rate"], 0);
+        assert_eq!(of.map(whole), lab[4..7], "{:?}", cell.params);
+    }
+}
+
+/// Five rates at once: the median gaps to the byte, and as many frames; which
+/// gaps are the shortest and longest depends on when each flow began.
+#[test]
+fn gaps_of_five_classes_are_the_laboratorys() {
+    let result = simulate("pspacer-multi-rate", &[]);
+    assert!(result.ok);
+    let window = &result.cells[0].windows[0];
+    assert_eq!(window.name, "all five");
+    for flow in window.flows.iter().filter(|flow| flow.name != "wire") {
+        let lab = laboratory("pspacer-multi-rate", &flow.name, 0);
+        assert_eq!(whole(flow.metrics.gap_p50_bytes), lab[6], "{}", flow.name);
+        let frames: u64 = lab[10].parse().unwrap();
+        assert!(flow.metrics.frames.abs_diff(frames) <= 1, "{}", flow.name);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_files() {
+    let folder = Folder::new("twice");
+    let run = |name: &str, seed: &str| {
+        let out = folder.at(name);
+        let args = ["sim", "run", "pspacer-fifo-sizes", "--set", "shaper=none"];
+        let more = [
+            "--set",
+            "duration=6s",
+            "--set",
+            "fifo=16kb",
+            "--seed",
+            seed,
+            "--out",
+            &out,
+        ];
+        fine(&[&args[..], &more[..]].concat());
+    };
+    run("a", "7");
+    run("b", "7");
+    run("c", "8");
+    for name in [
+        "result.json",
+        "cell-0/timeline.wire.a",
+        "cell-0/flow-bulk.tcp",
+    ] {
+        let of = |run: &str| folder.read(&format!("{run}/{name}"));
+        assert_eq!(of("a"), of("b"), "{name}");
+        assert_ne!(of("a"), of("c"), "{name}: the seed makes no difference");
+    }
+}
+
+#[test]
+fn what_is_not_modelled_is_named_with_its_line() {
+    let said = refused(&[
+        "sim",
+        "run",
+        "busy-host",
+        "--out",
+        &Folder::new("cake").at("o"),
+    ]);
+    let file = fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
+    let line = 1 + file.lines().position(|l| l.contains(" cake ")).unwrap();
+    let place = format!("experiments/busy-host/scenario.toml:{line}: tc: `cake`");
+    assert!(said.contains(&place), "{said}");
+    let said = refused(&["sim", "run", "pspacer-fifo-sizes-bbr"]);
+    assert!(
+        said.contains("bbr.toml:") && said.contains("reno, bic and cubic"),
+        "{said}"
+    );
+    // What makes no difference is said, and not refused.
+    let folder = Folder::new("noise");
+    let said = fine(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
+    assert!(said.contains("[noise] is not modelled"), "{said}");
+    let stats = String::from_utf8(folder.read("o/run.json")).unwrap();
+    assert!(stats.contains("[noise] is not modelled"), "{stats}");
+}
+
+const SWEEP: &str = r#"# SPDX-License-Identifier: MIT OR Apache-2.0
+name = "lossy"
+title = "Loss by seed"
+duration = "300ms"
+[sweep]
+loss = ["0.1%", "1%"]
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "100mbit"
+delay = "5ms"
+snap = 0
+[[tc]]
+host = "tx"
+lines = ["qdisc add dev eth0 root netem loss ${loss}"]
+[[flow]]
+name = "bulk"
+type = "tcp"
+from = "tx"
+to = "rx"
+bytes = "1mb"
+sample = "10ms"
+"#;
+
+fn sweep(folder: &Folder, out: &str, more: &[&str]) {
+    let (file, out) = (folder.at("lossy.toml"), folder.at(out));
+    let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &out];
+    fine(&[&args[..], more].concat());
+}
+
+fn tables(folder: &Folder, out: &str) -> [Vec<u8>; 2] {
+    ["csv", "json"].map(|kind| folder.read(&format!("{out}/table.{kind}")))
+}
+
+#[test]
+fn a_sweep_is_the_same_however_it_is_cut() {
+    let folder = Folder::new("sweep");
+    fs::write(folder.at("lossy.toml"), SWEEP).unwrap();
+    sweep(&folder, "one", &["--jobs", "1"]);
+    let table = tables(&folder, "one");
+    let csv = String::from_utf8(table[0].clone()).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 2 * 9 * 2, "{csv}");
+    let json: Vec<serde_json::Value> = serde_json::from_slice(&table[1]).unwrap();
+    let times: std::collections::BTreeSet<String> = json
+        .iter()
+        .map(|row| row["report.transfer_s"].to_string())
+        .collect();
+    assert!(times.len() > 5, "seeds make a difference: {times:?}");
+
+    // On four threads.
+    sweep(&folder, "four", &["--jobs", "4"]);
+    assert_eq!(tables(&folder, "four"), table);
+
+    // Interrupted: five pieces done, and half of a line written.
+    let rows = String::from_utf8(folder.read("four/rows.jsonl")).unwrap();
+    let mut cut: String = rows.split_inclusive('\n').take(5).collect();
+    cut += &rows.lines().nth(5).unwrap()[..40];
+    fs::write(folder.at("four/rows.jsonl"), cut).unwrap();
+    fs::remove_file(folder.at("four/table.csv")).unwrap();
+    sweep(&folder, "four", &[]);
+    assert_eq!(tables(&folder, "four"), table);
+
+    // In shards.
+    for (shard, out) in [("0/3", "p0"), ("1/3", "p1"), ("2/3", "p2")] {
+        sweep(&folder, out, &["--shard", shard]);
+    }
+    let [p0, p1, p2, whole] = ["p0", "p1", "p2", "whole"].map(|name| folder.at(name));
+    fine(&["sim", "merge", &p2, &p0, &p1, "--out", &whole]);
+    assert_eq!(tables(&folder, "whole"), table);
+
+    refusals(&folder, [&p0, &p1, &p2]);
+}
+
+fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
+    let out = folder.at("bad");
+    let said = refused(&["sim", "merge", p0, p1, "--out", &out]);
+    assert!(said.contains("6 of 18 numbers are in no shard"), "{said}");
+    let said = refused(&["sim", "merge", p0, p1, p2, p1, "--out", &out]);
+    assert!(said.contains("is in both"), "{said}");
+    // Another sweep: the same file with other settings.
+    let (file, other) = (folder.at("lossy.toml"), folder.at("other"));
+    let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &other];
+    fine(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
+    let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
+    assert!(said.contains("another sweep"), "{said}");
+    let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
+    assert!(said.contains("has another sweep"), "{said}");
+    // A shard that was interrupted.
+    fs::write(Path::new(p1).join("rows.jsonl"), "").unwrap();
+    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);
+    assert!(said.contains("shard 1/3 is not finished"), "{said}");
+}
