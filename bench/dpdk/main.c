@@ -28,13 +28,22 @@ static const char what[] =
 #define QUICK_PACKETS	300000u
 #define ROUNDS		9u
 #define QUICK_ROUNDS	3u
-/* Shaped: a slice, and how long before the first, in ms. */
+/*
+ * Shaped: a slice, in ms, and 1 ms more for so many classes.  A burst in which
+ * hardly anyone may send makes rte_sched look at all of them.
+ */
 #define SLICE_MS	200u
 #define QUICK_SLICE_MS	50u
+#define SLICE_CLASSES	1024u
 /* Frames a class may send at once in the beginning, and twice as many. */
 #define SETTLE_FRAMES	10u
 #define SETTLE_FRAME_NS	200u
 #define SPREAD		100.0
+/*
+ * rte_sched keeps a rate as a share of the port's, to 1e-7 of it; a pipe whose
+ * share is less than that divides by zero.
+ */
+#define SHARE_MIN	2e-7
 #define SEED		1u
 
 /* Memory DPDK takes for itself and for each class, both sides and mbufs. */
@@ -76,11 +85,23 @@ static bool start_dpdk(int cpu)
 	return rte_eal_init(ARRAY_SIZE(args) - 1, args) >= 0;
 }
 
-/* Rates as evenly over the logarithm as 256 kinds allow, 90 % in all. */
+/* Fills in rates over spread:1, evenly over the logarithm, 90 % in all. */
+static void set_rates(struct setup *s)
+{
+	double all = 0;
+	u32 i;
+
+	for (i = 0; i < s->classes; i++)
+		all += pow(s->spread, (double)s->profile[i] / (PROFILES - 1));
+	for (i = 0; i < PROFILES; i++)
+		s->rate_bps[i] = (u64)(LOAD * (double)LINE_BPS *
+				       pow(s->spread,
+					   (double)i / (PROFILES - 1)) / all);
+}
+
 static bool make_setup(struct setup *s, u32 classes, bool shaped)
 {
 	u64 random = SEED;
-	double all = 0;
 	u32 i;
 
 	s->classes = classes;
@@ -88,14 +109,16 @@ static bool make_setup(struct setup *s, u32 classes, bool shaped)
 	s->profile = malloc(classes * sizeof(*s->profile));
 	if (!s->profile)
 		return false;
-	for (i = 0; i < classes; i++) {
+	for (i = 0; i < classes; i++)
 		s->profile[i] = (u8)random_below(&random, PROFILES);
-		all += pow(SPREAD, (double)s->profile[i] / (PROFILES - 1));
+	s->spread = SPREAD;
+	set_rates(s);
+	/* The same for both: less of a spread, if the slowest is too slow. */
+	while (shaped && (double)s->rate_bps[0] <
+			 SHARE_MIN * (double)LINE_BPS) {
+		s->spread *= 0.9;
+		set_rates(s);
 	}
-	for (i = 0; i < PROFILES; i++)
-		s->rate_bps[i] = (u64)(LOAD * (double)LINE_BPS *
-				       pow(SPREAD, (double)i / (PROFILES - 1)) /
-				       all);
 	return true;
 }
 
@@ -187,7 +210,8 @@ static void measure_unshaped(const struct setup *s, struct result *r)
  */
 static void measure_shaped(const struct setup *s, struct result *r, u32 i)
 {
-	u64 slice_ms = options.quick ? QUICK_SLICE_MS : SLICE_MS;
+	u64 slice_ms = (options.quick ? QUICK_SLICE_MS : SLICE_MS) +
+		       s->classes / SLICE_CLASSES;
 	u64 settle_ms = (u64)s->classes * SETTLE_FRAMES * SETTLE_FRAME_NS /
 			1000000 + slice_ms;
 	u32 round;
@@ -262,6 +286,7 @@ static void json_result(struct json *j, const struct setup *s,
 	json_begin(j, NULL, '{');
 	json_flag(j, "shaped", s->shaped);
 	json_count(j, "classes", s->classes);
+	json_number(j, "spread", s->spread);
 	if (s->shaped)
 		json_number(j, "asked_ns",
 			    WIRE_BYTES * 8e9 / (LOAD * (double)LINE_BPS));

@@ -25,6 +25,7 @@
 struct setup {
 	u32 classes;		/* a power of two, for rte_sched's sake */
 	bool shaped;		/* real time paces; else as fast as it goes */
+	double spread;		/* fastest rate / slowest rate */
 	u64 rate_bps[PROFILES];	/* on the wire */
 	u8 *profile;		/* of each class */
 };
