@@ -104,9 +104,30 @@ impl Rack {
         {
             return Span::ZERO;
         }
+        self.full_window(sender)
+    }
+
+    /// The same once disorder was seen: quarters of the least round trip, at
+    /// most a usual one.
+    pub fn full_window(&self, sender: &Sender) -> Span {
         let min_rtt = sender.rtt.min_rtt().unwrap_or(Span::ZERO);
         let quarters = (min_rtt.as_ps() / 4).saturating_mul(u64::from(self.steps));
         Span::from_ps(quarters.min(sender.rtt.srtt().as_ps()))
+    }
+
+    /// How long a packet older than the newest delivered may be out.
+    fn allowed(&self, sender: &Sender) -> Span {
+        self.rtt + self.window(sender)
+    }
+
+    #[cfg(test)]
+    pub fn rtt(&self) -> Span {
+        self.rtt
+    }
+
+    #[cfg(test)]
+    pub fn newest(&self) -> Option<(Time, u64)> {
+        self.newest
     }
 
     fn on_sent(&mut self, now: Time, number: u64) {
@@ -231,7 +252,7 @@ impl Sender {
         let Some(newest) = self.rack.newest else {
             return;
         };
-        let allowed = self.rack.rtt + self.rack.window(self);
+        let allowed = self.rack.allowed(self);
         let mut wait = Span::ZERO;
         let mut index = 0;
         while let Some(&(at, number)) = self.rack.sent.get(index) {
@@ -279,7 +300,7 @@ impl Sender {
     /// Whether a packet has been out for as long as RACK allows (section 6.3,
     /// for what a timeout is to mark).
     pub(super) fn is_overdue(&self, now: Time, number: u64) -> bool {
-        let allowed = self.rack.rtt + self.rack.window(self);
+        let allowed = self.rack.allowed(self);
         self.queue
             .get(number)
             .is_some_and(|packet| packet.sent_at + allowed <= now)

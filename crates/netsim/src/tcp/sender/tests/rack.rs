@@ -4,8 +4,10 @@
 use super::{MSS, ack, config, ms, poll};
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::prr::Prr;
+use crate::tcp::sender::queue::tag;
 use crate::tcp::variant::RACK;
 use crate::tcp::{SenderConfig, State};
+use crate::{Span, Time};
 use proptest::prelude::*;
 
 fn out(packets: u64) -> Sender {
@@ -41,7 +43,7 @@ fn with_fewer_behind_it_a_quarter_round_trip_is_waited() {
     assert_eq!(sender.vars().lost_out, 0);
     let at = sender.next_timer().expect("a timer for the head");
     assert!(
-        at >= ms(10) + crate::Span::from_ns(2_500_000) && at < ms(15),
+        at >= ms(10) + Span::from_ns(2_500_000) && at < ms(15),
         "{at}"
     );
     sender.on_timer(at, &mut ());
@@ -152,5 +154,93 @@ proptest! {
             in_flight += allowed;
         }
         prop_assert!(in_flight.abs_diff(ssthresh) <= 1, "{in_flight} of {ssthresh}");
+    }
+}
+
+/// One thing that happens to a sender between which the rules are looked at.
+#[derive(Clone, Debug)]
+enum Event {
+    /// Microseconds pass, then these packets after `una` are SACKed.
+    Sack(u64, Vec<u64>),
+    /// Then so many are acknowledged.
+    Ack(u64, u64),
+    /// The next timer runs out.
+    Timer,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let sack = (0u64..20_000, prop::collection::vec(1u64..25, 1..3));
+    prop_oneof![
+        5 => sack.prop_map(|(us, packets)| Event::Sack(us, packets)),
+        1 => (0u64..20_000, 1u64..4).prop_map(|(us, packets)| Event::Ack(us, packets)),
+        1 => Just(Event::Timer),
+    ]
+}
+
+/// Packets by tag, with the time and end by which RACK orders them.
+fn transmissions(sender: &Sender, tags: u8) -> Vec<(Time, u64)> {
+    let queue = &sender.queue;
+    (queue.head()..queue.tail())
+        .filter_map(|number| queue.get(number))
+        .filter(|packet| packet.tags & (tag::SACKED | tag::LOST | tag::RETRANS) == tags)
+        .map(|packet| (packet.sent_at, packet.end))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// RFC 8985, section 6.2, step 5. Until a timeout: nothing is lost that was
+    /// sent after all that was delivered; and what was sent before, and has
+    /// been out for longer than the round trip and the time for disorder, is
+    /// lost, or a timer is set for it.
+    #[test]
+    fn lost_is_what_is_older_than_what_arrived(events in prop::collection::vec(event(), 1..60)) {
+        let mut sender = out(20);
+        sender.write(1000 * MSS);
+        let mut now = ms(10);
+        for event in events {
+            match event {
+                Event::Sack(us, packets) => {
+                    now += Span::from_ns(us * 1000);
+                    let vars = sender.vars();
+                    let una = vars.una / MSS;
+                    let blocks: Vec<(u64, u64)> = packets
+                        .iter()
+                        .map(|n| (una + n, una + n + 1))
+                        .filter(|block| block.1 * MSS <= vars.nxt)
+                        .collect();
+                    sender.on_segment(now, &ack(una, &blocks), &mut ());
+                }
+                Event::Ack(us, packets) => {
+                    now += Span::from_ns(us * 1000);
+                    let vars = sender.vars();
+                    let una = (vars.una / MSS + packets).min(vars.nxt / MSS);
+                    sender.on_segment(now, &ack(una, &[]), &mut ());
+                }
+                Event::Timer => {
+                    now = sender.next_timer().map_or(now, |at| at.max(now));
+                    sender.on_timer(now, &mut ());
+                }
+            }
+            if sender.counters().timeouts > 0 || sender.vars().state == State::Loss {
+                return Ok(()); // all is lost then, by another rule
+            }
+            let newest = sender.rack.newest();
+            for lost in transmissions(&sender, tag::LOST) {
+                prop_assert!(Some(lost) < newest, "{lost:?} is not older than {newest:?}");
+            }
+            let waiting = sender.rack.timer().is_some();
+            // The time for disorder as it was before Recovery was entered.
+            let allowed = sender.rack.rtt() + sender.rack.full_window(&sender);
+            for tags in [0, tag::LOST | tag::RETRANS] {
+                for out in transmissions(&sender, tags) {
+                    let overdue = out.0 + allowed <= now;
+                    prop_assert!(!(Some(out) < newest) || !overdue, "{out:?} of {tags} at {now}");
+                    prop_assert!(!(Some(out) < newest) || waiting, "nobody waits for {out:?}");
+                }
+            }
+            poll(&mut sender, now);
+        }
     }
 }
