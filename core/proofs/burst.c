@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * @proves no class bursts by more than 2 MTU (and 84 bytes of rounding) where rates are within the line, through the whole API from pace_init() on
- * @bounds ORDER_NEXT, GAP; 3 classes of 1/2, 1/4, 1/4 of 1 Gbit/s, always backlogged; the first 8 answers, each frame 60 or 1514 bytes
+ * @bounds ORDER_NEXT, GAP; 3 classes of 1/2, 1/4, 1/4 of 1 Gbit/s, always backlogged; the first 24 answers; every pattern of 3 frames of 60 and 1514 bytes, repeated
  * @with class.c guard.c heap.c hybrid.c line.c normal.c paced.c queue.c sched.c share.c spare.c storage.c
- * @options --unwind 9 --unwindset sift_up.0:3,sift_down.0:3 --slice-formula
+ * @options --unwind 25
+ * @each LENGTHS=0..7
  */
 #include <pace/pace_sched.h>
 #include "proof.h"
 
-#define STEPS	8
+#define STEPS	24
 #define LINE	1000000000ull
 
 static struct pace_sched s;
@@ -52,7 +53,7 @@ void proof(void)
 		.order = PACE_ORDER_NEXT, .mode = PACE_MODE_GAP,
 	};
 	struct bottleneck b0 = { 0 }, b1 = { 0 }, b2 = { 0 };
-	u32 step;
+	u32 step, frame = 0;
 
 	PROVE(pace_storage_bytes(3) <= sizeof(storage), "room");
 	PROVE(pace_init(&s, &cfg, storage, 3, 0) == PACE_OK, "configured");
@@ -61,13 +62,14 @@ void proof(void)
 	add(&class2, LINE / 4);
 	for (step = 0; step < STEPS; step++) {
 		struct pace_decision d = pace_next(&s, 0);
-		u32 len = nondet_bool() ? 60 : 1514;
+		u32 len = LENGTHS >> frame % 3 & 1 ? 60 : 1514;
 
 		if (d.verdict == PACE_GAP) {
 			pace_gap_sent(&s, d.gap_bytes);
 			continue;
 		}
 		PROVE(d.verdict == PACE_SEND, "gap or send");
+		frame++;
 		if (d.cls == &class0) {
 			arrive(&b0, len + 24, 2);
 			pace_sent(&s, &class0, len, true, 0);

@@ -157,7 +157,7 @@ started=$(date +%s)
 total=$(printf '%s\n' $only | wc -l)
 printf '%-42s %-10s %-16s %s\n' mutant result 'first test' seconds
 # shellcheck disable=SC2086
-printf '%s\n' $only | xargs -P "${JOBS:-2}" -n 1 "$here/run.sh" --one |
+printf '%s\n' $only | xargs -P "${JOBS:-2}" -n 1 "$here/run.sh" --one 9>&- |
 	while read -r name status by seconds; do
 		echo "$name $status $by $seconds" >>"$MUTATION/results"
 		printf '%-42s %-10s %-16s %7d\n' "$name" "$status" "$by" "$seconds"
