@@ -348,6 +348,11 @@ int main(int argc, char **argv)
 
 	if (!options_read(&options, argc, argv, what, &status))
 		return status;
+	if (options.huge) {
+		fprintf(stderr, "%s: DPDK without huge pages has none to give\n",
+			argv[0]);
+		return EXIT_USAGE;
+	}
 	if (!sizes_fit(argv[0]))
 		return EXIT_USAGE;
 	j.to = options.json ? stdout : fopen("/dev/null", "w");

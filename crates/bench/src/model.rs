@@ -58,6 +58,8 @@ pub(crate) struct Contest {
 pub(crate) struct DpdkContest {
     pub shaped: bool,
     pub classes: u32,
+    /// Fastest rate, of the slowest.
+    pub spread: f64,
     /// Shaped: what a packet takes at the rate that is asked for.
     pub asked_ns: Option<f64>,
     pub rivals: Vec<Rival>,

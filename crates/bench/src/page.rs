@@ -114,6 +114,9 @@ classes are about memory more than about anything else. Memory is in pages of 4 
 otherwise above.
 ";
 
+/// Rates are spread over this, where nothing is said.
+const WIDE: f64 = 100.0;
+
 fn machine(m: &Machine, huge_pages: bool) -> String {
     let gib = m.memory_bytes as f64 / f64::from(1u32 << 30);
     let pinned = m
@@ -320,7 +323,7 @@ fn capital(text: &str) -> String {
 fn beside_dpdk(dpdk: Option<&Dpdk>) -> String {
     let mut out = String::from("## Beside DPDK's scheduler\n\n");
     let Some(dpdk) = dpdk else {
-        out.push_str("Not measured in this run: DPDK was not to be had.\n\n");
+        out.push_str("Not measured in this run: DPDK was not to be had, or did not run.\n\n");
         return out;
     };
     out.push_str(ABOUT_DPDK);
@@ -332,7 +335,30 @@ fn beside_dpdk(dpdk: Option<&Dpdk>) -> String {
     out.push('\n');
     out.push_str(&dpdk_table(dpdk, true));
     out.push('\n');
+    out.push_str(&narrow_rates(dpdk));
     out
+}
+
+/// Where rates are not spread over 100:1.
+fn narrow_rates(dpdk: &Dpdk) -> String {
+    let narrow: Vec<_> = dpdk
+        .contests
+        .iter()
+        .filter(|c| c.spread < WIDE)
+        .map(|c| {
+            let classes = report::count(c.classes.into());
+            format!("with {classes} classes over {}:1", short(c.spread))
+        })
+        .collect();
+    if narrow.is_empty() {
+        return String::new();
+    }
+    format!(
+        "`rte_sched` keeps a pipe's rate as a share of the port's, to 1e-7 of it, which is 10 kbit/s \
+         here, and takes none that is less. So that both have the same, rates are, shaped, spread \
+         {}.\n\n",
+        narrow.join(", ")
+    )
 }
 
 fn dpdk_table(dpdk: &Dpdk, shaped: bool) -> String {
