@@ -79,6 +79,14 @@ static void fetch_coming(const struct pace_sched *s,
 		pace_prefetch(&c->period);
 }
 
+struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
+{
+	u32 id = pace_queue_coming(s->cfg.order == PACE_ORDER_CLOCK ?
+				   &s->waiting : &s->due, ahead);
+
+	return id == PACE_ID_NONE ? NULL : s->by_id[id];
+}
+
 static void put_waiting(struct pace_sched *s, struct pace_class *c)
 {
 	pace_queue_insert(&s->waiting, pace_clock_key(pace_start(c), c));

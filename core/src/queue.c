@@ -9,6 +9,8 @@
  */
 #define KEYS_PER_BLOCK	8u
 #define BLOCKS_MIN	64u
+/* Of cache.  Where lines are longer or shorter the pool works as well. */
+#define LINE_BYTES	((size_t)64)
 
 static u32 pool_blocks(u32 capacity)
 {
@@ -20,7 +22,7 @@ size_t pace_pool_bytes(u32 capacity)
 {
 	u32 blocks = pool_blocks(capacity);
 
-	return blocks ? sizeof(struct pace_pool) +
+	return blocks ? sizeof(struct pace_pool) + LINE_BYTES +
 			(size_t)blocks * PACE_BLOCK_BYTES : 0;
 }
 
@@ -33,6 +35,8 @@ struct pace_pool *pace_pool_resize(const struct pace_pool *from, void *memory,
 	if (!blocks)
 		return NULL;
 	p->blocks = blocks;
+	p->block = (void *)(((size_t)(p + 1) + LINE_BYTES - 1) &
+			    ~(LINE_BYTES - 1));
 	p->unused = 0;
 	p->free = PACE_ID_NONE;
 	p->free_count = blocks;

@@ -2,7 +2,7 @@
 /*
  * The wheel: what a queue keeps beside its heap once it is long.
  *
- * Four places, from the smallest key on: the heap, whose root is the smallest
+ * Three places, from the smallest key on: the heap, whose root is the smallest
  * of all; the run, sorted, from which the heap is fed one key at a time; the
  * tree (src/tree.c), keys by range and within a range in no order.  Keys
  * before `edge` never enter the tree: a key that comes late, or one for which
@@ -84,7 +84,7 @@ struct pace_pool {
 	u32 unused;		/* blocks from here on were never given out */
 	u32 free;		/* list of those given back */
 	u32 free_count;		/* of both kinds */
-	union pace_block block[];
+	union pace_block *block;	/* aligned as lines of cache are */
 };
 
 struct pace_tree {

@@ -250,11 +250,13 @@ struct pace_stats {
 };
 
 /*
- * Storage: four queues and the id table, in one block that the host owns.
+ * Storage: four queues, the blocks that they share once there are many classes
+ * (from 2048 on) and the id table, in one block that the host owns.
  * pace_storage_bytes(n) is what n classes need (multiple of 8, aligned as
  * u64).  Growing: allocate a larger block, call pace_set_storage() under
  * the host's lock, free what it returns afterwards: the old block, or the
- * new one if it is too small for the ids in use and nothing was changed.
+ * new one if it is too small for the ids in use, or smaller than one with such
+ * blocks, and nothing was changed.
  */
 size_t pace_storage_bytes(u32 capacity);
 
