@@ -9,6 +9,7 @@
 
 #include "cases.h"
 #include "loops.h"
+#include "queue.h"
 #include "tree.h"
 
 #define DECISIONS	4000
@@ -190,12 +191,21 @@ static void check_tree(void)
 	}
 }
 
-#define ROBIN		1000u
+#define ROBIN		(2 * PACE_WHEEL_FROM)
 #define AHEAD		8u
 
 static struct pace_class robin[ROBIN];
 
-/* Classes of one rate take turns, so who is seen coming is who comes. */
+static void send_next(struct pace_sched *s)
+{
+	struct pace_decision d;
+
+	while ((d = pace_next(s, 0)).verdict == PACE_GAP)
+		pace_gap_sent(s, d.gap_bytes);
+	pace_sent(s, d.cls, 1500, true, 0);
+}
+
+/* Classes of one rate take turns, so who comes is known. */
 static void check_coming(void)
 {
 	const struct pace_config cfg = {
@@ -204,12 +214,12 @@ static void check_coming(void)
 		.layer = PACE_LAYER_WIRE,
 	};
 	const struct pace_class_config one = {
-		.rate_bps = LINE_BPS / ROBIN,
+		.rate_bps = LINE_BPS / ROBIN - 1,
 	};
 	struct memory memory = { 0 };
 	void *storage = take_memory(&memory, pace_storage_bytes(ROBIN));
 	struct pace_sched s;
-	u32 i, known = 0;
+	u32 i, right = 0, wrong = 0;
 
 	if (!storage || pace_init(&s, &cfg, storage, ROBIN, 0))
 		exit(1);
@@ -221,20 +231,19 @@ static void check_coming(void)
 	for (i = 0; i < 10 * ROBIN; i++) {
 		struct pace_class *coming = pace_coming(&s, AHEAD);
 
-		known += !!coming;
-		if (coming && coming != &robin[(i + AHEAD + 1) % ROBIN]) {
-			fprintf(stderr, "bench check: %u comes, not %u\n",
-				(i + AHEAD + 1) % ROBIN, coming->id);
-			exit(1);
-		}
-		pace_sent(&s, pace_next(&s, 0).cls, 1500, true, 0);
+		right += coming == &robin[(i + AHEAD + 1) % ROBIN];
+		wrong += coming && coming != &robin[(i + AHEAD + 1) % ROBIN];
+		send_next(&s);
 	}
 	pace_set_wheel_from(&s, ~0u);
 	for (i = 0; i < ROBIN; i++)
-		pace_sent(&s, pace_next(&s, 0).cls, 1500, true, 0);
-	if (!known || pace_coming(&s, AHEAD)) {
-		fputs("bench check: a wheel tells who comes, a heap does not\n",
-		      stderr);
+		send_next(&s);
+	/* A hint: the heap in front of the wheel is not looked through. */
+	if (right < ROBIN || wrong > right / 1000 || pace_coming(&s, AHEAD)) {
+		fprintf(stderr,
+			"bench check: %u of %u seen coming, %u wrongly; a heap sees %s\n",
+			right, 10 * ROBIN, wrong,
+			pace_coming(&s, AHEAD) ? "one" : "none");
 		exit(1);
 	}
 	give_memory(storage, pace_storage_bytes(ROBIN));

@@ -304,8 +304,9 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
  * The class that, as things are, is to send after `ahead` others and the next,
- * or NULL if that is not known: only where classes are many.  For a host that
- * has its own memory of a class fetched before it is needed. O(1).
+ * or NULL if that is not known: only where classes are many.  A hint, wrong now
+ * and then, for a host that has its own memory of a class fetched before it is
+ * needed. O(1).
  */
 struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead);
 /*
