@@ -105,6 +105,9 @@ impl Source {
         let Some((on, off)) = self.config.on_off else {
             return at;
         };
+        if on == Span::ZERO {
+            return Time::from_ps(u64::MAX);
+        }
         let period = on + off;
         let into = at.since(self.config.start).as_ps() % period.as_ps().max(1);
         if into < on.as_ps() {

@@ -21,7 +21,6 @@ use netsim::tcp::variant::{RACK, V2_6_17};
 use netsim::tcp::{ReceiverConfig, SenderConfig, Variant};
 use netsim::{Span, Time};
 use proptest::prelude::*;
-use trace::Fate;
 
 /// A random network's numbers.
 #[derive(Clone, Debug)]

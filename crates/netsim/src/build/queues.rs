@@ -138,6 +138,18 @@ impl Reader<'_> {
         }
     }
 
+    /// The same for a class: psp's line may be another than the cable's.
+    fn class_port(&self) -> Port {
+        let port = self.port();
+        match &*self.queue {
+            Queue::Psp(psp) => Port {
+                line_bps: psp.port.line_rate_bps,
+                ..port
+            },
+            _ => port,
+        }
+    }
+
     fn qdisc(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
         let mut handle = NO_HANDLE;
         let mut parent = None;
@@ -267,7 +279,7 @@ impl Reader<'_> {
     }
 
     fn class(&mut self, words: &mut Words<'_>, line: &TcLine) -> Result<(), Refusal> {
-        let port = self.port();
+        let port = self.class_port();
         let (parent, (major, minor), kind) = class_head(words)?;
         match self.queue {
             Queue::Htb {
@@ -306,7 +318,7 @@ impl Reader<'_> {
             Queue::Psp(psp) => psp.classes.iter().any(|c| c.minor == minor),
             _ => false,
         };
-        match class::psp(words, minor, self.port())?.kind {
+        match class::psp(words, minor, self.class_port())?.kind {
             PspKind::Static(kind) if is_there => Ok((minor, kind)),
             _ => Err(words.unknown("a later change", "this class", "classes of psp with a rate")),
         }

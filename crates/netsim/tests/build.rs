@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From scenarios to networks: what is understood, what is refused and how.
+
+#![allow(clippy::unwrap_used)]
+
+use netsim::build::build;
+use netsim::run::run_cell;
+use proptest::prelude::*;
+use scenario::{Cell, Options, parse};
+
+/// One cable, one flow, and these lines of tc on the sender.
+fn cell(lines: &[&str], flow: &str) -> Cell {
+    let lines: Vec<_> = lines.iter().map(|l| format!("  {l:?},\n")).collect();
+    let text = format!(
+        "name = \"t\"\ntitle = \"t\"\nduration = \"10ms\"\n\
+         [[host]]\nname = \"tx\"\n[[host]]\nname = \"rx\"\n\
+         [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n\
+         [[tc]]\nhost = \"tx\"\nlines = [\n{}]\n\
+         [[flow]]\nname = \"bulk\"\nfrom = \"tx\"\nto = \"rx\"\n{flow}\n",
+        lines.concat()
+    );
+    let mut scenario = parse("t.toml", &text, &Options::default()).unwrap();
+    scenario.cells.remove(0)
+}
+
+const UDP: &str = "type = \"udp\"";
+const PSP: &str = "qdisc add dev eth0 root handle 1: psp default 1";
+const CLASS: &str = "class add dev eth0 parent 1: classid 1:1 psp rate 10mbit";
+
+#[test]
+fn lines_of_tc_are_understood() {
+    let htb = [
+        "qdisc add dev eth0 root handle 1: htb default 2 r2q 5",
+        "class add dev eth0 parent 1: classid 1:10 htb rate 100mbit ceil 200mbit burst 15k",
+        "class add dev eth0 parent 1:10 classid 1:2 htb rate 10mbit prio 1 overhead 24 mpu 84",
+        "qdisc add dev eth0 parent 1:2 handle 20: bfifo limit 64kb",
+        "filter add dev eth0 parent 1: protocol ip prio 3 u32 match ip src 10.1.0.0/16 \
+         match ip protocol 17 0xff match ip sport 20001 0xffff flowid 1:2",
+        "filter replace dev eth0 parent 1: protocol ip pref 1 flower ip_proto udp dst_port 5001 \
+         src_ip 10.1.1.1 dst_ip 10.1.2.0/24 classid 1:2",
+    ];
+    let psp = [
+        "qdisc add dev eth0 root handle 1: psp default 0x1 mode timer layer wire order clock \
+         guard on gap self line 500mbit overhead 20 split-gso on",
+        "class add dev eth0 parent 1: classid 1:1 psp rate 10mbit ceil 20mbit deadline 5ms",
+        "class add dev eth0 parent 1: classid 1:2 psp mode normal quantum 3000b",
+        "class add dev eth0 parent 1: classid 1:3 psp mode dynamic floor 1mbit ceil 100mbit",
+    ];
+    let mut all = vec![&htb[..], &psp[..]];
+    let others = [
+        "qdisc add dev eth0 root tbf rate 12.5mbps burst 62500 latency 50ms tick 4ms",
+        "qdisc replace dev eth0 root fq maxrate 100mbit limit 5000 flow_limit 50 quantum 3028",
+        "qdisc add dev eth0 root netem delay 10ms 1ms loss random 0.1% reorder 25% gap 5 limit 9",
+        "qdisc add dev eth0 root pfifo_fast",
+        "qdisc add dev eth0 root bfifo",
+    ];
+    all.extend(others.chunks(1));
+    // tc has no half of a rate in bytes.
+    let fails = build(&cell(&others[..1], UDP), 1).unwrap_err();
+    assert!(fails.reason.contains("rate is \"12.5mbps\""), "{fails}");
+    all.remove(2);
+    for lines in all {
+        run_cell(&cell(lines, UDP), 1, true, &mut |_| {}).unwrap();
+    }
+}
+
+/// The refusal stands at the line of the file where its reason does.
+#[test]
+fn what_is_not_modelled_is_refused_in_its_line() {
+    let later = "class add dev eth0 parent 1: classid 1:2 psp rate 2gbit";
+    for (lines, at, words) in [
+        (
+            &["qdisc add dev eth0 root cake"][..],
+            0,
+            "`cake` of a qdisc is not modelled",
+        ),
+        (
+            &["qdisc add dev eth9 root pfifo"],
+            0,
+            "host `tx` has no device `eth9`",
+        ),
+        (
+            &["qdisc del dev eth0 root"],
+            0,
+            "`qdisc del` of tc is not modelled",
+        ),
+        (
+            &["qdisc add dev eth0 root pfifo limit many"],
+            0,
+            "limit is \"many\", expected a number",
+        ),
+        (
+            &["qdisc add dev eth0 root tbf rate 1mbit limit 1mb"],
+            0,
+            "needs a rate and a burst",
+        ),
+        (
+            &["qdisc add dev eth0 root netem loss 1% 25%"],
+            0,
+            "a correlation",
+        ),
+        (
+            &["qdisc add dev eth0 root netem duplicate 1%"],
+            0,
+            "`duplicate` of netem",
+        ),
+        (
+            &[
+                PSP,
+                CLASS,
+                "class add dev eth0 parent 2: classid 2:1 psp rate 1mbit",
+            ],
+            2,
+            "no psp with handle 2:",
+        ),
+        (&[PSP, CLASS, later], 2, "above the line rate"),
+        (
+            &["qdisc add dev eth0 root handle 1: psp split-gso off"],
+            0,
+            "no trains of segments",
+        ),
+        (
+            &[PSP, "qdisc add dev eth0 parent 1:7 pfifo"],
+            1,
+            "no class 1:7 before",
+        ),
+        (
+            &[PSP, CLASS, "qdisc add dev eth0 parent 1:1 fq"],
+            2,
+            "knows pfifo and bfifo",
+        ),
+        (
+            &[
+                PSP,
+                "filter add dev eth0 parent 1: protocol ip u32 match ip tos 4 0xff",
+            ],
+            1,
+            "`tos` of u32",
+        ),
+        (
+            &[PSP, "filter add dev eth0 parent 1: basic"],
+            1,
+            "knows u32 and flower",
+        ),
+        (&["class"], 0, "the line ends where a verb should be"),
+    ] {
+        let refusal = build(&cell(lines, UDP), 1).unwrap_err().to_string();
+        // The lines begin with the 15th of the file.
+        let place = format!("t.toml:{}: ", 15 + at);
+        assert!(refusal.starts_with(&place), "{lines:?}: {refusal}");
+        assert!(refusal.contains(words), "{lines:?}: {refusal}");
+    }
+    for (flow, words) in [
+        ("type = \"pktgen\"", "expected a `rate`"),
+        (
+            "type = \"tcp\"\ncongestion = \"bbr\"",
+            "knows reno, bic and cubic",
+        ),
+        ("type = \"tcp\"\nstack = \"3.0\"", "expected one of 2.6.17"),
+        (
+            "type = \"tcp\"\nstack = \"2.6.17 sack_sort=wrong\"",
+            "has \"sack_sort=wrong\"",
+        ),
+    ] {
+        let refusal = build(&cell(&[], flow), 1).unwrap_err().to_string();
+        assert!(refusal.starts_with("t.toml:16: flow `bulk`"), "{refusal}");
+        assert!(refusal.contains(words), "{refusal}");
+    }
+}
+
+/// A word of tc, or of nothing.
+fn word() -> impl Strategy<Value = String> {
+    let known = [
+        "qdisc", "class", "filter", "add", "replace", "change", "dev", "eth0", "root", "parent",
+        "handle", "1:", "1:1", "classid", "psp", "htb", "tbf", "fq", "netem", "pfifo", "u32",
+        "match", "ip", "dport", "rate", "10mbit", "burst", "limit", "delay", "1ms", "loss", "1%",
+        "mode", "dynamic", "ceil", "0", "5001", "0xffff", "tick", "default", "r2q", "quantum",
+    ];
+    prop_oneof![
+        8 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned),
+        1 => "[a-z0-9:./%-]{1,8}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Whatever stands in the lines, they are understood or refused.
+    #[test]
+    fn hostile_lines_never_panic(rest in proptest::collection::vec(proptest::collection::vec(word(), 1..10), 0..3)) {
+        let rest: Vec<String> = rest.iter().map(|words| words.join(" ")).collect();
+        let psp = ["qdisc add dev eth0 root handle 1: psp"];
+        let htb = ["qdisc add dev eth0 root handle 1: htb"];
+        for first in [psp, htb] {
+            let lines: Vec<&str> = first.into_iter().chain(rest.iter().map(String::as_str)).collect();
+            let cell = cell(&lines, UDP);
+            if build(&cell, 1).is_ok() {
+                let ran = run_cell(&cell, 1, false, &mut |_| {});
+                prop_assert!(ran.is_ok());
+            }
+        }
+    }
+}
