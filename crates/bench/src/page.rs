@@ -16,7 +16,7 @@ pub fn page(s: &Structures, dpdk: Option<&Dpdk>) -> String {
     out.push_str(&machine(&s.machine, s.huge_pages));
     out.push_str("\n## What it comes to\n\n");
     out.push_str(&goal_table(&goals(s, dpdk)));
-    out.push_str(ABOUT_GOALS);
+    out.push_str(&about_goals(s.wheel_from));
     out.push_str(WHAT);
     out.push_str(&standard(s));
     out.push_str(&one_operation(s));
@@ -38,14 +38,6 @@ by side in one run of one process.
 
 const QUICK: &str = "\
 **Taken with `--quick`: a look, not figures.**
-
-";
-
-const ABOUT_GOALS: &str = "
-“The core's structure” is the one that the core itself chooses for so many classes: its heap, or from
-some hundreds on its wheel. Figures are medians over the rounds of a run, quartiles in brackets. A
-ratio is taken within each round, in which all rivals run one after the other, and then the median
-of those; only a ratio between two numbers of classes is one of medians.
 
 ";
 
@@ -134,6 +126,19 @@ fn machine(m: &Machine, huge_pages: bool) -> String {
         m.compiler,
         m.flags,
         if huge_pages { "huge" } else { "of 4 KB" },
+    )
+}
+
+fn about_goals(wheel_from: u32) -> String {
+    format!(
+        "
+“The core's structure” is the one that the core itself chooses for so many classes: its heap, or from
+{} on its wheel. Figures are medians over the rounds of a run, quartiles in brackets. A ratio is taken
+within each round, in which all rivals run one after the other, and then the median of those; only a
+ratio between two numbers of classes is one of medians.
+
+",
+        report::count(wheel_from.into())
     )
 }
 
