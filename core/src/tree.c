@@ -111,12 +111,27 @@ static inline u32 part_of(u64 key, u32 shift)
 	return key >> shift & (PACE_NODE_CHILDREN - 1);
 }
 
+/* The keys of a chunk go to the parts of a node. */
+static void share_out(struct pace_queue *q, struct pace_node *node, u32 shift,
+		      const struct pace_chunk *chunk, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		u32 part = part_of(chunk->key[i], shift);
+
+		node->used |= 1u << part;
+		node->slot[part] = leaf_put(q, node->slot[part],
+					    chunk->key[i]);
+	}
+}
+
 /* The leaf at `slot`, a range of 2^shift keys, becomes a node. */
 static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 {
 	struct pace_pool *p = q->pool;
 	u32 chain[PACE_CHAIN_CHUNKS];
-	u32 word = *slot, b, depth, n, i;
+	u32 word = *slot, chunks, b, i;
 	struct pace_node *node;
 
 	if (p->free_count < SPLIT_BLOCKS)
@@ -128,29 +143,17 @@ static bool split(struct pace_queue *q, u32 *slot, u32 shift)
 	*slot = IS_NODE | shift << ABOVE_BLOCK | b;
 
 	/* The oldest first: keys may come in order. */
-	for (depth = block_of(p, word)->chunk.depth, b = word & BLOCK_MASK;;
-	     depth--) {
-		chain[depth] = b;
-		if (!depth)
-			break;
-		b = p->block[b].chunk.older;
-	}
-	for (depth = 0;; depth++) {
-		const struct pace_chunk *chunk = &p->block[chain[depth]].chunk;
-		bool last = chain[depth] == (word & BLOCK_MASK);
+	chunks = block_of(p, word)->chunk.depth + 1;
+	b = word & BLOCK_MASK;
+	for (i = chunks; i--; b = p->block[b].chunk.older)
+		chain[i] = b;
+	for (i = 0; i < chunks; i++) {
+		u32 n = i + 1 < chunks ? PACE_CHUNK_KEYS : last_keys(word);
 
-		n = last ? last_keys(word) : PACE_CHUNK_KEYS;
-		for (i = 0; i < n; i++) {
-			u32 part = part_of(chunk->key[i], shift);
-
-			node->used |= 1u << part;
-			node->slot[part] = leaf_put(q, node->slot[part],
-						    chunk->key[i]);
-		}
-		block_give_back(p, chain[depth]);
-		if (last)
-			return true;
+		share_out(q, node, shift, &p->block[chain[i]].chunk, n);
+		block_give_back(p, chain[i]);
 	}
+	return true;
 }
 
 static inline u32 top_of(u64 key)

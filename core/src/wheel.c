@@ -64,6 +64,7 @@ static bool is_near(const struct pace_queue *q)
 static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
 {
 	struct pace_wheel *w = q->wheel;
+
 	w->tree_keys -= n;
 	if (w->tail + n > PACE_RUN_KEYS) {
 		pace_memmove(w->run, w->run + w->head,
@@ -312,15 +313,14 @@ void pace_wheel_remove(struct pace_queue *q, u32 id)
 	struct pace_wheel *w = q->wheel;
 	u32 place = q->place[id];
 
-	if (id == pace_queue_min(q)) {
+	if (id == pace_queue_min(q))
 		take_root(q);
-	} else if (place < PACE_PLACE_CHUNK) {
+	else if (place < PACE_PLACE_CHUNK)
 		pace_heap_remove(q, place);
-	} else if (pace_tree_remove(q, id)) {
+	else if (pace_tree_remove(q, id))
 		w->tree_keys--;
-	} else {
+	else
 		remove_from_run(w, id);
-	}
 	q->place[id] = PACE_ID_NONE;
 	if (q->count + pace_wheel_keys(w) < q->wheel_from / 2)
 		w->open = false;
