@@ -17,9 +17,10 @@ const TODAY: Defaults = Defaults {
     strict: false,
 };
 
+/// Those of a folder; none if it is not there.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut all: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|end| end == "pkt"))
         .collect();
@@ -84,6 +85,13 @@ fn those_of_packetdrill() {
         "cwnd_moderation",
     ]
     .map(|name| tcp.join(name));
+    for folder in &folders {
+        assert!(
+            !scripts(folder).is_empty(),
+            "no scripts in {}",
+            folder.display()
+        );
+    }
     let failures = failures(&folders, &TODAY, &DIFFERS);
     assert!(failures.is_empty(), "{failures:#?}");
 }
