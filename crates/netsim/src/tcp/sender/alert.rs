@@ -70,7 +70,7 @@ impl Sender {
                 // Something beyond it must be acknowledged: else a window of
                 // duplicates could reduce it twice.
                 if self.una != self.high_seq {
-                    self.complete_reduction(false);
+                    self.complete_reduction();
                     self.state = State::Open;
                 }
             }
@@ -85,11 +85,10 @@ impl Sender {
                 if !self.config.sack {
                     self.dupacks = 0;
                 }
-                let undone = self.may_undo();
                 if self.undo_recovery() {
                     return true;
                 }
-                self.complete_reduction(undone);
+                self.complete_reduction();
                 self.rack_recovered();
             }
         }
@@ -274,6 +273,7 @@ impl Sender {
             self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
         }
         self.control.on_timeout();
+        self.prr.end();
         self.window.cwnd = 1;
         self.window.count = 0;
         self.window.abc_bytes = 0;
@@ -416,11 +416,12 @@ impl Sender {
 
     /// The reduction is over. With rate halving the window may be far below
     /// the threshold by then; with RFC 9937 it ends there.
-    fn complete_reduction(&mut self, undone: bool) {
+    fn complete_reduction(&mut self) {
         if self.reduces_in_proportion() {
-            if !undone {
+            if self.prr.is_under_way() {
                 self.window.cwnd = self.window.ssthresh;
             }
+            self.prr.end();
         } else {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }

@@ -8,7 +8,7 @@ use super::ack::News;
 /// The sums of one reduction, in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prr {
-    /// Window when it began.
+    /// Window when it began; 0 if none is under way.
     prior_cwnd: u32,
     /// Delivered since.
     delivered: u32,
@@ -23,6 +23,15 @@ impl Prr {
             delivered: 0,
             out: 0,
         };
+    }
+
+    /// Over, or taken back.
+    pub fn end(&mut self) {
+        *self = Prr::default();
+    }
+
+    pub fn is_under_way(&self) -> bool {
+        self.prior_cwnd > 0
     }
 
     pub fn on_sent(&mut self) {
@@ -59,7 +68,7 @@ impl Prr {
 
 impl Sender {
     pub(super) fn reduce_in_proportion(&mut self, news: &News) {
-        if news.delivered == 0 {
+        if news.delivered == 0 || !self.prr.is_under_way() {
             return;
         }
         let in_flight = self.in_flight();

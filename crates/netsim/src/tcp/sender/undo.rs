@@ -7,7 +7,7 @@ use super::queue::tag;
 use super::{Sender, State};
 
 impl Sender {
-    pub(super) fn may_undo(&self) -> bool {
+    fn may_undo(&self) -> bool {
         self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived())
     }
 
@@ -31,6 +31,7 @@ impl Sender {
             }
             None => self.window.cwnd = self.window.cwnd.max(self.window.ssthresh),
         }
+        self.prr.end();
         self.moderate();
         self.counters.undos += 1;
     }

@@ -6,7 +6,7 @@ use crate::tcp::sender::Sender;
 use crate::tcp::sender::prr::Prr;
 use crate::tcp::sender::queue::tag;
 use crate::tcp::variant::RACK;
-use crate::tcp::{SenderConfig, State};
+use crate::tcp::{Segment, SenderConfig, State};
 use crate::{Span, Time};
 use proptest::prelude::*;
 
@@ -155,6 +155,39 @@ proptest! {
         }
         prop_assert!(in_flight.abs_diff(ssthresh) <= 1, "{in_flight} of {ssthresh}");
     }
+}
+
+/// The same without SACK, where Recovery is held at the recovery point.
+#[test]
+fn an_undone_recovery_that_is_held_leaves_the_window_as_it_was() {
+    let mut sender = Sender::new(&SenderConfig {
+        sack: false,
+        timestamps: true,
+        ..config(RACK)
+    });
+    let echo = |segment: Segment| Segment {
+        stamps: Some((0, 0)),
+        ..segment
+    };
+    sender.write(10 * MSS);
+    poll(&mut sender, ms(1));
+    for _ in 0..3 {
+        sender.on_segment(ms(11), &echo(ack(0, &[])), &mut ());
+    }
+    assert_eq!(poll(&mut sender, ms(11)), [0]);
+    // Of the original: its stamp is older than the retransmission.
+    sender.on_segment(ms(12), &echo(ack(10, &[])), &mut ());
+    assert_eq!(sender.counters().undos, 1);
+    assert_eq!(sender.vars().state, State::Recovery);
+    sender.write(5 * MSS);
+    poll(&mut sender, ms(12));
+    sender.on_segment(ms(22), &echo(ack(11, &[])), &mut ());
+    assert_eq!(sender.vars().state, State::Open);
+    assert!(
+        (10..=25).contains(&sender.vars().cwnd),
+        "{:?}",
+        sender.vars()
+    );
 }
 
 /// One thing that happens to a sender between which the rules are looked at.
