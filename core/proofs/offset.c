@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * @proves one common offset is adding to all clocks (paper 002, 2.4): same decision, same clocks after a send or a leave, from any state
- * @bounds GAP; 2 paced classes without ceil; any state with clocks within 2^12 of the port; one step of any number; frames of the size priced
+ * @bounds GAP; 2 paced classes without ceil; any state with clocks within 2^6 of the port; one step of any number; frames of the size priced
  * @with class.c heap.c line.c normal.c paced.c share.c
  * @options --unwind 5 --unwindset sift_up.0:3,sift_down.0:3
- * @each CLASSES=2 ORDER=0 WHO=0..1
- * @each CLASSES=2 ORDER=2 WHO=0..1
+ * @each CLASSES=2 NEAR=63 ORDER=0 WHO=0 LEAVE=0..1
+ * @each CLASSES=2 NEAR=63 ORDER=0 WHO=1 LEAVE=0..1
+ * @each CLASSES=2 NEAR=63 ORDER=2 WHO=0 LEAVE=0..1
+ * @each CLASSES=2 NEAR=63 ORDER=2 WHO=1 LEAVE=0..1
  */
 #define PACED		2
 #include "sched.c"
@@ -55,7 +57,7 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 
 void proof(void)
 {
-	const bool leave = nondet_bool(), more = nondet_bool();
+	const bool leave = LEAVE, more = nondet_bool();
 	struct pace_class a0, a1;
 	struct outcome once, all;
 	struct pace_sched before;
