@@ -5,12 +5,14 @@ TARGET  := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(TARGET)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit experiments experiments-quick bench install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit prove mutate experiments experiments-quick bench install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
 	@echo "make test               set up, then every test"
 	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
+	@echo "make prove              bounded model checking of the core: docs/proofs.md"
+	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make build              the pspacer command and the tc plugin"
 	@echo "make experiments        every experiment in full; writes docs/results.md"
 	@echo "make experiments-quick  a short form of each, into out/quick"
@@ -33,6 +35,14 @@ demo: setup
 test: setup
 	@tools/setup.sh perl sparse nm tc
 	$(MAKE) --no-print-directory lint unit
+
+# CBMC comes with it, as a package that is not installed.
+prove: setup
+	@core/proofs/prove.sh
+	@core/proofs/break.sh
+
+mutate: setup
+	@tests/mutation/run.sh
 
 # Builds the debug kernel if the cache has none. See docs/contributing.md.
 test-debug: setup
