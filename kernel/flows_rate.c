@@ -5,8 +5,9 @@
  * Paper 003: target rate = packet size x cwnd / RTT.  Packet size is a full
  * one, MSS and headers, in the bytes that rates count: a window is counted in
  * packets of that size.  Where the window may double within the RTT (slow
- * start, cwnd < ssthresh / 2) it counts twice.  RTT is TCP's smoothed one (each
- * sample moves it by 1/8), and there is no other smoothing.
+ * start, cwnd < ssthresh / 2) it counts twice, after it an eighth more than once.
+ * RTT is TCP's smoothed one (each sample moves it by 1/8), and there is no other
+ * smoothing.
  *
  * Who may read a socket.  Only with a frame of it in hand, that owns it by its
  * destructor: then it cannot go away.  Its fields are read without its lock;
@@ -110,13 +111,19 @@ static bool psp_has_own_rate(const struct sock *sk)
 	return READ_ONCE(inet_csk(sk)->icsk_ca_ops)->cong_control;
 }
 
-/* The window that the next RTT begins with. */
+/*
+ * The window that the next RTT begins with.  After slow start it is an eighth
+ * more: paced at exactly the window, what is in flight never reaches it, and
+ * TCP lets a window grow only if it was the limit (docs/decisions/0027).
+ */
 static u64 psp_window_bits(const struct tcp_sock *tp, u32 packet_bytes)
 {
 	u64 packets = READ_ONCE(tp->snd_cwnd);
 
 	if (packets < READ_ONCE(tp->snd_ssthresh) / 2)
 		packets *= 2;
+	else
+		packets += packets / 8;
 	return min(packets * packet_bytes * BITS_PER_BYTE, PSP_WINDOW_BITS_MAX);
 }
 

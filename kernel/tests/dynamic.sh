@@ -95,9 +95,9 @@ settled() {
 
 # --- the formula -----------------------------------------------------------
 
-# formula FACTOR: packet size x cwnd / RTT of the socket when it ended.
+# formula EIGHTHS: of packet size x cwnd / RTT of the socket when it ended.
 formula() {
-	echo $(($1 * PACKET * 8 * $(sent cwnd_segments) * 1000000 /
+	echo $(($1 * PACKET * $(sent cwnd_segments) * 1000000 /
 		$(sent srtt_us)))
 }
 
@@ -107,15 +107,15 @@ check "has room for 16384 flows" same 16384 "$(got flows)"
 path rate_bps=20000000 fifo_bytes=40000
 send 3000 proto=tcp,to=10.1.0.2:7,congestion=cubic
 timely "TCP lost packets" at_least 1 "$(sent retrans_segments)"
-check "its rate is packet size x cwnd / RTT" \
-	about "$(formula 1)" "$(got flow_rate_max)"
+check "its rate is packet size x cwnd / RTT, and an eighth" \
+	about "$(formula 9)" "$(got flow_rate_max)"
 check "one flow was seen" same 1 "$(got flows_seen)"
 check "nothing was dropped here" same 0 "$(got dropped)"
 check "and nothing waits" settled
 path
 send 500 proto=tcp,to=10.1.0.2:7,congestion=cubic,window=100000
 timely "in slow start the window counts twice" \
-	about "$(formula 2)" "$(got flow_rate_max)"
+	about "$(formula 16)" "$(got flow_rate_max)"
 check "another flow was seen" same 2 "$(got flows_seen)"
 
 # --- what the socket, and the class, allow at most -------------------------
