@@ -92,7 +92,7 @@ static void any_prices(struct pace_class *c)
 	c->period = 1 + (nondet_u64() & NEAR);
 	c->rate_quot = nondet_u64() & NEAR;
 	c->rate_rem = nondet_u64() & NEAR;
-	c->demand_bps = 1 + (nondet_u64() & 2 * NEAR);
+	c->demand_bps = 1 + (nondet_u64() & 0x3fff);
 	c->last.frames = 1;
 	c->last.len_bytes = 1 + (nondet_u32() & 0xff);
 	c->last.wire_bytes = 1 + (nondet_u32() & 0xff);
