@@ -211,8 +211,9 @@ void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	s->cfg.order = order;
 	while ((c = head(s, &s->due))) {
 		dequeue(s, c);
-		/* May have been behind for long; clocks in a queue are close. */
-		pace_clock_raise(&c->clock, floor);
+		/* May have been behind for long; starts in a queue are close. */
+		if (c->start != floor && !pace_clock_ahead(c->start, floor))
+			pace_clock_set(&c->clock, floor);
 		pace_start_follow(c);
 		put_waiting(s, c);
 	}

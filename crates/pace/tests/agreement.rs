@@ -543,3 +543,48 @@ proptest! {
         }
     }
 }
+
+/// A class that waits for its ceil is not behind, whatever its rate's clock
+/// says.
+#[test]
+fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
+    let cfg = Config {
+        line_rate_bps: 1_000_000_000,
+        overhead_bytes: 24,
+        min_frame_bytes: 60,
+        max_frame_bytes: 1514,
+        max_train_bytes: 0,
+        link_header_bytes: 0,
+        layer: Layer::Link,
+        order: Order::Clock,
+        mode: Mode::Gap,
+        guard: false,
+    };
+    let reconfigure = |line, max_frame_bytes, order| Op::Reconfigure {
+        line,
+        max_frame_bytes,
+        order,
+        guard: false,
+    };
+    let train = Op::Train {
+        frames: 1,
+        size: Size::Smallest,
+        more: false,
+    };
+    let run = Op::Run {
+        steps: 16,
+        size: Size::Largest,
+        heads: false,
+    };
+    let mut pair = Pair::new(cfg, 0);
+    pair.add(Some(Part {
+        rate: 0.74,
+        ceil: Some(0.44),
+    }));
+    pair.apply(&Op::Activate(0));
+    pair.apply(&reconfigure(7.4, 298, Order::Next));
+    pair.apply(&run);
+    pair.apply(&train);
+    pair.apply(&train);
+    pair.apply(&reconfigure(4.5, 1, Order::Clock));
+}
