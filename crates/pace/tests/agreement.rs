@@ -231,6 +231,11 @@ impl Pair {
             wrapped(&self.plain.global),
             "global"
         );
+        assert_eq!(
+            self.core.stats().shifted_bytes,
+            wrapped(&self.plain.shifted),
+            "shifts"
+        );
         for id in &self.classes {
             let throttled = self.plain.is_throttled(id.index());
             assert_eq!(self.core.is_throttled(*id).unwrap(), throttled);
@@ -241,11 +246,6 @@ impl Pair {
         if !self.core.is_quiet() {
             self.check_what_follows_time();
         }
-        assert_eq!(
-            self.core.stats().shifted_bytes,
-            wrapped(&self.plain.shifted),
-            "shifts"
-        );
         let stats = self.core.stats();
         let timers = (stats.waits, stats.wait_late_max_ns, stats.lead_ns);
         assert_eq!(timers, self.plain.timers(), "timers");
