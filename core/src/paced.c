@@ -212,7 +212,8 @@ void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	while ((c = head(s, &s->due))) {
 		dequeue(s, c);
 		/* May have been behind for long; starts in a queue are close. */
-		if (c->start != floor && !pace_clock_ahead(c->start, floor))
+		if (!pace_clock_ahead(pace_start(c), floor) &&
+		    pace_start(c) != floor)
 			pace_clock_set(&c->clock, floor);
 		pace_start_follow(c);
 		put_waiting(s, c);

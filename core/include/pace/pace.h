@@ -195,7 +195,7 @@ struct pace_class {
 	u64 period;		/* by which a longest train moves the clock, rounded up */
 	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
 	/* With a ceil above its rate: src/spare.c. */
-	u64 start;		/* when it may send: clock, or a later ceil_clock */
+	u64 start;		/* with a ceil, when it may send: see pace_start() */
 	u64 ceil_bps;		/* 0: none */
 	struct pace_clock ceil_clock;
 	struct pace_clock spare_clock;	/* its turn among those that share */
