@@ -49,7 +49,7 @@ static inline void wire_log_commit(struct wire_log *log)
 
 /* ---- wire_frame.c: what a frame is, and which flow it belongs to ---- */
 
-#define WIRE_FLOWS_MAX		16384
+#define WIRE_FLOWS_MAX		12288
 #define WIRE_FLOW_HASH		(2 * WIRE_FLOWS_MAX)
 #define WIRE_FLOW_NONE		0xffffffffU	/* gap frames */
 #define WIRE_FLOW_LOST		0xfffffffeU	/* the table was full */
