@@ -8,8 +8,8 @@
 
 #include "fuzz.h"
 
-/* A frame in 10 us, each reading takes longer: more than two are rare. */
-#define STEADY_TRIES	20
+/* One reading in two may be torn, see tree_read_true(). */
+#define READINGS	12
 
 struct reading {
 	const struct port *port;
@@ -150,25 +150,22 @@ static uint32_t gone(const struct numbers *before, const struct numbers *after)
 }
 
 /*
- * The kernel reads what a qdisc has sent and what waits in it one after the
- * other, and a frame that leaves in between is in both or in neither. While
- * nothing arrives the sum of a true reading does not change: the first that comes
- * twice is taken.
+ * The kernel reads what waits in a qdisc first, what it sent and dropped later,
+ * and psp's own statistics in between: a frame that leaves meanwhile is in both.
+ * While nothing arrives, a true reading is therefore the least of several, and
+ * one of an empty qdisc is true by itself.
  */
-bool tree_read_steady(int fd, const struct port *port, struct tree *tree)
+bool tree_read_true(int fd, const struct port *port, struct tree *tree)
 {
 	static struct tree again;
-	bool steady;
 
 	if (!tree_read(fd, port, tree))
 		return false;
-	for (int i = 0; i < STEADY_TRIES; i++) {
+	for (int i = 1; i < READINGS && tree->root.qlen; i++) {
 		if (!tree_read(fd, port, &again))
 			return false;
-		steady = !gone(&tree->root, &again.root);
-		*tree = again;
-		if (steady)
-			break;
+		if ((int32_t)gone(&tree->root, &again.root) <= 0)
+			*tree = again;
 	}
 	return true;
 }

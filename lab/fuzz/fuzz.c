@@ -96,7 +96,7 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 
 	message_link(&message, port->ifindex, true, 1500);
 	netlink_ask(f->netlink, &message, NULL, NULL);
-	if (!tree_read_steady(f->netlink, port, &before))
+	if (!tree_read_true(f->netlink, port, &before))
 		return failed(operation, port, "no dump");
 	for (unsigned int i = 0; i < MINORS && !minor; i++)
 		if (before.classes[1 + (first + i) % MINORS].there)
@@ -109,7 +109,7 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 		given += traffic_frame(f->sockets[p], &f->random, HANDLE | minor);
 	if (random_percent(&f->random, 50))
 		pause_ms(1);
-	if (!tree_read_steady(f->netlink, port, &after))
+	if (!tree_read_true(f->netlink, port, &after))
 		return failed(operation, port, "no dump");
 	f->counted++;
 	f->frames += given;

@@ -107,7 +107,7 @@ struct tree {
 };
 
 bool tree_read(int fd, const struct port *port, struct tree *tree);
-bool tree_read_steady(int fd, const struct port *port, struct tree *tree);
+bool tree_read_true(int fd, const struct port *port, struct tree *tree);
 /*
  * `frames` were given to class `minor` between two readings, and nobody
  * changed anything: each is sent, dropped or waiting.
