@@ -31,6 +31,7 @@ mod pcap;
 mod pcapng;
 pub mod rates;
 pub mod record;
+pub mod segment;
 pub mod survey;
 pub mod tcp;
 pub mod timeline;
