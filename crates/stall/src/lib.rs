@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a TCP transfer stopped: rules over a connection's segments.
+//!
+//! ```text
+//! let mut analyser = stall::Analyser::new(stall::Options::default());
+//! for segment in capture { analyser.segment(&segment); }
+//! let analysis = analyser.finish();
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod analyser;
+mod analysis;
+mod cause;
+mod history;
+mod options;
+mod units;
+
+pub use analyser::Analyser;
+pub use analysis::{
+    Analysis, Connection, CwndEstimate, Direction, Flow, Place, Retransmissions, Rtt, Stop,
+    StopKind, Vantage,
+};
+pub use cause::{Cause, Confidence, Side};
+pub use history::{Event, History, RetransmissionKind, What};
+pub use options::Options;
