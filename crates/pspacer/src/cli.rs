@@ -98,32 +98,48 @@ pub struct LabFuzz {
     pub operations: u64,
 }
 
-/// `pspacer lab run`.
+/// Which scenario, with what changed in it.
 #[derive(Debug, Args)]
-pub struct LabRun {
+pub struct Chosen {
     /// Scenario file, experiment folder, or the name of either
     pub scenario: String,
-    /// Kernel to boot instead of the scenario's
-    #[arg(long, value_name = "6.1|6.12|7")]
-    pub kernel: Option<String>,
-    /// Seed instead of the scenario's; the same seed repeats a run to the byte
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Change a parameter, a sweep or a key of the scenario; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Short or full
     #[command(flatten)]
     pub form: Form,
+}
+
+/// One run of a scenario, on either engine: `pspacer sim run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// What
+    #[command(flatten)]
+    pub chosen: Chosen,
+    /// Seed instead of the scenario's; the same seed repeats a run to the byte
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Folder of the results; replaced if it is one of ours, refused if it is not
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// result.json on standard output, nothing else there
     #[arg(long)]
     pub json: bool,
-    /// Guests side by side [default: one for each core]
+    /// Guests or cells side by side [default: one for each core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// `pspacer lab run`.
+#[derive(Debug, Args)]
+pub struct LabRun {
+    /// What and where to
+    #[command(flatten)]
+    pub run: Run,
+    /// Kernel to boot instead of the scenario's
+    #[arg(long, value_name = "6.1|6.12|7")]
+    pub kernel: Option<String>,
     /// Look for newer kernels and programs, even if the cache has some
     #[arg(long)]
     pub refresh: bool,
@@ -161,52 +177,22 @@ pub struct Experiments {
 #[derive(Debug, Subcommand)]
 pub enum Sim {
     /// Run a scenario: a file, a folder under experiments/, or its name
-    Run(SimRun),
+    Run(Run),
     /// Run a scenario's cells with many seeds, into one table; run again, it goes on where it was
     Sweep(SimSweep),
     /// Join the shards of a sweep into one table
     Merge(SimMerge),
 }
 
-/// `pspacer sim run`.
-#[derive(Debug, Args)]
-pub struct SimRun {
-    /// Scenario file, experiment folder, or the name of either
-    pub scenario: String,
-    /// Seed instead of the scenario's; the same seed repeats a run to the byte
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Change a parameter, a sweep or a key of the scenario; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Short or full
-    #[command(flatten)]
-    pub form: Form,
-    /// Folder of the results; replaced if it is one of ours, refused if it is not
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// result.json on standard output, nothing else there
-    #[arg(long)]
-    pub json: bool,
-    /// Cells side by side [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
-}
-
 /// `pspacer sim sweep`.
 #[derive(Debug, Args)]
 pub struct SimSweep {
-    /// Scenario file, experiment folder, or the name of either
-    pub scenario: String,
+    /// What
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// Seeds, such as 1..100 or 1,2,5 [default: the scenario's]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     pub seeds: Option<Seeds>,
-    /// Change a parameter, a sweep or a key of the scenario; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Short or full
-    #[command(flatten)]
-    pub form: Form,
     /// Folder of the table; that of the same sweep is gone on with
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

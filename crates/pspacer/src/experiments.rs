@@ -12,8 +12,9 @@ use scenario::result::{Engine, RunResult};
 use crate::catalogue;
 use crate::cells::write;
 use crate::cli::Experiments;
-use crate::lab::{self, Finished};
+use crate::lab;
 use crate::paper::{Paper, Row, human};
+use crate::runs::Finished;
 use crate::sim;
 
 /// Runs them; `false` if a bound did not hold.

@@ -11,6 +11,7 @@ mod lab;
 mod man;
 mod measure;
 mod paper;
+mod runs;
 mod sim;
 mod terminal;
 

@@ -3,23 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
-}
-
-fn pspacer(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pspacer"))
-        .args(args)
-        .current_dir(root())
-        .output()
-        .unwrap()
-}
+use common::{pspacer, root};
 
 /// Refused with this exit status, one sentence on standard error that has all
 /// of `words`, and nothing on standard output.

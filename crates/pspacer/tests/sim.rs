@@ -4,26 +4,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use scenario::result::{Engine, RunResult};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
-}
-
-fn pspacer(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pspacer"))
-        .args(args)
-        .current_dir(root())
-        .output()
-        .unwrap()
-}
+use common::{pspacer, root};
 
 /// Runs it, which must go well.
 fn fine(args: &[&str]) -> String {

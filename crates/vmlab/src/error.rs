@@ -94,6 +94,9 @@ pub enum Error {
     /// No cache folder can be told.
     #[error("neither PSPACER_CACHE, XDG_CACHE_HOME nor HOME says where to keep downloads")]
     NoCache,
+    /// No threads to wait for the guests in.
+    #[error("cannot start threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
     /// The guest failed.
     #[error("{failure}; the guest's console is in {}", console.display())]
     Guest {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 use scenario::{Cell, Kernel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,37 +162,25 @@ impl Runner<'_> {
     /// Every shard, `jobs` at a time; after the first failure no other is
     /// begun, and those that run are stopped.
     fn all(&self, shards: &[&[Cell]], jobs: usize) -> Result<Vec<Done>, Error> {
-        let next = AtomicUsize::new(0);
+        let pool = ThreadPoolBuilder::new().num_threads(jobs).build()?;
         let stop = AtomicBool::new(false);
-        let done = Mutex::new(BTreeMap::new());
-        let failed = Mutex::new(None);
-        let work = || {
-            while !stop.load(Ordering::Relaxed) {
-                let boot = next.fetch_add(1, Ordering::Relaxed);
-                let Some(cells) = shards.get(boot) else {
-                    return;
-                };
-                let result = self.boot(boot, cells, &stop);
-                let ok = result.is_ok();
-                self.progress.event(&Event::BootEnd { boot, ok });
-                match result {
-                    Ok(outputs) => drop(lock(&done).insert(boot, outputs)),
-                    Err(error) if !stop.swap(true, Ordering::Relaxed) => {
-                        lock(&failed).replace(error);
-                    }
-                    Err(_) => {} // it was stopped
+        let work = |(boot, cells): (usize, &&[Cell])| {
+            let result = self.boot(boot, cells, &stop);
+            let ok = result.is_ok();
+            self.progress.event(&Event::BootEnd { boot, ok });
+            match result {
+                // It was stopped: the error to tell is another's.
+                Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    Err(error)
                 }
+                Ok(done) => Ok(Some(done)),
             }
         };
-        thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(work);
-            }
-        });
-        match lock(&failed).take() {
-            Some(error) => Err(error),
-            None => Ok(std::mem::take(&mut *lock(&done)).into_values().collect()),
-        }
+        let shards = shards.par_iter().with_max_len(1).enumerate();
+        let done: Vec<_> = pool.install(|| shards.map(work).collect::<Result<_, Error>>())?;
+        Ok(done.into_iter().flatten().collect())
     }
 
     /// One guest with its cells.
@@ -294,11 +283,6 @@ impl Runner<'_> {
             zero_ns,
         })
     }
-}
-
-/// What is behind a mutex is whole even if a thread panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn remove_folder(path: &Path) -> Result<(), Error> {

@@ -11,26 +11,24 @@ pub use shard::{Shard, seeds};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use netsim::record::Recorder;
 use netsim::run::{FlowReport, Ran, run_cell};
-use scenario::result::{CellResult, Engine, FORMAT, RunResult};
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use scenario::result::{CellResult, Engine};
 use scenario::{Cell, FlowKind, Scenario};
 use serde_json::{Value, json};
 use trace::analyse::Curves;
 use trace::timeline::write_timeline;
 use trace::waits::stamps_ps;
 
-use crate::catalogue;
 use crate::cells::{self, Sent, write};
-use crate::cli::{Sim, SimRun};
-use crate::lab::{self, Finished};
+use crate::cli::{Run, Sim};
+use crate::runs::{self, Finished};
 
 /// Steps of a cell in the progress bar.
 const CELL_STEPS: f64 = 100.0;
@@ -44,17 +42,10 @@ pub fn main(sim: &Sim) -> Result<bool> {
     }
 }
 
-fn run_and_show(args: &SimRun) -> Result<bool> {
-    let file = catalogue::find(&args.scenario)?;
-    let options = lab::options(&args.set, &args.form)?;
-    let mut scenario = catalogue::read(&file, &options)?;
-    if let Some(seed) = args.seed {
-        scenario.seed = seed;
-    }
-    let named = || Path::new("out").join(format!("{}-sim", scenario.name));
-    let out = args.out.clone().unwrap_or_else(named);
-    let finished = run(&scenario, &out, args.jobs)?;
-    lab::show(&finished, args.json)
+fn run_and_show(args: &Run) -> Result<bool> {
+    let scenario = args.scenario()?;
+    let out = args.out(&format!("{}-sim", scenario.name));
+    run(&scenario, &out, args.jobs)?.show(args.json)
 }
 
 /// Whether only the simulator can run a scenario.
@@ -78,7 +69,7 @@ fn check(scenario: &Scenario) -> Result<()> {
 /// Runs a scenario into `out` and measures it.
 pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
     check(scenario)?;
-    lab::make_room(out)?;
+    runs::make_room(out)?;
     let begin = Instant::now();
     let bar = progress_bar(
         scenario.cells.len() as u64 * CELL_STEPS as u64,
@@ -94,31 +85,18 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
     let wall_s = begin.elapsed().as_secs_f64();
     let mut notes: Vec<String> = vec![];
     let (mut hops, mut simulated_s) = (0, 0.0);
-    let (mut results, mut curves) = (vec![], vec![]);
+    let mut results = vec![];
     for (cell, one) in scenario.cells.iter().zip(cells) {
         hops += one.hops;
         simulated_s += (cell.duration_ns + cell.settle_ns) as f64 / 1e9;
         notes.extend(one.notes);
-        results.push(one.result);
-        curves.push(one.curves);
+        results.push((one.result, one.curves));
     }
     notes.sort();
     notes.dedup();
     for note in &notes {
         eprintln!("pspacer: {note}");
     }
-    let result = RunResult {
-        format: FORMAT.into(),
-        scenario: scenario.name.clone(),
-        title: scenario.title.clone(),
-        source: scenario.source.clone(),
-        engine: Engine::Netsim,
-        kernel: String::new(),
-        seed: scenario.seed,
-        ok: results.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
-        cells: results,
-    };
-    lab::write_all(out, &result, &curves)?;
     let stats = json!({
         "wall_s": wall_s,
         "simulated_s": simulated_s,
@@ -127,13 +105,8 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         "packet_hops_per_s": (hops as f64 / wall_s).round(),
         "not_modelled": notes,
     });
-    let stats = serde_json::to_string_pretty(&stats)?;
-    write(&out.join("run.json"), stats.as_bytes())?;
-    Ok(Finished {
-        out: out.to_path_buf(),
-        result,
-        curves,
-    })
+    let engine = (Engine::Netsim, String::new());
+    Finished::write(scenario, engine, results, out, &stats)
 }
 
 /// What a cell came to.
@@ -160,9 +133,6 @@ fn run_one(cell: &Cell, seed: u64, out: &Path, bar: &ProgressBar) -> Result<One>
     let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
     let (mut result, curves) = cells::keep(cell, &dir, &sent, analysis)?;
     result.flow_reports = reports;
-    for plot in report::cell_plots(&curves) {
-        write(&dir.join(plot.name), plot.svg.as_bytes())?;
-    }
     Ok(One {
         result,
         curves,
@@ -261,52 +231,15 @@ fn progress_bar(length: u64, what: &str) -> ProgressBar {
     bar
 }
 
-/// Does `count` pieces of work, `jobs` at a time, each thread the next one that
-/// nobody has begun; the results in order. After the first error no other
-/// piece is begun.
+/// Does `count` pieces of work, `jobs` at a time; the results in order. After
+/// an error no other piece is begun.
 fn side_by_side<T: Send>(
     count: usize,
     jobs: Option<NonZeroUsize>,
-    work: impl Fn(usize) -> Result<T> + Sync,
+    work: impl Fn(usize) -> Result<T> + Sync + Send,
 ) -> Result<Vec<T>> {
-    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let jobs = jobs.unwrap_or(cores).get().min(count);
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(BTreeMap::new());
-    let failed = Mutex::new(None);
-    let lock = |slot: &Mutex<_>| -> bool {
-        let slot: &Mutex<Option<anyhow::Error>> = slot;
-        slot.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
-    };
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                while !lock(&failed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
-                        return;
-                    }
-                    match work(index) {
-                        Ok(value) => {
-                            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                            done.insert(index, value);
-                        }
-                        Err(error) => {
-                            let mut slot = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                            slot.get_or_insert(error);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => {
-            let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Ok(done.into_values().collect())
-        }
-    }
+    let threads = jobs.map_or(0, NonZeroUsize::get); // 0: one for each core
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let pieces = (0..count).into_par_iter().with_max_len(1);
+    pool.install(|| pieces.map(work).collect())
 }

@@ -16,13 +16,10 @@ use super::table::{Entry, Journal, rows, write_table};
 use super::{progress_bar, recorded, reports, side_by_side};
 use crate::cells;
 use crate::cli::SimSweep;
-use crate::{catalogue, lab};
 
 /// Runs what of the sweep is not done yet.
 pub fn main(args: &SimSweep) -> Result<()> {
-    let file = catalogue::find(&args.scenario)?;
-    let options = lab::options(&args.set, &args.form)?;
-    let scenario = catalogue::read(&file, &options)?;
+    let (file, scenario) = args.chosen.read()?;
     let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let hash: String = Sha256::digest(&text)
         .iter()
@@ -32,8 +29,8 @@ pub fn main(args: &SimSweep) -> Result<()> {
     let seeds = seeds.map_or_else(|| vec![scenario.seed], |seeds| seeds.0.clone());
     let part = Part {
         sweep: Sweep {
-            set: args.set.clone(),
-            full: args.form.full,
+            set: args.chosen.set.clone(),
+            full: args.chosen.form.full,
             ..Sweep::new(&scenario, hash, seeds)
         },
         shard: args.shard.unwrap_or_default(),

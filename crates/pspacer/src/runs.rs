@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run, whatever its engine: from the command line to the scenario, and from
+//! what was measured to a folder of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use scenario::result::{CellResult, Engine, FORMAT, RunResult};
+use scenario::{Options, Scenario};
+use serde::Serialize;
+use trace::analyse::Curves;
+
+use crate::catalogue;
+use crate::cells::write;
+use crate::cli::{Chosen, Run};
+use crate::terminal;
+
+/// What every folder of results has, and no other folder should.
+const RESULT: &str = "result.json";
+
+/// Marks a folder whose run has begun and may have failed.
+const STARTED: &str = ".pspacer";
+
+impl Chosen {
+    /// The file, and what it says with what the command line changes.
+    pub fn read(&self) -> Result<(PathBuf, Scenario)> {
+        let mut set = vec![];
+        for pair in &self.set {
+            let Some((key, value)) = pair.split_once('=') else {
+                bail!("--set {pair:?}: expected KEY=VALUE, as in --set rate=250mbit");
+            };
+            set.push((key.trim().to_owned(), value.trim().to_owned()));
+        }
+        let quick = !self.form.full;
+        let file = catalogue::find(&self.scenario)?;
+        let scenario = catalogue::read(&file, &Options { quick, set })?;
+        Ok((file, scenario))
+    }
+}
+
+impl Run {
+    /// The scenario that is meant, with its seed.
+    pub fn scenario(&self) -> Result<Scenario> {
+        let (_, mut scenario) = self.chosen.read()?;
+        if let Some(seed) = self.seed {
+            scenario.seed = seed;
+        }
+        Ok(scenario)
+    }
+
+    /// Where results go: `out/NAME` if nothing else is said.
+    pub fn out(&self, name: &str) -> PathBuf {
+        let named = || Path::new("out").join(name);
+        self.out.clone().unwrap_or_else(named)
+    }
+}
+
+/// A finished run.
+pub struct Finished {
+    /// Where its files are.
+    pub out: PathBuf,
+    /// What was found.
+    pub result: RunResult,
+    /// For the charts, by cell.
+    pub curves: Vec<Curves>,
+}
+
+impl Finished {
+    /// Writes the pictures of each cell and of all, the report, the result, and
+    /// the engine's own `stats` as `run.json`.
+    pub fn write(
+        scenario: &Scenario,
+        (engine, kernel): (Engine, String),
+        cells: Vec<(CellResult, Curves)>,
+        out: &Path,
+        stats: &impl Serialize,
+    ) -> Result<Self> {
+        let (cells, curves): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
+        let result = RunResult {
+            format: FORMAT.into(),
+            scenario: scenario.name.clone(),
+            title: scenario.title.clone(),
+            source: scenario.source.clone(),
+            engine,
+            kernel,
+            seed: scenario.seed,
+            ok: cells.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
+            cells,
+        };
+        for (cell, drawn) in result.cells.iter().zip(&curves) {
+            for plot in report::cell_plots(drawn) {
+                let path = out.join(&cell.dir).join(plot.name);
+                write(&path, plot.svg.as_bytes())?;
+            }
+        }
+        let drawn: Vec<_> = curves.iter().cloned().map(Some).collect();
+        for plot in report::run_plots(&result, &drawn) {
+            write(&out.join(plot.name), plot.svg.as_bytes())?;
+        }
+        let page = report::html(&result, &drawn);
+        write(&out.join("report.html"), page.as_bytes())?;
+        write(&out.join(RESULT), result.to_json()?.as_bytes())?;
+        let stats = serde_json::to_string_pretty(stats)?;
+        write(&out.join("run.json"), stats.as_bytes())?;
+        Ok(Self {
+            out: out.to_path_buf(),
+            result,
+            curves,
+        })
+    }
+
+    /// Says what was found; `false` if a bound did not hold.
+    pub fn show(&self, json: bool) -> Result<bool> {
+        if json {
+            print!("{}", self.result.to_json()?);
+            return Ok(self.result.ok);
+        }
+        let style = terminal::style();
+        if let [curves] = &self.curves[..] {
+            println!("{}", report::terminal::chart(curves, style));
+        }
+        println!("{}", report::summary(&self.result, style));
+        println!("Report: {}", self.out.join("report.html").display());
+        Ok(self.result.ok)
+    }
+}
+
+/// An empty folder for results: new, or one of ours, whose old results go.
+/// Anything else is refused: it could be somebody's work.
+pub fn make_room(out: &Path) -> Result<()> {
+    if out.exists() {
+        let empty = fs::read_dir(out)
+            .with_context(|| format!("--out {}: expected a folder", out.display()))?
+            .next()
+            .is_none();
+        ensure!(
+            empty || out.join(RESULT).is_file() || out.join(STARTED).is_file(),
+            "--out {}: the folder has files that are not results of ours; expected a new or empty \
+             folder, or one with a {RESULT}",
+            out.display()
+        );
+        fs::remove_dir_all(out).with_context(|| format!("cannot empty {}", out.display()))?;
+    }
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    write(&out.join(STARTED), b"results are being made here\n")
+}
