@@ -134,6 +134,7 @@ fn tcp() -> NetworkConfig {
             ..ReceiverConfig::default()
         },
         bytes: None,
+        cpu: netsim::cpu::CpuCost::default(),
         pacing_max_bps: None,
         pacing: Some(Pacing::default()),
         queue_paces: false,

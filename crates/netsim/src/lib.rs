@@ -7,6 +7,7 @@
 
 mod agenda;
 pub mod build;
+pub mod cpu;
 pub mod device;
 pub mod epool;
 pub mod exact;

@@ -3,9 +3,10 @@
 //! and what a host's stack does between them and a queue: frame sizes, pacing
 //! rates, and how much it lets wait in its own queue.
 
+use crate::cpu::{Cpu, CpuCost};
 use crate::exact::{BYTE, span_up};
 use crate::observe::StreamSample;
-use crate::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use crate::tcp::{self, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 use crate::time::{Span, Time};
 
 /// Ethernet, IPv4 and TCP headers without options.
@@ -51,6 +52,8 @@ pub struct StreamConfig {
     pub receiver: ReceiverConfig,
     /// What is to be sent; `None`: as much as it takes.
     pub bytes: Option<u64>,
+    /// What acknowledgements cost the sending host.
+    pub cpu: CpuCost,
     /// `SO_MAX_PACING_RATE`, bit/s of link-layer bytes; `None`: no limit.
     pub pacing_max_bps: Option<u64>,
     /// Of kernels that pace; `None`: windows leave as ACKs come, and all of
@@ -75,6 +78,8 @@ pub(crate) struct Stream {
     config: StreamConfig,
     pub sender: Sender,
     pub receiver: Receiver,
+    /// Of the sending host.
+    pub cpu: Cpu,
     begun: bool,
     pub finished: Option<Time>,
     /// In the sending host's own queue.
@@ -105,6 +110,7 @@ impl Stream {
         Self {
             sender: Sender::new(&config.sender),
             receiver: Receiver::new(&config.receiver),
+            cpu: Cpu::new(config.cpu),
             begun: false,
             finished: None,
             in_queue_bytes: 0,
@@ -115,6 +121,23 @@ impl Stream {
             rates: Rates::default(),
             config,
         }
+    }
+
+    /// The sender is told of a segment that has come, or, without one, of the time.
+    pub fn tell_sender<O: tcp::Observer>(
+        &mut self,
+        now: Time,
+        segment: Option<&Segment>,
+        observer: &mut O,
+    ) {
+        let before = self.sender.counters().scoreboard_steps;
+        match segment {
+            Some(segment) => self.sender.on_segment(now, segment, observer),
+            None => self.sender.on_timer(now, observer),
+        }
+        let steps = self.sender.counters().scoreboard_steps - before;
+        self.cpu.worked(now, segment.is_some().into(), steps);
+        self.refresh();
     }
 
     /// To be called when something has happened to the sender.
@@ -137,7 +160,8 @@ impl Stream {
         }
         let paced = self.own_pace() && self.next_send > now;
         [
-            self.sender.next_timer(),
+            self.sender.next_timer().map(|at| self.cpu.after(at)),
+            self.cpu.due(),
             self.receiver.next_timer(),
             paced.then_some(self.next_send),
             self.next_sample,

@@ -62,6 +62,7 @@ fn stream(variant: Variant, bytes: u64) -> StreamConfig {
         sender: SenderConfig::new(variant),
         receiver: ReceiverConfig::default(),
         bytes: Some(bytes),
+        cpu: netsim::cpu::CpuCost::default(),
         pacing_max_bps: None,
         pacing: (variant == RACK).then(Pacing::default),
         queue_paces: false,

@@ -4,6 +4,7 @@
 use scenario::{Cell, Flow, FlowKind, Place, Sysctl, units};
 
 use super::Refusal;
+use crate::cpu::CpuCost;
 use crate::rng::Rng;
 use crate::stream::{Pacing, StreamConfig};
 use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackSort};
@@ -102,7 +103,7 @@ pub(super) fn stream(
     let headers = HEADER_BYTES + if timestamps { STAMPS_BYTES } else { 0 };
     let mss_bytes = mtu.unwrap_or(0).saturating_sub(headers).max(1);
     let window_bytes = window_bytes.unwrap_or(WINDOW_BYTES);
-    let mut sender = sender(flow, stack.as_deref().unwrap_or(STACK))?;
+    let Stack { mut sender, cpu } = self::stack(flow, stack.as_deref().unwrap_or(STACK))?;
     sender.congestion = self::congestion(flow, congestion)?;
     sender.mss_bytes = mss_bytes;
     sender.sack = from.sack && to.sack;
@@ -129,6 +130,7 @@ pub(super) fn stream(
         sender,
         receiver,
         bytes: *bytes,
+        cpu,
         pacing_max_bps: *pacing_bps,
         pacing: modern.then_some(from.pacing),
         queue_paces: context.queue_paces,
@@ -166,8 +168,14 @@ fn window_scale(bytes: u64) -> u8 {
     (0..14).find(|scale| bytes >> scale <= 65_535).unwrap_or(14)
 }
 
+/// A host's TCP.
+struct Stack {
+    sender: SenderConfig,
+    cpu: CpuCost,
+}
+
 /// `NAME [KEY=VALUE ...]`: a kernel's TCP, and what is changed in it.
-fn sender(flow: &Flow, stack: &str) -> Result<SenderConfig, Refusal> {
+fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
     let fault = |what: String| refuse(&flow.place, format!("flow `{}`: stack {what}", flow.name));
     let mut words = stack.split_ascii_whitespace();
     let name = words.next().unwrap_or_default();
@@ -178,7 +186,10 @@ fn sender(flow: &Flow, stack: &str) -> Result<SenderConfig, Refusal> {
             names.join(", ")
         )));
     };
-    let mut config = SenderConfig::new(variant);
+    let mut config = Stack {
+        sender: SenderConfig::new(variant),
+        cpu: CpuCost::default(),
+    };
     for word in words {
         let set = word
             .split_once('=')
@@ -186,7 +197,7 @@ fn sender(flow: &Flow, stack: &str) -> Result<SenderConfig, Refusal> {
         set.ok_or_else(|| {
             fault(format!(
                 "has {word:?}, expected initial_cwnd=N, initial_ssthresh=N, rto_min=TIME, \
-                 tick=TIME, abc=on|off, abc_counts_in_loss=on|off, skip_seen_blocks=on|off, \
+                 tick=TIME, ack_cost=TIME, step_cost=TIME, abc=on|off, abc_counts_in_loss=on|off, skip_seen_blocks=on|off, \
                  sack_sort=right|loses-blocks, sack_hint=any|first or \
                  lost_retransmission=block|highest|own-walk"
             ))
@@ -195,7 +206,7 @@ fn sender(flow: &Flow, stack: &str) -> Result<SenderConfig, Refusal> {
     Ok(config)
 }
 
-fn tune(config: &mut SenderConfig, key: &str, value: &str) -> Option<()> {
+fn tune(stack: &mut Stack, key: &str, value: &str) -> Option<()> {
     let switch = match value {
         "on" => Some(true),
         "off" => Some(false),
@@ -203,12 +214,15 @@ fn tune(config: &mut SenderConfig, key: &str, value: &str) -> Option<()> {
     };
     let number = value.parse::<u32>().ok().filter(|n| *n > 0);
     let time = units::time_ns(value).map(Span::from_ns);
+    let config = &mut stack.sender;
     let variant = &mut config.variant;
     match key {
         "initial_cwnd" => config.initial_cwnd = number?,
         "initial_ssthresh" => config.initial_ssthresh = number?,
         "rto_min" => config.rto_min = time?,
         "tick" => config.tick = time?,
+        "ack_cost" => stack.cpu.ack = time?,
+        "step_cost" => stack.cpu.step = time?,
         "abc" => variant.abc = switch?,
         "abc_counts_in_loss" => variant.abc_counts_in_loss = switch?,
         "skip_seen_blocks" => variant.skip_seen_blocks = switch?,

@@ -65,13 +65,17 @@ impl Network {
                 if let Some(sample) = stream.take_sample(now) {
                     observer.sample(now, flow as u32, &sample);
                 }
-                if stream.is_open(now) {
+                let is_open = stream.is_open(now);
+                if is_open && stream.cpu.is_free(now) {
                     let mut of_flow = OfFlow {
                         observer: &mut *observer,
                         flow: flow as u32,
                     };
-                    stream.sender.on_timer(now, &mut of_flow);
-                    stream.refresh();
+                    let waited = stream.cpu.next(now);
+                    stream.tell_sender(now, waited.as_ref(), &mut of_flow);
+                    stream.note_end(now);
+                }
+                if is_open {
                     stream.receiver.on_timer(now);
                 }
                 self.send_segments(flow, observer);
@@ -90,14 +94,15 @@ impl Network {
         let (flow, now) = (packet.flow as usize, self.now);
         if let Traffic::Stream(stream) = &mut self.flows[flow].traffic {
             if packet.reverse {
-                let mut of_flow = OfFlow {
-                    observer: &mut *observer,
-                    flow: packet.flow,
-                };
-                stream.sender.on_segment(now, &segment, &mut of_flow);
-                stream.note_end(now);
-                stream.refresh();
-                self.send_segments(flow, observer);
+                if let Some(segment) = stream.cpu.take(now, segment) {
+                    let mut of_flow = OfFlow {
+                        observer: &mut *observer,
+                        flow: packet.flow,
+                    };
+                    stream.tell_sender(now, Some(&segment), &mut of_flow);
+                    stream.note_end(now);
+                    self.send_segments(flow, observer);
+                }
             } else {
                 stream.receiver.on_segment(now, &segment);
                 self.send_acks(flow, observer);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a sender's processor takes for its acknowledgements, where a scenario
+//! asks for it (docs/decisions/0086): paper 001, sections 3.3 and 3.5, found
+//! the kernel busy for about 100 ms whenever many packets were lost at once.
+
+use std::collections::VecDeque;
+
+use crate::tcp::Segment;
+use crate::time::{Span, Time};
+
+/// Costs; zero: none, and no acknowledgement waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuCost {
+    /// Of each acknowledgement.
+    pub ack: Span,
+    /// Of each packet that the scoreboard looks at.
+    pub step: Span,
+}
+
+/// A processor, and the acknowledgements that wait for it: as many as are under
+/// way at the most. Each operation is O(1).
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    cost: CpuCost,
+    free: Time,
+    waiting: VecDeque<Segment>,
+}
+
+impl Cpu {
+    pub fn new(cost: CpuCost) -> Self {
+        Self {
+            cost,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a segment that has come in; `None`: it has to wait.
+    pub fn take(&mut self, now: Time, segment: Segment) -> Option<Segment> {
+        if self.is_free(now) && self.waiting.is_empty() {
+            return Some(segment);
+        }
+        self.waiting.push_back(segment);
+        None
+    }
+
+    /// The next one that has waited, if it can be dealt with now.
+    pub fn next(&mut self, now: Time) -> Option<Segment> {
+        match self.is_free(now) {
+            true => self.waiting.pop_front(),
+            false => None,
+        }
+    }
+
+    /// At `now` so many acknowledgements were dealt with and steps taken.
+    pub fn worked(&mut self, now: Time, acks: u64, steps: u64) {
+        let acks_ps = self.cost.ack.as_ps().saturating_mul(acks);
+        let steps_ps = self.cost.step.as_ps().saturating_mul(steps);
+        self.free = now + Span::from_ps(acks_ps.saturating_add(steps_ps));
+    }
+
+    pub fn is_free(&self, now: Time) -> bool {
+        self.free <= now
+    }
+
+    /// When something that waits for it can be done.
+    pub fn after(&self, at: Time) -> Time {
+        at.max(self.free)
+    }
+
+    /// When the next that waits can be dealt with.
+    pub fn due(&self) -> Option<Time> {
+        (!self.waiting.is_empty()).then_some(self.free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_while_it_works_waits_in_order() {
+        let at = |ns| Time::START + Span::from_ns(ns);
+        let segment = |ack| Segment {
+            ack,
+            ..Segment::default()
+        };
+        let mut cpu = Cpu::new(CpuCost {
+            ack: Span::from_ns(100),
+            step: Span::from_ns(10),
+        });
+        assert_eq!(cpu.take(at(0), segment(1)), Some(segment(1)));
+        cpu.worked(at(0), 1, 5);
+        assert_eq!(cpu.take(at(20), segment(2)), None);
+        assert_eq!(cpu.take(at(30), segment(3)), None);
+        assert_eq!((cpu.due(), cpu.next(at(149))), (Some(at(150)), None));
+        assert_eq!(cpu.next(at(150)), Some(segment(2)));
+        cpu.worked(at(150), 1, 0);
+        // Not before what waits already.
+        assert_eq!(cpu.take(at(250), segment(4)), None);
+        assert_eq!(cpu.next(at(250)), Some(segment(3)));
+    }
+
+    #[test]
+    fn without_costs_nothing_waits() {
+        let mut cpu = Cpu::new(CpuCost::default());
+        for _ in 0..3 {
+            assert!(cpu.take(Time::START, Segment::default()).is_some());
+            cpu.worked(Time::START, 1, 1000);
+        }
+        assert_eq!(cpu.due(), None);
+    }
+}
