@@ -115,8 +115,13 @@ static void take_class(const struct nlmsghdr *n, void *arg)
 		return;
 	minor = TC_H_MIN(t->tcm_handle);
 	stats = find(from, size, TCA_STATS2);
-	if (!stats || minor > MINORS)
+	if (!stats)
 		return;
+	if (minor > MINORS) {
+		if (reading->tree->stranger_count < STRANGERS_MAX)
+			reading->tree->strangers[reading->tree->stranger_count++] = minor;
+		return;
+	}
 	reading->tree->classes[minor].there = true;
 	reading->tree->classes[minor].child = t->tcm_info;
 	read_numbers(stats, &reading->tree->classes[minor].n);

@@ -120,25 +120,20 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 
 /* ---- a port is drained ---- */
 
-/* Every class without a child of its own, as fast as the line: all that waits comes out. */
-static void let_go(struct fuzz *f, const struct port *port, const struct tree *tree)
+/* A class without a child of its own, as fast as the line: all that waits comes out. */
+static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint32_t child)
 {
 	uint8_t kind = TC_PSP_KIND_NORMAL;
 	size_t nest;
 
-	for (unsigned int i = 1; i <= MINORS; i++) {
-		if (!tree->classes[i].there)
-			continue;
-		message_tc(&message, RTM_DELQDISC, 0, port->ifindex, HANDLE | i,
-			   tree->classes[i].child);
-		netlink_ask(f->netlink, &message, NULL, NULL);
-		message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, HANDLE, HANDLE | i);
-		message_put_text(&message, TCA_KIND, "psp");
-		nest = message_nest(&message, TCA_OPTIONS);
-		message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
-		message_nest_end(&message, nest);
-		netlink_ask(f->netlink, &message, NULL, NULL);
-	}
+	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, HANDLE | minor, child);
+	netlink_ask(f->netlink, &message, NULL, NULL);
+	message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, HANDLE, HANDLE | minor);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
+	message_nest_end(&message, nest);
+	netlink_ask(f->netlink, &message, NULL, NULL);
 }
 
 static bool drain(struct fuzz *f, const struct port *port, unsigned long operation)
@@ -153,7 +148,11 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 		return failed(operation, port, "no dump");
 	if (!tree.psp)
 		return true;
-	let_go(f, port, &tree);
+	for (unsigned int i = 1; i <= MINORS; i++)
+		if (tree.classes[i].there)
+			let_go(f, port, i, tree.classes[i].child);
+	for (unsigned int i = 0; i < tree.stranger_count; i++)
+		let_go(f, port, tree.strangers[i], 0);
 	f->drained++;
 	for (;; waited += 20) {
 		uint32_t left;

@@ -13,7 +13,8 @@
 
 #define MESSAGE_MAX	32768	/* bytes */
 #define PORTS_MAX	8
-#define MINORS		12	/* classes are 1:1 to 1:c, and none other */
+#define MINORS		12	/* classes are 1:1 to 1:c, but for damaged messages */
+#define STRANGERS_MAX	32
 #define HANDLE		0x10000	/* of psp at the root */
 
 /* ---- random.c ---- */
@@ -104,6 +105,8 @@ struct tree {
 		uint32_t child;	/* handle */
 		struct numbers n;
 	} classes[MINORS + 1];
+	uint32_t strangers[STRANGERS_MAX];	/* further minors */
+	unsigned int stranger_count;
 };
 
 bool tree_read(int fd, const struct port *port, struct tree *tree);
