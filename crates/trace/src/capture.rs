@@ -5,40 +5,12 @@
 use std::io::Read;
 
 use crate::flows::FlowTable;
-use crate::headers::{Link, classify};
-use crate::input::{Lookahead, unpacked};
-use crate::pcap::Pcap;
-use crate::pcapng::PcapNg;
+use crate::headers::classify;
+use crate::packets::{Frame, Packets};
 use crate::record::wire_bytes;
 use crate::{Damage, Fate, NO_FLOW, ReadError, Record};
 
-/// Longer blocks are not believed: no packet is, and memory is asked for only
-/// after this check. Wireshark draws the line at 256 KB of a packet.
-pub(crate) const LARGEST_BLOCK_BYTES: u32 = 16 << 20;
-
-/// One packet, as a file has it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame<'a> {
-    /// Since 1970.
-    pub(crate) time_ps: i128,
-    pub(crate) interface: u32,
-    pub(crate) link: Option<Link>,
-    /// On the wire, as far as the file says.
-    pub(crate) packet_bytes: u32,
-    /// What was captured of it.
-    pub(crate) bytes: &'a [u8],
-}
-
-/// Where packets were captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// As the file calls it; empty if it does not.
-    pub name: String,
-    /// Its LINKTYPE number.
-    pub link_number: i32,
-    /// Its clock's resolution, ps, at least 1.
-    pub resolution_ps: u64,
-}
+pub use crate::packets::Interface;
 
 /// A capture, read as far as possible.
 #[derive(Clone, Debug, Default)]
@@ -67,29 +39,19 @@ pub struct Capture {
 /// If the file is no capture, its header is incomplete, or its time stamps
 /// span more than the 213 days that fit in 64 bits of picoseconds.
 pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
-    let source = unpacked(source).map_err(|source| ReadError::Io { offset: 0, source })?;
-    let mut input = Lookahead::new(source);
+    let mut packets = Packets::open(source)?;
     let mut gathered = Gathered::default();
-    let first = input.peek(4)?;
-    if Pcap::is_magic(first) {
-        let pcap = Pcap::open(&mut input)?;
-        gathered.capture.interfaces.push(Interface {
-            name: String::new(),
-            link_number: pcap.link_number,
-            resolution_ps: pcap.unit_ps,
-        });
-        gathered.all(|g| pcap.next(&mut input, |frame| g.add(frame)));
-    } else if PcapNg::is_magic(first) {
-        let mut pcapng = PcapNg::default();
-        gathered.all(|g| pcapng.next(&mut input, |frame| g.add(frame)));
-        gathered.capture.interfaces = std::mem::take(&mut pcapng.interfaces);
-    } else {
-        let first = &input.peek(16)?;
-        return Err(ReadError::Foreign {
-            expected: "a capture (pcap or pcapng, plain or packed by gzip or zstd)",
-            first: first[..first.len().min(16)].to_vec(),
-        });
+    loop {
+        match packets.next(|frame| gathered.add(frame)) {
+            Ok(Some(())) => {}
+            Ok(None) => break,
+            Err(error) => {
+                gathered.capture.damage = Some(Damage::from(error));
+                break;
+            }
+        }
     }
+    gathered.capture.interfaces = packets.interfaces().to_vec();
     gathered.finish()
 }
 
@@ -101,19 +63,6 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn all(&mut self, mut next: impl FnMut(&mut Self) -> Result<Option<()>, ReadError>) {
-        loop {
-            match next(self) {
-                Ok(Some(())) => {}
-                Ok(None) => return,
-                Err(error) => {
-                    self.capture.damage = Some(damage(error));
-                    return;
-                }
-            }
-        }
-    }
-
     fn add(&mut self, frame: Frame<'_>) {
         let Some(link) = frame.link else {
             self.capture.skipped += 1;
@@ -132,7 +81,7 @@ impl Gathered {
             fate: Fate::Delivered,
             queue: u16::try_from(frame.interface).unwrap_or(u16::MAX),
         });
-        self.times_ps.push(frame.time_ps);
+        self.times_ps.push(frame.time.ps());
     }
 
     fn finish(mut self) -> Result<Capture, ReadError> {
@@ -153,15 +102,4 @@ impl Gathered {
         }
         Ok(self.capture)
     }
-}
-
-fn damage(error: ReadError) -> Damage {
-    let what = error.to_string();
-    let offset = match error {
-        ReadError::Io { offset, .. }
-        | ReadError::Malformed { offset, .. }
-        | ReadError::Truncated { offset, .. } => offset,
-        ReadError::Foreign { .. } | ReadError::Line { .. } => 0,
-    };
-    Damage { offset, what }
 }

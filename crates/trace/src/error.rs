@@ -69,6 +69,19 @@ impl fmt::Display for Damage {
     }
 }
 
+impl From<ReadError> for Damage {
+    fn from(error: ReadError) -> Self {
+        let what = error.to_string();
+        let offset = match error {
+            ReadError::Io { offset, .. }
+            | ReadError::Malformed { offset, .. }
+            | ReadError::Truncated { offset, .. } => offset,
+            ReadError::Foreign { .. } | ReadError::Line { .. } => 0,
+        };
+        Self { offset, what }
+    }
+}
+
 /// Bytes as `0a 1b 2c`, and nothing as `nothing: it is empty`.
 struct Hex<'a>(&'a [u8]);
 

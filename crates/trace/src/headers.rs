@@ -18,6 +18,9 @@ pub(crate) enum Link {
     Ethernet,
     /// An IP packet and nothing before it.
     RawIp,
+    /// Four bytes of address family, in whose order nobody agrees, then an IP
+    /// packet: loopback devices of BSD and macOS.
+    Loopback,
     /// Linux "cooked", version 1 or 2, as `any` captures are.
     Cooked {
         header_bytes: usize,
@@ -30,6 +33,7 @@ impl Link {
     pub(crate) fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::Ethernet),
+            0 | 108 => Some(Self::Loopback),
             12 | 14 | 101 | 228 | 229 => Some(Self::RawIp),
             113 => Some(Self::Cooked {
                 header_bytes: 16,
@@ -48,6 +52,7 @@ impl Link {
         let header = match self {
             Self::Ethernet => return bytes,
             Self::RawIp => 0,
+            Self::Loopback => 4,
             Self::Cooked { header_bytes, .. } => u32::try_from(header_bytes).unwrap_or(0),
         };
         bytes
@@ -59,6 +64,7 @@ impl Link {
         match self {
             Self::Ethernet => LaxSlicedPacket::from_ethernet(bytes).ok(),
             Self::RawIp => LaxSlicedPacket::from_ip(bytes).ok(),
+            Self::Loopback => LaxSlicedPacket::from_ip(bytes.get(4..)?).ok(),
             Self::Cooked {
                 header_bytes,
                 type_at,
@@ -193,6 +199,8 @@ mod tests {
             key("ethertype 0x0800")
         );
         assert_eq!(classify(Link::RawIp, &udp[14..]), expected);
+        let loopback = [&[2, 0, 0, 0][..], &udp[14..]].concat();
+        assert_eq!(classify(Link::from_number(0).unwrap(), &loopback), expected);
         let cooked = [&[0; 14][..], &udp[12..]].concat();
         assert_eq!(classify(Link::from_number(113).unwrap(), &cooked), expected);
         let tagged = PacketBuilder::ethernet2(MACS.0, MACS.1)
@@ -226,7 +234,13 @@ mod tests {
 
     #[test]
     fn lengths_as_ethernet_frames() {
-        for (number, expected) in [(1, 1514), (101, 1528), (113, 1512), (276, 1508)] {
+        for (number, expected) in [
+            (1, 1514),
+            (101, 1528),
+            (108, 1524),
+            (113, 1512),
+            (276, 1508),
+        ] {
             assert_eq!(
                 Link::from_number(number).unwrap().frame_bytes(1514),
                 expected
@@ -238,7 +252,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_classified_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            for number in [1, 101, 113, 276] {
+            for number in [0, 1, 101, 113, 276] {
                 classify(Link::from_number(number).unwrap(), &bytes);
             }
         }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A reader that can look ahead and knows how far it is, and unpacking.
 
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::ReadError;
 
@@ -11,7 +14,9 @@ use crate::ReadError;
 pub(crate) struct Lookahead<R> {
     source: R,
     buffer: Vec<u8>,
+    /// What is held: `buffer[begin..end]`.
     begin: usize,
+    end: usize,
     consumed: u64,
     ended: bool,
 }
@@ -24,6 +29,7 @@ impl<R: Read> Lookahead<R> {
             source,
             buffer: Vec::new(),
             begin: 0,
+            end: 0,
             consumed: 0,
             ended: false,
         }
@@ -36,41 +42,45 @@ impl<R: Read> Lookahead<R> {
 
     /// The next bytes: at least `want`, or all there are if the input ends
     /// before.
+    #[inline]
     pub(crate) fn peek(&mut self, want: usize) -> Result<&[u8], ReadError> {
-        while self.buffer.len() - self.begin < want && !self.ended {
+        while self.end - self.begin < want && !self.ended {
             self.refill(want)?;
         }
-        Ok(&self.buffer[self.begin..])
+        Ok(&self.buffer[self.begin..self.end])
     }
 
     /// Moves past `count` bytes that were seen with [`Self::peek`].
+    #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
-        let count = count.min(self.buffer.len() - self.begin);
+        let count = count.min(self.end - self.begin);
         self.begin += count;
         self.consumed += count as u64;
     }
 
+    #[cold]
     fn refill(&mut self, want: usize) -> Result<(), ReadError> {
-        self.buffer.drain(..self.begin);
+        self.buffer.copy_within(self.begin..self.end, 0);
+        self.end -= self.begin;
         self.begin = 0;
-        let held = self.buffer.len();
-        self.buffer.resize(held.max(want) + CHUNK, 0);
+        let room = want.max(self.end) + CHUNK;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let outcome = loop {
-            match self.source.read(&mut self.buffer[held..]) {
+            match self.source.read(&mut self.buffer[self.end..room]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        self.buffer
-            .truncate(held + outcome.as_ref().map_or(0, |n| *n));
         match outcome {
             Ok(0) => self.ended = true,
-            Ok(_) => {}
+            Ok(read) => self.end += read,
             Err(source) => {
                 // What came before the failure can still be used.
                 self.ended = true;
                 return Err(ReadError::Io {
-                    offset: self.consumed + held as u64,
+                    offset: self.consumed + self.end as u64,
                     source,
                 });
             }
@@ -82,7 +92,8 @@ impl<R: Read> Lookahead<R> {
 type Replayed<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// The content of `source`: unpacked if it is gzip or zstd, else as it is.
-/// Decided by the first bytes, not by a name.
+/// Decided by the first bytes, not by a name. Files of several members or
+/// frames are read as one.
 ///
 /// # Errors
 /// When the first bytes cannot be read, or a zstd header is broken.
@@ -93,12 +104,65 @@ pub fn unpacked<'a, R: Read + 'a>(mut source: R) -> io::Result<Box<dyn Read + 'a
     let whole: Replayed<R> = Cursor::new(first).chain(source);
     Ok(match magic.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(whole))),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(
-            ruzstd::decoding::StreamingDecoder::new(BufReader::new(whole))
-                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?,
-        ),
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+            let mut frames = Frames::new(BufReader::new(whole));
+            frames.begin()?;
+            Box::new(frames)
+        }
         _ => Box::new(whole),
     })
+}
+
+/// All frames of a zstd file: the decoder itself stops after one, and takes a
+/// skippable frame for an error.
+struct Frames<R> {
+    source: R,
+    decoder: FrameDecoder,
+}
+
+impl<R: BufRead> Frames<R> {
+    fn new(source: R) -> Self {
+        let decoder = FrameDecoder::new();
+        Self { source, decoder }
+    }
+
+    /// Begins the next frame with content; `false` at the end of the input.
+    fn begin(&mut self) -> io::Result<bool> {
+        while !self.source.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let mut skipped = (&mut self.source).take(length.into());
+                    io::copy(&mut skipped, &mut io::sink())?;
+                }
+                Err(other) => return Err(broken(other)),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let some = BlockDecodingStrategy::UptoBytes(buffer.len());
+                let decoded = self.decoder.decode_blocks(&mut self.source, some);
+                decoded.map_err(broken)?;
+            }
+            let read = self.decoder.read(buffer)?;
+            if read > 0 || buffer.is_empty() || !self.begin()? {
+                return Ok(read);
+            }
+        }
+    }
+}
+
+fn broken(error: FrameDecoderError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 #[cfg(test)]
@@ -136,17 +200,27 @@ mod tests {
         let text = b"the same bytes, packed or not".repeat(100);
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(&text).unwrap();
+        let gz = gz.finish().unwrap();
         let zst = ruzstd::encoding::compress_to_vec(
             text.as_slice(),
             ruzstd::encoding::CompressionLevel::Fastest,
         );
-        for packed in [text.clone(), gz.finish().unwrap(), zst] {
+        let skippable = [0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+        for (packed, times) in [
+            (text.clone(), 1),
+            (gz.clone(), 1),
+            (zst.clone(), 1),
+            // As parallel packers and `cat` write them.
+            ([&gz[..], &gz].concat(), 2),
+            ([&zst[..], &skippable, &zst, &zst].concat(), 3),
+            ([&skippable[..], &zst].concat(), 1),
+        ] {
             let mut out = Vec::new();
             unpacked(packed.as_slice())
                 .unwrap()
                 .read_to_end(&mut out)
                 .unwrap();
-            assert_eq!(out, text);
+            assert!(out == text.repeat(times), "{} times", times);
         }
     }
 }

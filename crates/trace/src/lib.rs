@@ -3,7 +3,8 @@
 //!
 //! Two sources give the same series of [`Record`]s: the cable's own timeline
 //! ([`timeline`], exact to the picosecond) and packet captures ([`capture`]:
-//! pcap and pcapng). From a series come a flow's metrics ([`metrics`]) as
+//! pcap and pcapng). Of captures too large to hold, [`segments`] gives the TCP
+//! segments one after the other. From a series come a flow's metrics ([`metrics`]) as
 //! paper 000 defines them, bandwidth over time ([`bandwidth`]) and everything
 //! a result says about one cell ([`analyse`]).
 //!
@@ -18,6 +19,8 @@ pub mod bandwidth;
 pub mod burstiness;
 pub mod capture;
 mod curves;
+mod dissect;
+pub mod encapsulation;
 pub mod error;
 pub mod export;
 pub mod filter;
@@ -27,15 +30,19 @@ mod headers;
 mod input;
 mod measure;
 pub mod metrics;
+mod packets;
 mod pcap;
 mod pcapng;
 pub mod rates;
 pub mod record;
 pub mod segment;
+pub mod segments;
 pub mod survey;
 pub mod tcp;
 pub mod timeline;
+mod tunnels;
 pub mod waits;
+mod walk;
 
 pub use error::{Damage, ReadError};
 pub use filter::FlowFilter;

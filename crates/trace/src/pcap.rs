@@ -3,12 +3,13 @@
 
 use std::io::Read;
 
-use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::pcap::parse_pcap_header;
 
 use crate::ReadError;
-use crate::capture::{Frame, LARGEST_BLOCK_BYTES};
 use crate::headers::Link;
 use crate::input::Lookahead;
+use crate::packets::{Frame, LARGEST_BLOCK_BYTES, Stamp};
+use crate::segment::Way;
 
 const HEADER_BYTES: usize = 24;
 const RECORD_HEADER_BYTES: usize = 16;
@@ -63,6 +64,7 @@ impl Pcap {
     }
 
     /// The next packet, given to `use_it`; `None` at the end.
+    #[inline]
     pub(crate) fn next<R: Read, T>(
         &self,
         input: &mut Lookahead<R>,
@@ -70,56 +72,52 @@ impl Pcap {
     ) -> Result<Option<T>, ReadError> {
         let offset = input.offset();
         let head = input.peek(RECORD_HEADER_BYTES)?;
-        let truncated = |have: usize, want: usize| ReadError::Truncated {
-            offset,
-            have: have as u64,
-            want: want as u64,
-        };
-        let Some(fixed) = head.first_chunk::<RECORD_HEADER_BYTES>() else {
+        let Some((fixed, _)) = head.split_first_chunk::<RECORD_HEADER_BYTES>() else {
             let have = head.len();
             return if have == 0 {
                 Ok(None)
             } else {
-                Err(truncated(have, RECORD_HEADER_BYTES))
+                Err(truncated(offset, have, RECORD_HEADER_BYTES))
             };
         };
-        let length = [fixed[8], fixed[9], fixed[10], fixed[11]];
-        let length = if self.big_endian {
-            u32::from_be_bytes(length)
-        } else {
-            u32::from_le_bytes(length)
+        let word = |i: usize| {
+            let word = [fixed[i], fixed[i + 1], fixed[i + 2], fixed[i + 3]];
+            if self.big_endian {
+                u32::from_be_bytes(word)
+            } else {
+                u32::from_le_bytes(word)
+            }
         };
+        let [seconds, fraction, length, packet_bytes] = [0, 4, 8, 12].map(word);
         if length > LARGEST_BLOCK_BYTES {
             let what = format!("a packet of {length} captured bytes");
             return Err(ReadError::Malformed { offset, what });
         }
         let want = RECORD_HEADER_BYTES + length as usize;
-        let bytes = input.peek(want)?;
-        if bytes.len() < want {
-            return Err(truncated(bytes.len(), want));
-        }
-        let parse = if self.big_endian {
-            parse_pcap_frame_be
-        } else {
-            parse_pcap_frame
+        let record = input.peek(want)?;
+        let Some(bytes) = record.get(RECORD_HEADER_BYTES..want) else {
+            return Err(truncated(offset, record.len(), want));
         };
-        let Ok((_, packet)) = parse(&bytes[..want]) else {
-            return Err(ReadError::Malformed {
-                offset,
-                what: "a broken packet record".into(),
-            });
-        };
-        let fraction = u128::from(packet.ts_usec) * u128::from(self.unit_ps);
-        let frame = Frame {
-            time_ps: i128::from(packet.ts_sec) * i128::from(crate::PS_PER_S)
-                + i128::try_from(fraction).unwrap_or(0),
+        let result = use_it(Frame {
+            time: Stamp {
+                seconds: seconds.into(),
+                ps: u64::from(fraction) * self.unit_ps,
+            },
             interface: 0,
             link: self.link,
-            packet_bytes: packet.origlen.max(packet.caplen),
-            bytes: packet.data,
-        };
-        let result = use_it(frame);
+            way: Way::Unknown,
+            packet_bytes: packet_bytes.max(length),
+            bytes,
+        });
         input.consume(want);
         Ok(Some(result))
+    }
+}
+
+fn truncated(offset: u64, have: usize, want: usize) -> ReadError {
+    ReadError::Truncated {
+        offset,
+        have: have as u64,
+        want: want as u64,
     }
 }

@@ -5,23 +5,35 @@
 use std::io::Read;
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
-use pcap_parser::traits::PcapNGPacketBlock;
 
 use crate::ReadError;
-use crate::capture::{Frame, Interface, LARGEST_BLOCK_BYTES};
 use crate::headers::Link;
 use crate::input::Lookahead;
+use crate::packets::{Frame, Interface, LARGEST_BLOCK_BYTES, Stamp};
+use crate::segment::Way;
 
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Type, length, and length once more.
 const SMALLEST_BLOCK_BYTES: u32 = 12;
 
+/// Kinds of blocks.
+const INTERFACE: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+const SECTION: u32 = 0x0a0d_0d0a;
+/// `epb_flags`, whose two lowest bits say which way the packet went.
+const EPB_FLAGS: u32 = 2;
+
 /// How time stamps of an interface become picoseconds: exact for decimal
 /// resolutions down to a picosecond, else rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Clock {
     units_per_s: u128,
+    /// Of a unit, where it is a whole number of them and a second of units
+    /// fits in 64 bits.
+    unit_ps: Option<u64>,
     offset_s: i64,
 }
 
@@ -32,18 +44,37 @@ impl Clock {
         let exponent = u32::from(tsresol & 0x7f);
         let base: u128 = if tsresol & 0x80 == 0 { 10 } else { 2 };
         let units_per_s = base.checked_pow(exponent).filter(|u| *u <= 1 << 64)?;
+        let second_ps = u128::from(crate::PS_PER_S);
+        let whole = second_ps % units_per_s == 0;
         Some(Self {
             units_per_s,
+            unit_ps: u64::try_from(second_ps / units_per_s)
+                .ok()
+                .filter(|_| whole),
             offset_s,
         })
     }
 
-    fn ps(self, stamp: u64) -> i128 {
-        let ps = u128::from(stamp) * u128::from(crate::PS_PER_S) / self.units_per_s;
-        i128::try_from(ps).unwrap_or(i128::MAX / 2)
-            + i128::from(self.offset_s) * i128::from(crate::PS_PER_S)
+    fn stamp(self, units: u64) -> Stamp {
+        let (seconds, ps) = match (self.unit_ps, u64::try_from(self.units_per_s)) {
+            (Some(unit_ps), Ok(second)) => (units / second, units % second * unit_ps),
+            _ => {
+                let units = u128::from(units);
+                let ps = units % self.units_per_s * u128::from(crate::PS_PER_S) / self.units_per_s;
+                // No more units than before, and less than a second.
+                let narrow = |v: u128| u64::try_from(v).unwrap_or(u64::MAX);
+                (narrow(units / self.units_per_s), narrow(ps))
+            }
+        };
+        Stamp {
+            seconds: i128::from(seconds) + i128::from(self.offset_s),
+            ps,
+        }
     }
 }
+
+/// A packet and the options after it, or what is wrong with it.
+type Timed<'a> = Result<(Frame<'a>, &'a [u8]), String>;
 
 #[derive(Debug)]
 struct Known {
@@ -59,6 +90,8 @@ pub(crate) struct PcapNg {
     section: Vec<Known>,
     /// Of all sections.
     pub(crate) interfaces: Vec<Interface>,
+    /// Packets without a time, which say nothing about when.
+    pub(crate) timeless: u64,
 }
 
 impl PcapNg {
@@ -70,58 +103,155 @@ impl PcapNg {
     pub(crate) fn next<R: Read, T>(
         &mut self,
         input: &mut Lookahead<R>,
-        mut use_it: impl FnMut(Frame<'_>) -> T,
+        use_it: impl FnOnce(Frame<'_>) -> T,
     ) -> Result<Option<T>, ReadError> {
         loop {
             let offset = input.offset();
             let Some(length) = self.block_length(input)? else {
                 return Ok(None);
             };
-            let bytes = input.peek(length)?;
-            if bytes.len() < length {
-                let (have, want) = (bytes.len() as u64, length as u64);
+            let held = input.peek(length)?;
+            let Some(bytes) = held.get(..length) else {
+                let (have, want) = (held.len() as u64, length as u64);
                 return Err(ReadError::Truncated { offset, have, want });
-            }
-            let parse = if self.big_endian {
-                parse_block_be
-            } else {
-                parse_block_le
             };
             let malformed = |what: String| ReadError::Malformed { offset, what };
-            let Ok((_, block)) = parse(&bytes[..length]) else {
-                return Err(malformed("a broken block".into()));
-            };
-            let frame = match &block {
-                Block::SectionHeader(header) => {
-                    if header.major_version != 1 {
-                        let version = header.major_version;
-                        return Err(malformed(format!("pcapng of unknown version {version}")));
-                    }
-                    self.section.clear();
+            if bytes[4..8] != bytes[length - 4..] {
+                return Err(malformed("a block whose two lengths differ".into()));
+            }
+            let body = &bytes[8..length - 4];
+            let frame = match self.word(bytes, 0) {
+                Some(ENHANCED_PACKET) => Some(self.enhanced(body).map_err(malformed)?),
+                Some(OBSOLETE_PACKET) => Some(self.obsolete(body).map_err(malformed)?),
+                Some(SIMPLE_PACKET) => {
+                    self.timeless += 1;
                     None
                 }
-                Block::InterfaceDescription(i) => {
-                    self.add_interface(i.linktype.0, &i.options)
-                        .map_err(malformed)?;
+                Some(SECTION | INTERFACE) => {
+                    self.describe(bytes).map_err(malformed)?;
                     None
                 }
-                Block::EnhancedPacket(p) => {
-                    let stamp = u64::from(p.ts_high) << 32 | u64::from(p.ts_low);
-                    let bytes = p.packet_data();
-                    Some(
-                        self.frame(p.if_id, stamp, p.origlen, bytes)
-                            .map_err(malformed)?,
-                    )
-                }
-                // A packet without a time says nothing about when.
                 _ => None,
             };
-            let result = frame.map(&mut use_it);
-            input.consume(length);
-            if result.is_some() {
-                return Ok(result);
+            if let Some(frame) = frame {
+                let result = use_it(frame);
+                input.consume(length);
+                return Ok(Some(result));
             }
+            input.consume(length);
         }
+    }
+
+    /// The word at this offset.
+    #[inline]
+    fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
+        let word = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.big_endian {
+            u32::from_be_bytes(word)
+        } else {
+            u32::from_le_bytes(word)
+        })
+    }
+
+    /// A block that says how those after it are to be read.
+    fn describe(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let parse = if self.big_endian {
+            parse_block_be
+        } else {
+            parse_block_le
+        };
+        let Ok((_, block)) = parse(bytes) else {
+            return Err("a broken block".into());
+        };
+        match &block {
+            Block::SectionHeader(header) if header.major_version != 1 => {
+                let version = header.major_version;
+                Err(format!("pcapng of unknown version {version}"))
+            }
+            Block::SectionHeader(_) => {
+                self.section.clear();
+                Ok(())
+            }
+            Block::InterfaceDescription(i) => self.add_interface(i.linktype.0, &i.options),
+            _ => Ok(()),
+        }
+    }
+
+    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+        let broken = || "a broken enhanced packet".to_owned();
+        let interface = self.word(body, 0).ok_or_else(broken)?;
+        let (frame, options) = self.timed(interface, &body[4..]).ok_or_else(broken)??;
+        Ok(Frame {
+            way: self.way(options),
+            ..frame
+        })
+    }
+
+    /// The packet block of early pcapng files: the interface in 16 bits.
+    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+        let broken = || "a broken packet block".to_owned();
+        let first = *body.first_chunk::<2>().ok_or_else(broken)?;
+        let interface = if self.big_endian {
+            u16::from_be_bytes(first)
+        } else {
+            u16::from_le_bytes(first)
+        };
+        let rest = body.get(4..).ok_or_else(broken)?;
+        let (frame, _) = self.timed(interface.into(), rest).ok_or_else(broken)??;
+        Ok(frame)
+    }
+
+    /// What both kinds of packets have: time, lengths, bytes; and the options
+    /// that follow. `None` if it is broken.
+    #[inline]
+    fn timed<'a>(&self, interface: u32, body: &'a [u8]) -> Option<Timed<'a>> {
+        let [high, low, captured, packet_bytes] = [
+            self.word(body, 0)?,
+            self.word(body, 4)?,
+            self.word(body, 8)?,
+            self.word(body, 12)?,
+        ];
+        let rest = body.get(16..)?;
+        let bytes = rest.get(..captured as usize)?;
+        let options = rest.get((captured as usize).next_multiple_of(4)..);
+        let Some(known) = self.section.get(interface as usize) else {
+            let what = format!("a packet of interface {interface}, which is not described");
+            return Some(Err(what));
+        };
+        let frame = Frame {
+            time: known.clock.stamp(u64::from(high) << 32 | u64::from(low)),
+            interface: known.number,
+            link: known.link,
+            way: Way::Unknown,
+            packet_bytes: packet_bytes.max(captured),
+            bytes,
+        };
+        Some(Ok((frame, options.unwrap_or_default())))
+    }
+
+    /// The way that the options of a packet tell.
+    fn way(&self, mut options: &[u8]) -> Way {
+        while let Some(head) = self.word(options, 0) {
+            // Two 16-bit fields, read as one word of the file's order.
+            let (code, length) = if self.big_endian {
+                (head >> 16, head & 0xffff)
+            } else {
+                (head & 0xffff, head >> 16)
+            };
+            if code == EPB_FLAGS {
+                return match self.word(options, 4).map(|flags| flags & 3) {
+                    Some(1) => Way::In,
+                    Some(2) => Way::Out,
+                    _ => Way::Unknown,
+                };
+            }
+            let whole = 4 + (length as usize).next_multiple_of(4);
+            let Some(rest) = options.get(whole..).filter(|_| code != 0) else {
+                break;
+            };
+            options = rest;
+        }
+        Way::Unknown
     }
 
     /// Length of the next block; sets the byte order at a section's begin.
@@ -199,26 +329,6 @@ impl PcapNg {
         });
         Ok(())
     }
-
-    fn frame<'a>(
-        &self,
-        interface: u32,
-        stamp: u64,
-        packet_bytes: u32,
-        bytes: &'a [u8],
-    ) -> Result<Frame<'a>, String> {
-        let known = self
-            .section
-            .get(interface as usize)
-            .ok_or_else(|| format!("a packet of interface {interface}, which is not described"))?;
-        Ok(Frame {
-            time_ps: known.clock.ps(stamp),
-            interface: known.number,
-            link: known.link,
-            packet_bytes,
-            bytes,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -227,7 +337,7 @@ mod tests {
 
     #[test]
     fn clocks() {
-        let ps = |tsresol, offset, stamp| Clock::new(tsresol, offset).unwrap().ps(stamp);
+        let ps = |tsresol, offset, stamp| Clock::new(tsresol, offset).unwrap().stamp(stamp).ps();
         assert_eq!(ps(6, 0, 7), 7_000_000);
         assert_eq!(ps(9, 2, 1), 2_000_000_001_000);
         assert_eq!(ps(12, -1, 5), 5 - 1_000_000_000_000);

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The TCP segments of one or more captures, one after the other.
+//!
+//! ```no_run
+//! # use std::{fs::File, io::Read};
+//! # use trace::segments::{Segments, Source};
+//! let file = Source::new("a.pcap", || {
+//!     File::open("a.pcap").map(|file| Box::new(file) as Box<dyn Read>)
+//! });
+//! let mut segments = Segments::open(vec![file])?;
+//! while let Some(segment) = segments.next() {
+//!     println!("{} {}", segment.number, segment.payload_bytes);
+//! }
+//! # Ok::<(), trace::segments::OpenError>(())
+//! ```
+
+use std::io::{self, Read};
+
+use crate::dissect::dissect;
+use crate::encapsulation::Encapsulations;
+use crate::packets::{Interface, Packets};
+use crate::segment::Segment;
+use crate::walk::Other;
+use crate::{Damage, ReadError};
+
+/// Where a capture can be read from.
+pub struct Source<'a> {
+    name: String,
+    open: Box<dyn FnMut() -> io::Result<Box<dyn Read + 'a>> + 'a>,
+}
+
+impl<'a> Source<'a> {
+    /// `open` gives the file from its begin. It is called twice if there are
+    /// several files: what is not read yet is not kept open.
+    pub fn new(
+        name: impl Into<String>,
+        open: impl FnMut() -> io::Result<Box<dyn Read + 'a>> + 'a,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            open: Box::new(open),
+        }
+    }
+}
+
+/// A file of which nothing can be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}")]
+pub struct OpenError {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it.
+    pub source: ReadError,
+}
+
+/// What was passed over, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of all kinds.
+    pub packets: u64,
+    /// TCP segments.
+    pub segments: u64,
+    /// Packets of other protocols.
+    pub not_tcp: u64,
+    /// Packets of a link type that is not understood.
+    pub unknown_link: u64,
+    /// Packets without a time (pcapng's simple packets).
+    pub timeless: u64,
+    /// Segments whose options the snap length cut, or which are broken.
+    pub options_cut: u64,
+    /// Packets cut so short that the TCP header cannot be read.
+    pub cut: u64,
+    /// Packets whose headers contradict themselves.
+    pub malformed: u64,
+    /// First fragments of IP packets: their payload counts as far as it goes.
+    pub first_fragments: u64,
+    /// Other fragments, passed over: they have no TCP header.
+    pub later_fragments: u64,
+    /// Packets that came after a later one in their file.
+    pub backwards: u64,
+}
+
+/// A file being read, with the packet it is at.
+struct Reading<'a> {
+    name: String,
+    /// Its place among the files: packets of one time go by it.
+    place: usize,
+    packets: Packets<Box<dyn Read + 'a>>,
+    timeless: u64,
+    head: Head,
+}
+
+/// A packet that was read and not yet given.
+#[derive(Clone, Copy)]
+struct Head {
+    time_ns: u64,
+    /// Packets without a time before it: they have numbers too.
+    passed: u64,
+    outcome: Result<(Segment, bool), Other>,
+}
+
+/// What comes from all files.
+#[derive(Default)]
+struct Shared {
+    encapsulations: Encapsulations,
+    interfaces: Vec<Interface>,
+    counts: Counts,
+    damages: Vec<(String, Damage)>,
+}
+
+/// The segments, in the order of their packets; of several files in that of
+/// time, as a merged capture would have them. Memory: a chunk for each file
+/// that overlaps the present time.
+pub struct Segments<'a> {
+    /// Time of the first packet and place of files not begun, the last first.
+    waiting: Vec<(u64, usize, Source<'a>)>,
+    reading: Vec<Reading<'a>>,
+    shared: Shared,
+}
+
+impl Shared {
+    /// Reads the next packet of a file; `false` at its end.
+    #[inline]
+    fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
+        let all = &mut self.encapsulations;
+        let next = reading.packets.next(|frame| Head {
+            time_ns: frame.time.ns(),
+            passed: 0,
+            outcome: dissect(&frame, all),
+        });
+        let timeless = reading.packets.timeless();
+        let passed = timeless - std::mem::replace(&mut reading.timeless, timeless);
+        match next {
+            Ok(Some(head)) => {
+                self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
+                reading.head = Head { passed, ..head };
+                return true;
+            }
+            Ok(None) => {}
+            Err(error) => self.damages.push((reading.name.clone(), error.into())),
+        }
+        self.pass(passed);
+        self.interfaces
+            .extend_from_slice(reading.packets.interfaces());
+        false
+    }
+
+    fn pass(&mut self, timeless: u64) {
+        self.counts.packets += timeless;
+        self.counts.timeless += timeless;
+    }
+
+    #[inline]
+    fn count(&mut self, head: &Head) -> Option<Segment> {
+        let counts = &mut self.counts;
+        let counter = match head.outcome {
+            Ok((segment, first_fragment)) => {
+                counts.segments += 1;
+                counts.options_cut += u64::from(segment.options_cut);
+                counts.first_fragments += u64::from(first_fragment);
+                return Some(segment);
+            }
+            Err(Other::UnknownLink) => &mut counts.unknown_link,
+            Err(Other::NotTcp) => &mut counts.not_tcp,
+            Err(Other::LaterFragment) => &mut counts.later_fragments,
+            Err(Other::Cut) => &mut counts.cut,
+            Err(Other::Malformed) => &mut counts.malformed,
+        };
+        *counter += 1;
+        None
+    }
+}
+
+impl<'a> Segments<'a> {
+    /// Opens captures. Reads of each as far as its first packet.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened or is no capture.
+    pub fn open(sources: Vec<Source<'a>>) -> Result<Self, OpenError> {
+        let mut all = Self {
+            waiting: Vec::new(),
+            reading: Vec::new(),
+            shared: Shared::default(),
+        };
+        if sources.len() == 1 {
+            for source in sources {
+                all.begin(0, source)?;
+            }
+            return Ok(all);
+        }
+        for (place, mut source) in sources.into_iter().enumerate() {
+            let mut packets = opened(&mut source)?;
+            // What is damaged before its first packet is found again later.
+            let first = packets.next(|frame| frame.time.ns()).ok().flatten();
+            all.waiting.push((first.unwrap_or(0), place, source));
+        }
+        all.waiting
+            .sort_by_key(|(first_ns, place, _)| std::cmp::Reverse((*first_ns, *place)));
+        Ok(all)
+    }
+
+    fn begin(&mut self, place: usize, mut source: Source<'a>) -> Result<(), OpenError> {
+        let packets = opened(&mut source)?;
+        let mut reading = Reading {
+            name: source.name,
+            place,
+            packets,
+            timeless: 0,
+            head: Head {
+                time_ns: 0,
+                passed: 0,
+                outcome: Err(Other::NotTcp),
+            },
+        };
+        if self.shared.advance(&mut reading) {
+            self.reading.push(reading);
+        }
+        Ok(())
+    }
+
+    /// Which file has the next packet; begins those whose time has come.
+    fn earliest(&mut self) -> Option<usize> {
+        loop {
+            let times = self
+                .reading
+                .iter()
+                .map(|r| (r.head.time_ns, r.place))
+                .enumerate();
+            let first = times.min_by_key(|(_, time)| *time);
+            let due = match (self.waiting.last(), first) {
+                (Some((begin_ns, place, _)), Some((_, time))) => (*begin_ns, *place) <= time,
+                (waiting, _) => waiting.is_some(),
+            };
+            let Some((_, place, source)) = due.then(|| self.waiting.pop()).flatten() else {
+                return first.map(|(index, _)| index);
+            };
+            let name = source.name.clone();
+            if let Err(error) = self.begin(place, source) {
+                // It was a capture a moment ago.
+                self.shared.damages.push((name, error.source.into()));
+            }
+        }
+    }
+
+    /// The next segment; `None` at the end of all files.
+    #[allow(clippy::should_implement_trait)] // An iterator's `for` would borrow it for good.
+    pub fn next(&mut self) -> Option<Segment> {
+        loop {
+            let index = if self.waiting.is_empty() && self.reading.len() == 1 {
+                0
+            } else {
+                self.earliest()?
+            };
+            let reading = self.reading.get_mut(index)?;
+            self.shared.pass(reading.head.passed);
+            self.shared.counts.packets += 1;
+            let number = self.shared.counts.packets;
+            let segment = self.shared.count(&reading.head);
+            if !self.shared.advance(reading) {
+                self.reading.swap_remove(index);
+            }
+            if let Some(segment) = segment {
+                return Some(Segment { number, ..segment });
+            }
+        }
+    }
+
+    /// What was read and passed over so far.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// Files that were read only in part, so far.
+    #[must_use]
+    pub fn damages(&self) -> &[(String, Damage)] {
+        &self.shared.damages
+    }
+
+    /// The interfaces of the files that were read to their ends.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.shared.interfaces
+    }
+
+    /// The VLANs and tunnels met so far.
+    #[must_use]
+    pub fn encapsulations(&self) -> &Encapsulations {
+        &self.shared.encapsulations
+    }
+}
+
+fn opened<'a>(source: &mut Source<'a>) -> Result<Packets<Box<dyn Read + 'a>>, OpenError> {
+    let error = |error: ReadError| OpenError {
+        name: source.name.clone(),
+        source: error,
+    };
+    let file = (source.open)().map_err(|source| error(ReadError::Io { offset: 0, source }))?;
+    Packets::open(file).map_err(error)
+}
+
+impl Counts {
+    /// What a reader of the analysis should know, in sentences.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let of = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+        [
+            of(
+                self.unknown_link,
+                "packets of a link type that is not understood were left out",
+            ),
+            of(self.timeless, "packets without a time were left out"),
+            of(
+                self.cut,
+                "packets were cut before the end of what is needed of a TCP header (a longer snap \
+                 length helps)",
+            ),
+            of(
+                self.options_cut,
+                "segments have TCP options that were cut or are broken: SACK blocks and time \
+                 stamps may be missing",
+            ),
+            of(
+                self.malformed,
+                "packets have headers that cannot be right, and were left out",
+            ),
+            of(
+                self.first_fragments + self.later_fragments,
+                "packets are IP fragments: of each packet only the first counts",
+            ),
+            of(
+                self.backwards,
+                "packets have a time before that of the packet before them",
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One step through what lies between a link's header and the inner IP packet:
+//! tags, labels and tunnels, each with what its specification lets one skip.
+
+use crate::encapsulation::Layer;
+use crate::walk::{Ahead, Ip, Other, Place, Step};
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const TRANSPARENT_ETHERNET: u16 = 0x6558;
+const ERSPAN_2: u16 = 0x88be;
+const ERSPAN_3: u16 = 0x22eb;
+
+fn be16(high: u8, low: u8) -> u16 {
+    u16::from_be_bytes([high, low])
+}
+
+fn be24(bytes: &[u8; 3]) -> u32 {
+    u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]])
+}
+
+/// What an EtherType announces.
+#[inline]
+pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other> {
+    match kind {
+        IPV4 | IPV6 => Ok((Ahead::Ip, None)),
+        // 802.1Q, 802.1ad, and what was used before 802.1ad.
+        0x8100 | 0x88a8 | 0x9100 => {
+            let tag = place.head::<4>()?;
+            let vlan = be16(tag[0], tag[1]) & 0xfff;
+            place.skip(4)?;
+            // VLAN 0 is only a priority.
+            let layer = (vlan != 0).then_some(Layer::Vlan(vlan));
+            Ok((Ahead::EtherType(be16(tag[2], tag[3])), layer))
+        }
+        0x8847 | 0x8848 => mpls(place),
+        TRANSPARENT_ETHERNET => Ok((Ahead::Ethernet, None)),
+        // PPPoE session: PPP's protocol follows.
+        0x8864 => {
+            let h = place.head::<8>()?;
+            place.skip(8)?;
+            match be16(h[6], h[7]) {
+                0x0021 | 0x0057 => Ok((Ahead::Ip, Some(Layer::Pppoe(be16(h[2], h[3]))))),
+                _ => Err(Other::NotTcp),
+            }
+        }
+        _ => Err(Other::NotTcp),
+    }
+}
+
+/// Labels down to the last. Nothing says what follows: the first half byte of
+/// an IP packet does (RFC 4928), and 0 begins a pseudowire's control word.
+fn mpls(place: &mut Place<'_>) -> Result<Step, Other> {
+    loop {
+        let label = place.head::<4>()?;
+        place.skip(4)?;
+        if label[2] & 1 != 0 {
+            break;
+        }
+    }
+    let ahead = match place.head::<1>()?[0] >> 4 {
+        4 | 6 => Ahead::Ip,
+        0 => {
+            place.skip(4)?;
+            Ahead::Ethernet
+        }
+        _ => Ahead::Ethernet,
+    };
+    Ok((ahead, Some(Layer::Mpls)))
+}
+
+/// What is in an IP packet of this protocol, if it is a tunnel.
+#[inline]
+pub(crate) fn protocol(protocol: u8, ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    let (low, high) = ip.ends();
+    match protocol {
+        // IPv4 and IPv6 in either.
+        4 | 41 => Ok((Ahead::Ip, Some(Layer::IpInIp(low, high)))),
+        17 => udp(ip, place),
+        47 => gre(ip, place),
+        137 => mpls(place),
+        _ => Err(Other::NotTcp),
+    }
+}
+
+fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    let header = place.head::<4>().map_err(|_| Other::NotTcp)?;
+    let port = be16(header[2], header[3]);
+    if !matches!(port, 2152 | 4789 | 4790 | 6081 | 6635 | 8472) {
+        return Err(Other::NotTcp);
+    }
+    place.skip(8)?;
+    match port {
+        2152 => gtp(ip, place),
+        6081 => geneve(place),
+        6635 => mpls(place),
+        _ => vxlan(port == 4790, place),
+    }
+}
+
+/// RFC 7348; with a next protocol as draft-ietf-nvo3-vxlan-gpe has it.
+fn vxlan(generic: bool, place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<8>()?;
+    if h[0] & 0x08 == 0 {
+        return Err(Other::NotTcp);
+    }
+    place.skip(8)?;
+    let ahead = match h[3] {
+        1 | 2 if generic => Ahead::Ip,
+        3 => Ahead::Ethernet,
+        _ if generic => return Err(Other::NotTcp),
+        _ => Ahead::Ethernet,
+    };
+    Ok((ahead, Some(Layer::Vxlan(be24(&[h[4], h[5], h[6]])))))
+}
+
+/// RFC 8926.
+fn geneve(place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<8>()?;
+    if h[0] >> 6 != 0 {
+        return Err(Other::NotTcp);
+    }
+    place.skip(8 + usize::from(h[0] & 0x3f) * 4)?;
+    let layer = Layer::Geneve(be24(&[h[4], h[5], h[6]]));
+    Ok((Ahead::EtherType(be16(h[2], h[3])), Some(layer)))
+}
+
+/// RFC 2784 and 2890, with NVGRE (RFC 7637) and ERSPAN
+/// (draft-foschiano-erspan) inside.
+fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<4>()?;
+    let (flags, kind) = (h[0], be16(h[2], h[3]));
+    let (checksum, routing, has_key, sequence) = (
+        flags & 0x80 != 0,
+        flags & 0x40 != 0,
+        flags & 0x20 != 0,
+        flags & 0x10 != 0,
+    );
+    if routing || h[1] & 7 != 0 {
+        return Err(Other::NotTcp);
+    }
+    place.skip(if checksum { 8 } else { 4 })?;
+    let mut key = None;
+    if has_key {
+        key = Some(u32::from_be_bytes(*place.head::<4>()?));
+        place.skip(4)?;
+    }
+    if sequence {
+        place.skip(4)?;
+    }
+    match (kind, key) {
+        (ERSPAN_2 | ERSPAN_3, _) => erspan(kind, sequence, place),
+        (TRANSPARENT_ETHERNET, Some(key)) => Ok((Ahead::Ethernet, Some(Layer::Nvgre(key >> 8)))),
+        (_, Some(key)) => Ok((Ahead::EtherType(kind), Some(Layer::GreKey(key)))),
+        (_, None) => {
+            let (low, high) = ip.ends();
+            Ok((Ahead::EtherType(kind), Some(Layer::Gre(low, high))))
+        }
+    }
+}
+
+/// A mirrored frame. Without a sequence number it is of the first version,
+/// which has no header.
+fn erspan(kind: u16, sequence: bool, place: &mut Place<'_>) -> Result<Step, Other> {
+    if !sequence {
+        return Ok((Ahead::Ethernet, Some(Layer::Erspan(0))));
+    }
+    let h = *place.head::<8>()?;
+    let session = be16(h[2], h[3]) & 0x3ff;
+    if kind == ERSPAN_2 {
+        place.skip(8)?;
+    } else {
+        let has_more = place.head::<12>()?[11] & 1 != 0;
+        place.skip(if has_more { 20 } else { 12 })?;
+    }
+    Ok((Ahead::Ethernet, Some(Layer::Erspan(session))))
+}
+
+/// 3GPP TS 29.281: user data only, behind whatever extension headers.
+fn gtp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<8>()?;
+    if h[0] & 0xf0 != 0x30 || h[1] != 0xff {
+        return Err(Other::NotTcp);
+    }
+    place.skip(8)?;
+    if h[0] & 7 != 0 {
+        let mut next = place.head::<4>()?[3];
+        place.skip(4)?;
+        if h[0] & 4 == 0 {
+            next = 0;
+        }
+        while next != 0 {
+            let length = usize::from(place.head::<1>()?[0]) * 4;
+            let last = length.checked_sub(1).ok_or(Other::Malformed)?;
+            next = *place.bytes.get(last).ok_or(Other::Cut)?;
+            place.skip(length)?;
+        }
+    }
+    let (low, high) = ip.ends();
+    Ok((Ahead::Ip, Some(Layer::Gtp(low, high))))
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the first byte of a captured packet to its TCP header, through VLANs
+//! and tunnels, with the lengths that the IP headers give.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::encapsulation::{Encapsulations, Layer};
+use crate::headers::Link;
+use crate::packets::Frame;
+use crate::segment::{EncapsulationId, Way};
+use crate::tunnels;
+
+/// More layers than this are no network but an attempt.
+const MOST_LAYERS: usize = 12;
+
+const ETHERNET_BYTES: usize = 14;
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+
+/// Why a packet is no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Other {
+    /// Of a link type that is not understood.
+    UnknownLink,
+    /// Something else than TCP.
+    NotTcp,
+    /// A fragment without the TCP header.
+    LaterFragment,
+    /// The snap length cut it before the window field.
+    Cut,
+    /// A header that cannot be right.
+    Malformed,
+}
+
+/// A TCP header, found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'a> {
+    /// From the TCP header on, as far as captured.
+    pub(crate) tcp: &'a [u8],
+    /// Header and payload, as the IP header has it.
+    pub(crate) tcp_bytes: u32,
+    pub(crate) ip: Ip,
+    pub(crate) encapsulation: EncapsulationId,
+    pub(crate) way: Way,
+}
+
+/// What an IP header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ip {
+    pub(crate) from: IpAddr,
+    pub(crate) to: IpAddr,
+    pub(crate) ecn: u8,
+    pub(crate) id: u16,
+    pub(crate) hop_limit: u8,
+    /// The first of several fragments.
+    pub(crate) first_fragment: bool,
+}
+
+impl Ip {
+    /// Both ends, the same for both directions.
+    pub(crate) fn ends(&self) -> (IpAddr, IpAddr) {
+        if self.from <= self.to {
+            (self.from, self.to)
+        } else {
+            (self.to, self.from)
+        }
+    }
+}
+
+/// What the bytes ahead are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    Ethernet,
+    EtherType(u16),
+    Ip,
+    /// Of an IP packet: the protocol's number.
+    Protocol(u8),
+}
+
+/// Where one is in a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// What was captured from here on.
+    pub(crate) bytes: &'a [u8],
+    /// What there was on the wire, as far as the headers so far say.
+    pub(crate) wire_bytes: u32,
+}
+
+impl<'a> Place<'a> {
+    /// Past `count` bytes; `Cut` if they were not captured.
+    #[inline]
+    pub(crate) fn skip(&mut self, count: usize) -> Result<(), Other> {
+        self.bytes = self.bytes.get(count..).ok_or(Other::Cut)?;
+        self.wire_bytes = self.wire_bytes.saturating_sub(count as u32);
+        Ok(())
+    }
+
+    /// The next `N` bytes.
+    #[inline]
+    pub(crate) fn head<const N: usize>(&self) -> Result<&'a [u8; N], Other> {
+        self.bytes.first_chunk().ok_or(Other::Cut)
+    }
+}
+
+/// The TCP header of a packet.
+#[inline]
+pub(crate) fn walk<'a>(
+    frame: &Frame<'a>,
+    encapsulations: &mut Encapsulations,
+) -> Result<Found<'a>, Other> {
+    let mut place = Place {
+        bytes: frame.bytes,
+        wire_bytes: frame.packet_bytes,
+    };
+    let mut way = frame.way;
+    let mut ahead = match frame.link.ok_or(Other::UnknownLink)? {
+        Link::Ethernet => Ahead::Ethernet,
+        Link::RawIp => Ahead::Ip,
+        Link::Loopback => {
+            place.skip(4)?;
+            Ahead::Ip
+        }
+        Link::Cooked {
+            header_bytes,
+            type_at,
+        } => {
+            let header = place.bytes.get(..header_bytes).ok_or(Other::Cut)?;
+            way = cooked_way(header, type_at);
+            let kind = u16::from_be_bytes([header[type_at], header[type_at + 1]]);
+            place.skip(header_bytes)?;
+            Ahead::EtherType(kind)
+        }
+    };
+    let mut encapsulation = 0;
+    let mut ip = None;
+    for _ in 0..MOST_LAYERS {
+        let layer;
+        (ahead, layer) = match (ahead, &ip) {
+            (Ahead::Ethernet, _) => (ethernet(&mut place)?, None),
+            (Ahead::EtherType(kind), _) => tunnels::ether_type(kind, &mut place)?,
+            (Ahead::Ip, _) => {
+                let (header, protocol) = internet(&mut place)?;
+                ip = Some(header);
+                (Ahead::Protocol(protocol), None)
+            }
+            (Ahead::Protocol(6), Some(ip)) => {
+                return Ok(Found {
+                    tcp: place.bytes,
+                    tcp_bytes: place.wire_bytes,
+                    ip: *ip,
+                    encapsulation,
+                    way,
+                });
+            }
+            (Ahead::Protocol(protocol), Some(ip)) => tunnels::protocol(protocol, ip, &mut place)?,
+            (Ahead::Protocol(_), None) => return Err(Other::NotTcp),
+        };
+        if let Some(layer) = layer {
+            encapsulation = encapsulations.within(encapsulation, layer);
+        }
+    }
+    Err(Other::NotTcp)
+}
+
+/// What comes after a header, and the layer it makes.
+pub(crate) type Step = (Ahead, Option<Layer>);
+
+/// Both versions say in their own place whether the host itself sent it.
+fn cooked_way(header: &[u8], type_at: usize) -> Way {
+    let kind = if type_at == 0 { header[10] } else { header[1] };
+    match kind {
+        0 => Way::In,
+        4 => Way::Out,
+        _ => Way::Unknown,
+    }
+}
+
+#[inline]
+fn ethernet(place: &mut Place<'_>) -> Result<Ahead, Other> {
+    let header = place.head::<ETHERNET_BYTES>()?;
+    let kind = u16::from_be_bytes([header[12], header[13]]);
+    place.skip(ETHERNET_BYTES)?;
+    Ok(Ahead::EtherType(kind))
+}
+
+/// An IP header with everything up to the transport's.
+#[inline]
+fn internet(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
+    match place.head::<1>()?[0] >> 4 {
+        4 => ipv4(place),
+        6 => ipv6(place),
+        _ => Err(Other::Malformed),
+    }
+}
+
+#[inline]
+fn ipv4(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
+    let h = place.head::<IPV4_BYTES>()?;
+    let header_bytes = usize::from(h[0] & 15) * 4;
+    if header_bytes < IPV4_BYTES {
+        return Err(Other::Malformed);
+    }
+    // Linux writes 0 for what does not fit, and so do devices that segment.
+    match u16::from_be_bytes([h[2], h[3]]) {
+        0 => {}
+        total if usize::from(total) < header_bytes => return Err(Other::Malformed),
+        total => limit(place, total.into()),
+    }
+    let fragment = u16::from_be_bytes([h[6], h[7]]);
+    if fragment & 0x1fff != 0 {
+        return Err(Other::LaterFragment);
+    }
+    let address = |i: usize| IpAddr::V4(Ipv4Addr::new(h[i], h[i + 1], h[i + 2], h[i + 3]));
+    let ip = Ip {
+        from: address(12),
+        to: address(16),
+        ecn: h[1] & 3,
+        id: u16::from_be_bytes([h[4], h[5]]),
+        hop_limit: h[8],
+        first_fragment: fragment & 0x2000 != 0,
+    };
+    place.skip(header_bytes)?;
+    Ok((ip, h[9]))
+}
+
+/// An Ethernet frame may be padded: what lies beyond the packet is not its.
+/// Bytes that a file has beyond what it says there were are believed.
+#[inline]
+fn limit(place: &mut Place<'_>, wire_bytes: u32) {
+    place.wire_bytes = wire_bytes;
+    if place.bytes.len() > wire_bytes as usize {
+        place.bytes = &place.bytes[..wire_bytes as usize];
+    }
+}
+
+fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
+    let h = place.head::<IPV6_BYTES>()?;
+    let length = u16::from_be_bytes([h[4], h[5]]);
+    if length != 0 {
+        limit(place, u32::from(length) + IPV6_BYTES as u32);
+    }
+    let address = |i: usize| {
+        let octets: [u8; 16] = h[i..i + 16].try_into().unwrap_or_default();
+        IpAddr::V6(Ipv6Addr::from(octets))
+    };
+    let mut ip = Ip {
+        from: address(8),
+        to: address(24),
+        ecn: h[1] >> 4 & 3,
+        id: 0,
+        hop_limit: h[7],
+        first_fragment: false,
+    };
+    let mut next = h[6];
+    place.skip(IPV6_BYTES)?;
+    // Each step takes at least 8 bytes.
+    loop {
+        let header_bytes = match next {
+            // Hop-by-hop, routing, destination, mobility, HIP, shim6.
+            0 | 43 | 60 | 135 | 139 | 140 => (usize::from(place.head::<8>()?[1]) + 1) * 8,
+            // Authentication.
+            51 => (usize::from(place.head::<8>()?[1]) + 2) * 4,
+            44 => {
+                let fragment = place.head::<8>()?;
+                let offset = u16::from_be_bytes([fragment[2], fragment[3]]);
+                if offset >> 3 != 0 {
+                    return Err(Other::LaterFragment);
+                }
+                ip.first_fragment = offset & 1 != 0;
+                8
+            }
+            _ => return Ok((ip, next)),
+        };
+        let header = place.bytes;
+        if next == 0
+            && length == 0
+            && let Some(jumbo) = jumbo(&header[..header_bytes.min(header.len())])
+        {
+            // A packet is no longer than what was on the wire.
+            limit(place, jumbo.min(place.wire_bytes));
+        }
+        next = header[0];
+        place.skip(header_bytes)?;
+    }
+}
+
+/// The jumbo payload option (RFC 2675) in a hop-by-hop header.
+fn jumbo(header: &[u8]) -> Option<u32> {
+    let mut options = header.get(2..)?;
+    loop {
+        match *options {
+            [0, ref rest @ ..] => options = rest,
+            [0xc2, 4, a, b, c, d, ..] => {
+                let length = u32::from_be_bytes([a, b, c, d]);
+                return (length > u32::from(u16::MAX)).then_some(length);
+            }
+            [_, length, ref rest @ ..] => options = rest.get(usize::from(length)..)?,
+            _ => return None,
+        }
+    }
+}
