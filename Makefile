@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Two commands do everything: `make demo` and `make test`.
 
-TARGET  := $(or $(CARGO_TARGET_DIR),target)
-PSPACER := $(TARGET)/release/pspacer
+BUILT   := $(or $(CARGO_TARGET_DIR),target)
+PSPACER := $(BUILT)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit prove mutate experiments experiments-quick bench install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit prove mutate fuzz experiments experiments-quick bench install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
 	@echo "make prove              bounded model checking of the core: docs/proofs.md"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
+	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/fuzzing.md"
 	@echo "make build              the pspacer command and the tc plugin"
 	@echo "make experiments        every experiment in full; writes docs/results.md"
 	@echo "make experiments-quick  a short form of each, into out/quick"
@@ -44,6 +45,10 @@ prove: setup
 mutate: setup
 	@tests/mutation/run.sh
 
+fuzz: setup
+	@tools/setup.sh c++
+	@fuzz/run.sh $(or $(TARGET),core)
+
 # Builds the debug kernel if the cache has none. See docs/contributing.md.
 test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
@@ -71,7 +76,7 @@ experiments-quick: build
 bench: setup
 	@tools/setup.sh dpkg-deb
 	@cargo build --release --locked --package bench
-	@$(MAKE) --no-print-directory -C bench run TOOL=$(abspath $(TARGET))/release/bench DOCS=../docs OPTIONS="$(BENCH)"
+	@$(MAKE) --no-print-directory -C bench run TOOL=$(abspath $(BUILT))/release/bench DOCS=../docs OPTIONS="$(BENCH)"
 
 install: setup
 	@tools/setup.sh dkms tc

@@ -13,6 +13,7 @@ packages='
 ar binutils
 bc bc
 bison bison
+c++ g++
 cc gcc
 dkms dkms
 dpkg-deb dpkg

@@ -3,363 +3,13 @@
 //! same clocks, step by step, whatever happens to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod pair;
 mod reference;
 
-use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler, Train};
+use pace::{Config, Layer, Mode, Order};
+use pair::{FRAMES_MAX, Op, Pair, Part, Size, replay};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
-use reference::{Choice, Kind, Reference, wrapped};
-
-/// What happens to a port. Classes are picked by a number, modulo how many
-/// there are; sizes and rates are picked inside what the port allows.
-#[derive(Clone, Debug)]
-enum Op {
-    Activate(usize),
-    ActivateAll,
-    Deactivate(usize),
-    Step {
-        size: Size,
-        more: bool,
-        late_ns: u64,
-    },
-    Run {
-        steps: usize,
-        size: Size,
-        heads: bool,
-    },
-    /// A train of so many frames.
-    Train {
-        frames: u32,
-        size: Size,
-        more: bool,
-    },
-    Head(usize, Size),
-    Rate(usize, Part),
-    Kind(usize, Option<Part>, u32),
-    Add(Option<Part>),
-    Remove(usize),
-    Pass(u64),
-    Back(u64),
-    Reconfigure {
-        line: f64,
-        max_frame_bytes: u32,
-        order: Order,
-        guard: bool,
-    },
-    Mode(Mode),
-    /// From so many classes on a wheel orders them.
-    WheelFrom(u32),
-}
-
-/// Of the line: a rate, and a ceil so much of the way up from there.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    rate: f64,
-    ceil: Option<f64>,
-}
-
-/// The most frames in one train.
-const FRAMES_MAX: u32 = 8;
-
-#[derive(Clone, Copy, Debug)]
-enum Size {
-    Smallest,
-    Largest,
-    Any(u32),
-}
-
-impl Size {
-    fn bytes(self, cfg: &Config) -> u32 {
-        match self {
-            Size::Smallest => 1,
-            Size::Largest => cfg.max_frame_bytes,
-            Size::Any(number) => 1 + number % cfg.max_frame_bytes,
-        }
-    }
-}
-
-struct Pair {
-    cfg: Config,
-    core: Scheduler,
-    plain: Reference,
-    classes: Vec<ClassId>,
-    now_ns: u64,
-}
-
-impl Pair {
-    fn new(cfg: Config, start_bytes: u64) -> Self {
-        let mut core = Scheduler::new(&cfg, 0).unwrap();
-        core.set_global_bytes(start_bytes).unwrap();
-        // Room for a wheel, which few classes have no need of.
-        core.reserve(2048);
-        Pair {
-            cfg,
-            core,
-            plain: Reference::new(&cfg, start_bytes, 0),
-            classes: Vec::new(),
-            now_ns: 0,
-        }
-    }
-
-    fn pick(&self, number: usize) -> Option<ClassId> {
-        self.classes
-            .get(number % self.classes.len().max(1))
-            .copied()
-    }
-
-    /// This part of the line, or as close as is allowed.
-    fn paced(&self, part: Part) -> (ClassConfig, Kind) {
-        let line = self.cfg.line_rate_bps;
-        let longest = self.cfg.max_train_bytes.max(self.cfg.max_frame_bytes);
-        let frames = longest.div_ceil(self.cfg.max_frame_bytes) + FRAMES_MAX;
-        let counted = u128::from(longest + frames * 356);
-        let lowest = (counted * u128::from(line)) >> 42;
-        let rate_bps = ((line as f64 * part.rate) as u64).clamp(lowest as u64 + 1, line);
-        let Some(up) = part.ceil else {
-            let ceil_bps = 0;
-            return (
-                ClassConfig::Paced { rate_bps },
-                Kind::Paced { rate_bps, ceil_bps },
-            );
-        };
-        let ceil_bps = rate_bps + ((line - rate_bps) as f64 * up) as u64;
-        let config = ClassConfig::Sharing { rate_bps, ceil_bps };
-        (config, Kind::Paced { rate_bps, ceil_bps })
-    }
-
-    fn any_kind(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Kind) {
-        match fraction {
-            Some(fraction) => self.paced(fraction),
-            None if quantum == 0 => (
-                ClassConfig::Normal {
-                    quantum_bytes: None,
-                },
-                Kind::Normal { quantum_bytes: 0 },
-            ),
-            None => {
-                let quantum_bytes = quantum.clamp(256, 1 << 20);
-                (
-                    ClassConfig::Normal {
-                        quantum_bytes: Some(quantum_bytes),
-                    },
-                    Kind::Normal { quantum_bytes },
-                )
-            }
-        }
-    }
-
-    fn add(&mut self, fraction: Option<Part>) {
-        let (config, kind) = self.any_kind(fraction, 0);
-        let id = self.core.add_class(&config).unwrap();
-        self.plain.add(id.index(), kind);
-        self.classes.push(id);
-    }
-
-    fn activate(&mut self, id: ClassId) {
-        self.core.activate(id, self.now_ns).unwrap();
-        self.plain.activate(id.index(), self.now_ns);
-    }
-
-    /// What is sent as `frames`, which is only a train if trains are allowed.
-    fn train(&self, frames: u32, size: Size) -> Train {
-        let longest = self.cfg.max_train_bytes;
-        if longest == 0 || frames == 1 {
-            return self.plain.frame(size.bytes(&self.cfg));
-        }
-        let frames = frames.min(FRAMES_MAX);
-        let len_bytes = match size {
-            Size::Smallest => frames,
-            Size::Largest => longest,
-            Size::Any(number) => 1 + number % longest,
-        };
-        let padding = frames * self.cfg.min_frame_bytes;
-        Train {
-            len_bytes,
-            wire_bytes: len_bytes.max(padding).max(1) + frames * self.cfg.overhead_bytes,
-            frames,
-        }
-    }
-
-    fn sent(&mut self, id: ClassId, train: Train, more: bool) {
-        match train.frames {
-            1 => self.core.sent(id, train.len_bytes, more, self.now_ns),
-            _ => self.core.sent_train(id, train, more, self.now_ns),
-        }
-        .unwrap();
-        self.plain.sent(id.index(), train, more, self.now_ns);
-    }
-
-    fn set_head(&mut self, id: ClassId, size: Size) {
-        let wire_bytes = self.core.wire_bytes(size.bytes(&self.cfg)).unwrap();
-        self.core.set_head(id, wire_bytes).unwrap();
-        self.plain.set_head(id.index(), wire_bytes);
-    }
-
-    /// One decision, and what follows from it. False when there is none.
-    fn step(&mut self, frames: u32, size: Size, more: bool, late_ns: u64) -> bool {
-        let (decision, late_bytes) = self.core.next_and_lateness(self.now_ns);
-        let choice = self.plain.next(self.now_ns);
-        match (decision, choice) {
-            (Decision::Idle, Choice::Idle) => return false,
-            (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
-                assert_eq!(late_bytes, self.plain.late(index), "lateness");
-                self.sent(id, self.train(frames, size), more);
-            }
-            (Decision::Gap { wire_bytes }, Choice::Gap(bytes)) if wire_bytes == bytes => {
-                assert_ne!(self.cfg.mode, Mode::Timer);
-                self.core.gap_sent(wire_bytes);
-                self.plain.gap_sent(bytes);
-            }
-            (Decision::Wait { until_ns }, Choice::Wait(until)) if until_ns == until => {
-                assert_ne!(self.cfg.mode, Mode::Gap);
-                assert!(
-                    until_ns > self.now_ns.min(until_ns - 1),
-                    "waits for the past"
-                );
-                self.now_ns = until_ns.max(self.now_ns) + late_ns;
-            }
-            other => panic!("core and reference differ: {other:?}"),
-        }
-        self.check();
-        true
-    }
-
-    /// What follows time is compared once the core has to look at it.
-    fn check_what_follows_time(&self) {
-        assert_eq!(
-            self.core.global_bytes(),
-            wrapped(&self.plain.global),
-            "global"
-        );
-        assert_eq!(
-            self.core.stats().shifted_bytes,
-            wrapped(&self.plain.shifted),
-            "shifts"
-        );
-        for id in &self.classes {
-            let throttled = self.plain.is_throttled(id.index());
-            assert_eq!(self.core.is_throttled(*id).unwrap(), throttled);
-        }
-    }
-
-    fn check(&self) {
-        if !self.core.is_quiet() {
-            self.check_what_follows_time();
-        }
-        let stats = self.core.stats();
-        let timers = (stats.waits, stats.wait_late_max_ns, stats.lead_ns);
-        assert_eq!(timers, self.plain.timers(), "timers");
-        assert_eq!(stats.spare_frames, self.plain.spare_frames, "spare");
-        assert_eq!(stats.guarded, self.plain.guarded, "guarded");
-        for id in &self.classes {
-            let clock = self.core.class_clock(*id).unwrap();
-            let expected = self.plain.clock(id.index());
-            assert_eq!((clock.bytes, clock.frac), expected, "clock of {id:?}");
-        }
-    }
-
-    fn reconfigure(&mut self, cfg: Config) {
-        // A class may not fit the new line: then nothing changes.
-        if self.core.reconfigure(&cfg, self.now_ns).is_ok() {
-            self.plain.reconfigure(&cfg, self.now_ns);
-            self.cfg = cfg;
-        }
-    }
-
-    fn class_op(&mut self, op: &Op) {
-        let (Op::Activate(number)
-        | Op::Deactivate(number)
-        | Op::Head(number, _)
-        | Op::Rate(number, _)
-        | Op::Kind(number, _, _)
-        | Op::Remove(number)) = op
-        else {
-            return;
-        };
-        let Some(id) = self.pick(*number) else {
-            return;
-        };
-        match *op {
-            Op::Activate(_) => self.activate(id),
-            Op::Deactivate(_) => {
-                self.core.deactivate(id, self.now_ns).unwrap();
-                self.plain.deactivate(id.index(), self.now_ns);
-            }
-            Op::Head(_, size) => self.set_head(id, size),
-            Op::Rate(_, fraction) => self.change(id, Some(fraction), 0),
-            Op::Kind(_, fraction, quantum) => self.change(id, fraction, quantum),
-            _ => {
-                self.core.remove_class(id).unwrap();
-                self.plain.remove(id.index());
-                self.classes.retain(|other| *other != id);
-            }
-        }
-    }
-
-    fn change(&mut self, id: ClassId, fraction: Option<Part>, quantum: u32) {
-        let (config, kind) = self.any_kind(fraction, quantum);
-        self.core.change_class(id, &config).unwrap();
-        self.plain.change(id.index(), kind);
-    }
-
-    fn apply(&mut self, op: &Op) {
-        match *op {
-            Op::ActivateAll => {
-                for id in self.classes.clone() {
-                    self.activate(id);
-                }
-            }
-            Op::Step {
-                size,
-                more,
-                late_ns,
-            } => {
-                self.step(1, size, more, late_ns);
-            }
-            Op::Train { frames, size, more } => {
-                self.step(frames, size, more, 0);
-            }
-            Op::Run { steps, size, heads } => {
-                for _ in 0..steps {
-                    for id in self.classes.clone() {
-                        if heads {
-                            self.set_head(id, size);
-                        }
-                    }
-                    if !self.step(1, size, true, 0) {
-                        break;
-                    }
-                }
-            }
-            Op::Add(fraction) => self.add(fraction),
-            Op::Pass(ns) => self.now_ns += ns,
-            Op::Back(ns) => self.now_ns = self.now_ns.saturating_sub(ns),
-            Op::Reconfigure {
-                line,
-                max_frame_bytes,
-                order,
-                guard,
-            } => {
-                let line_rate_bps = (self.cfg.line_rate_bps as f64 * line) as u64;
-                self.reconfigure(Config {
-                    line_rate_bps: line_rate_bps.clamp(8000, 1_000_000_000_000),
-                    max_frame_bytes: max_frame_bytes.max(self.cfg.min_frame_bytes),
-                    max_train_bytes: match self.cfg.max_train_bytes {
-                        0 => 0,
-                        bytes => bytes.max(max_frame_bytes).max(self.cfg.min_frame_bytes),
-                    },
-                    order,
-                    guard,
-                    ..self.cfg
-                });
-            }
-            Op::Mode(mode) => self.reconfigure(Config { mode, ..self.cfg }),
-            Op::WheelFrom(classes) => self.core.use_wheel_from(classes),
-            _ => self.class_op(op),
-        }
-        self.check();
-    }
-}
 
 fn size() -> impl Strategy<Value = Size> {
     prop_oneof![
@@ -487,19 +137,26 @@ fn start() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn deterministic(cases: u32) -> ProptestConfig {
+/// The same cases every time, unless PROPTEST_CASES and PROPTEST_RNG_SEED ask
+/// for others; `part` of so many.
+fn deterministic(cases: u32, part: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let other = std::env::var_os("PROPTEST_CASES").is_some();
     ProptestConfig {
-        cases,
+        cases: if other { asked.cases } else { cases } / part,
         rng_algorithm: RngAlgorithm::ChaCha,
-        rng_seed: RngSeed::Fixed(20_060_601),
+        rng_seed: match asked.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(20_060_601),
+            seed => seed,
+        },
         failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
+        max_shrink_iters: asked.max_shrink_iters.min(20_000),
+        ..asked
     }
 }
 
 proptest! {
-    #![proptest_config(deterministic(2000))]
+    #![proptest_config(deterministic(2000, 1))]
 
     #[test]
     fn core_and_reference_agree(
@@ -521,7 +178,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(deterministic(36))]
+    #![proptest_config(deterministic(2000, 55))]
 
     /// Queues of several levels, with places freed and taken in the middle.
     #[test]
@@ -587,4 +244,18 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
     pair.apply(&train);
     pair.apply(&train);
     pair.apply(&reconfigure(4.5, 1, Order::Clock));
+}
+
+/// What the fuzzer has found worth keeping (docs/fuzzing.md).
+#[test]
+fn core_and_reference_agree_on_the_corpus() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/core");
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        replay(&std::fs::read(&path).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0, "no corpus in {corpus}");
 }

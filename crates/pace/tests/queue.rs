@@ -8,7 +8,7 @@ mod wheel_queue;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
-use wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER};
+use wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 
 /// How far ahead of the smallest value new ones are: what a queue is weak at.
 #[derive(Clone, Copy, Debug)]
@@ -263,4 +263,18 @@ proptest! {
             }
         }
     }
+}
+
+/// What the fuzzer has found worth keeping (docs/fuzzing.md).
+#[test]
+fn the_corpus_is_in_order() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/queue");
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        replay(&std::fs::read(&path).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0, "no corpus in {corpus}");
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core's queue and an ordered set, which must always agree.
 
+mod bytes;
+
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::ptr;
+
+pub use bytes::replay;
 
 pub const WHEEL_NEVER: u32 = u32::MAX;
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Any bytes as a port and what happens to it: what a fuzzer changes
+//! (docs/fuzzing.md).
+
+use super::{FRAMES_MAX, Op, Pair, Part, Size};
+use arbitrary::{Result, Unstructured};
+use pace::{Config, Layer, Mode, Order};
+
+const OPS_MAX: usize = 120;
+const CLASSES_MAX: usize = 200;
+/// Looks at one class in all, so that no input takes long: the reference looks
+/// at every class to find the first.
+const LOOKS_MAX: usize = 6000;
+/// Two lines of 36 years would be more ns than there are numbers for.
+const OLD_NS: u64 = 1 << 60;
+
+/// Does to both what the bytes say; panics where they do not agree.
+pub fn replay(bytes: &[u8]) {
+    let mut source = Unstructured::new(bytes);
+    // Where they end in the middle of something, that is not done.
+    let _ = play(&mut source);
+}
+
+fn play(source: &mut Unstructured) -> Result<()> {
+    let cfg = config(source)?;
+    let mut pair = Pair::new(cfg, start(source)?);
+    pair.core.use_wheel_from(wheel_from(source)?);
+    for _ in 0..source.int_in_range(1..=6)? {
+        let copies = match source.arbitrary::<u8>()? {
+            many @ 240.. => usize::from(many) - 230,
+            _ => 1,
+        };
+        let class = optional_part(source)?;
+        for _ in 0..copies {
+            pair.add(class);
+        }
+    }
+    let mut looks = 0;
+    for _ in 0..OPS_MAX {
+        if source.is_empty() {
+            break;
+        }
+        let op = op(source)?;
+        let is_many = pair.classes.len() >= CLASSES_MAX && matches!(op, Op::Add(_));
+        looks += match op {
+            Op::Run { steps, .. } => steps * pair.classes.len(),
+            _ => pair.classes.len(),
+        };
+        if looks > LOOKS_MAX || pair.now_ns > OLD_NS {
+            break;
+        }
+        if !is_many {
+            pair.apply(&op);
+        }
+    }
+    Ok(())
+}
+
+fn op(source: &mut Unstructured) -> Result<Op> {
+    let op = match source.int_in_range(0..=23u8)? {
+        0..=2 => Op::Activate(class(source)?),
+        3 => Op::ActivateAll,
+        4 => Op::Deactivate(class(source)?),
+        5..=8 => Op::Step {
+            size: size(source)?,
+            more: source.arbitrary()?,
+            late_ns: u64::from(source.arbitrary::<u16>()?) * 4,
+        },
+        9..=10 => Op::Run {
+            steps: source.int_in_range(1..=40)?,
+            size: size(source)?,
+            heads: source.arbitrary()?,
+        },
+        11 => Op::Train {
+            frames: source.int_in_range(1..=FRAMES_MAX)?,
+            size: size(source)?,
+            more: source.arbitrary()?,
+        },
+        12 => Op::Head(class(source)?, size(source)?),
+        13..=14 => Op::Rate(class(source)?, part(source)?),
+        15 => Op::Kind(
+            class(source)?,
+            optional_part(source)?,
+            source.int_in_range(0..=4000)?,
+        ),
+        16 => Op::Add(optional_part(source)?),
+        17 => Op::Remove(class(source)?),
+        18..=19 => Op::Pass(elapsed(source)?),
+        20 => Op::Back(source.int_in_range(0..=5_000_000)?),
+        21 => Op::Reconfigure {
+            line: f64::from(source.int_in_range(1..=100u8)?) / 10.0,
+            max_frame_bytes: source.int_in_range(1..=10_000)?,
+            order: order(source)?,
+            guard: source.arbitrary()?,
+        },
+        22 => Op::Mode(mode(source)?),
+        _ => Op::WheelFrom(wheel_from(source)?),
+    };
+    Ok(op)
+}
+
+fn class(source: &mut Unstructured) -> Result<usize> {
+    Ok(source.arbitrary::<u8>()?.into())
+}
+
+fn size(source: &mut Unstructured) -> Result<Size> {
+    Ok(match source.int_in_range(0..=3u8)? {
+        0 => Size::Smallest,
+        1 | 2 => Size::Largest,
+        _ => Size::Any(source.arbitrary::<u16>()?.into()),
+    })
+}
+
+/// From a hundred-thousandth of the line to all of it; often round parts.
+fn fraction(source: &mut Unstructured) -> Result<f64> {
+    Ok(match source.int_in_range(0..=3u8)? {
+        0 => 10f64.powf(f64::from(source.arbitrary::<u16>()?) / -13107.0),
+        1 => 1.0 / f64::from(source.int_in_range(1..=8u8)?),
+        2 => f64::from(source.int_in_range(1..=100u8)?) / 100.0,
+        _ => 0.0,
+    })
+}
+
+fn part(source: &mut Unstructured) -> Result<Part> {
+    let rate = fraction(source)?;
+    let ceil = match source.int_in_range(0..=2u8)? {
+        2 => Some(f64::from(source.arbitrary::<u8>()?) / 255.0),
+        _ => None,
+    };
+    Ok(Part { rate, ceil })
+}
+
+fn optional_part(source: &mut Unstructured) -> Result<Option<Part>> {
+    match source.int_in_range(0..=4u8)? {
+        4 => Ok(None),
+        _ => part(source).map(Some),
+    }
+}
+
+/// Up to half a year.
+fn elapsed(source: &mut Unstructured) -> Result<u64> {
+    let shift = source.int_in_range(0..=38u8)?;
+    Ok(u64::from(source.arbitrary::<u16>()?) << shift)
+}
+
+fn order(source: &mut Unstructured) -> Result<Order> {
+    Ok(*source.choose(&[Order::Clock, Order::Rate, Order::Next])?)
+}
+
+fn mode(source: &mut Unstructured) -> Result<Mode> {
+    Ok(*source.choose(&[Mode::Gap, Mode::Timer, Mode::Hybrid])?)
+}
+
+/// Never, always, or above a number of classes that comes and goes.
+fn wheel_from(source: &mut Unstructured) -> Result<u32> {
+    Ok(match source.arbitrary::<u8>()? {
+        255 => u32::MAX,
+        classes => classes.into(),
+    })
+}
+
+/// Near what wraps: the clock in a queue key (44 bits) and the clock itself.
+fn start(source: &mut Unstructured) -> Result<u64> {
+    let before = u64::from(source.arbitrary::<u16>()?);
+    Ok(match source.int_in_range(0..=4u8)? {
+        0 => 0,
+        1 => (1 << 44) - before,
+        2 => (1 << 43) - before,
+        3 => 0u64.wrapping_sub(before),
+        _ => source.arbitrary()?,
+    })
+}
+
+fn config(source: &mut Unstructured) -> Result<Config> {
+    let line_rate_bps = match source.int_in_range(0..=4u8)? {
+        0 => 1_000_000_000,
+        1 => 10_000_000_000,
+        2 => 1_000_000_000_000,
+        3 => source.int_in_range(8000..=1_000_000_000_000)?,
+        _ => source.int_in_range(8000..=20_000)?,
+    };
+    let (min, max, overhead) = match source.int_in_range(0..=3u8)? {
+        0 => (60, 1514, 24),
+        1 => (60, 9014, 24),
+        2 => (60, 60, 24),
+        _ => {
+            let min = source.int_in_range(0..=99)?;
+            let more = source.int_in_range(0..=9999u32)?;
+            (min, (min + more).max(1), source.int_in_range(0..=256)?)
+        }
+    };
+    let train = match source.int_in_range(0..=2u8)? {
+        2 => source.int_in_range(1..=60_000)?,
+        _ => 0,
+    };
+    Ok(Config {
+        line_rate_bps,
+        overhead_bytes: overhead,
+        min_frame_bytes: min,
+        max_frame_bytes: max,
+        max_train_bytes: match train == 0 || train / max * overhead > 1 << 20 {
+            true => 0,
+            false => max + train,
+        },
+        link_header_bytes: source.int_in_range(0..=19)?,
+        layer: *source.choose(&[Layer::Link, Layer::Wire, Layer::Ip])?,
+        order: order(source)?,
+        mode: mode(source)?,
+        guard: source.arbitrary()?,
+    })
+}
