@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "flow.h"
+#include "sampler.h"
 #include "tcp.h"
 
 #define NSEC_PER_SEC	1000000000LL
@@ -43,10 +44,7 @@ struct flow {
 	uint64_t sequence, calls, blocked;
 	unsigned char *buffer;
 	struct sockaddr_in from;	/* as it is in the end */
-	/* TCP: */
-	int64_t sample_ns;		/* of the next sample; INT64_MAX: none */
-	FILE *samples;
-	char summary[512];
+	char summary[512];		/* TCP: of the whole connection */
 };
 
 static struct flow *flows;
@@ -127,21 +125,6 @@ static void set_buffer(const struct flow *flow, int bytes)
 	if (setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) &&
 	    setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)))
 		fail(flow->spec.name, strerror(errno));
-}
-
-static void open_samples(struct flow *flow, const char *prefix)
-{
-	char path[4096];
-
-	flow->sample_ns = INT64_MAX;
-	if (!flow->spec.sample_ns)
-		return;
-	snprintf(path, sizeof(path), "%sflow-%s.tcp", prefix, flow->spec.name);
-	flow->samples = fopen(path, "we");
-	if (!flow->samples)
-		fail(path, strerror(errno));
-	tcp_samples_begin(flow->samples);
-	flow->sample_ns = flow->next_ns;
 }
 
 /* A qdisc takes a priority with its own major number for a class. */
@@ -285,14 +268,7 @@ static void send_tcp(struct flow *flow, int events, int64_t time_ns)
 	}
 }
 
-static void sample(struct flow *flow, int64_t epoch_ns, int64_t time_ns)
-{
-	tcp_sample(flow->samples, flow->fd, time_ns - epoch_ns);
-	while (flow->sample_ns <= time_ns)
-		flow->sample_ns += flow->spec.sample_ns;
-}
-
-static void end_flow(struct flow *flow, int64_t epoch_ns, int64_t time_ns)
+static void end_flow(struct flow *flow, int64_t time_ns)
 {
 	socklen_t size = sizeof(flow->from);
 
@@ -300,8 +276,8 @@ static void end_flow(struct flow *flow, int64_t epoch_ns, int64_t time_ns)
 	getsockname(flow->fd, (struct sockaddr *)&flow->from, &size);
 	if (!flow->spec.tcp)
 		return;
-	if (flow->samples)
-		sample(flow, epoch_ns, time_ns);
+	if (flow->spec.sample_ns)
+		sampler_end(flow->fd, time_ns);
 	tcp_end(flow->fd, flow->summary, sizeof(flow->summary));
 }
 
@@ -316,7 +292,7 @@ static bool is_over(const struct flow *flow, int64_t time_ns)
  * Every flow that may send does so once. Returns when the next one may, for
  * room in a socket at its stop; 0: at once; INT64_MAX: never.
  */
-static int64_t take_turns(int events, int64_t epoch_ns)
+static int64_t take_turns(int events)
 {
 	int64_t wake_ns = INT64_MAX, time_ns = now_ns();
 
@@ -334,14 +310,10 @@ static int64_t take_turns(int events, int64_t epoch_ns)
 			time_ns = now_ns();
 		}
 		if (is_over(flow, time_ns)) {
-			end_flow(flow, epoch_ns, time_ns);
+			end_flow(flow, time_ns);
 			continue;
 		}
-		if (time_ns >= flow->sample_ns)
-			sample(flow, epoch_ns, time_ns);
 		due_ns = flow->waits_for_room ? flow->stop_ns : flow->next_ns;
-		if (flow->sample_ns < due_ns)
-			due_ns = flow->sample_ns;
 		if (due_ns <= time_ns)
 			due_ns = 0;
 		if (due_ns < wake_ns)
@@ -372,13 +344,13 @@ static void look_for_room(int events, int64_t wake_ns)
 		((struct flow *)found[n].data.ptr)->waits_for_room = false;
 }
 
-static void send_all(int events, int64_t epoch_ns)
+static void send_all(int events)
 {
 	unsigned int turns = 0;
 	int64_t wake_ns;
 
 	while (!interrupted) {
-		wake_ns = take_turns(events, epoch_ns);
+		wake_ns = take_turns(events);
 		if (wake_ns == INT64_MAX)
 			return;
 		if (wake_ns || ++turns == TURNS_MAX) {
@@ -388,7 +360,7 @@ static void send_all(int events, int64_t epoch_ns)
 	}
 	for (struct flow *flow = flows; flow < flows + flow_count; flow++)
 		if (!flow->ended)
-			end_flow(flow, epoch_ns, now_ns());
+			end_flow(flow, now_ns());
 }
 
 static void print_address(const char *key, const struct sockaddr_in *address)
@@ -427,18 +399,23 @@ static void run(int64_t epoch_ns, int64_t start_ns, int64_t stop_ns, int sndbuf,
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	prctl(PR_SET_TIMERSLACK, 1UL);
+	sampler_init(samples, epoch_ns);
 	for (struct flow *flow = flows; flow < flows + flow_count; flow++) {
 		time_flow(flow, epoch_ns, start_ns, stop_ns);
-		open_samples(flow, samples);
 		if (!flow->spec.tcp) {
 			open_udp(flow, events, sndbuf);
 			continue;
 		}
 		flow->fd = tcp_open(&flow->spec);
-		if (flow->fd < 0)
+		if (flow->fd < 0 ||
+		    (flow->spec.sample_ns &&
+		     sampler_add(flow->spec.name, flow->fd, flow->next_ns, flow->stop_ns,
+				 flow->spec.sample_ns)))
 			fail(flow->spec.name, strerror(errno));
 	}
-	send_all(events, epoch_ns);
+	if (sampler_start())
+		fail("a thread for samples", strerror(errno));
+	send_all(events);
 }
 
 int main(int argc, char **argv)
