@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From segments to connections.
 
-use crate::{Analysis, Options};
-use trace::segment::Segment;
+use rustc_hash::FxHashMap;
+use trace::segment::{EncapsulationId, Endpoint, Segment};
+
+use crate::analysis::Analysis;
+use crate::connection::Connection;
+use crate::options::Options;
+use crate::recorder::Recorder;
+use crate::report::report;
+
+/// Both ends, the lower one first.
+type Key = (Endpoint, Endpoint, EncapsulationId);
 
 /// Takes the segments of a capture one by one.
+///
+/// Memory grows with connections and with what each has under way, not with
+/// packets: an ended connection keeps its results alone.
 #[derive(Debug)]
 pub struct Analyser {
-    #[allow(dead_code)]
     options: Options,
     start_ns: Option<u64>,
+    by_key: FxHashMap<Key, usize>,
+    connections: Vec<Connection>,
+    /// Where the last segment went: the next one mostly goes there too.
+    last: Option<(Key, usize)>,
 }
 
 impl Analyser {
@@ -19,20 +34,73 @@ impl Analyser {
         Self {
             options,
             start_ns: None,
+            by_key: FxHashMap::default(),
+            connections: Vec::new(),
+            last: None,
         }
     }
 
-    /// Takes one segment. Constant time but for what it acknowledges.
+    /// Takes one segment: constant time, but for what it acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
         self.start_ns.get_or_insert(segment.time_ns);
+        let from = usize::from(segment.from > segment.to);
+        let ends = if from == 0 {
+            [segment.from, segment.to]
+        } else {
+            [segment.to, segment.from]
+        };
+        let key = (ends[0], ends[1], segment.encapsulation);
+        let known = match self.last {
+            Some((last, index)) if last == key => Some(index),
+            _ => self.by_key.get(&key).copied(),
+        };
+        let index = match known {
+            Some(index) if !self.is_replaced(index, from, segment) => index,
+            _ => self.open(key, ends, segment),
+        };
+        self.last = Some((key, index));
+        if let Some(connection) = self.connections.get_mut(index) {
+            connection.segment(from, segment);
+        }
+    }
+
+    fn is_replaced(&mut self, index: usize, from: usize, segment: &Segment) -> bool {
+        let Some(connection) = self.connections.get_mut(index) else {
+            return true;
+        };
+        let replaced = connection.is_replaced_by(from, segment);
+        if replaced {
+            connection.close();
+        }
+        replaced
+    }
+
+    fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment) -> usize {
+        let index = self.connections.len();
+        let wanted = self.options.history_of == Some(index);
+        let recorder = wanted.then(|| Recorder::new(self.options.history_most));
+        self.connections
+            .push(Connection::new(self.options, ends, segment, recorder));
+        self.by_key.insert(key, index);
+        index
     }
 
     /// What was found.
     #[must_use]
     pub fn finish(self) -> Analysis {
+        let start_ns = self.start_ns.unwrap_or_default();
+        let connections = self.connections.into_iter();
+        let connections: Vec<_> = connections
+            .map(|connection| report(connection, start_ns))
+            .collect();
+        let mut notes = Vec::new();
+        if connections.is_empty() {
+            notes.push("no TCP segment was found".to_owned());
+        }
         Analysis {
-            start_ns: self.start_ns.unwrap_or_default(),
-            ..Analysis::default()
+            start_ns,
+            connections,
+            notes,
         }
     }
 }

@@ -23,7 +23,8 @@ pub struct Analysis {
 /// One connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// Who began it; if that was not captured, who sent most.
+    /// Who began it; if that was not captured, who has no well-known port;
+    /// else who sent most.
     #[serde(serialize_with = "text")]
     pub client: Endpoint,
     /// The other one.

@@ -12,9 +12,16 @@
 mod analyser;
 mod analysis;
 mod cause;
+mod connection;
+mod flow;
 mod history;
 mod options;
+mod recorder;
+mod report;
+mod rules;
 mod units;
+mod vantage;
+mod verdict;
 
 pub use analyser::Analyser;
 pub use analysis::{

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One connection: two flows, its beginning and its end.
+
+use crate::analysis::Direction;
+use crate::flow::facts::{Closed, Packets};
+use crate::flow::{At, Flow};
+use crate::history::Event;
+use crate::options::Options;
+use crate::recorder::Recorder;
+use trace::segment::{Endpoint, Flags, Segment, Way};
+
+/// The handshake as it was captured. Ends are 0 or 1, in the order of the
+/// connection's key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    /// Who sent a SYN without ACK, and its number.
+    pub(crate) client: Option<(usize, u32)>,
+    pub(crate) syn: Option<At>,
+    pub(crate) last_syn: Option<At>,
+    pub(crate) syns: Packets,
+    pub(crate) syn_ack: Option<At>,
+    pub(crate) last_syn_ack: Option<At>,
+    pub(crate) syn_acks: Packets,
+    pub(crate) ack: Option<At>,
+    pub(crate) reset: Option<At>,
+    scale: [Option<u8>; 2],
+    syn_seen: [bool; 2],
+    options_cut: bool,
+}
+
+/// A connection while it is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) encapsulation: u32,
+    pub(crate) first_ns: u64,
+    pub(crate) last: At,
+    pub(crate) packets: u64,
+    pub(crate) backwards: u64,
+    pub(crate) handshake: Handshake,
+    pub(crate) fins: [bool; 2],
+    pub(crate) reset: Option<(usize, At)>,
+    /// Data of this end.
+    pub(crate) flows: [Flow; 2],
+    /// Packets that the capturing host sent and received, by end.
+    pub(crate) out: [u64; 2],
+    pub(crate) into: [u64; 2],
+    /// Hop limits that a host sends with, seen whole.
+    pub(crate) whole_hops: [u64; 2],
+    pub(crate) cut_hops: [u64; 2],
+    pub(crate) recorder: Option<Recorder>,
+    is_ended: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        options: Options,
+        ends: [Endpoint; 2],
+        first: &Segment,
+        recorder: Option<Recorder>,
+    ) -> Self {
+        let shown = recorder.is_some();
+        let at = At {
+            now: first.time_ns,
+            packet: first.number,
+        };
+        Self {
+            ends,
+            encapsulation: first.encapsulation,
+            first_ns: first.time_ns,
+            last: at,
+            packets: 0,
+            backwards: 0,
+            handshake: Handshake::default(),
+            fins: [false; 2],
+            reset: None,
+            flows: [Flow::new(options, shown), Flow::new(options, shown)],
+            out: [0; 2],
+            into: [0; 2],
+            whole_hops: [0; 2],
+            cut_hops: [0; 2],
+            recorder,
+            is_ended: false,
+        }
+    }
+
+    /// Whether a SYN begins another connection of the same ports.
+    pub(crate) fn is_replaced_by(&self, from: usize, segment: &Segment) -> bool {
+        let flags = segment.flags;
+        if !flags.any(Flags::SYN) || flags.any(Flags::ACK) {
+            return false;
+        }
+        match self.handshake.client {
+            Some((end, number)) => end != from || number != segment.seq,
+            None => self.packets > 0,
+        }
+    }
+
+    /// Takes a segment of end `from`.
+    pub(crate) fn segment(&mut self, from: usize, segment: &Segment) {
+        let now = segment.time_ns.max(self.last.now);
+        self.backwards += u64::from(segment.time_ns < self.last.now);
+        let at = At {
+            now,
+            packet: segment.number,
+        };
+        self.last = at;
+        self.packets += 1;
+        self.note_place(from, segment);
+        let flags = segment.flags;
+        let other = 1 - from;
+        if flags.any(Flags::RST) {
+            self.on_reset(at, from);
+        } else if flags.any(Flags::SYN) {
+            self.on_syn(at, from, segment);
+        } else {
+            if flags.any(Flags::ACK) {
+                self.on_first_ack(at, from);
+                if let Some(flow) = self.flows.get_mut(other) {
+                    flow.on_ack(at, segment);
+                }
+            }
+            if let Some(flow) = self.flows.get_mut(from) {
+                flow.on_data(at, segment);
+            }
+            if flags.any(Flags::FIN) {
+                self.fins[from] = true;
+            }
+        }
+        if self.recorder.is_some() {
+            self.record(at);
+        }
+    }
+
+    fn record(&mut self, at: At) {
+        for (end, flow) in self.flows.iter_mut().enumerate() {
+            let Some((shown, flight_bytes)) = flow.take_shown() else {
+                continue;
+            };
+            let direction = if end == 0 {
+                Direction::ToServer
+            } else {
+                Direction::ToClient
+            };
+            for what in shown {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.push(Event {
+                        time_ns: at.now,
+                        packet: at.packet,
+                        direction,
+                        what,
+                        flight_bytes,
+                    });
+                }
+            }
+        }
+    }
+
+    fn note_place(&mut self, from: usize, segment: &Segment) {
+        match segment.way {
+            Way::Out => self.out[from] += 1,
+            Way::In => self.into[from] += 1,
+            Way::Unknown => {}
+        }
+        if matches!(segment.hop_limit, 64 | 128 | 255) {
+            self.whole_hops[from] += 1;
+        } else {
+            self.cut_hops[from] += 1;
+        }
+    }
+
+    fn on_reset(&mut self, at: At, from: usize) {
+        let handshake = &mut self.handshake;
+        if handshake.syn.is_some() && handshake.ack.is_none() {
+            handshake.reset.get_or_insert(at);
+        }
+        if self.reset.is_none() {
+            for flow in &mut self.flows {
+                flow.end(at, Closed::Reset);
+                flow.release();
+            }
+            self.reset = Some((from, at));
+        }
+    }
+
+    fn on_syn(&mut self, at: At, from: usize, segment: &Segment) {
+        let is_answer = segment.flags.any(Flags::ACK);
+        let handshake = &mut self.handshake;
+        if is_answer {
+            handshake.syn_acks.push(at.packet);
+            handshake.syn_ack.get_or_insert(at);
+            handshake.last_syn_ack = Some(at);
+            if handshake.client.is_none() {
+                handshake.client = Some((1 - from, segment.ack.wrapping_sub(1)));
+            }
+        } else {
+            handshake.client.get_or_insert((from, segment.seq));
+            handshake.syns.push(at.packet);
+            handshake.syn.get_or_insert(at);
+            handshake.last_syn = Some(at);
+        }
+        handshake.scale[from] = segment.window_scale;
+        handshake.syn_seen[from] = true;
+        handshake.options_cut |= segment.options_cut;
+        self.flows[from].begin_at(segment.seq.wrapping_add(1));
+        if let Some(mss) = segment.mss {
+            for flow in &mut self.flows {
+                flow.set_mss(mss);
+            }
+        }
+        self.settle_scale();
+        self.settle_handshake();
+    }
+
+    /// Scales count only if both sides have them (RFC 7323, 2.2).
+    fn settle_scale(&mut self) {
+        let handshake = &self.handshake;
+        if handshake.syn_seen != [true; 2] || handshake.options_cut {
+            return;
+        }
+        let scales = match handshake.scale {
+            [Some(a), Some(b)] => [a, b],
+            _ => [0, 0],
+        };
+        let [a, b] = scales;
+        self.flows[0].set_scale(b);
+        self.flows[1].set_scale(a);
+    }
+
+    fn on_first_ack(&mut self, at: At, from: usize) {
+        let handshake = &mut self.handshake;
+        let is_client = handshake.client.is_some_and(|(client, _)| client == from);
+        if handshake.syn_ack.is_some() && handshake.ack.is_none() && is_client {
+            handshake.ack = Some(at);
+            self.settle_handshake();
+        }
+    }
+
+    /// Its round trips: only where nothing was sent twice is it sure what
+    /// answers what.
+    fn settle_handshake(&mut self) {
+        let handshake = &self.handshake;
+        let Some((client, _)) = handshake.client else {
+            return;
+        };
+        let once = handshake.syns.count() <= 1 && handshake.syn_acks.count() == 1;
+        if !once {
+            return;
+        }
+        let between = |from: Option<At>, to: Option<At>| {
+            from.zip(to)
+                .map(|(from, to)| to.now.saturating_sub(from.now))
+        };
+        let to_server = between(handshake.syn, handshake.syn_ack);
+        let to_client = between(handshake.syn_ack, handshake.ack);
+        self.flows[client].set_handshake(to_client, to_server);
+        self.flows[1 - client].set_handshake(to_server, to_client);
+    }
+
+    /// Another connection has its ports now: results stay, buffers go.
+    pub(crate) fn close(&mut self) {
+        self.end();
+        for flow in &mut self.flows {
+            flow.release();
+        }
+    }
+
+    /// The capture is over, or the connection is.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::replace(&mut self.is_ended, true) && self.reset.is_none() {
+            let at = self.last;
+            for flow in &mut self.flows {
+                flow.end(at, Closed::Capture);
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the receiver says: acknowledgements, SACK blocks, windows.
+
+use super::facts::Closed;
+use super::scoreboard::Delivered;
+use super::sequence::{FAR, ORIGIN};
+use super::{At, Flow};
+use crate::history::{RetransmissionKind as Kind, What};
+use trace::segment::Segment;
+
+impl Flow {
+    /// A segment of the receiver with an acknowledgement, no reset.
+    pub(crate) fn on_ack(&mut self, at: At, segment: &Segment) {
+        if let Some(stamps) = segment.timestamps {
+            self.sender_side.acknowledged(stamps.value, at.now);
+        }
+        let near = self.nxt;
+        let ack = self.sequence.offset(segment.ack, near);
+        if ack > self.nxt + FAR || ack + FAR < self.una {
+            self.counts.jumps += 1;
+            return;
+        }
+        self.note_receiver(at, segment);
+        if !self.has_ack {
+            self.has_ack = true;
+            self.una = self.una.min(ack);
+        }
+        let pause = self.pause_facts(at);
+        if ack > self.nxt {
+            self.on_unseen(at, ack);
+        }
+        let una_before = self.una;
+        let mut delivered = Delivered::default();
+        if ack > self.una {
+            self.check_eifel(segment);
+            delivered = self.board.ack(ack);
+            self.una = ack;
+            self.backoff = 0;
+            self.unanswered_segments = 0;
+        }
+        let hole_bytes = delivered.holes;
+        self.counts.unseen_bytes += hole_bytes;
+        self.on_sack(at, segment, ack, &mut delivered);
+        self.on_window(at, segment, ack);
+        if delivered.bytes > 0 {
+            self.on_delivered(at, &delivered);
+            self.last_ack_ns = at.now;
+            self.close_pause_delivered(at, pause, &delivered);
+        } else if ack > una_before {
+            self.last_ack_ns = at.now; // all of it had been reported before
+        } else if ack == self.una && self.una < self.nxt && segment.sequence_length() == 0 {
+            self.counts.duplicate_acks += 1;
+            self.last_ack_ns = at.now;
+            self.gap.dirty = true;
+            self.gap.duplicate_acks.push(at.packet);
+        }
+        self.leave_recovery(at);
+        self.counts.options_cut += u64::from(segment.options_cut);
+        let edge = self.edge;
+        self.show(|| What::Ack {
+            ack: ack.saturating_sub(ORIGIN),
+            window_edge: edge.saturating_sub(ORIGIN),
+        });
+    }
+
+    fn note_receiver(&mut self, at: At, segment: &Segment) {
+        self.counts.acks += 1;
+        self.gap.from_receiver += 1;
+        self.gap.dirty = true;
+        if segment.payload_bytes > 0 {
+            self.gap.receiver_data.push(at.packet);
+            self.gap.last_receiver_data_ns = at.now;
+        }
+    }
+
+    /// Acknowledged, and never captured: the capture lost it.
+    fn on_unseen(&mut self, at: At, ack: u64) {
+        if self.has_data {
+            self.board.push(self.nxt, ack, at.now, at.packet, 0);
+        }
+        self.nxt = ack;
+    }
+
+    fn on_delivered(&mut self, at: At, delivered: &Delivered) {
+        self.tick_rounds(at);
+        self.delivered += delivered.bytes;
+        self.rounds.note_delivered(at, delivered.bytes);
+        self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
+        if let Some(sent_ns) = delivered.sent_once_ns {
+            self.newest_delivered_ns = self.newest_delivered_ns.max(sent_ns);
+            self.receiver_side.sample(at.now.saturating_sub(sent_ns));
+            self.renew_threshold();
+        }
+        if self.after_open {
+            self.note_after(|after| after.acked = true);
+        }
+    }
+
+    fn leave_recovery(&mut self, at: At) {
+        let una = self.una;
+        let passed = |point: &Option<u64>| point.is_some_and(|point| una >= point);
+        if passed(&self.loss_point) {
+            self.loss_point = None;
+        }
+        if passed(&self.recovery_point) {
+            self.recovery_point = None;
+        }
+        if self.recovery_point.is_none() && self.loss_point.is_none() {
+            self.tally.episode_ends(at);
+        }
+    }
+
+    fn on_sack(&mut self, at: At, segment: &Segment, ack: u64, delivered: &mut Delivered) {
+        let blocks = segment.sack.as_slice();
+        if blocks.is_empty() {
+            return;
+        }
+        self.counts.sack_seen = true;
+        let offset = |flow: &mut Self, wire| flow.sequence.offset(wire, ack);
+        let mut first = None;
+        for (index, &(low, high)) in blocks.iter().enumerate() {
+            let (start, end) = (offset(self, low), offset(self, high));
+            if start >= end || end - start > FAR {
+                continue;
+            }
+            let duplicate = index == 0 && self.is_duplicate_report(blocks, (start, end), ack);
+            if duplicate {
+                self.on_duplicate_report(start, end);
+            } else if end > self.una && end <= self.nxt + FAR {
+                first.get_or_insert((start, end));
+                self.on_block(at, start, end, delivered);
+            }
+            self.show(|| What::Sack {
+                start: start.saturating_sub(ORIGIN),
+                end: end.saturating_sub(ORIGIN),
+                duplicate,
+            });
+        }
+    }
+
+    fn on_block(&mut self, at: At, start: u64, end: u64, delivered: &mut Delivered) {
+        if end > self.nxt {
+            self.on_unseen(at, end);
+        }
+        let highest = self.board.highest_sacked().max(self.una);
+        let news = self.board.sack(start, end);
+        delivered.bytes += news.bytes;
+        delivered.largest = delivered.largest.max(news.largest);
+        delivered.sent_once_ns = delivered.sent_once_ns.max(news.sent_once_ns);
+        if news.bytes > 0 && start > highest {
+            let rtt = &self.receiver_side;
+            self.tally.hole(
+                at,
+                start - highest,
+                self.delivered + delivered.bytes - news.bytes,
+                (rtt.last_ns, rtt.min_ns),
+            );
+        }
+    }
+
+    /// RFC 2883, section 4: the first block lies below the acknowledgement, or
+    /// within the second.
+    fn is_duplicate_report(
+        &mut self,
+        blocks: &[(u32, u32)],
+        (start, end): (u64, u64),
+        ack: u64,
+    ) -> bool {
+        if end <= ack {
+            return true;
+        }
+        blocks.get(1).is_some_and(|&(low, high)| {
+            let low = self.sequence.offset(low, ack);
+            let high = self.sequence.offset(high, ack);
+            low < high && low <= start && end <= high
+        })
+    }
+
+    fn on_duplicate_report(&mut self, start: u64, end: u64) {
+        let about = |recent: &&mut super::Recent| {
+            !recent.spurious && recent.start < end && start < recent.end
+        };
+        // The one sent last is what the report answers.
+        let Some(recent) = self.recent.iter_mut().rev().find(about) else {
+            self.tally.duplicated += 1;
+            return;
+        };
+        recent.spurious = true;
+        let recent = *recent;
+        self.note_spurious(recent.segments, recent.kind, recent.at_ns);
+    }
+
+    fn note_spurious(&mut self, segments: u64, kind: Kind, at_ns: u64) {
+        self.retransmissions.spurious += segments;
+        if kind == Kind::Fast {
+            self.tally.spurious_fast += segments;
+        }
+        if self
+            .last_progress
+            .is_some_and(|progress| at_ns > progress.now)
+        {
+            self.gap.spurious += 1;
+        } else if let Some(stop) = self.stops.last_mut().filter(|stop| at_ns >= stop.start_ns) {
+            stop.after.spurious += 1;
+        }
+    }
+
+    /// RFC 3522: an acknowledgement of what was sent again that echoes a time
+    /// stamp of before is one of the first copy.
+    fn check_eifel(&mut self, segment: &Segment) {
+        let (Some(stamps), Some(head)) = (segment.timestamps, self.board.head()) else {
+            return;
+        };
+        let older = (stamps.echo.wrapping_sub(head.stamp) as i32) < 0;
+        // A second copy that was captured once only may answer for any.
+        if head.copies != 2 || head.kind.is_none() || head.stamp == 0 || !older {
+            return;
+        }
+        let (start, kind) = (head.start, head.kind.unwrap_or(Kind::Unclear));
+        let seen_twice = |recent: &&mut super::Recent| {
+            !recent.spurious && recent.start <= start && start < recent.end
+        };
+        if let Some(recent) = self.recent.iter_mut().rev().find(seen_twice) {
+            recent.spurious = true;
+            let recent = *recent;
+            self.note_spurious(recent.segments, kind, recent.at_ns);
+        }
+    }
+
+    fn on_window(&mut self, at: At, segment: &Segment, ack: u64) {
+        if ack < self.una {
+            return; // an old one that was overtaken
+        }
+        let was_closed = self.is_window_closed();
+        self.window_field = Some(segment.window);
+        let field = u64::from(segment.window);
+        self.infer_scale(field);
+        let window = field << self.scale.unwrap_or(self.scale_least);
+        self.edge = ack + window;
+        let (least, most) = self.counts.window.unwrap_or((window, window));
+        self.counts.window = Some((least.min(window), most.max(window)));
+        self.rounds.note_window(window);
+        match (was_closed, self.is_window_closed()) {
+            (false, true) => {
+                self.counts.zero_windows += 1;
+                self.gap.dirty = true;
+                self.gap.closed_ns = at.now;
+                self.gap.closed_window.push(at.packet);
+            }
+            (true, true) => {
+                self.gap.dirty = true;
+                self.gap.closed_window.push(at.packet);
+            }
+            (true, false) => {
+                self.gap.dirty = true;
+                self.gap.opened.get_or_insert((at.now, at.packet));
+            }
+            (false, false) => {}
+        }
+    }
+
+    /// Without the SYN: more was sent than the field says, so it is scaled by
+    /// at least that.
+    fn infer_scale(&mut self, field: u64) {
+        if self.scale.is_some() || field == 0 {
+            return;
+        }
+        let out = self.nxt - self.una;
+        while self.scale_least < 14 && out > field << self.scale_least {
+            self.scale_least += 1;
+        }
+    }
+
+    /// No room for a full segment. Without a scale only 0 is sure to be that.
+    pub(super) fn is_window_closed(&self) -> bool {
+        match (self.window_field, self.scale) {
+            (Some(0), _) => true,
+            (Some(field), Some(scale)) => (u64::from(field) << scale) < self.mss().min(536),
+            _ => false,
+        }
+    }
+
+    fn close_pause_delivered(
+        &mut self,
+        at: At,
+        pause: Option<super::facts::Facts>,
+        delivered: &Delivered,
+    ) {
+        let pause = pause.map(|mut facts| {
+            facts.delivered_by_close = delivered.bytes;
+            facts.holes_by_close = delivered.holes;
+            facts
+        });
+        self.close_pause(at, pause, Closed::Delivery);
+    }
+}

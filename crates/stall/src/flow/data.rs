@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Data that the sender sends: new, again, or late.
+
+use super::facts::{Closed, Resent};
+use super::scoreboard::Sent;
+use super::sequence::{FAR, ORIGIN};
+use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
+use crate::history::{RetransmissionKind as Kind, What};
+use crate::units::NS_PER_MS;
+use trace::segment::{Flags, Segment};
+
+/// The largest payload that fits a frame of Ethernet.
+const ETHERNET_PAYLOAD: u64 = 1460;
+/// And a jumbo frame.
+const JUMBO_PAYLOAD: u64 = 8960;
+/// What came late by less was overtaken, where nothing else tells.
+const REORDERED_NS: u64 = 3 * NS_PER_MS;
+/// An acknowledgement is an answer at once within this, beside the round trip.
+const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
+
+impl Flow {
+    /// A segment of the sender, neither SYN nor RST.
+    pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
+        if let Some(stamps) = segment.timestamps {
+            self.has_stamps = true;
+            if segment.flags.any(Flags::ACK) {
+                self.sender_side.echoed(stamps.echo, at.now);
+            }
+        }
+        let length = u64::from(segment.sequence_length());
+        let near = self.nxt;
+        let start = self.sequence.offset(segment.seq, near);
+        if length == 0 {
+            self.on_empty(at, start);
+            return;
+        }
+        let end = start + length;
+        if start > self.nxt + FAR || end + FAR < self.una {
+            self.counts.jumps += 1;
+            return;
+        }
+        self.note_payload(at, segment);
+        if segment.flags.any(Flags::FIN) {
+            self.fin = Some(end);
+        }
+        let is_probe = segment.payload_bytes <= 1 && !segment.flags.any(Flags::FIN);
+        if is_probe && end <= self.nxt && self.una == self.nxt {
+            self.counts.keepalives += 1;
+            return;
+        }
+        let pause = self.pause_facts(at);
+        if start < self.nxt && !self.on_again(at, segment, start, end.min(self.nxt)) {
+            return;
+        }
+        if end > self.nxt {
+            let from = start.max(self.nxt);
+            self.on_new(at, segment, from, end);
+            if is_probe && self.is_window_closed() {
+                self.on_window_probe(at);
+            } else if self.is_progress(at, pause.is_some()) {
+                self.close_pause(at, pause, Closed::NewData);
+            } else {
+                self.gap.dirty = true;
+                self.gap.new_segments += 1;
+            }
+        }
+        let flight = self.board.flight_bytes();
+        let edge = self.scale.map(|_| self.edge);
+        let mss = self.mss();
+        self.rounds
+            .note_flight(flight, edge.is_some_and(|edge| end + mss > edge));
+    }
+
+    /// New data counts as progress unless it is sent into a silence: to probe
+    /// the tail (RFC 8985) a sender may use new data, and that answers nothing.
+    fn is_progress(&self, at: At, is_pause: bool) -> bool {
+        let waiting = self.una < self.nxt && !self.board.is_empty() && self.board.len() > 1;
+        let unanswered = at.now.saturating_sub(self.last_ack_ns) >= self.threshold_ns;
+        !(is_pause && waiting && unanswered && self.receiver_side.samples > 0)
+    }
+
+    fn note_payload(&mut self, at: At, segment: &Segment) {
+        let payload = u64::from(segment.payload_bytes);
+        self.first_data_ns.get_or_insert(at.now);
+        self.has_data = true;
+        self.counts.data_packets += 1;
+        self.counts.ce_marked += u64::from(segment.ecn == 3);
+        self.payload_max = self.payload_max.max(payload);
+        if payload <= ETHERNET_PAYLOAD || self.payload_max <= JUMBO_PAYLOAD {
+            self.mss_seen = self.mss_seen.max(payload);
+        }
+        if self.payload_max > JUMBO_PAYLOAD && self.mss_seen > ETHERNET_PAYLOAD {
+            self.mss_seen = ETHERNET_PAYLOAD - super::STAMPS_BYTES;
+        }
+        self.tally.last_data_ns = at.now;
+    }
+
+    /// No data: an acknowledgement, or a probe that has an old number.
+    fn on_empty(&mut self, at: At, start: u64) {
+        if !self.sequence.is_known() || start + 1 != self.una.max(ORIGIN) || !self.has_data {
+            return;
+        }
+        if self.is_window_closed() {
+            self.on_window_probe(at);
+        } else {
+            self.counts.keepalives += 1;
+        }
+    }
+
+    fn on_window_probe(&mut self, at: At) {
+        self.gap.dirty = true;
+        self.gap.window_probes.push(at.packet);
+        self.gap.last_window_probe_ns = at.now;
+    }
+
+    fn on_new(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
+        if start > self.nxt {
+            // Passed over: lost before the capture, by it, or on its way.
+            let from = if self.first_packet_of_data() {
+                start
+            } else {
+                self.nxt
+            };
+            if from < start {
+                self.gap.dirty = true;
+                self.gap.holes += 1;
+                self.board.push(from, start, at.now, at.packet, 0);
+            } else {
+                self.una = self.una.max(start);
+            }
+            if self.after_open {
+                self.note_after(|after| after.holes += 1);
+            }
+        }
+        let idle = self.una >= self.nxt
+            && at.now.saturating_sub(self.last_ack_ns)
+                > self.sender_rtt_ns().unwrap_or(0) + NS_PER_MS;
+        self.board.push(start, end, at.now, at.packet, 1);
+        if let Some(sent) = self.board.last_mut() {
+            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            sent.ip_id = segment.ip_id;
+        }
+        self.nxt = end;
+        let fin = u64::from(segment.flags.any(Flags::FIN));
+        let bytes = (end - start).saturating_sub(fin);
+        self.counts.bytes += bytes;
+        let segments = bytes.div_ceil(self.mss()).max(1);
+        self.unanswered_segments += segments;
+        if self.after_open {
+            self.note_after(|after| {
+                if !after.acked {
+                    after.new_segments += segments;
+                }
+            });
+        }
+        self.tick_rounds(at);
+        self.rounds.note_new(at, bytes, idle);
+        (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
+        self.show(|| What::New {
+            start: start.saturating_sub(ORIGIN),
+            end: end.saturating_sub(ORIGIN),
+        });
+        while self.board.len() > self.options.outstanding_most {
+            if let Some(end) = self.board.forget_head() {
+                self.una = self.una.max(end);
+                self.counts.forgotten += 1;
+            }
+        }
+    }
+
+    fn first_packet_of_data(&self) -> bool {
+        self.counts.bytes == 0 && self.board.is_empty()
+    }
+
+    /// `start..end` is below what was sent last. `false`: it is a second
+    /// capture of one packet, and nothing happened.
+    fn on_again(&mut self, at: At, segment: &Segment, start: u64, end: u64) -> bool {
+        if end <= self.una {
+            if self.has_ack {
+                self.on_acknowledged_again(at, start, end);
+            }
+            return true;
+        }
+        let range = self.board.range(start.max(self.una), end);
+        let Some(first) = self.board.get(range.start).copied() else {
+            return true;
+        };
+        if first.copies > 0 && first.ip_id == segment.ip_id && segment.ip_id != 0 {
+            self.counts.copies += 1;
+            return false;
+        }
+        let segments = (end - first.start).div_ceil(self.mss()).max(1);
+        if first.copies == 0 && self.is_overtaken(at, segment, &first, range.end) {
+            self.counts.out_of_order += segments;
+            self.tally.overtaken(at);
+            self.mark_copies(at, segment, range, None);
+            self.show(|| What::OutOfOrder {
+                start: start.saturating_sub(ORIGIN),
+                end: end.saturating_sub(ORIGIN),
+            });
+            return true;
+        }
+        if first.copies == 0 {
+            self.counts.lost_before += segments;
+        } else {
+            self.counts.lost_after += segments;
+        }
+        let kind = self.kind_of(at, &first, end);
+        self.note_resent(at, &first, end, kind);
+        self.retransmitted(at, first.start, end, segments, kind);
+        if first.copies >= 2 && first.kind != Some(Kind::Probe) {
+            self.retransmissions.of_lost_retransmission += segments;
+        }
+        self.mark_copies(at, segment, range, Some(kind));
+        true
+    }
+
+    /// Fills a hole, but was sent before what came instead of it.
+    fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: usize) -> bool {
+        let late_ns = at.now.saturating_sub(hole.first_ns);
+        let next = self.board.get(next).filter(|next| next.copies == 1);
+        if let (Some(stamps), Some(next)) = (segment.timestamps, next) {
+            let age = stamps.value.wrapping_sub(next.stamp) as i32;
+            if age != 0 {
+                return age < 0;
+            }
+        }
+        let rtt = self.rtt_ns().map_or(u64::MAX, |rtt| rtt / 2);
+        late_ns < rtt.min(REORDERED_NS)
+    }
+
+    fn mark_copies(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        range: std::ops::Range<usize>,
+        kind: Option<Kind>,
+    ) {
+        for index in range {
+            if kind.is_some() {
+                self.board.note_retransmission(index);
+            }
+            let Some(sent) = self.board.get_mut(index) else {
+                return;
+            };
+            let again = u8::from(kind.is_some() && sent.copies == 0);
+            // What fills a hole is a second copy that was not seen to be one.
+            sent.copies = sent.copies.saturating_add(1 + again);
+            sent.last_ns = at.now;
+            sent.packet = at.packet;
+            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            sent.ip_id = segment.ip_id;
+            sent.kind = kind.or(sent.kind);
+        }
+    }
+
+    /// What made the sender send `first` and what follows it again.
+    fn kind_of(&self, at: At, first: &Sent, end: u64) -> Kind {
+        let is_head = first.start <= self.una;
+        let is_tail = end >= self.nxt;
+        let since_ns = at.now.saturating_sub(self.last_ack_ns.max(first.last_ns));
+        let quiet_ns = at.now.saturating_sub(self.last_ack_ns);
+        let rto_ns = self.rto_ns();
+        let ran_out = is_head && since_ns >= rto_ns / 10 * 8;
+        if self.loss_point.is_some() {
+            return if ran_out {
+                Kind::Timeout
+            } else {
+                Kind::AfterTimeout
+            };
+        }
+        if ran_out {
+            return Kind::Timeout;
+        }
+        let Some(rtt_ns) = self.rtt_ns() else {
+            return if self.has_loss_evidence(end) {
+                Kind::Fast
+            } else {
+                Kind::Unclear
+            };
+        };
+        let silent = quiet_ns >= (rtt_ns + rtt_ns / 2).max(AT_ONCE_NS);
+        if silent && is_tail {
+            return Kind::Probe;
+        }
+        let reported = self.board.sacked_above(end);
+        if silent && is_head && reported < 3 * self.mss() {
+            return Kind::Timeout;
+        }
+        if self.has_loss_evidence(end) {
+            Kind::Fast
+        } else {
+            Kind::Unclear
+        }
+    }
+
+    fn has_loss_evidence(&self, end: u64) -> bool {
+        self.board.sacked_above(end) > 0
+            || self.gap.duplicate_acks.count() > 0
+            || self.recovery_point.is_some()
+    }
+
+    fn retransmitted(&mut self, at: At, start: u64, end: u64, segments: u64, kind: Kind) {
+        self.tick_rounds(at);
+        self.rounds.note_resent(segments);
+        self.tally.resent(at);
+        let count = match kind {
+            Kind::Fast => &mut self.retransmissions.fast,
+            Kind::Timeout => &mut self.retransmissions.timeout,
+            Kind::AfterTimeout => &mut self.retransmissions.after_timeout,
+            Kind::Probe => &mut self.retransmissions.probe,
+            Kind::Unclear => &mut self.retransmissions.unclear,
+        };
+        *count += segments;
+        match kind {
+            Kind::Timeout => {
+                self.loss_point = Some(self.nxt);
+                self.recovery_point = None;
+                self.backoff = self.backoff.saturating_add(1);
+                self.board.all_lost();
+                self.rounds.note_collapse();
+            }
+            Kind::Fast if self.recovery_point.is_none() => {
+                self.recovery_point = Some(self.nxt);
+                self.tally.fast_begins();
+            }
+            _ => {}
+        }
+        if self.after_open {
+            self.note_after(|after| after.retransmissions += 1);
+        }
+        if self.recent.len() >= RECENT_RETRANSMISSIONS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Recent {
+            start,
+            end,
+            segments,
+            kind,
+            at_ns: at.now,
+            spurious: false,
+        });
+        self.show(|| What::Retransmission {
+            start: start.saturating_sub(ORIGIN),
+            end: end.saturating_sub(ORIGIN),
+            kind,
+        });
+    }
+
+    /// The capture has its acknowledgement already: the sender has not.
+    fn on_acknowledged_again(&mut self, at: At, start: u64, end: u64) {
+        let segments = (end - start).div_ceil(self.mss()).max(1);
+        let since_ns = at.now.saturating_sub(self.last_ack_ns);
+        let kind = if since_ns >= self.rto_ns() / 10 * 8 {
+            Kind::Timeout
+        } else {
+            Kind::Unclear
+        };
+        self.counts.resent_acked += 1;
+        self.gap.dirty = true;
+        self.gap.resent_acked.push(at.packet);
+        self.retransmissions.spurious += segments;
+        match kind {
+            Kind::Timeout => self.retransmissions.timeout += segments,
+            _ => self.retransmissions.unclear += segments,
+        }
+        self.show(|| What::Retransmission {
+            start: start.saturating_sub(ORIGIN),
+            end: end.saturating_sub(ORIGIN),
+            kind,
+        });
+    }
+
+    fn note_resent(&mut self, at: At, first: &Sent, end: u64, kind: Kind) {
+        let reorder_ns = self.rtt_min_ns() / 4;
+        let resent = Resent {
+            at_ns: at.now,
+            bytes: end - first.start,
+            copies_before: first.copies,
+            last_ns: first.last_ns,
+            kind_before: first.kind,
+            sacked_above: self.board.sacked_above(end),
+            sent_above: self.nxt.saturating_sub(end),
+            was_knowable: self.newest_delivered_ns > first.last_ns + reorder_ns,
+        };
+        let gap = &mut self.gap;
+        gap.dirty = true;
+        gap.resent.push(at.packet);
+        gap.last_resent_ns = at.now;
+        gap.resent_bytes_max = gap.resent_bytes_max.max(resent.bytes);
+        if end > gap.resent_high {
+            gap.resent_high = end;
+            gap.resent_segments += 1;
+        }
+        match kind {
+            Kind::Timeout => {
+                gap.timeouts += 1;
+                gap.first_timeout.get_or_insert(resent);
+            }
+            Kind::Probe => {
+                gap.probes += 1;
+                gap.first_probe.get_or_insert(resent);
+            }
+            _ => gap.fast += 1,
+        }
+    }
+}

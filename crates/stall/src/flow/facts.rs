@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is kept of a time without progress until the whole capture is known:
+//! enough for every rule, in constant memory.
+
+use crate::history::RetransmissionKind;
+
+/// Packet numbers that show something: the first ones and the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Packets {
+    first: [u64; 6],
+    last: u64,
+    count: u64,
+}
+
+impl Packets {
+    pub(crate) fn push(&mut self, packet: u64) {
+        if let Some(place) = self.first.get_mut(self.count as usize) {
+            *place = packet;
+        }
+        self.last = packet;
+        self.count += 1;
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let kept = self.first.iter().take(self.count as usize).copied();
+        kept.chain((self.count > self.first.len() as u64).then_some(self.last))
+    }
+}
+
+/// The state of what a timeout, or a probe, sent again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resent {
+    pub(crate) at_ns: u64,
+    pub(crate) bytes: u64,
+    /// How often it had been captured before; 0: never.
+    pub(crate) copies_before: u8,
+    /// When it was captured last before.
+    pub(crate) last_ns: u64,
+    /// What its last retransmission was for, if it had one.
+    pub(crate) kind_before: Option<RetransmissionKind>,
+    /// Bytes reported as arrived, above it.
+    pub(crate) sacked_above: u64,
+    /// Bytes sent above it.
+    pub(crate) sent_above: u64,
+    /// Something sent after its last copy had been reported as arrived.
+    pub(crate) was_knowable: bool,
+}
+
+/// What happens in a pause.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gap {
+    pub(crate) dirty: bool,
+    pub(crate) resent: Packets,
+    pub(crate) timeouts: u64,
+    pub(crate) probes: u64,
+    pub(crate) fast: u64,
+    pub(crate) resent_bytes_max: u64,
+    /// Different segments among what was sent again.
+    pub(crate) resent_high: u64,
+    pub(crate) resent_segments: u64,
+    pub(crate) first_timeout: Option<Resent>,
+    pub(crate) first_probe: Option<Resent>,
+    pub(crate) last_resent_ns: u64,
+    /// Sent again although the capture had its acknowledgement.
+    pub(crate) resent_acked: Packets,
+    pub(crate) new_segments: u64,
+    /// Data that left a hole below it.
+    pub(crate) holes: u64,
+    pub(crate) duplicate_acks: Packets,
+    pub(crate) closed_window: Packets,
+    pub(crate) closed_ns: u64,
+    pub(crate) opened: Option<(u64, u64)>,
+    /// The last probe of a closed window before it was open.
+    pub(crate) window_probes: Packets,
+    pub(crate) last_window_probe_ns: u64,
+    pub(crate) from_receiver: u64,
+    pub(crate) receiver_data: Packets,
+    pub(crate) last_receiver_data_ns: u64,
+    pub(crate) spurious: u64,
+}
+
+/// How a pause ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// New data was sent.
+    NewData,
+    /// Something was delivered.
+    Delivery,
+    /// The connection was reset.
+    Reset,
+    /// The capture ended.
+    Capture,
+}
+
+/// What came after a pause, for about a round trip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct After {
+    pub(crate) until_ns: u64,
+    /// New segments before anything was acknowledged.
+    pub(crate) new_segments: u64,
+    pub(crate) acked: bool,
+    pub(crate) retransmissions: u64,
+    pub(crate) holes: u64,
+    /// What the pause had sent again turned out to have arrived before.
+    pub(crate) spurious: u64,
+}
+
+/// A pause, with the state it began and ended in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) packet_before: u64,
+    pub(crate) packet_after: u64,
+    pub(crate) closed: Closed,
+    pub(crate) gap: Gap,
+    pub(crate) after: After,
+    /// Sent and not acknowledged at the end, before what ended it.
+    pub(crate) outstanding_bytes: u64,
+    pub(crate) sacked_bytes: u64,
+    /// From the next new byte to the window's edge; below 0: shrunk.
+    pub(crate) room_bytes: u64,
+    pub(crate) window_bytes: Option<u64>,
+    /// Whole round trip, if known.
+    pub(crate) rtt_ns: Option<u64>,
+    pub(crate) rtt_min_ns: u64,
+    pub(crate) rto_ns: u64,
+    /// Capture to receiver and back, least.
+    pub(crate) receiver_rtt_ns: u64,
+    pub(crate) mss_bytes: u64,
+    pub(crate) last_data_ns: u64,
+    pub(crate) last_data_bytes: u64,
+    /// Segments since the last acknowledgement that moved.
+    pub(crate) unanswered_segments: u64,
+    pub(crate) delivered_by_close: u64,
+    pub(crate) holes_by_close: u64,
+    /// The largest payload that was delivered so far.
+    pub(crate) delivered_max_bytes: u64,
+    /// Before it, in bytes per second; 0: not known.
+    pub(crate) rate_before: u64,
+}
+
+impl Facts {
+    pub(crate) fn duration_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}

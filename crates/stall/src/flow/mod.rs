@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One direction's data: its sender's state, rebuilt from the wire.
+
+mod ack;
+mod data;
+pub(crate) mod facts;
+mod pauses;
+mod ranges;
+pub(crate) mod round_trip;
+pub(crate) mod rounds;
+mod scoreboard;
+mod sequence;
+pub(crate) mod tally;
+
+use std::collections::VecDeque;
+
+use crate::analysis::{Flow as Summary, Retransmissions};
+use crate::history::{RetransmissionKind, What};
+use crate::options::Options;
+use facts::{Facts, Gap};
+use round_trip::{EchoTimer, Smoothed};
+use rounds::Rounds;
+use scoreboard::Scoreboard;
+use sequence::{ORIGIN, Sequence};
+use tally::Tally;
+
+/// Retransmissions that a late report can still be about.
+const RECENT_RETRANSMISSIONS: usize = 64;
+/// Payload of a full segment while nothing is known.
+const MSS_GUESS: u64 = 1448;
+/// What the time stamps option takes of each segment.
+const STAMPS_BYTES: u64 = 12;
+
+/// A packet's time and number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) now: u64,
+    pub(crate) packet: u64,
+}
+
+/// A retransmission, for as long as it may turn out to have been needless.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recent {
+    start: u64,
+    end: u64,
+    segments: u64,
+    kind: RetransmissionKind,
+    at_ns: u64,
+    spurious: bool,
+}
+
+/// What a flow shows its history.
+pub(crate) type Shown = Vec<What>;
+
+/// One direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    options: Options,
+    pub(super) sequence: Sequence,
+    /// First byte not acknowledged.
+    pub(super) una: u64,
+    /// Byte after the highest seen.
+    pub(super) nxt: u64,
+    pub(super) board: Scoreboard,
+    /// The stream's end, its FIN counted.
+    pub(super) fin: Option<u64>,
+    pub(super) has_data: bool,
+
+    /// The receiver's scale; `None`: its SYN was not captured.
+    pub(super) scale: Option<u8>,
+    pub(super) window_field: Option<u16>,
+    pub(super) edge: u64,
+    pub(super) mss_option: Option<u16>,
+    pub(super) mss_seen: u64,
+    pub(super) payload_max: u64,
+    pub(super) delivered_max: u64,
+    pub(super) has_ack: bool,
+    pub(super) scale_least: u8,
+    pub(super) has_stamps: bool,
+
+    /// Capture, receiver, capture.
+    pub(super) receiver_side: Smoothed,
+    /// Capture, sender, capture.
+    pub(super) sender_side: EchoTimer,
+    /// The same from the handshake.
+    pub(super) handshake_sender_ns: Option<u64>,
+    pub(super) handshake_receiver_ns: Option<u64>,
+
+    pub(super) delivered: u64,
+    pub(super) last_progress: Option<At>,
+    pub(super) threshold_ns: u64,
+    pub(super) last_ack_ns: u64,
+    pub(super) last_data_ns: u64,
+    pub(super) last_data_bytes: u64,
+    pub(super) unanswered_segments: u64,
+    /// The latest first copy that was delivered.
+    pub(super) newest_delivered_ns: u64,
+    pub(super) recovery_point: Option<u64>,
+    pub(super) loss_point: Option<u64>,
+    pub(super) backoff: u32,
+    pub(super) recent: VecDeque<Recent>,
+
+    pub(super) gap: Gap,
+    pub(super) stops: Vec<Facts>,
+    pub(super) after_open: bool,
+    pub(super) stops_dropped: u64,
+    pub(super) stopped_ns: u64,
+    pub(super) rounds: Rounds,
+    pub(super) tally: Tally,
+
+    // What the summary says.
+    pub(super) first_data_ns: Option<u64>,
+    pub(super) counts: Counts,
+    pub(super) retransmissions: Retransmissions,
+    /// `None`: nobody asked.
+    pub(super) shown: Option<Shown>,
+}
+
+/// Plain counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) data_packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unseen_bytes: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) jumps: u64,
+    pub(crate) copies: u64,
+    pub(crate) ce_marked: u64,
+    pub(crate) acks: u64,
+    pub(crate) duplicate_acks: u64,
+    pub(crate) zero_windows: u64,
+    pub(crate) options_cut: u64,
+    pub(crate) window: Option<(u64, u64)>,
+    pub(crate) out_of_order: u64,
+    /// Holes filled by what must have been lost before the capture.
+    pub(crate) lost_before: u64,
+    /// Sent again although it had been captured before.
+    pub(crate) lost_after: u64,
+    pub(crate) resent_acked: u64,
+    pub(crate) keepalives: u64,
+    pub(crate) sack_seen: bool,
+}
+
+impl Flow {
+    pub(crate) fn new(options: Options, shown: bool) -> Self {
+        Self {
+            options,
+            sequence: Sequence::default(),
+            una: ORIGIN,
+            nxt: ORIGIN,
+            board: Scoreboard::default(),
+            fin: None,
+            has_data: false,
+            scale: None,
+            window_field: None,
+            edge: ORIGIN,
+            mss_option: None,
+            mss_seen: 0,
+            payload_max: 0,
+            delivered_max: 0,
+            has_ack: false,
+            scale_least: 0,
+            has_stamps: false,
+            receiver_side: Smoothed::default(),
+            sender_side: EchoTimer::default(),
+            handshake_sender_ns: None,
+            handshake_receiver_ns: None,
+            delivered: 0,
+            last_progress: None,
+            threshold_ns: options.min_stop_blind_ns,
+            last_ack_ns: 0,
+            last_data_ns: 0,
+            last_data_bytes: 0,
+            unanswered_segments: 0,
+            newest_delivered_ns: 0,
+            recovery_point: None,
+            loss_point: None,
+            backoff: 0,
+            recent: VecDeque::new(),
+            gap: Gap::default(),
+            stops: Vec::new(),
+            after_open: false,
+            stops_dropped: 0,
+            stopped_ns: 0,
+            rounds: Rounds::default(),
+            tally: Tally::default(),
+            first_data_ns: None,
+            counts: Counts::default(),
+            retransmissions: Retransmissions::default(),
+            shown: shown.then(Vec::new),
+        }
+    }
+
+    /// The number that the first byte of data has.
+    pub(crate) fn begin_at(&mut self, wire: u32) {
+        self.sequence.begin_at(wire);
+    }
+
+    /// What this side said in its SYN: its segment size for the other one, and
+    /// for this flow the receiver's window scale.
+    pub(crate) fn set_scale(&mut self, scale: u8) {
+        self.scale = Some(scale.min(14));
+    }
+
+    pub(crate) fn set_mss(&mut self, mss: u16) {
+        let known = self.mss_option.unwrap_or(u16::MAX);
+        self.mss_option = Some(known.min(mss));
+    }
+
+    /// Round trips of the handshake: capture to sender, and to receiver.
+    pub(crate) fn set_handshake(&mut self, sender_ns: Option<u64>, receiver_ns: Option<u64>) {
+        self.handshake_sender_ns = sender_ns.or(self.handshake_sender_ns);
+        self.handshake_receiver_ns = receiver_ns.or(self.handshake_receiver_ns);
+        self.renew_threshold();
+    }
+
+    /// Payload of a full segment, as well as it is known.
+    pub(crate) fn mss(&self) -> u64 {
+        let stamps = if self.has_stamps { STAMPS_BYTES } else { 0 };
+        match (self.mss_option, self.mss_seen) {
+            (Some(option), _) => u64::from(option).saturating_sub(stamps).max(1),
+            (None, 0) => MSS_GUESS,
+            (None, seen) => seen,
+        }
+    }
+
+    /// Capture to the sender and back.
+    pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
+        match (self.sender_side.min(), self.handshake_sender_ns) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Capture to the receiver and back.
+    pub(crate) fn receiver_rtt_ns(&self) -> Option<u64> {
+        let data = (self.receiver_side.samples > 0).then_some(self.receiver_side.min_ns);
+        match (data, self.handshake_receiver_ns) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The whole round trip, smoothed; `None` if a half of it is not known.
+    pub(crate) fn rtt_ns(&self) -> Option<u64> {
+        let receiver = self
+            .receiver_side
+            .srtt_ns()
+            .or(self.handshake_receiver_ns)?;
+        Some(receiver + self.sender_rtt_ns()?)
+    }
+
+    /// The least whole round trip, or what there is of it.
+    pub(crate) fn rtt_min_ns(&self) -> u64 {
+        self.receiver_rtt_ns().unwrap_or(0) + self.sender_rtt_ns().unwrap_or(0)
+    }
+
+    /// The timeout that Linux would have now, doublings not included.
+    pub(crate) fn rto_ns(&self) -> u64 {
+        self.receiver_side
+            .rto_ns(self.sender_rtt_ns().unwrap_or_default())
+    }
+
+    /// What is a stop follows from the round trip (`docs/stalls.md`).
+    pub(super) fn renew_threshold(&mut self) {
+        self.threshold_ns = match self.rtt_ns() {
+            Some(rtt) => rtt.saturating_mul(2).max(self.options.min_stop_ns),
+            None => {
+                let part = self.receiver_side.srtt_ns().unwrap_or(0);
+                part.saturating_mul(2).max(self.options.min_stop_blind_ns)
+            }
+        };
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una >= fin)
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(crate) fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    pub(crate) fn scale_known(&self) -> bool {
+        self.scale.is_some()
+    }
+
+    pub(crate) fn stops(&self) -> &[Facts] {
+        &self.stops
+    }
+
+    pub(crate) fn phases(&self) -> &[rounds::Phase] {
+        self.rounds.phases()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    pub(crate) fn retransmissions(&self) -> &Retransmissions {
+        &self.retransmissions
+    }
+
+    /// Stops that were not kept.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.stops_dropped + self.rounds.dropped()
+    }
+
+    pub(crate) fn take_shown(&mut self) -> Option<(Shown, u64)> {
+        let flight = self.board.flight_bytes();
+        let shown = self.shown.as_mut().filter(|shown| !shown.is_empty())?;
+        Some((std::mem::take(shown), flight))
+    }
+
+    pub(super) fn show(&mut self, what: impl FnOnce() -> What) {
+        if let Some(shown) = &mut self.shown {
+            shown.push(what());
+        }
+    }
+
+    /// Nothing more is expected: results stay, buffers go.
+    pub(crate) fn release(&mut self) {
+        self.board.release();
+        self.recent = VecDeque::new();
+    }
+
+    /// What the connection's record says of it.
+    pub(crate) fn summary(&self) -> Summary {
+        let sender = self.sender_rtt_ns();
+        let whole = |ns: u64| sender.map(|sender| sender + ns);
+        let rtt = &self.receiver_side;
+        let some = |ns: u64| (rtt.samples > 0).then_some(ns);
+        Summary {
+            data_packets: self.counts.data_packets,
+            bytes: self.counts.bytes,
+            unseen_bytes: self.counts.unseen_bytes,
+            active_ns: self.first_data_ns.map_or(0, |first| {
+                let last = self.last_progress.map_or(first, |at| at.now);
+                last.saturating_sub(first)
+            }),
+            mss_bytes: self.mss() as u32,
+            retransmissions: self.retransmissions,
+            rtt: crate::analysis::Rtt {
+                samples: rtt.samples,
+                min_ns: some(rtt.min_ns).and_then(whole),
+                smoothed_ns: self.rtt_ns().filter(|_| rtt.samples > 0),
+                max_ns: some(rtt.max_ns).and_then(whole),
+                rto_ns: some(self.rto_ns()),
+            },
+            cwnd: self.rounds.cwnd(),
+            ce_marked: self.counts.ce_marked,
+            acks: self.counts.acks,
+            duplicate_acks: self.counts.duplicate_acks,
+            zero_windows: self.counts.zero_windows,
+            window_bytes: self.counts.window.filter(|_| self.scale_known()),
+        }
+    }
+}

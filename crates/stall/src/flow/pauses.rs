@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Times without progress: from new data sent, or data delivered, to the next.
+
+use super::facts::{After, Closed, Facts, Gap};
+use super::{At, Flow};
+use crate::units::NS_PER_MS;
+
+impl Flow {
+    /// If there was no progress for long: the state as it is now, before what
+    /// may end the pause is taken in.
+    pub(super) fn pause_facts(&self, at: At) -> Option<Facts> {
+        let before = self.last_progress?;
+        let duration = at.now.saturating_sub(before.now);
+        if duration < self.threshold_ns || self.is_finished() {
+            return None;
+        }
+        Some(self.facts(at, before))
+    }
+
+    #[cold]
+    fn facts(&self, at: At, before: At) -> Facts {
+        Facts {
+            start_ns: before.now,
+            end_ns: at.now,
+            packet_before: before.packet,
+            packet_after: at.packet,
+            closed: Closed::Capture,
+            gap: self.gap,
+            after: After::default(),
+            outstanding_bytes: self.nxt - self.una,
+            sacked_bytes: self.board.sacked_bytes(),
+            room_bytes: self.edge.saturating_sub(self.nxt),
+            window_bytes: self
+                .window_field
+                .zip(self.scale)
+                .map(|(field, scale)| u64::from(field) << scale),
+            rtt_ns: self.rtt_ns(),
+            rtt_min_ns: self.rtt_min_ns(),
+            rto_ns: self.rto_ns(),
+            receiver_rtt_ns: self.receiver_rtt_ns().unwrap_or(0),
+            mss_bytes: self.mss(),
+            last_data_ns: self.last_data_ns,
+            last_data_bytes: self.last_data_bytes,
+            unanswered_segments: self.unanswered_segments,
+            delivered_by_close: 0,
+            holes_by_close: 0,
+            delivered_max_bytes: self.delivered_max,
+            rate_before: self.rounds.rate(),
+        }
+    }
+
+    /// Progress was made; if `pause` was one, it is kept.
+    pub(super) fn close_pause(&mut self, at: At, pause: Option<Facts>, closed: Closed) {
+        if let Some(mut facts) = pause {
+            facts.gap.holes = self.gap.holes;
+            facts.gap.spurious = self.gap.spurious;
+            // What only ends the stream is no sign that there was more to send.
+            let only_fin = self.fin == Some(self.nxt) && closed == Closed::NewData;
+            let had_data = self.last_data_bytes > 0;
+            if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
+                facts.closed = closed;
+                facts.after.until_ns = at.now + facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
+                if closed == Closed::NewData {
+                    facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
+                }
+                self.keep(facts);
+                self.after_open = true;
+            }
+        }
+        self.last_progress = Some(at);
+        if self.gap.dirty {
+            self.gap = Gap::default();
+        }
+        if self.is_window_closed() {
+            self.gap.dirty = true;
+            self.gap.closed_ns = at.now;
+            self.gap.closed_window.push(at.packet);
+        }
+    }
+
+    /// Of too many, the longest stay.
+    fn keep(&mut self, facts: Facts) {
+        self.stopped_ns += facts.duration_ns();
+        let most = self.options.stops_most.max(1);
+        if self.stops.len() >= 2 * most {
+            self.stops
+                .sort_by_key(|stop| (std::cmp::Reverse(stop.duration_ns()), stop.start_ns));
+            self.stops.truncate(most);
+            self.stops.sort_by_key(|stop| stop.start_ns);
+            self.stops_dropped += most as u64;
+        }
+        self.stops.push(facts);
+    }
+
+    /// Something happened after the last pause.
+    pub(super) fn note_after(&mut self, note: impl FnOnce(&mut After)) {
+        let now = self.tally.last_data_ns.max(self.last_ack_ns);
+        match self.stops.last_mut() {
+            Some(stop) if now <= stop.after.until_ns => note(&mut stop.after),
+            _ => self.after_open = false,
+        }
+    }
+
+    /// The connection ended, or the capture did: a pause that nothing closed
+    /// is a stop if something was still on its way.
+    pub(crate) fn end(&mut self, at: At, closed: Closed) {
+        self.tick_rounds(at);
+        let waits = self.gap.resent.count() > 0
+            || self.is_window_closed()
+            || self.gap.window_probes.count() > 0;
+        let pause = self.pause_facts(at).filter(|_| waits);
+        if let Some(mut facts) = pause {
+            facts.closed = closed;
+            self.keep(facts);
+        }
+        self.rounds.end(self.round_state());
+        let most = self.options.stops_most.max(1);
+        if self.stops.len() > most {
+            let dropped = self.stops.len() - most;
+            self.stops
+                .sort_by_key(|stop| (std::cmp::Reverse(stop.duration_ns()), stop.start_ns));
+            self.stops.truncate(most);
+            self.stops.sort_by_key(|stop| stop.start_ns);
+            self.stops_dropped += dropped as u64;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Round trips as seen from the capture, and the timers that follow from them.
+
+use crate::units::NS_PER_MS;
+
+/// Linux's least variance part of the timeout.
+const RTO_MIN_NS: u64 = 200 * NS_PER_MS;
+/// Linux's longest timeout.
+const RTO_MAX_NS: u64 = 120_000 * NS_PER_MS;
+/// Before the first sample (RFC 6298, 2.1).
+const RTO_FIRST_NS: u64 = 1000 * NS_PER_MS;
+
+/// RFC 6298's estimator, as Linux has it: the variance part is at least
+/// 200 ms, so the timeout is the smoothed round trip and that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Smoothed {
+    pub(crate) samples: u64,
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) last_ns: u64,
+    srtt_ns: u64,
+    var_ns: u64,
+}
+
+impl Smoothed {
+    pub(crate) fn sample(&mut self, ns: u64) {
+        self.last_ns = ns;
+        if self.samples == 0 {
+            (self.min_ns, self.max_ns) = (ns, ns);
+            (self.srtt_ns, self.var_ns) = (ns, ns / 2);
+        } else {
+            self.min_ns = self.min_ns.min(ns);
+            self.max_ns = self.max_ns.max(ns);
+            let error = ns.abs_diff(self.srtt_ns);
+            self.var_ns = self.var_ns - self.var_ns / 4 + error / 4;
+            self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + ns / 8;
+        }
+        self.samples += 1;
+    }
+
+    pub(crate) fn srtt_ns(&self) -> Option<u64> {
+        (self.samples > 0).then_some(self.srtt_ns)
+    }
+
+    /// The timeout, for samples that lack `rest_ns` of the whole round trip.
+    pub(crate) fn rto_ns(&self, rest_ns: u64) -> u64 {
+        match self.srtt_ns() {
+            None => RTO_FIRST_NS,
+            Some(srtt) => {
+                let variance = self.var_ns.saturating_mul(4).max(RTO_MIN_NS);
+                let whole = srtt.saturating_add(rest_ns).saturating_add(variance);
+                whole.min(RTO_MAX_NS)
+            }
+        }
+    }
+}
+
+/// The other half of the round trip, capture to sender and back, by time
+/// stamps: from an acknowledgement with a value to the first data that echoes
+/// it. Too long by up to a tick of the clock, and by what the sender waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EchoTimer {
+    waiting: Option<(u32, u64)>,
+    last_value: Option<u32>,
+    pub(crate) samples: u64,
+    pub(crate) min_ns: u64,
+}
+
+impl EchoTimer {
+    /// An acknowledgement with this value passed.
+    pub(crate) fn acknowledged(&mut self, value: u32, now: u64) {
+        // Only the first one of a value can be told from the others by its echo.
+        let is_new = self.last_value.is_some_and(|last| last != value);
+        self.last_value = Some(value);
+        if is_new && self.waiting.is_none() {
+            self.waiting = Some((value, now));
+        }
+    }
+
+    /// Data with this echo passed.
+    pub(crate) fn echoed(&mut self, echo: u32, now: u64) {
+        let Some((value, since)) = self.waiting else {
+            return;
+        };
+        let ahead = echo.wrapping_sub(value) as i32;
+        if ahead == 0 {
+            let ns = now.saturating_sub(since);
+            self.min_ns = if self.samples == 0 {
+                ns
+            } else {
+                self.min_ns.min(ns)
+            };
+            self.samples += 1;
+        }
+        if ahead >= 0 {
+            self.waiting = None;
+        }
+    }
+
+    /// Least half, if any was measured.
+    pub(crate) fn min(&self) -> Option<u64> {
+        (self.samples > 0).then_some(self.min_ns)
+    }
+}

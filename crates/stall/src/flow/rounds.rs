@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A transfer round trip by round trip: what limited each, and the phases that
+//! rounds of one limit in a row make. Constant memory.
+
+use super::{At, Flow};
+use crate::analysis::CwndEstimate;
+use crate::units::{NS_PER_MS, NS_PER_S};
+
+/// A round is a round trip, and at least this.
+const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;
+/// And this where the round trip is not known.
+const ROUND_BLIND_NS: u64 = 100 * NS_PER_MS;
+/// Rounds of another kind that a phase survives.
+const MISSES_MOST: u32 = 2;
+/// Phases kept of one flow.
+const PHASES_MOST: usize = 256;
+
+/// What held the rate of a round down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Repair of losses at a segment or a few a round trip.
+    Pinned,
+    /// After a collapse, less than half of what was before.
+    Growth,
+    /// The receiver's window.
+    Window,
+    /// The same amount each round, in one piece, below both windows.
+    Plateau,
+}
+
+impl Limit {
+    /// Rounds in a row that make a phase of it.
+    fn rounds_least(self) -> u64 {
+        match self {
+            Limit::Pinned => 4,
+            Limit::Growth | Limit::Window | Limit::Plateau => 10,
+        }
+    }
+}
+
+/// Rounds in a row of one limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phase {
+    pub(crate) limit: Limit,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) rounds: u64,
+    pub(crate) delivered_bytes: u64,
+    /// Least and most in flight, a round's largest.
+    pub(crate) flight: (u64, u64),
+    pub(crate) window: (u64, u64),
+    pub(crate) resent: u64,
+    pub(crate) first_packet: u64,
+    pub(crate) last_packet: u64,
+    /// Bytes per second before it; 0: not known.
+    pub(crate) rate_before: u64,
+    misses: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    new_bytes: u64,
+    delivered: u64,
+    resent: u64,
+    flight: u64,
+    window: Option<(u64, u64)>,
+    edge_hits: u64,
+    idle_starts: u64,
+    silence_ns: u64,
+    last_event_ns: u64,
+    first_packet: u64,
+    last_packet: u64,
+}
+
+/// What the flow knows when a round ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundState {
+    length_ns: u64,
+    is_recovering: bool,
+    is_in_loss: bool,
+    window_known: bool,
+    mss: u64,
+}
+
+/// Rounds of one flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds {
+    start_ns: Option<u64>,
+    now: Round,
+    /// Smoothed over undisturbed rounds, bytes per second.
+    rate: u64,
+    /// The same before the last loss.
+    rate_before_loss: u64,
+    collapsed: bool,
+    phase: Option<Phase>,
+    done: Vec<Phase>,
+    dropped: u64,
+    cwnd: Option<CwndEstimate>,
+}
+
+impl Flow {
+    pub(super) fn round_state(&self) -> RoundState {
+        RoundState {
+            length_ns: self
+                .rtt_ns()
+                .map_or(ROUND_BLIND_NS, |rtt| rtt.max(ROUND_MIN_NS)),
+            is_recovering: self.recovery_point.is_some(),
+            is_in_loss: self.loss_point.is_some(),
+            window_known: self.scale.is_some(),
+            mss: self.mss(),
+        }
+    }
+
+    /// Ends the round if its time is over.
+    pub(super) fn tick_rounds(&mut self, at: At) {
+        if self.rounds.is_over(at.now) {
+            let state = self.round_state();
+            self.rounds.tick(at.now, state);
+        }
+    }
+}
+
+impl Rounds {
+    fn is_over(&self, now: u64) -> bool {
+        self.start_ns
+            .is_none_or(|end| now.saturating_sub(end) >= ROUND_MIN_NS)
+    }
+
+    fn tick(&mut self, now: u64, state: RoundState) {
+        let start = *self.start_ns.get_or_insert(now);
+        let duration = now.saturating_sub(start);
+        if duration < state.length_ns {
+            return;
+        }
+        self.close(start, now, state);
+        self.start_ns = Some(now);
+        self.now = Round {
+            last_event_ns: now,
+            ..Round::default()
+        };
+    }
+
+    /// The last round ends with the connection.
+    pub(super) fn end(&mut self, state: RoundState) {
+        if let Some(start) = self.start_ns {
+            let now = self.now.last_event_ns.max(start);
+            if now > start {
+                self.close(start, now, state);
+            }
+        }
+        self.end_phase();
+    }
+
+    fn note_event(&mut self, at: At) {
+        let round = &mut self.now;
+        let silence = at.now.saturating_sub(round.last_event_ns);
+        if round.last_event_ns > 0 {
+            round.silence_ns = round.silence_ns.max(silence);
+        }
+        round.last_event_ns = at.now;
+        if round.first_packet == 0 {
+            round.first_packet = at.packet;
+        }
+        round.last_packet = at.packet;
+    }
+
+    pub(super) fn note_new(&mut self, at: At, bytes: u64, idle: bool) {
+        self.note_event(at);
+        self.now.new_bytes += bytes;
+        self.now.idle_starts += u64::from(idle);
+    }
+
+    pub(super) fn note_delivered(&mut self, at: At, bytes: u64) {
+        if self.now.first_packet == 0 {
+            self.note_event(at);
+        }
+        self.now.last_packet = at.packet;
+        self.now.delivered += bytes;
+    }
+
+    pub(super) fn note_resent(&mut self, segments: u64) {
+        if self.now.resent == 0 && !self.collapsed {
+            self.rate_before_loss = self.rate_before_loss.max(self.rate);
+        }
+        self.now.resent += segments;
+    }
+
+    /// The window fell to one segment.
+    pub(super) fn note_collapse(&mut self) {
+        self.collapsed = true;
+    }
+
+    pub(super) fn note_flight(&mut self, bytes: u64, at_edge: bool) {
+        self.now.flight = self.now.flight.max(bytes);
+        self.now.edge_hits += u64::from(at_edge);
+    }
+
+    pub(super) fn note_window(&mut self, window: u64) {
+        let (least, most) = self.now.window.unwrap_or((window, window));
+        self.now.window = Some((least.min(window), most.max(window)));
+    }
+
+    /// Before what is wrong now, in bytes per second.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate.max(self.rate_before_loss)
+    }
+
+    pub(crate) fn cwnd(&self) -> Option<CwndEstimate> {
+        self.cwnd
+    }
+
+    pub(crate) fn phases(&self) -> &[Phase] {
+        &self.done
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn close(&mut self, start: u64, end: u64, state: RoundState) {
+        let round = self.now;
+        if round.new_bytes == 0 && round.delivered == 0 && round.resent == 0 {
+            return;
+        }
+        let duration = end - start;
+        let rate = per_second(round.delivered, duration);
+        if duration > 3 * state.length_ns {
+            return; // a pause lies within
+        }
+        let disturbed = round.resent > 0 || state.is_recovering || state.is_in_loss;
+        let limit = self.limit(&round, rate, duration, disturbed, state);
+        self.estimate_cwnd(&round, limit);
+        if !disturbed && !self.collapsed && round.idle_starts == 0 {
+            self.rate = if self.rate == 0 {
+                rate
+            } else {
+                self.rate - self.rate / 4 + rate / 4
+            };
+            self.rate_before_loss = self.rate_before_loss.min(self.rate);
+        }
+        if self.collapsed && !disturbed && rate >= self.rate_before_loss / 2 {
+            self.collapsed = false;
+            self.rate = rate;
+            self.rate_before_loss = 0;
+        }
+        self.extend(limit, &round, start, end);
+    }
+
+    fn limit(
+        &self,
+        round: &Round,
+        rate: u64,
+        duration: u64,
+        disturbed: bool,
+        state: RoundState,
+    ) -> Option<Limit> {
+        let before = self.rate_before_loss;
+        let before_per_round = (u128::from(before) * u128::from(duration) / 1_000_000_000) as u64;
+        let crawls = round.delivered <= (3 * state.mss).max(before_per_round / 10)
+            && before_per_round >= 10 * state.mss;
+        if state.is_recovering && !state.is_in_loss && round.resent > 0 && crawls {
+            return Some(Limit::Pinned);
+        }
+        if state.is_in_loss && crawls {
+            return Some(Limit::Growth);
+        }
+        let idle = round.idle_starts > 0;
+        let window = round.window.map_or(0, |(_, most)| most);
+        let full = state.window_known && window > 0 && {
+            let per_round = u128::from(round.delivered) * u128::from(state.length_ns);
+            let by_rate = per_round / u128::from(duration.max(1));
+            let at_edge = round.edge_hits > 0 && round.flight * 10 >= window * 7;
+            at_edge || by_rate * 100 >= u128::from(window) * 85
+        };
+        if full && !disturbed {
+            return Some(Limit::Window);
+        }
+        if self.collapsed && !disturbed && !idle && rate < before / 2 {
+            return Some(Limit::Growth);
+        }
+        let in_pieces = round.silence_ns * 10 >= duration * 4;
+        let below = !state.window_known || round.flight * 2 <= window;
+        let moves = round.new_bytes > 0 && round.delivered > 0;
+        if !disturbed && !idle && in_pieces && below && moves && !self.collapsed {
+            return Some(Limit::Plateau);
+        }
+        None
+    }
+
+    fn estimate_cwnd(&mut self, round: &Round, limit: Option<Limit>) {
+        if round.new_bytes == 0 && round.resent == 0 {
+            return;
+        }
+        let low = round.flight;
+        // Where neither the receiver's window nor the sender's supply is the
+        // limit, the window is, less what a device's burst may hold back.
+        let free = round.idle_starts == 0 && !matches!(limit, Some(Limit::Window | Limit::Plateau));
+        let high = free.then(|| low + (low / 4).max(2 * 1448));
+        self.cwnd = Some(CwndEstimate {
+            low_bytes: low,
+            high_bytes: high,
+        });
+    }
+
+    fn extend(&mut self, limit: Option<Limit>, round: &Round, start: u64, end: u64) {
+        let steady = |phase: &Phase| {
+            // A plateau is one only as long as it is level.
+            let level = round.flight.abs_diff(phase.flight.1) * 8 <= phase.flight.1.max(8 * 1500);
+            limit != Some(Limit::Plateau) || level
+        };
+        if let Some(phase) = &mut self.phase {
+            if limit == Some(phase.limit) && steady(phase) {
+                phase.end_ns = end;
+                phase.rounds += 1;
+                phase.delivered_bytes += round.delivered;
+                phase.resent += round.resent;
+                phase.last_packet = phase.last_packet.max(round.last_packet);
+                phase.flight.0 = phase.flight.0.min(round.flight);
+                phase.flight.1 = phase.flight.1.max(round.flight);
+                if let Some((least, most)) = round.window {
+                    phase.window.0 = phase.window.0.min(least);
+                    phase.window.1 = phase.window.1.max(most);
+                }
+                phase.misses = 0;
+                return;
+            }
+            phase.misses += 1;
+            if phase.misses <= MISSES_MOST {
+                phase.delivered_bytes += round.delivered;
+                return;
+            }
+            self.end_phase();
+        }
+        let Some(limit) = limit else {
+            return;
+        };
+        let window = round.window.unwrap_or((0, 0));
+        self.phase = Some(Phase {
+            limit,
+            start_ns: start,
+            end_ns: end,
+            rounds: 1,
+            delivered_bytes: round.delivered,
+            flight: (round.flight, round.flight),
+            window,
+            resent: round.resent,
+            first_packet: round.first_packet,
+            last_packet: round.last_packet,
+            rate_before: self.rate.max(self.rate_before_loss),
+            misses: 0,
+        });
+    }
+
+    fn end_phase(&mut self) {
+        let Some(phase) = self.phase.take() else {
+            return;
+        };
+        if phase.rounds < phase.limit.rounds_least() {
+            return;
+        }
+        if self.done.len() < PHASES_MOST {
+            self.done.push(phase);
+        } else {
+            self.dropped += 1;
+        }
+    }
+}
+
+/// Bytes in a time, as bytes per second.
+pub(crate) fn per_second(bytes: u64, ns: u64) -> u64 {
+    let whole = u128::from(bytes) * u128::from(NS_PER_S) / u128::from(ns.max(1));
+    u64::try_from(whole).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The losses of a flow, counted by what may tell where they come from.
+
+use super::At;
+use super::facts::Packets;
+use super::rounds::per_second;
+
+/// Losses in a row of one repair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Episode {
+    first_hole_ns: u64,
+    delivered_first: u64,
+    last_hole_ns: u64,
+    delivered_last: u64,
+    holes: u64,
+    lost_bytes: u64,
+    is_open: bool,
+}
+
+/// Mean and variance as they come in (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    pub(crate) count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        let delta = value - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (value - self.mean);
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Standard deviation as a share of the mean.
+    pub(crate) fn variation(&self) -> f64 {
+        if self.count < 2 || self.mean <= 0.0 {
+            return f64::INFINITY;
+        }
+        (self.squares / (self.count - 1) as f64).sqrt() / self.mean
+    }
+}
+
+/// All losses of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    episode: Episode,
+    pub(crate) episodes: u64,
+    pub(crate) fast_episodes: u64,
+    pub(crate) first_ns: Option<u64>,
+    pub(crate) last_ns: u64,
+    pub(crate) packets: Packets,
+    pub(crate) holes: u64,
+    pub(crate) hole_bytes: u64,
+    /// Passed between the first and the last hole of an episode, bytes/s.
+    pub(crate) passed: Moments,
+    /// Bytes passed and lost in those times.
+    pub(crate) passed_bytes: u64,
+    pub(crate) lost_bytes: u64,
+    /// Round trip at a hole, as a multiple of the least.
+    pub(crate) inflation: Moments,
+    pub(crate) queue_ns: Moments,
+    pub(crate) spurious_fast: u64,
+    pub(crate) duplicated: u64,
+    pub(crate) overtaken: u64,
+    pub(super) last_data_ns: u64,
+}
+
+impl Tally {
+    fn note(&mut self, at: At) {
+        self.first_ns.get_or_insert(at.now);
+        self.last_ns = at.now;
+        self.packets.push(at.packet);
+    }
+
+    /// A hole of `bytes` came to light when `delivered` had arrived.
+    pub(super) fn hole(
+        &mut self,
+        at: At,
+        bytes: u64,
+        delivered: u64,
+        (rtt_ns, rtt_min_ns): (u64, u64),
+    ) {
+        self.note(at);
+        self.holes += 1;
+        self.hole_bytes += bytes;
+        if rtt_min_ns > 0 {
+            self.inflation.add(rtt_ns as f64 / rtt_min_ns as f64);
+            self.queue_ns.add(rtt_ns.saturating_sub(rtt_min_ns) as f64);
+        }
+        let episode = &mut self.episode;
+        if episode.holes == 0 {
+            (episode.first_hole_ns, episode.delivered_first) = (at.now, delivered);
+        } else {
+            episode.lost_bytes += bytes;
+        }
+        episode.holes += 1;
+        (episode.last_hole_ns, episode.delivered_last) = (at.now, delivered);
+    }
+
+    pub(super) fn resent(&mut self, at: At) {
+        self.note(at);
+        self.episode.is_open = true;
+    }
+
+    pub(super) fn overtaken(&mut self, at: At) {
+        self.note(at);
+        self.overtaken += 1;
+    }
+
+    pub(super) fn fast_begins(&mut self) {
+        self.fast_episodes += 1;
+    }
+
+    pub(super) fn episode_ends(&mut self, at: At) {
+        if self.episode.holes == 0 && !self.episode.is_open {
+            return;
+        }
+        let episode = std::mem::take(&mut self.episode);
+        if episode.is_open {
+            self.episodes += 1;
+            self.last_ns = at.now;
+        }
+        let duration = episode.last_hole_ns - episode.first_hole_ns;
+        if episode.holes >= 3 && duration > 0 {
+            let passed = episode
+                .delivered_last
+                .saturating_sub(episode.delivered_first);
+            self.passed.add(per_second(passed, duration) as f64);
+            self.passed_bytes += passed;
+            self.lost_bytes += episode.lost_bytes;
+        }
+    }
+}

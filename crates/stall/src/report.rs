@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a connection as it was read to what is said of it.
+
+use crate::analysis::{self, Direction, Place};
+use crate::cause::Confidence;
+use crate::connection::Connection;
+use crate::flow::Flow;
+use crate::rules::{self, Context};
+use crate::vantage::{self, View};
+use crate::verdict::verdict;
+
+/// Ports below this are servers'.
+const WELL_KNOWN: u16 = 1024;
+
+/// The index of the client's end.
+fn client(connection: &Connection) -> usize {
+    if let Some((client, _)) = connection.handshake.client {
+        return client;
+    }
+    let known = connection.ends.map(|end| end.port < WELL_KNOWN);
+    match known {
+        [true, false] => 1,
+        [false, true] => 0,
+        _ => {
+            let [a, b] = [0, 1].map(|end: usize| connection.flows[end].counts().bytes);
+            usize::from(b > a)
+        }
+    }
+}
+
+/// All that is said of it. Times count from `start_ns`.
+pub(crate) fn report(mut connection: Connection, start_ns: u64) -> analysis::Connection {
+    connection.end();
+    let client = client(&connection);
+    let vantage = vantage::find(&connection, client);
+    let ends = [client, 1 - client];
+    let flows = ends.map(|end| &connection.flows[end]);
+    let origins = flows.map(rules::origin);
+    let mut stops: Vec<_> = rules::setup(&connection, start_ns).into_iter().collect();
+    for (index, direction) in [Direction::ToServer, Direction::ToClient]
+        .into_iter()
+        .enumerate()
+    {
+        let flow = flows[index];
+        let place = if vantage.confidence == Confidence::Low {
+            Place::Unknown
+        } else {
+            vantage.place
+        };
+        let context = Context {
+            flow,
+            direction,
+            view: View::of(place, index == 0),
+            origin: origins[index].as_ref(),
+            start_ns,
+            is_patchy: is_patchy(flow),
+        };
+        stops.extend(rules::stops(flow, &context));
+    }
+    stops.sort_by_key(|stop| (stop.start_ns, stop.direction, stop.duration_ns, stop.cause));
+    let notes = notes(&connection, flows, &vantage);
+    let summaries = flows.map(Flow::summary);
+    let mut result = analysis::Connection {
+        client: connection.ends[client],
+        server: connection.ends[1 - client],
+        encapsulation: connection.encapsulation,
+        start_ns: connection.first_ns.saturating_sub(start_ns),
+        duration_ns: connection.last.now.saturating_sub(connection.first_ns),
+        packets: connection.packets,
+        begin_seen: connection.handshake.client.is_some(),
+        end_seen: connection.reset.is_some() || connection.fins == [true; 2],
+        vantage,
+        verdict: String::new(),
+        flows: summaries,
+        stops,
+        notes,
+        history: history(&mut connection, client, start_ns),
+    };
+    result.verdict = verdict(&result, &origins);
+    result
+}
+
+fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<crate::History> {
+    let mut history = connection.recorder.take()?.finish(start_ns);
+    if client == 1 {
+        for event in &mut history.events {
+            event.direction = match event.direction {
+                Direction::ToServer => Direction::ToClient,
+                Direction::ToClient => Direction::ToServer,
+            };
+        }
+    }
+    Some(history)
+}
+
+/// The capture lacks packets of it: more than one byte in a thousand.
+fn is_patchy(flow: &Flow) -> bool {
+    let counts = flow.counts();
+    counts.unseen_bytes > 0 && counts.unseen_bytes * 1000 > counts.bytes
+}
+
+fn notes(connection: &Connection, flows: [&Flow; 2], vantage: &analysis::Vantage) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |applies: bool, text: String| {
+        if applies {
+            notes.push(text);
+        }
+    };
+    note(
+        vantage.place == Place::Unknown,
+        "where it was captured is not known: causes that depend on it are less sure".to_owned(),
+    );
+    note(
+        connection.backwards > 0,
+        format!(
+            "{} packets have times before the packet ahead of them",
+            connection.backwards
+        ),
+    );
+    for (flow, to) in flows.into_iter().zip(["server", "client"]) {
+        let counts = flow.counts();
+        let data = flow.has_data();
+        note(
+            data && !flow.scale_known() && counts.acks > 0,
+            format!(
+                "window scale of the {to} not known (its SYN was not captured): only closed \
+                 windows are judged"
+            ),
+        );
+        note(
+            counts.unseen_bytes > 0,
+            format!(
+                "{} bytes to the {to} were acknowledged and never captured: the capture lost \
+                 packets",
+                counts.unseen_bytes
+            ),
+        );
+        note(
+            data && counts.acks == 0,
+            format!("no acknowledgement from the {to} was captured: one direction only"),
+        );
+        note(
+            counts.forgotten > 0,
+            format!(
+                "{} segments to the {to} were too many under way to remember",
+                counts.forgotten
+            ),
+        );
+        note(
+            counts.jumps > 0,
+            format!(
+                "{} segments to or from the {to} have numbers out of all windows",
+                counts.jumps
+            ),
+        );
+        note(
+            counts.copies > 0,
+            format!(
+                "{} packets to the {to} are in the capture twice",
+                counts.copies
+            ),
+        );
+        note(
+            counts.options_cut > 0,
+            format!(
+                "TCP options of {} segments from the {to} were cut off: SACK blocks and time \
+                 stamps may be missing",
+                counts.options_cut
+            ),
+        );
+        note(
+            flow.dropped() > 0,
+            format!(
+                "{} shorter stops to the {to} are not listed",
+                flow.dropped()
+            ),
+        );
+    }
+    notes
+}

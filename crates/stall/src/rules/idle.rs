@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pauses in which nothing was under way.
+
+use super::{Context, Finding};
+use crate::cause::{Cause, Confidence};
+use crate::flow::facts::{Closed, Facts};
+use crate::units::NS_PER_MS;
+use crate::vantage::{View, ms};
+
+/// New data that follows data of the other side within this is its answer.
+const ANSWER_NS: u64 = 50 * NS_PER_MS;
+
+/// All that was sent had arrived.
+pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
+    let delivered = facts.outstanding_bytes == 0 || little || gap.new_segments > 0;
+    if facts.closed == Closed::Capture || gap.resent.count() > 0 || !delivered {
+        return None;
+    }
+    if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {
+        return None;
+    }
+    if let Some(lost) = lost_before_the_capture(facts, context) {
+        return Some(lost);
+    }
+    let is_blocked = facts.window_bytes.is_some() && facts.room_bytes < facts.mss_bytes.min(536);
+    if is_blocked {
+        let text = format!(
+            "the receiver's window had room for {} bytes, less than a segment",
+            facts.room_bytes
+        );
+        return Some(Finding::new(
+            Cause::ReceiverWindowClosed,
+            Confidence::Medium,
+            text,
+        ));
+    }
+    let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
+    let since_ns = facts.end_ns.saturating_sub(gap.last_receiver_data_ns);
+    if gap.receiver_data.count() > 0 && since_ns <= answer_ns {
+        let text = format!(
+            "all that was sent had arrived; the sender went on {} after the other side sent data",
+            ms(since_ns)
+        );
+        let finding = Finding::new(Cause::WaitingForPeer, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.receiver_data.iter()));
+    }
+    let confidence = match context.view {
+        View::Sender => Confidence::High,
+        View::Receiver | View::Middle => Confidence::Medium,
+        View::Unknown => Confidence::Low,
+    };
+    let room = facts.window_bytes.map_or_else(String::new, |_| {
+        format!(" and the window had room for {} bytes", facts.room_bytes)
+    });
+    let text = format!(
+        "all that was sent had arrived{room}: the sender had no more for {}",
+        ms(facts.duration_ns())
+    );
+    Some(Finding::new(Cause::Application, confidence, text))
+}
+
+/// The rest of a message waited for nothing.
+pub(super) fn had_sent_all(facts: &Facts) -> Option<Finding> {
+    let text = "the last data was acknowledged late, and no more came then: none had waited";
+    let finding = Finding::new(Cause::Application, Confidence::Medium, text.to_owned());
+    (facts.after.new_segments == 0).then_some(finding)
+}
+
+/// Where losses before the capture are not to be seen, a lost tail looks like
+/// a sender that has no more, but for how it goes on: a timer's time after the
+/// last data, with one full segment and then a round trip of nothing, or with
+/// a probe that leaves a hole.
+fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    if context.view == View::Sender || facts.closed == Closed::Reset {
+        return None;
+    }
+    let waited_ns = facts.duration_ns();
+    let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5;
+    let left_hole = facts.gap.holes > 0;
+    if left_hole {
+        let text = format!(
+            "after {} the sender went on behind a hole: what came before was lost on its way to \
+             the capture",
+            ms(waited_ns)
+        );
+        let cause = if waited_ns < timer.start {
+            Cause::TailLossProbe
+        } else {
+            Cause::RtoTail
+        };
+        return Some(Finding::new(cause, Confidence::Medium, text));
+    }
+    let alone = facts.after.new_segments <= 1;
+    let is_full = facts.last_data_bytes >= facts.mss_bytes;
+    if timer.contains(&waited_ns) && alone && is_full && facts.rtt_ns.is_some() {
+        let text = format!(
+            "after {}, which is a timer's time, the sender went on with a single segment: the \
+             tail was lost on its way to the capture, or the sender paused by chance as long",
+            ms(waited_ns)
+        );
+        return Some(Finding::new(Cause::RtoTail, Confidence::Low, text));
+    }
+    None
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pauses in which an acknowledgement was late and nothing was sent again.
+
+use super::{Context, Finding, idle};
+use crate::cause::{Cause, Confidence};
+use crate::flow::facts::{Closed, Facts};
+use crate::units::NS_PER_MS;
+use crate::vantage::{View, ms};
+
+/// An acknowledgement may be held back for so long (RFC 1122: 500 ms).
+const HELD_BACK_NS: std::ops::Range<u64> = 15 * NS_PER_MS..520 * NS_PER_MS;
+/// The timers of known systems, less and more by what a host adds.
+const KNOWN_TIMERS_MS: [std::ops::Range<u64>; 3] = [38..46, 98..110, 195..215];
+
+/// An acknowledgement ended it.
+pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let quiet = gap.resent.count() == 0 && gap.new_segments == 0;
+    if facts.closed != Closed::Delivery || !quiet || facts.outstanding_bytes == 0 {
+        return None;
+    }
+    let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
+    let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
+    if facts.unanswered_segments <= 2 {
+        return held_back(facts, held_ns);
+    }
+    let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
+    let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
+    let at_receiver = context.view == View::Receiver;
+    if usual && !at_receiver {
+        let text = format!(
+            "acknowledgements came {} late, one after the other as usual: nothing was lost, and \
+             all was delayed",
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
+    }
+    if at_receiver {
+        return None; // who held it back, if it left just here, is not to be told
+    }
+    let text = format!(
+        "one acknowledgement told of {segments} segments after {}: those in between were lost, \
+         or came in a heap",
+        ms(held_ns)
+    );
+    Some(Finding::new(Cause::AckLoss, Confidence::Medium, text))
+}
+
+/// One or two segments under way: a receiver may wait for more.
+fn held_back(facts: &Facts, held_ns: u64) -> Option<Finding> {
+    if !HELD_BACK_NS.contains(&held_ns) || held_ns < facts.receiver_rtt_ns.saturating_mul(2) {
+        return None;
+    }
+    if facts.after.new_segments == 0 {
+        // Nothing waited for it.
+        return idle::had_sent_all(facts);
+    }
+    let is_known = KNOWN_TIMERS_MS
+        .iter()
+        .any(|range| range.contains(&(held_ns / NS_PER_MS)));
+    let confidence = if is_known {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
+    let text = format!(
+        "with {} bytes under way the sender sent no more, and the receiver acknowledged them \
+         only after {}",
+        facts.outstanding_bytes,
+        ms(held_ns)
+    );
+    Some(Finding::new(Cause::DelayedAck, confidence, text))
+}

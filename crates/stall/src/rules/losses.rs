@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a flow's losses come from, by their pattern over all of it.
+
+use super::{Context, in_order};
+use crate::analysis::{Stop, StopKind};
+use crate::cause::{Cause, Confidence};
+use crate::flow::Flow;
+use crate::flow::tally::Tally;
+use crate::units::NS_PER_MS;
+
+/// Where losses come from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) cause: Cause,
+    pub(crate) confidence: Confidence,
+    pub(crate) explanation: String,
+    /// What passes a policer, bit/s.
+    pub(crate) rate_bps: Option<u64>,
+}
+
+/// Finds it, where the pattern is one.
+pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
+    let tally = flow.tally();
+    reordering(flow, tally)
+        .or_else(|| policer(flow, tally))
+        .or_else(|| congestion(flow, tally))
+        .or_else(|| path_loss(flow, tally))
+}
+
+fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
+    let fast = flow.retransmissions().fast;
+    let reported = tally.spurious_fast;
+    let mostly = reported >= 3 && reported * 2 >= fast;
+    let seen = tally.overtaken >= 3 && tally.fast_episodes > 0 && fast * 2 < tally.overtaken * 3;
+    if !mostly && !seen {
+        return None;
+    }
+    Some(Origin {
+        cause: Cause::Reordering,
+        confidence: if mostly {
+            Confidence::High
+        } else {
+            Confidence::Medium
+        },
+        explanation: format!(
+            "of {fast} segments repaired at once {reported} had arrived; {} came late",
+            tally.overtaken
+        ),
+        rate_bps: None,
+    })
+}
+
+/// Round trips at losses are those of an empty path (Flach et al., SIGCOMM
+/// 2016, tell policers from queues by the same).
+fn has_no_queue(flow: &Flow, tally: &Tally) -> bool {
+    let allowed_ns = (flow.rtt_min_ns() / 4).max(NS_PER_MS);
+    tally.queue_ns.count > 0 && tally.queue_ns.mean() <= allowed_ns as f64
+}
+
+fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
+    let sent = tally.passed_bytes + tally.lost_bytes;
+    let is_heavy = tally.lost_bytes * 10 >= sent && sent > 0;
+    let steady = tally.passed.count >= 2 && tally.passed.variation() <= 0.15;
+    let once = tally.passed.count >= 1 && tally.holes >= 8 && tally.lost_bytes * 5 >= sent;
+    if !is_heavy || !(steady || once) || !has_no_queue(flow, tally) {
+        return None;
+    }
+    let rate_bps = (tally.passed.mean() * 8.0) as u64;
+    Some(Origin {
+        cause: Cause::Policer,
+        confidence: if steady {
+            Confidence::High
+        } else {
+            Confidence::Medium
+        },
+        explanation: format!(
+            "in {} bursts of loss {} passed each time, the rest was dropped, and no queue built \
+             up before",
+            tally.passed.count,
+            crate::verdict::rate(rate_bps)
+        ),
+        rate_bps: Some(rate_bps),
+    })
+}
+
+fn congestion(flow: &Flow, tally: &Tally) -> Option<Origin> {
+    let least_ns = flow.rtt_min_ns();
+    let queue_ns = tally.queue_ns.mean() as u64;
+    if tally.queue_ns.count == 0 || queue_ns < (least_ns / 2).max(2 * NS_PER_MS) {
+        return None;
+    }
+    Some(Origin {
+        cause: Cause::Congestion,
+        confidence: Confidence::Medium,
+        explanation: format!(
+            "at losses the round trip was {} above its least: a queue was full",
+            crate::vantage::ms(queue_ns)
+        ),
+        rate_bps: None,
+    })
+}
+
+fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
+    let single = tally.hole_bytes <= tally.holes * flow.mss() * 3 / 2;
+    if tally.episodes < 3 || tally.holes < 3 || !single || !has_no_queue(flow, tally) {
+        return None;
+    }
+    Some(Origin {
+        cause: Cause::PathLoss,
+        confidence: Confidence::Medium,
+        explanation: format!(
+            "{} losses of single segments in {} repairs, with no queue before them",
+            tally.holes, tally.episodes
+        ),
+        rate_bps: None,
+    })
+}
+
+/// The time in which losses held the flow down, as one stop.
+pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
+    let origin = context.origin?;
+    let tally = flow.tally();
+    let first_ns = tally.first_ns?;
+    if origin.cause == Cause::Congestion || tally.last_ns <= first_ns {
+        return None; // how a path is shared: no stop
+    }
+    Some(Stop {
+        direction: context.direction,
+        start_ns: first_ns.saturating_sub(context.start_ns),
+        duration_ns: tally.last_ns - first_ns,
+        kind: StopKind::Slow,
+        bytes_cost: None,
+        cause: origin.cause,
+        root: None,
+        side: origin.cause.side(),
+        confidence: origin.confidence,
+        evidence: in_order(tally.packets.iter().collect()),
+        count: tally.episodes.max(1),
+        explanation: origin.explanation.clone(),
+        advice: origin.cause.advice().to_owned(),
+    })
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From what was seen to why: one rule for each cause, tried in order. Each is
+//! told in `docs/stalls.md`.
+
+mod idle;
+mod late;
+mod losses;
+mod phases;
+mod setup;
+mod timeouts;
+mod window;
+
+use crate::analysis::{Direction, Stop, StopKind};
+use crate::cause::{Cause, Confidence, Side};
+use crate::flow::Flow;
+use crate::flow::facts::{Closed, Facts};
+use crate::units::NS_PER_S;
+use crate::vantage::View;
+
+pub(crate) use losses::{Origin, origin};
+pub(crate) use setup::setup;
+
+/// Packet numbers named for a stop at most.
+const EVIDENCE_MOST: usize = 16;
+
+/// What a rule may know beside the pause itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) flow: &'a Flow,
+    pub(crate) direction: Direction,
+    pub(crate) view: View,
+    /// Where the flow's losses come from, if that is known.
+    pub(crate) origin: Option<&'a Origin>,
+    /// All times are told since then.
+    pub(crate) start_ns: u64,
+    /// The capture itself lacks packets of this flow.
+    pub(crate) is_patchy: bool,
+}
+
+/// What a rule says.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) cause: Cause,
+    pub(crate) side: Side,
+    pub(crate) confidence: Confidence,
+    pub(crate) explanation: String,
+    /// Beside the packets around the pause.
+    pub(crate) evidence: Vec<u64>,
+}
+
+impl Finding {
+    pub(crate) fn new(cause: Cause, confidence: Confidence, explanation: String) -> Self {
+        Self {
+            cause,
+            side: cause.side(),
+            confidence,
+            explanation,
+            evidence: Vec::new(),
+        }
+    }
+
+    pub(crate) fn on(mut self, side: Side) -> Self {
+        self.side = side;
+        self
+    }
+
+    pub(crate) fn shown_by(mut self, packets: impl IntoIterator<Item = u64>) -> Self {
+        self.evidence.extend(packets);
+        self
+    }
+}
+
+type Rule = fn(&Facts, &Context<'_>) -> Option<Finding>;
+
+/// The first that applies is the cause.
+const RULES: [Rule; 12] = [
+    window::update_lost,
+    window::closed,
+    timeouts::acknowledged_already,
+    timeouts::needless,
+    timeouts::large_packets_lost,
+    timeouts::repeated,
+    timeouts::of_lost_retransmission,
+    timeouts::first,
+    timeouts::probe,
+    timeouts::fast_only,
+    late::acknowledgement,
+    idle::nothing_to_send,
+];
+
+/// All stops of one flow, in order.
+pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
+    let mut all: Vec<Stop> = flow
+        .stops()
+        .iter()
+        .map(|facts| of_pause(facts, context))
+        .collect();
+    merge(&mut all, flow.rtt_ns().unwrap_or(0));
+    all.extend(phases::stops(flow, context));
+    all.extend(losses::stop(flow, context));
+    all.sort_by_key(|stop| (stop.start_ns, stop.duration_ns, stop.cause));
+    all
+}
+
+fn of_pause(facts: &Facts, context: &Context<'_>) -> Stop {
+    let finding = RULES
+        .iter()
+        .find_map(|rule| rule(facts, context))
+        .unwrap_or_else(|| unknown(facts));
+    let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
+    let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
+    let mut packets = vec![facts.packet_before];
+    packets.extend(&finding.evidence);
+    packets.push(facts.packet_after);
+    let confidence = doubt(finding.confidence, facts, context);
+    let is_loss = finding.cause.is_loss();
+    Stop {
+        direction: context.direction,
+        start_ns: facts.start_ns.saturating_sub(context.start_ns),
+        duration_ns: facts.duration_ns(),
+        kind: StopKind::Silence,
+        bytes_cost: (facts.rate_before > 0).then_some(cost),
+        cause: finding.cause,
+        root: context
+            .origin
+            .filter(|_| is_loss)
+            .map(|origin| origin.cause),
+        side: finding.side,
+        confidence,
+        evidence: in_order(packets),
+        count: 1,
+        explanation: finding.explanation,
+        advice: finding.cause.advice().to_owned(),
+    }
+}
+
+/// Where the capture lacks packets of the very pause, nothing is sure.
+fn doubt(confidence: Confidence, facts: &Facts, context: &Context<'_>) -> Confidence {
+    match confidence {
+        _ if facts.holes_by_close > 0 && context.is_patchy => Confidence::Low,
+        Confidence::High if context.is_patchy => Confidence::Medium,
+        as_it_is => as_it_is,
+    }
+}
+
+pub(crate) fn in_order(mut packets: Vec<u64>) -> Vec<u64> {
+    packets.retain(|&packet| packet > 0);
+    packets.sort_unstable();
+    packets.dedup();
+    if packets.len() > EVIDENCE_MOST {
+        let last = packets.pop();
+        packets.truncate(EVIDENCE_MOST - 1);
+        packets.extend(last);
+    }
+    packets
+}
+
+fn unknown(facts: &Facts) -> Finding {
+    let what = match facts.closed {
+        Closed::Reset => "a reset ended it",
+        Closed::Capture => "the capture ended in it",
+        Closed::NewData => "new data ended it",
+        Closed::Delivery => "an acknowledgement ended it",
+    };
+    let bytes = facts.outstanding_bytes;
+    let text = format!("nothing moved, with {bytes} bytes under way; {what}");
+    Finding::new(Cause::Unknown, Confidence::Low, text)
+}
+
+/// Stops of the same cause with next to nothing between them are one: waits
+/// for each acknowledgement, or pauses between messages.
+fn merge(all: &mut Vec<Stop>, rtt_ns: u64) {
+    let mergeable = |cause| {
+        matches!(
+            cause,
+            Cause::DelayedAck | Cause::Application | Cause::WaitingForPeer
+        )
+    };
+    let near_ns = rtt_ns.saturating_mul(4).max(NS_PER_S / 20);
+    let mut merged: Vec<Stop> = Vec::with_capacity(all.len());
+    for stop in all.drain(..) {
+        let into = merged.last_mut().filter(|last| {
+            let end_ns = last.start_ns + last.duration_ns;
+            last.cause == stop.cause
+                && last.side == stop.side
+                && mergeable(stop.cause)
+                && stop.start_ns.saturating_sub(end_ns) <= near_ns
+        });
+        match into {
+            None => merged.push(stop),
+            Some(last) => {
+                last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
+                last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
+                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                    (a, b) => a.or(b),
+                };
+                last.count += 1;
+                last.confidence = last.confidence.max(stop.confidence);
+                last.evidence.extend(&stop.evidence);
+                last.evidence = in_order(std::mem::take(&mut last.evidence));
+            }
+        }
+    }
+    *all = merged;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rounds in a row in which data moved, slowly.
+
+use super::{Context, Finding, in_order};
+use crate::analysis::{Stop, StopKind};
+use crate::cause::{Cause, Confidence};
+use crate::flow::Flow;
+use crate::flow::rounds::{Limit, Phase, per_second};
+use crate::units::{NS_PER_MS, NS_PER_S};
+use crate::vantage::{View, ms};
+
+/// Shorter phases are how TCP works.
+const PHASE_LEAST_NS: u64 = 100 * NS_PER_MS;
+/// A plateau needs longer to be told from a window that grows slowly.
+const PLATEAU_LEAST_NS: u64 = 500 * NS_PER_MS;
+const PLATEAU_ROUNDS_SURE: u64 = 40;
+
+pub(super) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
+    let phases = flow.phases().iter();
+    phases
+        .filter_map(|phase| stop(phase, flow, context))
+        .collect()
+}
+
+fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
+    let duration_ns = phase.end_ns - phase.start_ns;
+    if duration_ns < PHASE_LEAST_NS {
+        return None;
+    }
+    let finding = match phase.limit {
+        Limit::Pinned => pinned(phase, context),
+        Limit::Growth => growth(phase),
+        Limit::Window => window(phase, flow, context)?,
+        Limit::Plateau => plateau(phase, flow, context)?,
+    };
+    let expected = u128::from(phase.rate_before) * u128::from(duration_ns) / u128::from(NS_PER_S);
+    let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+    let cost = expected.saturating_sub(phase.delivered_bytes);
+    let compares = matches!(phase.limit, Limit::Pinned | Limit::Growth);
+    let patchy = context.is_patchy && finding.confidence == Confidence::High;
+    let is_loss = finding.cause.is_loss();
+    Some(Stop {
+        direction: context.direction,
+        start_ns: phase.start_ns.saturating_sub(context.start_ns),
+        duration_ns,
+        kind: StopKind::Slow,
+        bytes_cost: (compares && phase.rate_before > 0).then_some(cost),
+        cause: finding.cause,
+        root: context
+            .origin
+            .filter(|_| is_loss)
+            .map(|origin| origin.cause),
+        side: finding.side,
+        confidence: if patchy {
+            Confidence::Medium
+        } else {
+            finding.confidence
+        },
+        evidence: in_order(vec![phase.first_packet, phase.last_packet]),
+        count: 1,
+        explanation: finding.explanation,
+        advice: finding.cause.advice().to_owned(),
+    })
+}
+
+fn rate(phase: &Phase) -> String {
+    let bps = per_second(phase.delivered_bytes, phase.end_ns - phase.start_ns).saturating_mul(8);
+    crate::verdict::rate(bps)
+}
+
+fn pinned(phase: &Phase, context: &Context<'_>) -> Finding {
+    let text = format!(
+        "{} rounds of repair at {}, {} segments sent again: the window was down to next to \
+         nothing and could not grow before all losses were repaired",
+        phase.rounds,
+        rate(phase),
+        phase.resent
+    );
+    let sure = matches!(context.view, View::Sender | View::Middle);
+    let confidence = if sure {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
+    Finding::new(Cause::RecoveryCwndPinned, confidence, text)
+}
+
+fn growth(phase: &Phase) -> Finding {
+    let text = format!(
+        "after a timeout {} rounds at {}, where there had been {}",
+        phase.rounds,
+        rate(phase),
+        crate::verdict::rate(phase.rate_before.saturating_mul(8))
+    );
+    Finding::new(Cause::SlowGrowth, Confidence::Medium, text)
+}
+
+/// Where the round trip is far above its least, a queue stands somewhere, and
+/// the window is not what limits the rate.
+fn has_queue(flow: &Flow) -> bool {
+    let least_ns = flow.rtt_min_ns();
+    let now_ns = flow.rtt_ns().unwrap_or(least_ns);
+    now_ns > least_ns + (least_ns / 2).max(NS_PER_MS)
+}
+
+fn window(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> {
+    if has_queue(flow) {
+        return None;
+    }
+    let rtt_ns = flow.rtt_ns()?;
+    let text = format!(
+        "for {} the window of {} bytes was full each round trip of {}: {} and no more fits",
+        ms(phase.end_ns - phase.start_ns),
+        phase.window.1,
+        ms(rtt_ns),
+        rate(phase)
+    );
+    let sure = context.view == View::Sender;
+    let confidence = if sure {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
+    Some(Finding::new(Cause::ReceiverWindowSmall, confidence, text))
+}
+
+fn plateau(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> {
+    let is_long = phase.end_ns - phase.start_ns >= PLATEAU_LEAST_NS;
+    if !is_long || has_queue(flow) || flow.rtt_ns().is_none() {
+        return None;
+    }
+    let level = (phase.flight.1 - phase.flight.0) * 4 <= phase.flight.1;
+    let clean = flow.tally().episodes == 0 && level && phase.rounds >= PLATEAU_ROUNDS_SURE;
+    let sure = clean && context.view == View::Sender && flow.scale_known();
+    let text = format!(
+        "for {} rounds {} to {} bytes in flight, in one piece each round trip, with nothing lost \
+         and the receiver's window at {}: a limit within the sender, most likely its send buffer",
+        phase.rounds, phase.flight.0, phase.flight.1, phase.window.1
+    );
+    let confidence = if sure {
+        Confidence::Medium
+    } else {
+        Confidence::Low
+    };
+    Some(Finding::new(Cause::SendBuffer, confidence, text))
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pauses in which something was sent again.
+
+use super::{Context, Finding};
+use crate::cause::{Cause, Confidence, Side};
+use crate::flow::facts::{Closed, Facts, Resent};
+use crate::history::RetransmissionKind;
+use crate::vantage::{View, ms};
+
+/// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
+const DUPACK_THRESHOLD: u64 = 3;
+/// So many segments lost at once are no loss of single ones.
+const WHOLE_FLIGHT: u64 = 8;
+
+/// Sent again although the capture has its acknowledgement: that was lost, or
+/// far too late, between the capture and the sender.
+pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    if gap.resent_acked.count() == 0 || gap.resent.count() > 0 {
+        return None;
+    }
+    let text = format!(
+        "the sender sent again {} times what the capture shows as acknowledged: the \
+         acknowledgements did not reach it in time",
+        gap.resent_acked.count()
+    );
+    let confidence = match context.view {
+        View::Receiver | View::Middle => Confidence::High,
+        View::Sender | View::Unknown => Confidence::Medium,
+    };
+    let finding = Finding::new(Cause::AckLoss, confidence, text);
+    Some(finding.shown_by(gap.resent_acked.iter()))
+}
+
+/// What was sent again had arrived.
+pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let reported = gap.spurious + facts.after.spurious;
+    if gap.resent.count() == 0 || facts.closed != Closed::Delivery {
+        return None;
+    }
+    let only_fast = gap.timeouts + gap.probes == 0;
+    if only_fast && reported > 0 {
+        let text = "data that overtook other data made the sender repair what was not lost";
+        let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
+        return Some(finding.shown_by(gap.resent.iter()));
+    }
+    // All of a flight acknowledged at once by what repaired only its head, and
+    // nothing of it reported before although the receiver can.
+    let sent_above = gap.first_timeout.map_or(0, |resent| resent.sent_above);
+    let all_at_once = facts.delivered_by_close >= facts.outstanding_bytes
+        && sent_above >= 2 * facts.mss_bytes
+        && gap.resent_segments == 1
+        && facts.sacked_bytes == 0
+        && context.flow.counts().sack_seen;
+    if only_fast || (reported == 0 && !all_at_once) {
+        return None;
+    }
+    let answered_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
+    let too_early = answered_ns * 10 < facts.receiver_rtt_ns * 8;
+    let confidence = if reported > 0 {
+        Confidence::Medium
+    } else {
+        Confidence::Low
+    };
+    let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
+    let (cause, text) = if too_early {
+        let text = format!(
+            "nothing was lost: the acknowledgement came {} after the last data, and {} after \
+             the repair, sooner than that could have been answered",
+            ms(wait_ns),
+            ms(answered_ns)
+        );
+        (Cause::DelaySpike, text)
+    } else {
+        let text = "the data had arrived; no acknowledgement of it came before the repair";
+        (Cause::AckLoss, text.to_owned())
+    };
+    let finding = Finding::new(cause, confidence, text);
+    Some(finding.shown_by(gap.resent.iter()))
+}
+
+/// Full segments never came through, small ones did.
+pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let size = gap.resent_bytes_max.min(facts.mss_bytes);
+    let passed = facts.delivered_max_bytes;
+    let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
+    if gap.timeouts < 2 || size < 1000 || passed * 10 > size * 9 || (passed == 0 && !reports) {
+        return None;
+    }
+    let text = format!(
+        "segments of {size} bytes were sent {} times in vain, and none that large ever came \
+         through; the largest that did has {passed}",
+        gap.timeouts + 1
+    );
+    let confidence = if reports {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
+    let finding = Finding::new(Cause::PmtuBlackHole, confidence, text);
+    Some(finding.shown_by(gap.resent.iter()))
+}
+
+/// More than one timeout.
+pub(super) fn repeated(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    if gap.timeouts < 2 {
+        return None;
+    }
+    let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
+    let is_silent = gap.from_receiver == 0 && facts.sacked_bytes == 0;
+    let packets = gap.resent.iter();
+    let took = ms(facts.duration_ns());
+    if is_silent && segments >= DUPACK_THRESHOLD {
+        let confidence = if gap.timeouts >= 3 {
+            Confidence::High
+        } else {
+            Confidence::Medium
+        };
+        let text = format!(
+            "for {took} nothing came back: {segments} segments under way and {} repeats of the \
+             first were lost",
+            gap.resent.count()
+        );
+        return Some(Finding::new(Cause::SilentPath, confidence, text).shown_by(packets));
+    }
+    if gap.timeouts >= 3 {
+        let text = format!(
+            "{} timeouts in a row, each twice as long as the one before, {took} in all",
+            gap.timeouts
+        );
+        let finding = Finding::new(Cause::RtoStorm, Confidence::High, text);
+        return Some(finding.shown_by(packets));
+    }
+    let text = format!(
+        "the repair after a timeout was lost too, and the next timeout is twice as long: {took}"
+    );
+    let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::High, text);
+    Some(finding.shown_by(packets))
+}
+
+/// One timeout, of something that had been repaired before.
+pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let resent = gap.first_timeout?;
+    let enough = DUPACK_THRESHOLD * facts.mss_bytes;
+    let was_repaired =
+        resent.copies_before >= 2 && resent.kind_before != Some(RetransmissionKind::Probe);
+    // At the receiver the lost repair is not to be seen, but with so much
+    // reported it must have been sent.
+    let must_have_been = resent.copies_before == 0
+        && resent.sacked_above >= enough
+        && context.view != View::Sender
+        && context.flow.counts().sack_seen;
+    let packets = gap.resent.iter();
+    if must_have_been {
+        let text = format!(
+            "a hole below {} bytes that had arrived was filled only after {}: the repair that so \
+             much makes due was lost before the capture, and a timeout sent another",
+            resent.sacked_above,
+            ms(facts.duration_ns())
+        );
+        let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    if !was_repaired {
+        return None;
+    }
+    let sent_for = ms(resent.at_ns.saturating_sub(resent.last_ns));
+    if resent.was_knowable {
+        let text = format!(
+            "a retransmission was lost, data sent after it was reported as arrived, and still \
+             the sender waited {sent_for} for its timer: its recovery does not find lost \
+             retransmissions"
+        );
+        let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::Medium, text);
+        return Some(finding.on(Side::Sender).shown_by(packets));
+    }
+    let text = format!(
+        "a retransmission was lost, and nothing sent after it came back to tell: the timer took \
+         {sent_for}"
+    );
+    let confidence = if context.view == View::Unknown {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    };
+    let finding = Finding::new(Cause::RtoLostRetransmission, confidence, text);
+    Some(finding.shown_by(packets))
+}
+
+/// One timeout, of a first loss.
+pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let resent = gap.first_timeout?;
+    let behind = segments_behind(facts, &resent);
+    let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
+    let packets = gap.resent.iter();
+    let sure = match context.view {
+        View::Sender => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    let timer = ms(resent.at_ns.saturating_sub(facts.start_ns));
+    if behind == 0 && under_way >= WHOLE_FLIGHT && gap.from_receiver == 0 && has_lost_all(facts) {
+        let text = format!(
+            "all {under_way} segments under way were lost at once; the timer repaired it \
+             after {timer}"
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    if behind == 0 {
+        let text = format!(
+            "the last {under_way} segments before the pause were lost, or the first of them: \
+             nothing behind them could tell, and the timer repaired it after {timer}"
+        );
+        return Some(Finding::new(Cause::RtoTail, sure, text).shown_by(packets));
+    }
+    if behind < DUPACK_THRESHOLD {
+        let text = format!(
+            "a loss with {behind} segments behind it that arrived, where {DUPACK_THRESHOLD} are \
+             needed to repair it at once; the timer did after {timer}"
+        );
+        return Some(Finding::new(Cause::RtoFewDupacks, sure, text).shown_by(packets));
+    }
+    let text = format!(
+        "{behind} segments behind a loss were reported as arrived, but only the timer repaired \
+         it, after {timer}"
+    );
+    let finding = Finding::new(Cause::RtoOther, Confidence::Low, text);
+    Some(finding.on(Side::Unknown).shown_by(packets))
+}
+
+/// The answer to the repair brought nothing but what was repaired.
+fn has_lost_all(facts: &Facts) -> bool {
+    facts.closed != Closed::Delivery || facts.delivered_by_close <= facts.gap.resent_bytes_max
+}
+
+/// Segments that arrived behind it, as the receiver told: by SACK, else by
+/// duplicate acknowledgements.
+fn segments_behind(facts: &Facts, resent: &Resent) -> u64 {
+    let reported = resent.sacked_above.div_ceil(facts.mss_bytes.max(1));
+    reported.max(facts.gap.duplicate_acks.count().min(DUPACK_THRESHOLD))
+}
+
+/// A probe of the tail, and no timeout.
+pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let resent = gap.first_probe?;
+    if gap.timeouts > 0 {
+        return None;
+    }
+    let text = format!(
+        "the tail was lost; after {} a probe of {} bytes brought the answer that repaired it",
+        ms(resent.at_ns.saturating_sub(facts.start_ns)),
+        resent.bytes
+    );
+    let confidence = match (context.view, facts.closed) {
+        (View::Sender, Closed::Delivery) => Confidence::High,
+        (_, Closed::Delivery) => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    let finding = Finding::new(Cause::TailLossProbe, confidence, text);
+    Some(finding.shown_by(gap.resent.iter()))
+}
+
+/// Repairs on acknowledgements, and yet a pause: what they were for is known
+/// only from where the losses come from.
+pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    if gap.fast == 0 {
+        return None;
+    }
+    let packets = gap.resent.iter();
+    let text = format!(
+        "{} repairs were under way and none was answered for {}",
+        gap.resent.count(),
+        ms(facts.duration_ns())
+    );
+    let cause = context.origin.map_or(Cause::Unknown, |origin| origin.cause);
+    Some(Finding::new(cause, Confidence::Low, text).shown_by(packets))
+}

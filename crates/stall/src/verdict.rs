@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A connection in one sentence.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::{Connection, Direction, Flow, Stop, StopKind};
+use crate::cause::{Cause, Confidence};
+use crate::flow::rounds::per_second;
+use crate::rules::Origin;
+use crate::vantage::ms;
+
+/// A rate in words.
+pub(crate) fn rate(bps: u64) -> String {
+    match bps {
+        0..1_000_000 => format!("{} kbit/s", bps / 1000),
+        1_000_000..100_000_000 => {
+            format!("{}.{} Mbit/s", bps / 1_000_000, bps / 100_000 % 10)
+        }
+        100_000_000..10_000_000_000 => format!("{} Mbit/s", bps / 1_000_000),
+        _ => format!("{} Gbit/s", bps / 1_000_000_000),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}
+
+/// What weighs most of some stops: the cause, and how sure it is.
+struct Weight {
+    ns: u64,
+    count: u64,
+    confidence: Confidence,
+}
+
+fn weigh<'a>(stops: impl Iterator<Item = &'a Stop>) -> Vec<(Cause, Weight)> {
+    let mut causes: BTreeMap<Cause, Weight> = BTreeMap::new();
+    for stop in stops {
+        let weight = causes.entry(stop.cause).or_insert(Weight {
+            ns: 0,
+            count: 0,
+            confidence: Confidence::Low,
+        });
+        weight.ns += stop.duration_ns;
+        weight.count += stop.count;
+        weight.confidence = weight.confidence.max(stop.confidence);
+    }
+    let mut sorted: Vec<_> = causes.into_iter().collect();
+    sorted.sort_by_key(|(cause, weight)| (std::cmp::Reverse(weight.ns), *cause));
+    sorted
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+fn likely(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::High => "",
+        Confidence::Medium => "most likely ",
+        Confidence::Low => "perhaps ",
+    }
+}
+
+/// The sentence. `origins` are those of the flows' losses.
+pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) -> String {
+    let [to_server, to_client] = &connection.flows;
+    if let Some(stop) = connection
+        .stops
+        .iter()
+        .find(|stop| stop.cause == Cause::ConnectionSetup)
+        .filter(|_| to_server.bytes + to_client.bytes == 0)
+    {
+        return format!("Never carried data: {}.", stop.explanation);
+    }
+    if to_server.bytes + to_client.bytes == 0 {
+        return "No data was captured.".to_owned();
+    }
+    let main = if to_server.bytes >= to_client.bytes {
+        Direction::ToServer
+    } else {
+        Direction::ToClient
+    };
+    let flow = &connection.flows[main.index()];
+    let mut text = moved(flow, main);
+    let own = || {
+        connection
+            .stops
+            .iter()
+            .filter(|stop| stop.direction == main)
+    };
+    let silences = weigh(own().filter(|stop| stop.kind == StopKind::Silence));
+    let slow = weigh(own().filter(|stop| stop.kind == StopKind::Slow));
+    if let Some((cause, most)) = silences.first() {
+        let all_ns: u64 = silences.iter().map(|(_, weight)| weight.ns).sum();
+        let count: u64 = silences.iter().map(|(_, weight)| weight.count).sum();
+        let mostly = if silences.len() > 1 { "mostly " } else { "" };
+        text += &format!(
+            "; stopped {} for {} in all, {mostly}{}because {}",
+            times(count),
+            ms(all_ns),
+            likely(most.confidence),
+            cause.because()
+        );
+    }
+    if let Some((cause, most)) = slow.first() {
+        text += &format!(
+            "; slow for {}, {}because {}",
+            ms(most.ns),
+            likely(most.confidence),
+            cause.because()
+        );
+    }
+    if let Some(bps) = origins[main.index()]
+        .as_ref()
+        .and_then(|origin| origin.rate_bps)
+    {
+        text += &format!("; what passes is about {}", rate(bps));
+    }
+    if silences.is_empty() && slow.is_empty() {
+        text += "; never stopped";
+    }
+    text + "."
+}
+
+fn moved(flow: &Flow, direction: Direction) -> String {
+    let to = match direction {
+        Direction::ToServer => "server",
+        Direction::ToClient => "client",
+    };
+    let active_ns = flow.active_ns;
+    if active_ns == 0 {
+        return format!("{} to the {to}", size(flow.bytes));
+    }
+    let bps = per_second(flow.bytes, active_ns).saturating_mul(8);
+    format!(
+        "{} to the {to} in {} ({})",
+        size(flow.bytes),
+        ms(active_ns),
+        rate(bps)
+    )
+}
