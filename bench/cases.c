@@ -57,14 +57,15 @@ const struct rival *const latency_rivals[] = {
 	NULL,
 };
 
-#define STANDARD_LOAD(...)				\
+#define LOAD(spread_, bytes, share, ...)		\
 	{						\
-		.spread = 100,				\
-		.wire_bytes = FRAME_WIRE_BYTES,		\
-		.load = 0.9,				\
+		.spread = (spread_),			\
+		.wire_bytes = (bytes),			\
+		.load = (share),			\
 		.seed = SEED,				\
 		__VA_ARGS__				\
 	}
+#define STANDARD_LOAD(...)	LOAD(100, FRAME_WIRE_BYTES, 0.9, __VA_ARGS__)
 
 const struct contest cases[] = {
 	{
@@ -82,34 +83,19 @@ const struct contest cases[] = {
 	{
 		.name = "light",
 		.title = "1 % load",
-		.load = {
-			.spread = 100,
-			.wire_bytes = FRAME_WIRE_BYTES,
-			.load = 0.01,
-			.seed = SEED,
-		},
+		.load = LOAD(100, FRAME_WIRE_BYTES, 0.01),
 		.rivals = structures,
 	},
 	{
 		.name = "spread",
 		.title = "rates over 100,000:1",
-		.load = {
-			.spread = 100000,
-			.wire_bytes = FRAME_WIRE_BYTES,
-			.load = 0.9,
-			.seed = SEED,
-		},
+		.load = LOAD(100000, FRAME_WIRE_BYTES, 0.9),
 		.rivals = exact + 1,
 	},
 	{
 		.name = "small",
 		.title = "64-byte frames",
-		.load = {
-			.spread = 100,
-			.wire_bytes = SMALL_WIRE_BYTES,
-			.load = 0.9,
-			.seed = SEED,
-		},
+		.load = LOAD(100, SMALL_WIRE_BYTES, 0.9),
 		.rivals = exact + 1,
 	},
 	{

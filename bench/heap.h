@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An implicit heap of packed keys (J. W. J. Williams, "Algorithm 232", 1964),
+ * with the place of each id beside it, without which nothing could be taken out
+ * of its middle. Whoever includes it says how wide it is: HEAP_ARY children,
+ * HEAP_ROOT the place of the root, and smallest_child().
+ */
+#ifndef BENCH_HEAP_H
+#define BENCH_HEAP_H
+
+#include "loops.h"
+
+struct heap {
+	u64 *key;	/* aligned as a page */
+	u32 *place;
+	u32 end;	/* place after the last */
+};
+
+/* A key and its place, so that no key is loaded twice. */
+struct found {
+	u64 key;
+	u32 place;
+};
+
+static inline bool before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static inline struct found at(const struct heap *h, u32 place)
+{
+	return (struct found){ h->key[place], place };
+}
+
+/* Of the children from @first on; there is one. */
+static inline struct found smallest_child(const struct heap *h, u32 first);
+
+static inline u32 children_of(u32 place)
+{
+	return (place - HEAP_ROOT) * HEAP_ARY + HEAP_ROOT + 1;
+}
+
+static inline u32 parent_of(u32 place)
+{
+	return (place - HEAP_ROOT - 1) / HEAP_ARY + HEAP_ROOT;
+}
+
+static inline void put(struct heap *h, u32 place, u64 key)
+{
+	h->key[place] = key;
+	h->place[key & (PACE_CLASSES_MAX - 1)] = place;
+}
+
+static inline void sift_up(struct heap *h, u32 place, u64 key)
+{
+	while (place > HEAP_ROOT) {
+		u32 parent = parent_of(place);
+
+		if (!before(key, h->key[parent]))
+			break;
+		put(h, place, h->key[parent]);
+		place = parent;
+	}
+	put(h, place, key);
+}
+
+static inline void sift_down(struct heap *h, u32 place, u64 key)
+{
+	for (;;) {
+		u32 first = children_of(place);
+		struct found child;
+
+		if (first >= h->end)
+			break;
+		child = smallest_child(h, first);
+		if (!before(child.key, key))
+			break;
+		put(h, place, child.key);
+		place = child.place;
+	}
+	put(h, place, key);
+}
+
+static inline u32 queue_min(struct world *w)
+{
+	struct heap *h = w->queue;
+
+	return h->key[HEAP_ROOT] & (PACE_CLASSES_MAX - 1);
+}
+
+static inline void queue_replace_min(struct world *w, u32 id)
+{
+	sift_down(w->queue, HEAP_ROOT, flow_key(w, id));
+}
+
+static inline void queue_insert(struct world *w, u32 id)
+{
+	struct heap *h = w->queue;
+
+	sift_up(h, h->end++, flow_key(w, id));
+}
+
+static inline void queue_remove(struct world *w, u32 id)
+{
+	struct heap *h = w->queue;
+	u32 place = h->place[id];
+	u64 last = h->key[--h->end];
+
+	if (place == h->end)
+		return;
+	if (place > HEAP_ROOT && before(last, h->key[parent_of(place)]))
+		sift_up(h, place, last);
+	else
+		sift_down(h, place, last);
+}
+
+static size_t key_bytes(const struct world *w)
+{
+	return (w->classes + HEAP_ROOT) * sizeof(u64);
+}
+
+static void heap_close(struct world *w)
+{
+	struct heap *h = w->queue;
+
+	give_memory(h->key, key_bytes(w));
+	give_memory(h->place, w->classes * sizeof(*h->place));
+	give_memory(h, sizeof(*h));
+	w->queue = NULL;
+}
+
+static bool heap_open(struct world *w)
+{
+	struct heap *h = take_memory(&w->memory, sizeof(*h));
+
+	if (!h)
+		return false;
+	w->queue = h;
+	h->end = HEAP_ROOT;
+	h->key = take_memory(&w->memory, key_bytes(w));
+	h->place = take_memory(&w->memory, w->classes * sizeof(*h->place));
+	if (h->key && h->place)
+		return true;
+	heap_close(w);
+	return false;
+}
+
+#endif
