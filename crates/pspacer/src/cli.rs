@@ -14,7 +14,8 @@ use crate::sim::{Shard, seeds};
     name = "pspacer",
     version,
     after_help = "Exit status: 0 all well; 1 a run, a file or a bound failed (the reason is on standard \
-                  error); 2 the command line is wrong.\n\nSee tc-psp(8) for the qdisc itself."
+                  error); 2 the command line is wrong; 3 with stalls --exit-code, something \
+                  stopped.\n\nSee tc-psp(8) for the qdisc itself."
 )]
 pub struct Cli {
     /// What to do
@@ -33,6 +34,8 @@ pub enum Command {
     Sim(Sim),
     /// Rates, gaps and burstiness of every flow in a capture or timeline
     Measure(crate::measure::MeasureArgs),
+    /// Why transfers stopped: a verdict for each TCP connection of a capture
+    Stalls(crate::stalls::StallsArgs),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
     /// Write the manual page of this command to standard output

@@ -13,6 +13,7 @@ mod measure;
 mod paper;
 mod runs;
 mod sim;
+mod stalls;
 mod terminal;
 
 use std::process::ExitCode;
@@ -22,13 +23,12 @@ use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
 
+/// What `--exit-code` asks for.
+const STOPPED: u8 = 3;
+
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("pspacer: a bound does not hold");
-            ExitCode::FAILURE
-        }
+        Ok(code) => code,
         Err(error) => {
             eprintln!("pspacer: {error:#}");
             ExitCode::FAILURE
@@ -36,13 +36,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// `false` if everything ran and a bound did not hold.
-fn run(cli: &Cli) -> Result<bool> {
+fn run(cli: &Cli) -> Result<ExitCode> {
     match &cli.command {
-        Command::Lab(lab) => lab::main(lab),
-        Command::Sim(sim) => sim::main(sim),
-        Command::Measure(args) => measure::main(args).map(|()| true),
-        Command::Experiments(args) => experiments::main(args),
-        Command::Man => Ok(man::write(std::io::stdout().lock(), Cli::command()).map(|()| true)?),
+        Command::Lab(lab) => lab::main(lab).map(bounds),
+        Command::Sim(sim) => sim::main(sim).map(bounds),
+        Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Stalls(args) => stalls::main(args).map(|flowed| match flowed {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(STOPPED),
+        }),
+        Command::Experiments(args) => experiments::main(args).map(bounds),
+        Command::Man => {
+            man::write(std::io::stdout().lock(), Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
+}
+
+/// Of a run: whether all bounds hold.
+fn bounds(hold: bool) -> ExitCode {
+    if hold {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("pspacer: a bound does not hold");
+    ExitCode::FAILURE
 }

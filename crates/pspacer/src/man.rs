@@ -26,7 +26,10 @@ pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
         out,
         "0 all well; 1 a run, a file or a bound failed (the reason is on standard error);"
     )?;
-    writeln!(out, "2 the command line is wrong.")?;
+    writeln!(
+        out,
+        "2 the command line is wrong; 3 with stalls \\-\\-exit\\-code, something stopped."
+    )?;
     writeln!(out, ".SH ENVIRONMENT")?;
     entry(
         &mut out,

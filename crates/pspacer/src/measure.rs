@@ -51,7 +51,8 @@ fn rate(text: &str) -> Result<u64, String> {
     known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
 }
 
-fn time(text: &str) -> Result<u64, String> {
+/// A time, in ns.
+pub fn time(text: &str) -> Result<u64, String> {
     scenario::units::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
 }
 

@@ -21,8 +21,8 @@ mod theme;
 use scenario::result::RunResult;
 use trace::analyse::Curves;
 
-pub use charts::{Chart, ChartCurve};
-pub use page::{html, survey_html};
+pub use charts::{Chart, ChartCurve, Sample, Stream, Stroke};
+pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
 pub use terminal::Style;
 
 /// A plot as a file.
@@ -64,6 +64,12 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     page::cell_figures(curves).iter().map(plot).collect()
+}
+
+/// The plots of a connection whose events were kept, as files.
+#[must_use]
+pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
+    page::stall_figures(connection).iter().map(plot).collect()
 }
 
 /// A plot of numbers that are no run's.

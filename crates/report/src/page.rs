@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: one page that needs nothing but itself.
 
+mod stalls;
+
 use std::fmt::Write as _;
 
 use scenario::result::{CellResult, Engine, RunResult, WindowResult};
@@ -12,6 +14,8 @@ use crate::format::{escape, short};
 use crate::sweep::{self, Varying};
 use crate::table::{self, Table, Tone};
 use crate::theme::PAGE_STYLE;
+
+pub use stalls::{StallConnection, StallStop, stall_figures, stalls_html};
 
 /// With more cells than this, cells have no section of their own: their plots
 /// are in their folders.

@@ -92,6 +92,18 @@ impl Canvas {
         }
     }
 
+    /// Upright strokes: `(x, upper end, lower end)` each, as one shape.
+    pub fn strokes(&mut self, strokes: &[(f64, f64, f64)], class: &str) {
+        let mut d = String::new();
+        for (x, upper, lower) in strokes {
+            let [x, upper, lower] = [*x, *upper, *lower].map(place);
+            let _ = write!(d, "M{x} {upper}V{lower}");
+        }
+        if !d.is_empty() {
+            self.element(format_args!(r#"<path class="{class}" d="{d}"/>"#));
+        }
+    }
+
     /// A dot.
     pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, class: &str) {
         let [x, y, radius] = [x, y, radius].map(place);

@@ -58,7 +58,7 @@ pub struct Table {
 }
 
 impl Table {
-    fn text(&mut self, title: &str) {
+    pub(crate) fn text(&mut self, title: &str) {
         self.columns.push(Column {
             title: title.into(),
             unit: String::new(),
@@ -66,7 +66,7 @@ impl Table {
         });
     }
 
-    fn number(&mut self, title: &str, unit: &str) {
+    pub(crate) fn number(&mut self, title: &str, unit: &str) {
         self.columns.push(Column {
             title: title.into(),
             unit: unit.into(),

@@ -283,6 +283,12 @@ impl<'a> Segments<'a> {
         &self.shared.interfaces
     }
 
+    /// The VLANs and tunnels met, when all is read.
+    #[must_use]
+    pub fn into_encapsulations(self) -> Encapsulations {
+        self.shared.encapsulations
+    }
+
     /// The VLANs and tunnels met so far.
     #[must_use]
     pub fn encapsulations(&self) -> &Encapsulations {

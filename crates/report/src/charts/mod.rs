@@ -9,6 +9,7 @@ mod gaps;
 mod grid;
 mod lines;
 mod queue;
+mod stalls;
 mod sweep;
 mod transfer;
 
@@ -18,6 +19,7 @@ pub use closeup::closeups;
 pub use compare::compare;
 pub use gaps::gaps;
 pub use queue::queue;
+pub use stalls::{Sample, Stream, Stroke, stream};
 pub use sweep::sweep;
 pub use transfer::{transfer, transfers};
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files to read, with a bar on a terminal for long ones.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, stdin};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use trace::segments::{Segments, Source};
+
+const BYTES: &str = "{spinner} reading {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
+
+/// What was named on the command line.
+pub struct Files {
+    paths: Vec<PathBuf>,
+    bar: ProgressBar,
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+impl Files {
+    /// # Errors
+    /// If standard input is one of several.
+    pub fn new(paths: &[PathBuf]) -> Result<Self> {
+        ensure!(
+            paths.len() == 1 || !paths.iter().any(|p| is_stdin(p)),
+            "- cannot be merged with files: standard input is read once"
+        );
+        let bar = ProgressBar::hidden();
+        // The template is a constant; the default is there if it is not one.
+        bar.set_style(
+            ProgressStyle::with_template(BYTES).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        Ok(Self {
+            paths: paths.to_vec(),
+            bar,
+        })
+    }
+
+    /// Standard input is read, and so can be read only once.
+    pub fn has_stdin(&self) -> bool {
+        self.paths.iter().any(|p| is_stdin(p))
+    }
+
+    /// As on the command line.
+    pub fn names(&self) -> Vec<String> {
+        self.paths.iter().map(|p| p.display().to_string()).collect()
+    }
+
+    /// The segments of all of them.
+    ///
+    /// # Errors
+    /// Names the first that cannot be read.
+    pub fn open(&self) -> Result<Segments<'_>> {
+        let sizes = self
+            .paths
+            .iter()
+            .map(|p| p.metadata().map_or(0, |m| m.len()));
+        self.bar.reset();
+        self.bar.set_length(sizes.sum());
+        if !self.has_stdin() && std::io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let sources = self.paths.iter().map(|path| {
+            Source::new(path.display().to_string(), move || {
+                if is_stdin(path) {
+                    return Ok(Box::new(stdin().lock()) as Box<dyn Read>);
+                }
+                let file = File::open(path)?;
+                Ok(Box::new(self.bar.wrap_read(file)) as Box<dyn Read>)
+            })
+        });
+        let opened = Segments::open(sources.collect());
+        // What was read to sort the files is read again.
+        self.bar.set_position(0);
+        opened.map_err(|e| anyhow::Error::from(e.source).context(e.name))
+    }
+
+    /// Takes the bar away.
+    pub fn finished(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `--json` prints (`docs/formats.md`, "Stalls").
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde::Serialize;
+use stall::Connection;
+
+use super::Found;
+
+#[derive(Serialize)]
+struct Stalls<'a> {
+    format: &'static str,
+    files: &'a [String],
+    packets: u64,
+    segments: u64,
+    /// Of the first segment, since 1970; all other times count from it.
+    start_unix_s: f64,
+    notes: Vec<String>,
+    connections: Vec<Numbered<'a>>,
+}
+
+#[derive(Serialize)]
+struct Numbered<'a> {
+    number: usize,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    tunnel: String,
+    #[serde(flatten)]
+    connection: &'a Connection,
+}
+
+/// Writes the object, its connections in the order of their first packets.
+pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
+    let mut shown = found.shown.clone();
+    shown.sort_unstable();
+    let connections = shown.iter().map(|i| {
+        let connection = &found.analysis.connections[*i];
+        Numbered {
+            number: i + 1,
+            tunnel: found.encapsulations.name(connection.encapsulation),
+            connection,
+        }
+    });
+    let stalls = Stalls {
+        format: "pspacer-stalls-1",
+        files: &found.files,
+        packets: found.counts.packets,
+        segments: found.counts.segments,
+        start_unix_s: found.analysis.start_ns as f64 / 1e9,
+        notes: found.notes().collect(),
+        connections: connections.collect(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &stalls)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of `pspacer stalls`.
+
+use crate::charts::{Figure, Stream, stream};
+use crate::format::{escape, time};
+use crate::table::Table;
+
+use super::{MOST_SECTIONS, Page};
+
+/// Stops that are drawn closely.
+const CLOSEUPS: usize = 3;
+/// A stop's closeup shows this much of its length before and after it.
+const AROUND: f64 = 0.5;
+
+/// A connection in words.
+#[derive(Clone, Debug, Default)]
+pub struct StallConnection {
+    /// As in `#3 10.1.1.1:5000 → 10.1.2.1:80`.
+    pub name: String,
+    /// One sentence.
+    pub verdict: String,
+    /// What else is known of it, a sentence each.
+    pub facts: Vec<String>,
+    /// In order.
+    pub stops: Vec<StallStop>,
+    /// Its events, if they were kept, with the time of the first and the last
+    /// that is drawn, s.
+    pub drawn: Option<(Stream, (f64, f64))>,
+}
+
+/// A stop in words.
+#[derive(Clone, Debug, Default)]
+pub struct StallStop {
+    /// After the capture's first segment.
+    pub start_s: f64,
+    /// How long.
+    pub duration_s: f64,
+    /// What it cost, as in `1.2 MB`; empty if that is not known.
+    pub cost: String,
+    /// Its cause.
+    pub cause: String,
+    /// Whose side, and how sure.
+    pub side: String,
+    /// What happened.
+    pub explanation: String,
+    /// What to do about it.
+    pub advice: String,
+    /// Packet numbers.
+    pub evidence: String,
+}
+
+/// The page for captures, with what is known about them. The connections come
+/// in the order given; only the first [`MOST_SECTIONS`] have a section.
+#[must_use]
+pub fn stalls_html(
+    title: &str,
+    facts: &[(&str, String)],
+    notes: &[String],
+    connections: &[StallConnection],
+) -> String {
+    let mut page = Page { out: String::new() };
+    page.head(title, "", facts);
+    for note in notes {
+        page.paragraph(note);
+    }
+    if connections.len() > 1 {
+        page.write(format_args!("<section>\n<h2>Connections</h2>"));
+        page.folded(
+            "Every connection",
+            &overview(connections),
+            connections.len() > MOST_SECTIONS,
+        );
+        page.write(format_args!("</section>"));
+    }
+    for connection in connections.iter().take(MOST_SECTIONS) {
+        page.stalls(connection);
+    }
+    page.write(format_args!(
+        "<footer>Times count from the capture's first TCP segment, bytes are of payload. What a stop cost is \
+         what the rate before it would have brought in the time, less what came. Numbers of packets are \
+         those of the capture; of several files, of the merged one.</footer>\n</main>\n</body>\n</html>"
+    ));
+    page.out
+}
+
+/// The plots of a connection: all of it, then its longest stops.
+#[must_use]
+pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
+    let Some((events, (begin_s, end_s))) = &connection.drawn else {
+        return Vec::new();
+    };
+    let all = stream(
+        "transfer",
+        "The transfer over time",
+        "Each upright stroke is data sent, over its sequence numbers; what was sent again stands below the \
+         front. The gray line is what was acknowledged: where it is level nothing arrives in order. Shades are \
+         the stops, by number.",
+        events,
+        (*begin_s, *end_s),
+    );
+    let mut figures = vec![all];
+    let mut longest: Vec<_> = connection.stops.iter().enumerate().collect();
+    longest.sort_by(|a, b| b.1.duration_s.total_cmp(&a.1.duration_s));
+    longest.truncate(CLOSEUPS);
+    longest.sort_by_key(|(i, _)| *i);
+    let whole_s = end_s - begin_s;
+    for (i, stop) in longest {
+        let around_s = stop.duration_s * AROUND;
+        let range_s = (
+            (stop.start_s - around_s).max(*begin_s),
+            (stop.start_s + stop.duration_s + around_s).min(*end_s),
+        );
+        // What already fills the first plot is there.
+        if range_s.1 - range_s.0 > whole_s * 0.7 {
+            continue;
+        }
+        let title = format!("Stop {} closely: {}", i + 1, stop.cause);
+        figures.push(stream("stop", &title, &stop.explanation, events, range_s));
+    }
+    figures
+}
+
+fn overview(connections: &[StallConnection]) -> Table {
+    let mut table = Table::default();
+    table.text("connection");
+    table.number("stops", "");
+    table.number("stopped", "s");
+    table.text("verdict");
+    for connection in connections {
+        let stopped_s: f64 = connection.stops.iter().map(|s| s.duration_s).sum();
+        let row = [
+            connection.name.clone(),
+            connection.stops.len().to_string(),
+            format!("{stopped_s:.3}"),
+            connection.verdict.clone(),
+        ];
+        table.rows.push(row.into_iter().map(Into::into).collect());
+    }
+    table
+}
+
+impl Page {
+    fn stalls(&mut self, connection: &StallConnection) {
+        let name = escape(&connection.name);
+        self.write(format_args!("<section>\n<h2>{name}</h2>"));
+        let class = if connection.stops.is_empty() {
+            "ok"
+        } else {
+            "no"
+        };
+        let verdict = escape(&connection.verdict);
+        self.write(format_args!("<p class=\"verdict {class}\">{verdict}</p>"));
+        for fact in &connection.facts {
+            self.paragraph(fact);
+        }
+        for figure in stall_figures(connection) {
+            self.figure(&figure);
+        }
+        let all = connection.stops.len();
+        let folded = all > super::MOST_ROWS;
+        if folded {
+            self.write(format_args!(
+                "<details>\n<summary>Every stop ({all})</summary>"
+            ));
+        }
+        for (i, stop) in connection.stops.iter().enumerate() {
+            self.stop(i + 1, stop);
+        }
+        if folded {
+            self.write(format_args!("</details>"));
+        }
+        self.write(format_args!("</section>"));
+    }
+
+    fn stop(&mut self, number: usize, stop: &StallStop) {
+        let cost = match stop.cost.as_str() {
+            "" => String::new(),
+            cost => format!(", cost {cost}"),
+        };
+        let heading = format!(
+            "{number}. At {:.3} s for {}{cost}: {}",
+            stop.start_s,
+            time(stop.duration_s),
+            stop.cause
+        );
+        self.write(format_args!("<h3>{}</h3>", escape(&heading)));
+        self.paragraph(&format!("{} ({}.)", stop.explanation, stop.side));
+        if !stop.advice.is_empty() {
+            self.paragraph(&format!("→ {}", stop.advice));
+        }
+        if !stop.evidence.is_empty() {
+            self.write(format_args!(
+                "<p class=\"source\">Packets {}</p>",
+                escape(&stop.evidence)
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(name: &str, stops: usize) -> StallConnection {
+        let stop = |i: usize| StallStop {
+            start_s: i as f64,
+            duration_s: 0.1 + i as f64 / 100.0,
+            cause: format!("cause <{i}>"),
+            ..StallStop::default()
+        };
+        StallConnection {
+            name: name.to_owned(),
+            verdict: "It & it stopped.".to_owned(),
+            stops: (0..stops).map(stop).collect(),
+            drawn: Some((Stream::default(), (0.0, 10.0))),
+            ..StallConnection::default()
+        }
+    }
+
+    #[test]
+    fn the_longest_stops_are_drawn_closely() {
+        let figures = stall_figures(&connection("a", 5));
+        let titles: Vec<_> = figures.iter().map(|f| f.title.as_str()).collect();
+        let expected = [
+            "The transfer over time",
+            "Stop 3 closely: cause <2>",
+            "Stop 4 closely: cause <3>",
+            "Stop 5 closely: cause <4>",
+        ];
+        assert_eq!(titles, expected);
+    }
+
+    #[test]
+    fn everything_from_outside_is_escaped() {
+        let page = stalls_html(
+            "<t>",
+            &[("<f>", "<v>".into())],
+            &["<n>".into()],
+            &[connection("<c>", 1), connection("d", 0)],
+        );
+        for bad in ["<t>", "<f>", "<v>", "<n>", "<c>", "cause <0>", "It & it"] {
+            assert!(!page.contains(bad), "{bad}");
+        }
+        assert!(page.contains("<h2>Connections</h2>"));
+    }
+}
