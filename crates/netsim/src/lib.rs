@@ -22,6 +22,7 @@ pub mod rng;
 pub mod run;
 mod snap;
 pub mod source;
+pub mod stops;
 pub mod stream;
 pub mod tcp;
 pub mod time;

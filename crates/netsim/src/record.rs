@@ -14,6 +14,7 @@ use crate::epool::Epool;
 use crate::observe::{Content, Frame, Observer, StreamSample};
 use crate::packet::{Header, Proto};
 use crate::snap;
+use crate::stops::Stops;
 use crate::tcp::{self, Moment};
 use crate::time::Time;
 
@@ -50,6 +51,8 @@ pub struct Recorder {
     /// Of flows that are sampled: the variables at each acknowledgement, thinned
     /// if there are too many.
     pub epools: Vec<Option<Epool>>,
+    /// How long each TCP sender stood still, by flow.
+    pub stops: Vec<Stops>,
     /// Packets that queues refused or lost, by flow.
     pub refused: Vec<u64>,
 }
@@ -88,6 +91,7 @@ impl Recorder {
             sent: (0..2 * cell.cables.len()).map(device).collect(),
             tcp: cell.flows.iter().map(|_| Sampled::default()).collect(),
             epools: cell.flows.iter().map(epool).collect(),
+            stops: vec![Stops::default(); cell.flows.len()],
             refused: vec![0; cell.flows.len()],
         }
     }
@@ -169,6 +173,9 @@ impl Observer for Recorder {
     }
 
     fn tcp(&mut self, now: Time, flow: u32, moment: Moment, vars: &tcp::Vars) {
+        if let Some(stops) = self.stops.get_mut(flow as usize) {
+            stops.observe(now, vars);
+        }
         if let Some(Some(epool)) = self.epools.get_mut(flow as usize) {
             tcp::Observer::observe(epool, now, moment, vars);
         }

@@ -8,6 +8,7 @@ use crate::network::{ConfigError, Counts, Network, TrafficConfig};
 use crate::observe::StreamSample;
 use crate::qdisc::Qdisc;
 use crate::record::Recorder;
+use crate::stops::Stops;
 use crate::time::{Span, Time};
 
 /// Steps in which progress is told.
@@ -66,6 +67,8 @@ pub struct StreamReport {
     /// From the begin of the handshake until all that was to be sent was
     /// acknowledged; `None`: that was endless, or not reached.
     pub transfer: Option<Span>,
+    /// How long it stood all but still.
+    pub stops: Stops,
 }
 
 /// Runs a cell. `details`: the first bytes of frames are kept where the scenario
@@ -124,6 +127,7 @@ pub fn run_cell(
         stream: network.stream(flow).map(|(sender, finished)| StreamReport {
             sender,
             received_bytes: network.received_bytes(flow).unwrap_or(0),
+            stops: recorder.stops.get(flow).copied().unwrap_or_default(),
             transfer: finished
                 .zip(connected[flow])
                 .map(|(end, begin)| end.since(begin)),

@@ -104,7 +104,7 @@ pub fn run(
         cells.push((measured, drawn));
     }
     let engine = (Engine::Vmlab, ran.kernel_release);
-    Finished::write(scenario, engine, cells, out, &ran.stats)
+    Finished::write(scenario, engine, (cells, vec![]), out, &ran.stats)
 }
 
 fn lint() -> Result<bool> {

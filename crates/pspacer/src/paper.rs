@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use scenario::result::{CellResult, FlowMetrics, RunResult};
+use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
 use trace::analyse::WIRE;
 
@@ -35,7 +35,7 @@ pub struct Figure {
     pub window: Option<String>,
     /// Name of the flow, or `each` for the extreme or mean over all.
     pub flow: String,
-    /// A name of [`FlowMetrics::NAMES`].
+    /// A name of [`FlowMetrics::NAMES`] or [`TransferRow::NAMES`].
     pub metric: String,
     /// In the metric's unit.
     pub value: f64,
@@ -64,12 +64,14 @@ impl Paper {
         let paper: Self =
             toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
         for f in &paper.figures {
+            let mut known = FlowMetrics::NAMES.iter().chain(TransferRow::NAMES);
             anyhow::ensure!(
-                FlowMetrics::NAMES.contains(&f.metric.as_str()),
-                "{}: no metric is called {:?}; there are: {}",
+                known.any(|name| *name == f.metric),
+                "{}: no metric is called {:?}; there are: {}; of transfers: {}",
                 path.display(),
                 f.metric,
-                FlowMetrics::NAMES.join(", ")
+                FlowMetrics::NAMES.join(", "),
+                TransferRow::NAMES.join(", ")
             );
         }
         Ok(paper)
@@ -85,11 +87,11 @@ impl Paper {
                 flow: f.flow.clone(),
                 metric: f.metric.clone(),
                 paper: f.value,
-                ours: result
-                    .cells
-                    .iter()
-                    .find(|c| f.is_of(c))
-                    .and_then(|c| f.measured(c)),
+                ours: result.cells.iter().find(|c| f.is_of(c)).and_then(|c| {
+                    let transfer = result.transfer(c, &f.flow);
+                    let number = transfer.and_then(|row| row.get(&f.metric));
+                    number.or_else(|| f.measured(c))
+                }),
             })
             .collect()
     }
@@ -153,7 +155,11 @@ pub fn human(metric: &str, value: f64) -> String {
         let digits = if scaled >= 100.0 { 1 } else { 2 };
         return format!("{scaled:.digits$} {unit}");
     }
+    if metric.starts_with("efficiency") {
+        return format!("{:.0} %", value * 100.0);
+    }
     let unit = match metric.rsplit('_').next() {
+        Some("s") => " s",
         Some("mtu") => " MTU",
         Some("bytes") => " bytes",
         Some("us") => " µs",

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use scenario::result::{CellResult, Engine, FORMAT, RunResult};
+use scenario::result::{CellResult, Engine, FORMAT, RunResult, TransferRow};
 use scenario::{Options, Scenario};
 use serde::Serialize;
 use trace::analyse::Curves;
@@ -72,7 +72,7 @@ impl Finished {
     pub fn write(
         scenario: &Scenario,
         (engine, kernel): (Engine, String),
-        cells: Vec<(CellResult, Curves)>,
+        (cells, table): (Vec<(CellResult, Curves)>, Vec<TransferRow>),
         out: &Path,
         stats: &impl Serialize,
     ) -> Result<Self> {
@@ -86,6 +86,7 @@ impl Finished {
             kernel,
             seed: scenario.seed,
             ok: cells.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
+            table,
             cells,
         };
         for (cell, drawn) in result.cells.iter().zip(&curves) {

@@ -17,6 +17,7 @@ mod sweep;
 pub mod table;
 pub mod terminal;
 mod theme;
+mod transfers;
 
 use scenario::result::RunResult;
 use trace::analyse::Curves;
@@ -96,7 +97,13 @@ pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> 
 pub fn summary(run: &RunResult, style: Style) -> String {
     let varying = sweep::varying(run);
     let mut out = String::new();
+    if !run.table.is_empty() {
+        let rows = transfers::transfers(run, &varying);
+        out.push_str(&terminal::table(&rows, style));
+    }
     match (run.cells.as_slice(), sweep::main_window(run)) {
+        // What they came to stands above.
+        _ if !run.table.is_empty() => {}
         ([cell], _) => {
             for window in &cell.windows {
                 if cell.windows.len() > 1 {

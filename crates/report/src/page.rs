@@ -14,6 +14,7 @@ use crate::format::{escape, short};
 use crate::sweep::{self, Varying};
 use crate::table::{self, Table, Tone};
 use crate::theme::PAGE_STYLE;
+use crate::transfers;
 
 pub use stalls::{StallConnection, StallStop, stall_figures, stalls_html};
 
@@ -186,6 +187,14 @@ impl Page {
         self.write(format_args!("<section>\n<h2>All cells</h2>"));
         for figure in run_figures(run, curves) {
             self.figure(&figure);
+        }
+        if !run.table.is_empty() {
+            let table = transfers::transfers(run, varying);
+            self.folded(
+                "Every transfer, over all runs",
+                &table,
+                run.cells.len() > 30,
+            );
         }
         if let Some(window) = sweep::main_window(run) {
             let table = table::cells(run, window, varying);

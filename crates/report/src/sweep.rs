@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cells of one run have in common, and what tells them apart.
 
-use scenario::result::{CellResult, FlowMetrics, FlowResult, RunResult};
+use scenario::result::{BoundResult, CellResult, FlowMetrics, FlowResult, RunResult};
 use trace::analyse::WIRE;
 
 /// A parameter that differs between cells.
@@ -54,10 +54,12 @@ pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
 /// last one.
 #[must_use]
 pub fn main_window(run: &RunResult) -> Option<&str> {
+    let of_window =
+        |c: &&CellResult, b: &&BoundResult| c.windows.iter().any(|w| w.name == b.window);
     let bound = run
         .cells
         .iter()
-        .find_map(|c| c.bounds.first())
+        .find_map(|c| c.bounds.iter().find(|b| of_window(&c, b)))
         .map(|b| b.window.as_str());
     let last = || Some(run.cells.first()?.windows.last()?.name.as_str());
     bound.or_else(last)

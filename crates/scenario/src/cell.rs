@@ -10,10 +10,11 @@ use crate::error::{Error, Problem};
 use crate::expr::Env;
 use crate::flow;
 use crate::model::{
-    Bottleneck, Bound, Cable, Cell, Direction, Host, Noise, Subject, Sysctl, TcLine, Window,
+    Bottleneck, Bound, Cable, Cell, Direction, FlowKind, Host, Noise, Subject, Sysctl, TcLine,
+    Window,
 };
 use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
-use crate::result::FlowMetrics;
+use crate::result::{FlowMetrics, TransferRow};
 use crate::sweep::{Space, repetitions, takes_part};
 use crate::topology::CABLES_MAX;
 
@@ -192,6 +193,7 @@ impl<'a> Reading<'a> {
             windows: Vec::new(),
             closeups: Vec::new(),
             bounds: Vec::new(),
+            transfer_bounds: Vec::new(),
         };
         let env = top.env;
         self.hosts(&mut cell, top)?;
@@ -394,26 +396,44 @@ impl<'a> Reading<'a> {
                     vec![reference(section, "window", "window", names)?]
                 }
             };
-            let names = FlowMetrics::NAMES.iter().copied();
-            let metric = reference(section, "metric", "metric", names)?;
+            let names = || FlowMetrics::NAMES.iter().chain(TransferRow::NAMES).copied();
+            let metric = reference(section, "metric", "metric", names())?;
+            let of_transfers = metric >= FlowMetrics::NAMES.len();
+            let metric = names().nth(metric).unwrap_or_default();
             let (min, max) = (section.real("min")?, section.real("max")?);
             if min.is_none() && max.is_none() {
                 return Err(section.missing("max", "`min`, `max` or both, numbers"));
             }
             for subject in subjects(section, cell)? {
-                for window in &windows {
-                    cell.bounds.push(Bound {
-                        subject,
-                        window: *window,
-                        metric: FlowMetrics::NAMES[metric].to_owned(),
-                        min,
-                        max,
-                    });
+                let of = |window: usize| Bound {
+                    subject,
+                    window,
+                    metric: metric.to_owned(),
+                    min,
+                    max,
+                };
+                if of_transfers {
+                    let expected = "a metric of a window: only flows with `bytes` have this one, \
+                                    and over all of the time";
+                    if !has_end(cell, subject) || section.get("window").is_some() {
+                        return Err(section.require("metric", expected)?.expected(expected));
+                    }
+                    cell.transfer_bounds.push(of(0));
+                } else {
+                    cell.bounds.extend(windows.iter().map(|window| of(*window)));
                 }
             }
             Ok(())
         })
     }
+}
+
+/// Whether it is a flow that sends so much and no more.
+fn has_end(cell: &Cell, subject: Subject) -> bool {
+    let Subject::Flow(flow) = subject else {
+        return false;
+    };
+    matches!(cell.flows[flow].kind, FlowKind::Tcp { bytes: Some(_), .. })
 }
 
 /// Whose metric a bound is about.

@@ -17,6 +17,7 @@ mod reader;
 pub mod result;
 mod sweep;
 pub mod topology;
+mod transfers;
 pub mod units;
 
 pub use error::{Error, Place, Problem};

@@ -63,6 +63,9 @@ pub struct Scenario {
     pub kernel: Kernel,
     /// Seed of the run.
     pub seed: u64,
+    /// How often each cell is run, with seeds that count up from `seed`; above 1 only in the
+    /// simulator, for what transfers of known length come to.
+    pub runs: u64,
     /// Cells run one after another in one guest; at least 1.
     pub per_boot: usize,
     /// Every combination of the sweep, in order; at least one.
@@ -100,6 +103,9 @@ pub struct Cell {
     pub closeups: Vec<Closeup>,
     /// What must hold.
     pub bounds: Vec<Bound>,
+    /// What must hold of transfers over all runs; `metric` is one of
+    /// [`crate::result::TransferRow::NAMES`].
+    pub transfer_bounds: Vec<Bound>,
 }
 
 /// A network namespace.

@@ -14,6 +14,7 @@ use crate::sweep::Space;
 const SETTABLE: &[&str] = &[
     "kernel",
     "seed",
+    "runs",
     "duration",
     "settle",
     "memory",
@@ -26,6 +27,7 @@ const ROOT: &[&str] = &[
     "source",
     "kernel",
     "seed",
+    "runs",
     "duration",
     "settle",
     "memory",
@@ -43,6 +45,9 @@ const ROOT: &[&str] = &[
     "closeup",
     "bound",
 ];
+
+/// Most runs of a cell; for more there are sweeps.
+const RUNS_MAX: u64 = 1_000;
 
 /// How a scenario is to be read.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +101,7 @@ pub fn parse(file: &str, text: &str, options: &Options) -> Result<Scenario, Erro
         source: section.text("source")?.unwrap_or_default(),
         kernel: kernel(&section)?,
         seed: section.number("seed", 0..1 << 63)?.unwrap_or(1),
+        runs: section.number("runs", 1..RUNS_MAX + 1)?.unwrap_or(1),
         per_boot: space.per_boot,
         cells,
     })
@@ -136,7 +142,7 @@ fn check_quick<'a>(
         overrides: &overrides,
         env: &env,
     };
-    section.allow(&["param", "sweep", "duration", "settle"])?;
+    section.allow(&["param", "sweep", "duration", "settle", "runs"])?;
     Ok(Some(quick))
 }
 

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+pub use crate::transfers::TransferRow;
+
 /// Value of [`RunResult::format`]; a reader refuses what it does not know.
 pub const FORMAT: &str = "pspacer-result-1";
 
@@ -43,11 +45,21 @@ pub struct RunResult {
     pub seed: u64,
     /// Every bound of every cell holds.
     pub ok: bool,
+    /// Transfers of known length, over all runs; in the order of cells and flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub table: Vec<TransferRow>,
     /// In the order of the sweep.
     pub cells: Vec<CellResult>,
 }
 
 impl RunResult {
+    /// What a flow of a cell came to, over all runs; `None` of a flow without an end.
+    #[must_use]
+    pub fn transfer(&self, cell: &CellResult, flow: &str) -> Option<&TransferRow> {
+        let is_it = |row: &&TransferRow| row.flow == flow && row.params == cell.params;
+        self.table.iter().find(is_it)
+    }
+
     /// The bytes of `result.json`: two blanks of indentation, one final
     /// newline.
     ///
@@ -319,6 +331,7 @@ mod tests {
             kernel: "6.1.0-1".into(),
             seed: u64::MAX,
             ok: true,
+            table: vec![],
             cells: vec![CellResult {
                 params: [("z", "1"), ("a", "2")]
                     .map(|(k, v)| (k.into(), v.into()))

@@ -5,6 +5,9 @@ mod merge;
 mod shard;
 mod sweep;
 mod table;
+mod transfers;
+
+use transfers::Outcome;
 
 pub use shard::{Shard, seeds};
 
@@ -50,11 +53,12 @@ fn run_and_show(args: &Run) -> Result<bool> {
 
 /// Whether only the simulator can run a scenario.
 pub fn is_needed(scenario: &Scenario) -> bool {
-    let flows = || scenario.cells.iter().flat_map(|cell| &cell.flows);
-    flows().any(|flow| match &flow.kind {
+    let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
+    let is_modelled = flows.any(|flow| match &flow.kind {
         FlowKind::Tcp { stack, bytes, .. } => stack.is_some() || bytes.is_some(),
         _ => false,
-    })
+    });
+    is_modelled || scenario.runs > 1
 }
 
 /// Refuses a scenario before anything of it is run.
@@ -63,7 +67,7 @@ fn check(scenario: &Scenario) -> Result<()> {
         netsim::build::build(cell, scenario.seed)
             .with_context(|| format!("cell {} of {}", cell.index, scenario.name))?;
     }
-    Ok(())
+    transfers::check(scenario)
 }
 
 /// Runs a scenario into `out` and measures it.
@@ -71,26 +75,40 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
     check(scenario)?;
     runs::make_room(out)?;
     let begin = Instant::now();
-    let bar = progress_bar(
-        scenario.cells.len() as u64 * CELL_STEPS as u64,
-        "simulating",
-    );
-    let cells = side_by_side(scenario.cells.len(), jobs, |index| {
-        let cell = &scenario.cells[index];
-        run_one(cell, scenario.seed, out, &bar)
-            .with_context(|| format!("cell {index} of {}", scenario.name))
+    // At most 1000.
+    let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
+    let count = scenario.cells.len() * runs;
+    let bar = progress_bar(count as u64 * CELL_STEPS as u64, "simulating");
+    let pieces = side_by_side(count, jobs, |index| {
+        let (cell, run) = (&scenario.cells[index / runs], index % runs);
+        let seed = scenario.seed.wrapping_add(run as u64);
+        // The files are those of the first run.
+        let out = (run == 0).then_some(out);
+        run_one(cell, seed, out, &bar)
+            .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))
     });
     bar.finish_and_clear();
-    let cells = cells?;
+    let mut pieces = pieces?.into_iter();
     let wall_s = begin.elapsed().as_secs_f64();
     let mut notes: Vec<String> = vec![];
     let (mut hops, mut simulated_s) = (0, 0.0);
-    let mut results = vec![];
-    for (cell, one) in scenario.cells.iter().zip(cells) {
-        hops += one.hops;
-        simulated_s += (cell.duration_ns + cell.settle_ns) as f64 / 1e9;
-        notes.extend(one.notes);
-        results.push((one.result, one.curves));
+    let (mut results, mut table) = (vec![], vec![]);
+    for cell in &scenario.cells {
+        let mut outcomes = vec![];
+        let mut first = None;
+        for one in pieces.by_ref().take(runs) {
+            hops += one.hops;
+            simulated_s += (cell.duration_ns + cell.settle_ns) as f64 / 1e9;
+            notes.extend(one.notes);
+            outcomes.push(one.outcomes);
+            first = first.or(one.measured);
+        }
+        let rows = transfers::rows(cell, &outcomes);
+        if let Some((mut result, curves)) = first {
+            transfers::judge(cell, &rows, &mut result);
+            results.push((result, curves));
+        }
+        table.extend(rows);
     }
     notes.sort();
     notes.dedup();
@@ -106,26 +124,41 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         "not_modelled": notes,
     });
     let engine = (Engine::Netsim, String::new());
-    Finished::write(scenario, engine, results, out, &stats)
+    Finished::write(scenario, engine, (results, table), out, &stats)
 }
 
-/// What a cell came to.
+/// What a run of a cell came to.
 struct One {
-    result: CellResult,
-    curves: Curves,
+    /// What was measured, if its files were written.
+    measured: Option<(CellResult, Curves)>,
+    outcomes: Vec<Outcome>,
     notes: Vec<String>,
     hops: u64,
 }
 
-/// Runs a cell and writes its folder, as the laboratory's guest leaves one.
-fn run_one(cell: &Cell, seed: u64, out: &Path, bar: &ProgressBar) -> Result<One> {
+/// Runs a cell; into `out`, if there is one, it writes the cell's folder as the
+/// laboratory's guest leaves one.
+fn run_one(cell: &Cell, seed: u64, out: Option<&Path>, bar: &ProgressBar) -> Result<One> {
     let mut told = 0;
-    let ran = run_cell(cell, seed, true, &mut |share| {
+    let ran = run_cell(cell, seed, out.is_some(), &mut |share| {
         // Between 0 and CELL_STEPS.
         let steps = (share * CELL_STEPS) as u64;
         bar.inc(steps.saturating_sub(told));
         told = told.max(steps);
     })?;
+    let (notes, hops) = (ran.notes.clone(), ran.counts.frames);
+    let outcomes = transfers::outcomes(cell, &ran);
+    let measured = out.map(|out| measure(cell, ran, out)).transpose()?;
+    Ok(One {
+        measured,
+        outcomes,
+        notes,
+        hops,
+    })
+}
+
+/// Writes a cell's folder, and measures it.
+fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves)> {
     let dir = out.join(format!("cell-{}", cell.index));
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let reports = reports(cell, &ran);
@@ -133,12 +166,7 @@ fn run_one(cell: &Cell, seed: u64, out: &Path, bar: &ProgressBar) -> Result<One>
     let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
     let (mut result, curves) = cells::keep(cell, &dir, &sent, analysis)?;
     result.flow_reports = reports;
-    Ok(One {
-        result,
-        curves,
-        notes: ran.notes,
-        hops: ran.counts.frames,
-    })
+    Ok((result, curves))
 }
 
 /// What a recorder holds, as the measurements take it; written down too if

@@ -2,7 +2,7 @@
 //! Cells side by side: a dot for each, a row for each value of what was
 //! varied first, a colour for each of what was varied next.
 
-use scenario::result::{CellResult, FlowMetrics, RunResult};
+use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 
 use crate::format::short;
 use crate::scale::{Kind, Scale};
@@ -60,6 +60,19 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
         colour_name,
         panels,
     };
+    if let Some(first) = run.table.first() {
+        let caption = format!(
+            "Every transfer over its runs, {} each: a dot is the mean, a bar reaches from the \
+             shortest to the longest.",
+            first.runs
+        );
+        return Some(Figure::new(
+            "compare",
+            "Transfers compared",
+            caption,
+            |width| plot.draw(width),
+        ));
+    }
     let reads = if has_goodput(run, window) {
         "Goodput is payload acknowledged."
     } else {
@@ -138,6 +151,9 @@ fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
         places.table(run, |cell| sweep::spread(cell, window, metric))
     };
+    if !run.table.is_empty() {
+        return transfer_panels(places, run);
+    }
     if has_goodput(run, window) {
         return tcp_panels(places, run, window);
     }
@@ -163,6 +179,30 @@ fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     ];
     let shown = |p: &Panel| p.values.iter().flatten().any(Option::is_some);
     panels.into_iter().filter(shown).collect()
+}
+
+/// Transfers of known length over all runs.
+fn transfer_panels(places: &Places<'_>, run: &RunResult) -> Vec<Panel> {
+    let of = |values: fn(&TransferRow) -> [f64; 3]| {
+        places.table(run, |cell| {
+            let row = run.table.iter().find(|row| row.params == cell.params);
+            row.map(values)
+        })
+    };
+    let panel = |title, log, values| Panel {
+        title,
+        marks: &[],
+        log,
+        values,
+    };
+    vec![
+        panel(
+            "time, s: shortest, mean, longest",
+            true,
+            of(|row| [row.time_min_s, row.time_mean_s, row.time_max_s]),
+        ),
+        panel("timeouts, mean", false, of(|row| [row.rto_mean; 3])),
+    ]
 }
 
 fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {

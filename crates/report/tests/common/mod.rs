@@ -194,6 +194,7 @@ pub fn run(
         kernel: "6.1.0-1-cloud-amd64".into(),
         seed: scenario.seed,
         ok: cells.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
+        table: vec![],
         cells,
     };
     (result, curves)

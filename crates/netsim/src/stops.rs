@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long a sender stood all but still: paper 001 found seconds at a window
+//! of one segment or close to it (section 3.3).
+
+use crate::tcp::Vars;
+use crate::time::{Span, Time};
+
+/// A window of at most so many segments is no window.
+pub const STOP_SEGMENTS: u32 = 2;
+
+/// Time at such a window, in constant memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stops {
+    /// All of it.
+    pub total: Span,
+    /// Longest stretch.
+    pub longest: Span,
+    /// Begin of the stretch under way, and when the sender was seen last.
+    stopped: Option<(Time, Time)>,
+}
+
+impl Stops {
+    /// The sender's variables at one moment; moments are in order.
+    pub fn observe(&mut self, now: Time, vars: &Vars) {
+        if let Some((begin, seen)) = self.stopped {
+            self.total = self.total + now.since(seen);
+            self.longest = self.longest.max(now.since(begin));
+        }
+        let begin = self.stopped.map_or(now, |(begin, _)| begin);
+        self.stopped = (vars.cwnd <= STOP_SEGMENTS).then_some((begin, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_are_added_and_the_longest_is_known() {
+        let mut stops = Stops::default();
+        for (ms, cwnd) in [
+            (0, 10),
+            (10, 1),
+            (20, 2),
+            (25, 1),
+            (40, 9),
+            (50, 3),
+            (60, 1),
+            (70, 5),
+        ] {
+            let now = Time::START + Span::from_ns(ms * 1_000_000);
+            let vars = Vars {
+                cwnd,
+                ..Vars::default()
+            };
+            stops.observe(now, &vars);
+        }
+        assert_eq!(stops.total, Span::from_ns(40_000_000));
+        assert_eq!(stops.longest, Span::from_ns(30_000_000));
+    }
+}

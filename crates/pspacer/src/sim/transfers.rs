@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What transfers of known length come to over all runs of their cell.
+
+use netsim::run::Ran;
+use scenario::result::{BoundResult, CellResult, TransferRow};
+use scenario::{BottleneckKind, Cell, Flow, FlowKind, Scenario, Subject};
+
+use anyhow::{Result, ensure};
+
+/// One transfer of one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Place of its flow in the cell.
+    flow: usize,
+    is_finished: bool,
+    time_s: f64,
+    acked_bytes: u64,
+    timeouts: u64,
+    retransmits: u64,
+    stopped_s: f64,
+    stop_max_s: f64,
+}
+
+/// What each flow with `bytes` is to send, by its place.
+fn lengths(cell: &Cell) -> impl Iterator<Item = (usize, u64)> + '_ {
+    let length = |flow: &Flow| match flow.kind {
+        FlowKind::Tcp { bytes, .. } => bytes,
+        _ => None,
+    };
+    let flows = cell.flows.iter().enumerate();
+    flows.filter_map(move |(index, flow)| Some((index, length(flow)?)))
+}
+
+/// Refuses parameters that are called like columns of the table.
+pub fn check(scenario: &Scenario) -> Result<()> {
+    for cell in &scenario.cells {
+        let taken = |name: &&String| TransferRow::TAKEN.contains(&name.as_str());
+        if let (Some(name), true) = (
+            cell.params.keys().find(taken),
+            lengths(cell).next().is_some(),
+        ) {
+            anyhow::bail!(
+                "{}: the table of transfers has a column `{name}`; expected another name for the \
+                 parameter",
+                scenario.name
+            );
+        }
+    }
+    let ends = |cell: &Cell| lengths(cell).next().is_some();
+    ensure!(
+        scenario.runs == 1 || scenario.cells.iter().all(ends),
+        "{}: runs is {}: only transfers of known length (`bytes`) are told of over several",
+        scenario.name,
+        scenario.runs
+    );
+    Ok(())
+}
+
+/// The transfers of one run.
+pub fn outcomes(cell: &Cell, ran: &Ran) -> Vec<Outcome> {
+    let of = |(flow, _): (usize, u64)| {
+        let stream = ran.flows.get(flow)?.stream.as_ref()?;
+        let counters = &stream.sender.counters;
+        let whole = cell.flows[flow].stop_ns - cell.flows[flow].start_ns;
+        // Nanoseconds of a run are far below 2^52.
+        #[allow(clippy::cast_precision_loss)]
+        let whole_s = whole as f64 / 1e9;
+        Some(Outcome {
+            flow,
+            is_finished: stream.transfer.is_some(),
+            time_s: stream.transfer.map_or(whole_s, |time| time.as_s()),
+            acked_bytes: stream.sender.acked_bytes,
+            timeouts: counters.timeouts,
+            retransmits: counters.retransmits,
+            stopped_s: stream.stops.total.as_s(),
+            stop_max_s: stream.stops.longest.as_s(),
+        })
+    };
+    lengths(cell).filter_map(of).collect()
+}
+
+/// The rows of a cell. `runs` are the outcomes of each of its runs.
+#[allow(clippy::cast_precision_loss)] // counts are far below 2^52
+pub fn rows(cell: &Cell, runs: &[Vec<Outcome>]) -> Vec<TransferRow> {
+    let row = |(flow, bytes): (usize, u64)| {
+        let all: Vec<Outcome> = runs
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|o| o.flow == flow)
+            .collect();
+        let mean = |value: &dyn Fn(&Outcome) -> f64| {
+            all.iter().map(value).sum::<f64>() / all.len().max(1) as f64
+        };
+        let goodput = |o: &Outcome| o.acked_bytes as f64 * 8.0 / o.time_s;
+        let time_mean_s = mean(&|o| o.time_s);
+        let slowest = all.iter().map(goodput).fold(f64::INFINITY, f64::min);
+        let (bottleneck_bps, kind) = narrowest(cell, &cell.flows[flow]);
+        let share = |bps: f64| bps / bottleneck_bps as f64;
+        TransferRow {
+            params: cell.params.clone(),
+            flow: cell.flows[flow].name.clone(),
+            runs: all.len() as u64,
+            bytes,
+            bottleneck_bps,
+            burst_bytes: match kind {
+                Some(BottleneckKind::Policer { burst_bytes, .. }) => Some(*burst_bytes),
+                _ => None,
+            },
+            fifo_bytes: match kind {
+                Some(BottleneckKind::Fifo { bytes }) => Some(*bytes),
+                _ => None,
+            },
+            unfinished: all.iter().filter(|o| !o.is_finished).count() as f64,
+            time_mean_s,
+            time_max_s: all.iter().map(|o| o.time_s).fold(0.0, f64::max),
+            time_min_s: all.iter().map(|o| o.time_s).fold(f64::INFINITY, f64::min),
+            time_sd_s: mean(&|o| (o.time_s - time_mean_s).powi(2)).sqrt(),
+            goodput_mean_bps: mean(&goodput),
+            efficiency_min: share(slowest),
+            efficiency_mean: share(mean(&goodput)),
+            rto_mean: mean(&|o| o.timeouts as f64),
+            retransmits_mean: mean(&|o| o.retransmits as f64),
+            stopped_mean_s: mean(&|o| o.stopped_s),
+            stop_max_s: all.iter().map(|o| o.stop_max_s).fold(0.0, f64::max),
+        }
+    };
+    lengths(cell).map(row).collect()
+}
+
+/// The least rate on a flow's way, and what keeps it there; a cable keeps its own.
+fn narrowest<'a>(cell: &'a Cell, flow: &Flow) -> (u64, Option<&'a BottleneckKind>) {
+    let rates = flow.path.iter().flat_map(|hop| {
+        let cable = &cell.cables[hop.cable];
+        let bottleneck = cable.bottlenecks[hop.end.index()].as_ref();
+        let port = bottleneck.map(|b| (b.rate_bps, Some(&b.kind)));
+        [Some((cable.rate_bps, None)), port]
+    });
+    rates
+        .flatten()
+        .min_by_key(|(bps, _)| *bps)
+        .unwrap_or((1, None))
+}
+
+/// Looks at the bounds over all runs of a cell.
+pub fn judge(cell: &Cell, rows: &[TransferRow], result: &mut CellResult) {
+    for bound in &cell.transfer_bounds {
+        let Subject::Flow(flow) = bound.subject else {
+            continue;
+        };
+        let name = &cell.flows[flow].name;
+        let row = rows.iter().find(|row| row.flow == *name);
+        let value = row.and_then(|row| row.get(&bound.metric));
+        result.bounds.push(BoundResult {
+            flow: name.clone(),
+            window: "all runs".into(),
+            metric: bound.metric.clone(),
+            min: bound.min,
+            max: bound.max,
+            value,
+            ok: BoundResult::holds(value, bound.min, bound.max),
+        });
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Transfers of known length over several runs: what the table of paper 001's
+//! experiment is made of.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use scenario::result::{RunResult, TransferRow};
+
+use common::pspacer;
+
+/// The experiment's path, a tenth of its bytes.
+const SCENARIO: &str = r#"
+name = "small"
+title = "100 MB through a policer"
+duration = "60s"
+runs = 4
+[sweep]
+variant = ["2.6.17", "2.6.22", "fix-skip", "rack"]
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "1gbit"
+delay = "5ms"
+snap = 0
+[[bottleneck]]
+cable = "wire"
+from = "tx"
+rate = "500mbit"
+burst = "16000000b"
+refresh = "500us"
+[[tc]]
+host = "tx"
+lines = ["qdisc add dev eth0 root pfifo limit 10000"]
+[[flow]]
+name = "bulk"
+type = "tcp"
+from = "tx"
+to = "rx"
+congestion = "bic"
+stack = "${variant} initial_cwnd=2 initial_ssthresh=1000"
+window = "2250000b"
+bytes = "100000000b"
+[[bound]]
+flow = "bulk"
+metric = "time_mean_s"
+max = 2.5
+when = { variant = "rack" }
+"#;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, scenario: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transfers-{name}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("s.toml"), scenario).unwrap();
+        Self(path)
+    }
+
+    fn run(&self, out: &str, more: &[&str]) -> Output {
+        let (file, out) = (self.0.join("s.toml"), self.0.join(out));
+        let args = ["sim", "run", file.to_str().unwrap(), "--json", "--out"];
+        pspacer(&[&args[..], &[out.to_str().unwrap()], more].concat())
+    }
+}
+
+fn row<'a>(result: &'a RunResult, variant: &str) -> &'a TransferRow {
+    let mut rows = result.table.iter();
+    rows.find(|row| row.params["variant"] == variant).unwrap()
+}
+
+/// Old kernels time out where the repair does not, and with the first defect
+/// they stand still for seconds; whatever the number of threads.
+#[test]
+fn the_table_tells_the_kernels_apart() {
+    let folder = Folder::new("table", SCENARIO);
+    let one = folder.run("one", &["--jobs", "1"]);
+    assert!(one.status.success(), "{one:?}");
+    let result = RunResult::from_json(&String::from_utf8(one.stdout.clone()).unwrap()).unwrap();
+    assert_eq!((result.table.len(), result.cells.len()), (4, 4));
+    for row in &result.table {
+        assert_eq!((row.runs, row.unfinished), (4, 0.0));
+        assert_eq!(
+            (row.burst_bytes, row.bottleneck_bps),
+            (Some(16_000_000), 500_000_000)
+        );
+        assert!(row.time_min_s <= row.time_mean_s && row.time_mean_s <= row.time_max_s);
+        let worst = 8e8 / row.time_max_s / 5e8;
+        assert!((row.efficiency_min - worst).abs() < 1e-9, "{row:?}");
+    }
+    let [old, newer, repaired, today] =
+        ["2.6.17", "2.6.22", "fix-skip", "rack"].map(|variant| row(&result, variant));
+    assert!(
+        old.stop_max_s > 1.0 && old.time_max_s > 2.0 * newer.time_max_s,
+        "{old:?}"
+    );
+    assert!(newer.rto_mean >= 2.0 && newer.stop_max_s < 0.5, "{newer:?}");
+    assert!(
+        repaired.rto_mean < newer.rto_mean && repaired.efficiency_min > 0.8,
+        "{repaired:?}"
+    );
+    assert!(
+        today.rto_mean == 0.0 && today.efficiency_min > 0.9,
+        "{today:?}"
+    );
+    // The bound is of all runs.
+    let bound = &result.cells[3].bounds[0];
+    assert_eq!(
+        (&*bound.window, bound.value),
+        ("all runs", Some(today.time_mean_s))
+    );
+
+    let three = folder.run("three", &["--jobs", "3"]);
+    assert_eq!(one.stdout, three.stdout);
+}
+
+#[test]
+fn what_makes_no_table_is_refused() {
+    let cases = [
+        (
+            SCENARIO
+                .replace("bytes = \"100000000b\"\n", "")
+                .replace("time_mean_s", "rate_bps"),
+            "runs is 4: only transfers of known length",
+        ),
+        (
+            SCENARIO.replace("bytes = \"100000000b\"\n", ""),
+            "s.toml:37: `metric` is \"time_mean_s\", expected a metric of a window",
+        ),
+        (
+            SCENARIO.replace("[sweep]", "[sweep]\nflow = [\"a\", \"b\"]"),
+            "the table of transfers has a column `flow`",
+        ),
+        (
+            SCENARIO.replace("runs = 4", "runs = 0"),
+            "s.toml:5: `runs` is \"0\", expected a whole number, 1 to 1000",
+        ),
+    ];
+    for (number, (scenario, said)) in cases.iter().enumerate() {
+        let folder = Folder::new(&format!("refused-{number}"), scenario);
+        let out = folder.run("out", &[]);
+        assert_eq!(out.status.code(), Some(1));
+        let error = String::from_utf8(out.stderr).unwrap();
+        assert!(error.contains(said), "{error}");
+        assert!(!folder.0.join("out").exists());
+    }
+}
