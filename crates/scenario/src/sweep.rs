@@ -8,8 +8,9 @@ use crate::error::{Error, Problem};
 use crate::expr::{Env, is_name};
 use crate::reader::{Item, Overrides, Section, Source, quote, table};
 
-/// More cells or repetitions than this are taken for a slip.
-const COMBINATIONS_MAX: usize = 10_000;
+/// More cells or repetitions than this are taken for a slip; as many as a qdisc
+/// has handles for classes.
+const COMBINATIONS_MAX: usize = 65_536;
 
 /// A named value, or several to sweep over.
 struct Axis<'a> {

@@ -121,7 +121,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "n = \"1..3\"",
         "n = \"3..1\"",
-        "s.toml:8: `n` is \"3..1\", expected a range that counts up, of at most 10000 values",
+        "s.toml:8: `n` is \"3..1\", expected a range that counts up, of at most 65536 values",
     ),
     (
         "n = \"1..3\"",
@@ -130,8 +130,8 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "n = \"1..3\"",
-        "n = \"1..9000\"",
-        "s.toml:8: `n` is \"1..9000\", expected at most 10000 combinations",
+        "n = \"1..60000\"",
+        "s.toml:8: `n` is \"1..60000\", expected at most 65536 combinations",
     ),
     (
         "n = \"1..3\"",
