@@ -48,6 +48,19 @@ check() {
 	if output=$("$@" 2>&1); then ok "$what"; else not_ok "$what"; fi
 }
 
+# Memory of the kernel that cannot be reclaimed, kB, once it has settled.
+slab_kb() {
+	sleep 1
+	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
+}
+
+# given_back NAME LIMIT BEFORE: not more kB than LIMIT are missing since. A kernel
+# with KASAN keeps for a while what was freed, and has kmemleak look instead.
+given_back() {
+	[ -e /sys/kernel/debug/kmemleak ] && return
+	check "$1" at_least $(($(slab_kb) - $2)) "$3"
+}
+
 # refuse NAME PATTERN COMMAND...: fails and says why.
 refuse() {
 	what=$1

@@ -16,10 +16,6 @@ OPERATIONS=${OPERATIONS:-100000}
 MODULE=/sys/module/sch_psp
 
 references() { cat $MODULE/refcnt; }
-slab_kb() {
-	sleep 1
-	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
-}
 
 cable c1 1000000000 sink=1
 cable c2 1000000000 sink=1 ring=4
@@ -36,8 +32,7 @@ check "2000 random operations, to warm up" fuzz $((SEED + 1000000)) 2000
 slab_before=$(slab_kb)
 check "$OPERATIONS random operations, seed $SEED" fuzz "$SEED" "$OPERATIONS"
 echo "# $output"
-slab_after=$(slab_kb)
-check "they leave no memory behind" at_least $((slab_after - 2048)) "$slab_before"
+given_back "they leave no memory behind" 2048 "$slab_before"
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	[ "$(references)" = 0 ] && break
 	sleep 0.2
