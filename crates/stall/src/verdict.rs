@@ -65,7 +65,7 @@ fn times(count: u64) -> String {
 fn likely(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::High => "",
-        Confidence::Medium => "most likely ",
+        Confidence::Medium => "probably ",
         Confidence::Low => "perhaps ",
     }
 }
@@ -102,7 +102,11 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
     if let Some((cause, most)) = silences.first() {
         let all_ns: u64 = silences.iter().map(|(_, weight)| weight.ns).sum();
         let count: u64 = silences.iter().map(|(_, weight)| weight.count).sum();
-        let mostly = if silences.len() > 1 { "mostly " } else { "" };
+        let mostly = if silences.len() > 1 {
+            "for the most part "
+        } else {
+            ""
+        };
         text += &format!(
             "; stopped {} for {} in all, {mostly}{}because {}",
             times(count),

@@ -20,12 +20,13 @@ impl Flow {
             self.counts.jumps += 1;
             return;
         }
-        self.note_receiver(at, segment);
         if !self.has_ack {
             self.has_ack = true;
             self.una = self.una.min(ack);
         }
         let pause = self.pause_facts(at);
+        self.note_receiver(at, segment);
+        let was_closed = self.is_window_closed();
         if ack > self.nxt {
             self.on_unseen(at, ack);
         }
@@ -45,6 +46,9 @@ impl Flow {
         if delivered.bytes > 0 {
             self.on_delivered(at, &delivered);
             self.last_ack_ns = at.now;
+            if was_closed && self.is_window_closed() && delivered.bytes < self.mss() {
+                return; // the answer to a probe
+            }
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
             self.last_ack_ns = at.now; // all of it had been reported before
@@ -105,7 +109,8 @@ impl Flow {
         if passed(&self.recovery_point) {
             self.recovery_point = None;
         }
-        if self.recovery_point.is_none() && self.loss_point.is_none() {
+        let whole = self.board.sacked_bytes() == 0;
+        if whole && self.recovery_point.is_none() && self.loss_point.is_none() {
             self.tally.episode_ends(at);
         }
     }
@@ -148,12 +153,13 @@ impl Flow {
         delivered.largest = delivered.largest.max(news.largest);
         delivered.sent_once_ns = delivered.sent_once_ns.max(news.sent_once_ns);
         if news.bytes > 0 && start > highest {
-            let rtt = &self.receiver_side;
+            let (near, far) = (&self.receiver_side, &self.sender_side);
+            let now_ns = near.last_ns + far.last_ns;
             self.tally.hole(
                 at,
                 start - highest,
                 self.delivered + delivered.bytes - news.bytes,
-                (rtt.last_ns, rtt.min_ns),
+                (now_ns, near.min_ns + far.min_ns),
             );
         }
     }

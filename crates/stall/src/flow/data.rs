@@ -15,6 +15,8 @@ const ETHERNET_PAYLOAD: u64 = 1460;
 const JUMBO_PAYLOAD: u64 = 8960;
 /// What came late by less was overtaken, where nothing else tells.
 const REORDERED_NS: u64 = 3 * NS_PER_MS;
+/// So many ticks of a time stamp clock tell how long one is.
+const TICKS_TO_JUDGE: u64 = 100;
 /// An acknowledgement is an answer at once within this, beside the round trip.
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
@@ -55,7 +57,7 @@ impl Flow {
         if end > self.nxt {
             let from = start.max(self.nxt);
             self.on_new(at, segment, from, end);
-            if is_probe && self.is_window_closed() {
+            if self.is_window_closed() && end - from < self.mss() {
                 self.on_window_probe(at);
             } else if self.is_progress(at, pause.is_some()) {
                 self.close_pause(at, pause, Closed::NewData);
@@ -156,6 +158,7 @@ impl Flow {
         self.tick_rounds(at);
         self.rounds.note_new(at, bytes, idle);
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
+        self.note_stamp(at, segment);
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -165,6 +168,22 @@ impl Flow {
                 self.una = self.una.max(end);
                 self.counts.forgotten += 1;
             }
+        }
+    }
+
+    /// The sender's own clock tells how long before the capture it sent.
+    fn note_stamp(&mut self, at: At, segment: &Segment) {
+        self.stamp_step = None;
+        let Some(stamps) = segment.timestamps else {
+            return;
+        };
+        let (first, since) = *self.first_stamp.get_or_insert((stamps.value, at.now));
+        let step = self.last_stamp.map(|last| stamps.value.wrapping_sub(last));
+        self.stamp_step = step.filter(|&step| step < 1 << 31);
+        self.last_stamp = Some(stamps.value);
+        let ticks = u64::from(stamps.value.wrapping_sub(first));
+        if (TICKS_TO_JUDGE..1 << 31).contains(&ticks) {
+            self.tick_ns = at.now.saturating_sub(since) / ticks;
         }
     }
 
@@ -191,6 +210,7 @@ impl Flow {
         }
         let segments = (end - first.start).div_ceil(self.mss()).max(1);
         if first.copies == 0 && self.is_overtaken(at, segment, &first, range.end) {
+            self.counts.bytes += end - first.start;
             self.counts.out_of_order += segments;
             self.tally.overtaken(at);
             self.mark_copies(at, segment, range, None);
@@ -201,6 +221,7 @@ impl Flow {
             return true;
         }
         if first.copies == 0 {
+            self.counts.bytes += end - first.start;
             self.counts.lost_before += segments;
         } else {
             self.counts.lost_after += segments;
@@ -225,8 +246,9 @@ impl Flow {
                 return age < 0;
             }
         }
-        let rtt = self.rtt_ns().map_or(u64::MAX, |rtt| rtt / 2);
-        late_ns < rtt.min(REORDERED_NS)
+        // A repair needs word of the hole and its own way, a round trip.
+        let round_ns = self.receiver_rtt_ns().and(self.sender_rtt_ns());
+        late_ns < round_ns.map_or(REORDERED_NS, |_| self.rtt_min_ns() / 4 * 3)
     }
 
     fn mark_copies(
@@ -359,6 +381,7 @@ impl Flow {
         self.counts.resent_acked += 1;
         self.gap.dirty = true;
         self.gap.resent_acked.push(at.packet);
+        self.gap.first_acked_ns.get_or_insert(at.now);
         self.retransmissions.spurious += segments;
         match kind {
             Kind::Timeout => self.retransmissions.timeout += segments,

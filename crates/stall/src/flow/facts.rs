@@ -67,6 +67,7 @@ pub(crate) struct Gap {
     pub(crate) last_resent_ns: u64,
     /// Sent again although the capture had its acknowledgement.
     pub(crate) resent_acked: Packets,
+    pub(crate) first_acked_ns: Option<u64>,
     pub(crate) new_segments: u64,
     /// Data that left a hole below it.
     pub(crate) holes: u64,
@@ -140,6 +141,9 @@ pub(crate) struct Facts {
     pub(crate) holes_by_close: u64,
     /// The largest payload that was delivered so far.
     pub(crate) delivered_max_bytes: u64,
+    /// By the sender's own clock, from the last data before the pause to the
+    /// data that ended it.
+    pub(crate) sent_apart_ns: Option<u64>,
     /// Before it, in bytes per second; 0: not known.
     pub(crate) rate_before: u64,
 }

@@ -45,6 +45,7 @@ impl Flow {
             delivered_by_close: 0,
             holes_by_close: 0,
             delivered_max_bytes: self.delivered_max,
+            sent_apart_ns: None,
             rate_before: self.rounds.rate(),
         }
     }
@@ -59,8 +60,12 @@ impl Flow {
             let had_data = self.last_data_bytes > 0;
             if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
                 facts.closed = closed;
-                facts.after.until_ns = at.now + facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
+                let rtt_ns = facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
+                facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
                 if closed == Closed::NewData {
+                    let tick_ns = self.tick_ns;
+                    let step = self.stamp_step.map(u64::from);
+                    facts.sent_apart_ns = step.map(|step| step.saturating_mul(tick_ns));
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
                 }
                 self.keep(facts);

@@ -64,6 +64,7 @@ pub(crate) struct EchoTimer {
     last_value: Option<u32>,
     pub(crate) samples: u64,
     pub(crate) min_ns: u64,
+    pub(crate) last_ns: u64,
 }
 
 impl EchoTimer {
@@ -90,6 +91,7 @@ impl EchoTimer {
             } else {
                 self.min_ns.min(ns)
             };
+            self.last_ns = ns;
             self.samples += 1;
         }
         if ahead >= 0 {

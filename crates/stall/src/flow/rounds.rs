@@ -54,6 +54,7 @@ pub(crate) struct Phase {
     pub(crate) last_packet: u64,
     /// Bytes per second before it; 0: not known.
     pub(crate) rate_before: u64,
+    first_amount: u64,
     misses: u32,
 }
 
@@ -131,6 +132,10 @@ impl Rounds {
         let duration = now.saturating_sub(start);
         if duration < state.length_ns {
             return;
+        }
+        if self.now.last_event_ns > 0 {
+            let silence_ns = now.saturating_sub(self.now.last_event_ns);
+            self.now.silence_ns = self.now.silence_ns.max(silence_ns);
         }
         self.close(start, now, state);
         self.start_ns = Some(now);
@@ -225,6 +230,7 @@ impl Rounds {
         let duration = end - start;
         let rate = per_second(round.delivered, duration);
         if duration > 3 * state.length_ns {
+            self.end_phase();
             return; // a pause lies within
         }
         let disturbed = round.resent > 0 || state.is_recovering || state.is_in_loss;
@@ -303,9 +309,11 @@ impl Rounds {
     }
 
     fn extend(&mut self, limit: Option<Limit>, round: &Round, start: u64, end: u64) {
+        // What a receiver or a place between sees under way is less than what is.
+        let amount = round.flight.max(round.delivered);
         let steady = |phase: &Phase| {
             // A plateau is one only as long as it is level.
-            let level = round.flight.abs_diff(phase.flight.1) * 8 <= phase.flight.1.max(8 * 1500);
+            let level = amount.abs_diff(phase.first_amount) * 8 <= phase.first_amount;
             limit != Some(Limit::Plateau) || level
         };
         if let Some(phase) = &mut self.phase {
@@ -315,8 +323,8 @@ impl Rounds {
                 phase.delivered_bytes += round.delivered;
                 phase.resent += round.resent;
                 phase.last_packet = phase.last_packet.max(round.last_packet);
-                phase.flight.0 = phase.flight.0.min(round.flight);
-                phase.flight.1 = phase.flight.1.max(round.flight);
+                phase.flight.0 = phase.flight.0.min(amount);
+                phase.flight.1 = phase.flight.1.max(amount);
                 if let Some((least, most)) = round.window {
                     phase.window.0 = phase.window.0.min(least);
                     phase.window.1 = phase.window.1.max(most);
@@ -341,7 +349,8 @@ impl Rounds {
             end_ns: end,
             rounds: 1,
             delivered_bytes: round.delivered,
-            flight: (round.flight, round.flight),
+            flight: (amount, amount),
+            first_amount: amount,
             window,
             resent: round.resent,
             first_packet: round.first_packet,

@@ -48,6 +48,8 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     }
     let confidence = match context.view {
         View::Sender => Confidence::High,
+        // Only the sender's clock tells that it did not send.
+        View::Receiver | View::Middle if facts.sent_apart_ns.is_none() => Confidence::Low,
         View::Receiver | View::Middle => Confidence::Medium,
         View::Unknown => Confidence::Low,
     };
@@ -78,6 +80,18 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     }
     let waited_ns = facts.duration_ns();
     let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5;
+    if let Some(apart_ns) = facts
+        .sent_apart_ns
+        .filter(|apart_ns| apart_ns * 4 < waited_ns)
+    {
+        let text = format!(
+            "by the sender's own clock what came {} apart was sent {} apart: it was held up on \
+             its way to the capture",
+            ms(waited_ns),
+            ms(apart_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Medium, text));
+    }
     let left_hole = facts.gap.holes > 0;
     if left_hole {
         let text = format!(
@@ -94,6 +108,14 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     }
     let alone = facts.after.new_segments <= 1;
     let is_full = facts.last_data_bytes >= facts.mss_bytes;
+    if waited_ns >= timer.end && alone && is_full && facts.rtt_ns.is_some() {
+        let text = format!(
+            "after {} the sender went on with a single segment, as after several timeouts: the \
+             path was silent before the capture, or the sender paused",
+            ms(waited_ns)
+        );
+        return Some(Finding::new(Cause::SilentPath, Confidence::Low, text));
+    }
     if timer.contains(&waited_ns) && alone && is_full && facts.rtt_ns.is_some() {
         let text = format!(
             "after {}, which is a timer's time, the sender went on with a single segment: the \

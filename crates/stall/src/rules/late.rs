@@ -48,7 +48,7 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
 
 /// One or two segments under way: a receiver may wait for more.
 fn held_back(facts: &Facts, held_ns: u64) -> Option<Finding> {
-    if !HELD_BACK_NS.contains(&held_ns) || held_ns < facts.receiver_rtt_ns.saturating_mul(2) {
+    if !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
     if facts.after.new_segments == 0 {
@@ -58,7 +58,9 @@ fn held_back(facts: &Facts, held_ns: u64) -> Option<Finding> {
     let is_known = KNOWN_TIMERS_MS
         .iter()
         .any(|range| range.contains(&(held_ns / NS_PER_MS)));
-    let confidence = if is_known {
+    let confidence = if held_ns < facts.receiver_rtt_ns {
+        Confidence::Low
+    } else if is_known {
         Confidence::High
     } else {
         Confidence::Medium

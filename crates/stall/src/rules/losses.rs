@@ -28,20 +28,17 @@ pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
 }
 
 fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
-    let fast = flow.retransmissions().fast;
-    let reported = tally.spurious_fast;
+    // Near the receiver what was overtaken is there before its repair.
+    let late = flow.counts().resent_acked;
+    let fast = flow.retransmissions().fast + late;
+    let reported = tally.spurious_fast + late;
     let mostly = reported >= 3 && reported * 2 >= fast;
-    let seen = tally.overtaken >= 3 && tally.fast_episodes > 0 && fast * 2 < tally.overtaken * 3;
-    if !mostly && !seen {
+    if !mostly {
         return None;
     }
     Some(Origin {
         cause: Cause::Reordering,
-        confidence: if mostly {
-            Confidence::High
-        } else {
-            Confidence::Medium
-        },
+        confidence: Confidence::High,
         explanation: format!(
             "of {fast} segments repaired at once {reported} had arrived; {} came late",
             tally.overtaken

@@ -19,6 +19,16 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
     if gap.resent_acked.count() == 0 || gap.resent.count() > 0 {
         return None;
     }
+    let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
+    if is_late_repeat(facts, first_ns) && context.view != View::Sender {
+        let text = format!(
+            "nothing passed for {}, and the first that did was a repeat: those before it were \
+             lost as well",
+            ms(first_ns - facts.start_ns)
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.resent_acked.iter()));
+    }
     let text = format!(
         "the sender sent again {} times what the capture shows as acknowledged: the \
          acknowledgements did not reach it in time",
@@ -56,20 +66,26 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if only_fast || (reported == 0 && !all_at_once) {
         return None;
     }
-    let answered_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
-    let too_early = answered_ns * 10 < facts.receiver_rtt_ns * 8;
+    let covers_all = facts.delivered_by_close * 10 >= facts.outstanding_bytes * 9;
+    let needed = facts.after.retransmissions > facts.after.spurious + gap.spurious + 2;
+    let first_ns = gap
+        .first_timeout
+        .map_or(facts.start_ns, |resent| resent.at_ns);
+    let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
+    if others_before || (!covers_all && (gap.timeouts > 1 || needed)) {
+        return None; // there was loss as well
+    }
     let confidence = if reported > 0 {
         Confidence::Medium
     } else {
         Confidence::Low
     };
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    let (cause, text) = if too_early {
+    let (cause, text) = if !covers_all {
         let text = format!(
-            "nothing was lost: the acknowledgement came {} after the last data, and {} after \
-             the repair, sooner than that could have been answered",
-            ms(wait_ns),
-            ms(answered_ns)
+            "what was sent again had arrived: its acknowledgement came {} after the last data, \
+             and those of the rest came behind it",
+            ms(wait_ns)
         );
         (Cause::DelaySpike, text)
     } else {
@@ -104,10 +120,10 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
 }
 
 /// More than one timeout.
-pub(super) fn repeated(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.timeouts < 2 {
-        return None;
+        return repeated_unseen(facts, context);
     }
     let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
     let is_silent = gap.from_receiver == 0 && facts.sacked_bytes == 0;
@@ -139,6 +155,42 @@ pub(super) fn repeated(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     );
     let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::High, text);
     Some(finding.shown_by(packets))
+}
+
+/// A repeat that comes later than a timer lets it: it is not the first one.
+fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
+    at_ns.saturating_sub(facts.start_ns) * 10 >= facts.rto_ns.saturating_mul(17)
+}
+
+/// One timeout is to be seen, and so late that others must have been before.
+fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let resent = gap.first_timeout?;
+    if context.view == View::Sender || !is_late_repeat(facts, resent.at_ns) {
+        return None;
+    }
+    let waited_ns = resent.at_ns.saturating_sub(facts.start_ns);
+    let packets = gap.resent.iter();
+    if facts.sacked_bytes == 0 && gap.from_receiver == 0 && resent.copies_before > 0 {
+        let text = format!(
+            "nothing passed for {}, and the first that did was a repeat: those before it were \
+             lost as well",
+            ms(waited_ns)
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    // Three timeouts, each twice as long, take seven times the first.
+    if facts.sacked_bytes > 0 && waited_ns >= facts.rto_ns.saturating_mul(6) {
+        let text = format!(
+            "a hole was filled only after {}, when three timeouts or more had passed: their \
+             repairs were lost before the capture",
+            ms(waited_ns)
+        );
+        let finding = Finding::new(Cause::RtoStorm, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    None
 }
 
 /// One timeout, of something that had been repaired before.

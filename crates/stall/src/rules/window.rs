@@ -63,7 +63,8 @@ pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let rest = match (gap.opened, facts.closed) {
         (Some(_), _) => "until it told of room again",
         (None, Closed::Reset) => "until the connection was reset",
-        (None, _) => "and had not opened when the capture ended",
+        (None, Closed::Capture) => "and had not opened when the capture ended",
+        (None, _) => "until data passed again",
     };
     let text = format!(
         "the receiver's window was closed for {}, {rest}; the sender probed it {} times",
