@@ -246,6 +246,31 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
     pair.apply(&reconfigure(4.5, 1, Order::Clock));
 }
 
+/// Two classes that each ask for half of the line and a part of a bit/s are more
+/// than it carries: when one leaves, what the other is behind is forgotten.
+#[test]
+fn what_is_demanded_is_rounded_up() {
+    let line = 1_000_000_000;
+    let cfg = Config::ethernet(line, 1514);
+    let rate_bps = (line / 2 * 1514).div_ceil(1538);
+    assert!(rate_bps * 1538 > line / 2 * 1514 && rate_bps * 1538 < (line / 2 + 1) * 1514);
+    let half = Part {
+        rate: (rate_bps as f64 + 0.5) / line as f64,
+        ceil: None,
+    };
+    let mut pair = Pair::new(cfg, 0);
+    pair.add(Some(half));
+    pair.add(Some(half));
+    pair.apply(&Op::ActivateAll);
+    pair.apply(&Op::Run {
+        steps: 9,
+        size: Size::Largest,
+        heads: false,
+    });
+    pair.apply(&Op::Deactivate(0));
+    assert!(pair.core.stats().shifted_bytes > 0);
+}
+
 /// What the fuzzer has found worth keeping (docs/fuzzing.md).
 #[test]
 fn core_and_reference_agree_on_the_corpus() {

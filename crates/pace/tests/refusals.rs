@@ -208,6 +208,32 @@ fn the_lowest_rate() {
     }
 }
 
+/// A frame that moves its clock by 2^42 byte times is one too many.
+#[test]
+fn the_lowest_rate_to_the_byte() {
+    let config = Config {
+        line_rate_bps: 1 << 33,
+        max_frame_bytes: 1 << 10,
+        layer: Layer::Link,
+        ..ethernet()
+    };
+    let mut port = Scheduler::new(&config, 0).unwrap();
+    assert_eq!(port.add_class(&paced(2)), Err(Error::RateLow));
+    assert!(port.add_class(&paced(3)).is_ok());
+}
+
+/// No frame puts a clock out of reach, although one longer than the largest is
+/// sent at the lowest rate.
+#[test]
+fn a_frame_longer_than_the_largest_costs_less_than_2_to_the_42() {
+    let mut port = Scheduler::new(&ethernet(), 0).unwrap();
+    let lowest = (1514 * u128::from(GBIT)).div_ceil((1 << 42) - 1) as u64;
+    let id = port.add_class(&paced(lowest)).unwrap();
+    port.activate(id, 0).unwrap();
+    port.sent(id, 4 * 1514, true, 0).unwrap();
+    assert_eq!(port.class_clock(id).unwrap().bytes, (1 << 42) - 1);
+}
+
 /// A class that does not fit the new line is named, and nothing has changed.
 #[test]
 fn a_line_that_a_class_does_not_fit() {
