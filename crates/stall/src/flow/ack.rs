@@ -69,9 +69,9 @@ impl Flow {
 
     fn note_receiver(&mut self, at: At, segment: &Segment) {
         self.counts.acks += 1;
-        self.gap.from_receiver += 1;
-        self.gap.dirty = true;
+        self.from_receiver += 1;
         if segment.payload_bytes > 0 {
+            self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
             self.gap.last_receiver_data_ns = at.now;
         }
@@ -109,8 +109,8 @@ impl Flow {
         if passed(&self.recovery_point) {
             self.recovery_point = None;
         }
-        let whole = self.board.sacked_bytes() == 0;
-        if whole && self.recovery_point.is_none() && self.loss_point.is_none() {
+        let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
+        if self.tally.is_repaired(una, repairing) {
             self.tally.episode_ends(at);
         }
     }
@@ -154,12 +154,17 @@ impl Flow {
         delivered.sent_once_ns = delivered.sent_once_ns.max(news.sent_once_ns);
         if news.bytes > 0 && start > highest {
             let (near, far) = (&self.receiver_side, &self.sender_side);
-            let now_ns = near.last_ns + far.last_ns;
+            // Near the receiver only the other half has a queue in it; else
+            // that half has the sender's own waiting in it.
+            let far_counts = u64::from(near.min_ns.saturating_mul(4) < far.min_ns);
+            let now_ns = near.last_ns + far.last_ns * far_counts;
+            let least_ns = near.min_ns + far.min_ns * far_counts;
             self.tally.hole(
                 at,
                 start - highest,
                 self.delivered + delivered.bytes - news.bytes,
-                (now_ns, near.min_ns + far.min_ns),
+                (now_ns, least_ns),
+                self.nxt,
             );
         }
     }

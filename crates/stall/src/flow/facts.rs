@@ -78,7 +78,6 @@ pub(crate) struct Gap {
     /// The last probe of a closed window before it was open.
     pub(crate) window_probes: Packets,
     pub(crate) last_window_probe_ns: u64,
-    pub(crate) from_receiver: u64,
     pub(crate) receiver_data: Packets,
     pub(crate) last_receiver_data_ns: u64,
     pub(crate) spurious: u64,
@@ -118,6 +117,8 @@ pub(crate) struct Facts {
     pub(crate) packet_before: u64,
     pub(crate) packet_after: u64,
     pub(crate) closed: Closed,
+    /// Segments of the receiver in it.
+    pub(crate) from_receiver: u64,
     pub(crate) gap: Gap,
     pub(crate) after: After,
     /// Sent and not acknowledged at the end, before what ended it.

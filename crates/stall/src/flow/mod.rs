@@ -105,6 +105,7 @@ pub(crate) struct Flow {
     pub(super) recent: VecDeque<Recent>,
 
     pub(super) gap: Gap,
+    pub(super) from_receiver: u64,
     pub(super) stops: Vec<Facts>,
     pub(super) after_open: bool,
     pub(super) stops_dropped: u64,
@@ -186,6 +187,7 @@ impl Flow {
             backoff: 0,
             recent: VecDeque::new(),
             gap: Gap::default(),
+            from_receiver: 0,
             stops: Vec::new(),
             after_open: false,
             stops_dropped: 0,

@@ -25,6 +25,7 @@ impl Flow {
             packet_before: before.packet,
             packet_after: at.packet,
             closed: Closed::Capture,
+            from_receiver: self.from_receiver,
             gap: self.gap,
             after: After::default(),
             outstanding_bytes: self.nxt - self.una,
@@ -73,6 +74,7 @@ impl Flow {
             }
         }
         self.last_progress = Some(at);
+        self.from_receiver = 0;
         if self.gap.dirty {
             self.gap = Gap::default();
         }

@@ -15,6 +15,8 @@ struct Episode {
     holes: u64,
     lost_bytes: u64,
     is_open: bool,
+    /// When this is acknowledged, all that was under way at its beginning is.
+    until: u64,
 }
 
 /// Mean and variance as they come in (Welford).
@@ -85,6 +87,7 @@ impl Tally {
         bytes: u64,
         delivered: u64,
         (rtt_ns, rtt_min_ns): (u64, u64),
+        nxt: u64,
     ) {
         self.note(at);
         self.holes += 1;
@@ -96,6 +99,7 @@ impl Tally {
         let episode = &mut self.episode;
         if episode.holes == 0 {
             (episode.first_hole_ns, episode.delivered_first) = (at.now, delivered);
+            episode.until = nxt;
         } else {
             episode.lost_bytes += bytes;
         }
@@ -115,6 +119,14 @@ impl Tally {
 
     pub(super) fn fast_begins(&mut self) {
         self.fast_episodes += 1;
+    }
+
+    /// Whether the losses of one flight are all behind `una`.
+    pub(super) fn is_repaired(&self, una: u64, repairing: bool) -> bool {
+        match self.episode.until {
+            0 => !repairing,
+            until => una >= until,
+        }
     }
 
     pub(super) fn episode_ends(&mut self, at: At) {

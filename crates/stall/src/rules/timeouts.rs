@@ -126,7 +126,7 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         return repeated_unseen(facts, context);
     }
     let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
-    let is_silent = gap.from_receiver == 0 && facts.sacked_bytes == 0;
+    let is_silent = facts.from_receiver == 0 && facts.sacked_bytes == 0;
     let packets = gap.resent.iter();
     let took = ms(facts.duration_ns());
     if is_silent && segments >= DUPACK_THRESHOLD {
@@ -171,7 +171,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     let waited_ns = resent.at_ns.saturating_sub(facts.start_ns);
     let packets = gap.resent.iter();
-    if facts.sacked_bytes == 0 && gap.from_receiver == 0 && resent.copies_before > 0 {
+    if facts.sacked_bytes == 0 && facts.from_receiver == 0 && resent.copies_before > 0 {
         let text = format!(
             "nothing passed for {}, and the first that did was a repeat: those before it were \
              lost as well",
@@ -255,7 +255,7 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         _ => Confidence::Medium,
     };
     let timer = ms(resent.at_ns.saturating_sub(facts.start_ns));
-    if behind == 0 && under_way >= WHOLE_FLIGHT && gap.from_receiver == 0 && has_lost_all(facts) {
+    if behind == 0 && under_way >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
         let text = format!(
             "all {under_way} segments under way were lost at once; the timer repaired it \
              after {timer}"

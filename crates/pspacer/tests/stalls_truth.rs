@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Transfers that stop for a known reason, and what the analysis says of them
+//! from each of three places.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "stalls/pipe.rs"]
+mod pipe;
+
+use pipe::{Fate, MS, PLACES, Setup, Sight, analyse, run};
+use stall::{Cause, Confidence, Side, StopKind};
+
+fn story(name: &str, place: &str, connection: &stall::Connection) -> String {
+    let stops = connection.stops.iter().map(|stop| {
+        format!(
+            "  {:.3}+{:.3} {:?} {:?} {:?}: {}",
+            stop.start_ns as f64 / 1e9,
+            stop.duration_ns as f64 / 1e9,
+            stop.cause,
+            stop.side,
+            stop.confidence,
+            stop.explanation
+        )
+    });
+    let stops: Vec<_> = stops.collect();
+    format!(
+        "{name} at {place}: {}\n  {}\n{}\n  {:?} {:?}",
+        connection.verdict,
+        connection.vantage.reason,
+        stops.join("\n"),
+        connection.flows[0].retransmissions,
+        connection.flows[0].rtt,
+    )
+}
+
+/// From three places, the longest silence has this cause, and nobody is sure of
+/// the wrong side.
+fn silence(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: [Cause; 3]) {
+    let captures = run(setup, hook);
+    for (index, (place, _)) in PLACES.iter().enumerate() {
+        let analysis = analyse(&captures.at[index]);
+        let connection = analysis.connections.first().unwrap();
+        let stops = connection.stops.iter();
+        // A pause of the application is in most of them, and known.
+        let asked = |cause: Cause| cause != Cause::Application || wanted[0] == cause;
+        let longest = stops
+            .filter(|stop| stop.kind == StopKind::Silence && asked(stop.cause))
+            .max_by_key(|stop| stop.duration_ns);
+        let story = story(name, place, connection);
+        if std::env::var_os("STORY").is_some() {
+            eprintln!("{story}\n");
+            continue;
+        }
+        if wanted[index] == Cause::Unknown {
+            continue; // nothing of it gets there
+        }
+        let cause = longest.map(|stop| stop.cause);
+        assert_eq!(cause, Some(wanted[index]), "{story}");
+        let side = longest.map_or(Side::Unknown, |stop| stop.side);
+        let confidence = longest.map_or(Confidence::Low, |stop| stop.confidence);
+        assert!(
+            side == wanted[0].side() || confidence == Confidence::Low,
+            "{story}"
+        );
+    }
+}
+
+#[test]
+fn the_application_pauses() {
+    let setup = Setup {
+        writes: vec![(0, 1_000_000), (700 * MS, 1_000_000)],
+        ..Setup::default()
+    };
+    let cause = [Cause::Application; 3];
+    silence("application", &setup, &mut |_| Fate::Pass, cause);
+}
+
+#[test]
+fn the_receiver_does_not_read() {
+    let mut setup = Setup {
+        reads: vec![(1500 * MS, u64::MAX)],
+        writes: vec![(0, 600_000)],
+        ..Setup::default()
+    };
+    setup
+        .reads
+        .extend((1..200).map(|i| ((1500 + i * 10) * MS, u64::MAX)));
+    setup.receiver.buffer_bytes = 200_000;
+    let cause = [Cause::ReceiverWindowClosed; 3];
+    silence("window closed", &setup, &mut |_| Fate::Pass, cause);
+}
+
+fn messages(gap_ms: u64) -> Setup {
+    Setup {
+        writes: vec![(0, 144_800), (gap_ms * MS, 144_800)],
+        ..Setup::default()
+    }
+}
+
+fn old_kernel(gap_ms: u64) -> Setup {
+    let mut setup = messages(gap_ms);
+    setup.sender = netsim::tcp::SenderConfig::new(netsim::tcp::variant::V2_6_22);
+    setup
+}
+
+/// Segments `from..to` of the stream are lost, the first `copies` times.
+fn lose(from: u64, to: u64, copies: u32) -> impl FnMut(Sight) -> Fate {
+    move |sight| {
+        let hit = (from * 1448..to * 1448).contains(&sight.seq);
+        if sight.is_data && hit && sight.copy <= copies {
+            Fate::Lost(20)
+        } else {
+            Fate::Pass
+        }
+    }
+}
+
+#[test]
+fn the_tail_is_lost() {
+    let wanted = [Cause::TailLossProbe; 3];
+    silence("tail, probe", &messages(600), &mut lose(98, 100, 1), wanted);
+}
+
+#[test]
+fn the_tail_is_lost_on_an_old_kernel() {
+    let wanted = [Cause::RtoTail; 3];
+    silence(
+        "tail, timeout",
+        &old_kernel(2000),
+        &mut lose(97, 100, 1),
+        wanted,
+    );
+}
+
+#[test]
+fn too_little_is_behind_a_loss() {
+    let wanted = [Cause::RtoFewDupacks; 3];
+    silence(
+        "few dupacks",
+        &old_kernel(2000),
+        &mut lose(97, 98, 1),
+        wanted,
+    );
+}
+
+#[test]
+fn a_retransmission_is_lost() {
+    let wanted = [Cause::RtoLostRetransmission; 3];
+    silence(
+        "lost again, old",
+        &old_kernel(2000),
+        &mut lose(80, 81, 2),
+        wanted,
+    );
+}
+
+#[test]
+fn a_retransmission_is_lost_at_the_end() {
+    let wanted = [Cause::RtoLostRetransmission; 3];
+    silence(
+        "lost again, rack",
+        &messages(2000),
+        &mut lose(95, 96, 2),
+        wanted,
+    );
+}
+
+#[test]
+fn the_path_is_silent() {
+    let setup = Setup::default();
+    let mut hook = |sight: Sight| {
+        let out = (200 * MS..4000 * MS).contains(&sight.now_ns);
+        if out { Fate::Lost(20) } else { Fate::Pass }
+    };
+    silence("black hole", &setup, &mut hook, [Cause::SilentPath; 3]);
+}
+
+#[test]
+fn one_timeout_follows_the_other() {
+    let wanted = [Cause::RtoStorm; 3];
+    silence("storm", &messages(9000), &mut lose(60, 61, 5), wanted);
+}
+
+#[test]
+fn acknowledgements_are_lost() {
+    let setup = Setup::default();
+    let mut hook = |sight: Sight| {
+        let out = (200 * MS..700 * MS).contains(&sight.now_ns);
+        if out && !sight.is_data {
+            Fate::Lost(20)
+        } else {
+            Fate::Pass
+        }
+    };
+    silence("ack loss", &setup, &mut hook, [Cause::AckLoss; 3]);
+}
+
+#[test]
+fn everything_is_late() {
+    let setup = Setup::default();
+    let mut hook = |sight: Sight| {
+        let out = (200 * MS..600 * MS).contains(&sight.now_ns);
+        if out && sight.is_data {
+            Fate::Late(600 * MS - sight.now_ns)
+        } else {
+            Fate::Pass
+        }
+    };
+    silence("late", &setup, &mut hook, [Cause::DelaySpike; 3]);
+}
+
+#[test]
+fn acknowledgements_are_held_back() {
+    let mut setup = Setup::default();
+    setup.sender.send_buffer_bytes = 1448;
+    setup.receiver.quick_acks = 0;
+    setup.one_way_ns = MS;
+    setup.writes = vec![(0, 100_000)];
+    silence(
+        "delayed",
+        &setup,
+        &mut |_| Fate::Pass,
+        [Cause::DelayedAck; 3],
+    );
+}
+
+#[test]
+fn large_packets_do_not_come_through() {
+    let mut setup = Setup::default();
+    setup.writes = vec![(0, 300), (300 * MS, 300_000)];
+    setup.limit_ns = 5000 * MS;
+    let mut hook = |sight: Sight| {
+        if sight.is_data && sight.len > 1300 {
+            Fate::Lost(20)
+        } else {
+            Fate::Pass
+        }
+    };
+    silence(
+        "pmtu",
+        &setup,
+        &mut hook,
+        [Cause::PmtuBlackHole, Cause::Unknown, Cause::Unknown],
+    );
+}
+
+fn slow(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: [Cause; 3]) {
+    let captures = run(setup, hook);
+    for (index, (place, _)) in PLACES.iter().enumerate() {
+        let analysis = analyse(&captures.at[index]);
+        let connection = analysis.connections.first().unwrap();
+        let story = story(name, place, connection);
+        if std::env::var_os("STORY").is_some() {
+            eprintln!("{story} ({} s)\n", captures.seconds);
+            continue;
+        }
+        if wanted[index] == Cause::Unknown {
+            continue;
+        }
+        let found = connection
+            .stops
+            .iter()
+            .find(|stop| stop.kind == StopKind::Slow && stop.cause == wanted[index]);
+        assert!(found.is_some(), "{story}");
+    }
+}
+
+/// Tokens at a rate, in a bucket; what finds none is dropped.
+fn policer(rate_bps: u64, burst_bytes: u64) -> impl FnMut(Sight) -> Fate {
+    let (mut tokens, mut last) = (burst_bytes as f64, 0);
+    move |sight| {
+        if !sight.is_data {
+            return Fate::Pass;
+        }
+        let gain = (sight.now_ns - last) as f64 / 8e9 * rate_bps as f64;
+        last = sight.now_ns;
+        tokens = (tokens + gain).min(burst_bytes as f64);
+        if tokens < sight.len as f64 + 52.0 {
+            return Fate::Lost(20);
+        }
+        tokens -= sight.len as f64 + 52.0;
+        Fate::Pass
+    }
+}
+
+fn long(variant: netsim::tcp::Variant) -> Setup {
+    let mut setup = Setup::default();
+    setup.sender = netsim::tcp::SenderConfig::new(variant);
+    setup.writes = vec![(0, 30_000_000)];
+    setup
+}
+
+#[test]
+fn a_policer_drops() {
+    let setup = long(netsim::tcp::variant::RACK);
+    slow(
+        "policer",
+        &setup,
+        &mut policer(40_000_000, 200_000),
+        [Cause::Policer; 3],
+    );
+}
+
+#[test]
+fn a_policer_drops_on_an_old_kernel() {
+    let setup = long(netsim::tcp::variant::V2_6_17);
+    // The burst is more than the path holds, so a queue stands at the sender's
+    // own line, and what is behind it takes that for the network's.
+    let wanted = [Cause::Policer, Cause::Policer, Cause::Unknown];
+    slow(
+        "policer 2.6.17",
+        &setup,
+        &mut policer(50_000_000, 1_000_000),
+        wanted,
+    );
+}
+
+#[test]
+fn the_path_loses() {
+    let mut state = 7u64;
+    let mut hook = move |sight: Sight| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let hit = (state >> 33) % 1000 < 3;
+        if sight.is_data && hit {
+            Fate::Lost(20)
+        } else {
+            Fate::Pass
+        }
+    };
+    let setup = long(netsim::tcp::variant::RACK);
+    slow("path loss", &setup, &mut hook, [Cause::PathLoss; 3]);
+}
+
+#[test]
+fn packets_overtake_each_other() {
+    let mut hook = |sight: Sight| {
+        if sight.is_data && sight.number % 97 == 0 {
+            Fate::Late(6 * MS)
+        } else {
+            Fate::Pass
+        }
+    };
+    let setup = long(netsim::tcp::variant::V2_6_22);
+    slow("reordering", &setup, &mut hook, [Cause::Reordering; 3]);
+}
+
+#[test]
+fn the_send_buffer_is_small() {
+    let mut setup = long(netsim::tcp::variant::RACK);
+    setup.sender.send_buffer_bytes = 64_000;
+    setup.writes = vec![(0, 5_000_000)];
+    slow(
+        "send buffer",
+        &setup,
+        &mut |_| Fate::Pass,
+        [Cause::SendBuffer; 3],
+    );
+}
+
+#[test]
+fn the_window_is_small() {
+    let mut setup = long(netsim::tcp::variant::RACK);
+    setup.receiver.buffer_bytes = 64_000;
+    setup.writes = vec![(0, 5_000_000)];
+    slow(
+        "window",
+        &setup,
+        &mut |_| Fate::Pass,
+        [Cause::ReceiverWindowSmall; 3],
+    );
+}
+
+/// Paper 001's experiment: RTT 10 ms, 1 Gbit/s, a policer of 500 Mbit/s with a
+/// burst of 16 MB. Its diagnosis: lost retransmissions that 2.6.17 does not
+/// find, a timeout, and then no growth while its losses are repaired, one
+/// segment each round trip.
+#[test]
+fn the_stop_of_paper_001() {
+    let mut setup = long(netsim::tcp::variant::V2_6_17);
+    setup.rate_bps = 1_000_000_000;
+    setup.one_way_ns = 5 * MS;
+    setup.sender.initial_ssthresh = 1000;
+    setup.sender.handshake_rtt = Some(netsim::Span::from_ns(10 * MS));
+    setup.writes = vec![(0, 200_000_000)];
+    let wanted = [Cause::SlowGrowth; 3];
+    slow(
+        "paper 001",
+        &setup,
+        &mut policer(500_000_000, 16_000_000),
+        wanted,
+    );
+}
