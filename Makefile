@@ -5,7 +5,7 @@ BUILT   := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(BUILT)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit prove mutate fuzz experiments experiments-quick bench install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit prove mutate fuzz experiments experiments-quick bench bench-stalls install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
@@ -18,6 +18,7 @@ help:
 	@echo "make experiments        every experiment in full; writes docs/results.md"
 	@echo "make experiments-quick  a short form of each, into out/quick"
 	@echo "make bench              the scheduler's speed; writes docs/benchmarks.md"
+	@echo "make bench-stalls       the speed of pspacer stalls; writes docs/stalls-benchmark.md"
 	@echo "make install            on this host: module (DKMS), tc plugin, command, man pages (root)"
 	@echo "make uninstall          take them away again (root)"
 	@echo "make clean              remove what was built"
@@ -77,6 +78,11 @@ bench: setup
 	@tools/setup.sh dpkg-deb
 	@cargo build --release --locked --package bench
 	@$(MAKE) --no-print-directory -C bench run TOOL=$(abspath $(BUILT))/release/bench DOCS=../docs OPTIONS="$(BENCH)"
+
+# Captures of 10 million packets stay in out/bench, about 800 MB.
+bench-stalls: setup
+	@cargo build --release --locked --package bench --package pspacer
+	@$(abspath $(BUILT))/release/bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
 
 install: setup
 	@tools/setup.sh dkms tc

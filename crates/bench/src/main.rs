@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! For `make bench`.
 
+mod stalls;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,6 +31,8 @@ enum Command {
         #[arg(long)]
         docs: PathBuf,
     },
+    /// Makes captures, analyses them, and writes stalls-benchmark.md.
+    Stalls(stalls::StallsArgs),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +66,7 @@ fn run(command: &Command) -> Result<()> {
             let dpdk: Option<Dpdk> = dpdk.as_deref().map(read).transpose()?;
             write_page(&structures, dpdk.as_ref(), docs)
         }
+        Command::Stalls(args) => stalls::main(args),
     }
 }
 
