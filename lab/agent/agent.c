@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,10 @@ static bool step_do(const struct step *step, off_t *shown, struct reason *why)
 		return job_wait(step->first, step->ns, why);
 	case STEP_STOP:
 		return job_stop(step->first, why);
+	case STEP_FREEZE:
+		return job_signal(step->first, SIGSTOP, why);
+	case STEP_THAW:
+		return job_signal(step->first, SIGCONT, why);
 	case STEP_KEEP:
 		return archive_file(step->first, step->rest, why);
 	case STEP_SAY:

@@ -28,7 +28,7 @@ void sleep_until_ns(int64_t ns);
 
 enum step_kind {
 	STEP_INSMOD, STEP_RUN, STEP_REFUSE, STEP_START, STEP_ZERO, STEP_AT,
-	STEP_WAIT, STEP_STOP, STEP_KEEP, STEP_SAY
+	STEP_WAIT, STEP_STOP, STEP_FREEZE, STEP_THAW, STEP_KEEP, STEP_SAY
 };
 
 struct step {
@@ -57,6 +57,8 @@ bool job_run(const char *command, int output, int *status, struct reason *why);
 bool job_start(const char *name, const char *command, struct reason *why);
 bool job_wait(const char *name, int64_t timeout_ns, struct reason *why);
 bool job_stop(const char *name, struct reason *why);
+/* A signal to all its processes. */
+bool job_signal(const char *name, int number, struct reason *why);
 bool jobs_check(struct reason *why);	/* none has failed unnoticed */
 
 /* ---- archive.c ---- */

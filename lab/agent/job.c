@@ -207,6 +207,17 @@ bool job_stop(const char *name, struct reason *why)
 	return true;
 }
 
+bool job_signal(const char *name, int number, struct reason *why)
+{
+	struct job *job = find_job(name);
+
+	if (!job)
+		return because(why, "'%s' was never started", name);
+	if (kill(-job->pid, number))
+		return because(why, "'%s': %s", name, strerror(errno));
+	return true;
+}
+
 bool jobs_check(struct reason *why)
 {
 	int ignored;

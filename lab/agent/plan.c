@@ -24,6 +24,8 @@ static const struct form {
 	{ "at", STEP_AT, true, REST_NONE },
 	{ "wait", STEP_WAIT, true, REST_WORD },
 	{ "stop", STEP_STOP, true, REST_NONE },
+	{ "freeze", STEP_FREEZE, true, REST_NONE },
+	{ "thaw", STEP_THAW, true, REST_NONE },
 	{ "keep", STEP_KEEP, true, REST_WORD },
 	{ "say", STEP_SAY, false, REST_NEEDED },
 };
@@ -118,6 +120,8 @@ static bool check_step(struct step *step, struct reason *why)
 		break;
 	case STEP_START:
 	case STEP_STOP:
+	case STEP_FREEZE:
+	case STEP_THAW:
 	case STEP_WAIT:
 		if (!parse_name(step->first, AGENT_NAME_MAX, "._-"))
 			return because(why, "'%s' is not a name", step->first);

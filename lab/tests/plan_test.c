@@ -40,6 +40,8 @@ static void test_every_step(void)
 		"\tat 500000000\n"
 		"wait flow-1.x 1.25\n"
 		"stop srv\n"
+		"freeze srv\n"
+		"thaw srv\n"
 		"keep /sys/kernel/debug/wire/c1/timeline.a cell-0/timeline.a\n"
 		"say half of it";
 	static const struct { enum step_kind kind; unsigned int line; const char *first, *rest;
@@ -54,8 +56,10 @@ static void test_every_step(void)
 		{ STEP_AT, 9, "500000000", "", 500000000 },
 		{ STEP_WAIT, 10, "flow-1.x", "1.25", 1250000000 },
 		{ STEP_STOP, 11, "srv", "", 0 },
-		{ STEP_KEEP, 12, "/sys/kernel/debug/wire/c1/timeline.a", "cell-0/timeline.a", 0 },
-		{ STEP_SAY, 13, "", "half of it", 0 },
+		{ STEP_FREEZE, 12, "srv", "", 0 },
+		{ STEP_THAW, 13, "srv", "", 0 },
+		{ STEP_KEEP, 14, "/sys/kernel/debug/wire/c1/timeline.a", "cell-0/timeline.a", 0 },
+		{ STEP_SAY, 15, "", "half of it", 0 },
 	};
 	struct reason why = { "" };
 	struct plan plan;

@@ -8,7 +8,6 @@ use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
 use crate::error::{Error, Problem};
 use crate::expr::Env;
-use crate::flow;
 use crate::model::{
     Bottleneck, Bound, Cable, Cell, Direction, FlowKind, Host, Noise, Subject, Sysctl, TcLine,
     Window,
@@ -17,6 +16,7 @@ use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::sweep::{Space, repetitions, takes_part};
 use crate::topology::CABLES_MAX;
+use crate::{flow, freeze};
 
 const HOST: &[&str] = &["name", "addresses"];
 const CABLE: &[&str] = &[
@@ -45,6 +45,7 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("tc", "[[tc]]"),
     ("sysctl", "[[sysctl]]"),
     ("flow", "[[flow]]"),
+    ("freeze", "[[freeze]]"),
     ("closeup", "[[closeup]]"),
     ("bound", "[[bound]]"),
 ];
@@ -190,6 +191,7 @@ impl<'a> Reading<'a> {
             sysctls: Vec::new(),
             noise: self.noise(top)?,
             flows: Vec::new(),
+            freezes: Vec::new(),
             windows: Vec::new(),
             closeups: Vec::new(),
             bounds: Vec::new(),
@@ -207,6 +209,7 @@ impl<'a> Reading<'a> {
                 .shadow
                 .is_some_and(|quick| quick.contains_key("duration"));
         flow::read(self, &mut cell, env, clamp)?;
+        freeze::read(self, &mut cell, env, clamp)?;
         self.windows(&mut cell, env, clamp)?;
         closeup::read(self, &mut cell, env, clamp)?;
         self.bounds(&mut cell, env)?;

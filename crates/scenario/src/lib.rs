@@ -11,6 +11,7 @@ mod closeup;
 mod error;
 mod expr;
 mod flow;
+mod freeze;
 mod model;
 mod parse;
 mod reader;
@@ -24,7 +25,7 @@ pub use error::{Error, Place, Problem};
 pub use expr::Env;
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Cell, Closeup, Device, Direction, End, Flow,
-    FlowKind, Host, Kernel, Layer, Noise, Scenario, Spread, Subject, Sysctl, Target, TcLine,
-    UnknownKernel, Window,
+    FlowKind, Freeze, Host, Kernel, Layer, Noise, Program, Scenario, Spread, Subject, Sysctl,
+    Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};

@@ -97,6 +97,8 @@ pub struct Cell {
     pub noise: Option<Noise>,
     /// What is sent.
     pub flows: Vec<Flow>,
+    /// Programs that get no CPU for a while; those of one program do not overlap.
+    pub freezes: Vec<Freeze>,
     /// When to measure; at least one.
     pub windows: Vec<Window>,
     /// What is drawn finer.
@@ -261,6 +263,28 @@ pub struct Noise {
     pub hold_max_ns: u64,
     /// Mean distance, exponential.
     pub every_ns: u64,
+}
+
+/// Which of a host's programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// What sends its flows.
+    Sender,
+    /// What receives flows to it.
+    Receiver,
+}
+
+/// A program that gets no CPU for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Which program there.
+    pub program: Program,
+    /// Since t = 0.
+    pub from_ns: u64,
+    /// Above `from_ns`, and at most the cell's duration.
+    pub to_ns: u64,
 }
 
 /// One direction of one cable.

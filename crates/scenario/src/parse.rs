@@ -41,6 +41,7 @@ const ROOT: &[&str] = &[
     "sysctl",
     "noise",
     "flow",
+    "freeze",
     "window",
     "closeup",
     "bound",

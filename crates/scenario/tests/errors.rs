@@ -165,6 +165,22 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "[[window]]",
+        "[[freeze]]\nhost = \"tx\"\nprogram = \"kernel\"\n[[window]]",
+        "s.toml:35: `program` is \"kernel\", expected \"sender\" or \"receiver\"",
+    ),
+    (
+        "[[window]]",
+        "[[freeze]]\nhost = \"tx\"\nprogram = \"receiver\"\n[[window]]",
+        "s.toml:35: `program` is \"receiver\", expected a program of a flow at this host",
+    ),
+    (
+        "[[window]]",
+        "[[freeze]]\nhost = \"tx\"\nprogram = \"sender\"\nfrom = \"1ms\"\nto = \"9ms\"\n\
+         [[freeze]]\nhost = \"tx\"\nprogram = \"sender\"\nfrom = \"9ms\"\n[[window]]",
+        "s.toml:41: `from` is \"9ms\", expected a time apart from the program's other freezes",
+    ),
+    (
+        "[[window]]",
         "[[closeup]]\nname = \"start\"\n[[window]]",
         "s.toml:33: [[closeup]] lacks `interval`, expected a time above 0, such as \"500us\"",
     ),

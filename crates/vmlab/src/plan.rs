@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use scenario::topology::{hardware_address, leaving};
-use scenario::{Cell, Direction, End, Flow, FlowKind, TcLine};
+use scenario::{Cell, Direction, End, Flow, FlowKind, Program, TcLine};
 
 /// Socket buffer of UDP flows that ask for none, so that a class has packets while the sender
 /// waits for the CPU: the kernel's default holds some 90 frames, 2 ms at
@@ -45,7 +45,10 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.network();
     writer.tc_before();
     let mut timed = writer.idle();
-    timed.extend(writer.senders());
+    let senders = writer.senders();
+    // Before a sender is waited for it goes on.
+    timed.extend(writer.freezes());
+    timed.extend(senders);
     writer.noise(seed);
     for cable in &cell.cables {
         writer.run(format_args!("echo 1 > {WIRE}/{}/reset", cable.name));
@@ -256,6 +259,37 @@ impl Writer<'_> {
         vec![(None, start), (Some(self.cell.duration_ns), end)]
     }
 
+    /// Stops and continues what has been started by now, or will be.
+    fn freezes(&self) -> Vec<Timed> {
+        let mut timed = Vec::new();
+        for freeze in &self.cell.freezes {
+            let host = self.host(freeze.host);
+            let jobs = match freeze.program {
+                Program::Sender => vec![self.name(&format!("send.{host}"))],
+                Program::Receiver => self.receiving(Some(host)),
+            };
+            for job in jobs {
+                timed.push((Some(freeze.from_ns), format!("freeze {job}")));
+                timed.push((Some(freeze.to_ns), format!("thaw {job}")));
+            }
+        }
+        timed
+    }
+
+    /// The receivers that the plan starts, of one host or of all.
+    fn receiving(&self, host: Option<&str>) -> Vec<String> {
+        let is_one = |job: &str| {
+            let (job, _port) = job.rsplit_once('.')?;
+            let (kind, of) = job.strip_prefix(&self.name(""))?.split_once('.')?;
+            let wanted = host.is_none_or(|host| host == of);
+            Some(wanted && matches!(kind, "recv" | "server"))
+        };
+        let lines = self.plan.steps.lines();
+        let names = lines.filter_map(|step| step.strip_prefix("start ")?.split(' ').next());
+        let receivers = names.filter(|name| is_one(name) == Some(true));
+        receivers.map(str::to_owned).collect()
+    }
+
     /// The kernel's packet generator runs all flows of a host at once: from
     /// the first one's start to the last one's end.
     fn pktgen(&mut self, host: usize) -> Vec<Timed> {
@@ -366,16 +400,7 @@ impl Writer<'_> {
     }
 
     fn take_down(&mut self) {
-        let prefix = self.name("");
-        let begins = ["recv.", "server."].map(|kind| format!("start {prefix}{kind}"));
-        let jobs: Vec<String> = self
-            .plan
-            .steps
-            .lines()
-            .filter(|step| begins.iter().any(|begin| step.starts_with(begin)))
-            .filter_map(|step| step.split(' ').nth(1).map(str::to_owned))
-            .collect();
-        for job in jobs {
+        for job in self.receiving(None) {
             self.step(format_args!("stop {job}"));
         }
         for cable in &self.cell.cables {

@@ -191,6 +191,54 @@ stop = "250ms"
 }
 
 #[test]
+fn a_frozen_receiver_closes_its_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+name = "frozen"
+title = "A receiver that does not read"
+duration = "200ms"
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "100mbit"
+[[flow]]
+name = "bulk"
+type = "tcp"
+from = "tx"
+to = "rx"
+window = "64kb"
+sample = "10ms"
+[[freeze]]
+host = "rx"
+program = "receiver"
+from = "45ms"
+to = "155ms"
+"#;
+    let scenario = scenario::parse("frozen.toml", text, &scenario::Options::default()).unwrap();
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let samples = fs::read_to_string(output.cells[0].dir.join("flow-bulk.tcp")).unwrap();
+    let samples = acked_bytes(&samples);
+    // Once the window is closed hardly anything: at the line's rate it were 1 MB.
+    let acked = |ms: usize| samples[ms / 10];
+    assert!(acked(40) > 200_000, "{samples:?}");
+    assert!(acked(150) - acked(70) < 100_000, "{samples:?}");
+    assert!(acked(190) > acked(150) + 100_000, "{samples:?}");
+}
+
+/// `acked_bytes` of each sample.
+fn acked_bytes(samples: &str) -> Vec<u64> {
+    let mut lines = samples.lines();
+    let names: Vec<_> = lines.next().unwrap().split(',').collect();
+    let column = names.iter().position(|&n| n == "acked_bytes").unwrap();
+    let acked = |line: &str| line.split(',').nth(column).unwrap().parse().unwrap();
+    lines.map(acked).collect()
+}
+
+#[test]
 fn the_qdisc_under_test_paces_on_every_kernel() {
     for kernel in Kernel::ALL {
         let folder = tempfile::tempdir().unwrap();

@@ -123,6 +123,9 @@ pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
 /// What is said of a scenario rather than modelled.
 fn notes(cell: &Cell) -> Vec<String> {
     let mut notes = Vec::new();
+    if !cell.freezes.is_empty() {
+        notes.push("[[freeze]] is not modelled: a simulated program always runs".to_owned());
+    }
     if cell.noise.is_some() {
         notes.push("[noise] is not modelled: a simulated host is never busy".to_owned());
     }
