@@ -10,6 +10,12 @@ use crate::options::Options;
 use crate::recorder::Recorder;
 use crate::report::report;
 
+/// The first segment's time inside: 0 is never.
+const EPOCH_NS: u64 = 1_000_000_000;
+/// The latest time that counts, two years on: what a hostile file says beyond
+/// must not overflow a sum.
+const LATEST_NS: u64 = 1 << 56;
+
 /// Both ends, the lower one first.
 type Key = (Endpoint, Endpoint, EncapsulationId);
 
@@ -42,7 +48,9 @@ impl Analyser {
 
     /// Takes one segment: constant time, but for what it acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
-        self.start_ns.get_or_insert(segment.time_ns);
+        let start_ns = *self.start_ns.get_or_insert(segment.time_ns);
+        let since_ns = segment.time_ns.saturating_sub(start_ns);
+        let now = EPOCH_NS + since_ns.min(LATEST_NS);
         let from = usize::from(segment.from > segment.to);
         let ends = if from == 0 {
             [segment.from, segment.to]
@@ -56,11 +64,11 @@ impl Analyser {
         };
         let index = match known {
             Some(index) if !self.is_replaced(index, from, segment) => index,
-            _ => self.open(key, ends, segment),
+            _ => self.open(key, ends, segment, now),
         };
         self.last = Some((key, index));
         if let Some(connection) = self.connections.get_mut(index) {
-            connection.segment(from, segment);
+            connection.segment(from, segment, now);
         }
     }
 
@@ -75,12 +83,12 @@ impl Analyser {
         replaced
     }
 
-    fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment) -> usize {
+    fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment, now: u64) -> usize {
         let index = self.connections.len();
         let wanted = self.options.history_of == Some(index);
         let recorder = wanted.then(|| Recorder::new(self.options.history_most));
         self.connections
-            .push(Connection::new(self.options, ends, segment, recorder));
+            .push(Connection::new(self.options, ends, segment, now, recorder));
         self.by_key.insert(key, index);
         index
     }
@@ -91,7 +99,7 @@ impl Analyser {
         let start_ns = self.start_ns.unwrap_or_default();
         let connections = self.connections.into_iter();
         let connections: Vec<_> = connections
-            .map(|connection| report(connection, start_ns))
+            .map(|connection| report(connection, EPOCH_NS))
             .collect();
         let mut notes = Vec::new();
         if connections.is_empty() {

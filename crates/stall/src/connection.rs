@@ -57,17 +57,18 @@ impl Connection {
         options: Options,
         ends: [Endpoint; 2],
         first: &Segment,
+        now: u64,
         recorder: Option<Recorder>,
     ) -> Self {
         let shown = recorder.is_some();
         let at = At {
-            now: first.time_ns,
+            now,
             packet: first.number,
         };
         Self {
             ends,
             encapsulation: first.encapsulation,
-            first_ns: first.time_ns,
+            first_ns: now,
             last: at,
             packets: 0,
             backwards: 0,
@@ -97,9 +98,9 @@ impl Connection {
     }
 
     /// Takes a segment of end `from`.
-    pub(crate) fn segment(&mut self, from: usize, segment: &Segment) {
-        let now = segment.time_ns.max(self.last.now);
-        self.backwards += u64::from(segment.time_ns < self.last.now);
+    pub(crate) fn segment(&mut self, from: usize, segment: &Segment, now: u64) {
+        self.backwards += u64::from(now < self.last.now);
+        let now = now.max(self.last.now);
         let at = At {
             now,
             packet: segment.number,

@@ -37,7 +37,7 @@ impl Flow {
             return;
         }
         let end = start + length;
-        if start > self.nxt + FAR || end + FAR < self.una {
+        if start > self.nxt + FAR || end + FAR < self.una || length > FAR {
             self.counts.jumps += 1;
             return;
         }
@@ -201,7 +201,9 @@ impl Flow {
             return true;
         }
         let range = self.board.range(start.max(self.una), end);
-        let Some(first) = self.board.get(range.start).copied() else {
+        // Empty: data from before the capture.
+        let first = self.board.get(range.start).copied();
+        let Some(first) = first.filter(|_| !range.is_empty()) else {
             return true;
         };
         if first.copies > 0 && first.ip_id == segment.ip_id && segment.ip_id != 0 {

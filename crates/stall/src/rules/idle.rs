@@ -108,7 +108,12 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     }
     let alone = facts.after.new_segments <= 1;
     let is_full = facts.last_data_bytes >= facts.mss_bytes;
-    if waited_ns >= timer.end && alone && is_full && facts.rtt_ns.is_some() {
+    // Timeouts double: after two, three, four of them it is so many times the first.
+    let several = [3, 7, 15, 31].into_iter().any(|times| {
+        let due_ns = facts.rto_ns.saturating_mul(times);
+        waited_ns.abs_diff(due_ns) * 10 <= due_ns
+    });
+    if several && alone && is_full && facts.rtt_ns.is_some() {
         let text = format!(
             "after {} the sender went on with a single segment, as after several timeouts: the \
              path was silent before the capture, or the sender paused",

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One script for each cause, as a capture at the sender has it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod script;
+
+use script::{Base, HANDSHAKE, TEN, analyse, segments};
+use stall::{Cause, Confidence, Connection, Side, Stop};
+
+fn connection(script: &str) -> Connection {
+    let text = format!("{HANDSHAKE}{TEN}{script}");
+    let mut all = analyse(&segments(&text, Base::default())).connections;
+    assert_eq!(all.len(), 1, "{text}");
+    all.pop().unwrap()
+}
+
+/// Its longest stop.
+fn stop(script: &str) -> Stop {
+    let connection = connection(script);
+    let longest = connection.stops.iter().max_by_key(|stop| stop.duration_ns);
+    longest.unwrap_or_else(|| panic!("{connection:#?}")).clone()
+}
+
+#[test]
+fn nothing_to_send() {
+    let stop = stop("500 S 14480..15928");
+    assert_eq!((stop.cause, stop.side), (Cause::Application, Side::Sender));
+    assert_eq!(stop.confidence, Confidence::High);
+    assert_eq!(stop.start_ns, 40_000_000);
+    assert_eq!(stop.duration_ns, 460_000_000);
+    // The acknowledgement before the pause, and the data after.
+    assert_eq!(stop.evidence, [9, 10]);
+}
+
+#[test]
+fn the_other_application_was_to_go_on() {
+    let stop = stop(
+        "
+        495 R 0..200
+        500 S 14480..15928
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::WaitingForPeer, Side::Receiver)
+    );
+    assert!(stop.evidence.contains(&10), "{:?}", stop.evidence);
+}
+
+#[test]
+fn the_window_closed() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        60  R ack 15928 win 0
+        260 S probe
+        280 R ack 15928 win 0
+        900 R ack 15928 win 20000
+        900 S 15928..17376
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::ReceiverWindowClosed, Side::Receiver)
+    );
+    assert_eq!(stop.confidence, Confidence::High);
+    assert_eq!(stop.duration_ns, 840_000_000);
+}
+
+#[test]
+fn a_probe_told_of_the_open_window() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        60  R ack 15928 win 0
+        260 S probe
+        280 R ack 15928 win 20000
+        280 S 15928..17376
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::ZeroWindowProbe, Side::Receiver)
+    );
+}
+
+#[test]
+fn the_tail_was_lost() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        260 S 14480..15928
+        280 R ack 15928
+        280 S 15928..17376
+        300 R ack 17376
+    ",
+    );
+    assert_eq!((stop.cause, stop.side), (Cause::RtoTail, Side::Network));
+    assert_eq!(stop.duration_ns, 240_000_000);
+    assert!(stop.evidence.contains(&12), "{:?}", stop.evidence);
+}
+
+#[test]
+fn a_probe_repaired_the_tail() {
+    let connection = connection(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        82  S 15928..17376
+        102 R ack 17376 sack 15928..17376
+    ",
+    );
+    assert_eq!(connection.flows[0].retransmissions.probe, 1);
+    assert_eq!(connection.flows[0].retransmissions.timeout, 0);
+}
+
+#[test]
+fn too_few_were_behind_the_loss() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        40  S 17376..18824
+        60  R ack 14480 sack 15928..17376
+        60  R ack 14480 sack 15928..18824
+        282 S 14480..15928
+        302 R ack 18824
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::RtoFewDupacks, Side::Network)
+    );
+}
+
+#[test]
+fn a_retransmission_was_lost() {
+    let script = "
+        40  S 14480..15928
+        40  S 15928..17376
+        40  S 17376..18824
+        40  S 18824..20272
+        60  R ack 14480 sack 15928..17376
+        60  R ack 14480 sack 15928..18824
+        60  R ack 14480 sack 15928..20272
+        60  S 14480..15928
+        282 S 14480..15928
+        302 R ack 20272
+    ";
+    let stop = stop(script);
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::RtoLostRetransmission, Side::Network)
+    );
+    let counts = connection(script).flows[0].retransmissions;
+    assert_eq!(
+        (counts.fast, counts.timeout, counts.of_lost_retransmission),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn a_sender_that_could_have_known_is_to_blame_with_care() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        40  S 17376..18824
+        40  S 18824..20272
+        60  R ack 14480 sack 15928..17376
+        60  R ack 14480 sack 15928..18824
+        60  R ack 14480 sack 15928..20272
+        60  S 14480..15928
+        70  S 20272..21720
+        90  R ack 14480 sack 15928..21720
+        320 S 14480..15928
+        340 R ack 21720
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::RtoLostRetransmission, Side::Sender)
+    );
+    assert_eq!(stop.confidence, Confidence::Medium);
+}
+
+#[test]
+fn the_path_fell_silent() {
+    let stop = stop(
+        "
+        40   S 14480..28960
+        260  S 14480..15928
+        700  S 14480..15928
+        1580 S 14480..15928
+        3340 S 14480..15928
+    ",
+    );
+    assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Network));
+    assert_eq!(stop.confidence, Confidence::High);
+}
+
+#[test]
+fn an_acknowledgement_was_held_back() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        100 R ack 15928
+        100 S 15928..17376
+        160 R ack 17376
+        160 S 17376..18824
+        180 R ack 18824
+    ",
+    );
+    assert_eq!((stop.cause, stop.side), (Cause::DelayedAck, Side::Receiver));
+    assert_eq!(stop.count, 2);
+}
+
+#[test]
+fn what_was_repaired_had_arrived() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        40  S 17376..18824
+        260 S 14480..15928
+        280 R ack 18824 sack 14480..15928
+        280 S 18824..20272
+    ",
+    );
+    assert_eq!((stop.cause, stop.side), (Cause::AckLoss, Side::Network));
+}
+
+#[test]
+fn nobody_answered() {
+    let text = "
+        0    S SYN
+        1000 S SYN
+        3000 S SYN
+    ";
+    let all = analyse(&segments(text, Base::default())).connections;
+    let stop = &all[0].stops[0];
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::ConnectionSetup, Side::Unknown)
+    );
+    assert_eq!(stop.evidence, [1, 2, 3]);
+    assert!(all[0].verdict.starts_with("Never carried data"));
+}
+
+#[test]
+fn a_capture_that_lost_packets_is_believed_less() {
+    // 14480..20272 was acknowledged and is not there.
+    let connection = connection(
+        "
+        60  R ack 20272
+        500 S 20272..21720
+    ",
+    );
+    assert_eq!(connection.flows[0].unseen_bytes, 5792);
+    let stop = &connection.stops[0];
+    assert!(stop.confidence < Confidence::High, "{stop:?}");
+    assert!(
+        connection
+            .notes
+            .iter()
+            .any(|note| note.contains("never captured"))
+    );
+}
+
+#[test]
+fn without_a_syn_the_window_is_judged_only_where_it_is_closed() {
+    let script = format!("{TEN} 500 S 14480..15928");
+    let all = analyse(&segments(&script, Base::default())).connections;
+    assert!(all[0].flows[0].window_bytes.is_none());
+    assert!(
+        all[0]
+            .notes
+            .iter()
+            .any(|note| note.contains("window scale"))
+    );
+    assert_eq!(all[0].flows[0].bytes, 15_928);
+}
+
+#[test]
+fn data_of_the_server_is_judged_as_well() {
+    let text = "
+        0   S SYN
+        20  R SYN
+        20  S ack
+        20  S 0..100
+        40  R 0..1448
+        40  S ack 1448
+        600 R 1448..2896
+        600 S ack 2896
+    ";
+    let all = analyse(&segments(text, Base::default())).connections;
+    let stop = &all[0].stops[0];
+    assert_eq!(stop.direction, stall::Direction::ToClient);
+    assert_eq!(stop.cause, Cause::Application);
+}
+
+#[test]
+fn json_has_what_is_promised() {
+    let text = format!("{HANDSHAKE}{TEN}500 S 14480..15928");
+    let analysis = analyse(&segments(&text, Base::default()));
+    let json = serde_json::to_value(&analysis).unwrap();
+    let stop = &json["connections"][0]["stops"][0];
+    assert!(json["connections"][0]["verdict"].is_string());
+    assert_eq!(stop["start_s"], 0.04);
+    assert_eq!(stop["duration_s"], 0.46);
+    assert_eq!(stop["cause"], "application");
+    assert_eq!(stop["confidence"], "high");
+    assert_eq!(stop["evidence"], serde_json::json!([9, 10]));
+}

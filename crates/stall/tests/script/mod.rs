@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Segments from a few words each, one a line:
+//!
+//! ```text
+//! 0     S SYN                    the client's SYN, at 0 ms
+//! 10    R SYN                    the server's answer
+//! 20    S ack
+//! 20    S 0..1448                data by offsets, here of the sender
+//! 30    R ack 1448 win 500       window in units of 128 bytes
+//! 30    R ack 1448 sack 2896..4344 7240..8688
+//! 99    S probe                  no data, an old number
+//! 99    R 0..100                 data of the other side
+//! 99    R RST
+//! ```
+//! `FIN` after data ends the stream there.
+
+#![allow(dead_code)]
+
+use stall::{Analyser, Analysis, Options};
+use trace::segment::{Endpoint, Flags, Segment, Way};
+
+pub const SCALE: u8 = 7;
+
+/// Where the numbers begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    pub sender_isn: u32,
+    pub receiver_isn: u32,
+    pub start_ns: u64,
+}
+
+impl Default for Base {
+    fn default() -> Base {
+        Base {
+            sender_isn: 1000,
+            receiver_isn: 5000,
+            start_ns: 1_700_000_000_000_000_000,
+        }
+    }
+}
+
+fn end(is_sender: bool) -> Endpoint {
+    Endpoint {
+        address: [192, 0, 2, if is_sender { 1 } else { 2 }].into(),
+        port: if is_sender { 40_000 } else { 5001 },
+    }
+}
+
+fn range(text: &str) -> Option<(u32, u32)> {
+    let (start, end) = text.split_once("..")?;
+    Some((start.parse().ok()?, end.parse().ok()?))
+}
+
+fn segment(line: &str, number: u64, base: Base, acked: &mut [u32; 2]) -> Segment {
+    let mut words = line.split_whitespace().peekable();
+    let ms: f64 = words.next().and_then(|word| word.parse().ok()).unwrap();
+    let is_sender = words.next() == Some("S");
+    let isn = [base.receiver_isn, base.sender_isn];
+    let own = isn[usize::from(is_sender)].wrapping_add(1);
+    let other = isn[usize::from(!is_sender)].wrapping_add(1);
+    let mut out = Segment {
+        number,
+        time_ns: base.start_ns + (ms * 1e6) as u64,
+        from: end(is_sender),
+        to: end(!is_sender),
+        encapsulation: 0,
+        seq: own.wrapping_add(acked[usize::from(is_sender)]),
+        ack: other.wrapping_add(acked[usize::from(!is_sender)]),
+        flags: Flags(Flags::ACK),
+        window: 20_000,
+        payload_bytes: 0,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: Default::default(),
+        options_cut: false,
+        ecn: 0,
+        ip_id: 0,
+        hop_limit: 60,
+        way: Way::Unknown,
+    };
+    while let Some(word) = words.next() {
+        match word {
+            "SYN" => {
+                out.flags = Flags(Flags::SYN | if is_sender { 0 } else { Flags::ACK });
+                out.seq = own.wrapping_sub(1);
+                (out.mss, out.window_scale) = (Some(1448), Some(SCALE));
+                out.sack_permitted = true;
+            }
+            "RST" => out.flags = Flags(Flags::RST | Flags::ACK),
+            "FIN" => out.flags = Flags(out.flags.0 | Flags::FIN),
+            "probe" => {
+                out.seq = own
+                    .wrapping_add(acked[usize::from(is_sender)])
+                    .wrapping_sub(1)
+            }
+            "ack" => {
+                if let Some(ack) = words.peek().and_then(|word| word.parse().ok()) {
+                    out.ack = other.wrapping_add(ack);
+                    acked[usize::from(!is_sender)] = ack;
+                    words.next();
+                }
+            }
+            "win" => out.window = words.next().and_then(|word| word.parse().ok()).unwrap(),
+            "sack" => {
+                while let Some((start, end)) = words.peek().and_then(|word| range(word)) {
+                    out.sack
+                        .push(other.wrapping_add(start), other.wrapping_add(end));
+                    words.next();
+                }
+            }
+            data => {
+                let (start, end) = range(data).unwrap();
+                out.seq = own.wrapping_add(start);
+                out.payload_bytes = end - start;
+            }
+        }
+    }
+    out
+}
+
+/// The segments of a script.
+pub fn segments(script: &str, base: Base) -> Vec<Segment> {
+    let lines = script
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or(""));
+    let lines = lines.filter(|line| !line.trim().is_empty());
+    let mut acked = [0; 2];
+    lines
+        .zip(1u64..)
+        .map(|(line, number)| segment(line, number, base, &mut acked))
+        .collect()
+}
+
+/// What the analysis says of some segments.
+pub fn analyse(segments: &[Segment]) -> Analysis {
+    analyse_with(segments, Options::default())
+}
+
+pub fn analyse_with(segments: &[Segment], options: Options) -> Analysis {
+    let mut analyser = Analyser::new(options);
+    for segment in segments {
+        analyser.segment(segment);
+    }
+    analyser.finish()
+}
+
+/// A handshake at the sender's side of a path of 20 ms.
+pub const HANDSHAKE: &str = "
+    0   S SYN
+    20  R SYN
+    20  S ack
+";
+
+/// Ten segments that arrived, from 20 ms on.
+pub const TEN: &str = "
+    20  S 0..14480
+    40  R ack 2896
+    40  R ack 5792
+    40  R ack 8688
+    40  R ack 11584
+    40  R ack 14480
+";
