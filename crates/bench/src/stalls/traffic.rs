@@ -74,6 +74,8 @@ struct Connection {
     now_ns: u64,
     /// Packets of this round that were not given yet, the last first.
     round: Vec<Packet>,
+    /// Of the next packet: two of one packet's are equal, of a retransmission not.
+    ip_id: u16,
 }
 
 impl Connection {
@@ -87,6 +89,7 @@ impl Connection {
             left: packets / 2 + chance.below(u64::from(packets)) as u32,
             now_ns,
             round: Vec::new(),
+            ip_id: 0,
         };
         let first = new.seq;
         new.push(0, true, first, 0, SYN, 0);
@@ -259,7 +262,9 @@ pub fn write(out: &mut impl Write, traffic: Traffic) -> io::Result<()> {
         };
         let connection = &mut connections[index as usize];
         if let Some(packet) = connection.round.pop() {
-            record(out, &packet, connection.number, traffic.snap_bytes)?;
+            connection.ip_id = connection.ip_id.wrapping_add(1);
+            let (number, ip_id) = (connection.number, connection.ip_id);
+            record(out, &packet, (number, ip_id), traffic.snap_bytes)?;
         }
         if connection.round.is_empty() && !connection.next_round(&mut chance) {
             // After the last packets of the one before.
@@ -273,8 +278,19 @@ pub fn write(out: &mut impl Write, traffic: Traffic) -> io::Result<()> {
     out.flush()
 }
 
-fn record(out: &mut impl Write, p: &Packet, number: u32, snap_bytes: usize) -> io::Result<()> {
-    let options = if p.sack.is_some() { 12 } else { 0 };
+fn record(
+    out: &mut impl Write,
+    p: &Packet,
+    (number, ip_id): (u32, u16),
+    snap_bytes: usize,
+) -> io::Result<()> {
+    let syn = p.flags & SYN != 0;
+    // Beyond the time stamps: a SACK block, or what begins a connection.
+    let options = match (syn, p.sack) {
+        (true, _) => 8,
+        (false, Some(_)) => 12,
+        (false, None) => 0,
+    };
     let total = HEADERS - 14 + options + p.payload;
     let mut bytes = [0u8; 128];
     let mut at = 0;
@@ -293,7 +309,8 @@ fn record(out: &mut impl Write, p: &Packet, number: u32, snap_bytes: usize) -> i
     };
     put(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0]);
     put(&(total as u16).to_be_bytes());
-    put(&[(p.seq >> 8) as u8, p.seq as u8, 0x40, 0, 61, 6, 0, 0]);
+    put(&ip_id.to_be_bytes());
+    put(&[0x40, 0, 61, 6, 0, 0]);
     put(&from);
     put(&to);
     put(&ports[0].to_be_bytes());
@@ -302,10 +319,18 @@ fn record(out: &mut impl Write, p: &Packet, number: u32, snap_bytes: usize) -> i
     put(&p.ack.to_be_bytes());
     put(&[((32 + options) * 4) as u8, p.flags]);
     put(&p.window.to_be_bytes());
-    put(&[0, 0, 0, 0, 1, 1, 8, 10]);
+    put(&[0; 4]);
+    if syn {
+        // As Linux has them: MSS, SACK permitted, time stamps, window scale 7.
+        put(&[2, 4, 0x05, 0xb4, 4, 2, 8, 10]);
+    } else {
+        put(&[1, 1, 8, 10]);
+    }
     put(&((p.time_ns / 1_000_000) as u32).to_be_bytes());
     put(&[0; 4]);
-    if let Some((begin, end)) = p.sack {
+    if syn {
+        put(&[1, 3, 3, 7]);
+    } else if let Some((begin, end)) = p.sack {
         put(&[1, 1, 5, 10]);
         put(&begin.to_be_bytes());
         put(&end.to_be_bytes());
