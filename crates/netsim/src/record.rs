@@ -16,7 +16,7 @@ use crate::packet::{Header, Proto};
 use crate::snap;
 use crate::stops::Stops;
 use crate::tcp::{self, Moment};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// What one end of one cable sent.
 #[derive(Debug, Default)]
@@ -51,6 +51,9 @@ pub struct Recorder {
     /// Of flows that are sampled: the variables at each acknowledgement, thinned
     /// if there are too many.
     pub epools: Vec<Option<Epool>>,
+    /// The same within each closeup, where few have to be left out: places of
+    /// flow and closeup in the cell, and the record.
+    pub closeups: Vec<(usize, usize, Epool)>,
     /// How long each TCP sender stood still, by flow.
     pub stops: Vec<Stops>,
     /// Packets that queues refused or lost, by flow.
@@ -71,14 +74,21 @@ impl Recorder {
     /// senders, are kept too.
     #[must_use]
     pub fn new(cell: &Cell, details: bool) -> Self {
-        let epool = |flow: &Flow| {
-            let sampled = |kind: &FlowKind| match kind {
-                FlowKind::Tcp { sample_ns, .. } => sample_ns.is_some(),
-                _ => false,
-            };
-            let is_kept = details && sampled(&flow.kind);
-            is_kept.then(|| Epool::new(EPOOL_RECORDS, Moment::Ack))
+        let is_kept = |flow: &Flow| match flow.kind {
+            FlowKind::Tcp { sample_ns, .. } => details && sample_ns.is_some(),
+            _ => false,
         };
+        let epool = |flow| is_kept(flow).then(|| Epool::new(EPOOL_RECORDS, Moment::Ack));
+        let places = (0..cell.flows.len()).filter(|flow| is_kept(&cell.flows[*flow]));
+        let closeups = places.flat_map(|flow| {
+            let closeups = cell.closeups.iter().enumerate();
+            closeups.map(move |(place, closeup)| {
+                let at = |ns| Time::START + Span::from_ns(ns);
+                let (from, to) = (at(closeup.from_ns), at(closeup.to_ns));
+                let epool = Epool::between(EPOOL_RECORDS, Moment::Ack, from, to);
+                (flow, place, epool)
+            })
+        });
         let device = |index: usize| Sent {
             snap_bytes: match details {
                 true => cell.cables[index / 2].snap_bytes as usize,
@@ -91,6 +101,7 @@ impl Recorder {
             sent: (0..2 * cell.cables.len()).map(device).collect(),
             tcp: cell.flows.iter().map(|_| Sampled::default()).collect(),
             epools: cell.flows.iter().map(epool).collect(),
+            closeups: closeups.collect(),
             stops: vec![Stops::default(); cell.flows.len()],
             refused: vec![0; cell.flows.len()],
         }
@@ -178,6 +189,11 @@ impl Observer for Recorder {
         }
         if let Some(Some(epool)) = self.epools.get_mut(flow as usize) {
             tcp::Observer::observe(epool, now, moment, vars);
+        }
+        for (of, _, epool) in &mut self.closeups {
+            if *of == flow as usize {
+                tcp::Observer::observe(epool, now, moment, vars);
+            }
         }
     }
 

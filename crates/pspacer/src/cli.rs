@@ -168,9 +168,17 @@ pub struct Experiments {
     /// Where results.md and figures/ go [default: docs of the full form, out/quick of the short one]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-    /// Only experiments whose name contains this; the other sections of results.md stay
+    /// Only the experiment of this name, or those whose name contains it; the other sections of
+    /// results.md stay
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// One JSON object on standard output, nothing else there: of the one experiment of --only
+    #[arg(long, requires = "only")]
+    pub json: bool,
+    /// Take the laboratory's results of an earlier call where they are of the same cells and seed,
+    /// and newer than the scenario
+    #[arg(long)]
+    pub reuse: bool,
     /// Guests side by side [default: one for each core]
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

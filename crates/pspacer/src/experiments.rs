@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer experiments`: every experiment, and `results.md` from what came out.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use anyhow::{Context, Result};
-use scenario::Options;
+use anyhow::{Context, Result, ensure};
 use scenario::result::{Engine, RunResult};
+use scenario::{Options, Scenario};
 
+use crate::both;
 use crate::catalogue;
 use crate::cells::write;
 use crate::cli::Experiments;
@@ -20,51 +23,41 @@ use crate::sim;
 /// Runs them; `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
     let quick = !args.form.full;
-    let (runs, results) = match quick {
-        true => ("quick-runs", "out/quick"),
-        false => ("experiments", "docs"),
+    let results = match quick {
+        true => "out/quick",
+        false => "docs",
     };
-    let out = Path::new("out").join(runs);
     let results = args.results.as_deref().unwrap_or(Path::new(results));
-    let figures = results.join("figures");
-    let lab = vmlab::Lab::find()?;
+    let mut runs = Runs::new(args, results.join("figures"));
     let mut page = Page::new(quick);
-    let mut ok = true;
-    for folder in catalogue::folders()? {
-        let name = folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let wanted = args.only.as_ref();
-        if wanted.is_some_and(|only| !name.contains(only.as_str())) {
-            continue;
-        }
+    let (mut ok, mut printed) = (true, vec![]);
+    for folder in wanted(args.only.as_deref(), args.json)? {
+        let name = name_of(&folder);
         let paper = Paper::read(&folder.join(catalogue::PAPER))?;
         page.experiment(&name, &paper);
         for file in catalogue::files_in(&folder)? {
-            let options = Options {
-                quick,
-                ..Options::default()
+            let scenario = runs.read(&file)?;
+            let on = match sim::is_needed(&scenario) {
+                true => Engine::Netsim,
+                false => Engine::Vmlab,
             };
-            let scenario = catalogue::read(&file, &options)?;
-            eprintln!(
-                "{}: {} ({} cells)",
-                scenario.name,
-                scenario.title,
-                scenario.cells.len()
-            );
-            let folder = out.join(&scenario.name);
-            let finished = if sim::is_needed(&scenario) {
-                sim::run(&scenario, &folder, args.jobs)
-            } else {
-                lab::run(&lab, &scenario, &folder, args.jobs)
-            };
-            let finished = finished.with_context(|| format!("experiment {name}"))?;
-            ok &= finished.result.ok;
-            let drawn = figures_of(&finished, &figures)?;
-            page.run(&finished.result, &paper, &drawn);
+            let done = runs.run(&scenario, on, &file)?;
+            ok &= done.result.ok;
+            page.run(&done.result, &paper, &done.figures);
+            printed.push(done.result.clone());
         }
+        for name in paper.both.iter().flat_map(|both| &both.scenarios) {
+            let file = catalogue::find(name)?;
+            let scenario = runs.read(&file)?;
+            let lab = runs.run(&scenario, Engine::Vmlab, &file)?;
+            let simulated = both::simulated(&scenario);
+            let sim = runs.run(&simulated, Engine::Netsim, &file)?;
+            page.both(&paper, &lab.result, &sim.result);
+            printed.extend([lab.result.clone(), sim.result.clone()]);
+        }
+    }
+    if args.json {
+        print!("{}", json_of(&printed)?);
     }
     let path = results.join("results.md");
     let mut text = page.text;
@@ -75,8 +68,142 @@ pub fn main(args: &Experiments) -> Result<bool> {
     }
     fs::create_dir_all(results).with_context(|| format!("cannot make {}", results.display()))?;
     write(&path, text.as_bytes())?;
-    println!("Results: {}", path.display());
+    if !args.json {
+        println!("Results: {}", path.display());
+    }
     Ok(ok)
+}
+
+fn name_of(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The folders of the experiments that are meant: the one of that very name, or
+/// those whose names contain it.
+fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
+    let mut folders = catalogue::folders()?;
+    if let Some(only) = only {
+        let is_named = folders.iter().any(|folder| name_of(folder) == only);
+        folders.retain(|folder| match is_named {
+            true => name_of(folder) == only,
+            false => name_of(folder).contains(only),
+        });
+        ensure!(
+            !folders.is_empty(),
+            "--only {only:?}: no experiment is called that"
+        );
+    }
+    ensure!(
+        !lone || folders.len() == 1,
+        "--json is of one experiment; --only means {}",
+        folders
+            .iter()
+            .map(|f| name_of(f))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    Ok(folders)
+}
+
+/// The results of one experiment as one object: the table of its first scenario,
+/// and all of them.
+fn json_of(results: &[RunResult]) -> Result<String> {
+    let first = results.first().context("an experiment without scenarios")?;
+    let object = serde_json::json!({ "table": first.table, "results": results });
+    Ok(serde_json::to_string_pretty(&object)? + "\n")
+}
+
+/// What one run came to.
+struct Done {
+    result: RunResult,
+    /// Names of its pictures.
+    figures: Vec<String>,
+}
+
+/// The runs of one call: each scenario once on each engine, whichever
+/// experiments want it.
+struct Runs<'a> {
+    args: &'a Experiments,
+    out: PathBuf,
+    figures: PathBuf,
+    lab: Option<vmlab::Lab>,
+    done: HashMap<(String, bool), Rc<Done>>,
+}
+
+impl<'a> Runs<'a> {
+    fn new(args: &'a Experiments, figures: PathBuf) -> Self {
+        let out = match args.form.full {
+            true => "experiments",
+            false => "quick-runs",
+        };
+        Self {
+            args,
+            out: Path::new("out").join(out),
+            figures,
+            lab: None,
+            done: HashMap::new(),
+        }
+    }
+
+    fn read(&self, file: &Path) -> Result<Scenario> {
+        let options = Options {
+            quick: !self.args.form.full,
+            ..Options::default()
+        };
+        catalogue::read(file, &options)
+    }
+
+    fn run(&mut self, scenario: &Scenario, on: Engine, file: &Path) -> Result<Rc<Done>> {
+        let is_modelled = on == Engine::Netsim;
+        let key = (scenario.name.clone(), is_modelled);
+        if let Some(done) = self.done.get(&key) {
+            return Ok(Rc::clone(done));
+        }
+        eprintln!(
+            "{}: {} ({} cells)",
+            scenario.name,
+            scenario.title,
+            scenario.cells.len()
+        );
+        let is_also_in_lab = is_modelled && !sim::is_needed(scenario);
+        let suffix = if is_also_in_lab { "-sim" } else { "" };
+        let out = self.out.join(format!("{}{suffix}", scenario.name));
+        let finished = self.finish(scenario, is_modelled, &out, file);
+        let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
+        let figures = match is_also_in_lab {
+            // The laboratory's pictures have these names.
+            true => vec![],
+            false => figures_of(&finished, &self.figures)?,
+        };
+        let result = finished.result;
+        let done = Rc::new(Done { result, figures });
+        self.done.insert(key, Rc::clone(&done));
+        Ok(done)
+    }
+
+    fn finish(
+        &mut self,
+        scenario: &Scenario,
+        is_modelled: bool,
+        out: &Path,
+        file: &Path,
+    ) -> Result<Finished> {
+        if is_modelled {
+            return sim::run(scenario, out, self.args.jobs);
+        }
+        if self.args.reuse && out.join("result.json").exists() {
+            if let Some(finished) = Finished::read(out, scenario, file)? {
+                eprintln!("{}: as it is in {}", scenario.name, out.display());
+                return Ok(finished);
+            }
+        }
+        if self.lab.is_none() {
+            self.lab = Some(vmlab::Lab::find()?);
+        }
+        let lab = self.lab.as_ref().context("no laboratory")?;
+        lab::run(lab, scenario, out, self.args.jobs)
+    }
 }
 
 /// What begins an experiment's section.
@@ -121,6 +248,11 @@ fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
             _ if over_time => format!("{}-{}", finished.result.scenario, plot.name),
             _ => continue,
         };
+        write(&figures.join(&name), plot.svg.as_bytes())?;
+        names.push(name);
+    }
+    for plot in &finished.plots {
+        let name = format!("{}-{}", finished.result.scenario, plot.name);
         write(&figures.join(&name), plot.svg.as_bytes())?;
         names.push(name);
     }
@@ -181,6 +313,22 @@ impl Page {
             report::summary(result, report::Style::PLAIN)
         );
         self.rows(&paper.compare(result));
+    }
+
+    /// A scenario on both engines.
+    fn both(&mut self, paper: &Paper, lab: &RunResult, sim: &RunResult) {
+        let Some(both) = &paper.both else {
+            return;
+        };
+        let _ = write!(
+            self.text,
+            "\n### {}, on both engines\n\n`{}` · Linux {} and the simulator · seed {}\n{}",
+            lab.title,
+            lab.scenario,
+            lab.kernel,
+            lab.seed,
+            both.table(lab, sim)
+        );
     }
 
     fn rows(&mut self, rows: &[Row]) {

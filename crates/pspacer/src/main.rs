@@ -2,6 +2,7 @@
 //! The `pspacer` command.
 
 mod bars;
+mod both;
 mod catalogue;
 mod cells;
 mod cli;

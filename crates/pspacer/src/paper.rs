@@ -9,6 +9,8 @@ use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
 use trace::analyse::WIRE;
 
+use crate::both::Both;
+
 /// The contents of `paper.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +19,8 @@ pub struct Paper {
     pub reports: String,
     /// Why ours may differ.
     pub differs: String,
+    /// Scenarios of this or other folders that are run on both engines.
+    pub both: Option<Both>,
     /// Its figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,

@@ -64,6 +64,8 @@ pub struct Finished {
     pub result: RunResult,
     /// For the charts, by cell.
     pub curves: Vec<Curves>,
+    /// Pictures that only its engine can make.
+    pub plots: Vec<report::Plot>,
 }
 
 impl Finished {
@@ -108,7 +110,43 @@ impl Finished {
             out: out.to_path_buf(),
             result,
             curves,
+            plots: vec![],
         })
+    }
+
+    /// The results of an earlier run of the same scenario, if they are newer than
+    /// its file and of the same cells and seed.
+    pub fn read(out: &Path, scenario: &Scenario, file: &Path) -> Result<Option<Self>> {
+        let path = out.join(RESULT);
+        let changed = |path: &Path| {
+            let known = fs::metadata(path).and_then(|m| m.modified());
+            known.with_context(|| format!("cannot read {}", path.display()))
+        };
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let result = RunResult::from_json(&text)
+            .with_context(|| format!("{} is damaged", path.display()))?;
+        let params = result.cells.iter().map(|cell| &cell.params);
+        let is_same = result.seed == scenario.seed
+            && result.kernel.starts_with(&scenario.kernel.to_string())
+            && params.eq(scenario.cells.iter().map(|cell| &cell.params));
+        if !is_same || changed(file)? > changed(&path)? {
+            return Ok(None);
+        }
+        let mut curves = vec![];
+        for cell in &result.cells {
+            let path = out.join(&cell.dir).join("curves.json");
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            let read = serde_json::from_str(&text);
+            curves.push(read.with_context(|| format!("{} is damaged", path.display()))?);
+        }
+        Ok(Some(Self {
+            out: out.to_path_buf(),
+            result,
+            curves,
+            plots: vec![],
+        }))
     }
 
     /// Says what was found; `false` if a bound did not hold.

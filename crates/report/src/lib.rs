@@ -22,7 +22,7 @@ mod transfers;
 use scenario::result::RunResult;
 use trace::analyse::Curves;
 
-pub use charts::{Chart, ChartCurve, Sample, Stream, Stroke};
+pub use charts::{Chart, ChartCurve, Sample, SenderRecord, Stream, Stroke, Variables};
 pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
 pub use terminal::Style;
 
@@ -71,6 +71,33 @@ pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
 #[must_use]
 pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
     page::stall_figures(connection).iter().map(plot).collect()
+}
+
+/// Plots of senders' own records: windows and timeouts over all of the time, and
+/// of each stretch with a name sequence numbers and the scoreboard's counts.
+#[must_use]
+pub fn sender_plots(
+    whole: &[SenderRecord],
+    stretches: &[(String, Vec<SenderRecord>)],
+) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = charts::sender_window(whole).iter().map(plot).collect();
+    for (name, records) in stretches {
+        let figures = [
+            charts::sender_sequence(name, records),
+            charts::sender_scoreboard(name, records),
+        ];
+        for figure in figures.into_iter().flatten() {
+            let word: String = name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .collect();
+            plots.push(Plot {
+                name: format!("{}-{word}.svg", figure.slug),
+                svg: figure.svg(),
+            });
+        }
+    }
+    plots
 }
 
 /// A plot of numbers that are no run's.

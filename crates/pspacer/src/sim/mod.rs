@@ -2,11 +2,13 @@
 //! `pspacer sim`: scenarios on the simulator.
 
 mod merge;
+mod senders;
 mod shard;
 mod sweep;
 mod table;
 mod transfers;
 
+use senders::Senders;
 use transfers::Outcome;
 
 pub use shard::{Shard, seeds};
@@ -61,6 +63,11 @@ pub fn is_needed(scenario: &Scenario) -> bool {
     is_modelled || scenario.runs > 1
 }
 
+/// Whether a cell has nothing that is not modelled.
+pub fn can_run(cell: &Cell) -> bool {
+    netsim::build::build(cell, 1).is_ok()
+}
+
 /// Refuses a scenario before anything of it is run.
 fn check(scenario: &Scenario) -> Result<()> {
     for cell in &scenario.cells {
@@ -92,7 +99,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
     let wall_s = begin.elapsed().as_secs_f64();
     let mut notes: Vec<String> = vec![];
     let (mut hops, mut simulated_s) = (0, 0.0);
-    let (mut results, mut table) = (vec![], vec![]);
+    let (mut results, mut table, mut senders) = (vec![], vec![], vec![]);
     for cell in &scenario.cells {
         let mut outcomes = vec![];
         let mut first = None;
@@ -104,9 +111,10 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
             first = first.or(one.measured);
         }
         let rows = transfers::rows(cell, &outcomes);
-        if let Some((mut result, curves)) = first {
+        if let Some((mut result, curves, records)) = first {
             transfers::judge(cell, &rows, &mut result);
             results.push((result, curves));
+            senders.push(records);
         }
         table.extend(rows);
     }
@@ -124,13 +132,18 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         "not_modelled": notes,
     });
     let engine = (Engine::Netsim, String::new());
-    Finished::write(scenario, engine, (results, table), out, &stats)
+    let mut finished = Finished::write(scenario, engine, (results, table), out, &stats)?;
+    finished.plots = Senders::plots(senders);
+    for plot in &finished.plots {
+        write(&out.join(&plot.name), plot.svg.as_bytes())?;
+    }
+    Ok(finished)
 }
 
 /// What a run of a cell came to.
 struct One {
     /// What was measured, if its files were written.
-    measured: Option<(CellResult, Curves)>,
+    measured: Option<(CellResult, Curves, Senders)>,
     outcomes: Vec<Outcome>,
     notes: Vec<String>,
     hops: u64,
@@ -158,15 +171,16 @@ fn run_one(cell: &Cell, seed: u64, out: Option<&Path>, bar: &ProgressBar) -> Res
 }
 
 /// Writes a cell's folder, and measures it.
-fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves)> {
+fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves, Senders)> {
     let dir = out.join(format!("cell-{}", cell.index));
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let reports = reports(cell, &ran);
+    let senders = Senders::keep(cell, &ran.recorder, &dir)?;
     let (sent, tcp) = recorded(cell, ran.recorder, Some(&dir))?;
     let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
     let (mut result, curves) = cells::keep(cell, &dir, &sent, analysis)?;
     result.flow_reports = reports;
-    Ok((result, curves))
+    Ok((result, curves, senders))
 }
 
 /// What a recorder holds, as the measurements take it; written down too if
@@ -199,13 +213,6 @@ fn recorded(
             stamps_ps: stamps_ps(&of.snap, cable.snap_bytes as usize),
             snap: of.snap,
         });
-    }
-    for (flow, epool) in cell.flows.iter().zip(&recorder.epools) {
-        if let (Some(dir), Some(epool)) = (dir, epool) {
-            let mut bytes = vec![];
-            epool.write_csv(&mut bytes)?;
-            write(&dir.join(format!("flow-{}.epool.csv", flow.name)), &bytes)?;
-        }
     }
     let mut tcp = vec![];
     for (flow, of) in cell.flows.iter().zip(recorder.tcp) {

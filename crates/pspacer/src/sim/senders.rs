@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Senders' own records (docs/decisions/0088) as files and as pictures like
+//! those of paper 001.
+
+use std::path::Path;
+
+use anyhow::Result;
+use netsim::epool::Epool;
+use netsim::record::Recorder;
+use netsim::tcp::Moment;
+use report::{SenderRecord, Variables};
+use scenario::Cell;
+
+use crate::cells::write;
+
+/// The records of a cell's sampled flows, for pictures.
+#[derive(Clone, Debug, Default)]
+pub struct Senders {
+    /// Over all of the time.
+    whole: Vec<SenderRecord>,
+    /// In each closeup, by its name.
+    stretches: Vec<(String, SenderRecord)>,
+}
+
+impl Senders {
+    /// Takes them over from a recorder, and writes them into the cell's folder.
+    pub fn keep(cell: &Cell, recorder: &Recorder, dir: &Path) -> Result<Self> {
+        let mut senders = Self::default();
+        for (flow, epool) in cell.flows.iter().zip(&recorder.epools) {
+            if let Some(epool) = epool {
+                file(epool, &dir.join(format!("flow-{}.epool.csv", flow.name)))?;
+                senders.whole.push(record(cell, &flow.name, epool));
+            }
+        }
+        // One that had to be thinned says no more than that of the whole time.
+        let all = recorder.closeups.iter().filter(|(.., e)| e.omitted() == 0);
+        for (flow, closeup, epool) in all.filter(|(.., e)| !e.records().is_empty()) {
+            let name = &cell.flows[*flow].name;
+            file(epool, &dir.join(format!("flow-{name}.epool-{closeup}.csv")))?;
+            senders.stretches.push((
+                cell.closeups[*closeup].name.clone(),
+                record(cell, name, epool),
+            ));
+        }
+        Ok(senders)
+    }
+
+    /// The pictures of several cells, a panel for each of their senders.
+    pub fn plots(all: Vec<Self>) -> Vec<report::Plot> {
+        let (mut whole, mut stretches) = (vec![], Vec::<(String, Vec<SenderRecord>)>::new());
+        for senders in all {
+            // Where stretches are looked at closely, those cells are what it is about.
+            whole.push((senders.whole, senders.stretches.is_empty()));
+            for (name, record) in senders.stretches {
+                match stretches.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, records)) => records.push(record),
+                    None => stretches.push((name, vec![record])),
+                }
+            }
+        }
+        let is_close = whole.iter().any(|(_, far)| !far);
+        let whole = whole.into_iter().filter(|(_, far)| !(is_close && *far));
+        let whole: Vec<_> = whole.flat_map(|(records, _)| records).collect();
+        match whole.len() {
+            0..=MOST_PANELS => report::sender_plots(&whole, &stretches),
+            _ => vec![],
+        }
+    }
+}
+
+/// More senders than this are not drawn together.
+const MOST_PANELS: usize = 8;
+
+fn file(epool: &Epool, path: &Path) -> Result<()> {
+    let mut bytes = vec![];
+    epool.write_csv(&mut bytes)?;
+    write(path, &bytes)
+}
+
+fn record(cell: &Cell, flow: &str, epool: &Epool) -> SenderRecord {
+    let params: Vec<&str> = cell.params.values().map(String::as_str).collect();
+    let title = match (cell.flows.len(), params.join(", ")) {
+        (1, params) if !params.is_empty() => params,
+        (_, params) => format!("{flow} {params}").trim_end().to_owned(),
+    };
+    let mut timeouts = 0;
+    let readings = epool.records().iter().map(|r| {
+        timeouts += u32::from(r.moment == Moment::Timeout);
+        let vars = &r.vars;
+        Variables {
+            at_s: r.time.as_s(),
+            cwnd: vars.cwnd,
+            ssthresh: (vars.ssthresh < u32::MAX / 2).then_some(vars.ssthresh),
+            in_flight: vars.in_flight,
+            sacked_out: vars.sacked_out,
+            lost_out: vars.lost_out,
+            retrans_out: vars.retrans_out,
+            timeouts,
+            una_bytes: vars.una,
+            nxt_bytes: vars.nxt,
+            sack_bytes: (vars.sack.1 > 0).then_some(vars.sack),
+        }
+    });
+    SenderRecord {
+        title,
+        readings: readings.collect(),
+    }
+}
