@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Captures that are not as one would like them.
+
+#![allow(clippy::unwrap_used)]
+
+mod script;
+
+use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
+use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
+use trace::segment::{Segment, Way};
+
+fn all_of(text: &str) -> Vec<Segment> {
+    segments(&format!("{HANDSHAKE}{TEN}{text}"), Base::default())
+}
+
+#[test]
+fn a_device_segments_what_the_host_gave_it() {
+    // One packet of 64 KB, acknowledged in pieces, a hole reported within it.
+    let text = "
+        40  S 14480..79640
+        60  R ack 18824
+        60  R ack 18824 sack 20272..79640
+        61  S 18824..20272
+        81  R ack 79640
+        500 S 79640..81088
+    ";
+    let connection = &analyse(&all_of(text)).connections[0];
+    let flow = &connection.flows[0];
+    assert_eq!(flow.bytes, 81_088);
+    assert_eq!(flow.retransmissions.fast, 1);
+    assert_eq!(flow.retransmissions.total(), 1);
+    assert_eq!(flow.unseen_bytes, 0);
+    assert_eq!(connection.stops[0].cause, Cause::Application);
+}
+
+#[test]
+fn ports_that_are_used_again_are_another_connection() {
+    let mut all = all_of("50 S FIN\n70 R ack 14480 FIN");
+    let again = Base {
+        sender_isn: 77_777,
+        receiver_isn: 99,
+        start_ns: Base::default().start_ns + 1_000_000_000,
+    };
+    all.extend(segments(&format!("{HANDSHAKE}{TEN}"), again));
+    let analysis = analyse(&all);
+    assert_eq!(analysis.connections.len(), 2);
+    assert_eq!(analysis.connections[1].start_ns, 1_000_000_000);
+    for connection in &analysis.connections {
+        assert_eq!(connection.flows[0].bytes, 14_480);
+        assert!(connection.stops.is_empty(), "{connection:#?}");
+    }
+}
+
+#[test]
+fn a_syn_sent_again_is_the_same_connection() {
+    let mut all = segments("0 S SYN", Base::default());
+    all.extend(segments(
+        &format!("1000 S SYN\n{}", HANDSHAKE.replace("0   S SYN", "")),
+        Base {
+            start_ns: Base::default().start_ns + 1_000_000,
+            ..Base::default()
+        },
+    ));
+    assert_eq!(analyse(&all).connections.len(), 1);
+}
+
+#[test]
+fn equal_addresses_in_two_tunnels_are_two_connections() {
+    let mut all = all_of("");
+    let other = all.clone().into_iter().map(|segment| Segment {
+        encapsulation: 1,
+        ..segment
+    });
+    all.extend(other.collect::<Vec<_>>());
+    assert_eq!(analyse(&all).connections.len(), 2);
+}
+
+#[test]
+fn one_direction_alone_is_taken_in_bounded_memory() {
+    let text: String = (0..2000u32)
+        .map(|i| {
+            format!(
+                "{} S {}..{}\n",
+                50 + i,
+                14_480 + i * 1000,
+                15_480 + i * 1000
+            )
+        })
+        .collect();
+    let all = segments(&format!("0 S 0..14480\n{text}"), Base::default());
+    let options = Options {
+        outstanding_most: 100,
+        ..Options::default()
+    };
+    let connection = &analyse_with(&all, options).connections[0];
+    assert_eq!(connection.flows[0].bytes, 2_014_480);
+    assert!(
+        connection
+            .notes
+            .iter()
+            .any(|note| note.contains("one direction only"))
+    );
+    assert!(
+        connection
+            .notes
+            .iter()
+            .any(|note| note.contains("too many under way"))
+    );
+    assert!(connection.stops.is_empty(), "{:?}", connection.stops);
+}
+
+#[test]
+fn the_longest_of_too_many_stops_are_kept() {
+    // A second of pause, and then four segments 30 ms apart, so that the pauses
+    // are not one.
+    let text: String = (0..200u32)
+        .map(|i| {
+            let at = 1000 + (i / 4) * 1100 + (i % 4) * 30 + i;
+            let (seq, end) = (14_480 + i * 1448, 15_928 + i * 1448);
+            format!("{at} S {seq}..{end}\n{} R ack {end}\n", at + 20)
+        })
+        .collect();
+    let options = Options {
+        stops_most: 5,
+        ..Options::default()
+    };
+    let connection = &analyse_with(&all_of(&text), options).connections[0];
+    assert_eq!(connection.stops.len(), 5);
+    let shortest = connection.stops.iter().map(|stop| stop.duration_ns).min();
+    assert!(shortest > Some(900_000_000), "{shortest:?}");
+    assert!(
+        connection
+            .notes
+            .iter()
+            .any(|note| note.contains("not listed"))
+    );
+}
+
+#[test]
+fn one_packet_captured_twice_is_no_retransmission() {
+    let mut all = all_of("50 S 14480..15928\n50 S 14480..15928\n70 R ack 15928");
+    for segment in &mut all {
+        segment.ip_id = 7;
+    }
+    let connection = &analyse(&all).connections[0];
+    assert_eq!(connection.flows[0].retransmissions.total(), 0);
+    assert!(connection.notes.iter().any(|note| note.contains("twice")));
+}
+
+#[test]
+fn where_it_was_captured_is_told_by_delays() {
+    let place = |client_ms: u32, server_ms: u32| {
+        let (a, b) = (server_ms, server_ms + client_ms);
+        let text = format!("0 S SYN\n{a} R SYN\n{b} S ack\n{b} S 0..1448\n");
+        let analysis = analyse(&segments(&text, Base::default()));
+        (
+            analysis.connections[0].vantage.place,
+            analysis.connections[0].vantage.confidence,
+        )
+    };
+    assert_eq!(place(0, 20), (Place::Client, Confidence::High));
+    assert_eq!(place(20, 0), (Place::Server, Confidence::High));
+    assert_eq!(place(2, 18), (Place::Client, Confidence::Medium));
+    assert_eq!(place(10, 10), (Place::Middle, Confidence::High));
+    assert_eq!(place(0, 0).0, Place::Unknown);
+}
+
+#[test]
+fn the_file_says_best_where_it_was_captured() {
+    let mut all = all_of("");
+    for segment in &mut all {
+        segment.way = if segment.from.port == 5001 {
+            Way::Out
+        } else {
+            Way::In
+        };
+    }
+    let vantage = &analyse(&all).connections[0].vantage;
+    assert_eq!(
+        (vantage.place, vantage.confidence),
+        (Place::Server, Confidence::High)
+    );
+}
+
+#[test]
+fn a_history_has_what_a_plot_needs() {
+    let text = "
+        40  S 14480..15928
+        40  S 15928..17376
+        60  R ack 14480 sack 15928..17376
+        270 S 14480..15928
+        290 R ack 17376 sack 14480..15928
+    ";
+    let options = Options {
+        history_of: Some(0),
+        ..Options::default()
+    };
+    let analysis = analyse_with(&all_of(text), options);
+    let history = analysis.connections[0].history.as_ref().unwrap();
+    assert_eq!(history.one_of, 1);
+    let again: Vec<_> = history
+        .events
+        .iter()
+        .filter_map(|event| match event.what {
+            What::Retransmission { start, end, kind } => Some((event.packet, start, end, kind)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(again, [(13, 14_480, 15_928, RetransmissionKind::Timeout)]);
+    let at = |packet| {
+        history
+            .events
+            .iter()
+            .filter(move |event| event.packet == packet)
+    };
+    // The reported one is not in flight, and the lost one neither.
+    assert!(at(12).all(|event| event.flight_bytes == 0));
+    let mut own = at(13).filter(|event| event.direction == Direction::ToServer);
+    assert!(own.all(|event| event.flight_bytes == 1448));
+    let duplicate = at(14).any(|event| {
+        matches!(
+            event.what,
+            What::Sack {
+                start: 14_480,
+                end: 15_928,
+                duplicate: true
+            }
+        )
+    });
+    assert!(duplicate);
+}
