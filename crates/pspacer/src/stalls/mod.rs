@@ -189,7 +189,13 @@ impl Found {
 }
 
 /// The name of a cause, side, confidence or place: as in JSON, without dashes.
+/// Abbreviations are such.
 fn words<T: serde::Serialize>(value: &T) -> String {
     let name = serde_json::to_value(value).unwrap_or_default();
-    name.as_str().unwrap_or_default().replace('-', " ")
+    let spaced = name.as_str().unwrap_or_default().replace('-', " ");
+    let word = |w: &str| match w {
+        "ack" | "pmtu" | "rto" => w.to_uppercase(),
+        other => other.to_owned(),
+    };
+    spaced.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }

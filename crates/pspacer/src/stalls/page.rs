@@ -2,6 +2,8 @@
 //! What `--report` writes: the words of the connections, and the events of one
 //! as what is drawn of them.
 
+use std::path::Path;
+
 use report::{StallConnection, StallStop, Stream};
 use stall::{Connection, Direction, History, Stop, What};
 
@@ -13,6 +15,13 @@ const INTERVALS: u64 = 200;
 const MOST_INTERVALS: u64 = 20_000;
 /// Connections in the page.
 const MOST_CONNECTIONS: usize = 200;
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut rest = text.trim_end_matches('.').chars();
+    let first = rest.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + rest.as_str() + "."
+}
 
 fn in_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
@@ -33,8 +42,13 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
         ("Connections", report::count(found.shown.len() as u64)),
         ("Stopped", report::count(stopped.count() as u64)),
     ];
-    let notes: Vec<_> = found.notes().collect();
-    let title = format!("Why did it stop? {}", found.files.join(", "));
+    let notes: Vec<_> = found.notes().map(|note| sentence(&note)).collect();
+    let file_name = |path: &String| match Path::new(path).file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => path.clone(),
+    };
+    let files: Vec<_> = found.files.iter().map(file_name).collect();
+    let title = format!("Why did it stop? {}", files.join(", "));
     report::stalls_html(&title, &facts, &notes, &connections)
 }
 
@@ -46,6 +60,7 @@ fn connection(found: &Found, index: usize, interval_ns: Option<u64>) -> StallCon
     };
     let mut facts = vec![text::facts(c)];
     facts.extend(c.notes.iter().cloned());
+    let facts = facts.iter().map(|fact| sentence(fact)).collect();
     StallConnection {
         name: format!("#{} {} → {}{tunnel}", index + 1, c.client, c.server),
         verdict: c.verdict.clone(),
@@ -70,7 +85,7 @@ fn stop(s: &Stop) -> StallStop {
             text::side(s.side),
             words(&s.confidence)
         ),
-        explanation: s.explanation.trim_end_matches('.').to_owned() + ".",
+        explanation: sentence(&s.explanation),
         advice: s.advice.clone(),
         evidence: text::evidence(&s.evidence),
     }

@@ -45,6 +45,8 @@ pub struct Stream {
 
 /// Finer than this, in the style sheet's pixels, nothing is drawn.
 const GRAIN: f64 = 0.5;
+/// A single segment sent again is to be seen in a transfer of thousands.
+const SHORTEST_GRAINS: i64 = 8;
 const SEQUENCE_HEIGHT: f64 = 280.0;
 const PANEL_HEIGHT: f64 = 110.0;
 const LEGEND_ROW: f64 = 17.0;
@@ -360,6 +362,11 @@ impl<'a> Drawing<'a> {
         let mut columns: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
         for (at, start, end) in part(strokes, self.range_s, |s| s.0).1 {
             let [upper, lower] = [*end, *start].map(|v| (y.at(v as f64) / GRAIN).round() as i64);
+            let upper = if colour == NEW {
+                upper
+            } else {
+                upper.min(lower - SHORTEST_GRAINS)
+            };
             let column = columns.entry((x.at(*at) / GRAIN) as i64).or_default();
             match column.last_mut() {
                 Some((top, bottom)) if upper <= *bottom && lower >= *top => {

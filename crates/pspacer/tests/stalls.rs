@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer stalls`, run as people run it.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A folder of its own, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn stalls(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
+    command.arg("stalls").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let out = stalls(&[arguments, &["--json"]].concat());
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+const MSS: u32 = 1000;
+const RTT_US: u64 = 10_000;
+
+/// A pcap under way.
+struct Capture(Vec<u8>);
+
+impl Capture {
+    fn new() -> Self {
+        let mut out = Vec::new();
+        for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 96, 1u32] {
+            out.extend(word.to_le_bytes());
+        }
+        Self(out)
+    }
+
+    /// A segment of the connection from `port` to port 80.
+    #[allow(clippy::too_many_arguments)]
+    fn segment(
+        &mut self,
+        time_us: u64,
+        port: u16,
+        out: bool,
+        seq: u32,
+        ack: u32,
+        window: u16,
+        payload: u32,
+    ) {
+        let flags: u8 = match (seq, ack) {
+            (0, 0) => 2,
+            (0, _) => 18,
+            _ => 16,
+        };
+        let syn = flags & 2 != 0;
+        let options: &[u8] = if syn {
+            &[2, 4, 3, 0xe8, 4, 2, 1, 1, 1, 3, 3, 0]
+        } else {
+            &[]
+        };
+        let total = 40 + options.len() as u32 + payload;
+        let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+        bytes.extend((total as u16).to_be_bytes());
+        bytes.extend(((self.0.len() / 70) as u16).to_be_bytes());
+        bytes.extend([0x40, 0, 64, 6, 0, 0]);
+        let (client, server) = ([10, 1, 1, 1], [10, 1, 2, 1]);
+        let ends = if out {
+            [(client, port), (server, 80)]
+        } else {
+            [(server, 80), (client, port)]
+        };
+        bytes.extend(ends[0].0);
+        bytes.extend(ends[1].0);
+        for (_, port) in ends {
+            bytes.extend(port.to_be_bytes());
+        }
+        bytes.extend(seq.to_be_bytes());
+        bytes.extend(ack.to_be_bytes());
+        bytes.extend([(20 + options.len() as u8) * 4, flags]);
+        bytes.extend(window.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(options);
+        for word in [
+            (time_us / 1_000_000) as u32,
+            (time_us % 1_000_000) as u32,
+            bytes.len() as u32,
+            14 + total,
+        ] {
+            self.0.extend(word.to_le_bytes());
+        }
+        self.0.extend(bytes);
+    }
+
+    /// A transfer in rounds of ten segments, as its sender sees it; before the
+    /// round `closed_at` the receiver's window is closed for half a second.
+    fn transfer(&mut self, start_us: u64, port: u16, rounds: u32, closed_at: Option<u32>) -> u64 {
+        let mut now = start_us;
+        self.segment(now, port, true, 0, 0, 60_000, 0);
+        self.segment(now + RTT_US, port, false, 0, 1, 60_000, 0);
+        now += RTT_US;
+        self.segment(now, port, true, 1, 1, 60_000, 0);
+        for round in 0..rounds {
+            let first = 1 + round * 10 * MSS;
+            if closed_at == Some(round) {
+                self.segment(now, port, false, 1, first, 0, 0);
+                now += 500_000;
+                self.segment(now, port, false, 1, first, 60_000, 0);
+            }
+            for i in 0..10 {
+                self.segment(
+                    now + u64::from(i) * 20,
+                    port,
+                    true,
+                    first + i * MSS,
+                    1,
+                    60_000,
+                    MSS,
+                );
+            }
+            now += RTT_US;
+            for i in [2, 4, 6, 8, 10] {
+                self.segment(
+                    now + u64::from(i) * 20,
+                    port,
+                    false,
+                    1,
+                    first + i * MSS,
+                    60_000,
+                    0,
+                );
+            }
+            now += 300;
+        }
+        now
+    }
+}
+
+/// Connection 1 stops for half a second, connection 2 never.
+fn two_transfers() -> Capture {
+    let mut capture = Capture::new();
+    let end = capture.transfer(1_000_000, 5001, 40, Some(20));
+    capture.transfer(end + 1000, 5002, 20, None);
+    capture
+}
+
+#[test]
+fn a_verdict_for_each_connection_and_the_worst_first() {
+    let folder = Folder::new("stalls-text");
+    let file = folder.file("a.pcap", &two_transfers().0);
+    let out = stalls(&[&file]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_eq!(text(&out.stderr), "");
+    let shown = text(&out.stdout);
+    assert!(
+        shown.contains("2 connections; 1 stopped, 1 stop"),
+        "{shown}"
+    );
+    let first = shown.find("#1  10.1.1.1:5001 → 10.1.2.1:80").unwrap();
+    assert!(first < shown.find("#2  10.1.1.1:5002").unwrap());
+    assert!(
+        shown.contains("receiver window closed: the receiver's side"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("→ ") && shown.contains("packets "),
+        "{shown}"
+    );
+    let widest = shown.lines().skip(1).map(|l| l.chars().count()).max();
+    assert!(widest <= Some(100), "{shown}");
+}
+
+#[test]
+fn json_has_what_the_text_has() {
+    let folder = Folder::new("stalls-json");
+    let file = folder.file("a.pcap", &two_transfers().0);
+    let found = json(&[&file]);
+    assert_eq!(found["format"], "pspacer-stalls-1");
+    let connections = found["connections"].as_array().unwrap();
+    assert_eq!(connections.len(), 2);
+    assert!(connections[0]["verdict"].as_str().unwrap().len() > 20);
+    assert_eq!(connections[1]["stops"].as_array().unwrap().len(), 0);
+    let stop = &connections[0]["stops"][0];
+    assert_eq!(stop["cause"], "receiver-window-closed");
+    // From the last data before it, 20 rounds after the handshake.
+    let start_s = stop["start_s"].as_f64().unwrap();
+    assert!((0.2..0.23).contains(&start_s), "{start_s}");
+    let duration_s = stop["duration_s"].as_f64().unwrap();
+    assert!((0.48..0.52).contains(&duration_s), "{duration_s}");
+    assert_eq!(stop["side"], "receiver");
+    assert!(["low", "medium", "high"].contains(&stop["confidence"].as_str().unwrap()));
+    // The closed window is packet 3 + 20 * 15 + 1.
+    let evidence: Vec<_> = stop["evidence"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_u64)
+        .collect();
+    assert!(evidence.contains(&304), "{evidence:?}");
+    assert!(evidence.is_sorted());
+}
+
+#[test]
+fn what_is_asked_for_is_shown() {
+    let folder = Folder::new("stalls-choice");
+    let file = folder.file("a.pcap", &two_transfers().0);
+    let numbers = |arguments: &[&str]| -> Vec<u64> {
+        let found = json(&[&[file.as_str()], arguments].concat());
+        let connections = found["connections"].as_array().unwrap();
+        connections
+            .iter()
+            .filter_map(|c| c["number"].as_u64())
+            .collect()
+    };
+    assert_eq!(numbers(&["--connection", "2"]), [2]);
+    assert_eq!(numbers(&["--connection", ":5001"]), [1]);
+    assert_eq!(numbers(&["--connection", "10.1.2.1:80 10.1.1.1:5002"]), [2]);
+    assert_eq!(numbers(&["--connection", "1", "--connection", "2"]), [1, 2]);
+    let none = stalls(&[&file, "--connection", "10.9.9.9"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("no connection matches"));
+    let wrong = stalls(&[&file, "--connection", "0"]);
+    assert_eq!(wrong.status.code(), Some(2));
+
+    let stops = |arguments: &[&str]| {
+        let found = json(&[&[file.as_str()], arguments].concat());
+        found["connections"][0]["stops"].as_array().unwrap().len()
+    };
+    assert_eq!(stops(&["--min-duration", "400ms"]), 1);
+    assert_eq!(stops(&["--min-duration", "1s"]), 0);
+}
+
+#[test]
+fn exit_codes_are_for_scripts() {
+    let folder = Folder::new("stalls-exit");
+    let file = folder.file("a.pcap", &two_transfers().0);
+    assert_eq!(stalls(&[&file, "--exit-code"]).status.code(), Some(3));
+    let clean = stalls(&[&file, "--exit-code", "--connection", "2"]);
+    assert_eq!(clean.status.code(), Some(0));
+}
+
+#[test]
+fn a_rotated_capture_is_one_capture() {
+    let folder = Folder::new("stalls-rotated");
+    let whole = two_transfers().0;
+    let at_once = json(&[&folder.file("whole.pcap", &whole)]);
+    // Cut between two packets, the later file named first.
+    let mut cut = 24;
+    while cut < whole.len() / 2 {
+        let length: [u8; 4] = whole[cut + 8..cut + 12].try_into().unwrap();
+        cut += 16 + u32::from_le_bytes(length) as usize;
+    }
+    let later = folder.file("b.pcap", &[&whole[..24], &whole[cut..]].concat());
+    let earlier = folder.file("a.pcap", &whole[..cut]);
+    assert_eq!(
+        json(&[&later, &earlier])["connections"],
+        at_once["connections"]
+    );
+    let both = stalls(&[&later, "-"]);
+    assert!(text(&both.stderr).contains("standard input is read once"));
+}
+
+#[test]
+fn standard_input_is_a_file_too() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pspacer"))
+        .args(["stalls", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&two_transfers().0)
+        .unwrap();
+    let out = child.wait_with_output().unwrap();
+    let found: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(found["connections"].as_array().unwrap().len(), 2);
+    let report = stalls(&["-", "--report", "x.html"]);
+    assert!(text(&report.stderr).contains("reads the capture twice"));
+}
+
+#[test]
+fn the_page_draws_the_worst_connection() {
+    let folder = Folder::new("stalls-page");
+    let file = folder.file("a<b>.pcap", &two_transfers().0);
+    let page = folder.0.join("out.html");
+    let out = stalls(&[
+        &file,
+        "--report",
+        page.to_str().unwrap(),
+        "--interval",
+        "50ms",
+    ]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("a&lt;b&gt;.pcap") && !html.contains("<b>"));
+    assert!(html.contains("sequence number, kB") && html.contains("band f1"));
+    assert!(html.contains("receiver window closed"));
+    assert!(
+        !html.contains("NaN") && !html.contains("http"),
+        "it needs nothing but itself"
+    );
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let folder = Folder::new("stalls-damage");
+    let whole = two_transfers().0;
+    let cut = folder.file("cut.pcap", &whole[..whole.len() - 5]);
+    let out = stalls(&[&cut]);
+    assert!(out.status.success());
+    let note = text(&out.stderr);
+    assert!(
+        note.contains("cut.pcap: only the first") && note.contains("at byte"),
+        "{note}"
+    );
+    for (name, bytes, expected) in [
+        ("text", &b"hello, world"[..], "expected a capture"),
+        ("empty", b"", "it is empty"),
+        ("header", &whole[..24], "no TCP segment among 0 packets"),
+        ("half", &whole[..30], "ends inside the record at byte 24"),
+    ] {
+        let file = folder.file(name, bytes);
+        let out = stalls(&[&file]);
+        assert_eq!(out.status.code(), Some(1), "{name}");
+        let error = text(&out.stderr);
+        assert!(
+            error.contains(expected) && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+    let none = stalls(&["/nowhere.pcap"]);
+    assert!(text(&none.stderr).contains("/nowhere.pcap: cannot read at byte 0"));
+}
