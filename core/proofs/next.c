@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * @proves who is next: every SEND is eligible and the one its order names, a gap only while nobody is, idle only with no packet; asking again changes neither answer nor clock
- * @bounds GAP; 2 paced, or 1 paced and 1 normal class, without ceil; any state with clocks within 2^12 of the port, near wraps or not; any number of calls
- * @with class.c heap.c line.c normal.c paced.c share.c
- * @options --unwind 5 --unwindset sift_up.0:3,sift_down.0:3,pace_normal_turn.0:3
- * @each CLASSES=2 PACED=2 ORDER=0..2
- * @each CLASSES=2 PACED=1 ORDER=0..2
- * @each AGAIN=1 CLASSES=2 PACED=2 ORDER=0..2
+ * @bounds GAP; 2 paced, or 1 paced and 1 normal class, with guard or not, without ceil; any state with clocks within 2^12 of the port (2^6 but in ORDER_CLOCK) where they wrap; any number of calls
+ * @with class.c guard.c line.c normal.c share.c
+ * @options --unwind 3
+ * @each CLASSES=2 PACED=2 ORDER=0
+ * @each CLASSES=2 PACED=2 NEAR=63 ORDER=1 ACTIVE=3 DUE=0..3
+ * @each CLASSES=2 PACED=2 NEAR=63 ORDER=2 ACTIVE=3 DUE=0..3
+ * @each CLASSES=2 PACED=1 NEAR=63 ORDER=0..2
+ * @each CLASSES=2 PACED=1 NEAR=63 GUARD=true ORDER=0..2
+ * @each AGAIN=1 CLASSES=2 PACED=2 NEAR=63 ORDER=0
+ * @each AGAIN=1 CLASSES=2 PACED=2 NEAR=63 ACTIVE=3 DUE=1 ORDER=1..2
  */
-#include "sched.c"
 #include "state.h"
+#include "paced.c"
+#include "sched.c"
 
 /* In the order's own terms: before it, `a` goes. */
 static bool before(const struct pace_class *a, const struct pace_class *b)
@@ -55,9 +60,13 @@ void proof(void)
 			PROVE(!other->active || ahead(other) > 0,
 			      "normal only when no paced class is due");
 			PROVE(c->deficit_bytes > 0, "within its deficit");
+			PROVE(!GUARD || !other->active || !c->head_wire_bytes ||
+			      c->head_wire_bytes <= ahead(other),
+			      "guard: it ends before a paced class is due");
 		}
 	} else {
-		PROVE(!s.active_normal, "no silence past a normal packet");
+		PROVE(GUARD || !s.active_normal,
+		      "no silence past a normal packet");
 		PROVE(!other->active || ahead(other) > half, "nor a due one");
 	}
 	if (d.verdict == PACE_GAP) {

@@ -2,16 +2,17 @@
 /*
  * @proves one common offset is adding to all clocks (paper 002, 2.4): same decision, same clocks after a send or a leave, from any state
  * @bounds GAP; 2 paced classes without ceil; any state with clocks within 2^6 of the port; one step of any number; frames of the size priced
- * @with class.c heap.c line.c normal.c paced.c share.c
- * @options --unwind 5 --unwindset sift_up.0:3,sift_down.0:3
+ * @with class.c line.c normal.c share.c
+ * @options --unwind 3
  * @each CLASSES=2 NEAR=63 ORDER=0 WHO=0 LEAVE=0..1
  * @each CLASSES=2 NEAR=63 ORDER=0 WHO=1 LEAVE=0..1
  * @each CLASSES=2 NEAR=63 ORDER=2 WHO=0 LEAVE=0..1
  * @each CLASSES=2 NEAR=63 ORDER=2 WHO=1 LEAVE=0..1
  */
 #define PACED		2
-#include "sched.c"
 #include "state.h"
+#include "paced.c"
+#include "sched.c"
 
 /* The clocks, as they would be had everything been added to them. */
 struct outcome {

@@ -7,7 +7,7 @@
 #   --core DIR  the core to prove it of (the one this folder is in)
 #   --reached   ask instead whether the end of each harness can be reached
 #   JOBS        runs side by side (2)
-#   LIMIT       seconds for one run (600)
+#   LIMIT       seconds of processor for one run (600)
 # Exit status: 0 all proved (or reached); 1 something is not; 2 usage.
 #
 # What a harness says of itself, in its first comment:

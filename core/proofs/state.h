@@ -6,14 +6,13 @@
  *
  * Left to chance: clocks, rates, prices, deficits, who is active, and the
  * configuration; small numbers, which the solver needs, but near the wraps too.
- * Queues are what inserting makes of them; heap_step.c is about their insides.
+ * Queues are those of queue_model.h; heap_step.c is about their insides.
  */
 #ifndef STATE_H
 #define STATE_H
 
 #include "internal.h"
 #include "line.h"
-#include "queue.h"
 #include "proof.h"
 
 #ifndef CLASSES
@@ -30,11 +29,14 @@
 #endif
 
 static struct pace_sched s;
+
+#include "queue_model.h"
+
 /* Objects of their own: a pointer into an array of them costs the solver much. */
 static struct pace_class class0, class1, class2;
 static struct pace_class *table[CLASSES];
-static u64 waiting_key[CLASSES], due_key_[CLASSES], ceiled_key[CLASSES],
-	   spare_key[CLASSES];
+static u64 waiting_key[MODEL_KEYS], due_key_[MODEL_KEYS],
+	   ceiled_key[MODEL_KEYS], spare_key[MODEL_KEYS];
 static u32 waiting_place[CLASSES], due_place[CLASSES], ceiled_place[CLASSES],
 	   spare_place[CLASSES];
 
@@ -43,17 +45,23 @@ static u32 waiting_place[CLASSES], due_place[CLASSES], ceiled_place[CLASSES],
 #define NEAR	0xfffull
 #endif
 
-/* Near where clocks wrap, or not: only differences matter (clock_compare.c). */
+/*
+ * On both sides of where clocks wrap: only differences matter, anywhere
+ * (clock_compare.c).
+ */
 static u64 any_time(void)
 {
-	u64 from = nondet_bool() ? 0 : nondet_bool() ? -(NEAR >> 1) :
-					1ull << 43;
-
-	return from + (nondet_u64() & NEAR);
+	return (nondet_u64() & NEAR) - (NEAR >> 1);
 }
 
 static void any_config(void)
 {
+#ifdef ONE_CONFIG
+	s.cfg.line_rate_bps = PACE_LINE_RATE_MIN;
+	s.cfg.overhead_bytes = 2;
+	s.cfg.max_frame_bytes = 20;
+	s.cfg.min_frame_bytes = 4;
+#else
 	/* As pace_check_config() lets through. */
 	s.cfg.line_rate_bps = PACE_LINE_RATE_MIN + (nondet_u64() & NEAR);
 	s.cfg.overhead_bytes = nondet_u32() & 0x1f;
@@ -61,13 +69,17 @@ static void any_config(void)
 	s.cfg.min_frame_bytes = 1 + (nondet_u32() & 0x3f);
 	GIVEN(s.cfg.min_frame_bytes <= s.cfg.max_frame_bytes);
 	s.cfg.layer = any_below(PACE_LAYER_IP + 1);
+#endif
 	s.cfg.order = ORDER;
 	s.cfg.mode = MODE;
 	s.cfg.guard = GUARD;
 	/* As set_config() has it. */
 	s.max_wire_bytes = pace_wire_bytes(&s, s.cfg.max_frame_bytes);
 	s.min_gap_bytes = pace_wire_bytes(&s, s.cfg.min_frame_bytes);
-	s.train_wire_bytes = s.max_wire_bytes + (nondet_u32() & 0xff);
+	s.train_wire_bytes = s.max_wire_bytes;
+#ifndef ONE_CONFIG
+	s.train_wire_bytes += nondet_u32() & 0xff;
+#endif
 	s.slack_bytes = nondet_u64() & NEAR;
 	s.stall_bytes = nondet_u64() & NEAR;
 	s.timer_bytes = MODE == PACE_MODE_GAP ? 0 : s.stall_bytes;
@@ -114,7 +126,11 @@ static void any_paced(struct pace_class *c)
 		return;
 	s.demand_bps += c->demand_bps;
 	s.active_paced++;
+#ifdef DUE
+	c->due = DUE >> c->id & 1;
+#else
 	c->due = ORDER != PACE_ORDER_CLOCK && nondet_bool();
+#endif
 	if (!c->due)
 		pace_queue_insert(&s.waiting, pace_clock_key(pace_start(c), c));
 	else
@@ -142,7 +158,11 @@ static void any_class(struct pace_class *c, u32 id)
 {
 	table[id] = c;
 	c->id = id;
+#ifdef ACTIVE
+	c->active = ACTIVE >> id & 1;
+#else
 	c->active = nondet_bool();
+#endif
 	if (id < PACED)
 		any_paced(c);
 	else
