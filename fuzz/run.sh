@@ -56,6 +56,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="$flags --cfg fuzzing" CARGO_TARGET_DIR=$folder/$kind \
 	cargo build --quiet --release --locked --manifest-path "$here/Cargo.toml" \
 	--target "$host" --bin "$target"
+# Freed memory need not wait long for somebody to touch it.
+export ASAN_OPTIONS="quarantine_size_mb=16${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 program=$folder/$kind/$host/release/$target
 
 if [ "${1:-}" = --minimise ]; then
@@ -72,6 +74,6 @@ for last in "$@"; do
 	# An input by itself.
 	[ ! -f "$last" ] || exec "$program" -timeout=20 "$@"
 done
-exec "$program" -max_total_time="${TIME:-60}" -max_len=1024 -len_control=10 -timeout=20 \
+exec "$program" -max_total_time="${TIME:-60}" -max_len=1024 -len_control=10 -timeout=20 -rss_limit_mb=4096 \
 	-print_final_stats=1 -artifact_prefix="$folder/failed/$target/" \
 	"$@" "$found" "$corpus"
