@@ -392,7 +392,8 @@ impl Scheduler {
         self.port.is_quiet()
     }
 
-    /// When the class may send, on the port's byte clock.
+    /// When the class may send, on the port's byte clock; as that, it does not
+    /// follow time while [`Scheduler::is_quiet`].
     ///
     /// # Errors
     /// [`Error::UnknownClass`].

@@ -271,6 +271,38 @@ fn what_is_demanded_is_rounded_up() {
     assert!(pair.core.stats().shifted_bytes > 0);
 }
 
+/// Asked before the instant that it is to wait for, the core looks at nothing:
+/// clocks that time has moved on together are moved when it does.
+#[test]
+fn a_wait_that_stands_is_answered_without_moving_clocks() {
+    let cfg = Config {
+        link_header_bytes: 0,
+        ..Config::ethernet(8000, 60)
+    };
+    let mut pair = Pair::new(cfg, 0);
+    pair.add(Some(Part {
+        rate: 1.0,
+        ceil: None,
+    }));
+    pair.add(None);
+    pair.apply(&Op::ActivateAll);
+    pair.apply(&Op::Mode(Mode::Timer));
+    pair.apply(&Op::Run {
+        steps: 34,
+        size: Size::Smallest,
+        heads: false,
+    });
+    assert!(pair.core.is_quiet());
+    pair.apply(&Op::Back(1));
+    for more in [false, true] {
+        pair.apply(&Op::Step {
+            size: Size::Smallest,
+            more,
+            late_ns: 0,
+        });
+    }
+}
+
 /// What the fuzzer has found worth keeping (docs/fuzzing.md).
 #[test]
 fn core_and_reference_agree_on_the_corpus() {
