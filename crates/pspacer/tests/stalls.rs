@@ -2,6 +2,8 @@
 //! `pspacer stalls`, run as people run it.
 #![allow(clippy::unwrap_used)]
 
+mod any_capture;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -360,4 +362,15 @@ fn damage_is_told_with_its_place() {
     }
     let none = stalls(&["/nowhere.pcap"]);
     assert!(text(&none.stderr).contains("/nowhere.pcap: cannot read at byte 0"));
+}
+
+#[test]
+fn the_corpus_of_the_fuzzer_is_read_without_panic() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/stalls");
+    let mut inputs = 0;
+    for entry in fs::read_dir(corpus).unwrap() {
+        any_capture::replay(&fs::read(entry.unwrap().path()).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs >= 10, "{inputs} inputs");
 }
