@@ -392,3 +392,25 @@ fn the_stop_of_paper_001() {
         wanted,
     );
 }
+
+/// Held up in bursts, so that holes come and go by themselves: no losses, and so
+/// no policer, however steady what passes is.
+#[test]
+fn holes_that_fill_by_themselves_are_no_losses() {
+    let mut hook = |sight: Sight| {
+        if sight.is_data && sight.number % 40 < 3 {
+            Fate::Late(5 * MS)
+        } else {
+            Fate::Pass
+        }
+    };
+    let setup = long(netsim::tcp::variant::RACK);
+    let captures = run(&setup, &mut hook);
+    for segments in &captures.at {
+        let analysis = analyse(segments);
+        for stop in &analysis.connections.first().unwrap().stops {
+            assert_ne!(stop.cause, Cause::Policer, "{stop:#?}");
+            assert_ne!(stop.cause, Cause::PathLoss, "{stop:#?}");
+        }
+    }
+}

@@ -71,8 +71,12 @@ impl EchoTimer {
     /// An acknowledgement with this value passed.
     pub(crate) fn acknowledged(&mut self, value: u32, now: u64) {
         // Only the first one of a value can be told from the others by its echo.
-        let is_new = self.last_value.is_some_and(|last| last != value);
-        self.last_value = Some(value);
+        // One that comes late may have a value of before.
+        let ahead = self.last_value.map(|last| value.wrapping_sub(last) as i32);
+        let is_new = ahead.is_some_and(|ahead| ahead > 0);
+        if ahead.is_none() || is_new {
+            self.last_value = Some(value);
+        }
         if is_new && self.waiting.is_none() {
             self.waiting = Some((value, now));
         }
@@ -102,5 +106,36 @@ impl EchoTimer {
     /// Least half, if any was measured.
     pub(crate) fn min(&self) -> Option<u64> {
         (self.samples > 0).then_some(self.min_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_is_the_round_trip_and_200_ms_at_least() {
+        let mut smoothed = Smoothed::default();
+        assert_eq!(smoothed.rto_ns(0), 1_000_000_000);
+        for _ in 0..100 {
+            smoothed.sample(20_000_000);
+        }
+        assert_eq!(smoothed.rto_ns(0), 220_000_000);
+        assert_eq!(smoothed.rto_ns(5_000_000), 225_000_000);
+    }
+
+    #[test]
+    fn an_echo_is_timed_from_the_first_of_its_value() {
+        let mut timer = EchoTimer::default();
+        timer.acknowledged(10, 0);
+        timer.acknowledged(11, 100);
+        timer.acknowledged(10, 150); // overtaken
+        timer.acknowledged(11, 190);
+        timer.echoed(11, 200);
+        assert_eq!(timer.min(), Some(100));
+        // It went by before it could be timed: nothing is known of it.
+        timer.acknowledged(11, 300);
+        timer.echoed(11, 301);
+        assert_eq!(timer.min(), Some(100));
     }
 }

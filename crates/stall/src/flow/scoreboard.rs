@@ -54,7 +54,10 @@ impl Delivered {
         }
         match sent.copies {
             0 => self.holes += bytes,
-            1 => self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns)),
+            // What filled a hole may be older than what the answer is to.
+            1 if sent.first_ns == sent.last_ns => {
+                self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns));
+            }
             _ => {}
         }
     }

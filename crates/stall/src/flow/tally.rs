@@ -4,6 +4,7 @@
 use super::At;
 use super::facts::Packets;
 use super::rounds::per_second;
+use crate::units::NS_PER_MS;
 
 /// Losses in a row of one repair.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,9 +65,11 @@ pub(crate) struct Tally {
     /// Bytes passed and lost in those times.
     pub(crate) passed_bytes: u64,
     pub(crate) lost_bytes: u64,
-    /// Round trip at a hole, as a multiple of the least.
-    pub(crate) inflation: Moments,
+    /// By how much the round trip at a hole is above the least.
     pub(crate) queue_ns: Moments,
+    /// Holes before which the round trip was that of an empty path, within a
+    /// quarter and a millisecond.
+    pub(crate) holes_without_queue: u64,
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,
     pub(crate) overtaken: u64,
@@ -93,8 +96,10 @@ impl Tally {
         self.holes += 1;
         self.hole_bytes += bytes;
         if rtt_min_ns > 0 {
-            self.inflation.add(rtt_ns as f64 / rtt_min_ns as f64);
-            self.queue_ns.add(rtt_ns.saturating_sub(rtt_min_ns) as f64);
+            let queue_ns = rtt_ns.saturating_sub(rtt_min_ns);
+            self.queue_ns.add(queue_ns as f64);
+            let allowed_ns = (rtt_min_ns / 4).max(NS_PER_MS);
+            self.holes_without_queue += u64::from(queue_ns <= allowed_ns);
         }
         let episode = &mut self.episode;
         if episode.holes == 0 {

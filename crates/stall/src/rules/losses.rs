@@ -8,6 +8,9 @@ use crate::flow::Flow;
 use crate::flow::tally::Tally;
 use crate::units::NS_PER_MS;
 
+/// Segments of one loss, in the mean, that are no burst.
+const FEW_SEGMENTS: u64 = 8;
+
 /// Where losses come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
@@ -33,12 +36,19 @@ fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
     let fast = flow.retransmissions().fast + late;
     let reported = tally.spurious_fast + late;
     let mostly = reported >= 3 && reported * 2 >= fast;
-    if !mostly {
+    // Holes that are not there any more when a repair comes, and packets seen
+    // late: what was repaired for them is needless as well.
+    let seen = tally.overtaken >= 3 && tally.overtaken * 2 >= tally.holes && fast >= 3;
+    if !mostly && !seen {
         return None;
     }
     Some(Origin {
         cause: Cause::Reordering,
-        confidence: Confidence::High,
+        confidence: if mostly {
+            Confidence::High
+        } else {
+            Confidence::Medium
+        },
         explanation: format!(
             "of {fast} segments repaired at once {reported} had arrived; {} came late",
             tally.overtaken
@@ -47,11 +57,20 @@ fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
     })
 }
 
-/// Round trips at losses are those of an empty path (Flach et al., SIGCOMM
-/// 2016, tell policers from queues by the same).
-fn has_no_queue(flow: &Flow, tally: &Tally) -> bool {
-    let allowed_ns = (flow.rtt_min_ns() / 4).max(NS_PER_MS);
-    tally.queue_ns.count > 0 && tally.queue_ns.mean() <= allowed_ns as f64
+/// Round trips at losses, most of them, are those of an empty path (Flach et
+/// al., SIGCOMM 2016, tell policers from queues by the same). A few that are
+/// not have a held back acknowledgement in them.
+fn has_no_queue(tally: &Tally) -> bool {
+    let judged = tally.queue_ns.count;
+    judged > 0 && tally.holes_without_queue * 10 >= judged * 7
+}
+
+/// Holes that were repaired with need: others were filled by what came late.
+fn are_losses(flow: &Flow, tally: &Tally) -> bool {
+    let again = flow.retransmissions();
+    let needed = again.total().saturating_sub(again.spurious);
+    let filled = needed.saturating_mul(flow.mss()).saturating_mul(2);
+    filled >= tally.hole_bytes && tally.overtaken * 4 <= tally.holes
 }
 
 fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
@@ -59,7 +78,7 @@ fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
     let is_heavy = tally.lost_bytes * 10 >= sent && sent > 0;
     let steady = tally.passed.count >= 2 && tally.passed.variation() <= 0.15;
     let once = tally.passed.count >= 1 && tally.holes >= 8 && tally.lost_bytes * 5 >= sent;
-    if !is_heavy || !(steady || once) || !has_no_queue(flow, tally) {
+    if !is_heavy || !(steady || once) || !has_no_queue(tally) || !are_losses(flow, tally) {
         return None;
     }
     let rate_bps = (tally.passed.mean() * 8.0) as u64;
@@ -98,15 +117,22 @@ fn congestion(flow: &Flow, tally: &Tally) -> Option<Origin> {
 }
 
 fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
-    let single = tally.hole_bytes <= tally.holes * flow.mss() * 3 / 2;
-    if tally.episodes < 3 || tally.holes < 3 || !single || !has_no_queue(flow, tally) {
+    // A few at once, as a host's own queue drops what its device would segment.
+    let few = tally.hole_bytes <= tally.holes * flow.mss() * FEW_SEGMENTS
+        && tally.hole_bytes <= flow.counts().bytes / 10;
+    if tally.episodes < 3
+        || tally.holes < 3
+        || !few
+        || !has_no_queue(tally)
+        || !are_losses(flow, tally)
+    {
         return None;
     }
     Some(Origin {
         cause: Cause::PathLoss,
         confidence: Confidence::Medium,
         explanation: format!(
-            "{} losses of single segments in {} repairs, with no queue before them",
+            "{} losses of a segment or a few in {} repairs, with no queue before them",
             tally.holes, tally.episodes
         ),
         rate_bps: None,
