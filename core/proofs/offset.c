@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * @proves one common offset is adding to all clocks (paper 002, 2.4): same decision, same clocks after a send or a leave, from any state
- * @bounds GAP; 2 paced classes without ceil; any state with clocks within 2^6 of the port; one step of any number; frames of the size priced
+ * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; any state with clocks within 2^4 of the port; one step of any number; frames of the size priced
  * @with class.c line.c normal.c share.c
  * @options --unwind 3
- * @each CLASSES=2 NEAR=63 ORDER=0 WHO=0 LEAVE=0..1
- * @each CLASSES=2 NEAR=63 ORDER=0 WHO=1 LEAVE=0..1
- * @each CLASSES=2 NEAR=63 ORDER=2 WHO=0 LEAVE=0..1
- * @each CLASSES=2 NEAR=63 ORDER=2 WHO=1 LEAVE=0..1
+ * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=0 WHO=0 LEAVE=0..1
+ * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=0 WHO=1 LEAVE=0..1
+ * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=2 WHO=0 LEAVE=0..1
+ * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=2 WHO=1 LEAVE=0..1
  */
 #define PACED		2
 #include "state.h"
