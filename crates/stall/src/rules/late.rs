@@ -22,7 +22,7 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
     let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
     if facts.unanswered_segments <= 2 {
-        return held_back(facts, held_ns);
+        return held_back(facts, held_ns, context);
     }
     let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
     let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
@@ -47,7 +47,7 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
 }
 
 /// One or two segments under way: a receiver may wait for more.
-fn held_back(facts: &Facts, held_ns: u64) -> Option<Finding> {
+fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     if !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
@@ -58,9 +58,11 @@ fn held_back(facts: &Facts, held_ns: u64) -> Option<Finding> {
     let is_known = KNOWN_TIMERS_MS
         .iter()
         .any(|range| range.contains(&(held_ns / NS_PER_MS)));
+    // Where segments are lost before the capture, more may have been sent.
+    let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {
         Confidence::Low
-    } else if is_known {
+    } else if is_known && !may_lack {
         Confidence::High
     } else {
         Confidence::Medium
