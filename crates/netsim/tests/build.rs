@@ -201,3 +201,22 @@ proptest! {
         }
     }
 }
+
+/// 100 Mbit/s for 1 ms in each 4 ms: a quarter of the time, and nothing between.
+#[test]
+fn a_source_is_silent_in_turn() {
+    let flow = "type = \"udp\"\nrate = \"100mbit\"\non = \"1ms\"\noff = \"3ms\"";
+    let ran = run_cell(&cell(&[], flow), 1, false, &mut |_| {}).unwrap();
+    let sent: Vec<u64> = ran.recorder.sent[0]
+        .records
+        .iter()
+        .map(|r| r.start_ps)
+        .collect();
+    assert!(sent.len() > 20, "{sent:?}");
+    assert!(
+        sent.iter().all(|ps| ps % 4_000_000_000 < 1_100_000_000),
+        "{sent:?}"
+    );
+    let ms = |at: &u64| at / 4_000_000_000;
+    assert_eq!(sent.last().map(ms), Some(2));
+}

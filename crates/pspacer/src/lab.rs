@@ -78,7 +78,7 @@ pub fn run(
 ) -> Result<Finished> {
     ensure!(
         !sim::is_needed(scenario),
-        "{}: its flows name a stack or how much they send: pspacer sim run runs it",
+        "{}: it has several runs, or flows that name a stack, how much they send or when they are silent: pspacer sim run runs it",
         scenario.name
     );
     runs::make_room(out)?;

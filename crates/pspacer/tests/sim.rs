@@ -256,7 +256,27 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
     assert!(said.contains("another sweep"), "{said}");
     let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
-    assert!(said.contains("has another sweep"), "{said}");
+    let why = "has another sweep: its --set is [\"duration=200ms\"], here []";
+    assert!(said.contains(why), "{said}");
+    // The file has changed meanwhile, or the command.
+    fs::write(&file, format!("{SWEEP}# changed\n")).unwrap();
+    let said = refused(&args);
+    assert!(said.contains("its scenario's file is "), "{said}");
+    fs::write(&file, SWEEP).unwrap();
+    let kept = Path::new(&other).join("sweep.json");
+    let text = fs::read_to_string(&kept).unwrap();
+    let (begin, end) = text.split_once("\"command_sha256\": \"").unwrap();
+    let changed = format!(
+        "{begin}\"command_sha256\": \"{}{}",
+        "0".repeat(64),
+        &end[64..]
+    );
+    fs::write(&kept, changed.replace("\"duration=200ms\"", "")).unwrap();
+    let said = refused(&args);
+    assert!(
+        said.contains("its command is 000000000000, here "),
+        "{said}"
+    );
     // A shard that was interrupted.
     fs::write(Path::new(p1).join("rows.jsonl"), "").unwrap();
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);

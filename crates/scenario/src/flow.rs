@@ -6,7 +6,7 @@ use crate::cell::{
 };
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Spread, Target};
+use crate::model::{Cell, Direction, Flow, FlowKind, Layer, OnOff, Spread, Target};
 use crate::reader::{Section, quote};
 use crate::topology;
 
@@ -24,6 +24,8 @@ const FLOW: &[&str] = &[
     "classes",
     "ports",
     "buffer",
+    "on",
+    "off",
     "rate",
     "congestion",
     "window",
@@ -45,6 +47,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("classes", &["udp"]),
     ("ports", &["udp"]),
     ("buffer", &["udp"]),
+    ("on", &["udp"]),
+    ("off", &["udp"]),
     ("congestion", &["tcp"]),
     ("window", &["tcp"]),
     ("pacing_rate", &["tcp"]),
@@ -226,7 +230,22 @@ fn kind_of(
         rate_bps,
         spread: spread(section)?,
         buffer_bytes: buffer_bytes.and_then(|bytes| u32::try_from(bytes).ok()),
+        on_off: on_off(section)?,
     })
+}
+
+/// Times of sending and of silence, in turn.
+fn on_off(section: &Section<'_, '_>) -> Result<Option<OnOff>, Error> {
+    let (on_ns, off_ns) = (section.time("on")?, section.time("off")?);
+    let longest = 1_000_000_000_000;
+    within(section, "on", on_ns.unwrap_or(1), 1, longest)?;
+    within(section, "off", off_ns.unwrap_or(1), 1, longest)?;
+    match (on_ns, off_ns) {
+        (None, None) => Ok(None),
+        (Some(on_ns), Some(off_ns)) => Ok(Some(OnOff { on_ns, off_ns })),
+        (Some(_), None) => Err(section.missing("off", "the time of silence after each `on`")),
+        (None, Some(_)) => Err(section.missing("on", "the time of sending before each `off`")),
+    }
 }
 
 fn spread(section: &Section<'_, '_>) -> Result<Spread, Error> {

@@ -25,7 +25,7 @@ pub use error::{Error, Place, Problem};
 pub use expr::Env;
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Cell, Closeup, Device, Direction, End, Flow,
-    FlowKind, Freeze, Host, Kernel, Layer, Noise, Program, Scenario, Spread, Subject, Sysctl,
-    Target, TcLine, UnknownKernel, Window,
+    FlowKind, Freeze, Host, Kernel, Layer, Noise, OnOff, Program, Scenario, Spread, Subject,
+    Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};

@@ -357,6 +357,15 @@ impl Default for Spread {
     }
 }
 
+/// A source that is silent again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnOff {
+    /// Sends for so long, above 0 ...
+    pub on_ns: u64,
+    /// ... and then not, above 0.
+    pub off_ns: u64,
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
@@ -372,6 +381,8 @@ pub enum FlowKind {
         spread: Spread,
         /// Socket buffer; `None`: 1 MB, or what another flow of the host asks for.
         buffer_bytes: Option<u32>,
+        /// Sends and is silent in turn; `None`: never silent. The simulator only.
+        on_off: Option<OnOff>,
     },
     /// One connection with as much to send as it takes.
     Tcp {

@@ -74,6 +74,11 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "s.toml:1: the scenario lacks `title`, expected a string",
     ),
     (
+        "type = \"udp\"",
+        "type = \"udp\"\non = \"1ms\"",
+        "s.toml:27: [[flow]] lacks `off`, expected the time of silence after each `on`",
+    ),
+    (
         "name = \"a\"",
         "name = \"a b\"",
         "s.toml:1: `name` is \"a b\", expected a name of letters, digits, `.`, `_` and `-`",

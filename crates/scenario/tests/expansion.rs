@@ -199,6 +199,7 @@ fn flows_know_their_way_and_their_defaults() {
         rate_bps: None,
         spread: Spread::default(),
         buffer_bytes: None,
+        on_off: None,
     };
     assert_eq!(f2.kind, kind);
     assert_eq!(

@@ -18,12 +18,13 @@ pub fn main(args: &SimMerge) -> Result<()> {
     for folder in &args.folders {
         let part = Part::read(folder)?;
         if let Some(first) = &first {
-            ensure!(
-                first.sweep == part.sweep,
-                "{}: another sweep than that of {}: its scenario, settings, seeds or version differ",
-                folder.display(),
-                args.folders[0].display()
-            );
+            if let Some(difference) = first.sweep.differs_from(&part.sweep) {
+                bail!(
+                    "{}: another sweep than that of {}: {difference} there",
+                    folder.display(),
+                    args.folders[0].display()
+                );
+            }
         }
         let found = table::read(folder)?;
         let missing = part.numbers().find(|number| !found.contains_key(number));

@@ -58,6 +58,7 @@ pub fn is_needed(scenario: &Scenario) -> bool {
     let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
     let is_modelled = flows.any(|flow| match &flow.kind {
         FlowKind::Tcp { stack, bytes, .. } => stack.is_some() || bytes.is_some(),
+        FlowKind::Udp { on_off, .. } => on_off.is_some(),
         _ => false,
     });
     is_modelled || scenario.runs > 1

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::cells::write;
 
@@ -54,6 +55,8 @@ pub struct Sweep {
     pub format: String,
     /// Of the command that made it: another one may compute otherwise.
     pub version: String,
+    /// SHA-256 of that command.
+    pub command_sha256: String,
     /// The scenario's name.
     pub scenario: String,
     /// SHA-256 of its file.
@@ -80,18 +83,53 @@ pub struct Part {
 }
 
 impl Sweep {
-    /// A sweep of this command's version.
-    pub fn new(scenario: &scenario::Scenario, file_sha256: String, seeds: Vec<u64>) -> Self {
-        Self {
+    /// A sweep of this very command.
+    pub fn new(scenario: &scenario::Scenario, file: &Path, seeds: Vec<u64>) -> Result<Self> {
+        let command = std::env::current_exe().context("cannot tell where this command is")?;
+        Ok(Self {
             format: FORMAT.into(),
             version: env!("CARGO_PKG_VERSION").into(),
+            command_sha256: sha256(&command)?,
             scenario: scenario.name.clone(),
-            file_sha256,
+            file_sha256: sha256(file)?,
             set: vec![],
             full: false,
             seeds,
             cells: scenario.cells.len(),
-        }
+        })
+    }
+
+    /// What tells it from another sweep; `None`: they are the same.
+    pub fn differs_from(&self, other: &Self) -> Option<String> {
+        let settings = |of: &Self| format!("{:?}", of.set);
+        let form = |of: &Self| if of.full { "full" } else { "short" }.to_owned();
+        let seeds = |of: &Self| format!("{:?}", of.seeds);
+        let short = |sha256: &str| sha256.chars().take(12).collect();
+        let all = [
+            ("format", self.format.clone(), other.format.clone()),
+            ("scenario", self.scenario.clone(), other.scenario.clone()),
+            (
+                "scenario's file",
+                short(&self.file_sha256),
+                short(&other.file_sha256),
+            ),
+            ("--set", settings(self), settings(other)),
+            ("form", form(self), form(other)),
+            ("seeds", seeds(self), seeds(other)),
+            ("version", self.version.clone(), other.version.clone()),
+            (
+                "command",
+                short(&self.command_sha256),
+                short(&other.command_sha256),
+            ),
+            (
+                "number of cells",
+                self.cells.to_string(),
+                other.cells.to_string(),
+            ),
+        ];
+        let differing = all.into_iter().find(|(_, a, b)| a != b);
+        differing.map(|(what, a, b)| format!("its {what} is {b}, here {a}"))
     }
 
     /// Pieces of work.
@@ -128,6 +166,12 @@ impl Part {
         text.push('\n');
         write(&folder.join(FILE), text.as_bytes())
     }
+}
+
+fn sha256(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let digest = Sha256::digest(bytes);
+    Ok(digest.iter().map(|b| format!("{b:02x}")).collect())
 }
 
 /// `1..100`, `7`, or several of them with commas between.

@@ -6,13 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use netsim::run::run_cell;
 use scenario::Scenario;
-use sha2::{Digest, Sha256};
 
 use super::shard::{self, Part, Sweep};
-use super::table::{Entry, Journal, rows, write_table};
+use super::table::{self, Entry, Journal, rows, write_table};
 use super::{progress_bar, recorded, reports, side_by_side};
 use crate::cells;
 use crate::cli::SimSweep;
@@ -20,24 +19,20 @@ use crate::cli::SimSweep;
 /// Runs what of the sweep is not done yet.
 pub fn main(args: &SimSweep) -> Result<()> {
     let (file, scenario) = args.chosen.read()?;
-    let text = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let hash: String = Sha256::digest(&text)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
     let seeds = args.seeds.as_ref();
     let seeds = seeds.map_or_else(|| vec![scenario.seed], |seeds| seeds.0.clone());
     let part = Part {
         sweep: Sweep {
             set: args.chosen.set.clone(),
             full: args.chosen.form.full,
-            ..Sweep::new(&scenario, hash, seeds)
+            ..Sweep::new(&scenario, &file, seeds)?
         },
         shard: args.shard.unwrap_or_default(),
     };
     let named = || Path::new("out").join(format!("{}-sweep", scenario.name));
     let out = args.out.clone().unwrap_or_else(named);
     super::check(&scenario)?;
+    table::check(&scenario)?;
     make_room(&out, &part)?;
     let done = run(&scenario, &part, &out, args)?;
     println!(
@@ -53,11 +48,17 @@ fn make_room(out: &Path, part: &Part) -> Result<()> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     if out.join(shard::FILE).exists() {
         let there = Part::read(out)?;
+        if let Some(difference) = part.sweep.differs_from(&there.sweep) {
+            bail!(
+                "--out {}: the folder has another sweep: {difference}; expected a new folder, or \
+                 the same sweep to go on with",
+                out.display()
+            );
+        }
         ensure!(
-            there == *part,
-            "--out {}: the folder has another sweep ({}, shard {}/{}); expected a new one or this",
+            there.shard == part.shard,
+            "--out {}: the folder has shard {}/{} of this sweep; expected a folder for each",
             out.display(),
-            there.sweep.scenario,
             there.shard.index,
             there.shard.count
         );

@@ -45,6 +45,19 @@ pub struct Row {
     values: IndexMap<String, String>,
 }
 
+/// Refuses parameters that are called like columns of the table.
+pub fn check(scenario: &scenario::Scenario) -> Result<()> {
+    for name in scenario.cells.iter().flat_map(|cell| cell.params.keys()) {
+        ensure!(
+            !["number", "seed", "window", "flow"].contains(&name.as_str()),
+            "{}: the table of a sweep has a column `{name}`; expected another name for the \
+             parameter",
+            scenario.name
+        );
+    }
+    Ok(())
+}
+
 /// The rows of a cell: its metrics, then what the flow's ends report.
 pub fn rows(windows: &[WindowResult], reports: &BTreeMap<String, Value>) -> Vec<Row> {
     let mut rows = vec![];
