@@ -47,10 +47,6 @@ fn silence(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wante
             .filter(|stop| stop.kind == StopKind::Silence && asked(stop.cause))
             .max_by_key(|stop| stop.duration_ns);
         let story = story(name, place, connection);
-        if std::env::var_os("STORY").is_some() {
-            eprintln!("{story}\n");
-            continue;
-        }
         if wanted[index] == Cause::Unknown {
             continue; // nothing of it gets there
         }
@@ -226,9 +222,11 @@ fn acknowledgements_are_held_back() {
 
 #[test]
 fn large_packets_do_not_come_through() {
-    let mut setup = Setup::default();
-    setup.writes = vec![(0, 300), (300 * MS, 300_000)];
-    setup.limit_ns = 5000 * MS;
+    let setup = Setup {
+        writes: vec![(0, 300), (300 * MS, 300_000)],
+        limit_ns: 5000 * MS,
+        ..Setup::default()
+    };
     let mut hook = |sight: Sight| {
         if sight.is_data && sight.len > 1300 {
             Fate::Lost(20)
@@ -250,10 +248,6 @@ fn slow(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: 
         let analysis = analyse(&captures.at[index]);
         let connection = analysis.connections.first().unwrap();
         let story = story(name, place, connection);
-        if std::env::var_os("STORY").is_some() {
-            eprintln!("{story} ({} s)\n", captures.seconds);
-            continue;
-        }
         if wanted[index] == Cause::Unknown {
             continue;
         }
@@ -284,10 +278,11 @@ fn policer(rate_bps: u64, burst_bytes: u64) -> impl FnMut(Sight) -> Fate {
 }
 
 fn long(variant: netsim::tcp::Variant) -> Setup {
-    let mut setup = Setup::default();
-    setup.sender = netsim::tcp::SenderConfig::new(variant);
-    setup.writes = vec![(0, 30_000_000)];
-    setup
+    Setup {
+        sender: netsim::tcp::SenderConfig::new(variant),
+        writes: vec![(0, 30_000_000)],
+        ..Setup::default()
+    }
 }
 
 #[test]

@@ -118,63 +118,74 @@ fn notes(connection: &Connection, flows: [&Flow; 2], vantage: &analysis::Vantage
         ),
     );
     for (flow, to) in flows.into_iter().zip(["server", "client"]) {
-        let counts = flow.counts();
-        let data = flow.has_data();
-        note(
-            data && !flow.scale_known() && counts.acks > 0,
-            format!(
-                "window scale of the {to} not known (its SYN was not captured): only closed \
-                 windows are judged"
-            ),
-        );
-        note(
-            counts.unseen_bytes > 0,
-            format!(
-                "{} bytes to the {to} were acknowledged and never captured: the capture lost \
-                 packets",
-                counts.unseen_bytes
-            ),
-        );
-        note(
-            data && counts.acks == 0,
-            format!("no acknowledgement from the {to} was captured: one direction only"),
-        );
-        note(
-            counts.forgotten > 0,
-            format!(
-                "{} segments to the {to} were too many under way to remember",
-                counts.forgotten
-            ),
-        );
-        note(
-            counts.jumps > 0,
-            format!(
-                "{} segments to or from the {to} have numbers out of all windows",
-                counts.jumps
-            ),
-        );
-        note(
-            counts.copies > 0,
-            format!(
-                "{} packets to the {to} are in the capture twice",
-                counts.copies
-            ),
-        );
-        note(
-            counts.options_cut > 0,
-            format!(
-                "TCP options of {} segments from the {to} were cut off: SACK blocks and time \
-                 stamps may be missing",
-                counts.options_cut
-            ),
-        );
-        note(
-            flow.dropped() > 0,
-            format!(
-                "{} shorter stops to the {to} are not listed",
-                flow.dropped()
-            ),
-        );
+        notes.extend(flow_notes(flow, to));
     }
+    notes
+}
+
+fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |applies: bool, text: String| {
+        if applies {
+            notes.push(text);
+        }
+    };
+    let counts = flow.counts();
+    let data = flow.has_data();
+    note(
+        data && !flow.scale_known() && counts.acks > 0,
+        format!(
+            "window scale of the {to} not known (its SYN was not captured): only closed \
+             windows are judged"
+        ),
+    );
+    note(
+        counts.unseen_bytes > 0,
+        format!(
+            "{} bytes to the {to} were acknowledged and never captured: the capture lost \
+             packets",
+            counts.unseen_bytes
+        ),
+    );
+    note(
+        data && counts.acks == 0,
+        format!("no acknowledgement from the {to} was captured: one direction only"),
+    );
+    note(
+        counts.forgotten > 0,
+        format!(
+            "{} segments to the {to} were too many under way to remember",
+            counts.forgotten
+        ),
+    );
+    note(
+        counts.jumps > 0,
+        format!(
+            "{} segments to or from the {to} have numbers out of all windows",
+            counts.jumps
+        ),
+    );
+    note(
+        counts.copies > 0,
+        format!(
+            "{} packets to the {to} are in the capture twice",
+            counts.copies
+        ),
+    );
+    note(
+        counts.options_cut > 0,
+        format!(
+            "TCP options of {} segments from the {to} were cut off: SACK blocks and time \
+             stamps may be missing",
+            counts.options_cut
+        ),
+    );
+    note(
+        flow.dropped() > 0,
+        format!(
+            "{} shorter stops to the {to} are not listed",
+            flow.dropped()
+        ),
+    );
     notes
 }

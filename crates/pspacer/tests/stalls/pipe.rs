@@ -78,8 +78,6 @@ impl Default for Setup {
 /// Captures at the sender, in the middle, and at the receiver.
 pub struct Captures {
     pub at: [Vec<Segment>; 3],
-    /// How long it took.
-    pub seconds: f64,
 }
 
 pub const PLACES: [(&str, u64); 3] = [("sender", 0), ("middle", 50), ("receiver", 100)];
@@ -282,7 +280,6 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
         world.push(begin + at, What::Read(bytes));
     }
     let mut writes_left = setup.writes.len();
-    let mut now;
     loop {
         let event = world.queue.peek().map(|Reverse((at, ..))| *at);
         // Timers have picoseconds, the taps have nanoseconds.
@@ -290,10 +287,9 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
         let timer = timers.into_iter().flatten().min();
         let timer = timer.map(|at| at.as_ps().div_ceil(PS_PER_NS));
         let Some(next) = [event, timer].into_iter().flatten().min() else {
-            now = 0;
             break;
         };
-        now = next;
+        let now = next;
         let time = Time::from_ps(now * PS_PER_NS);
         if sender.is_finished() || now > setup.limit_ns {
             break;
@@ -341,10 +337,7 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
         });
         numbered.collect()
     });
-    Captures {
-        at,
-        seconds: now as f64 / 1e9,
-    }
+    Captures { at }
 }
 
 /// Analyses one capture.
