@@ -135,8 +135,8 @@ fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
     note(
         data && !flow.scale_known() && counts.acks > 0,
         format!(
-            "window scale of the {to} not known (its SYN was not captured): only closed \
-             windows are judged"
+            "window scale of the {to} not known (not both SYNs were captured with all their \
+             options): only closed windows are judged"
         ),
     );
     note(

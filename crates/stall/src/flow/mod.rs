@@ -66,7 +66,7 @@ pub(crate) struct Flow {
     pub(super) fin: Option<u64>,
     pub(super) has_data: bool,
 
-    /// The receiver's scale; `None`: its SYN was not captured.
+    /// The receiver's scale; `None`: not both SYNs were captured with all their options.
     pub(super) scale: Option<u8>,
     pub(super) window_field: Option<u16>,
     pub(super) edge: u64,
