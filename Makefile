@@ -5,13 +5,14 @@ BUILT   := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(BUILT)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit prove mutate fuzz experiments experiments-quick bench bench-stalls install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit prove calculus mutate fuzz experiments experiments-quick bench bench-stalls install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
 	@echo "make test               set up, then every test"
 	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
 	@echo "make prove              bounded model checking of the core: docs/proofs.md"
+	@echo "make calculus           the bounds of predict beside another library's"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/fuzzing.md"
 	@echo "make build              the pspacer command and the tc plugin"
@@ -42,6 +43,11 @@ test: setup
 prove: setup
 	@core/proofs/prove.sh
 	@core/proofs/break.sh
+
+# The library comes by Maven, into the cache: docs/decisions/0161.
+calculus: setup
+	@tools/setup.sh java mvn
+	@tests/calculus/run.sh
 
 mutate: setup
 	@tests/mutation/run.sh

@@ -19,8 +19,10 @@ dkms dkms
 dpkg-deb dpkg
 flex flex
 git git
+java default-jdk-headless
 libelf libelf-dev
 make make
+mvn maven
 nm binutils
 perl perl
 sparse sparse

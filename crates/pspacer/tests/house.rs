@@ -131,9 +131,12 @@ fn crates_depend_only_on_whom_they_may() {
         ("bench", &["report", "vmlab"]),
         ("netsim", &["pace", "scenario", "trace"]),
         ("stall", &["trace"]),
+        ("predict", &[]),
         (
             "pspacer",
-            &["scenario", "trace", "report", "vmlab", "netsim", "stall"],
+            &[
+                "scenario", "trace", "report", "vmlab", "netsim", "stall", "predict",
+            ],
         ),
     ]);
     let out = Command::new(env!("CARGO"))
@@ -230,6 +233,7 @@ fn pure_crates_touch_no_world() {
         "crates/scenario/src",
         "crates/trace/src",
         "crates/report/src",
+        "crates/predict/src",
     ];
     let world = [
         "std::time::Instant",

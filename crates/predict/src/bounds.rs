@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What network calculus guarantees for a stream over a chain of servers
+//! (J.-Y. Le Boudec and P. Thiran, Network Calculus, Springer 2001, chapter 1).
+//!
+//! The stream obeys a token bucket, each hop gives it a rate-latency service.
+//! Checked against the DiscoDNC (`docs/decisions/0161`).
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// Bits of a byte times nanoseconds of a second.
+const BIT_NS: f64 = 8e9;
+
+/// What arrives: at most `burst_bytes + rate t` in any time t.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TokenBucket {
+    /// Bytes that may come at once.
+    pub burst_bytes: f64,
+    /// Long-run rate.
+    pub rate_bps: f64,
+}
+
+/// What a hop gives: from the start of a backlog on, at least `rate (t - latency)`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RateLatency {
+    /// Rate.
+    pub rate_bps: f64,
+    /// Time before it begins.
+    pub latency_ns: f64,
+}
+
+impl RateLatency {
+    /// A server that sends up to `budget_bytes` of the stream once a period, as
+    /// paper 004's ITM thread does. Its service is a staircase,
+    /// budget x floor(t / period); the highest rate-latency curve below it has
+    /// the mean rate and one period of latency.
+    #[must_use]
+    pub fn periodic(budget_bytes: f64, period_ns: f64) -> Self {
+        Self {
+            rate_bps: budget_bytes * BIT_NS / period_ns,
+            latency_ns: period_ns,
+        }
+    }
+}
+
+/// Bounds of the delay over a chain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Of each hop, for the burst that the hops before it have made.
+    pub per_hop_ns: Vec<f64>,
+    /// Their sum: each hop is paid the whole burst.
+    pub per_hop_sum_ns: f64,
+    /// For the chain as one server: the burst is paid once, at the slowest hop.
+    pub pay_bursts_only_once_ns: f64,
+}
+
+/// Bounds the delay of a stream over `servers`, in order.
+///
+/// At one hop the horizontal distance of the curves is latency + burst / rate
+/// (theorem 1.4.2), and what leaves has a burst larger by rate x latency
+/// (theorem 1.4.3). Servers in a row are one of the least rate and the sum of
+/// latencies (theorem 1.4.6). O(hops).
+///
+/// # Errors
+/// A quantity that is not finite or out of its range, or a hop slower than the stream.
+pub fn bounds(arrival: TokenBucket, servers: &[RateLatency]) -> Result<Bounds, Error> {
+    check("burst_bytes", arrival.burst_bytes, false)?;
+    check("rate_bps", arrival.rate_bps, false)?;
+    let mut burst_bytes = arrival.burst_bytes;
+    let mut per_hop_ns = Vec::with_capacity(servers.len());
+    for (hop, server) in (1..).zip(servers) {
+        check("service rate_bps", server.rate_bps, true)?;
+        check("service latency_ns", server.latency_ns, false)?;
+        if server.rate_bps < arrival.rate_bps {
+            return Err(Error::Overload {
+                hop,
+                service_bps: server.rate_bps,
+                arrival_bps: arrival.rate_bps,
+            });
+        }
+        per_hop_ns.push(server.latency_ns + burst_bytes * BIT_NS / server.rate_bps);
+        burst_bytes += arrival.rate_bps * server.latency_ns / BIT_NS;
+    }
+    let least_bps = servers
+        .iter()
+        .map(|s| s.rate_bps)
+        .fold(f64::INFINITY, f64::min);
+    let latency_ns: f64 = servers.iter().map(|s| s.latency_ns).sum();
+    Ok(Bounds {
+        per_hop_sum_ns: per_hop_ns.iter().sum(),
+        // Without a hop the rate is infinite and the burst takes no time.
+        pay_bursts_only_once_ns: latency_ns + arrival.burst_bytes * BIT_NS / least_bps,
+        per_hop_ns,
+    })
+}
+
+fn check(what: &'static str, value: f64, above_zero: bool) -> Result<(), Error> {
+    let (fits, expected) = if above_zero {
+        (value > 0.0, "above 0")
+    } else {
+        (value >= 0.0, "0 or more")
+    };
+    if fits && value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Curve {
+        what,
+        value,
+        expected,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T_NS: f64 = 10e6;
+
+    /// A stream that fills its reservation, a period's bytes at once.
+    fn paper(hops: usize) -> Bounds {
+        let server = RateLatency::periodic(1250.0, T_NS);
+        let stream = TokenBucket {
+            burst_bytes: 1250.0,
+            rate_bps: server.rate_bps,
+        };
+        bounds(stream, &vec![server; hops]).unwrap()
+    }
+
+    /// Paper 004, 4.3: period x (routers + 1).
+    #[test]
+    fn burst_paid_once_is_the_papers_bound() {
+        for hops in 1..=9u32 {
+            let found = paper(hops as usize);
+            let expected = T_NS * f64::from(hops + 1);
+            assert!((found.pay_bursts_only_once_ns - expected).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn each_hop_makes_the_burst_larger_for_the_next() {
+        let found = paper(3);
+        let periods: Vec<_> = found.per_hop_ns.iter().map(|ns| ns / T_NS).collect();
+        assert_eq!(periods, [2.0, 3.0, 4.0]);
+        assert!(found.per_hop_sum_ns >= found.pay_bursts_only_once_ns);
+    }
+
+    #[test]
+    fn no_hop_takes_no_time() {
+        let found = paper(0);
+        assert_eq!(
+            (found.per_hop_sum_ns, found.pay_bursts_only_once_ns),
+            (0.0, 0.0)
+        );
+    }
+
+    #[test]
+    fn what_has_no_bound() {
+        let stream = TokenBucket {
+            burst_bytes: 0.0,
+            rate_bps: 2e6,
+        };
+        let server = RateLatency {
+            rate_bps: 1e6,
+            latency_ns: 0.0,
+        };
+        let error = bounds(stream, &[server]).unwrap_err().to_string();
+        assert!(
+            error.contains("1000000") && error.contains("2000000"),
+            "{error}"
+        );
+        let broken = TokenBucket {
+            burst_bytes: f64::NAN,
+            ..stream
+        };
+        assert!(bounds(broken, &[]).is_err());
+        let stopped = RateLatency {
+            rate_bps: 0.0,
+            ..server
+        };
+        assert!(bounds(stream, &[stopped]).is_err());
+    }
+}
