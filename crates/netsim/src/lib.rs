@@ -20,6 +20,7 @@ pub mod qdisc;
 pub mod record;
 pub mod rng;
 pub mod run;
+pub mod segment;
 mod snap;
 pub mod source;
 pub mod stops;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A switch with full-duplex ports: stores whole frames and forwards them,
+//! first come first served at each port, a port's own order by station.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::{Counts, Event, Frame, GAP_BITS, Loss, SegmentConfig, frame_bits};
+use crate::time::{Span, Time};
+
+/// One direction of a cable: frames that wait for it, and the one on it.
+#[derive(Debug)]
+struct Line<P> {
+    waiting: VecDeque<(usize, Frame<P>)>,
+    /// The next frame may begin.
+    free: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// A line has sent a frame and its gap: the next one begins.
+    Free,
+    /// A frame's last bit is at the end of a line.
+    There,
+}
+
+/// A switch. An event costs O(log of what is under way).
+#[derive(Debug)]
+pub struct Switched<P> {
+    bit: Span,
+    propagation: Span,
+    queue_frames: usize,
+    /// From each station to the switch, then from the switch to each station.
+    lines: Vec<Line<P>>,
+    stations: usize,
+    agenda: BinaryHeap<Reverse<(Time, Step, usize)>>,
+    /// On their way, by line.
+    arriving: Vec<VecDeque<(usize, Frame<P>)>>,
+    counts: Counts,
+}
+
+impl<P: Copy> Switched<P> {
+    pub(super) fn new(config: &SegmentConfig) -> Self {
+        let line = |_| Line {
+            waiting: VecDeque::new(),
+            free: Time::START,
+        };
+        Self {
+            bit: config.bit(),
+            propagation: config.propagation,
+            queue_frames: config.queue_frames,
+            lines: (0..2 * config.stations).map(line).collect(),
+            stations: config.stations,
+            agenda: BinaryHeap::new(),
+            arriving: (0..2 * config.stations).map(|_| VecDeque::new()).collect(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// See [`super::Segment::offer`].
+    pub fn offer(&mut self, now: Time, from: usize, frame: Frame<P>, events: &mut Vec<Event<P>>) {
+        if from < self.stations && frame.to < self.stations {
+            self.queue(now, from, (from, frame), events);
+        }
+    }
+
+    fn queue(&mut self, now: Time, line: usize, what: (usize, Frame<P>), e: &mut Vec<Event<P>>) {
+        let of = &mut self.lines[line];
+        if of.waiting.len() >= self.queue_frames {
+            self.counts.refused += 1;
+            let (from, frame) = what;
+            let loss = Loss::Queue;
+            e.push(Event::Lost { frame, from, loss });
+            return;
+        }
+        of.waiting.push_back(what);
+        self.send(now, line);
+    }
+
+    /// Begins the next frame of a line, if that is free.
+    fn send(&mut self, now: Time, line: usize) {
+        let of = &mut self.lines[line];
+        if of.free > now {
+            return;
+        }
+        let Some(what) = of.waiting.pop_front() else {
+            return;
+        };
+        let bits = frame_bits(what.1.frame_bytes);
+        let span = |bits: u64| Span::from_ps(self.bit.as_ps() * bits);
+        of.free = now + span(bits + GAP_BITS);
+        let there = now + span(bits) + self.propagation;
+        self.arriving[line].push_back(what);
+        self.agenda.push(Reverse((of.free, Step::Free, line)));
+        self.agenda.push(Reverse((there, Step::There, line)));
+    }
+
+    /// See [`super::Segment::next`].
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        self.agenda.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// See [`super::Segment::advance`].
+    pub fn advance(&mut self, now: Time, events: &mut Vec<Event<P>>) {
+        while let Some(Reverse((at, step, line))) = self.agenda.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.agenda.pop();
+            match step {
+                Step::Free => self.send(at, line),
+                Step::There => self.arrive(at, line, events),
+            }
+        }
+    }
+
+    fn arrive(&mut self, now: Time, line: usize, events: &mut Vec<Event<P>>) {
+        let Some((from, frame)) = self.arriving[line].pop_front() else {
+            return;
+        };
+        if line < self.stations {
+            self.queue(now, self.stations + frame.to, (from, frame), events);
+            return;
+        }
+        self.counts.frames += 1;
+        self.counts.bits += frame_bits(frame.frame_bytes) + GAP_BITS;
+        let retries = 0;
+        events.push(Event::Arrived {
+            frame,
+            from,
+            retries,
+        });
+    }
+
+    /// See [`super::Segment::waiting`].
+    #[must_use]
+    pub fn waiting(&self, station: usize) -> usize {
+        self.lines.get(station).map_or(0, |l| l.waiting.len())
+    }
+
+    /// See [`super::Segment::counts`].
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
