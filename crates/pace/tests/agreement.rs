@@ -3,11 +3,12 @@
 //! same clocks, step by step, whatever happens to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod corpus;
 mod pair;
 mod reference;
 
 use pace::{Config, Layer, Mode, Order};
-use pair::{FRAMES_MAX, Op, Pair, Part, Size, replay};
+use pair::{FRAMES_MAX, Op, Pair, Part, Size, replay, train_bytes};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
 
@@ -113,10 +114,7 @@ fn config() -> impl Strategy<Value = Config> {
             overhead_bytes: overhead,
             min_frame_bytes: min,
             max_frame_bytes: max,
-            max_train_bytes: match train == 0 || train / max * overhead > 1 << 20 {
-                true => 0,
-                false => max + train,
-            },
+            max_train_bytes: train_bytes(train, max, overhead),
             link_header_bytes: header,
             layer: how.0,
             order: how.1,
@@ -306,13 +304,5 @@ fn a_wait_that_stands_is_answered_without_moving_clocks() {
 /// What the fuzzer has found worth keeping (docs/fuzzing.md).
 #[test]
 fn core_and_reference_agree_on_the_corpus() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/core");
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        replay(&std::fs::read(&path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "no corpus in {corpus}");
+    corpus::each("core", replay);
 }

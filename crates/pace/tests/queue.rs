@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(unsafe_code)]
 
+mod corpus;
 mod wheel_queue;
 
 use proptest::prelude::*;
@@ -268,13 +269,5 @@ proptest! {
 /// What the fuzzer has found worth keeping (docs/fuzzing.md).
 #[test]
 fn the_corpus_is_in_order() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/queue");
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        replay(&std::fs::read(&path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "no corpus in {corpus}");
+    corpus::each("queue", replay);
 }

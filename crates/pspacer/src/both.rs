@@ -58,10 +58,13 @@ impl Both {
              simulator | |\n|---|---:|---:|---:|---:|---:|---|\n",
         );
         let (mut agree, mut compared) = (0, 0);
+        let varying = report::varying(lab);
         for cell in &lab.cells {
             let other = sim.cells.iter().find(|c| c.params == cell.params);
             let (ours, theirs) = (self.numbers(cell), other.and_then(|c| self.numbers(c)));
-            let name = words(&self.varying(lab, cell));
+            let is_told = |name: &str| varying.iter().any(|v| v.name == name);
+            let told = cell.params.iter().filter(|(name, _)| is_told(name));
+            let name = words(&told.map(|(k, v)| (k.clone(), v.clone())).collect());
             let (Some((lab_bps, lab_drops)), Some((sim_bps, sim_drops))) = (ours, theirs) else {
                 let bps = ours.map_or("–".into(), |(bps, _)| format!("{:.1}", bps / 1e6));
                 let drops = ours.map_or("–".into(), |(_, drops)| format!("{drops:.0}"));
@@ -115,17 +118,6 @@ impl Both {
             .iter()
             .find(fits)
             .map_or("not explained", |why| &why.because)
-    }
-
-    /// The parameters that differ between cells.
-    fn varying(&self, run: &RunResult, cell: &CellResult) -> BTreeMap<String, String> {
-        let varies = |name: &String| {
-            let mut values = run.cells.iter().map(|c| c.params.get(name));
-            let first = values.next();
-            values.any(|value| Some(value) != first)
-        };
-        let all = cell.params.iter().filter(|(name, _)| varies(name));
-        all.map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 }
 

@@ -24,6 +24,7 @@ use trace::analyse::Curves;
 
 pub use charts::{Chart, ChartCurve, Sample, SenderRecord, Stream, Stroke, Variables};
 pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
+pub use sweep::{Varying, varying};
 pub use terminal::Style;
 
 /// A plot as a file.

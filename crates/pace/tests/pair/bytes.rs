@@ -2,7 +2,7 @@
 //! Any bytes as a port and what happens to it: what a fuzzer changes
 //! (docs/fuzzing.md).
 
-use super::{FRAMES_MAX, Op, Pair, Part, Size};
+use super::{FRAMES_MAX, Op, Pair, Part, Size, train_bytes};
 use arbitrary::{Result, Unstructured};
 use pace::{Config, Layer, Mode, Order};
 
@@ -198,10 +198,7 @@ fn config(source: &mut Unstructured) -> Result<Config> {
         overhead_bytes: overhead,
         min_frame_bytes: min,
         max_frame_bytes: max,
-        max_train_bytes: match train == 0 || train / max * overhead > 1 << 20 {
-            true => 0,
-            false => max + train,
-        },
+        max_train_bytes: train_bytes(train, max, overhead),
         link_header_bytes: source.int_in_range(0..=19)?,
         layer: *source.choose(&[Layer::Link, Layer::Wire, Layer::Ip])?,
         order: order(source)?,

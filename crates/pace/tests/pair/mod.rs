@@ -9,6 +9,15 @@ use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler, Train
 
 pub use bytes::replay;
 
+/// The longest train of a port: so much more than a frame, or none where its
+/// frames' overhead would be more than a port may have.
+pub fn train_bytes(more: u32, frame_bytes: u32, overhead_bytes: u32) -> u32 {
+    match more == 0 || more / frame_bytes * overhead_bytes > 1 << 20 {
+        true => 0,
+        false => frame_bytes + more,
+    }
+}
+
 /// What happens to a port. Classes are picked by a number, modulo how many
 /// there are; sizes and rates are picked inside what the port allows.
 #[derive(Clone, Debug)]

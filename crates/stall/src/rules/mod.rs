@@ -37,6 +37,15 @@ pub(crate) struct Context<'a> {
     pub(crate) is_patchy: bool,
 }
 
+impl Context<'_> {
+    /// Where the loss behind a cause comes from, if it is one.
+    fn root_of(&self, cause: Cause) -> Option<Cause> {
+        self.origin
+            .filter(|_| cause.is_loss())
+            .map(|origin| origin.cause)
+    }
+}
+
 /// What a rule says.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
@@ -113,7 +122,6 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Stop {
     packets.extend(&finding.evidence);
     packets.push(facts.packet_after);
     let confidence = doubt(finding.confidence, facts, context);
-    let is_loss = finding.cause.is_loss();
     Stop {
         direction: context.direction,
         start_ns: facts.start_ns.saturating_sub(context.start_ns),
@@ -121,10 +129,7 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Stop {
         kind: StopKind::Silence,
         bytes_cost: (facts.rate_before > 0).then_some(cost),
         cause: finding.cause,
-        root: context
-            .origin
-            .filter(|_| is_loss)
-            .map(|origin| origin.cause),
+        root: context.root_of(finding.cause),
         side: finding.side,
         confidence,
         evidence: in_order(packets),

@@ -38,7 +38,6 @@ fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let cost = expected.saturating_sub(phase.delivered_bytes);
     let compares = matches!(phase.limit, Limit::Pinned | Limit::Growth);
     let patchy = context.is_patchy && finding.confidence == Confidence::High;
-    let is_loss = finding.cause.is_loss();
     Some(Stop {
         direction: context.direction,
         start_ns: phase.start_ns.saturating_sub(context.start_ns),
@@ -46,10 +45,7 @@ fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
         kind: StopKind::Slow,
         bytes_cost: (compares && phase.rate_before > 0).then_some(cost),
         cause: finding.cause,
-        root: context
-            .origin
-            .filter(|_| is_loss)
-            .map(|origin| origin.cause),
+        root: context.root_of(finding.cause),
         side: finding.side,
         confidence: if patchy {
             Confidence::Medium
