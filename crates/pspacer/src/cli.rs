@@ -36,6 +36,8 @@ pub enum Command {
     Measure(crate::measure::MeasureArgs),
     /// Why transfers stopped: a verdict for each TCP connection of a capture
     Stalls(crate::stalls::StallsArgs),
+    /// Delay over cascaded routers: its distribution and its bounds
+    Predict(crate::predict::PredictArgs),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
     /// Write the manual page of this command to standard output

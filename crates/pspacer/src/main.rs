@@ -12,6 +12,7 @@ mod lab;
 mod man;
 mod measure;
 mod paper;
+mod predict;
 mod runs;
 mod sim;
 mod stalls;
@@ -46,6 +47,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(STOPPED),
         }),
+        Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Man => {
             man::write(std::io::stdout().lock(), Cli::command())?;

@@ -46,7 +46,8 @@ pub struct MeasureArgs {
     pub report: Option<PathBuf>,
 }
 
-fn rate(text: &str) -> Result<u64, String> {
+/// A rate above 0, in bit/s.
+pub fn rate(text: &str) -> Result<u64, String> {
     let known = scenario::units::rate_bps(text).filter(|r| *r > 0);
     known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
 }

@@ -132,6 +132,7 @@ fn crates_depend_only_on_whom_they_may() {
         ("netsim", &["pace", "scenario", "trace"]),
         ("stall", &["trace"]),
         ("predict", &[]),
+        ("ping", &[]),
         (
             "pspacer",
             &[
@@ -234,6 +235,7 @@ fn pure_crates_touch_no_world() {
         "crates/trace/src",
         "crates/report/src",
         "crates/predict/src",
+        "crates/ping/src",
     ];
     let world = [
         "std::time::Instant",

@@ -22,7 +22,9 @@ mod transfers;
 use scenario::result::RunResult;
 use trace::analyse::Curves;
 
-pub use charts::{Chart, ChartCurve, Sample, SenderRecord, Stream, Stroke, Variables};
+pub use charts::{
+    Chart, ChartCurve, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke, Variables,
+};
 pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
 pub use sweep::{Varying, varying};
 pub use terminal::Style;
@@ -107,10 +109,28 @@ pub fn chart(chart: &Chart) -> Plot {
     plot(&charts::chart(chart))
 }
 
+/// A plot of classes.
+#[must_use]
+pub fn histogram(histogram: &Histogram) -> Plot {
+    plot(&charts::histogram(histogram))
+}
+
 /// A count as reports write it: `24,000`.
 #[must_use]
 pub fn count(value: u64) -> String {
     format::number(value as f64, 0)
+}
+
+/// A number with at most `decimals`, and no zeros at their end.
+#[must_use]
+pub fn short(value: f64, decimals: usize) -> String {
+    format::short(value, decimals)
+}
+
+/// A time with its unit: `5 ms`.
+#[must_use]
+pub fn time(seconds: f64) -> String {
+    format::time(seconds)
 }
 
 /// The flows of one window, as text.

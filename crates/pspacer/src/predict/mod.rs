@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer predict`: delay over cascaded routers, from a β or from measured
+//! delays.
+
+mod answer;
+mod text;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use predict::bounds::{RateLatency, TokenBucket, bounds};
+use predict::classes::Classes;
+use predict::distribution::Chain;
+use predict::{estimate, fit, measured};
+use report::{Histogram, HistogramBar};
+
+use crate::measure::{rate, time};
+use answer::{Answer, Measured, Served};
+
+/// Rate of the stream where none is given. A stream that fills its reservation
+/// has the same bounds at any rate.
+const RATE_BPS: u64 = 1_000_000;
+/// Nanoseconds of a second times bits of a byte.
+const NS_BYTE: u64 = 8_000_000_000;
+
+/// Arguments of `pspacer predict`.
+#[derive(Debug, Args)]
+pub struct PredictArgs {
+    /// Measured delays: what "pspacer ping --json" prints, or a table whose first line is
+    /// delay_ns or delay_ns,count
+    #[arg(required_unless_present = "beta")]
+    pub file: Option<PathBuf>,
+    /// Probability that a packet misses its period at a router: one for all, or one for each,
+    /// as in 0.2,0.1; with --round-trip one more, for the host that reflects [default: estimated
+    /// from FILE]
+    #[arg(long, value_name = "P,...", value_delimiter = ',')]
+    pub beta: Vec<f64>,
+    /// Routers one way [default: one for each value of --beta, or 1]
+    #[arg(long, value_name = "N")]
+    pub hops: Option<usize>,
+    /// Period of the routers
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    pub period: u64,
+    /// There and back: 2N + 1 stages, because the host that reflects may be late too
+    #[arg(long)]
+    pub round_trip: bool,
+    /// Delay of a packet that is not late [default: the least in FILE]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
+    pub base: Option<u64>,
+    /// Confidence of the interval of beta
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    pub level: f64,
+    /// Of the stream, for the bounds
+    #[command(flatten)]
+    pub stream: Stream,
+    /// One JSON object on standard output, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Also draw the distribution, measured beside predicted
+    #[arg(long, value_name = "OUT.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+/// The stream and its reservations.
+#[derive(Debug, Args)]
+pub struct Stream {
+    /// Rate of the stream [default: 1mbit; the bounds below depend on it only with --burst or
+    /// --reserve]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: Option<u64>,
+    /// What the stream sends at once, as in 1500b [default: what its rate gives in a period]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub burst: Option<u64>,
+    /// What a router serves of the stream: one rate for all, or one for each stage
+    /// [default: the stream's rate]
+    #[arg(long, value_name = "RATE,...", value_parser = rate, value_delimiter = ',')]
+    pub reserve: Vec<u64>,
+    /// How late a router begins to serve it: one time for all, or one for each stage
+    /// [default: the period]
+    #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',')]
+    pub latency: Vec<u64>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    scenario::units::size_bytes(text).ok_or_else(|| format!("expected {}", scenario::units::SIZE))
+}
+
+/// Predicts and prints.
+///
+/// # Errors
+/// When the file cannot be read or holds no delays, a value is out of its
+/// range, or an output cannot be written.
+pub fn main(args: &PredictArgs) -> Result<()> {
+    ensure!(
+        args.period > 0,
+        "--period 0: expected a time above 0, such as 10ms"
+    );
+    let answer = answer(args)?;
+    if let Some(path) = &args.plot {
+        let svg = report::histogram(&plot(&answer)).svg;
+        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &answer)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(text::text(&answer, crate::terminal::style()).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn answer(args: &PredictArgs) -> Result<Answer> {
+    let hops = args.hops.unwrap_or_else(|| hops_of(args));
+    let chain = |betas: &[f64]| match args.round_trip {
+        true => Chain::round_trip(betas, hops),
+        false => Chain::one_way(betas, hops),
+    };
+    // Of a chain with any β, for its length.
+    let stages = chain(&[0.0])?.stages();
+    let classes = match &args.file {
+        Some(path) => Some(classes(args, path, stages)?),
+        None => None,
+    };
+    let found = match &classes {
+        Some(classes) if stages > 0 => Some(estimate::beta(&classes.counts, args.level)?),
+        _ => None,
+    };
+    let (chain, estimated) = match (args.beta.as_slice(), &found) {
+        ([], Some(found)) => (chain(&[found.beta])?, 1),
+        ([], None) => bail!("--hops 0: nothing to estimate beta from; expected 1 or more"),
+        (betas, _) => (chain(betas)?, 0),
+    };
+    let late = chain.late();
+    let fit = classes
+        .as_ref()
+        .map(|c| fit::chi_squared(c, &late, estimated));
+    let (stream, servers) = served(args, stages)?;
+    let bounds = bounds(stream, &servers)?;
+    Ok(Answer {
+        format: "pspacer-predict-1",
+        period_ns: args.period,
+        hops,
+        round_trip: args.round_trip,
+        stages,
+        mean_periods: chain.mean_periods(),
+        betas: chain.betas().to_vec(),
+        distribution: answer::rows(&late, args.period, classes.as_ref()),
+        measured: args.file.as_ref().zip(classes).map(Measured::from),
+        estimate: found,
+        fit,
+        bounds: Served {
+            stream,
+            servers,
+            bounds,
+        },
+    })
+}
+
+fn hops_of(args: &PredictArgs) -> usize {
+    match args.beta.len() {
+        0 | 1 => 1,
+        n if args.round_trip => n - 1,
+        n => n,
+    }
+}
+
+fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
+    let name = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(name)?;
+    let delays = measured::read(&text, args.round_trip).with_context(name)?;
+    Classes::new(&delays, args.period, args.base, stages).with_context(name)
+}
+
+/// The stream and what each stage serves of it.
+fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLatency>)> {
+    let stream = &args.stream;
+    let rate_bps = stream.rate.unwrap_or(RATE_BPS);
+    let period_bytes = rate_bps as f64 * args.period as f64 / NS_BYTE as f64;
+    let bucket = TokenBucket {
+        burst_bytes: stream.burst.map_or(period_bytes, |bytes| bytes as f64),
+        rate_bps: rate_bps as f64,
+    };
+    let rates = each("--reserve", &stream.reserve, rate_bps, stages)?;
+    let latencies = each("--latency", &stream.latency, args.period, stages)?;
+    let server = |(rate, latency): (u64, u64)| RateLatency {
+        rate_bps: rate as f64,
+        latency_ns: latency as f64,
+    };
+    let servers = rates.into_iter().zip(latencies).map(server).collect();
+    Ok((bucket, servers))
+}
+
+/// One value for each stage.
+fn each(option: &str, given: &[u64], default: u64, stages: usize) -> Result<Vec<u64>> {
+    match given {
+        [] => Ok(vec![default; stages]),
+        [one] => Ok(vec![*one; stages]),
+        all if all.len() == stages => Ok(all.to_vec()),
+        all => bail!(
+            "{option}: {} values: expected 1, or {stages}, one for each stage",
+            all.len()
+        ),
+    }
+}
+
+/// Shares of packets by lateness: bars are what was measured, if anything was.
+fn plot(answer: &Answer) -> Histogram {
+    let rows = &answer.distribution;
+    let measured = answer.measured.is_some();
+    let bar = |row: &answer::Row| HistogramBar {
+        from: row.delay_periods as f64 - 0.5,
+        to: row.delay_periods as f64 + 0.5,
+        height: row.measured.unwrap_or(row.probability),
+    };
+    let dot = |row: &answer::Row| (row.delay_periods as f64, row.probability);
+    Histogram {
+        slug: "delay",
+        title: answer.title(),
+        x_name: format!("periods late, of {}", text::time(answer.period_ns as f64)),
+        y_name: "share of packets".to_owned(),
+        log: false,
+        bars_name: "measured".to_owned(),
+        bars: rows.iter().map(bar).collect(),
+        dots_name: "predicted".to_owned(),
+        dots: match measured {
+            true => rows.iter().map(dot).collect(),
+            false => Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Counts or shares by class, and beside the bars what was expected of them.
+
+use crate::format::short;
+use crate::scale::{Kind, Scale};
+use crate::svg::{Anchor, Canvas, Frame, text_width};
+
+use super::lines::{legend, legend_rows};
+use super::{Figure, is_narrow};
+
+/// One class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HistogramBar {
+    /// Where it begins on the x axis.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Its height, 0 or more.
+    pub height: f64,
+}
+
+/// A plot of bars over an even x axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// Short, for the file name.
+    pub slug: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// Name of the x axis, with the unit.
+    pub x_name: String,
+    /// Name of the y axis, with the unit.
+    pub y_name: String,
+    /// Heights by factors of ten, so that single packets show; else evenly.
+    pub log: bool,
+    /// What the bars are, where there are dots too.
+    pub bars_name: String,
+    /// The bars, by x.
+    pub bars: Vec<HistogramBar>,
+    /// What the dots are.
+    pub dots_name: String,
+    /// `x, height` of each dot.
+    pub dots: Vec<(f64, f64)>,
+}
+
+/// Pixels a bar has at least, however narrow its class.
+const LEAST_BAR: f64 = 1.5;
+/// Part of a wide bar that is left free, so that neighbours are told apart.
+const FREE: f64 = 0.08;
+/// How far the y axis goes beyond the values.
+const ROOM: f64 = 1.08;
+
+/// Draws it.
+#[must_use]
+pub fn histogram(histogram: &Histogram) -> Figure {
+    Figure::new(histogram.slug, histogram.title.clone(), "", |width| {
+        draw(histogram, width)
+    })
+}
+
+fn draw(histogram: &Histogram, width: f64) -> Canvas {
+    let bars = &histogram.bars;
+    let heights = || {
+        let of_bars = bars.iter().map(|b| b.height);
+        of_bars.chain(histogram.dots.iter().map(|d| d.1))
+    };
+    let most = heights().fold(0.0, f64::max);
+    let least = heights().filter(|h| *h > 0.0).fold(most, f64::min);
+    let (kind, low, high) = if histogram.log {
+        (Kind::Log, least / 2.0, most * 2.0)
+    } else {
+        (Kind::Linear, 0.0, most * ROOM)
+    };
+    let names = [&*histogram.bars_name, &*histogram.dots_name];
+    let rows = match histogram.dots.is_empty() {
+        true => Vec::new(),
+        false => legend_rows(&names, width),
+    };
+    let top = 34.0 + rows.len() as f64 * 17.0;
+    let bottom = top + if is_narrow(width) { 190.0 } else { 250.0 };
+    let ticks: Vec<_> = Scale::new(kind, low, high, 1.0, 0.0)
+        .ticks(5)
+        .into_iter()
+        .map(|t| (t, short(t, 4)))
+        .collect();
+    let labels = ticks.iter().map(|t| text_width(&t.1)).fold(20.0, f64::max);
+    let frame = Frame {
+        left: labels + 12.0,
+        right: width - 10.0,
+        top,
+        bottom,
+    };
+    let mut canvas = Canvas::new(width, bottom + 44.0);
+    let y = Scale::new(kind, low, high, frame.bottom, frame.top);
+    let low = bars.iter().map(|b| b.from).reduce(f64::min).unwrap_or(0.0);
+    let high = bars.iter().map(|b| b.to).reduce(f64::max).unwrap_or(1.0);
+    let x = Scale::new(Kind::Linear, low, high, frame.left, frame.right);
+    legend(&mut canvas, &[(names[0], 0), (names[1], 1)], &rows, 12.0);
+    let unit = (0.0, top - 22.0);
+    canvas.text(unit, Anchor::Start, "unit", &histogram.y_name);
+    frame.y_axis(&mut canvas, &y, &ticks, "");
+    let wanted = if is_narrow(width) { 5 } else { 10 };
+    let named = |t: f64| (t, short(t, 4));
+    let ticks: Vec<_> = x.ticks(wanted).into_iter().map(named).collect();
+    frame.x_axis(&mut canvas, &x, &ticks, &histogram.x_name);
+    let shapes: Vec<_> = bars
+        .iter()
+        .filter(|b| b.height > 0.0)
+        .map(|b| {
+            let (from, to) = (x.at(b.from), x.at(b.to));
+            let free = (to - from) * FREE;
+            let drawn = (to - from - free).max(LEAST_BAR);
+            (from + free / 2.0, drawn, y.at(b.height))
+        })
+        .collect();
+    canvas.bars(&shapes, frame.bottom, "bar f0");
+    for (at, height) in histogram.dots.iter().filter(|d| d.1 > 0.0) {
+        canvas.dot((x.at(*at), y.at(*height)), 4.2, "f1");
+    }
+    canvas
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(log: bool, heights: &[f64], dots: Vec<(f64, f64)>) -> String {
+        let bar = |(i, height): (usize, &f64)| HistogramBar {
+            from: i as f64,
+            to: i as f64 + 1.0,
+            height: *height,
+        };
+        let figure = histogram(&Histogram {
+            slug: "h",
+            title: "Delay".to_owned(),
+            x_name: "ms".to_owned(),
+            y_name: "packets".to_owned(),
+            log,
+            bars_name: "measured".to_owned(),
+            bars: heights.iter().enumerate().map(bar).collect(),
+            dots_name: "predicted".to_owned(),
+            dots,
+        });
+        figure.svg()
+    }
+
+    #[test]
+    fn bars_and_dots_are_told_apart() {
+        let svg = plot(false, &[0.8, 0.0, 0.2], vec![(0.5, 0.7), (2.5, 0.3)]);
+        assert!(svg.contains(">measured<") && svg.contains(">predicted<"));
+        assert_eq!(svg.matches("<circle").count(), 2 + 2, "legend too: {svg}");
+        let bars = svg.split("class=\"bar f0\" d=\"").nth(1).unwrap();
+        let bars = bars.split('"').next().unwrap();
+        assert_eq!(bars.matches('M').count(), 2, "none of no height: {bars}");
+    }
+
+    #[test]
+    fn one_packet_in_a_million_shows() {
+        let svg = plot(true, &[1e6, 1.0], Vec::new());
+        assert!(!svg.contains(">measured<"), "no legend of bars alone");
+        assert!(svg.contains(">1,000<"), "{svg}");
+    }
+
+    #[test]
+    fn nothing_to_draw_is_drawn_empty() {
+        for log in [false, true] {
+            let svg = plot(log, &[], Vec::new());
+            assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{svg}");
+        }
+    }
+}
