@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a reflector answers, and what it does not.
+//!
+//! An answer is as long as its probe, only probes are answered, so that two
+//! reflectors never answer each other, and no more than so many a second: sent
+//! from a forged address, a probe does no more harm than the forger could do.
+
+use serde::Serialize;
+
+use crate::packet::{Header, Kind};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What became of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reflected {
+    /// Answered.
+    pub answered: u64,
+    /// No probes: other programs' datagrams, broken ones, answers.
+    pub invalid: u64,
+    /// Beyond the rate.
+    pub over_rate: u64,
+}
+
+/// A reflector: a token bucket and counters.
+#[derive(Clone, Debug)]
+pub struct Reflector {
+    rate_pps: u64,
+    /// Answers that may be given now, in parts of a second's.
+    tokens_ns: u64,
+    last_ns: u64,
+    counts: Reflected,
+}
+
+impl Reflector {
+    /// Answers `rate_pps` probes a second, so many at once too.
+    #[must_use]
+    pub fn new(rate_pps: u64) -> Self {
+        Self {
+            rate_pps,
+            tokens_ns: SECOND_NS,
+            last_ns: 0,
+            counts: Reflected::default(),
+        }
+    }
+
+    /// Makes a datagram that was received at `received_ns` (CLOCK_TAI) its
+    /// answer, in place. `false` if it gets none. `now_ns` is of any clock that
+    /// does not go back. O(1).
+    pub fn answer(&mut self, datagram: &mut [u8], received_ns: u64, now_ns: u64) -> bool {
+        let header = match Header::read(datagram) {
+            Ok(header) if header.kind == Kind::Probe => header,
+            _ => {
+                self.counts.invalid += 1;
+                return false;
+            }
+        };
+        if !self.take(now_ns) {
+            self.counts.over_rate += 1;
+            return false;
+        }
+        let answer = Header {
+            kind: Kind::Answer,
+            received_ns,
+            ..header
+        };
+        self.counts.answered += 1;
+        answer.write(datagram).is_ok()
+    }
+
+    /// What became of all datagrams.
+    #[must_use]
+    pub fn counts(&self) -> Reflected {
+        self.counts
+    }
+
+    fn take(&mut self, now_ns: u64) -> bool {
+        let passed_ns = now_ns.saturating_sub(self.last_ns);
+        self.last_ns = self.last_ns.max(now_ns);
+        self.tokens_ns = self.tokens_ns.saturating_add(passed_ns).min(SECOND_NS);
+        // A rate of 0 costs more than there ever is.
+        let cost_ns = SECOND_NS.checked_div(self.rate_pps).unwrap_or(u64::MAX);
+        match self.tokens_ns.checked_sub(cost_ns) {
+            Some(left) => {
+                self.tokens_ns = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Stamps an answer with the time it leaves.
+pub fn stamp(answer: &mut [u8], reflected_ns: u64) {
+    if let Ok(header) = Header::read(answer) {
+        let stamped = Header {
+            reflected_ns,
+            ..header
+        };
+        // It was read from there.
+        let _ = stamped.write(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe() -> [u8; 100] {
+        let mut bytes = [0; 100];
+        let header = Header {
+            kind: Kind::Probe,
+            session: 1,
+            sequence: 2,
+            sent_ns: 3,
+            received_ns: 0,
+            reflected_ns: 0,
+        };
+        header.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_probe_is_answered_in_place() {
+        let mut reflector = Reflector::new(10);
+        let mut bytes = probe();
+        assert!(reflector.answer(&mut bytes, 50, 0));
+        stamp(&mut bytes, 60);
+        let answer = Header::read(&bytes).unwrap();
+        assert_eq!((answer.kind, answer.sequence), (Kind::Answer, 2));
+        assert_eq!(
+            (answer.sent_ns, answer.received_ns, answer.reflected_ns),
+            (3, 50, 60)
+        );
+        // An answer gets none.
+        assert!(!reflector.answer(&mut bytes, 70, 0));
+        assert_eq!(reflector.counts().invalid, 1);
+    }
+
+    #[test]
+    fn no_more_than_the_rate() {
+        let mut reflector = Reflector::new(10);
+        let mut answers = |now_ns| {
+            (0..100)
+                .filter(|_| reflector.answer(&mut probe(), 0, now_ns))
+                .count()
+        };
+        assert_eq!(answers(0), 10);
+        assert_eq!(answers(SECOND_NS / 10), 1);
+        assert_eq!(answers(5 * SECOND_NS), 10);
+        // Time that goes back gives nothing.
+        assert_eq!(answers(SECOND_NS), 0);
+        assert_eq!(reflector.counts().over_rate, 400 - 21);
+        assert!(!Reflector::new(0).answer(&mut probe(), 0, 0));
+    }
+}

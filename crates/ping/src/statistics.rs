@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What became of the probes of a run.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use crate::delays::{Delays, Summary};
+use crate::packet::{Header, Kind};
+
+/// Probes that are remembered; an answer to an older one counts as a stranger's.
+pub const REMEMBERED: usize = 1 << 17;
+
+/// A probe as it was sent. Times of CLOCK_TAI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its number; they come in order, without gaps.
+    pub sequence: u64,
+    /// Time after it was due.
+    pub late_ns: u64,
+    /// When it was handed to the kernel; `None` if the kernel did not take it.
+    pub sent_ns: Option<u64>,
+}
+
+/// What an answer was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The first to its probe.
+    Answer {
+        /// From sender to sender.
+        round_trip_ns: u64,
+        /// From sender to reflector, where clocks allow.
+        one_way_ns: Option<u64>,
+    },
+    /// To a probe that had one.
+    Duplicate,
+    /// To no probe of this run, or of one long ago.
+    Stranger,
+}
+
+/// Probes of a run, as they come.
+#[derive(Debug)]
+pub struct Statistics {
+    session: u64,
+    one_way: bool,
+    /// Of the probes `first..`.
+    probes: VecDeque<Probe>,
+    first: u64,
+    highest: Option<u64>,
+    counts: Counts,
+    delays: Distributions,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    sent_ns: u64,
+    by_kernel: bool,
+    answered: bool,
+}
+
+#[derive(Debug, Default)]
+struct Distributions {
+    round_trip: Delays,
+    there: Delays,
+    back: Delays,
+    late: Delays,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Not taken by the kernel.
+    pub unsent: u64,
+    /// Probes answered.
+    pub received: u64,
+    /// Sent and not answered.
+    pub lost: u64,
+    /// Answers after the first.
+    pub duplicates: u64,
+    /// Answers after that of a later probe.
+    pub reordered: u64,
+    /// Answers to nothing that was asked.
+    pub strangers: u64,
+    /// One-way delays below 0 or above the round trip: clocks disagree.
+    pub implausible: u64,
+    /// Round trips whose both ends the kernel stamped.
+    pub kernel_stamped: u64,
+}
+
+/// A run in numbers; as JSON, `docs/formats.md`, "Probes".
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// Counts.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// From sender to sender.
+    pub round_trip: Option<Summary>,
+    /// From sender to reflector.
+    pub one_way: Option<Summary>,
+    /// From reflector to sender.
+    pub way_back: Option<Summary>,
+    /// The sender's own error: how late probes were sent.
+    pub send_late: Option<Summary>,
+}
+
+impl Statistics {
+    /// Of the run `session`; one-way delays too if both clocks are one, or kept alike.
+    #[must_use]
+    pub fn new(session: u64, one_way: bool) -> Self {
+        Self {
+            session,
+            one_way,
+            probes: VecDeque::new(),
+            first: 0,
+            highest: None,
+            counts: Counts::default(),
+            delays: Distributions::default(),
+        }
+    }
+
+    /// A probe was sent, or was to be. O(1).
+    pub fn sent(&mut self, sent: Sent) {
+        self.delays.late.record(sent.sequence, sent.late_ns);
+        match sent.sent_ns {
+            Some(_) => self.counts.sent += 1,
+            None => self.counts.unsent += 1,
+        }
+        if self.probes.len() >= REMEMBERED {
+            self.probes.pop_front();
+            self.first += 1;
+        }
+        self.probes.push_back(Probe {
+            sent_ns: sent.sent_ns.unwrap_or(0),
+            by_kernel: false,
+            // What was never sent cannot be answered.
+            answered: sent.sent_ns.is_none(),
+        });
+    }
+
+    /// The kernel says when a probe left. O(1).
+    pub fn stamped(&mut self, sequence: u64, sent_ns: u64) {
+        if let Some(probe) = self.probe(sequence).filter(|p| !p.answered) {
+            probe.sent_ns = sent_ns;
+            probe.by_kernel = true;
+        }
+    }
+
+    /// An answer came at `received_ns`, by the kernel's stamp or our own. O(1).
+    pub fn answer(&mut self, header: &Header, received_ns: u64, by_kernel: bool) -> Outcome {
+        let ours = header.kind == Kind::Answer && header.session == self.session;
+        let Some(probe) = self.probe(header.sequence).filter(|_| ours) else {
+            self.counts.strangers += 1;
+            return Outcome::Stranger;
+        };
+        if probe.answered {
+            self.counts.duplicates += 1;
+            return Outcome::Duplicate;
+        }
+        probe.answered = true;
+        let (sent_ns, by_kernel) = (probe.sent_ns, by_kernel && probe.by_kernel);
+        let sequence = header.sequence;
+        self.counts.received += 1;
+        self.counts.kernel_stamped += u64::from(by_kernel);
+        match self.highest {
+            Some(highest) if sequence < highest => self.counts.reordered += 1,
+            _ => self.highest = Some(sequence),
+        }
+        // Below 0 only if the clock was set back.
+        let round_trip_ns = received_ns.saturating_sub(sent_ns);
+        self.delays.round_trip.record(sequence, round_trip_ns);
+        let one_way_ns = match self.one_way {
+            true => self.ways(header, sent_ns, received_ns),
+            false => None,
+        };
+        Outcome::Answer {
+            round_trip_ns,
+            one_way_ns,
+        }
+    }
+
+    /// Both ways by themselves. `None` if the clocks cannot be right.
+    fn ways(&mut self, header: &Header, sent_ns: u64, received_ns: u64) -> Option<u64> {
+        let there_ns = header.received_ns.checked_sub(sent_ns);
+        let back_ns = received_ns.checked_sub(header.reflected_ns);
+        let Some((there_ns, back_ns)) = there_ns.zip(back_ns) else {
+            self.counts.implausible += 1;
+            return None;
+        };
+        self.delays.there.record(header.sequence, there_ns);
+        self.delays.back.record(header.sequence, back_ns);
+        Some(there_ns)
+    }
+
+    fn probe(&mut self, sequence: u64) -> Option<&mut Probe> {
+        let index = sequence.checked_sub(self.first)?;
+        self.probes.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// Probes sent and not answered so far.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.counts.sent - self.counts.received
+    }
+
+    /// Everything in numbers.
+    #[must_use]
+    pub fn results(&self) -> Results {
+        Results {
+            counts: Counts {
+                lost: self.outstanding(),
+                ..self.counts
+            },
+            round_trip: self.delays.round_trip.summary(),
+            one_way: self.delays.there.summary(),
+            way_back: self.delays.back.summary(),
+            send_late: self.delays.late.summary(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(probes: u64) -> Statistics {
+        let mut run = Statistics::new(9, true);
+        for sequence in 0..probes {
+            run.sent(Sent {
+                sequence,
+                late_ns: sequence,
+                sent_ns: Some(1000 * sequence),
+            });
+        }
+        run
+    }
+
+    fn answer(sequence: u64) -> Header {
+        Header {
+            kind: Kind::Answer,
+            session: 9,
+            sequence,
+            sent_ns: 0,
+            received_ns: 1000 * sequence + 30,
+            reflected_ns: 1000 * sequence + 40,
+        }
+    }
+
+    #[test]
+    fn loss_duplicates_and_order() {
+        let mut run = run(5);
+        for sequence in [0, 3, 1, 1] {
+            run.answer(&answer(sequence), 1000 * sequence + 100, false);
+        }
+        let counts = run.results().counts;
+        assert_eq!((counts.sent, counts.received, counts.lost), (5, 3, 2));
+        assert_eq!((counts.duplicates, counts.reordered), (1, 1));
+    }
+
+    #[test]
+    fn every_way_is_measured() {
+        let mut run = run(2);
+        run.stamped(1, 1010);
+        assert_eq!(
+            run.answer(&answer(1), 1110, true),
+            Outcome::Answer {
+                round_trip_ns: 100,
+                one_way_ns: Some(20)
+            }
+        );
+        let results = run.results();
+        assert_eq!(results.counts.kernel_stamped, 1);
+        assert_eq!(results.way_back.unwrap().max_ns, 70);
+        assert_eq!(results.send_late.unwrap().max_sequence, 1);
+    }
+
+    #[test]
+    fn clocks_that_disagree_are_counted() {
+        let mut run = run(1);
+        let early = Header {
+            reflected_ns: 500,
+            ..answer(0)
+        };
+        let outcome = run.answer(&early, 100, false);
+        assert_eq!(
+            outcome,
+            Outcome::Answer {
+                round_trip_ns: 100,
+                one_way_ns: None
+            }
+        );
+        assert_eq!(run.results().counts.implausible, 1);
+        assert!(run.results().one_way.is_none());
+    }
+
+    #[test]
+    fn strangers_are_left_out() {
+        let mut run = run(1);
+        let other = Header {
+            session: 8,
+            ..answer(0)
+        };
+        let probe = Header {
+            kind: Kind::Probe,
+            ..answer(0)
+        };
+        for header in [other, probe, answer(7)] {
+            assert_eq!(run.answer(&header, 100, false), Outcome::Stranger);
+        }
+        run.sent(Sent {
+            sequence: 1,
+            late_ns: 0,
+            sent_ns: None,
+        });
+        assert_eq!(run.answer(&answer(1), 2000, false), Outcome::Duplicate);
+        assert_eq!((run.results().counts.unsent, run.outstanding()), (1, 1));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut run = run(REMEMBERED as u64 + 10);
+        assert_eq!(run.answer(&answer(9), 100_000, false), Outcome::Stranger);
+        assert!(matches!(
+            run.answer(&answer(10), 100_000, false),
+            Outcome::Answer { .. }
+        ));
+        assert_eq!(run.probes.len(), REMEMBERED);
+    }
+}
