@@ -18,8 +18,8 @@ pub struct Sent {
     pub sequence: u64,
     /// Time after it was due.
     pub late_ns: u64,
-    /// When it was handed to the kernel; `None` if the kernel did not take it.
-    pub sent_ns: Option<u64>,
+    /// When it was handed to the kernel.
+    pub sent_ns: u64,
 }
 
 /// What an answer was.
@@ -120,23 +120,30 @@ impl Statistics {
         }
     }
 
-    /// A probe was sent, or was to be. O(1).
+    /// A probe is about to be sent: said before, because its answer may be faster
+    /// than the sender's own word. O(1).
     pub fn sent(&mut self, sent: Sent) {
         self.delays.late.record(sent.sequence, sent.late_ns);
-        match sent.sent_ns {
-            Some(_) => self.counts.sent += 1,
-            None => self.counts.unsent += 1,
-        }
+        self.counts.sent += 1;
         if self.probes.len() >= REMEMBERED {
             self.probes.pop_front();
             self.first += 1;
         }
         self.probes.push_back(Probe {
-            sent_ns: sent.sent_ns.unwrap_or(0),
+            sent_ns: sent.sent_ns,
             by_kernel: false,
-            // What was never sent cannot be answered.
-            answered: sent.sent_ns.is_none(),
+            answered: false,
         });
+    }
+
+    /// The kernel did not take the probe after all. O(1).
+    pub fn unsent(&mut self, sequence: u64) {
+        if let Some(probe) = self.probe(sequence).filter(|p| !p.answered) {
+            // What was never sent cannot be answered.
+            probe.answered = true;
+            self.counts.sent -= 1;
+            self.counts.unsent += 1;
+        }
     }
 
     /// The kernel says when a probe left. O(1).
@@ -230,7 +237,7 @@ mod tests {
             run.sent(Sent {
                 sequence,
                 late_ns: sequence,
-                sent_ns: Some(1000 * sequence),
+                sent_ns: 1000 * sequence,
             });
         }
         run
@@ -311,8 +318,9 @@ mod tests {
         run.sent(Sent {
             sequence: 1,
             late_ns: 0,
-            sent_ns: None,
+            sent_ns: 0,
         });
+        run.unsent(1);
         assert_eq!(run.answer(&answer(1), 2000, false), Outcome::Duplicate);
         assert_eq!((run.results().counts.unsent, run.outstanding()), (1, 1));
     }

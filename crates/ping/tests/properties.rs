@@ -45,7 +45,14 @@ proptest! {
     ) {
         let mut run = Statistics::new(1, true);
         for sequence in 0..probes {
-            run.sent(Sent { sequence, late_ns: 0, sent_ns: (sequence % 5 > 0).then_some(sequence) });
+            run.sent(Sent {
+                sequence,
+                late_ns: 0,
+                sent_ns: sequence,
+            });
+            if sequence % 5 == 0 {
+                run.unsent(sequence);
+            }
         }
         for &(sequence, at, ours) in &answers {
             let header = Header {

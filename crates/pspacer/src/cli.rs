@@ -15,7 +15,8 @@ use crate::sim::{Shard, seeds};
     version,
     after_help = "Exit status: 0 all well; 1 a run, a file or a bound failed (the reason is on standard \
                   error); 2 the command line is wrong; 3 with stalls --exit-code, something \
-                  stopped.\n\nSee tc-psp(8) for the qdisc itself."
+                  stopped. Of ping: 0 there was an answer; 1 there was none; 2 anything else; \
+                  3 a round trip was above --stop-above.\n\nSee tc-psp(8) for the qdisc itself."
 )]
 pub struct Cli {
     /// What to do
@@ -36,6 +37,10 @@ pub enum Command {
     Measure(crate::measure::MeasureArgs),
     /// Why transfers stopped: a verdict for each TCP connection of a capture
     Stalls(crate::stalls::StallsArgs),
+    /// Delay of a host that reflects, by probes on a schedule
+    Ping(crate::ping::PingArgs),
+    /// Answers the probes of ping
+    Reflect(crate::reflect::ReflectArgs),
     /// Delay over cascaded routers: its distribution and its bounds
     Predict(crate::predict::PredictArgs),
     /// Run every experiment and write the results beside the papers' figures

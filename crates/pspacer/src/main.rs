@@ -12,7 +12,9 @@ mod lab;
 mod man;
 mod measure;
 mod paper;
+mod ping;
 mod predict;
+mod reflect;
 mod runs;
 mod sim;
 mod stalls;
@@ -47,6 +49,8 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             true => ExitCode::SUCCESS,
             false => ExitCode::from(STOPPED),
         }),
+        Command::Ping(args) => Ok(ping::main(args)),
+        Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Man => {

@@ -30,6 +30,11 @@ pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
         out,
         "2 the command line is wrong; 3 with stalls \\-\\-exit\\-code, something stopped."
     )?;
+    writeln!(
+        out,
+        "Of ping: 0 there was an answer; 1 there was none; 2 anything else;"
+    )?;
+    writeln!(out, "3 a round trip was above \\-\\-stop\\-above.")?;
     writeln!(out, ".SH ENVIRONMENT")?;
     entry(
         &mut out,

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Clocks, in nanoseconds.
+
+use std::io;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// CLOCK_MONOTONIC: for schedules and for waiting.
+///
+/// # Errors
+/// Only where there is no such clock.
+pub fn monotonic_ns() -> io::Result<u64> {
+    now_ns(ClockId::CLOCK_MONOTONIC)
+}
+
+/// CLOCK_TAI, since 1970: for stamps that others read. A leap second does not
+/// show. It is CLOCK_REALTIME where nobody has told the kernel their distance.
+///
+/// # Errors
+/// Only where there is no such clock.
+pub fn tai_ns() -> io::Result<u64> {
+    now_ns(ClockId::CLOCK_TAI)
+}
+
+/// Seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, of which the kernel's
+/// time stamps are.
+///
+/// # Errors
+/// Only where there is no such clock.
+pub fn tai_ahead_s() -> io::Result<u64> {
+    let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
+    let realtime_ns = now_ns(ClockId::CLOCK_REALTIME)?;
+    // Whole seconds, read a moment apart.
+    Ok((tai_ns.saturating_sub(realtime_ns) + SECOND_NS / 2) / SECOND_NS)
+}
+
+/// Waits until CLOCK_MONOTONIC has come to `due_ns`; not at all if it has.
+///
+/// # Errors
+/// Only where there is no such clock.
+pub fn sleep_until(due_ns: u64) -> io::Result<()> {
+    let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
+    let flags = ClockNanosleepFlags::TIMER_ABSTIME;
+    loop {
+        match clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &due) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A time of the kernel's; 0 for what is before 1970.
+pub(crate) fn nanoseconds(time: TimeSpec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    let part_ns = u64::try_from(time.tv_nsec()).unwrap_or(0);
+    seconds.saturating_mul(SECOND_NS).saturating_add(part_ns)
+}
+
+fn now_ns(clock: ClockId) -> io::Result<u64> {
+    Ok(nanoseconds(clock_gettime(clock)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_does_not_wake_early() {
+        let due_ns = monotonic_ns().unwrap() + 2_000_000;
+        sleep_until(due_ns).unwrap();
+        assert!(monotonic_ns().unwrap() >= due_ns);
+        sleep_until(0).unwrap();
+    }
+
+    #[test]
+    fn tai_is_whole_seconds_ahead() {
+        // 37 since 2017, or 0 if the kernel was not told.
+        assert!(tai_ahead_s().unwrap() < 100);
+    }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the live tools (`pspacer ping`, `reflect`, `router`) need of Linux:
+//! clocks, scheduling, signals, and sockets with the kernel's time stamps.
+//!
+//! Nothing is unsafe here: `nix` and `thread-priority` have the system calls
+//! (docs/decisions/0162).
+
+pub mod clock;
+pub mod priority;
+pub mod signals;
+pub mod udp;
+pub mod wait;

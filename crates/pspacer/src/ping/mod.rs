@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer ping`: delay of a host, by probes on a schedule.
+
+mod options;
+mod run;
+mod text;
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use live::udp::Class;
+use ping::delays::Summary;
+use ping::packet::{LEAST_BYTES, PORT};
+use ping::schedule::Schedule;
+use ping::statistics::Results;
+use report::{Histogram, HistogramBar};
+use serde::Serialize;
+
+use crate::measure::time;
+pub use options::{class, probe_bytes};
+use run::{Done, Plan};
+
+/// As ping(8): an answer came; none came; anything else.
+const NO_ANSWER: u8 = 1;
+const TROUBLE: u8 = 2;
+/// A round trip was above `--stop-above`.
+const ABOVE: u8 = 3;
+
+/// Arguments of `pspacer ping`.
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// Where "pspacer reflect" runs: a name or an address
+    pub host: String,
+    /// UDP port of the reflector
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    pub port: u16,
+    /// Time from one probe to the next, whatever becomes of them
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    pub period: u64,
+    /// UDP payload of a probe in bytes, 52 to 65507
+    #[arg(long, value_name = "BYTES", default_value_t = LEAST_BYTES, value_parser = probe_bytes)]
+    pub size: usize,
+    /// Stop after this many probes [default: at Ctrl-C]
+    #[arg(long, short = 'c', value_name = "N", conflicts_with = "duration")]
+    pub count: Option<u64>,
+    /// Stop after this long
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<u64>,
+    /// How long to wait for answers after the last probe
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s")]
+    pub wait: u64,
+    /// Priority of the socket and code point of the packets, as in 6, 6/46, /46; or a class of
+    /// psp, as in 1:10
+    #[arg(long, value_name = "PRIO/DSCP", value_parser = class)]
+    pub class: Option<Class>,
+    /// Stop at the first round trip above this, name it, and exit with 3
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub stop_above: Option<u64>,
+    /// Both hosts have one clock, or clocks that are kept alike (PTP): one-way delays too
+    /// [default: for addresses of this host's loopback]
+    #[arg(long)]
+    pub synced: bool,
+    /// Only the summary
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+    /// One JSON object on standard output at the end, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Also draw the distribution of round trips
+    #[arg(long, value_name = "OUT.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    format: &'static str,
+    host: String,
+    size_bytes: usize,
+    period_ns: u64,
+    scheduling: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    above: Option<Above>,
+    /// How far CLOCK_TAI was set during the run.
+    clock_step_ns: u64,
+    #[serde(flatten)]
+    results: &'a Results,
+}
+
+/// The round trip that stopped the run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Above {
+    sequence: u64,
+    round_trip_ns: u64,
+}
+
+/// Sends, waits and prints. Errors are said here, because ping(8) has a status
+/// of its own for them.
+pub fn main(args: &PingArgs) -> ExitCode {
+    match run(args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("pspacer: {error:#}");
+            ExitCode::from(TROUBLE)
+        }
+    }
+}
+
+fn run(args: &PingArgs) -> Result<ExitCode> {
+    ensure!(
+        args.period > 0,
+        "--period 0: expected a time above 0, such as 10ms"
+    );
+    let address = resolve(&args.host, args.port)?;
+    let within = |duration| Schedule::count_within(duration, args.period);
+    let plan = Plan {
+        address,
+        period_ns: args.period,
+        count: args.count.or(args.duration.map(within)),
+        wait_ns: args.wait,
+        size_bytes: args.size,
+        class: args.class.unwrap_or_default(),
+        one_way: args.synced || address.ip().is_loopback(),
+        stop_above_ns: args.stop_above,
+    };
+    let lines = !args.quiet && !args.json;
+    if !args.json {
+        println!("{}", text::head(&plan));
+    }
+    let done = run::run(&plan, |answer| {
+        if lines {
+            println!("{}", text::line(&plan, answer));
+        }
+    })
+    .with_context(|| address.to_string())?;
+    if let Some(path) = &args.plot {
+        let svg = report::histogram(&plot(&plan, &done.results)).svg;
+        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print(args, &plan, &done)?;
+    Ok(match (done.above, done.results.counts.received) {
+        (Some(_), _) => ExitCode::from(ABOVE),
+        (None, 0) => ExitCode::from(NO_ANSWER),
+        (None, _) => ExitCode::SUCCESS,
+    })
+}
+
+fn print(args: &PingArgs, plan: &Plan, done: &Done) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if !args.json {
+        out.write_all(text::summary(plan, done).as_bytes())?;
+        return Ok(());
+    }
+    let report = Report {
+        format: predict::measured::PING,
+        host: plan.address.to_string(),
+        size_bytes: plan.size_bytes,
+        period_ns: plan.period_ns,
+        scheduling: done.scheduling.to_string(),
+        above: done.above,
+        clock_step_ns: done.clock_step_ns,
+        results: &done.results,
+    };
+    serde_json::to_writer_pretty(&mut out, &report)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The first address of a name.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    let mut found = (host, port)
+        .to_socket_addrs()
+        .with_context(|| host.to_owned())?;
+    found
+        .next()
+        .with_context(|| format!("{host}: no address of that name"))
+}
+
+/// Bars of the drawing, at most.
+const BARS: usize = 120;
+
+fn plot(plan: &Plan, results: &Results) -> Histogram {
+    let bars = results.round_trip.as_ref().map(bars);
+    Histogram {
+        slug: "round-trips",
+        title: format!("Round trips to {}", plan.address),
+        x_name: "round trip, ms".to_owned(),
+        y_name: "packets".to_owned(),
+        log: true,
+        bars_name: String::new(),
+        bars: bars.unwrap_or_default(),
+        dots_name: String::new(),
+        dots: Vec::new(),
+    }
+}
+
+/// Even classes from the least to the largest.
+fn bars(of: &Summary) -> Vec<HistogramBar> {
+    let width_ns = ((of.max_ns - of.min_ns) / BARS as u64).max(1);
+    let mut counts = vec![0u64; BARS + 1];
+    for bin in &of.histogram {
+        let class = bin.delay_ns.saturating_sub(of.min_ns) / width_ns;
+        // The last takes what rounding leaves.
+        let class = usize::try_from(class).unwrap_or(BARS).min(BARS);
+        if let Some(count) = counts.get_mut(class) {
+            *count += bin.count;
+        }
+    }
+    let ms = |class: usize| (of.min_ns + class as u64 * width_ns) as f64 / 1e6;
+    let bar = |(class, count): (usize, u64)| HistogramBar {
+        from: ms(class),
+        to: ms(class + 1),
+        height: count as f64,
+    };
+    counts.into_iter().enumerate().map(bar).collect()
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run: one thread sends on the schedule, this one takes what comes.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+
+use anyhow::Result;
+use live::clock::{monotonic_ns, sleep_until, tai_ns};
+use live::priority::{Scheduling, schedule};
+use live::signals::Signals;
+use live::udp::{Class, StampedSocket};
+use live::wait::readable;
+use ping::packet::{Header, Kind, MOST_BYTES};
+use ping::schedule::Schedule;
+use ping::statistics::{Outcome, REMEMBERED, Results, Sent, Statistics};
+
+use super::Above;
+
+/// Before the first probe, so that both threads run.
+const LEAD_NS: u64 = 20_000_000;
+/// A long period is waited for in parts, to notice the end.
+const PART_NS: u64 = 50_000_000;
+/// Above other real-time threads of a common host, below the kernel's.
+const PRIORITY: u8 = 80;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub address: SocketAddr,
+    pub period_ns: u64,
+    pub count: Option<u64>,
+    pub wait_ns: u64,
+    pub size_bytes: usize,
+    pub class: Class,
+    pub one_way: bool,
+    pub stop_above_ns: Option<u64>,
+}
+
+/// An answer, for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    pub sequence: u64,
+    pub bytes: usize,
+    pub outcome: Outcome,
+}
+
+/// What was found.
+pub struct Done {
+    pub results: Results,
+    pub scheduling: Scheduling,
+    pub above: Option<Above>,
+    pub clock_step_ns: u64,
+}
+
+/// Sends all probes and takes their answers, until all are there, the wait
+/// after the last is over, a round trip is above the threshold, or a signal
+/// comes.
+pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer)) -> Result<Done> {
+    let signals = Signals::block()?;
+    let session = RandomState::new().hash_one(std::process::id());
+    let any: SocketAddr = match plan.address {
+        SocketAddr::V4(_) => ([0; 4], 0).into(),
+        SocketAddr::V6(_) => ([0u16; 8], 0).into(),
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(plan.address)?;
+    let socket = StampedSocket::new(socket, true)?;
+    socket.set_class(plan.class)?;
+    let schedule = Schedule {
+        start_ns: monotonic_ns()?.saturating_add(LEAD_NS),
+        period_ns: plan.period_ns,
+        count: plan.count,
+    };
+    let offset_ns = clock_offset_ns()?;
+    let stop = AtomicBool::new(false);
+    let (said, sender) = channel();
+    let mut taker = Taker {
+        plan,
+        socket: &socket,
+        statistics: Statistics::new(session, plan.one_way),
+        numbers: Numbers::default(),
+        above: None,
+    };
+    let scheduling = thread::scope(|threads| -> Result<Scheduling> {
+        let sending = threads.spawn(|| send(plan, session, schedule, &socket, &stop, said));
+        let taken = taker.take_all(&signals, &sender, &mut on_answer);
+        // Whatever happened, the sender must end.
+        stop.store(true, Ordering::Relaxed);
+        let granted = sending.join();
+        taken?;
+        granted.unwrap_or_else(|_| anyhow::bail!("the sending thread failed"))
+    })?;
+    Ok(Done {
+        results: taker.statistics.results(),
+        scheduling,
+        above: taker.above,
+        clock_step_ns: clock_offset_ns()?.abs_diff(offset_ns),
+    })
+}
+
+/// How far CLOCK_TAI is ahead of CLOCK_MONOTONIC.
+fn clock_offset_ns() -> Result<u64> {
+    Ok(tai_ns()?.wrapping_sub(monotonic_ns()?))
+}
+
+/// What the sender says of a probe.
+enum Said {
+    /// It is about to be sent.
+    Sending(Sent),
+    /// The kernel did not take it.
+    Refused(u64),
+}
+
+/// Sends every probe when it is due, and says so.
+fn send(
+    plan: &Plan,
+    session: u64,
+    due: Schedule,
+    socket: &StampedSocket,
+    stop: &AtomicBool,
+    said: Sender<Said>,
+) -> Result<Scheduling> {
+    let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
+    let mut probe = vec![0; plan.size_bytes];
+    for sequence in 0.. {
+        let Some(due_ns) = due.due_ns(sequence) else {
+            break;
+        };
+        while !stop.load(Ordering::Relaxed) {
+            let now_ns = monotonic_ns()?;
+            if now_ns >= due_ns {
+                break;
+            }
+            sleep_until(due_ns.min(now_ns.saturating_add(PART_NS)))?;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let late_ns = monotonic_ns()?.saturating_sub(due_ns);
+        let sent_ns = tai_ns()?;
+        let header = Header {
+            kind: Kind::Probe,
+            session,
+            sequence,
+            sent_ns,
+            received_ns: 0,
+            reflected_ns: 0,
+        };
+        header.write(&mut probe)?;
+        let told = said.send(Said::Sending(Sent {
+            sequence,
+            late_ns,
+            sent_ns,
+        }));
+        // The first error may be what became of an earlier probe.
+        let send = || socket.socket().send(&probe);
+        let refused = send().or_else(|_| send()).is_err();
+        if told.is_err() || refused && said.send(Said::Refused(sequence)).is_err() {
+            break;
+        }
+    }
+    Ok(granted)
+}
+
+/// Sequence numbers of the datagrams that the kernel took, as it counts them;
+/// of the last ones.
+#[derive(Default)]
+struct Numbers {
+    sequences: VecDeque<u64>,
+    /// The kernel's number of the first of them.
+    first: u32,
+}
+
+impl Numbers {
+    fn push(&mut self, sequence: u64) {
+        if self.sequences.len() >= REMEMBERED {
+            self.sequences.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        self.sequences.push_back(sequence);
+    }
+
+    fn pop(&mut self) {
+        self.sequences.pop_back();
+    }
+
+    fn sequence(&self, number: u32) -> Option<u64> {
+        let index = usize::try_from(number.wrapping_sub(self.first)).ok()?;
+        self.sequences.get(index).copied()
+    }
+}
+
+/// Takes what comes.
+struct Taker<'a> {
+    plan: &'a Plan,
+    socket: &'a StampedSocket,
+    statistics: Statistics,
+    numbers: Numbers,
+    above: Option<Above>,
+}
+
+impl Taker<'_> {
+    fn take_all(
+        &mut self,
+        signals: &Signals,
+        sender: &Receiver<Said>,
+        on_answer: &mut impl FnMut(&Answer),
+    ) -> Result<()> {
+        let mut buffer = vec![0; MOST_BYTES];
+        let mut ended_ns = None;
+        loop {
+            readable(&[self.socket.as_fd(), signals.as_fd()], PART_NS)?;
+            let all_sent = self.take_sent(sender);
+            self.take_stamps()?;
+            self.take_answers(&mut buffer, on_answer)?;
+            if all_sent && ended_ns.is_none() {
+                ended_ns = Some(monotonic_ns()?);
+            }
+            let waited = |since_ns: u64| -> Result<bool> {
+                let waited_ns = monotonic_ns()?.saturating_sub(since_ns);
+                Ok(self.statistics.outstanding() == 0 || waited_ns >= self.plan.wait_ns)
+            };
+            let over = match ended_ns {
+                Some(since_ns) => waited(since_ns)?,
+                None => false,
+            };
+            if over || self.above.is_some() || signals.came()? {
+                self.take_sent(sender);
+                return Ok(());
+            }
+        }
+    }
+
+    /// `true` once the sender has ended.
+    fn take_sent(&mut self, sender: &Receiver<Said>) -> bool {
+        loop {
+            match sender.try_recv() {
+                Ok(Said::Sending(sent)) => {
+                    self.numbers.push(sent.sequence);
+                    self.statistics.sent(sent);
+                }
+                Ok(Said::Refused(sequence)) => {
+                    self.numbers.pop();
+                    self.statistics.unsent(sequence);
+                }
+                Err(TryRecvError::Empty) => return false,
+                Err(TryRecvError::Disconnected) => return true,
+            }
+        }
+    }
+
+    fn take_stamps(&mut self) -> Result<()> {
+        while let Some(left) = self.socket.left_at()? {
+            if let Some(sequence) = self.numbers.sequence(left.number) {
+                self.statistics.stamped(sequence, left.kernel_ns);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_answers(
+        &mut self,
+        buffer: &mut [u8],
+        on_answer: &mut impl FnMut(&Answer),
+    ) -> Result<()> {
+        loop {
+            let received = match self.socket.receive(buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => return Ok(()),
+                // A closed port or a broken way: the probes are lost.
+                Err(_) => continue,
+            };
+            let now_ns = tai_ns()?;
+            let datagram = buffer.get(..received.bytes).unwrap_or_default();
+            let Ok(header) = Header::read(datagram) else {
+                continue;
+            };
+            let by_kernel = received.kernel_ns.is_some();
+            let received_ns = received.kernel_ns.unwrap_or(now_ns);
+            let answer = Answer {
+                sequence: header.sequence,
+                bytes: received.bytes,
+                outcome: self.statistics.answer(&header, received_ns, by_kernel),
+            };
+            on_answer(&answer);
+            self.judge(&answer);
+        }
+    }
+
+    /// Whether this round trip ends the run.
+    fn judge(&mut self, answer: &Answer) {
+        let Outcome::Answer { round_trip_ns, .. } = answer.outcome else {
+            return;
+        };
+        if self.above.is_none() && self.plan.stop_above_ns.is_some_and(|t| round_trip_ns > t) {
+            self.above = Some(Above {
+                sequence: answer.sequence,
+                round_trip_ns,
+            });
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hosts for live tests: network namespaces in a user namespace of one's own,
+//! so that no root is needed, and the command run in them.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Ends with the test, by its standard input.
+const IDLE: &str = "cat >/dev/null";
+
+fn command(enter: &[String], program: &str, args: &[&str]) -> Command {
+    let mut words = enter.to_vec();
+    words.push(program.to_owned());
+    words.extend(args.iter().map(|a| (*a).to_owned()));
+    let (first, rest) = words.split_first().unwrap();
+    let mut command = Command::new(first);
+    command.args(rest);
+    command
+}
+
+/// The command, run in a host, to its end.
+pub fn pspacer_in(enter: &[String], args: &[&str]) -> Output {
+    command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
+        .output()
+        .unwrap()
+}
+
+/// The command, run in a host, beside the test.
+pub fn spawn(enter: &[String], args: &[&str]) -> Child {
+    command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// SIGTERM, as `kill` sends it.
+pub fn terminate(child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").arg(pid).status().unwrap().success());
+}
+
+/// A `pspacer reflect` that runs until it is stopped, or the test ends.
+pub struct Reflector {
+    child: Child,
+    /// Where it listens.
+    pub port: String,
+}
+
+impl Reflector {
+    /// Starts it on a free port and waits until it listens.
+    pub fn start(enter: &[String], args: &[&str]) -> Self {
+        let mut child = spawn(
+            enter,
+            &[&["reflect", "--port", "0", "--json"], args].concat(),
+        );
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let port = line
+            .split(" port ")
+            .nth(1)
+            .and_then(|p| p.split(';').next());
+        let port = port.expect("it says where it listens").to_owned();
+        Self { child, port }
+    }
+
+    /// Ends it as a user would, and takes its report.
+    pub fn stop(mut self) -> Value {
+        terminate(&self.child);
+        let mut said = Vec::new();
+        let mut out = self.child.stdout.take().unwrap();
+        out.read_to_end(&mut said).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        serde_json::from_slice(&said).unwrap()
+    }
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A user namespace in which hosts are made.
+pub struct Net {
+    holder: Child,
+    cables: std::cell::Cell<u32>,
+}
+
+/// A host: a network namespace that a process holds.
+pub struct Host {
+    holder: Child,
+    user: u32,
+}
+
+/// A process that holds namespaces, once they are there.
+fn hold(enter: &[String], unshare: &[&str]) -> Option<Child> {
+    let script = format!("echo there; {IDLE}");
+    let args = [unshare, &["sh", "-c", &script]].concat();
+    let mut child = command(enter, "unshare", &args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take()?);
+    out.read_line(&mut line).ok()?;
+    if line.trim() == "there" {
+        return Some(child);
+    }
+    let _ = child.wait();
+    None
+}
+
+impl Net {
+    /// `None`, said on standard error, where namespaces cannot be made.
+    pub fn new() -> Option<Self> {
+        let holder = hold(&[], &["--user", "--map-root-user"]);
+        if holder.is_none() || Command::new("ip").arg("-V").output().is_err() {
+            eprintln!("SKIPPED: needs ip, and user namespaces: unshare --user is not allowed here");
+            return None;
+        }
+        Some(Self {
+            holder: holder?,
+            cables: 0.into(),
+        })
+    }
+
+    /// A new host.
+    pub fn host(&self) -> Host {
+        let enter = enter(self.holder.id(), None);
+        let holder = hold(&enter, &["--net"]).expect("a network namespace");
+        let host = Host {
+            holder,
+            user: self.holder.id(),
+        };
+        host.ip("link set lo up");
+        host
+    }
+
+    /// Joins two hosts with a pair of devices, and gives their names.
+    pub fn cable(&self, a: &Host, address_a: &str, b: &Host, address_b: &str) -> [String; 2] {
+        let number = self.cables.get();
+        self.cables.set(number + 1);
+        let names = [format!("c{number}a"), format!("c{number}b")];
+        let [near, far] = &names;
+        let pid = b.holder.id();
+        a.ip(&format!(
+            "link add {near} type veth peer name {far} netns {pid}"
+        ));
+        for (host, device, address) in [(a, near, address_a), (b, far, address_b)] {
+            // One packet, one frame: nothing is joined or divided on the way.
+            host.ip(&format!("link set {device} gso_max_segs 1 up"));
+            if !address.is_empty() {
+                host.ip(&format!("address add {address} dev {device}"));
+            }
+        }
+        names
+    }
+}
+
+/// Words that begin a command in namespaces that others hold.
+fn enter(user: u32, net: Option<u32>) -> Vec<String> {
+    let mut words = vec![
+        "nsenter".to_owned(),
+        format!("--user=/proc/{user}/ns/user"),
+        "--preserve-credentials".to_owned(),
+    ];
+    words.extend(net.map(|pid| format!("--net=/proc/{pid}/ns/net")));
+    words
+}
+
+impl Host {
+    /// Words that begin a command in this host.
+    pub fn enter(&self) -> Vec<String> {
+        enter(self.user, Some(self.holder.id()))
+    }
+
+    /// `ip` with these words.
+    pub fn ip(&self, words: &str) {
+        let args: Vec<_> = words.split(' ').collect();
+        let out = command(&self.enter(), "ip", &args).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "ip {words}: {said}");
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait();
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait();
+    }
+}
