@@ -93,7 +93,7 @@ static int psp_class_check(struct psp_qdisc *q,
 	enum pace_error refused;
 
 	*cfg = psp_class_config(opt, q->port.pace.line_rate_bps, U64_MAX);
-	refused = pace_class_check(&q->pace, cfg);
+	refused = pace_class_check(&q->pace, NULL, cfg);
 	/* Of kind dynamic the ceil may stand for the rate. */
 	if (refused == PACE_ERR_RATE_LINE && !opt->rate_bps)
 		refused = PACE_ERR_CEIL;

@@ -2,6 +2,7 @@
 /* Configuration of the port and of its classes: check all, then change. */
 #include "internal.h"
 #include "line.h"
+#include "period.h"
 
 #define OVERHEAD_MAX	256u
 
@@ -54,6 +55,11 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 	     cfg->max_train_bytes > PACE_FRAME_MAX ||
 	     longest_train(cfg).wire_bytes > PACE_TRAIN_WIRE_MAX))
 		return PACE_ERR_TRAIN;
+	if (cfg->period_ns && (cfg->period_ns < PACE_PERIOD_NS_MIN ||
+			       cfg->period_ns > PACE_PERIOD_NS_MAX))
+		return PACE_ERR_PERIOD;
+	if (cfg->budget_bytes > PACE_BUDGET_MAX)
+		return PACE_ERR_BUDGET;
 	return PACE_OK;
 }
 
@@ -75,6 +81,20 @@ static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
 	return quot + (rem != 0);
 }
 
+static enum pace_error check_stream(const struct pace_config *cfg,
+				    const struct pace_class_config *c)
+{
+	if (!cfg->period_ns ||
+	    pace_line_bytes(cfg->line_rate_bps, cfg->period_ns) <
+	    longest_train(cfg).wire_bytes)
+		return PACE_ERR_PERIOD;
+	if (!cfg->budget_bytes)
+		return PACE_ERR_BUDGET;
+	if (!c->reserve_bytes || c->reserve_bytes > cfg->budget_bytes)
+		return PACE_ERR_RESERVE;
+	return PACE_OK;
+}
+
 static enum pace_error check_class(const struct pace_config *cfg,
 				   const struct pace_class_config *c)
 {
@@ -85,6 +105,8 @@ static enum pace_error check_class(const struct pace_config *cfg,
 			return PACE_ERR_QUANTUM;
 		return PACE_OK;
 	}
+	if (pace_kind_has_stream(c->kind))
+		return check_stream(cfg, c);
 	if (!c->rate_bps)
 		return PACE_ERR_RATE_ZERO;
 	if (c->rate_bps > cfg->line_rate_bps)
@@ -98,9 +120,15 @@ static enum pace_error check_class(const struct pace_config *cfg,
 }
 
 enum pace_error pace_class_check(const struct pace_sched *s,
+				 const struct pace_class *c,
 				 const struct pace_class_config *cfg)
 {
-	return check_class(&s->cfg, cfg);
+	enum pace_error err = check_class(&s->cfg, cfg);
+
+	if (!err && pace_kind_has_stream(cfg->kind) &&
+	    cfg->reserve_bytes + pace_reserved_bytes(s, c) > s->cfg.budget_bytes)
+		return PACE_ERR_RESERVED;
+	return err;
 }
 
 /* Wire bit/s in such trains, rounded up; more than the line is enough. */
@@ -149,8 +177,14 @@ static void set_kind(struct pace_sched *s, struct pace_class *c,
 	const struct pace_train last = c->last;
 	u64 ceil_bps = 0;
 
+	if (c->stream && c->kind != cfg->kind)
+		pace_stream_end(s, c);
 	c->kind = cfg->kind;
 	c->head_wire_bytes = 0;
+	if (pace_kind_has_stream(cfg->kind)) {
+		pace_stream_begin(s, c, cfg);
+		return;
+	}
 	if (cfg->kind == PACE_KIND_NORMAL) {
 		c->quantum_bytes = cfg->quantum_bytes;
 		return;
@@ -177,7 +211,7 @@ static void set_kind(struct pace_sched *s, struct pace_class *c,
 enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 			       const struct pace_class_config *cfg)
 {
-	enum pace_error err = pace_class_check(s, cfg);
+	enum pace_error err = pace_class_check(s, NULL, cfg);
 
 	if (err)
 		return err;
@@ -200,7 +234,7 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_class_config *cfg)
 {
-	enum pace_error err = pace_class_check(s, cfg);
+	enum pace_error err = pace_class_check(s, c, cfg);
 	bool was_over, had_ceil;
 
 	if (err)
@@ -216,7 +250,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		pace_join(s, c);
 		return PACE_OK;
 	}
-	if (c->kind == PACE_KIND_NORMAL) {
+	if (c->kind != PACE_KIND_PACED) {
 		set_kind(s, c, cfg);
 		return PACE_OK;
 	}
@@ -244,6 +278,8 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 	pace_stir(s);
 	if (c->active)
 		pace_leave(s, c);
+	if (c->stream)
+		pace_stream_end(s, c);
 	pace_id_give_back(s, c);
 }
 
@@ -265,6 +301,7 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 						 PACE_LEAD_NS_MAX);
 	pace_lead_set(s, s->stats.lead_ns ? s->stats.lead_ns :
 					    PACE_LEAD_NS_FIRST);
+	pace_period_set(s);
 }
 
 enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
@@ -309,11 +346,14 @@ static struct pace_class *find_culprit(const struct pace_sched *s,
 					.rate_bps = c->rate_bps,
 					.ceil_bps = c->ceil_bps,
 					.quantum_bytes = c->quantum_bytes,
+					.reserve_bytes = c->stream ?
+						c->stream->reserve_bytes : 0,
 				   });
 		if (*err)
 			return c;
 	}
-	*err = PACE_OK;
+	*err = s->period.classes && s->period.reserved_bytes > cfg->budget_bytes ?
+	       PACE_ERR_RESERVED : PACE_OK;
 	return NULL;
 }
 

@@ -2,7 +2,8 @@
 /*
  * A normal frame that would end after the next paced one is due makes that one
  * late by up to a largest frame.  Under guard it is not sent: another class of
- * the round whose first frame fits goes instead, or none.
+ * the round whose first frame fits goes instead, or none.  An nrt class whose
+ * turn it is waits likewise, for itself; rt frames have a period to keep to.
  *
  * Deficits stay fair: a class passed over gets its quantum as if it had been
  * served, but saves up no more than two, or a class that never fits would later
@@ -30,7 +31,7 @@ bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 	return !first || wire_bytes <= pace_start(first) - pace_schedule_clock(s);
 }
 
-static bool head_fits(const struct pace_sched *s, const struct pace_class *c)
+bool pace_head_fits(const struct pace_sched *s, const struct pace_class *c)
 {
 	return pace_fits(s, c->head_wire_bytes ? c->head_wire_bytes :
 						 s->train_wire_bytes);
@@ -41,7 +42,7 @@ static bool any_fits(const struct pace_sched *s)
 	const struct pace_class *c = s->ring;
 
 	do {
-		if (head_fits(s, c))
+		if (pace_head_fits(s, c))
 			return true;
 		c = c->next;
 	} while (c != s->ring);
@@ -79,10 +80,10 @@ struct pace_class *pace_guarded_turn(struct pace_sched *s)
 		s->stats.guarded++;
 		return NULL;
 	}
-	if (!head_fits(s, c))
+	if (!pace_head_fits(s, c))
 		s->stats.guarded++;
 	for (;; c = c->next) {
-		if (!head_fits(s, c)) {
+		if (!pace_head_fits(s, c)) {
 			pass_over(s, c);
 			continue;
 		}

@@ -62,7 +62,7 @@ static inline void pace_handed_out(struct pace_sched *s)
 
 static inline u32 pace_active(const struct pace_sched *s)
 {
-	return s->active_paced + s->active_normal;
+	return s->active_paced + s->active_normal + s->period.active;
 }
 
 static inline u64 pace_later(u64 a, u64 b)
@@ -117,7 +117,14 @@ void pace_spare_sent(struct pace_sched *s, struct pace_class *c);
 
 /* guard.c: normal frames that would end too late. */
 bool pace_fits(const struct pace_sched *s, u32 wire_bytes);
+bool pace_head_fits(const struct pace_sched *s, const struct pace_class *c);
 struct pace_class *pace_guarded_turn(struct pace_sched *s);
+
+/* pick.c: who may send, and what is to come. */
+struct pace_class *pace_pick(struct pace_sched *s);
+bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
+		      u64 *clock);
+bool pace_somebody_may(struct pace_sched *s);
 
 /* hybrid.c: timers, and how early they are set. */
 void pace_lead_set(struct pace_sched *s, u64 lead_ns);

@@ -12,6 +12,7 @@
  * quanta make up one frame when quanta are smaller than frames.
  */
 #include "internal.h"
+#include "ring.h"
 
 u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 {
@@ -42,30 +43,12 @@ void pace_normal_put(struct pace_sched *s, struct pace_class *c)
 	if (c->deficit_bytes > 0)
 		c->deficit_bytes = 0;
 	c->passed = false;
-	if (!s->ring) {
-		c->next = c;
-		c->prev = c;
-		s->ring = c;
-	} else {
-		c->next = s->ring;
-		c->prev = s->ring->prev;
-		c->prev->next = c;
-		c->next->prev = c;
-	}
+	pace_ring_add(&s->ring, c);
 	s->active_normal++;
 }
 
 void pace_normal_take(struct pace_sched *s, struct pace_class *c)
 {
-	if (c->next == c) {
-		s->ring = NULL;
-	} else {
-		c->prev->next = c->next;
-		c->next->prev = c->prev;
-		if (s->ring == c)
-			s->ring = c->next;
-	}
-	c->next = NULL;
-	c->prev = NULL;
+	pace_ring_take(&s->ring, c);
 	s->active_normal--;
 }

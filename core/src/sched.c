@@ -10,7 +10,7 @@
  */
 #include "internal.h"
 #include "line.h"
-#include "queue.h"
+#include "period.h"
 
 u32 pace_min_gap_bytes(const struct pace_sched *s)
 {
@@ -33,13 +33,22 @@ void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 		s->idled = until;
 }
 
+static void follow_time(struct pace_sched *s, u64 now_ns);
+
+/* Moves the clock, and with it the period. */
+void pace_pass_time(struct pace_sched *s, u64 now_ns)
+{
+	follow_time(s, now_ns);
+	pace_period_follow(s, now_ns);
+}
+
 /*
  * TIMER: real time is the clock, also between frames; HYBRID: while the wire
  * idles.  What a host that stood still has missed is forgotten at once, before
  * anything is measured by it; a line that has been free for years stays within
  * a signed comparison.
  */
-void pace_pass_time(struct pace_sched *s, u64 now_ns)
+static void follow_time(struct pace_sched *s, u64 now_ns)
 {
 	bool idle;
 
@@ -96,12 +105,27 @@ static void wake(struct pace_sched *s, u64 now_ns)
 		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
 }
 
+/* A packet comes: what time it is. */
+static void attend(struct pace_sched *s, u64 now_ns)
+{
+	pace_stir(s);
+	pace_pass_time(s, now_ns);
+	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s)) {
+		wake(s, now_ns);
+		pace_period_follow(s, now_ns);
+	}
+}
+
 /* The class has a packet and takes part from now on. */
 void pace_join(struct pace_sched *s, struct pace_class *c)
 {
 	c->active = true;
 	if (c->kind == PACE_KIND_NORMAL) {
 		pace_normal_put(s, c);
+		return;
+	}
+	if (c->stream) {
+		pace_stream_put(s, c);
 		return;
 	}
 	pace_demand_add(s, c);
@@ -121,6 +145,8 @@ void pace_leave(struct pace_sched *s, struct pace_class *c)
 	c->head_wire_bytes = 0;
 	if (c->kind == PACE_KIND_NORMAL) {
 		pace_normal_take(s, c);
+	} else if (c->stream) {
+		pace_stream_take(s, c);
 	} else {
 		pace_paced_take(s, c);
 		if (c->sharing)
@@ -137,11 +163,26 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 {
 	if (c->active || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
-	pace_stir(s);
-	pace_pass_time(s, now_ns);
-	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s))
-		wake(s, now_ns);
+	attend(s, now_ns);
 	pace_join(s, c);
+}
+
+void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+		  u64 now_ns)
+{
+	if (c->kind != PACE_KIND_RT || !PACE_ASSERT(pace_id_held(s, c)))
+		return;
+	attend(s, now_ns);
+	pace_stream_arrived(s, c, wire_bytes);
+}
+
+void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+		  u64 now_ns)
+{
+	if (c->kind != PACE_KIND_RT || !PACE_ASSERT(pace_id_held(s, c)))
+		return;
+	attend(s, now_ns);
+	pace_stream_dropped(s, c, wire_bytes);
 }
 
 void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
@@ -197,50 +238,6 @@ static struct pace_decision send(const struct pace_sched *s,
 	return d;
 }
 
-/*
- * Who may send now, paced_due() aside: a normal class; else what would be a gap
- * is shared.  While guard holds normal frames back, what is shared ends in time
- * as well, or normal frames would never find room.
- */
-static struct pace_class *pick_rest(struct pace_sched *s)
-{
-	struct pace_class *c;
-	bool held = false;
-
-	if (s->active_normal) {
-		if (!s->cfg.guard)
-			return pace_normal_turn(s);
-		c = pace_guarded_turn(s);
-		if (c)
-			return c;
-		held = true;
-	}
-	if (pace_queue_empty(&s->spare) && pace_queue_empty(&s->ceiled))
-		return NULL;
-	c = pace_spare_due(s);
-	if (c && held && !pace_fits(s, c->last.wire_bytes))
-		return NULL;
-	return c;
-}
-
-/* The class whose clock, or ceil clock, is the first to come, and when. */
-static struct pace_class *first_ahead(const struct pace_sched *s, u64 *clock)
-{
-	struct pace_class *c = pace_paced_first(s);
-	struct pace_class *spare = NULL;
-
-	if (!pace_queue_empty(&s->ceiled))
-		spare = pace_spare_first(s);
-	if (spare && (!c || pace_clock_ahead(pace_start(c),
-					     spare->ceil_clock.bytes))) {
-		*clock = spare->ceil_clock.bytes;
-		return spare;
-	}
-	if (c)
-		*clock = pace_start(c);
-	return c;
-}
-
 /* GAP, and HYBRID within the lead; else HYBRID answers WAIT. */
 static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 {
@@ -248,16 +245,13 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 	u64 clock, gap;
 
 	for (;;) {
-		c = pace_paced_due(s);
-		if (!c)
-			c = pick_rest(s);
+		c = pace_pick(s);
 		if (c)
 			return send(s, c);
-		c = first_ahead(s, &clock);
-		if (!c)
+		if (!pace_first_ahead(s, &c, &clock))
 			return (struct pace_decision){ .verdict = PACE_IDLE };
 		gap = clock - pace_schedule_clock(s);
-		if (gap <= early_bytes(s))
+		if (c && gap <= early_bytes(s))
 			return send(s, c);
 		if (s->cfg.mode != PACE_MODE_HYBRID ||
 		    gap <= s->lead_bytes + pace_idle_least(s))
@@ -268,6 +262,7 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 		if (s->idling)
 			return pace_idle_wait(s, clock);
 		pace_idle_begin(s, now_ns);
+		pace_period_follow(s, now_ns);
 	}
 }
 
@@ -292,14 +287,12 @@ static struct pace_decision next_timer(struct pace_sched *s)
 
 	if (!pace_active(s))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
-	c = pace_paced_due(s);
-	if (!c && free)
-		c = pick_rest(s);
-	if (c)
-		return free ? send(s, c) : wait_for(s, s->busy_until);
-	if (!free && (s->active_normal || pace_spare_due(s)))
+	if (!free && pace_somebody_may(s))
 		return wait_for(s, s->busy_until);
-	first_ahead(s, &at);
+	c = free ? pace_pick(s) : NULL;
+	if (c)
+		return send(s, c);
+	pace_first_ahead(s, &c, &at);
 	at += s->offset;
 	return wait_for(s, free ? at : pace_later(at, s->busy_until));
 }
@@ -332,16 +325,14 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 		};
 	}
 	pace_stir(s);
-	if (s->cfg.mode == PACE_MODE_TIMER) {
-		pace_pass_time(s, now_ns);
+	pace_pass_time(s, now_ns);
+	if (s->cfg.mode == PACE_MODE_TIMER)
 		d = next_timer(s);
-	} else {
-		if (s->idling)
-			pace_idle_follow(s, now_ns);
+	else
 		d = next_gap(s, now_ns);
-	}
 	/* guard counts how often it holds a frame back. */
-	if (d.verdict == PACE_WAIT && !(s->cfg.guard && s->active_normal))
+	if (d.verdict == PACE_WAIT &&
+	    !(s->cfg.guard && (s->active_normal || s->period.active)))
 		s->quiet_until_ns = d.until_ns;
 	s->asked_ns = now_ns;
 	return d;
@@ -392,6 +383,16 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 	} else if (now - pace_start(c) > s->stats.late_bytes_max) {
 		s->stats.late_bytes_max = now - pace_start(c);
 	}
+}
+
+/* An rt frame may go before paced ones that are due. */
+static void sent_stream(struct pace_sched *s, struct pace_class *c,
+			const struct pace_train *t, bool more)
+{
+	if (!pace_paced_due(s))
+		s->idled = pace_schedule_clock(s);
+	occupy(s, t);
+	pace_stream_sent(s, c, t, more);
 }
 
 static void sent_normal(struct pace_sched *s, struct pace_class *c,
@@ -469,8 +470,12 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	pace_stir(s);
 	pace_pass_time(s, now_ns);
 	c->head_wire_bytes = 0;
+	if (s->period.classes)
+		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);
 	if (c->kind == PACE_KIND_NORMAL)
 		sent_normal(s, c, &t, more);
+	else if (c->stream)
+		sent_stream(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
 	pace_lag_bound(s);

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 const CORE: &str = "../../core";
-const SOURCES: [&str; 15] = [
-    "class", "guard", "heap", "hybrid", "line", "normal", "paced", "queue", "sched", "share",
-    "sort", "spare", "storage", "tree", "wheel",
+const SOURCES: [&str; 18] = [
+    "class", "guard", "heap", "hybrid", "line", "normal", "paced", "period", "pick", "queue",
+    "sched", "share", "sort", "spare", "storage", "stream", "tree", "wheel",
 ];
 
 fn main() {

@@ -47,6 +47,11 @@
 #define PACE_ETH_OVERHEAD	24
 #define PACE_ETH_HEADER		14
 
+/* Periods of rt and nrt classes; the budget is that of a second at 1 Tbit/s. */
+#define PACE_PERIOD_NS_MIN	125000ull
+#define PACE_PERIOD_NS_MAX	1000000000ull
+#define PACE_BUDGET_MAX		125000000000ull		/* bytes */
+
 enum pace_error {
 	PACE_OK = 0,
 	PACE_ERR_LINE_RATE,	/* outside PACE_LINE_RATE_MIN..MAX */
@@ -63,6 +68,13 @@ enum pace_error {
 	 * frames, above PACE_TRAIN_WIRE_MAX
 	 */
 	PACE_ERR_TRAIN,
+	/* period outside PACE_PERIOD_NS_MIN..MAX, or, for an rt or nrt class,
+	 * none, or one in which the line does not carry a longest train
+	 */
+	PACE_ERR_PERIOD,
+	PACE_ERR_BUDGET,	/* above PACE_BUDGET_MAX; an rt or nrt class needs one */
+	PACE_ERR_RESERVE,	/* 0, or above the budget */
+	PACE_ERR_RESERVED,	/* together with the other classes', above the budget */
 };
 
 /* What the bytes of a rate are (docs/how-it-works.md, "What a rate counts"). */
@@ -99,6 +111,12 @@ enum pace_mode {
 enum pace_kind {
 	PACE_KIND_PACED,	/* has a rate and a clock */
 	PACE_KIND_NORMAL,	/* best effort, round robin by bytes */
+	/*
+	 * Isochronous (paper 004): what has come by the start of a period goes
+	 * out in it.  src/stream.c.
+	 */
+	PACE_KIND_RT,
+	PACE_KIND_NRT,		/* so much in a period, the rest in the next */
 };
 
 struct pace_config {
@@ -115,8 +133,35 @@ struct pace_config {
 	enum pace_layer layer;
 	enum pace_order order;
 	enum pace_mode mode;
-	/* A normal frame goes only where it ends before a paced one is due. */
+	/* A normal or nrt frame goes only where it ends before a paced one is due. */
 	bool guard;
+	/*
+	 * In force while there is an rt or nrt class: so many bytes, as the
+	 * layer counts, leave in a period.  src/period.c.  0: no such classes.
+	 */
+	bool aligned;		/* one period begins at align_ns, or would */
+	u64 period_ns;
+	u64 budget_bytes;
+	u64 align_ns;
+};
+
+/*
+ * What an rt or nrt class has beside itself, in memory of the host: zeroed when
+ * it is given, and the core's as long as the class is of either kind.  Hosts read
+ * the counters.
+ */
+struct pace_stream {
+	u64 reserve_bytes;
+	u64 period;		/* pace_stats.periods as of which the rest is */
+	s64 left_bytes;		/* of what is reserved; NRT: below 0, owed */
+	u64 backlog_wire_bytes;	/* RT: what has come and was not sent */
+	u64 gated_wire_bytes;	/* of that, by the period's start */
+	u8 place;		/* src/period.h */
+	/* Periods in which... */
+	u64 over;		/* RT: more had come than is reserved */
+	u64 deferred;		/* frames were left for the next: budget or share */
+	u64 overrun;		/* RT: frames were left though the budget was not */
+	u64 late_bytes;		/* RT: sent beyond what is reserved */
 };
 
 struct pace_class_config {
@@ -128,6 +173,8 @@ struct pace_class_config {
 	 */
 	u64 ceil_bps;
 	u32 quantum_bytes;	/* NORMAL: wire bytes per round; 0 = one max_frame */
+	u64 reserve_bytes;	/* RT, NRT: per period, as the layer counts */
+	struct pace_stream *stream;	/* RT, NRT; of a class that has one: not read */
 };
 
 /*
@@ -207,8 +254,9 @@ struct pace_class {
 	bool passed;		/* guard: its visit ended unserved */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
-	struct pace_class *next, *prev;	/* ring of active normal classes */
-	u64 unused[2];		/* makes it three lines */
+	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
+	struct pace_stream *stream;	/* RT, NRT */
+	u64 unused;		/* makes it three lines */
 };
 
 #define PACE_ID_NONE	(~0u)
@@ -247,6 +295,14 @@ struct pace_stats {
 	u64 waits;		/* HYBRID: timers that ran out */
 	u64 wait_late_max_ns;	/* HYBRID: how late the latest of them was */
 	u64 lead_ns;		/* HYBRID: how early the next is set */
+	/* Isochronous classes; in periods of a class as in struct pace_stream. */
+	u64 periods;		/* begun */
+	u64 periods_spent;	/* ended with frames held back by the budget */
+	u64 rt_over;
+	u64 rt_deferred;
+	u64 rt_overrun;
+	u64 rt_late_bytes;
+	u64 nrt_deferred;
 };
 
 /*
@@ -276,7 +332,12 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 				 const struct pace_config *cfg, u64 now_ns,
 				 struct pace_class **culprit);
 
+/*
+ * May a new class, `c` NULL, or `c` be that?  PACE_ERR_RESERVED: beside the other
+ * classes', which pace_reserved_bytes() tells.
+ */
 enum pace_error pace_class_check(const struct pace_sched *s,
+				 const struct pace_class *c,
 				 const struct pace_class_config *cfg);
 /* `c` is zeroed memory, or a class that pace_class_del() took out. */
 enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
@@ -288,6 +349,24 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_class_config *cfg);
 void pace_class_del(struct pace_sched *s, struct pace_class *c);
+
+/* What the classes but `c`, or all, NULL, have reserved in a period. */
+u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_class *c);
+/* `percent` of what the line carries in a period, in bytes. */
+u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent);
+/* The clocks of host and alignment were set apart: pace_config.align_ns. */
+void pace_set_align(struct pace_sched *s, u64 align_ns);
+
+/*
+ * A frame or train came for a class, before pace_activate(): rt classes send in a
+ * period what came before it, so this is to be said of each.  What goes
+ * without being sent has to be taken back; all of it is when the class has no
+ * packet any more.  No effect on other kinds.
+ */
+void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+		  u64 now_ns);
+void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+		  u64 now_ns);
 
 /* The class has a packet.  No effect on a class that is active already. */
 void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);

@@ -33,6 +33,25 @@ struct pace_line {
 	u64 ns;
 };
 
+/* Where an active rt or nrt class waits for its turn: src/period.h. */
+#define PACE_PLACES	5
+
+/* The period that runs: src/period.c. */
+struct pace_period {
+	u32 classes;		/* rt and nrt; with none there are no periods */
+	u32 active;		/* of those */
+	u64 reserved_bytes;	/* by all of those */
+	bool running;		/* `end` is known */
+	struct pace_clock end;	/* as global counts; frac of 8e9 */
+	/* Derived from cfg: its length, in bytes and 1 / 8e9 of one. */
+	u64 whole_bytes;
+	u64 part;
+	s64 left_bytes;		/* of the budget; below 0: owed by the next */
+	u64 backlog_wire_bytes;	/* of all rt classes */
+	u64 gated_wire_bytes;	/* of that, what may go in this period */
+	struct pace_class *ring[PACE_PLACES];
+};
+
 struct pace_sched {
 	struct pace_config cfg;
 
@@ -68,6 +87,7 @@ struct pace_sched {
 	struct pace_queue spare;	/* with a ceil: who shares what is left */
 	u64 spare_time;			/* spare clock of the last spare frame */
 	struct pace_class *ring;	/* active normal classes; whose turn it is */
+	struct pace_period period;	/* rt and nrt classes */
 
 	/* pace_next() has answered WAIT until then and nothing has changed; it
 	 * was last asked at asked_ns, up to which no time has been passed yet.

@@ -62,8 +62,34 @@ pub struct Config {
     pub order: Order,
     /// How to wait.
     pub mode: Mode,
-    /// A normal frame goes only where it ends before a paced one is due.
+    /// A normal or nrt frame goes only where it ends before a paced one is due.
     pub guard: bool,
+    /// What [`ClassConfig::Rt`] and [`ClassConfig::Nrt`] go by: in force while
+    /// there is such a class, which there cannot be with `None`.
+    pub period: Option<Period>,
+}
+
+/// So much may leave in so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// 125 us to 1 s.
+    pub length_ns: u64,
+    /// At the port's [`Layer`]; at most what a second at 1 Tbit/s has.
+    pub budget_bytes: u64,
+    /// An instant, on the clock of `now_ns`, at which a period begins or would;
+    /// `None`: whenever.
+    pub align_ns: Option<u64>,
+}
+
+impl Period {
+    /// A budget of so many hundredths of what the line carries.
+    pub fn percent(line_rate_bps: u64, length_ns: u64, percent: u32) -> Self {
+        Period {
+            length_ns,
+            budget_bytes: crate::ffi::budget_bytes(line_rate_bps, length_ns, percent),
+            align_ns: None,
+        }
+    }
 }
 
 impl Config {
@@ -80,6 +106,7 @@ impl Config {
             order: Order::Clock,
             mode: Mode::Gap,
             guard: false,
+            period: None,
         }
     }
 
@@ -107,6 +134,10 @@ impl Config {
                 Mode::Hybrid => 2,
             },
             guard: self.guard,
+            aligned: self.period.is_some_and(|period| period.align_ns.is_some()),
+            period_ns: self.period.map_or(0, |period| period.length_ns.max(1)),
+            budget_bytes: self.period.map_or(0, |period| period.budget_bytes),
+            align_ns: self.period.and_then(|period| period.align_ns).unwrap_or(0),
         }
     }
 }
@@ -132,31 +163,45 @@ pub enum ClassConfig {
         /// Wire bytes a round, 256 to 2^20; `None` is one largest frame.
         quantum_bytes: Option<u32>,
     },
+    /// What has come by a period's start goes out in it (paper 004).
+    Rt {
+        /// A period; at the port's [`Layer`].
+        reserve_bytes: u64,
+    },
+    /// So much of a period; the rest waits for the next.
+    Nrt {
+        /// A period; at the port's [`Layer`].
+        reserve_bytes: u64,
+    },
 }
 
 impl ClassConfig {
     pub(crate) fn raw(&self) -> RawClassConfig {
+        let none = RawClassConfig::NONE;
         match *self {
-            ClassConfig::Paced { rate_bps } => RawClassConfig {
-                kind: 0,
-                rate_bps,
-                ceil_bps: 0,
-                quantum_bytes: 0,
-            },
+            ClassConfig::Paced { rate_bps } => RawClassConfig { rate_bps, ..none },
             ClassConfig::Sharing { rate_bps, ceil_bps } => RawClassConfig {
-                kind: 0,
                 rate_bps,
                 // 0 is how the core spells no ceiling: an explicit 0 is below
                 // any rate but 0, which is refused first.
                 ceil_bps: ceil_bps.max(1),
-                quantum_bytes: 0,
+                ..none
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {
                 kind: 1,
-                rate_bps: 0,
-                ceil_bps: 0,
                 // 0 is how the core spells None: an explicit 0 is below any quantum.
                 quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
+                ..none
+            },
+            ClassConfig::Rt { reserve_bytes } => RawClassConfig {
+                kind: 2,
+                reserve_bytes,
+                ..none
+            },
+            ClassConfig::Nrt { reserve_bytes } => RawClassConfig {
+                kind: 3,
+                reserve_bytes,
+                ..none
             },
         }
     }
@@ -198,6 +243,18 @@ pub enum Error {
     /// `PACE_ERR_TRAIN`
     #[error("the longest train is shorter than the largest frame, or above 2^18 bytes")]
     Train,
+    /// `PACE_ERR_PERIOD`
+    #[error("there is no period, or it is outside 125 us to 1 s or too short for a frame")]
+    Period,
+    /// `PACE_ERR_BUDGET`
+    #[error("the budget is 0 or above 125 Gbyte a period")]
+    Budget,
+    /// `PACE_ERR_RESERVE`
+    #[error("the reservation is 0 or above the budget")]
+    Reserve,
+    /// `PACE_ERR_RESERVED`
+    #[error("together with the other classes' the reservation is above the budget")]
+    Reserved,
     /// The class was removed, or belongs to another scheduler.
     #[error("there is no such class")]
     UnknownClass,
@@ -222,6 +279,10 @@ impl Error {
             9 => Error::Quantum,
             10 => Error::Ceil,
             11 => Error::Train,
+            12 => Error::Period,
+            13 => Error::Budget,
+            14 => Error::Reserve,
+            15 => Error::Reserved,
             _ => Error::Busy,
         }
     }

@@ -29,6 +29,10 @@ pub(crate) struct RawConfig {
     pub order: u32,
     pub mode: u32,
     pub guard: bool,
+    pub aligned: bool,
+    pub period_ns: u64,
+    pub budget_bytes: u64,
+    pub align_ns: u64,
 }
 
 #[repr(C)]
@@ -38,6 +42,19 @@ pub(crate) struct RawClassConfig {
     pub rate_bps: u64,
     pub ceil_bps: u64,
     pub quantum_bytes: u32,
+    pub reserve_bytes: u64,
+    pub stream: *mut RawStream,
+}
+
+impl RawClassConfig {
+    pub const NONE: Self = RawClassConfig {
+        kind: 0,
+        rate_bps: 0,
+        ceil_bps: 0,
+        quantum_bytes: 0,
+        reserve_bytes: 0,
+        stream: std::ptr::null_mut(),
+    };
 }
 
 #[repr(C)]
@@ -65,6 +82,29 @@ pub(crate) struct RawStats {
     pub waits: u64,
     pub wait_late_max_ns: u64,
     pub lead_ns: u64,
+    pub periods: u64,
+    pub periods_spent: u64,
+    pub rt_over: u64,
+    pub rt_deferred: u64,
+    pub rt_overrun: u64,
+    pub rt_late_bytes: u64,
+    pub nrt_deferred: u64,
+}
+
+/// `struct pace_stream`: given to the core, read here.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RawStream {
+    _reserve_bytes: u64,
+    _period: u64,
+    _left_bytes: i64,
+    _backlog_wire_bytes: u64,
+    _gated_wire_bytes: u64,
+    _place: u8,
+    pub over: u64,
+    pub deferred: u64,
+    pub overrun: u64,
+    pub late_bytes: u64,
 }
 
 /// Opaque: `struct pace_sched`.
@@ -115,6 +155,10 @@ unsafe extern "C" {
         cfg: *const RawClassConfig,
     ) -> ErrorCode;
     fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
+    fn pace_budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64;
+    fn pace_reserved_bytes(s: *const RawSched, c: *const RawClass) -> u64;
+    fn pace_arrived(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
+    fn pace_dropped(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
     fn pace_activate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
@@ -159,6 +203,34 @@ impl Drop for Memory {
     }
 }
 
+pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { pace_budget_bytes(line_rate_bps, period_ns, percent) }
+}
+
+/// A class of the core, and what it has beside itself if it goes by periods.
+struct Class {
+    class: Memory,
+    stream: Option<Memory>,
+}
+
+impl Class {
+    /// `cfg`, with the memory that it asks for.
+    fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
+        const RT: u32 = 2;
+        if cfg.kind < RT {
+            return *cfg;
+        }
+        let stream = self
+            .stream
+            .get_or_insert_with(|| Memory::zeroed(size_of::<RawStream>()));
+        RawClassConfig {
+            stream: stream.start.as_ptr().cast(),
+            ..*cfg
+        }
+    }
+}
+
 /// One scheduler and its classes. A class is named by its slot, which is its
 /// id in the core; a slot without a class is refused with `None`.
 pub(crate) struct Port {
@@ -166,7 +238,7 @@ pub(crate) struct Port {
     /// What the core works in; replaced as a whole when it grows.
     storage: Memory,
     capacity: u32,
-    classes: Vec<Option<Memory>>,
+    classes: Vec<Option<Class>>,
 }
 
 // SAFETY: all memory is owned and reached through this value alone; the core
@@ -202,8 +274,8 @@ impl Port {
     }
 
     fn class(&self, slot: u32) -> Option<*mut RawClass> {
-        let memory = self.classes.get(slot as usize)?.as_ref()?;
-        Some(memory.start.as_ptr().cast())
+        let held = self.classes.get(slot as usize)?.as_ref()?;
+        Some(held.class.start.as_ptr().cast())
     }
 
     pub fn grow(&mut self, capacity: u32) {
@@ -251,9 +323,13 @@ impl Port {
     }
 
     pub fn add(&mut self, cfg: &RawClassConfig) -> Result<u32, ErrorCode> {
-        // SAFETY: a constant of shim.c.
-        let memory = Memory::zeroed(unsafe { pace_shim_class_bytes });
-        let class: *mut RawClass = memory.start.as_ptr().cast();
+        let mut held = Class {
+            // SAFETY: a constant of shim.c.
+            class: Memory::zeroed(unsafe { pace_shim_class_bytes }),
+            stream: None,
+        };
+        let cfg = &held.fitted(cfg);
+        let class: *mut RawClass = held.class.start.as_ptr().cast();
         // SAFETY: zeroed memory of the size of a class; it is kept below for
         // as long as the core knows it.
         let (err, id) = unsafe {
@@ -274,14 +350,50 @@ impl Port {
         if self.classes.len() <= slot {
             self.classes.resize_with(slot + 1, || None);
         }
-        self.classes[slot] = Some(memory);
+        self.classes[slot] = Some(held);
         Ok(id)
     }
 
     pub fn change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
         let class = self.class(slot)?;
-        // SAFETY: the class is alive and in this scheduler.
+        let cfg = &self.classes.get_mut(slot as usize)?.as_mut()?.fitted(cfg);
+        // SAFETY: the class is alive and in this scheduler; what it has beside
+        // itself is kept for as long.
         Some(unsafe { pace_class_change(self.sched(), class, cfg) })
+    }
+
+    /// By all classes.
+    pub fn reserved_bytes(&self) -> u64 {
+        // SAFETY: the scheduler is initialised; NULL is no class.
+        unsafe { pace_reserved_bytes(self.sched(), std::ptr::null()) }
+    }
+
+    pub fn arrived(&mut self, slot: u32, wire_bytes: u32, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        unsafe { pace_arrived(self.sched(), class, wire_bytes, now_ns) };
+        Some(())
+    }
+
+    pub fn dropped(&mut self, slot: u32, wire_bytes: u32, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        unsafe { pace_dropped(self.sched(), class, wire_bytes, now_ns) };
+        Some(())
+    }
+
+    /// All 0 for a class that never went by periods.
+    pub fn stream(&self, slot: u32) -> Option<RawStream> {
+        let held = self.classes.get(slot as usize)?.as_ref()?;
+        Some(
+            held.stream
+                .as_ref()
+                .map_or_else(RawStream::default, |memory| {
+                    // SAFETY: as large as that, made of integers, and only the core
+                    // writes to it, in calls that have returned.
+                    unsafe { *memory.start.as_ptr().cast::<RawStream>() }
+                }),
+        )
     }
 
     pub fn del(&mut self, slot: u32) -> Option<()> {
@@ -424,12 +536,14 @@ mod tests {
         order: 0,
         mode: 0,
         guard: false,
+        aligned: false,
+        period_ns: 0,
+        budget_bytes: 0,
+        align_ns: 0,
     };
     const PACED: RawClassConfig = RawClassConfig {
-        kind: 0,
         rate_bps: 1_000_000,
-        ceil_bps: 0,
-        quantum_bytes: 0,
+        ..RawClassConfig::NONE
     };
     const ERR_BUSY: ErrorCode = 8;
 

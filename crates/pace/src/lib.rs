@@ -23,7 +23,7 @@
 mod config;
 mod ffi;
 
-pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, ReconfigureError};
+pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period, ReconfigureError};
 use ffi::{ERR_FULL, Port};
 
 /// The largest frame: `PACE_FRAME_MAX`.
@@ -116,6 +116,34 @@ pub struct Stats {
     pub wait_late_max_ns: u64,
     /// How early the next is set.
     pub lead_ns: u64,
+    /// Periods begun, while there is a class that goes by them.
+    pub periods: u64,
+    /// Of those, ended with frames that the budget held back.
+    pub periods_spent: u64,
+    /// Of all classes: [`StreamStats`].
+    pub rt_over: u64,
+    /// Likewise, of rt classes.
+    pub rt_deferred: u64,
+    /// Likewise.
+    pub rt_overrun: u64,
+    /// Likewise.
+    pub rt_late_bytes: u64,
+    /// [`StreamStats::deferred`] of nrt classes.
+    pub nrt_deferred: u64,
+}
+
+/// What has happened to a class that goes by periods, in periods in which...
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamStats {
+    /// more had come for an rt class than it has reserved;
+    pub over: u64,
+    /// frames had to wait for the next, as the budget, or an nrt class's share,
+    /// was spent;
+    pub deferred: u64,
+    /// an rt class's frames were left though the budget was not spent.
+    pub overrun: u64,
+    /// Bytes that an rt class has sent beyond its reservations.
+    pub late_bytes: u64,
 }
 
 /// A class clock, exactly: `bytes - 1 + frac / rate_bps` when `frac` is not 0,
@@ -196,7 +224,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`Error::RateZero`], [`Error::RateLine`], [`Error::RateLow`],
-    /// [`Error::Quantum`]; [`Error::Full`] beyond [`CLASSES_MAX`].
+    /// [`Error::Quantum`], [`Error::Period`], [`Error::Budget`],
+    /// [`Error::Reserve`], [`Error::Reserved`]; [`Error::Full`] beyond [`CLASSES_MAX`].
     pub fn add_class(&mut self, config: &ClassConfig) -> Result<ClassId, Error> {
         let raw = config.raw();
         let slot = match self.port.add(&raw) {
@@ -238,6 +267,49 @@ impl Scheduler {
             *generation = generation.wrapping_add(1);
         }
         Ok(())
+    }
+
+    /// A frame came for a class, before [`Scheduler::activate`]: an rt class
+    /// sends in a period what came before it. No effect on others. O(1).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn arrived(&mut self, class: ClassId, wire_bytes: u32, now_ns: u64) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .arrived(slot, wire_bytes, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// A frame of those is gone unsent, others are left. O(1).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn dropped(&mut self, class: ClassId, wire_bytes: u32, now_ns: u64) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .dropped(slot, wire_bytes, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// What all classes have reserved of a period.
+    pub fn reserved_bytes(&self) -> u64 {
+        self.port.reserved_bytes()
+    }
+
+    /// Counters of a class that goes by periods.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn stream_stats(&self, class: ClassId) -> Result<StreamStats, Error> {
+        let slot = self.slot(class)?;
+        let raw = self.port.stream(slot).ok_or(Error::UnknownClass)?;
+        Ok(StreamStats {
+            over: raw.over,
+            deferred: raw.deferred,
+            overrun: raw.overrun,
+            late_bytes: raw.late_bytes,
+        })
     }
 
     /// The class has a packet. No effect if it is active already. O(log n).
@@ -378,6 +450,13 @@ impl Scheduler {
             waits: raw.waits,
             wait_late_max_ns: raw.wait_late_max_ns,
             lead_ns: raw.lead_ns,
+            periods: raw.periods,
+            periods_spent: raw.periods_spent,
+            rt_over: raw.rt_over,
+            rt_deferred: raw.rt_deferred,
+            rt_overrun: raw.rt_overrun,
+            rt_late_bytes: raw.rt_late_bytes,
+            nrt_deferred: raw.nrt_deferred,
         }
     }
 

@@ -78,8 +78,30 @@ fn op() -> impl Strategy<Value = Op> {
             }
         ),
         1 => mode().prop_map(Op::Mode),
+        3 => (class(), any::<bool>(), reserved())
+            .prop_map(|(number, rt, part)| Op::Stream(number, rt, part)),
+        1 => class().prop_map(Op::Drop),
+        1 => (length_ns(), 1u32..=100, any::<bool>())
+            .prop_map(|(ns, percent, aligned)| Op::Period(ns, percent, aligned)),
         2 => wheel_from().prop_map(Op::WheelFrom),
     ]
+}
+
+/// Of a budget: often more than a frame, now and then too much.
+fn reserved() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => (-4.0..0.0f64).prop_map(|exponent| 10f64.powf(exponent)), 1 => 0.0..0.4f64]
+}
+
+fn length_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        2 => 125_000u64..2_000_000,
+        1 => 125_000u64..=1_000_000_000,
+        1 => Just(10_000_000u64),
+    ]
+}
+
+fn period() -> impl Strategy<Value = Option<(u64, u32, bool)>> {
+    prop::option::of((length_ns(), 1u32..=100, any::<bool>()))
 }
 
 /// Never, always, or above a number of classes that comes and goes.
@@ -120,6 +142,7 @@ fn config() -> impl Strategy<Value = Config> {
             order: how.1,
             mode: how.2,
             guard: how.3,
+            period: None,
         },
     )
 }
@@ -163,10 +186,42 @@ proptest! {
         first in prop::collection::vec(prop::option::weighted(0.8, part()), 1..8),
         ops in prop::collection::vec(op(), 1..60),
         wheel_from in wheel_from(),
+        period in period(),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
         pair.core.use_wheel_from(wheel_from);
+        if let Some((length_ns, percent, aligned)) = period {
+            pair.apply(&Op::Period(length_ns, percent, aligned));
+        }
         for part in first {
+            pair.add(part);
+        }
+        for op in &ops {
+            pair.apply(op);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(deterministic(2000, 2))]
+
+    /// Most classes go by the period, and frames come all the time.
+    #[test]
+    fn core_and_reference_agree_on_periods(
+        cfg in config(),
+        start_bytes in start(),
+        (length_ns, percent, aligned) in (length_ns(), 1u32..=100, any::<bool>()),
+        first in prop::collection::vec((any::<bool>(), reserved()), 1..6),
+        others in prop::collection::vec(prop::option::of(part()), 0..3),
+        ops in prop::collection::vec(prop_oneof![2 => op(), 1 => Just(Op::ActivateAll)], 10..80),
+    ) {
+        let mut pair = Pair::new(cfg, start_bytes);
+        pair.apply(&Op::Period(length_ns, percent, aligned));
+        for (number, (rt, reserved)) in first.into_iter().enumerate() {
+            pair.add(None);
+            pair.apply(&Op::Stream(number, rt, reserved));
+        }
+        for part in others {
             pair.add(part);
         }
         for op in &ops {
@@ -186,11 +241,19 @@ proptest! {
         first in prop::collection::vec(prop::option::weighted(0.95, part()), 50..250),
         ops in prop::collection::vec(op(), 20..60),
         wheel_from in wheel_from(),
+        period in period(),
+        streams in prop::collection::vec((any::<usize>(), any::<bool>()), 0..40),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
         pair.core.use_wheel_from(wheel_from);
+        if let Some((length_ns, percent, aligned)) = period {
+            pair.apply(&Op::Period(length_ns, percent, aligned));
+        }
         for part in first {
             pair.add(part);
+        }
+        for (number, rt) in streams {
+            pair.apply(&Op::Stream(number, rt, 0.02));
         }
         pair.apply(&Op::ActivateAll);
         for op in &ops {
@@ -214,6 +277,7 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
         order: Order::Clock,
         mode: Mode::Gap,
         guard: false,
+        period: None,
     };
     let reconfigure = |line, max_frame_bytes, order| Op::Reconfigure {
         line,

@@ -22,8 +22,11 @@ pub fn replay(bytes: &[u8]) {
 }
 
 fn play(source: &mut Unstructured) -> Result<()> {
-    let cfg = config(source)?;
+    let (cfg, periods) = config(source)?;
     let mut pair = Pair::new(cfg, start(source)?);
+    if periods {
+        pair.apply(&period(source)?);
+    }
     pair.core.use_wheel_from(wheel_from(source)?);
     for _ in 0..source.int_in_range(1..=6)? {
         let copies = match source.arbitrary::<u8>()? {
@@ -40,7 +43,7 @@ fn play(source: &mut Unstructured) -> Result<()> {
         if source.is_empty() {
             break;
         }
-        let op = op(source)?;
+        let op = op(source, periods)?;
         let is_many = pair.classes.len() >= CLASSES_MAX && matches!(op, Op::Add(_));
         looks += match op {
             Op::Run { steps, .. } => steps * pair.classes.len(),
@@ -56,8 +59,9 @@ fn play(source: &mut Unstructured) -> Result<()> {
     Ok(())
 }
 
-fn op(source: &mut Unstructured) -> Result<Op> {
-    let op = match source.int_in_range(0..=23u8)? {
+fn op(source: &mut Unstructured, periods: bool) -> Result<Op> {
+    let last = if periods { 28 } else { 23 };
+    let op = match source.int_in_range(0..=last)? {
         0..=2 => Op::Activate(class(source)?),
         3 => Op::ActivateAll,
         4 => Op::Deactivate(class(source)?),
@@ -94,9 +98,29 @@ fn op(source: &mut Unstructured) -> Result<Op> {
             guard: source.arbitrary()?,
         },
         22 => Op::Mode(mode(source)?),
+        24..=26 => Op::Stream(
+            class(source)?,
+            source.arbitrary()?,
+            f64::from(source.arbitrary::<u16>()?) / 131_072.0,
+        ),
+        27 => Op::Drop(class(source)?),
+        28 => period(source)?,
         _ => Op::WheelFrom(wheel_from(source)?),
     };
     Ok(op)
+}
+
+fn period(source: &mut Unstructured) -> Result<Op> {
+    let length_ns = match source.int_in_range(0..=2u8)? {
+        0 => 10_000_000,
+        1 => source.int_in_range(125_000..=2_000_000)?,
+        _ => source.int_in_range(125_000..=1_000_000_000)?,
+    };
+    Ok(Op::Period(
+        length_ns,
+        source.int_in_range(1..=100)?,
+        source.arbitrary()?,
+    ))
 }
 
 fn class(source: &mut Unstructured) -> Result<usize> {
@@ -171,7 +195,9 @@ fn start(source: &mut Unstructured) -> Result<u64> {
     })
 }
 
-fn config(source: &mut Unstructured) -> Result<Config> {
+/// And whether classes may go by periods: seven in eight of the inputs that are
+/// older than those do not, and mean what they meant.
+fn config(source: &mut Unstructured) -> Result<(Config, bool)> {
     let line_rate_bps = match source.int_in_range(0..=4u8)? {
         0 => 1_000_000_000,
         1 => 10_000_000_000,
@@ -193,7 +219,7 @@ fn config(source: &mut Unstructured) -> Result<Config> {
         2 => source.int_in_range(1..=60_000)?,
         _ => 0,
     };
-    Ok(Config {
+    let cfg = Config {
         line_rate_bps,
         overhead_bytes: overhead,
         min_frame_bytes: min,
@@ -203,6 +229,10 @@ fn config(source: &mut Unstructured) -> Result<Config> {
         layer: *source.choose(&[Layer::Link, Layer::Wire, Layer::Ip])?,
         order: order(source)?,
         mode: mode(source)?,
-        guard: source.arbitrary()?,
-    })
+        guard: false,
+        period: None,
+    };
+    let last = source.arbitrary::<u8>()?;
+    let guard = last & 1 == 1;
+    Ok((Config { guard, ..cfg }, last >= 0xe0))
 }

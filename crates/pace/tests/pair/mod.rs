@@ -3,6 +3,7 @@
 //! that can be seen of them is compared after each step.
 
 mod bytes;
+mod stream;
 
 use crate::reference::{Choice, Kind, Reference, wrapped};
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler, Train};
@@ -55,6 +56,12 @@ pub enum Op {
         guard: bool,
     },
     Mode(Mode),
+    /// A class by the period, rt or not, with so much of the budget reserved.
+    Stream(usize, bool, f64),
+    /// An rt class's first frame is gone unsent.
+    Drop(usize),
+    /// So long, so many hundredths of the line, aligned.
+    Period(u64, u32, bool),
     /// From so many classes on a wheel orders them.
     WheelFrom(u32),
 }
@@ -91,6 +98,8 @@ pub struct Pair {
     pub core: Scheduler,
     plain: Reference,
     classes: Vec<ClassId>,
+    /// Lengths of the frames that rt classes have.
+    frames: stream::Frames,
     now_ns: u64,
 }
 
@@ -105,6 +114,7 @@ impl Pair {
             core,
             plain: Reference::new(&cfg, start_bytes, 0),
             classes: Vec::new(),
+            frames: stream::Frames::new(),
             now_ns: 0,
         }
     }
@@ -211,7 +221,10 @@ impl Pair {
             (Decision::Idle, Choice::Idle) => return false,
             (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
                 assert_eq!(late_bytes, self.plain.late(index), "lateness");
-                self.sent(id, self.train(frames, size), more);
+                match self.take_frame(id) {
+                    Some((train, more)) => self.sent(id, train, more),
+                    None => self.sent(id, self.train(frames, size), more),
+                }
             }
             (Decision::Gap { wire_bytes }, Choice::Gap(bytes)) if wire_bytes == bytes => {
                 assert_ne!(self.cfg.mode, Mode::Timer);
@@ -253,6 +266,7 @@ impl Pair {
     fn check(&self) {
         if !self.core.is_quiet() {
             self.check_what_follows_time();
+            self.check_periods();
         }
         let stats = self.core.stats();
         let timers = (stats.waits, stats.wait_late_max_ns, stats.lead_ns);
@@ -284,6 +298,8 @@ impl Pair {
         | Op::Head(number, _)
         | Op::Rate(number, _)
         | Op::Kind(number, _, _)
+        | Op::Stream(number, _, _)
+        | Op::Drop(number)
         | Op::Remove(number)) = op
         else {
             return;
@@ -292,8 +308,11 @@ impl Pair {
             return;
         };
         match *op {
-            Op::Activate(_) => self.activate(id),
+            Op::Activate(number) => self.come(id, number),
+            Op::Stream(_, rt, part) => self.stream(id, rt, part),
+            Op::Drop(_) => self.drop_frame(id),
             Op::Deactivate(_) => {
+                self.frames.remove(&id);
                 self.core.deactivate(id, self.now_ns).unwrap();
                 self.plain.deactivate(id.index(), self.now_ns);
             }
@@ -301,6 +320,7 @@ impl Pair {
             Op::Rate(_, fraction) => self.change(id, Some(fraction), 0),
             Op::Kind(_, fraction, quantum) => self.change(id, fraction, quantum),
             _ => {
+                self.frames.remove(&id);
                 self.core.remove_class(id).unwrap();
                 self.plain.remove(id.index());
                 self.classes.retain(|other| *other != id);
@@ -309,6 +329,7 @@ impl Pair {
     }
 
     fn change(&mut self, id: ClassId, fraction: Option<Part>, quantum: u32) {
+        self.frames.remove(&id);
         let (config, kind) = self.any_kind(fraction, quantum);
         self.core.change_class(id, &config).unwrap();
         self.plain.change(id.index(), kind);
@@ -318,7 +339,7 @@ impl Pair {
         match *op {
             Op::ActivateAll => {
                 for id in self.classes.clone() {
-                    self.activate(id);
+                    self.come(id, 0);
                 }
             }
             Op::Step {
@@ -364,6 +385,9 @@ impl Pair {
                     guard,
                     ..self.cfg
                 });
+            }
+            Op::Period(length_ns, percent, aligned) => {
+                self.period(length_ns, percent, aligned);
             }
             Op::Mode(mode) => self.reconfigure(Config { mode, ..self.cfg }),
             Op::WheelFrom(classes) => self.core.use_wheel_from(classes),

@@ -7,6 +7,7 @@
 mod hybrid;
 mod next;
 mod spare;
+mod stream;
 
 use hybrid::Lead;
 use num_bigint::{BigInt, BigUint};
@@ -14,6 +15,8 @@ use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Config, Layer, Mode, Order, Train};
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
+use stream::Periods;
 
 const PARTS: u64 = 8_000_000_000;
 const SLACK_NS: u64 = 100_000;
@@ -31,6 +34,12 @@ pub enum Kind {
     },
     Normal {
         quantum_bytes: u32,
+    },
+    Rt {
+        reserve_bytes: u64,
+    },
+    Nrt {
+        reserve_bytes: u64,
     },
 }
 
@@ -60,6 +69,7 @@ struct Class {
     /// Guard: its visit ended unserved.
     passed: bool,
     head: u64,
+    stream: stream::Stream,
 }
 
 impl Class {
@@ -105,8 +115,11 @@ pub struct Reference {
     /// Spare clock of the last frame that was spare.
     spare_time: BigInt,
     lead: Lead,
+    pub periods: Periods,
     /// WAIT until then has been answered, and nothing has changed.
     standing_ns: Option<u64>,
+    /// Asked last while it stood: periods wait for something to change.
+    asked_ns: u64,
     pub shifted: BigInt,
     pub spare_frames: u64,
     pub guarded: u64,
@@ -135,7 +148,9 @@ impl Reference {
             round: VecDeque::new(),
             spare_time: BigInt::zero(),
             lead: Lead::new(),
+            periods: Periods::new(),
             standing_ns: None,
+            asked_ns: 0,
             spare_frames: 0,
             guarded: 0,
             shifted: BigInt::zero(),
@@ -306,7 +321,7 @@ impl Reference {
     }
 
     pub fn add(&mut self, id: u32, kind: Kind) {
-        self.standing_ns = None;
+        self.stir();
         let never = integer(&(&self.global - NEVER_HAD_A_TURN));
         let mut class = Class {
             kind,
@@ -321,25 +336,28 @@ impl Reference {
             deficit_bytes: 0,
             passed: false,
             head: 0,
+            stream: stream::Stream::of(kind),
         };
         class.set(kind);
         assert!(self.classes.insert(id, class).is_none(), "id {id} is taken");
     }
 
     pub fn remove(&mut self, id: u32) {
-        self.standing_ns = None;
+        self.stir();
         self.leave(id);
         self.classes.remove(&id);
+        self.stop_without_streams(None);
     }
 
     pub fn change(&mut self, id: u32, kind: Kind) {
-        self.standing_ns = None;
+        self.stir();
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
-        let same = matches!(self.classes[&id].kind, Kind::Paced { .. })
-            == matches!(kind, Kind::Paced { .. });
+        let same = discriminant(&self.classes[&id].kind) == discriminant(&kind);
         if !same {
             self.leave(id);
+            self.class_mut(id).stream.become_of(kind);
+            self.stop_without_streams(Some(id));
         }
         let had_ceil = self.classes[&id].ceil_bps != 0;
         if same && active && had_ceil {
@@ -407,6 +425,11 @@ impl Reference {
             self.round.push_back(id);
             return;
         }
+        if self.has_stream(id) {
+            self.class_mut(id).active = true;
+            self.stream_join(id);
+            return;
+        }
         let stands = self.standing();
         self.class_mut(id).active = true;
         self.restart(id, stands);
@@ -427,6 +450,8 @@ impl Reference {
         class.head = 0;
         if matches!(class.kind, Kind::Normal { .. }) {
             self.round.retain(|&other| other != id);
+        } else if self.has_stream(id) {
+            self.stream_leave(id);
         } else {
             let left = self.turn(&self.classes[&id]);
             self.settle(was_over, Some(left));
@@ -440,17 +465,28 @@ impl Reference {
         if self.classes[&id].active {
             return;
         }
-        self.standing_ns = None;
+        self.attend(now_ns);
+        self.join(id);
+    }
+
+    pub(super) fn stir(&mut self) {
+        if self.standing_ns.take().is_some() {
+            self.follow_period(self.asked_ns);
+        }
+    }
+
+    fn attend(&mut self, now_ns: u64) {
+        self.stir();
         self.pass_time(now_ns);
         if self.cfg.mode != Mode::Timer && self.classes.values().all(|class| !class.active) {
             self.wake(now_ns);
+            self.follow_period(now_ns);
         }
-        self.join(id);
     }
 
     pub fn deactivate(&mut self, id: u32, now_ns: u64) {
         if self.classes[&id].active {
-            self.standing_ns = None;
+            self.stir();
             self.pass_time(now_ns);
             self.leave(id);
         }
@@ -485,16 +521,21 @@ impl Reference {
     }
 
     pub fn set_head(&mut self, id: u32, wire_bytes: u32) {
-        self.standing_ns = None;
+        self.stir();
         self.class_mut(id).head = u64::from(wire_bytes);
     }
 
     pub fn sent(&mut self, id: u32, train: Train, more: bool, now_ns: u64) {
-        self.standing_ns = None;
+        self.stir();
         self.pass_time(now_ns);
         self.class_mut(id).head = 0;
         let wire = BigInt::from(train.wire_bytes);
-        if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
+        self.charge(train);
+        if self.has_stream(id) {
+            if self.due_class().is_none() {
+                self.idled = self.global.clone();
+            }
+        } else if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
             self.class_mut(id).last = train;
             if self.at_rate(&self.classes[&id]) {
                 self.sent_at_rate(id);
@@ -517,7 +558,9 @@ impl Reference {
                 self.busy_until = self.busy_until.clone().max(floor) + &wire;
             }
         }
-        if !more {
+        if self.has_stream(id) {
+            self.stream_sent(id, train, more);
+        } else if !more {
             self.leave(id);
         } else if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
             if self.classes[&id].ceil_bps != 0 {
@@ -542,7 +585,7 @@ impl Reference {
     }
 
     pub fn gap_sent(&mut self, bytes: u32) {
-        self.standing_ns = None;
+        self.stir();
         self.idled = self.global.clone();
         self.global += bytes;
         self.lead.handed_out();
@@ -551,7 +594,7 @@ impl Reference {
 
     pub fn reconfigure(&mut self, cfg: &Config, now_ns: u64) {
         let was_over = self.over_subscribed();
-        self.standing_ns = None;
+        self.stir();
         self.pass_time(now_ns);
         self.follow_line(now_ns);
         if cfg.mode != self.cfg.mode {
@@ -568,6 +611,12 @@ impl Reference {
                     class.clock = integer(&floor);
                 }
             }
+        }
+        if cfg.period.map(|period| period.length_ns)
+            != self.cfg.period.map(|period| period.length_ns)
+            || cfg.line_rate_bps != self.cfg.line_rate_bps
+        {
+            self.periods.running = false;
         }
         self.cfg = *cfg;
         self.lead.frames = 0;

@@ -19,6 +19,11 @@ impl Reference {
     }
 
     pub(super) fn pass_time(&mut self, now_ns: u64) {
+        self.follow_time(now_ns);
+        self.follow_period(now_ns);
+    }
+
+    fn follow_time(&mut self, now_ns: u64) {
         match self.cfg.mode {
             Mode::Timer if now_ns <= self.line_ns => {}
             Mode::Timer => {
@@ -85,12 +90,26 @@ impl Reference {
         }
     }
 
-    /// Who may send now: at a rate, best effort, what is spare.
+    /// Who may send now: at a rate, by the period, best effort, what is spare.
     pub(super) fn pick(&mut self) -> Option<u32> {
-        if let Some(id) = self.due_class() {
+        let rt = self.rt_turn();
+        if rt.is_some() && self.rt_is_urgent() {
+            return rt;
+        }
+        if let Some(id) = self.due_class().or(rt) {
             return Some(id);
         }
+        if !self.budget_left() {
+            return None;
+        }
         let mut held = false;
+        if let Some(id) = self.nrt_turn() {
+            if !self.cfg.guard || self.head_fits(id) {
+                return Some(id);
+            }
+            self.guarded += 1;
+            held = true;
+        }
         if !self.round.is_empty() {
             let normal = match self.cfg.guard {
                 true => self.guarded_turn(),
@@ -107,13 +126,21 @@ impl Reference {
     }
 
     pub fn next(&mut self, now_ns: u64) -> Choice {
-        self.pass_time(now_ns);
         if let Some(until_ns) = self.standing_ns.filter(|&until_ns| now_ns < until_ns) {
+            self.follow_time(now_ns);
+            self.asked_ns = now_ns;
             return Choice::Wait(until_ns);
         }
+        self.stir();
+        self.asked_ns = now_ns;
+        self.pass_time(now_ns);
         let choice = self.decide(now_ns);
         self.standing_ns = match choice {
-            Choice::Wait(until_ns) if !self.cfg.guard || self.round.is_empty() => Some(until_ns),
+            Choice::Wait(until_ns)
+                if !self.cfg.guard || (self.round.is_empty() && !self.has_active_streams()) =>
+            {
+                Some(until_ns)
+            }
             _ => None,
         };
         choice
@@ -132,7 +159,9 @@ impl Reference {
             };
             let gap = (&first - &self.global).to_u64().expect("a gap");
             let min = self.wire(self.cfg.min_frame_bytes);
-            if gap <= min.max(1) / 2 {
+            if let Some(id) = id
+                && gap <= min.max(1) / 2
+            {
                 return Choice::Send(id);
             }
             if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + self.idle_least() {
@@ -147,6 +176,7 @@ impl Reference {
                 return choice;
             }
             self.idle_begin(now_ns);
+            self.follow_period(now_ns);
         }
     }
 
@@ -159,8 +189,7 @@ impl Reference {
             if let Some(id) = self.pick() {
                 return Choice::Send(id);
             }
-        } else if self.due_class().is_some() || !self.round.is_empty() || self.spare_due().is_some()
-        {
+        } else if self.somebody_may() {
             return self.wait(&busy_until);
         }
         let (first, _) = self.first_ahead().expect("somebody waits");
@@ -168,6 +197,15 @@ impl Reference {
             true => self.wait(&first),
             false => self.wait(&first.max(busy_until)),
         }
+    }
+
+    fn somebody_may(&mut self) -> bool {
+        self.due_class().is_some()
+            || self.rt_turn().is_some()
+            || (self.budget_left()
+                && (!self.round.is_empty()
+                    || self.nrt_turn().is_some()
+                    || self.spare_due().is_some()))
     }
 
     pub(super) fn wait(&self, until: &BigInt) -> Choice {

@@ -69,11 +69,24 @@ impl Reference {
         }
     }
 
-    /// The first clock to come, of a rate or of a ceil, and whose it is.
-    pub(super) fn first_ahead(&self) -> Option<(BigInt, u32)> {
+    /// The first clock to come and whose it is, or the next period.
+    pub(super) fn first_ahead(&self) -> Option<(BigInt, Option<u32>)> {
+        let clock = self.first_clock().map(|(at, id)| (at, Some(id)));
+        let period = self.awaited_period().map(|at| (at, None));
+        match (clock, period) {
+            (Some(clock), Some(period)) if period.0 < clock.0 => Some(period),
+            (clock, period) => clock.or(period),
+        }
+    }
+
+    /// Of a rate or of a ceil.
+    fn first_clock(&self) -> Option<(BigInt, u32)> {
         let rate = self.paced().map(|(&id, class)| (class.due(), id)).min();
         let waiting = self.sharing().filter(|(_, class)| !class.spare);
-        let ceil = waiting.map(|(&id, class)| (class.ceil_due(), id)).min();
+        let ceil = waiting
+            .filter(|_| self.budget_left())
+            .map(|(&id, class)| (class.ceil_due(), id))
+            .min();
         match (rate, ceil) {
             (Some(rate), Some(ceil)) if ceil.0 < rate.0 => Some(ceil),
             (rate, ceil) => rate.or(ceil),
@@ -125,7 +138,7 @@ impl Reference {
             .is_none_or(|first| &self.global + wire <= first)
     }
 
-    fn head_fits(&self, id: u32) -> bool {
+    pub(super) fn head_fits(&self, id: u32) -> bool {
         match self.classes[&id].head {
             0 => self.fits(self.max_train()),
             head => self.fits(head),
@@ -136,7 +149,7 @@ impl Reference {
         match self.classes[&id].kind {
             Kind::Normal { quantum_bytes: 0 } => i64::from(self.cfg.max_frame_bytes),
             Kind::Normal { quantum_bytes } => i64::from(quantum_bytes),
-            Kind::Paced { .. } => unreachable!("only normal classes are in the round"),
+            _ => unreachable!("only normal classes are in the round"),
         }
     }
 

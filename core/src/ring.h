@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Classes that take turns: a ring, named by the class whose turn it is; NULL
+ * when it is empty.  All is O(1).
+ */
+#ifndef PACE_RING_H
+#define PACE_RING_H
+
+#include <pace/pace_sched.h>
+
+/* Last in turn. */
+static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
+{
+	if (!*ring) {
+		c->next = c;
+		c->prev = c;
+		*ring = c;
+		return;
+	}
+	c->next = *ring;
+	c->prev = (*ring)->prev;
+	c->prev->next = c;
+	c->next->prev = c;
+}
+
+static inline void pace_ring_take(struct pace_class **ring,
+				  struct pace_class *c)
+{
+	if (c->next == c) {
+		*ring = NULL;
+	} else {
+		c->prev->next = c->next;
+		c->next->prev = c->prev;
+		if (*ring == c)
+			*ring = c->next;
+	}
+	c->next = NULL;
+	c->prev = NULL;
+}
+
+/* All of `from`, in their order, behind those in `to`. */
+static inline void pace_ring_join(struct pace_class **to,
+				  struct pace_class **from)
+{
+	struct pace_class *last;
+
+	if (!*from)
+		return;
+	if (!*to) {
+		*to = *from;
+	} else {
+		last = (*from)->prev;
+		(*to)->prev->next = *from;
+		(*from)->prev = (*to)->prev;
+		last->next = *to;
+		(*to)->prev = last;
+	}
+	*from = NULL;
+}
+
+#endif /* PACE_RING_H */

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Classes that go by the period, in both: the frames of rt classes are kept
+//! here, as a host keeps them.
+
+use super::{Config, Pair};
+use crate::reference::Kind;
+use pace::{ClassConfig, ClassId, Period, Train};
+use std::collections::{BTreeMap, VecDeque};
+
+pub type Frames = BTreeMap<ClassId, VecDeque<u32>>;
+
+impl Pair {
+    /// A class has a frame; an rt class one more, of any length.
+    pub(super) fn come(&mut self, id: ClassId, number: usize) {
+        if let Some(frames) = self.frames.get_mut(&id) {
+            let len_bytes = 1 + (number as u32).wrapping_mul(97) % self.cfg.max_frame_bytes;
+            let wire_bytes = self.core.wire_bytes(len_bytes).unwrap();
+            frames.push_back(len_bytes);
+            self.core.arrived(id, wire_bytes, self.now_ns).unwrap();
+            self.plain.arrived(id.index(), wire_bytes, self.now_ns);
+        }
+        self.activate(id);
+    }
+
+    /// The first frame of an rt class, and whether there is another.
+    pub(super) fn take_frame(&mut self, id: ClassId) -> Option<(Train, bool)> {
+        let frames = self.frames.get_mut(&id)?;
+        let len_bytes = frames.pop_front().expect("an active class has a frame");
+        Some((self.plain.frame(len_bytes), !frames.is_empty()))
+    }
+
+    /// If it has another.
+    pub(super) fn drop_frame(&mut self, id: ClassId) {
+        let Some(frames) = self.frames.get_mut(&id) else {
+            return;
+        };
+        if frames.len() < 2 {
+            return;
+        }
+        let len_bytes = frames.pop_front().expect("two frames");
+        let wire_bytes = self.core.wire_bytes(len_bytes).unwrap();
+        self.core.dropped(id, wire_bytes, self.now_ns).unwrap();
+        self.plain.dropped(id.index(), self.now_ns);
+    }
+
+    /// Unless that is more than what others leave of the budget. An rt class
+    /// that was of another kind has lost its frames.
+    pub(super) fn stream(&mut self, id: ClassId, rt: bool, part: f64) {
+        let Some(period) = self.cfg.period else {
+            return;
+        };
+        let reserve_bytes = ((period.budget_bytes as f64 * part) as u64).max(1);
+        let (config, kind) = match rt {
+            true => (
+                ClassConfig::Rt { reserve_bytes },
+                Kind::Rt { reserve_bytes },
+            ),
+            false => (
+                ClassConfig::Nrt { reserve_bytes },
+                Kind::Nrt { reserve_bytes },
+            ),
+        };
+        let was_rt = self.frames.contains_key(&id);
+        let active = self.core.is_active(id).unwrap();
+        if rt && !was_rt && active {
+            self.core.deactivate(id, self.now_ns).unwrap();
+            self.plain.deactivate(id.index(), self.now_ns);
+        }
+        if self.core.change_class(id, &config).is_err() {
+            return;
+        }
+        self.plain.change(id.index(), kind);
+        if rt {
+            self.frames.entry(id).or_default();
+        } else {
+            self.frames.remove(&id);
+        }
+    }
+
+    /// Another period, if what is reserved is left room for.
+    pub(super) fn period(&mut self, length_ns: u64, percent: u32, aligned: bool) {
+        let line_rate_bps = self.cfg.line_rate_bps;
+        let mut period = Period::percent(line_rate_bps, length_ns, percent);
+        period.align_ns = aligned.then_some(length_ns * 3 / 7);
+        self.reconfigure(Config {
+            period: Some(period),
+            ..self.cfg
+        });
+    }
+
+    pub(super) fn check_periods(&self) {
+        let stats = self.core.stats();
+        assert_eq!(stats, self.plain.counted_periods(stats), "periods");
+        for id in &self.classes {
+            let counted = self.core.stream_stats(*id).unwrap();
+            assert_eq!(counted, self.plain.stream_stats(id.index()), "of {id:?}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Classes that go by the period: each frame is kept with the number of the
+//! period it came in, and what a period has seen is counted in it.
+
+use super::{Class, Kind, Reference, integer, ratio};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use pace::{Stats, StreamStats, Train};
+use std::collections::VecDeque;
+
+pub struct Periods {
+    pub running: bool,
+    /// Of the one that runs; 0: none has.
+    number: u64,
+    /// Exact.
+    end: BigRational,
+    budget_left: i128,
+    /// Whose turn it is: within what is reserved, beyond, in the next period.
+    rt: VecDeque<u32>,
+    late: VecDeque<u32>,
+    rt_next: VecDeque<u32>,
+    nrt: VecDeque<u32>,
+    nrt_next: VecDeque<u32>,
+    spent: u64,
+    /// Of all rt classes.
+    all_rt: StreamStats,
+    nrt_deferred: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Stream {
+    /// Wire bytes, and the period in which it came.
+    frames: VecDeque<(u64, u64)>,
+    /// What of the reservation is left in this period; nrt: below 0, owed.
+    left: i128,
+    pub stats: StreamStats,
+}
+
+impl Periods {
+    pub fn new() -> Self {
+        Periods {
+            running: false,
+            number: 0,
+            end: ratio(0, 1),
+            budget_left: 0,
+            rt: VecDeque::new(),
+            late: VecDeque::new(),
+            rt_next: VecDeque::new(),
+            nrt: VecDeque::new(),
+            nrt_next: VecDeque::new(),
+            spent: 0,
+            all_rt: StreamStats::default(),
+            nrt_deferred: 0,
+        }
+    }
+}
+
+impl Stream {
+    pub fn of(kind: Kind) -> Self {
+        let left = match kind {
+            Kind::Rt { reserve_bytes } | Kind::Nrt { reserve_bytes } => i128::from(reserve_bytes),
+            Kind::Paced { .. } | Kind::Normal { .. } => 0,
+        };
+        Stream {
+            left,
+            ..Stream::default()
+        }
+    }
+
+    /// Of another kind; what was counted is shown until it is counted anew.
+    pub fn become_of(&mut self, kind: Kind) {
+        let stats = match kind {
+            Kind::Rt { .. } | Kind::Nrt { .. } => StreamStats::default(),
+            Kind::Paced { .. } | Kind::Normal { .. } => self.stats,
+        };
+        *self = Stream {
+            stats,
+            ..Stream::of(kind)
+        };
+    }
+}
+
+impl Class {
+    fn reserve(&self) -> Option<i128> {
+        match self.kind {
+            Kind::Rt { reserve_bytes } | Kind::Nrt { reserve_bytes } => {
+                Some(i128::from(reserve_bytes))
+            }
+            Kind::Paced { .. } | Kind::Normal { .. } => None,
+        }
+    }
+
+    fn is_rt(&self) -> bool {
+        matches!(self.kind, Kind::Rt { .. })
+    }
+
+    /// Wire bytes that may go in a period.
+    fn gated(&self, number: u64) -> u64 {
+        let came_before = self.stream.frames.iter().filter(|frame| frame.1 < number);
+        came_before.map(|frame| frame.0).sum()
+    }
+}
+
+impl Reference {
+    pub(super) fn has_stream(&self, id: u32) -> bool {
+        self.classes[&id].reserve().is_some()
+    }
+
+    fn in_force(&self) -> bool {
+        self.classes.values().any(|class| class.reserve().is_some())
+    }
+
+    pub(super) fn has_active_streams(&self) -> bool {
+        let mut active = self.classes.values().filter(|class| class.active);
+        active.any(|class| class.reserve().is_some())
+    }
+
+    /// There is none but, maybe, the one that becomes of another kind.
+    pub(super) fn stop_without_streams(&mut self, but: Option<u32>) {
+        let mut others = self.classes.iter().filter(|(id, _)| Some(**id) != but);
+        if others.all(|(_, class)| class.reserve().is_none()) {
+            self.periods.running = false;
+        }
+    }
+
+    pub(super) fn budget_left(&self) -> bool {
+        !self.in_force() || self.periods.budget_left > 0
+    }
+
+    pub(super) fn charge(&mut self, train: Train) {
+        if self.in_force() {
+            self.periods.budget_left -= i128::from(self.counted(train));
+        }
+    }
+
+    fn ended(&self) -> bool {
+        integer(&self.global) >= self.periods.end
+    }
+
+    pub(super) fn follow_period(&mut self, now_ns: u64) {
+        if !self.in_force() || (self.periods.running && !self.ended()) {
+            return;
+        }
+        let period = self.cfg.period.expect("streams have a period");
+        let length = ratio(period.length_ns, 1) * ratio(self.cfg.line_rate_bps, super::PARTS);
+        if self.periods.running {
+            self.note_left();
+            let missed = &self.global - self.periods.end.ceil().to_integer();
+            if missed >= length.floor().to_integer() {
+                self.periods.budget_left = 0;
+            }
+        } else {
+            self.periods.running = true;
+            self.periods.budget_left = 0;
+            self.periods.end = integer(&self.global);
+        }
+        let budget = i128::from(period.budget_bytes);
+        self.periods.budget_left = self.periods.budget_left.clamp(-budget, 0) + budget;
+        self.take_turns_anew();
+        self.periods.end = match period.align_ns {
+            Some(align_ns) => {
+                let ns = to_next(now_ns, align_ns, period.length_ns);
+                integer(&(&self.global + self.line_bytes(ns)))
+            }
+            None => {
+                let whole = (integer(&self.global) - &self.periods.end) / &length;
+                let end = &self.periods.end + (whole.floor() + ratio(1, 1)) * length;
+                debug_assert!(end > integer(&self.global));
+                end
+            }
+        };
+    }
+
+    /// All that wait for the period may send in it.
+    fn take_turns_anew(&mut self) {
+        let periods = &mut self.periods;
+        periods.number += 1;
+        periods.rt.append(&mut periods.late);
+        periods.rt.append(&mut periods.rt_next);
+        periods.nrt.append(&mut periods.nrt_next);
+        for class in self.classes.values_mut() {
+            let Some(reserve) = class.reserve() else {
+                continue;
+            };
+            class.stream.left = match class.is_rt() {
+                true => reserve,
+                false => class.stream.left.min(0) + reserve,
+            };
+        }
+    }
+
+    fn note_left(&mut self) {
+        let rt = self.periods.rt.clone();
+        let late = self.periods.late.clone();
+        let nrt = self.periods.nrt.clone();
+        let spent = !self.budget_left();
+        for id in rt {
+            self.class_mut(id).stream.stats.overrun += 1;
+            self.periods.all_rt.overrun += 1;
+        }
+        for &id in &late {
+            let stats = &mut self.class_mut(id).stream.stats;
+            if spent {
+                stats.deferred += 1;
+                self.periods.all_rt.deferred += 1;
+            } else {
+                stats.overrun += 1;
+                self.periods.all_rt.overrun += 1;
+            }
+        }
+        if spent {
+            for &id in &nrt {
+                self.class_mut(id).stream.stats.deferred += 1;
+                self.periods.nrt_deferred += 1;
+            }
+            if !(late.is_empty() && nrt.is_empty() && self.round.is_empty()) {
+                self.periods.spent += 1;
+            }
+        }
+    }
+
+    pub fn arrived(&mut self, id: u32, wire_bytes: u32, now_ns: u64) {
+        self.attend(now_ns);
+        let number = self.periods.number;
+        let frames = &mut self.class_mut(id).stream.frames;
+        frames.push_back((u64::from(wire_bytes), number));
+    }
+
+    pub fn dropped(&mut self, id: u32, now_ns: u64) {
+        self.attend(now_ns);
+        self.class_mut(id).stream.frames.pop_front();
+        if !self.periods.rt_next.contains(&id) {
+            self.settle_rt(id);
+        }
+    }
+
+    fn forget(&mut self, id: u32) {
+        let periods = &mut self.periods;
+        for turns in [
+            &mut periods.rt,
+            &mut periods.late,
+            &mut periods.rt_next,
+            &mut periods.nrt,
+            &mut periods.nrt_next,
+        ] {
+            turns.retain(|&other| other != id);
+        }
+    }
+
+    pub(super) fn stream_join(&mut self, id: u32) {
+        let class = &self.classes[&id];
+        let gated = class.gated(self.periods.number) > 0;
+        let left = class.stream.left > 0;
+        let turns = match (class.is_rt(), gated, left) {
+            (true, true, _) => &mut self.periods.rt,
+            (true, false, _) => &mut self.periods.rt_next,
+            (false, _, true) => &mut self.periods.nrt,
+            (false, _, false) => &mut self.periods.nrt_next,
+        };
+        turns.push_back(id);
+    }
+
+    pub(super) fn stream_leave(&mut self, id: u32) {
+        self.class_mut(id).stream.frames.clear();
+        self.forget(id);
+    }
+
+    pub(super) fn stream_sent(&mut self, id: u32, train: Train, more: bool) {
+        let counted = i128::from(self.counted(train));
+        let is_rt = self.classes[&id].is_rt();
+        if is_rt {
+            let own = counted.min(self.classes[&id].stream.left.max(0));
+            let late = u64::try_from(counted - own).expect("a frame");
+            let stream = &mut self.class_mut(id).stream;
+            stream.left -= own;
+            stream.stats.late_bytes += late;
+            stream.frames.pop_front();
+            self.periods.all_rt.late_bytes += late;
+        } else {
+            self.class_mut(id).stream.left -= counted;
+        }
+        if !more {
+            self.leave(id);
+        } else if is_rt {
+            self.settle_rt(id);
+        } else {
+            self.forget(id);
+            if self.classes[&id].stream.left > 0 {
+                self.periods.nrt.push_back(id);
+            } else {
+                self.class_mut(id).stream.stats.deferred += 1;
+                self.periods.nrt_deferred += 1;
+                self.periods.nrt_next.push_back(id);
+            }
+        }
+    }
+
+    fn settle_rt(&mut self, id: u32) {
+        let within = self.periods.rt.contains(&id);
+        self.forget(id);
+        if self.classes[&id].gated(self.periods.number) == 0 {
+            self.periods.rt_next.push_back(id);
+        } else if self.classes[&id].stream.left > 0 {
+            self.periods.rt.push_back(id);
+        } else {
+            if within {
+                self.class_mut(id).stream.stats.over += 1;
+                self.periods.all_rt.over += 1;
+            }
+            self.periods.late.push_back(id);
+        }
+    }
+
+    pub(super) fn rt_turn(&self) -> Option<u32> {
+        let late = self.periods.late.front().filter(|_| self.budget_left());
+        self.periods.rt.front().or(late).copied()
+    }
+
+    pub(super) fn rt_is_urgent(&self) -> bool {
+        let number = self.periods.number;
+        let gated: u64 = self
+            .classes
+            .values()
+            .filter(|class| class.is_rt())
+            .map(|class| class.gated(number))
+            .sum();
+        let end = self.periods.end.ceil().to_integer();
+        end - &self.global <= BigInt::from(gated + self.max_train())
+    }
+
+    pub(super) fn nrt_turn(&mut self) -> Option<u32> {
+        if !self.budget_left() {
+            return None;
+        }
+        while let Some(&id) = self.periods.nrt.front() {
+            if self.classes[&id].stream.left > 0 {
+                return Some(id);
+            }
+            self.forget(id);
+            self.periods.nrt_next.push_back(id);
+        }
+        None
+    }
+
+    /// When the next period begins, if frames wait for it.
+    pub(super) fn awaited_period(&self) -> Option<BigInt> {
+        let periods = &self.periods;
+        let until_then = !periods.rt_next.is_empty() || !periods.nrt_next.is_empty();
+        let for_its_budget = !periods.late.is_empty()
+            || !periods.nrt.is_empty()
+            || !self.round.is_empty()
+            || self.paced().any(|(_, class)| class.ceil_bps != 0);
+        let held = until_then || (!self.budget_left() && for_its_budget);
+        (self.in_force() && held).then(|| periods.end.ceil().to_integer())
+    }
+
+    pub fn stream_stats(&self, id: u32) -> StreamStats {
+        self.classes[&id].stream.stats
+    }
+
+    /// What of the core's counters is kept here.
+    pub fn counted_periods(&self, others: Stats) -> Stats {
+        let periods = &self.periods;
+        Stats {
+            periods: periods.number,
+            periods_spent: periods.spent,
+            rt_over: periods.all_rt.over,
+            rt_deferred: periods.all_rt.deferred,
+            rt_overrun: periods.all_rt.overrun,
+            rt_late_bytes: periods.all_rt.late_bytes,
+            nrt_deferred: periods.nrt_deferred,
+            ..others
+        }
+    }
+}
+
+/// To the next instant of the alignment that is half a period away or more.
+fn to_next(now_ns: u64, align_ns: u64, length_ns: u64) -> u64 {
+    let apart = i128::from(now_ns) - i128::from(align_ns);
+    let length = i128::from(length_ns);
+    let past = apart.rem_euclid(length);
+    let ahead = length - past;
+    let half = length / 2;
+    let ns = if ahead < half { ahead + length } else { ahead };
+    u64::try_from(ns).expect("two periods at most")
+}
