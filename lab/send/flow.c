@@ -101,6 +101,10 @@ static bool parse_tcp(struct flow_spec *flow, const char *key, char *value)
 		return parse_number(value, 1, INT32_MAX, &flow->window);
 	if (!strcmp(key, "sample"))
 		return parse_number(value, 1000000, INT64_MAX / 4, &flow->sample_ns);
+	if (!strcmp(key, "message"))
+		return parse_number(value, 1, 1 << 30, &flow->message);
+	if (!strcmp(key, "every"))
+		return parse_number(value, 1, INT64_MAX / 4, &flow->every_ns);
 	return false;
 }
 
@@ -158,6 +162,10 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	}
 	if (ntohs(flow->to.sin_port) + flow->ports - 1 > 65535) {
 		snprintf(why, why_size, "%s: ports beyond 65535", flow->name);
+		return false;
+	}
+	if (!flow->message != !flow->every_ns) {
+		snprintf(why, why_size, "%s: message= and every= ask for each other", flow->name);
 		return false;
 	}
 	if (flow->batch * flow->payload > FLOW_BYTES_MAX) {

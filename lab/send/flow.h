@@ -28,6 +28,7 @@ struct flow_spec {
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's */
 	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */
 	uint64_t sample_ns;		/* TCP: distance of samples; 0: none */
+	uint64_t message, every_ns;	/* TCP: bytes sent at once, and how often; 0: no end */
 	int64_t start_ns, stop_ns;	/* after the epoch; -1: not given */
 };
 

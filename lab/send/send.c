@@ -42,6 +42,7 @@ struct flow {
 	int64_t stop_ns, first_ns, last_ns;
 	uint64_t interval_ns, interval_rest, carry;	/* between calls, at a rate */
 	uint64_t sequence, calls, blocked;
+	uint64_t left;			/* TCP: of the message that is being sent */
 	unsigned char *buffer;
 	struct sockaddr_in from;	/* as it is in the end */
 	char summary[512];		/* TCP: of the whole connection */
@@ -80,7 +81,8 @@ static void usage(const char *why)
 		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
 		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
 		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
-		"      [,window=BYTES][,pacing=BPS][,sample=NS][,start=NS][,stop=NS]\n"
+		"      [,window=BYTES][,pacing=BPS][,sample=NS][,message=BYTES,every=NS]\n"
+		"      [,start=NS][,stop=NS]\n"
 		"NS count from the epoch on CLOCK_MONOTONIC.\n", why);
 	exit(2);
 }
@@ -242,11 +244,22 @@ static void send_udp(struct flow *flow, int64_t time_ns)
 	}
 }
 
+/* So much of a message has been sent: the next one after the last of it, in time. */
+static void end_message(struct flow *flow, uint64_t sent)
+{
+	if (!flow->spec.message)
+		return;
+	flow->left -= sent;
+	if (!flow->left)
+		flow->next_ns += flow->spec.every_ns;
+}
+
 /* One system call; the first one starts the connection. */
 static void send_tcp(struct flow *flow, int events, int64_t time_ns)
 {
 	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
 	const struct flow_spec *spec = &flow->spec;
+	ssize_t sent;
 
 	if (!flow->first_ns) {
 		flow->first_ns = time_ns;
@@ -258,8 +271,12 @@ static void send_tcp(struct flow *flow, int events, int64_t time_ns)
 		return;
 	}
 	flow->last_ns = time_ns;
-	if (tcp_send(flow->fd) > 0) {
+	if (!flow->left)
+		flow->left = spec->message;
+	sent = tcp_send(flow->fd, flow->left);
+	if (sent > 0) {
 		flow->calls++;
+		end_message(flow, sent);
 	} else if (errno == EAGAIN) {
 		flow->blocked++;
 		flow->waits_for_room = true;
@@ -281,11 +298,11 @@ static void end_flow(struct flow *flow, int64_t time_ns)
 	tcp_end(flow->fd, flow->summary, sizeof(flow->summary));
 }
 
-/* Has no more to do; a TCP flow has always more. */
+/* Has no more to do; what TCP has sent may still be under way. */
 static bool is_over(const struct flow *flow, int64_t time_ns)
 {
 	return time_ns >= flow->stop_ns ||
-	       (!flow->waits_for_room && flow->next_ns >= flow->stop_ns);
+	       (!flow->spec.tcp && !flow->waits_for_room && flow->next_ns >= flow->stop_ns);
 }
 
 /*
@@ -313,7 +330,9 @@ static int64_t take_turns(int events)
 			end_flow(flow, time_ns);
 			continue;
 		}
-		due_ns = flow->waits_for_room ? flow->stop_ns : flow->next_ns;
+		due_ns = flow->stop_ns;
+		if (!flow->waits_for_room && flow->next_ns < due_ns)
+			due_ns = flow->next_ns;
 		if (due_ns <= time_ns)
 			due_ns = 0;
 		if (due_ns < wake_ns)

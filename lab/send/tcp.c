@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One TCP connection that has always something to send, and its far end. */
+/* One TCP connection with zeros to send, and its far end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -64,11 +64,13 @@ int tcp_open(const struct flow_spec *spec)
 	return -1;
 }
 
-ssize_t tcp_send(int fd)
+ssize_t tcp_send(int fd, uint64_t bytes)
 {
 	static const char zeros[CALL_BYTES];
 
-	return send(fd, zeros, sizeof(zeros), MSG_NOSIGNAL);
+	if (!bytes || bytes > sizeof(zeros))
+		bytes = sizeof(zeros);
+	return send(fd, zeros, bytes, MSG_NOSIGNAL);
 }
 
 static struct tcp_info info_of(int fd)

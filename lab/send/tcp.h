@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One TCP connection that has always something to send, and its far end. */
+/* One TCP connection with zeros to send, and its far end. */
 #ifndef TCP_H
 #define TCP_H
 
@@ -10,8 +10,8 @@
 /* A socket with the flow's address and options, not connected. -1: errno says why. */
 int tcp_open(const struct flow_spec *spec);
 
-/* As many bytes as the socket takes now; -1: errno. */
-ssize_t tcp_send(int fd);
+/* As many of @bytes (0: no end of them) as the socket takes now; -1: errno. */
+ssize_t tcp_send(int fd, uint64_t bytes);
 
 /* The first line of a file of samples, and one line of the state now. */
 void tcp_samples_begin(FILE *file);

@@ -64,6 +64,10 @@ static void test_tcp(void)
 	CHECK(flow.tcp && !strcmp(flow.congestion, "bbr") && flow.window == 26214400 &&
 	      flow.pacing_bps == 450000000 && flow.sample_ns == 100000000 &&
 	      flow.start_ns == 5, "values");
+	CHECK(parse(&flow, "proto=tcp,to=1.2.3.4:1,message=1000,every=20", why, sizeof(why)) &&
+	      flow.message == 1000 && flow.every_ns == 20, "%s", why);
+	refused("name=a,proto=tcp,to=1.2.3.4:1,message=1000",
+		"a: message= and every= ask for each other");
 	CHECK(parse(&flow, "proto=udp,to=1.2.3.4:1,payload=100", why, sizeof(why)) &&
 	      !flow.tcp, "%s", why);
 	refused("to=1.2.3.4:1,proto=sctp", "'proto=sctp' is not a part of a flow");

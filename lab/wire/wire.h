@@ -82,6 +82,7 @@ enum wire_counter {
 	WIRE_N_DROPPED_FIFO, WIRE_N_DROPPED_POLICER, WIRE_N_RECORDS, WIRE_N_RECORDS_LOST,
 	WIRE_N_FLOWS_LOST, WIRE_N_RING_FULL, WIRE_N_BQL_STOPS, WIRE_N_COMPLETIONS,
 	WIRE_N_POLLS, WIRE_N_RX_FRAMES, WIRE_N_BUSY_FAULTS, WIRE_N_DROPPED_CARRIER,
+	WIRE_N_LOST, WIRE_N_LATE,
 	WIRE_N_COUNTERS
 };
 
@@ -150,6 +151,9 @@ struct wire_end {
 	struct wire_fault fault;
 
 	struct sk_buff *flight, *flight_last;	/* on the way, by arrival */
+
+	struct wire_impair *impair;	/* chosen frames; wire_impair.c */
+	struct sk_buff *late;		/* those on the way out of their order, by arrival */
 
 	/* Where another cable's frames enter the same port; wire_share.c. */
 	struct wire_share __rcu *share;
@@ -225,10 +229,15 @@ static inline void wire_choose(struct wire_end *end, u64 now_ps)
 static inline u64 wire_arrival_due(const struct wire_end *sender)
 {
 	const struct sk_buff *first = sender->flight ?: sender->entering;
+	u64 arrive_ps = WIRE_NEVER;
 
-	if (!first)
+	if (first)
+		arrive_ps = wire_cb(first)->arrive_ps;
+	if (unlikely(sender->late))
+		arrive_ps = min(arrive_ps, wire_cb(sender->late)->arrive_ps);
+	if (arrive_ps == WIRE_NEVER)
 		return WIRE_NEVER;
-	return wire_cb(first)->arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
+	return arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
 }
 
 /* A frame leaves its descriptor: nothing is left for the completion to release. */
@@ -256,6 +265,22 @@ void wire_share_settle(struct wire_end *end, u64 now_ps);
 struct sk_buff *wire_share_abandon(struct wire_end *end);
 int wire_share_join(struct wire_end *into, struct wire_end *from);
 void wire_share_leave(struct wire_end *end);
+
+/* ---- wire_impair.c; the first three under the sender's lock ---- */
+
+enum wire_impaired { WIRE_UNIMPAIRED, WIRE_IMPAIR_LOST, WIRE_IMPAIR_LATE };
+
+struct wire_lateness {
+	u64 add_ps, until_ps;		/* so much later, and not before */
+};
+
+enum wire_impaired wire_impair(struct wire_end *end, const struct sk_buff *skb, u64 start_ps,
+			       struct wire_lateness *lateness);
+void wire_late_fly(struct wire_end *end, struct sk_buff *skb);
+void wire_late_join(struct wire_end *end, u64 now_ps);
+int wire_impair_write(struct wire_cable *cable, char *line);
+void wire_impair_show(struct wire_cable *cable, struct seq_file *seq);
+void wire_impair_free(struct wire_end *end);
 
 /* ---- wire_fault.c ---- */
 

@@ -145,7 +145,7 @@ static const struct file_operations noise_fops = {
 	.llseek = seq_lseek, .release = single_release,
 };
 
-/* ---- NAME/bottleneck, NAME/fault, NAME/reset ---- */
+/* ---- NAME/bottleneck, NAME/fault, NAME/impair, NAME/reset ---- */
 
 static int port_check(const struct wire_port *p)
 {
@@ -264,6 +264,29 @@ static int fault_open(struct inode *inode, struct file *file)
 	return single_open(file, fault_show, inode->i_private);
 }
 
+static int apply_impair(char *line, void *data)
+{
+	return wire_impair_write(data, line);
+}
+
+static ssize_t impair_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+{
+	struct seq_file *seq = file->private_data;
+
+	return write_line(buf, len, apply_impair, seq->private);
+}
+
+static int impair_show(struct seq_file *seq, void *unused)
+{
+	wire_impair_show(seq->private, seq);
+	return 0;
+}
+
+static int impair_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, impair_show, inode->i_private);
+}
+
 static ssize_t reset_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	wire_cable_reset(file->private_data);
@@ -277,6 +300,11 @@ static const struct file_operations bottleneck_fops = {
 
 static const struct file_operations fault_fops = {
 	.owner = THIS_MODULE, .open = fault_open, .read = seq_read, .write = fault_write,
+	.llseek = seq_lseek, .release = single_release,
+};
+
+static const struct file_operations impair_fops = {
+	.owner = THIS_MODULE, .open = impair_open, .read = seq_read, .write = impair_write,
 	.llseek = seq_lseek, .release = single_release,
 };
 
@@ -368,6 +396,8 @@ static const char * const counter_names[WIRE_N_COUNTERS] = {
 	[WIRE_N_RX_FRAMES] = "rx_frames",
 	[WIRE_N_BUSY_FAULTS] = "busy_faults",
 	[WIRE_N_DROPPED_CARRIER] = "dropped_carrier",
+	[WIRE_N_LOST] = "lost",
+	[WIRE_N_LATE] = "late",
 };
 
 static int counters_show(struct seq_file *seq, void *unused)
@@ -399,6 +429,7 @@ void wire_debugfs_add(struct wire_cable *cable)
 	cable->dir = debugfs_create_dir(cable->set.name, root);
 	debugfs_create_file("bottleneck", 0600, cable->dir, cable, &bottleneck_fops);
 	debugfs_create_file("fault", 0600, cable->dir, cable, &fault_fops);
+	debugfs_create_file("impair", 0600, cable->dir, cable, &impair_fops);
 	debugfs_create_file("reset", 0200, cable->dir, cable, &reset_fops);
 	debugfs_create_file("counters", 0400, cable->dir, cable, &counters_fops);
 	for (side = 0; side < 2; side++) {

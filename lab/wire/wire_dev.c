@@ -54,8 +54,11 @@ void wire_arm(struct wire_end *end, u64 due_ps)
 /* Take up to @budget frames that have arrived from the far end's direction. */
 static struct sk_buff *wire_arrived(struct wire_end *sender, u64 now_ps, int budget)
 {
-	struct sk_buff *first = sender->flight, *last = NULL, *skb;
+	struct sk_buff *first, *last = NULL, *skb;
 
+	if (unlikely(sender->late))
+		wire_late_join(sender, now_ps);
+	first = sender->flight;
 	for (skb = first; skb && budget && wire_cb(skb)->arrive_ps <= now_ps; skb = skb->next) {
 		wire_slot_leave(skb);
 		last = skb;
@@ -343,6 +346,7 @@ void wire_dev_free(struct net_device *dev)
 	wire_chunks_free(wire_log_take(&end->timeline));
 	wire_chunks_free(wire_log_take(&end->snap));
 	vfree(end->flows);
+	wire_impair_free(end);
 	for (i = 0; end->queue && i < end->queues; i++)
 		vfree(end->queue[i].ring);
 	kfree(end->queue);

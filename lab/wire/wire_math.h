@@ -40,6 +40,7 @@ enum wire_fate {
 	WIRE_DROP_POLICER = 2,
 	WIRE_ENDED = 3,
 	WIRE_SUNK = 4,
+	WIRE_LOST = 5,
 };
 
 static inline struct wire_rate wire_rate_of(u64 rate_bps)

@@ -16,17 +16,29 @@ struct wire_frame {
 	u32 frame_bytes, wire_bytes;
 	u64 start_ps, end_ps, arrive_ps;
 	bool shared;			/* its fate is known later: wire_share.c */
+	bool late;			/* out of its order: wire_impair.c */
 	struct wire_record *record;	/* NULL: none */
 };
 
 /* Departure, and what becomes of the frame at the far port. Given at @given_ps. */
-static void wire_travel(struct wire_end *end, struct wire_frame *f, u64 given_ps)
+static void wire_travel(struct wire_end *end, struct wire_frame *f, const struct sk_buff *skb,
+			u64 given_ps)
 {
+	enum wire_impaired impaired = WIRE_UNIMPAIRED;
+	struct wire_lateness lateness;
+
 	f->start_ps = wire_depart(&end->line, &end->rate, given_ps, f->wire_bytes, &f->end_ps);
 	f->arrive_ps = 0;
 	f->shared = false;
+	f->late = false;
 	if (f->kind != WIRE_DATA) {
 		f->fate = WIRE_ENDED;
+		return;
+	}
+	if (unlikely(end->impair))
+		impaired = wire_impair(end, skb, f->start_ps, &lateness);
+	if (unlikely(impaired == WIRE_IMPAIR_LOST)) {
+		f->fate = WIRE_LOST;
 		return;
 	}
 	if (unlikely(rcu_access_pointer(end->share)) && end->peer_up) {
@@ -38,9 +50,14 @@ static void wire_travel(struct wire_end *end, struct wire_frame *f, u64 given_ps
 				 &f->arrive_ps);
 	if (f->fate != WIRE_DELIVERED)
 		return;
-	/* No overtaking, also when the port was changed to a shorter delay. */
-	f->arrive_ps = max(f->arrive_ps, end->last_arrive_ps);
-	end->last_arrive_ps = f->arrive_ps;
+	if (unlikely(impaired == WIRE_IMPAIR_LATE)) {
+		f->arrive_ps = max(f->arrive_ps + lateness.add_ps, lateness.until_ps);
+		f->late = true;
+	} else {
+		/* No overtaking, also when the port was changed to a shorter delay. */
+		f->arrive_ps = max(f->arrive_ps, end->last_arrive_ps);
+		end->last_arrive_ps = f->arrive_ps;
+	}
 	if (end->cable->set.sink)
 		f->fate = WIRE_SUNK;
 }
@@ -53,11 +70,14 @@ static void wire_count(struct wire_end *end, const struct wire_frame *f)
 		[WIRE_DROP_POLICER] = WIRE_N_DROPPED_POLICER,
 		[WIRE_ENDED] = WIRE_N_ENDED,
 		[WIRE_SUNK] = WIRE_N_SUNK,
+		[WIRE_LOST] = WIRE_N_LOST,
 	};
 
 	end->counter[WIRE_N_WIRE_BYTES] += f->wire_bytes;
 	if (!f->shared)
 		end->counter[fate_counter[f->fate]]++;
+	if (unlikely(f->late))
+		end->counter[WIRE_N_LATE]++;
 	if (f->kind == WIRE_DATA) {
 		end->counter[WIRE_N_DATA_FRAMES]++;
 		end->counter[WIRE_N_DATA_BYTES] += f->frame_bytes;
@@ -192,7 +212,7 @@ static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff
 	struct wire_queue *q = &end->queue[f->queue];
 	struct wire_slot *slot = &q->ring[q->sent & end->ring_mask];
 
-	wire_travel(end, f, given_ps);
+	wire_travel(end, f, skb, given_ps);
 	wire_count(end, f);
 	wire_record(end, f, skb);
 	slot->end_ps = f->end_ps;
@@ -202,6 +222,8 @@ static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff
 		wire_cb(skb)->slot = slot;
 		if (unlikely(f->shared))
 			wire_approach(end, f, skb);
+		else if (unlikely(f->late))
+			wire_late_fly(end, skb);
 		else
 			wire_fly(end, skb);
 	}

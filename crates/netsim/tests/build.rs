@@ -161,6 +161,10 @@ fn what_is_not_modelled_is_refused_in_its_line() {
             "type = \"tcp\"\nstack = \"2.6.17 sack_sort=wrong\"",
             "has \"sack_sort=wrong\"",
         ),
+        (
+            "type = \"tcp\"\nmessage = \"1kb\"\nevery = \"1ms\"",
+            "`message` is not modelled",
+        ),
     ] {
         let refusal = build(&cell(&[], flow), 1).unwrap_err().to_string();
         assert!(refusal.starts_with("t.toml:16: flow `bulk`"), "{refusal}");

@@ -16,7 +16,7 @@ use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::sweep::{Space, repetitions, takes_part};
 use crate::topology::CABLES_MAX;
-use crate::{flow, freeze};
+use crate::{flow, freeze, impairment, truth};
 
 const HOST: &[&str] = &["name", "addresses"];
 const CABLE: &[&str] = &[
@@ -46,6 +46,9 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("sysctl", "[[sysctl]]"),
     ("flow", "[[flow]]"),
     ("freeze", "[[freeze]]"),
+    ("impairment", "[[impairment]]"),
+    ("capture", "[[capture]]"),
+    ("stop", "[[stop]]"),
     ("closeup", "[[closeup]]"),
     ("bound", "[[bound]]"),
 ];
@@ -192,6 +195,9 @@ impl<'a> Reading<'a> {
             noise: self.noise(top)?,
             flows: Vec::new(),
             freezes: Vec::new(),
+            impairments: Vec::new(),
+            captures: Vec::new(),
+            stops: Vec::new(),
             windows: Vec::new(),
             closeups: Vec::new(),
             bounds: Vec::new(),
@@ -210,6 +216,9 @@ impl<'a> Reading<'a> {
                 .is_some_and(|quick| quick.contains_key("duration"));
         flow::read(self, &mut cell, env, clamp)?;
         freeze::read(self, &mut cell, env, clamp)?;
+        impairment::read(self, &mut cell, env, clamp)?;
+        truth::captures(self, &mut cell, env)?;
+        truth::stops(self, &mut cell, env, clamp)?;
         self.windows(&mut cell, env, clamp)?;
         closeup::read(self, &mut cell, env, clamp)?;
         self.bounds(&mut cell, env)?;

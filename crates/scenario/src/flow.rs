@@ -6,7 +6,7 @@ use crate::cell::{
 };
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, Direction, Flow, FlowKind, Layer, OnOff, Spread, Target};
+use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Messages, OnOff, Spread, Target};
 use crate::reader::{Section, quote};
 use crate::topology;
 
@@ -33,6 +33,8 @@ const FLOW: &[&str] = &[
     "sample",
     "stack",
     "bytes",
+    "message",
+    "every",
     "target",
     "layer",
     "when",
@@ -55,6 +57,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("sample", &["tcp"]),
     ("stack", &["tcp"]),
     ("bytes", &["tcp"]),
+    ("message", &["tcp"]),
+    ("every", &["tcp"]),
 ];
 const TYPES: [&str; 3] = ["udp", "tcp", "pktgen"];
 
@@ -312,7 +316,27 @@ fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<Flo
         sample_ns,
         stack: section.text("stack")?,
         bytes,
+        messages: messages(section)?,
     })
+}
+
+/// What a program sends at once, and how often.
+fn messages(section: &Section<'_, '_>) -> Result<Option<Messages>, Error> {
+    let (bytes, every_ns) = (section.size("message")?, section.time("every")?);
+    within(section, "message", bytes.unwrap_or(1), 1, 1 << 30)?;
+    within(
+        section,
+        "every",
+        every_ns.unwrap_or(1),
+        1,
+        1_000_000_000_000,
+    )?;
+    match (bytes, every_ns) {
+        (None, None) => Ok(None),
+        (Some(bytes), Some(every_ns)) => Ok(Some(Messages { bytes, every_ns })),
+        (Some(_), None) => Err(section.missing("every", "the time from one `message` to the next")),
+        (None, Some(_)) => Err(section.missing("message", "what is sent at once `every` so often")),
+    }
 }
 
 fn target(section: &Section<'_, '_>) -> Result<Option<Target>, Error> {

@@ -12,6 +12,7 @@ mod error;
 mod expr;
 mod flow;
 mod freeze;
+mod impairment;
 mod model;
 mod parse;
 mod reader;
@@ -19,13 +20,15 @@ pub mod result;
 mod sweep;
 pub mod topology;
 mod transfers;
+mod truth;
 pub mod units;
 
 pub use error::{Error, Place, Problem};
 pub use expr::Env;
 pub use model::{
-    Bottleneck, BottleneckKind, Bound, Cable, Cell, Closeup, Device, Direction, End, Flow,
-    FlowKind, Freeze, Host, Kernel, Layer, Noise, OnOff, Program, Scenario, Spread, Subject,
-    Sysctl, Target, TcLine, UnknownKernel, Window,
+    Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction, End, Flow,
+    FlowKind, Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Messages, Noise,
+    OnOff, Program, Scenario, Spread, StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel,
+    Window,
 };
 pub use parse::{Options, parse};

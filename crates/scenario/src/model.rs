@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::str::FromStr;
 
 use crate::{Env, Place};
@@ -99,6 +100,12 @@ pub struct Cell {
     pub flows: Vec<Flow>,
     /// Programs that get no CPU for a while; those of one program do not overlap.
     pub freezes: Vec<Freeze>,
+    /// Chosen frames that are lost or late; of several that fit one, the first counts.
+    pub impairments: Vec<Impairment>,
+    /// Where it is looked at.
+    pub captures: Vec<Capture>,
+    /// What is known beforehand of flows that stop.
+    pub stops: Vec<KnownStop>,
     /// When to measure; at least one.
     pub windows: Vec<Window>,
     /// What is drawn finer.
@@ -287,6 +294,83 @@ pub struct Freeze {
     pub to_ns: u64,
 }
 
+/// Frames of one direction that are lost on the cable or arrive late: those that fit
+/// everything that is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impairment {
+    /// Whose.
+    pub direction: Direction,
+    /// Of this flow, its data or what answers it: index into [`Cell::flows`].
+    pub flow: Option<usize>,
+    /// Segments that begin in these bytes of the flow's stream, counted from 0.
+    pub bytes: Option<Range<u64>>,
+    /// The first so many transmissions of each of these segments.
+    pub copies: Option<u64>,
+    /// Frames larger than this.
+    pub larger_bytes: Option<u64>,
+    /// One in so many on average, by the seed.
+    pub every: Option<u64>,
+    /// That start from here on, since t = 0 ...
+    pub start_ns: u64,
+    /// ... and before this.
+    pub stop_ns: u64,
+    /// What becomes of them.
+    pub kind: ImpairmentKind,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What becomes of an impaired frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImpairmentKind {
+    /// It never arrives.
+    Lost,
+    /// It arrives later, and others overtake it.
+    Late {
+        /// By so much, above 0.
+        by_ns: u64,
+    },
+    /// It arrives at [`Impairment::stop_ns`] at the earliest, in its order.
+    Held,
+}
+
+/// What a capture at a device would show, written as `NAME.pcapng`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Its name.
+    pub name: String,
+    /// What leaves by this end, and what arrives there.
+    pub at: Direction,
+}
+
+/// Why a flow stops, known before it is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownStop {
+    /// Index into [`Cell::flows`]; TCP.
+    pub flow: usize,
+    /// A cause by its name in docs/stalls.md, or `none`.
+    pub cause: String,
+    /// Whose side it is on; `None` only with `none`.
+    pub side: Option<StopSide>,
+    /// It is looked for from here, since t = 0 ...
+    pub from_ns: u64,
+    /// ... to here.
+    pub to_ns: u64,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Whose side a stop is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSide {
+    /// The host that sends, or its program.
+    Sender,
+    /// The host that receives, or its program.
+    Receiver,
+    /// Anything between them.
+    Network,
+}
+
 /// One direction of one cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Direction {
@@ -366,6 +450,15 @@ pub struct OnOff {
     pub off_ns: u64,
 }
 
+/// A program that sends so much at once, and is silent until it is time again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// Of each, above 0.
+    pub bytes: u64,
+    /// From the start of one to that of the next, above 0; later if one is not sent by then.
+    pub every_ns: u64,
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
@@ -399,6 +492,9 @@ pub enum FlowKind {
         stack: Option<String>,
         /// What is to be sent; `None`: as much as it takes. The simulator only.
         bytes: Option<u64>,
+        /// What the program sends at once, again and again; `None`: without end. The
+        /// laboratory only.
+        messages: Option<Messages>,
     },
     /// Datagrams made by the kernel's packet generator.
     Pktgen {

@@ -186,6 +186,38 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "[[window]]",
+        "[[impairment]]\ncable = \"wire\"\nfrom = \"tx\"\ncopies = 2\n[[window]]",
+        "s.toml:36: `copies` is 2, expected nothing without `bytes_from` and `bytes_to`, whose \
+         segments it counts",
+    ),
+    (
+        "[[window]]",
+        "[[impairment]]\ncable = \"wire\"\nfrom = \"tx\"\nflow = \"bulk\"\nbytes_to = \"9b\"\n[[window]]",
+        "s.toml:37: `bytes_to` is \"9b\", expected nothing unless `flow` is a tcp flow whose data is \
+         sent by `from`",
+    ),
+    (
+        "[[window]]",
+        "[[impairment]]\ncable = \"wire\"\nfrom = \"tx\"\nlate = \"1ms\"\nheld = true\n[[window]]",
+        "s.toml:36: `late` is \"1ms\", expected nothing beside `held`, the other way to be late",
+    ),
+    (
+        "[[window]]",
+        "[[capture]]\nname = \"here\"\ncable = \"wire\"\nat = \"rx\"\n[[window]]",
+        "s.toml:35: `cable` is \"wire\", expected a cable with a `snap` of 94 or more",
+    ),
+    (
+        "[[window]]",
+        "[[stop]]\nflow = \"bulk\"\ncause = \"none\"\n[[window]]",
+        "s.toml:34: `flow` is \"bulk\", expected a tcp flow",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"tcp\"\nmessage = \"1kb\"",
+        "s.toml:27: [[flow]] lacks `every`, expected the time from one `message` to the next",
+    ),
+    (
+        "[[window]]",
         "[[closeup]]\nname = \"start\"\n[[window]]",
         "s.toml:33: [[closeup]] lacks `interval`, expected a time above 0, such as \"500us\"",
     ),

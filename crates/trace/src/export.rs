@@ -64,13 +64,36 @@ pub fn write_pcapng<W: Write>(mut out: W, directions: &[Direction<'_>]) -> io::R
     out.flush()
 }
 
+/// What arrives at the far end of a direction, in order of arrival: its records, which
+/// then start when they arrived, and what was kept of them.
+#[must_use]
+pub fn arrivals(d: &Direction<'_>) -> (Vec<Record>, Vec<u8>) {
+    let mut arrived: Vec<_> = snapped_whole(d)
+        .filter(|(r, _)| r.fate == Fate::Delivered && r.arrive_ps > 0)
+        .collect();
+    // Frames that arrive at one instant stay in the order in which they left.
+    arrived.sort_by_key(|(r, _)| r.arrive_ps);
+    let snap = arrived.iter().flat_map(|(_, bytes)| *bytes).copied();
+    let snap = snap.collect();
+    let records = arrived.iter().map(|(r, _)| Record {
+        start_ps: r.arrive_ps,
+        ..**r
+    });
+    (records.collect(), snap)
+}
+
 fn snapped<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
-    let data = d.records.iter().filter(|r| r.kind == Kind::Data);
-    let snaps = (d.snap_bytes > 0).then(|| d.snap.chunks_exact(d.snap_bytes));
-    data.zip(snaps.into_iter().flatten()).map(|(r, bytes)| {
+    snapped_whole(d).map(|(r, bytes)| {
         let kept = bytes.len().min(r.frame_bytes as usize);
         (r, &bytes[..kept])
     })
+}
+
+/// Data frames with their snaps, filled up as they are.
+fn snapped_whole<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
+    let data = d.records.iter().filter(|r| r.kind == Kind::Data);
+    let snaps = (d.snap_bytes > 0).then(|| d.snap.chunks_exact(d.snap_bytes));
+    data.zip(snaps.into_iter().flatten())
 }
 
 fn interface<W: Write>(out: &mut W, d: &Direction<'_>) -> io::Result<()> {
@@ -99,6 +122,7 @@ fn packet<W: Write>(out: &mut W, index: u32, r: &Record, bytes: &[u8]) -> io::Re
     let comment = match r.fate {
         Fate::DroppedFifo => Some("dropped: the bottleneck's FIFO was full"),
         Fate::DroppedPolicer => Some("dropped by the policer"),
+        Fate::Lost => Some("lost on the cable, by an impairment"),
         Fate::Delivered | Fate::Ended | Fate::Sunk => None,
     };
     if let Some(comment) = comment {

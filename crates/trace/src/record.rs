@@ -51,13 +51,15 @@ pub enum Fate {
     Ended = 3,
     /// Counted and discarded by a sink.
     Sunk = 4,
+    /// Lost on the cable, on purpose.
+    Lost = 5,
 }
 
 impl Fate {
     /// Lost on the way, by whichever cause.
     #[must_use]
     pub fn is_dropped(self) -> bool {
-        matches!(self, Self::DroppedFifo | Self::DroppedPolicer)
+        matches!(self, Self::DroppedFifo | Self::DroppedPolicer | Self::Lost)
     }
 }
 
@@ -70,6 +72,7 @@ impl TryFrom<u8> for Fate {
             2 => Ok(Self::DroppedPolicer),
             3 => Ok(Self::Ended),
             4 => Ok(Self::Sunk),
+            5 => Ok(Self::Lost),
             other => Err(other),
         }
     }

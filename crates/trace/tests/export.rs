@@ -6,7 +6,7 @@ mod common;
 
 use common::udp;
 use trace::capture::read_capture;
-use trace::export::{Direction, write_pcapng};
+use trace::export::{Direction, arrivals, write_pcapng};
 use trace::record::wire_bytes;
 use trace::{Fate, Kind, Record};
 
@@ -104,4 +104,32 @@ fn without_a_snap_there_are_no_packets() {
         let c = read_capture(file.as_slice()).unwrap();
         assert_eq!((c.records.len(), c.damage), (0, None));
     }
+}
+
+#[test]
+fn what_arrives_is_in_order_of_arrival_and_what_is_lost_is_not_there() {
+    let sent = |start_ps, arrive_ps, fate| Record {
+        arrive_ps,
+        ..record(start_ps, 100, Kind::Data, fate)
+    };
+    let records = [
+        sent(1_000, 9_000, Fate::Delivered),
+        record(1_500, 60, Kind::Pause, Fate::Ended),
+        sent(2_000, 0, Fate::Lost),
+        sent(3_000, 5_000, Fate::Delivered),
+        sent(4_000, 9_000, Fate::Delivered),
+    ];
+    let frames = [udp(1, 58), udp(2, 58), udp(3, 58), udp(4, 58)];
+    let snap = snap(&frames, 64);
+    let (arrived, kept) = arrivals(&Direction {
+        name: "wire.a",
+        rate_bps: 1_000_000_000,
+        records: &records,
+        snap: &snap,
+        snap_bytes: 64,
+    });
+    let starts: Vec<u64> = arrived.iter().map(|r| r.start_ps).collect();
+    assert_eq!(starts, [5_000, 9_000, 9_000]);
+    let wanted = [2, 0, 3].map(|frame| &snap[frame * 64..][..64]).concat();
+    assert_eq!(kept, wanted);
 }

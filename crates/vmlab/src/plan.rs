@@ -4,6 +4,7 @@
 //! Every cell is set up from nothing and taken down again, so that no cell
 //! sees what another has left. Names inside the archive begin with `cell-N/`.
 
+mod impair;
 mod network;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +45,8 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.step(format_args!("say cell {} begin", cell.index));
     writer.network();
     writer.tc_before();
-    let mut timed = writer.idle();
+    let mut timed = writer.impairments(seed);
+    timed.extend(writer.idle());
     let senders = writer.senders();
     // Before a sender is waited for it goes on.
     timed.extend(writer.freezes());
@@ -438,13 +440,16 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             window_bytes,
             pacing_bps,
             sample_ns,
+            messages,
             ..
         } => {
             let mut kind = format!("proto=tcp,congestion={congestion}");
             let given = [
-                ("window", window_bytes),
-                ("pacing", pacing_bps),
-                ("sample", sample_ns),
+                ("window", *window_bytes),
+                ("pacing", *pacing_bps),
+                ("sample", *sample_ns),
+                ("message", messages.map(|m| m.bytes)),
+                ("every", messages.map(|m| m.every_ns)),
             ];
             for (key, value) in given {
                 kind += &value.map_or_else(String::new, |value| format!(",{key}={value}"));

@@ -74,6 +74,12 @@ pub fn device(direction: Direction) -> usize {
 /// # Errors
 /// The first thing that is not modelled.
 pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
+    if let Some(impairment) = cell.impairments.first() {
+        return Err(Refusal {
+            place: impairment.place.clone(),
+            reason: "[[impairment]] is not modelled: pspacer lab run has it".to_owned(),
+        });
+    }
     let mut notes = notes(cell);
     let (queues, changes) = queues::read(cell)?;
     let mut network = NetworkConfig::default();

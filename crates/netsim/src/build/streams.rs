@@ -93,10 +93,18 @@ pub(super) fn stream(
         sample_ns,
         stack,
         bytes,
+        messages,
     } = &flow.kind
     else {
         return Err(refuse(&flow.place, "not a TCP flow".to_owned()));
     };
+    if messages.is_some() {
+        let reason = format!(
+            "flow `{}`: `message` is not modelled: a simulated program sends without a pause",
+            flow.name
+        );
+        return Err(refuse(&flow.place, reason));
+    }
     let (from, to) = (&context.tuning[flow.from], &context.tuning[flow.to]);
     let timestamps = from.timestamps && to.timestamps;
     let mtu = flow.path.iter().map(|hop| cell.cables[hop.cable].mtu).min();
