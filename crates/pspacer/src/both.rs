@@ -149,6 +149,7 @@ mod tests {
             bounds: vec![],
             tc: BTreeMap::new(),
             flow_reports: BTreeMap::new(),
+            stops: vec![],
         };
         RunResult {
             format: String::new(),

@@ -11,11 +11,13 @@ use anyhow::{Context, Result};
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
 use trace::analyse::{AnalyseError, CellAnalysis, Curves, Recorded, Timeline, analyse_cell};
-use trace::export::{Direction as Exported, write_pcapng};
+use trace::export::{Direction as Exported, arrivals, write_pcapng};
 use trace::tcp::TcpSample;
 use trace::timeline::TimelineReader;
 use trace::waits::stamps_ps;
 use trace::{FlowTable, Record};
+
+use crate::truth;
 
 /// Intervals of the report's curves: a point for every other pixel.
 const INTERVALS: u64 = 400;
@@ -57,7 +59,7 @@ pub fn measure(
     let zero_ps = zero_ns.saturating_mul(1000);
     let analysis = analyse(cell, &sent, &tcp, (zero_ps, busy_ns))
         .with_context(|| format!("cannot analyse {}", dir.display()))?;
-    keep(cell, dir, &sent, analysis)
+    keep(cell, dir, &sent, zero_ps, analysis)
 }
 
 /// Measures what was sent. `zero_ps` is t = 0 on its clock.
@@ -86,14 +88,16 @@ pub fn analyse(
 }
 
 /// Writes `wire.pcapng` and `curves.json` into a cell's folder, and gives what
-/// the result says of it.
+/// the result says of it. `zero_ps` is t = 0 on the clock of what was sent.
 pub fn keep(
     cell: &Cell,
     dir: &Path,
     sent: &[Sent],
+    zero_ps: u64,
     analysis: CellAnalysis,
 ) -> Result<(CellResult, Curves)> {
     export(cell, dir, sent)?;
+    captures(cell, dir, sent)?;
     let curves = serde_json::to_string(&analysis.curves)?;
     write(&dir.join("curves.json"), curves.as_bytes())?;
 
@@ -108,6 +112,7 @@ pub fn keep(
         bounds: analysis.bounds,
         tc: BTreeMap::new(),
         flow_reports: BTreeMap::new(),
+        stops: truth::judge(cell, dir, zero_ps / 1000)?,
     };
     Ok((result, analysis.curves))
 }
@@ -152,6 +157,40 @@ fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
     cell.flows.iter().map(|flow| of(&flow.name)).collect()
 }
 
+/// What the scenario's captures show: what leaves their ends when it leaves, and what
+/// arrives there when it arrives.
+fn captures(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
+    for capture in &cell.captures {
+        let cable = &cell.cables[capture.at.cable];
+        let of = |end: End| {
+            let s = &sent[2 * capture.at.cable + end.index()];
+            Exported {
+                name: &s.name,
+                rate_bps: cable.rate_bps,
+                records: &s.records,
+                snap: &s.snap,
+                snap_bytes: cable.snap_bytes as usize,
+            }
+        };
+        let (leaving, coming) = (of(capture.at.end), of(capture.at.end.other()));
+        let (records, snap) = arrivals(&coming);
+        let coming = Exported {
+            records: &records,
+            snap: &snap,
+            ..coming
+        };
+        let path = dir.join(format!("{}.pcapng", capture.name));
+        write_capture(&path, &[leaving, coming])?;
+    }
+    Ok(())
+}
+
+fn write_capture(path: &Path, directions: &[Exported<'_>]) -> Result<()> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    write_pcapng(BufWriter::new(file), directions)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// `wire.pcapng`: every cable whose frames were kept in part.
 fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
     let directions: Vec<_> = sent
@@ -169,10 +208,7 @@ fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
     if directions.is_empty() {
         return Ok(());
     }
-    let path = dir.join("wire.pcapng");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    write_pcapng(BufWriter::new(file), &directions)
-        .with_context(|| format!("cannot write {}", path.display()))
+    write_capture(&dir.join("wire.pcapng"), &directions)
 }
 
 /// Writes a file, naming it if that fails.

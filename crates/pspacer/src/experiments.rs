@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 use scenario::result::{Engine, RunResult};
-use scenario::{Options, Scenario};
+use scenario::{Kernel, Options, Scenario};
 
 use crate::both;
 use crate::catalogue;
@@ -19,6 +19,7 @@ use crate::lab;
 use crate::paper::{Paper, Row, human};
 use crate::runs::Finished;
 use crate::sim;
+use crate::truth::Matrix;
 
 /// Runs them; `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
@@ -35,16 +36,27 @@ pub fn main(args: &Experiments) -> Result<bool> {
         let name = name_of(&folder);
         let paper = Paper::read(&folder.join(catalogue::PAPER))?;
         page.experiment(&name, &paper);
+        let mut matrix = Matrix::default();
         for file in catalogue::files_in(&folder)? {
             let scenario = runs.read(&file)?;
             let on = match sim::is_needed(&scenario) {
                 true => Engine::Netsim,
                 false => Engine::Vmlab,
             };
-            let done = runs.run(&scenario, on, &file)?;
-            ok &= done.result.ok;
-            page.run(&done.result, &paper, &done.figures);
-            printed.push(done.result.clone());
+            for scenario in on_kernels(&scenario, &paper, quick)? {
+                let done = runs.run(&scenario, on, &file)?;
+                ok &= done.result.ok;
+                matrix.add(&done.result);
+                // Of stops only the count of all is of interest.
+                if paper.stops.is_none() {
+                    page.run(&done.result, &paper, &done.figures);
+                }
+                printed.push(done.result.clone());
+            }
+        }
+        if let Some(wanted) = &paper.stops {
+            ok &= matrix.is_ok(wanted);
+            page.text.push_str(&matrix.page(wanted));
         }
         for name in paper.both.iter().flat_map(|both| &both.scenarios) {
             let file = catalogue::find(name)?;
@@ -106,6 +118,25 @@ fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
+/// The scenario for each kernel that the experiment wants it on; itself if it names none.
+fn on_kernels(scenario: &Scenario, paper: &Paper, quick: bool) -> Result<Vec<Scenario>> {
+    let Some(wanted) = &paper.stops else {
+        return Ok(vec![scenario.clone()]);
+    };
+    let names = match quick {
+        true => &wanted.quick_kernels,
+        false => &wanted.kernels,
+    };
+    let on = |name: &String| {
+        let kernel = name.parse().context("paper.toml, [stops]")?;
+        Ok(Scenario {
+            kernel,
+            ..scenario.clone()
+        })
+    };
+    names.iter().map(on).collect()
+}
+
 /// The results of one experiment as one object: the table of its first scenario,
 /// and all of them.
 fn json_of(results: &[RunResult]) -> Result<String> {
@@ -128,7 +159,7 @@ struct Runs<'a> {
     out: PathBuf,
     figures: PathBuf,
     lab: Option<vmlab::Lab>,
-    done: HashMap<(String, bool), Rc<Done>>,
+    done: HashMap<(String, Kernel, bool), Rc<Done>>,
 }
 
 impl<'a> Runs<'a> {
@@ -156,7 +187,7 @@ impl<'a> Runs<'a> {
 
     fn run(&mut self, scenario: &Scenario, on: Engine, file: &Path) -> Result<Rc<Done>> {
         let is_modelled = on == Engine::Netsim;
-        let key = (scenario.name.clone(), is_modelled);
+        let key = (scenario.name.clone(), scenario.kernel, is_modelled);
         if let Some(done) = self.done.get(&key) {
             return Ok(Rc::clone(done));
         }
@@ -168,7 +199,12 @@ impl<'a> Runs<'a> {
         );
         let is_also_in_lab = is_modelled && !sim::is_needed(scenario);
         let suffix = if is_also_in_lab { "-sim" } else { "" };
-        let out = self.out.join(format!("{}{suffix}", scenario.name));
+        let kernel = match scenario.kernel {
+            Kernel::V6_1 => String::new(),
+            other => format!("-{other}"),
+        };
+        let name = format!("{}{kernel}{suffix}", scenario.name);
+        let out = self.out.join(name);
         let finished = self.finish(scenario, is_modelled, &out, file);
         let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
         let figures = match is_also_in_lab {

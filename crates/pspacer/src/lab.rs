@@ -16,6 +16,7 @@ use crate::cli::{Lab, LabRun};
 use crate::conformance;
 use crate::runs::{self, Finished};
 use crate::sim;
+use crate::truth;
 
 /// Runs a subcommand of `pspacer lab`; `false` if a bound did not hold.
 pub fn main(lab: &Lab) -> Result<bool> {
@@ -81,6 +82,7 @@ pub fn run(
         "{}: it has several runs, or flows that name a stack, how much they send or when they are silent: pspacer sim run runs it",
         scenario.name
     );
+    truth::check(scenario)?;
     runs::make_room(out)?;
     let bars = Bars::new();
     let spec = RunSpec {

@@ -19,6 +19,7 @@ mod runs;
 mod sim;
 mod stalls;
 mod terminal;
+mod truth;
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use trace::analyse::WIRE;
 
 use crate::both::Both;
+use crate::truth::Wanted;
 
 /// The contents of `paper.toml`.
 #[derive(Debug, Deserialize)]
@@ -21,6 +22,8 @@ pub struct Paper {
     pub differs: String,
     /// Scenarios of this or other folders that are run on both engines.
     pub both: Option<Both>,
+    /// What must be found out of the stops its scenarios know.
+    pub stops: Option<Wanted>,
     /// Its figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
@@ -205,6 +208,7 @@ mod tests {
             bounds: vec![],
             tc: BTreeMap::new(),
             flow_reports: Default::default(),
+            stops: vec![],
         };
         let figure = |metric: &str| Figure {
             scenario: None,

@@ -104,6 +104,45 @@ pub struct CellResult {
     pub tc: BTreeMap<String, serde_json::Value>,
     /// What the sender itself reported, by flow.
     pub flow_reports: BTreeMap<String, serde_json::Value>,
+    /// What was known beforehand of flows that stop, and what the captures tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<StopResult>,
+}
+
+/// A stop whose cause the scenario makes, and what `pspacer stalls` says of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StopResult {
+    /// Name of the flow.
+    pub flow: String,
+    /// Its cause in truth, as docs/stalls.md names it; `none`: it does not stop.
+    pub cause: String,
+    /// Whose side it is on in truth: `sender`, `receiver`, `network`; `none`.
+    pub side: String,
+    /// Where it was looked for, seconds from t = 0 of the cell.
+    pub from_s: f64,
+    /// To here.
+    pub to_s: f64,
+    /// By the name of the capture; `None`: no stop was seen there.
+    pub seen: IndexMap<String, Option<SeenStop>>,
+}
+
+/// What is said of a stop from one capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenStop {
+    /// Its cause.
+    pub cause: String,
+    /// What is behind it.
+    pub root: Option<String>,
+    /// Whose side.
+    pub side: String,
+    /// `low`, `medium` or `high`.
+    pub confidence: String,
+    /// Seconds from t = 0 of the cell.
+    pub start_s: f64,
+    /// How long it took.
+    pub duration_s: f64,
 }
 
 /// What was seen between two instants.
@@ -355,6 +394,7 @@ mod tests {
                 bounds: vec![],
                 tc: BTreeMap::new(),
                 flow_reports: BTreeMap::new(),
+                stops: vec![],
             }],
         }
     }

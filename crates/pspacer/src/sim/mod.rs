@@ -179,7 +179,7 @@ fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves, Sen
     let senders = Senders::keep(cell, &ran.recorder, &dir)?;
     let (sent, tcp) = recorded(cell, ran.recorder, Some(&dir))?;
     let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
-    let (mut result, curves) = cells::keep(cell, &dir, &sent, analysis)?;
+    let (mut result, curves) = cells::keep(cell, &dir, &sent, 0, analysis)?;
     result.flow_reports = reports;
     Ok((result, curves, senders))
 }

@@ -9,7 +9,7 @@ mod text;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -106,6 +106,20 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     out.flush()?;
     let stops = |i: &usize| found.analysis.connections[*i].stops.len();
     Ok(!args.exit_code || found.shown.iter().map(stops).sum::<usize>() == 0)
+}
+
+/// What is found in one capture.
+///
+/// # Errors
+/// If nothing of it can be read.
+pub fn read(path: &Path) -> Result<Analysis> {
+    let files = Files::new(&[path.to_path_buf()])?;
+    let mut segments = files.open()?;
+    let mut analyser = Analyser::new(Options::default());
+    while let Some(segment) = segments.next() {
+        analyser.segment(&segment);
+    }
+    Ok(analyser.finish())
 }
 
 /// Reads all files once. `history_of` is the connection whose events are kept.

@@ -182,6 +182,7 @@ pub fn run(
             bounds: found.bounds,
             tc: Default::default(),
             flow_reports: Default::default(),
+            stops: vec![],
         });
         curves.push(Some(found.curves));
     }
