@@ -14,6 +14,7 @@ static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 	[TCA_PSP_CLASS_FLOOR]	= { .type = NLA_U64 },
 	[TCA_PSP_CLASS_FLOWS]	= { .type = NLA_U32 },
 	[TCA_PSP_CLASS_DEADLINE] = { .type = NLA_U64 },
+	[TCA_PSP_CLASS_RESERVE]	= { .type = NLA_U64 },
 };
 
 /* The kinds of class that know an option; deadline: all. */
@@ -33,6 +34,8 @@ static const struct {
 	  BIT(TC_PSP_KIND_DYNAMIC) },
 	{ TCA_PSP_CLASS_FLOWS, "flows", "mode dynamic",
 	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_RESERVE, "reserve", "mode rt or nrt",
+	  BIT(TC_PSP_KIND_RT) | BIT(TC_PSP_KIND_NRT) },
 };
 
 /* A rate makes a class paced unless its kind is named. */
@@ -75,10 +78,13 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 {
 	if (opt->kind != TC_PSP_KIND_NORMAL)
 		opt->quantum_bytes = 0;
-	if (opt->kind == TC_PSP_KIND_NORMAL) {
+	if (opt->kind != TC_PSP_KIND_PACED &&
+	    opt->kind != TC_PSP_KIND_DYNAMIC) {
 		opt->rate_bps = 0;
 		opt->ceil_bps = 0;
 	}
+	if (!psp_kind_has_stream(opt->kind))
+		opt->reserve_bytes = 0;
 	if (opt->kind != TC_PSP_KIND_DYNAMIC) {
 		opt->floor_bps = 0;
 		opt->flows = 0;
@@ -136,6 +142,8 @@ int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 		opt->quantum_bytes = nla_get_u32(tb[TCA_PSP_CLASS_QUANTUM]);
 	if (tb[TCA_PSP_CLASS_DEADLINE])
 		opt->deadline_ns = nla_get_u64(tb[TCA_PSP_CLASS_DEADLINE]);
+	if (tb[TCA_PSP_CLASS_RESERVE])
+		opt->reserve_bytes = nla_get_u64(tb[TCA_PSP_CLASS_RESERVE]);
 	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_check_dynamic(opt, extack)
 						: 0;
 }
@@ -165,7 +173,9 @@ static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 	    (opt->flows &&
 	     nla_put_u32(skb, TCA_PSP_CLASS_FLOWS, opt->flows)) ||
 	    (opt->deadline_ns &&
-	     psp_put_u64(skb, TCA_PSP_CLASS_DEADLINE, opt->deadline_ns)))
+	     psp_put_u64(skb, TCA_PSP_CLASS_DEADLINE, opt->deadline_ns)) ||
+	    (opt->reserve_bytes &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_RESERVE, opt->reserve_bytes)))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -76,6 +76,12 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 			.kind = PACE_KIND_NORMAL,
 			.quantum_bytes = opt->quantum_bytes,
 		};
+	if (psp_kind_has_stream(opt->kind))
+		return (struct pace_class_config){
+			.kind = opt->kind == TC_PSP_KIND_RT ? PACE_KIND_RT :
+							      PACE_KIND_NRT,
+			.reserve_bytes = opt->reserve_bytes,
+		};
 	return (struct pace_class_config){
 		.kind = PACE_KIND_PACED,
 		.rate_bps = min(rate_bps, most_bps),
@@ -84,7 +90,7 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 }
 
 /* May the class be as `opt` says?  What comes into force then. */
-static int psp_class_check(struct psp_qdisc *q,
+static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 			   const struct psp_class_options *opt,
 			   struct pace_class_config *cfg,
 			   struct netlink_ext_ack *extack)
@@ -93,7 +99,9 @@ static int psp_class_check(struct psp_qdisc *q,
 	enum pace_error refused;
 
 	*cfg = psp_class_config(opt, q->port.pace.line_rate_bps, U64_MAX);
-	refused = pace_class_check(&q->pace, NULL, cfg);
+	refused = pace_class_check(&q->pace, &cl->pace, cfg);
+	if (refused == PACE_ERR_RESERVED)
+		return psp_refuse_reserve(extack, q, cl, opt->reserve_bytes);
 	/* Of kind dynamic the ceil may stand for the rate. */
 	if (refused == PACE_ERR_RATE_LINE && !opt->rate_bps)
 		refused = PACE_ERR_CEIL;
@@ -105,12 +113,15 @@ static int psp_class_check(struct psp_qdisc *q,
 
 /* What core/ is told of the class itself: a flow's ceil is not its own. */
 static struct pace_class_config
-psp_class_own(u8 kind, const struct pace_class_config *cfg)
+psp_class_own(const struct psp_class *cl, u8 kind,
+	      const struct pace_class_config *cfg)
 {
 	struct pace_class_config own = *cfg;
 
 	if (kind == TC_PSP_KIND_DYNAMIC)
 		own.ceil_bps = 0;
+	if (psp_kind_has_stream(kind))
+		own.stream = cl->stream;
 	return own;
 }
 
@@ -204,7 +215,12 @@ static int psp_class_room(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack)
 {
-	if (opt->kind != TC_PSP_KIND_NORMAL && !cl->late) {
+	if (psp_kind_has_stream(opt->kind)) {
+		if (!cl->stream)
+			cl->stream = kzalloc(sizeof(*cl->stream), GFP_KERNEL);
+		if (!cl->stream)
+			return -ENOMEM;
+	} else if (opt->kind != TC_PSP_KIND_NORMAL && !cl->late) {
 		cl->late = kzalloc(sizeof(*cl->late), GFP_KERNEL);
 		if (!cl->late)
 			return -ENOMEM;
@@ -223,6 +239,8 @@ void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 	cl->child = NULL;
 	kfree(cl->late);
 	cl->late = NULL;
+	kfree(cl->stream);
+	cl->stream = NULL;
 }
 
 /* A zeroed class comes to life; on failure nothing of it is left. */
@@ -234,7 +252,7 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 	enum pace_error refused;
 	int err;
 
-	err = psp_class_check(q, opt, &cfg, extack) ?:
+	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_make_room(q, 1 + opt->flows, extack) ?:
 	      psp_class_room(q, cl, opt, extack);
 	if (err)
@@ -249,7 +267,7 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 	gnet_stats_basic_sync_init(&cl->bstats);
 	psp_class_put_options(q, cl, opt, &cfg);
 
-	own = psp_class_own(opt->kind, &cfg);
+	own = psp_class_own(cl, opt->kind, &cfg);
 	sch_tree_lock(q->sch);
 	refused = pace_class_add(&q->pace, &cl->pace, &own);
 	sch_tree_unlock(q->sch);
@@ -289,23 +307,40 @@ int psp_class_new(struct psp_qdisc *q, u32 classid,
 	return 0;
 }
 
+/* What waits in a class that has become one of kind rt has come just now. */
+static void psp_class_tell_backlog(struct psp_qdisc *q, struct psp_class *cl)
+{
+	const struct Qdisc *child = cl->child;
+	u64 wire_bytes = child->qstats.backlog +
+			 (u64)child->q.qlen * q->port.pace.overhead_bytes;
+
+	if (child->q.qlen)
+		pace_arrived(&q->pace, &cl->pace, min(wire_bytes, U32_MAX),
+			     ktime_get_ns());
+}
+
 int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack)
 {
 	struct pace_class_config cfg, own;
 	enum pace_error refused;
+	bool was_rt;
 	int err;
 
-	err = psp_class_check(q, opt, &cfg, extack) ?:
+	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_class_room(q, cl, opt, extack);
 	if (err)
 		return err;
-	own = psp_class_own(opt->kind, &cfg);
+	own = psp_class_own(cl, opt->kind, &cfg);
 	sch_tree_lock(q->sch);
+	was_rt = cl->pace.kind == PACE_KIND_RT;
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
-	if (!refused)
+	if (!refused) {
 		psp_class_put_options(q, cl, opt, &cfg);
+		if (!was_rt)
+			psp_class_tell_backlog(q, cl);
+	}
 	sch_tree_unlock(q->sch);
 	if (refused)
 		return psp_refuse_class(extack, refused, &q->port, opt);
@@ -343,8 +378,8 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 
 			cfg = psp_class_config(&cl->opt, line_rate_bps,
 					       line_rate_bps);
-			own = psp_class_own(cl->opt.kind, &cfg);
-			if (cfg.kind == PACE_KIND_NORMAL ||
+			own = psp_class_own(cl, cl->opt.kind, &cfg);
+			if (cfg.kind != PACE_KIND_PACED ||
 			    (cfg.rate_bps == cl->pace.rate_bps &&
 			     (cfg.ceil_bps ?: cfg.rate_bps) == cl->ceil_bps))
 				continue;

@@ -48,7 +48,7 @@ static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
 
 /* Dropped when its turn came.  No clock moves: the next frame has the turn. */
 static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
-			 struct sk_buff *skb, u64 now_ns,
+			 struct sk_buff *skb, u32 wire_bytes, u64 now_ns,
 			 enum psp_drop_reason reason)
 {
 	struct psp_class *cl = psp_class_of(c);
@@ -63,6 +63,7 @@ static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 		return;
 	}
 	if (psp_more(q, cl)) {
+		pace_dropped(&q->pace, c, wire_bytes, now_ns);
 		psp_announce(q, cl);
 		return;
 	}
@@ -117,11 +118,13 @@ static struct sk_buff *psp_take(struct Qdisc *sch, struct pace_class *c,
 	if (unlikely(!psp_load_of(q, skb, &load))) {
 		q->count.drop_segment++;
 		cl->count.drop_segment++;
-		psp_drop_due(sch, c, skb, now_ns, PSP_DROP_SEGMENT);
+		/* Nothing was said of it when it came either. */
+		psp_drop_due(sch, c, skb, 0, now_ns, PSP_DROP_SEGMENT);
 		return NULL;
 	}
 	if (unlikely(!psp_may_go(q, cl, skb, &load, now_ns, &reason))) {
-		psp_drop_due(sch, c, skb, now_ns, reason);
+		psp_drop_due(sch, c, skb, load.train.wire_bytes, now_ns,
+			     reason);
 		return NULL;
 	}
 
@@ -197,6 +200,8 @@ struct sk_buff *psp_dequeue(struct Qdisc *sch)
 		return NULL;
 	if (unlikely(psp_share_queues(q) != q->port.queues))
 		psp_follow_queues();
+	if (q->port.pace.aligned && q->aligned_at != q->pace.stats.periods)
+		psp_port_align(q);
 	skb = psp_next_frame(sch, ktime_get_ns());
 
 	/*

@@ -63,6 +63,18 @@ static enum psp_claim psp_classify(struct sk_buff *skb, struct Qdisc *sch,
 	return PSP_CLAIM_CLASS;
 }
 
+/* What core/ is to know of, when the frame is queued; 0 of other kinds. */
+static u32 psp_gated_bytes(const struct psp_qdisc *q,
+			   const struct psp_class *cl,
+			   const struct sk_buff *skb)
+{
+	struct psp_load load;
+
+	if (cl->pace.kind != PACE_KIND_RT || !psp_load_of(q, skb, &load))
+		return 0;
+	return load.train.wire_bytes;
+}
+
 /*
  * Gives one frame to the child of `cl`.  The child may call back into
  * psp_enqueue() (netem's duplicates) or drop frames it holds: whether the
@@ -73,6 +85,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
+	u32 wire_bytes = psp_gated_bytes(q, cl, skb);
 	int ret = qdisc_enqueue(skb, cl->child, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
@@ -85,6 +98,8 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	psp_qlen_add(sch, 1, bytes);
+	if (wire_bytes)
+		pace_arrived(&q->pace, &cl->pace, wire_bytes, ktime_get_ns());
 	if (!cl->pace.active && cl->child->q.qlen)
 		psp_wake(q, cl, ktime_get_ns());
 	return NET_XMIT_SUCCESS;

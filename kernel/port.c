@@ -71,7 +71,58 @@ void psp_default_options(const struct net_device *dev, struct psp_options *opt)
 		.order = TC_PSP_ORDER_NEXT,
 		.gap = TC_PSP_GAP_PAUSE,
 		.split_gso = TC_PSP_SPLIT_GSO_AUTO,
+		/* paper 004, 2.1 and 4.3 */
+		.period_ns = 10 * NSEC_PER_MSEC,
+		.budget_percent = 70,
+		.align_ns = TC_PSP_ALIGN_OFF,
 	};
+}
+
+/* CLOCK_TAI's phase on the clock that core/ is given. */
+static u64 psp_align_ns(const struct psp_options *opt)
+{
+	u64 tai_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI)), past_ns;
+
+	div64_u64_rem(tai_ns, opt->period_ns, &past_ns);
+	return opt->align_ns + opt->period_ns - past_ns;
+}
+
+/* Clocks may be set apart: they are read once a period. */
+void psp_port_align(struct psp_qdisc *q)
+{
+	q->aligned_at = q->pace.stats.periods;
+	pace_set_align(&q->pace, psp_align_ns(&q->opt));
+}
+
+/*
+ * Periods, and what of the line they may take.  Following the device, what
+ * classes have reserved is not taken away: a slower line is counted.
+ */
+static int psp_resolve_period(const struct psp_options *opt,
+			      struct psp_port *port, bool follow,
+			      struct netlink_ext_ack *extack)
+{
+	struct pace_config *pace = &port->pace;
+	u64 most = pace_budget_bytes(pace->line_rate_bps, opt->period_ns, 100);
+
+	pace->period_ns = opt->period_ns;
+	pace->budget_bytes = opt->budget_bytes ?:
+			     pace_budget_bytes(pace->line_rate_bps,
+					       opt->period_ns,
+					       opt->budget_percent);
+	pace->aligned = opt->align_ns != TC_PSP_ALIGN_OFF;
+	if (pace->aligned)
+		pace->align_ns = psp_align_ns(opt);
+	if (follow) {
+		pace->budget_bytes = min(pace->budget_bytes, most);
+		pace->budget_bytes = max(pace->budget_bytes,
+					 port->reserved_bytes);
+	} else if (pace->budget_bytes > most) {
+		psp_refuse(extack, "budget %llu: expected at most %llu bytes (line x period)",
+			   pace->budget_bytes, most);
+		return -ERANGE;
+	}
+	return 0;
 }
 
 static int psp_resolve_mode(const struct net_device *dev,
@@ -145,6 +196,7 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 			.order = psp_order(opt),
 			.guard = opt->guard,
 		},
+		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
 	};
 	err = psp_share_line(q, opt, port, follow, extack);
 	if (err)
@@ -152,7 +204,8 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	port->line_known = pace->line_rate_bps != 0;
 	if (!port->line_known)
 		pace->line_rate_bps = PACE_LINE_RATE_MAX;
-	err = psp_resolve_mode(dev, opt, port, extack);
+	err = psp_resolve_period(opt, port, follow, extack) ?:
+	      psp_resolve_mode(dev, opt, port, extack);
 	if (err)
 		return err;
 

@@ -38,6 +38,10 @@ struct psp_options {
 	u8 gap;			/* enum tc_psp_gap */
 	u8 split_gso;		/* enum tc_psp_split_gso */
 	bool guard;
+	u64 period_ns;
+	u64 budget_bytes;	/* 0: budget_percent */
+	u32 budget_percent;
+	u64 align_ns;		/* on CLOCK_TAI; TC_PSP_ALIGN_OFF: none */
 };
 
 /* What the options come to on this device, now. */
@@ -47,6 +51,7 @@ struct psp_port {
 	u8 why_not_hybrid;	/* enum tc_psp_why */
 	u32 queues;		/* transmit queues that share the line */
 	u64 device_bps;		/* the device's line; 0: never named */
+	u64 reserved_bytes;	/* by the classes that there are */
 };
 
 /* A class as configured; 0 where nothing was said or it does not apply. */
@@ -58,6 +63,7 @@ struct psp_class_options {
 	u64 ceil_bps;
 	u64 floor_bps;
 	u64 deadline_ns;
+	u64 reserve_bytes;
 };
 
 struct psp_class_counters {
@@ -107,6 +113,7 @@ struct psp_class {
 	struct psp_class_counters count;
 	struct psp_window window;
 	struct psp_lateness *late;	/* NULL: never was paced */
+	struct pace_stream *stream;	/* NULL: never was of kind rt or nrt */
 };
 
 struct psp_counters {
@@ -150,6 +157,7 @@ struct psp_qdisc {
 	struct qdisc_watchdog watchdog;
 	struct sk_buff *gap;		/* template, the largest gap frame */
 	u16 queue;			/* transmit queue of every frame */
+	u64 aligned_at;			/* pace.stats.periods when clocks were read */
 
 	struct psp_counters count;
 };
@@ -184,6 +192,11 @@ static inline void psp_qlen_add(struct Qdisc *sch, int frames, int bytes)
 {
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen + frames);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
+}
+
+static inline bool psp_kind_has_stream(u8 kind)
+{
+	return kind == TC_PSP_KIND_RT || kind == TC_PSP_KIND_NRT;
 }
 
 static inline void psp_count_drop(struct Qdisc *sch)
@@ -281,6 +294,8 @@ int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		   const struct psp_port *port, bool follow,
 		   struct netlink_ext_ack *extack);
 
+void psp_port_align(struct psp_qdisc *q);
+
 /* share.c */
 u32 psp_share_queues(const struct psp_qdisc *q);
 int psp_share_line(const struct psp_qdisc *q, const struct psp_options *opt,
@@ -293,6 +308,9 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		     const struct psp_port *port,
 		     const struct psp_class_options *opt);
+int psp_refuse_reserve(struct netlink_ext_ack *extack,
+		       const struct psp_qdisc *q, const struct psp_class *cl,
+		       u64 reserve_bytes);
 
 /* follow.c */
 extern struct list_head psp_qdiscs;	/* all there are; RTNL */

@@ -4,7 +4,7 @@
  *
  * A class is active in core/ while it can be asked for a frame.  Children are
  * not peeked at (docs/decisions/0022); where core/ has to know the length of
- * a frame before its turn, guard on and a normal class, the frame is taken
+ * a frame before its turn, guard on and a normal or nrt class, it is taken
  * out of the child and waits in psp_class.head.  Until it is sent or dropped
  * it counts in qlen and backlog of the qdisc, and no more in the child's.
  */
@@ -52,7 +52,8 @@ bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->head)
 		return true;
-	if (!q->port.pace.guard || cl->pace.kind != PACE_KIND_NORMAL)
+	if (!q->port.pace.guard || (cl->pace.kind != PACE_KIND_NORMAL &&
+				    cl->pace.kind != PACE_KIND_NRT))
 		return cl->child->q.qlen > 0;
 	if (cl->child->q.qlen)
 		cl->head = psp_pull(q, cl);

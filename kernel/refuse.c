@@ -41,6 +41,20 @@ int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 			   TC_H_MAJ(id) >> 16, TC_H_MIN(id),
 			   cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
 		return -ERANGE;
+	case PACE_ERR_PERIOD:
+		psp_refuse(extack, "period %lluns: expected time for %u bytes at %llubit",
+			   cfg->period_ns, cfg->max_frame_bytes,
+			   cfg->line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_RESERVE:
+	case PACE_ERR_RESERVED:
+		psp_refuse(extack, "budget %llu: expected the %llu bytes that classes reserve",
+			   cfg->budget_bytes, port->reserved_bytes);
+		return -ERANGE;
+	case PACE_ERR_BUDGET:
+		psp_refuse(extack, "budget %llu: expected 1 to %llu bytes",
+			   cfg->budget_bytes, PACE_BUDGET_MAX);
+		return -ERANGE;
 	default:
 		psp_refuse(extack, "configuration refused by the scheduler (%d)",
 			   err);
@@ -75,10 +89,28 @@ int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 			   opt->quantum_bytes, TC_PSP_QUANTUM_MIN,
 			   TC_PSP_QUANTUM_MAX);
 		return -ERANGE;
+	case PACE_ERR_PERIOD:
+	case PACE_ERR_BUDGET:
+		return psp_refuse_port(extack, err, port, NULL);
+	case PACE_ERR_RESERVE:
+		psp_refuse(extack, "reserve %llu: expected 1 to %llu bytes (budget)",
+			   opt->reserve_bytes, port->pace.budget_bytes);
+		return -ERANGE;
 	default:
 		psp_refuse(extack, "class refused by the scheduler (%d)", err);
 		return -EINVAL;
 	}
+}
+
+/* Beside what others have, it is too much. */
+int psp_refuse_reserve(struct netlink_ext_ack *extack,
+		       const struct psp_qdisc *q, const struct psp_class *cl,
+		       u64 reserve_bytes)
+{
+	psp_refuse(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
+		   reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
+		   q->port.pace.budget_bytes);
+	return -ERANGE;
 }
 
 #ifndef NL_SET_ERR_MSG_FMT

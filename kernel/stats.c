@@ -96,6 +96,21 @@ static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
 	st->lead_ns = pace->lead_ns;
 }
 
+static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
+			     const struct pace_sched *pace)
+{
+	st->period_ns = pace->period.classes ? pace->cfg.period_ns : 0;
+	st->budget_bytes = pace->cfg.budget_bytes;
+	st->reserved_bytes = pace_reserved_bytes(pace, NULL);
+	st->periods = pace->stats.periods;
+	st->periods_spent = pace->stats.periods_spent;
+	st->rt_over = pace->stats.rt_over;
+	st->rt_deferred = pace->stats.rt_deferred;
+	st->rt_overrun = pace->stats.rt_overrun;
+	st->rt_late_bytes = pace->stats.rt_late_bytes;
+	st->nrt_deferred = pace->stats.nrt_deferred;
+}
+
 static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
 			      const struct psp_counters *count)
 {
@@ -120,6 +135,7 @@ int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	sch_tree_lock(sch);
 	psp_fill_port(&st, &q->port);
 	psp_fill_pace(&st, &q->pace.stats);
+	psp_fill_periods(&st, &q->pace);
 	psp_fill_counters(&st, &q->count);
 	sch_tree_unlock(sch);
 
@@ -144,6 +160,13 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->drop_long = cl->count.drop_long;
 	st->drop_late = cl->count.drop_late;
 	st->drop_flow = cl->count.drop_flow;
+	if (cl->pace.stream) {
+		st->reserve_bytes = cl->stream->reserve_bytes;
+		st->over = cl->stream->over;
+		st->deferred = cl->stream->deferred;
+		st->overrun = cl->stream->overrun;
+		st->rt_late_bytes = cl->stream->late_bytes;
+	}
 	if (cl->late)
 		memcpy(st->late_frames, cl->late->frames,
 		       sizeof(st->late_frames));

@@ -23,7 +23,8 @@ static void explain_qdisc(void)
 	      "               [ mode { auto | gap | timer | hybrid } ] [ overhead BYTES ]\n"
 	      "               [ layer { link | wire | ip } ] [ order { next | clock | rate } ]\n"
 	      "               [ gap { pause | multicast | self } ] [ guard { on | off } ]\n"
-	      "               [ split-gso { auto | on | off } ]\n"
+	      "               [ split-gso { auto | on | off } ] [ period TIME ]\n"
+	      "               [ budget { BYTES | PERCENT% } ] [ align { TIME | off } ]\n"
 	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
 	      "line      line rate; auto: what the device reports {auto}\n"
 	      "mode      how gaps pass: gap frames, a timer, or a timer and then gap frames\n"
@@ -34,6 +35,9 @@ static void explain_qdisc(void)
 	      "gap       kind of gap frame {pause}\n"
 	      "guard     normal frames only where they fit before a paced one {off}\n"
 	      "split-gso GSO trains are cut into frames {auto: where pacing needs it}\n"
+	      "period    of rt and nrt classes, 125us to 1s {10ms}\n"
+	      "budget    what the port sends in a period, or how much of the line {70%}\n"
+	      "align     periods begin so long after multiples of theirs on CLOCK_TAI {off}\n"
 	      "See tc-psp(8).\n", stderr);
 }
 
@@ -43,11 +47,14 @@ static void explain_class(void)
 	      "       ... psp mode normal [ quantum BYTES ] [ deadline TIME ]\n"
 	      "       ... psp mode dynamic [ rate RATE ] [ ceil RATE ] [ floor RATE ]\n"
 	      "               [ flows NUMBER ] [ deadline TIME ]\n"
+	      "       ... psp mode { rt | nrt } reserve BYTES [ deadline TIME ]\n"
 	      "rate      of a paced class; what it counts is the qdisc's layer\n"
 	      "ceil      up to where the class shares what others leave {rate}\n"
 	      "mode      paced (or 1): evenly spaced; normal (or 0): best effort;\n"
 	      "          dynamic: each TCP flow at packet size x cwnd / RTT, between floor\n"
-	      "          and ceil; rate: of what has no socket\n"
+	      "          and ceil; rate: of what has no socket;\n"
+	      "          rt: what came before a period goes out in it; nrt: so much of each\n"
+	      "reserve   bytes in a period, as the qdisc's layer counts\n"
 	      "quantum   bytes a normal class sends in its turn {one largest frame}\n"
 	      "flows     most flows at a time\n"
 	      "deadline  frames that waited for longer are dropped; 0: none {0}\n"
@@ -146,6 +153,65 @@ static int parse_split(struct nlmsghdr *n, const char *key, const char *value)
 	return put_word(n, TCA_PSP_SPLIT_GSO, key, value, &psp_splits);
 }
 
+static int parse_period(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t time_ns;
+
+	if (!psp_parse_time(value, &time_ns) || time_ns < TC_PSP_PERIOD_MIN ||
+	    time_ns > TC_PSP_PERIOD_MAX)
+		return psp_bad_value(key, value, "125us to 1s");
+	return put_u64(n, TCA_PSP_PERIOD, time_ns);
+}
+
+static int parse_percent(struct nlmsghdr *n, const char *key, const char *value,
+			 size_t digits)
+{
+	uint64_t percent;
+	char text[4];
+
+	if (digits >= sizeof(text))
+		return psp_bad_value(key, value, "1% to 100%");
+	memcpy(text, value, digits);
+	text[digits] = '\0';
+	if (!psp_parse_number(text, 10, &percent) || !percent || percent > 100)
+		return psp_bad_value(key, value, "1% to 100%");
+	return put_u64(n, TCA_PSP_BUDGET, 0) ||
+	       put_u32(n, TCA_PSP_BUDGET_PERCENT, percent) ? -1 : 0;
+}
+
+static int parse_budget(struct nlmsghdr *n, const char *key, const char *value)
+{
+	size_t last = strlen(value);
+	uint64_t bytes;
+
+	if (last && value[last - 1] == '%')
+		return parse_percent(n, key, value, last - 1);
+	if (!psp_parse_size(value, &bytes) || !bytes)
+		return psp_bad_value(key, value,
+				     "bytes a period such as 50kb, or 70% of the line");
+	return put_u64(n, TCA_PSP_BUDGET, bytes);
+}
+
+static int parse_align(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t time_ns = TC_PSP_ALIGN_OFF;
+
+	if (strcmp(value, "off") && !psp_parse_time(value, &time_ns))
+		return psp_bad_value(key, value,
+				     "a time below the period such as 0 or 2ms, or off");
+	return put_u64(n, TCA_PSP_ALIGN, time_ns);
+}
+
+static int parse_reserve(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t bytes;
+
+	if (!psp_parse_size(value, &bytes) || !bytes)
+		return psp_bad_value(key, value,
+				     "bytes a period above 0, such as 15kb");
+	return put_u64(n, TCA_PSP_CLASS_RESERVE, bytes);
+}
+
 static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
 {
 	uint64_t rate_bps;
@@ -229,6 +295,9 @@ static const struct option qdisc_options[] = {
 	{ "gap", parse_gap },
 	{ "guard", parse_guard },
 	{ "split-gso", parse_split },
+	{ "period", parse_period },
+	{ "budget", parse_budget },
+	{ "align", parse_align },
 	{ NULL, NULL },
 };
 
@@ -240,6 +309,7 @@ static const struct option class_options[] = {
 	{ "floor", parse_floor },
 	{ "flows", parse_flows },
 	{ "deadline", parse_deadline },
+	{ "reserve", parse_reserve },
 	{ NULL, NULL },
 };
 

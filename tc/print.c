@@ -76,6 +76,24 @@ static uint64_t get_uint(const struct rtattr *attr)
 	}
 }
 
+static void print_period(FILE *f, struct rtattr **tb)
+{
+	if (tb[TCA_PSP_PERIOD])
+		psp_show_time(f, "period", get_uint(tb[TCA_PSP_PERIOD]));
+	if (tb[TCA_PSP_BUDGET])
+		psp_show_number(f, "budget", get_uint(tb[TCA_PSP_BUDGET]));
+	if (tb[TCA_PSP_BUDGET_PERCENT]) {
+		uint64_t percent = get_uint(tb[TCA_PSP_BUDGET_PERCENT]);
+
+		if (is_json_context())
+			psp_show_number(f, "budget_percent", percent);
+		else
+			fprintf(f, "budget %" PRIu64 "%% ", percent);
+	}
+	if (tb[TCA_PSP_ALIGN])
+		psp_show_time(f, "align", get_uint(tb[TCA_PSP_ALIGN]));
+}
+
 int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_PSP_MAX + 1];
@@ -123,6 +141,7 @@ int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		psp_show_word(f, "split-gso",
 			      psp_word(&psp_splits,
 				       get_uint(tb[TCA_PSP_SPLIT_GSO])));
+	print_period(f, tb);
 	return 0;
 }
 
@@ -147,6 +166,9 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		psp_show_rate(f, "floor", get_uint(tb[TCA_PSP_CLASS_FLOOR]));
 	if (tb[TCA_PSP_CLASS_FLOWS])
 		psp_show_number(f, "flows", get_uint(tb[TCA_PSP_CLASS_FLOWS]));
+	if (tb[TCA_PSP_CLASS_RESERVE])
+		psp_show_number(f, "reserve",
+				get_uint(tb[TCA_PSP_CLASS_RESERVE]));
 	if (tb[TCA_PSP_CLASS_QUANTUM])
 		psp_show_number(f, "quantum",
 				get_uint(tb[TCA_PSP_CLASS_QUANTUM]));

@@ -13,7 +13,8 @@ static const char *const orders[] = { "clock", "rate", "next", NULL };
 static const char *const gaps[] = { "pause", "multicast", "self", NULL };
 static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
-static const char *const kinds[] = { "normal", "paced", "dynamic", NULL };
+static const char *const kinds[] = { "normal", "paced", "dynamic", "rt", "nrt",
+				     NULL };
 /* enum tc_psp_why: why mode auto is not hybrid */
 static const char *const whys[] = {
 	"", "not_ethernet", "no_transmit_queue", "software_device",
@@ -27,7 +28,7 @@ const struct psp_words psp_gaps = { gaps, "pause, multicast or self" };
 const struct psp_words psp_switches = { switches, "on or off" };
 const struct psp_words psp_splits = { splits, "auto, on or off" };
 const struct psp_words psp_kinds = { kinds,
-				     "paced, normal, dynamic, 1 or 0" };
+				     "paced, normal, dynamic, rt, nrt, 1 or 0" };
 const struct psp_words psp_whys = { whys, "" };
 
 const char *psp_word(const struct psp_words *words, unsigned int value)

@@ -13,6 +13,25 @@ static void start_line(FILE *f, const char *title)
 		fprintf(f, "\n  %s", title);
 }
 
+/* 0: no class goes by periods. */
+static void print_periods(FILE *f, const struct tc_psp_qdisc_stats *st)
+{
+	if (!st->period_ns && !is_json_context())
+		return;
+	start_line(f, "");
+	psp_show_time(f, "period_in_force", st->period_ns);
+	psp_show_number(f, "budget_bytes", st->budget_bytes);
+	psp_show_number(f, "reserved_bytes", st->reserved_bytes);
+	psp_show_number(f, "periods", st->periods);
+	psp_show_number(f, "periods_spent", st->periods_spent);
+	start_line(f, "");
+	psp_show_number(f, "rt_over", st->rt_over);
+	psp_show_number(f, "rt_deferred", st->rt_deferred);
+	psp_show_number(f, "rt_overrun", st->rt_overrun);
+	psp_show_number(f, "rt_late_bytes", st->rt_late_bytes);
+	psp_show_number(f, "nrt_deferred", st->nrt_deferred);
+}
+
 static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 {
 	if (!is_json_context())
@@ -65,6 +84,7 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 	psp_show_number(f, "drop_late", st->drop_late);
 	psp_show_number(f, "drop_flow", st->drop_flow);
 	psp_show_number(f, "child_retries", st->child_retries);
+	print_periods(f, st);
 }
 
 /*
@@ -136,6 +156,13 @@ static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
 	psp_show_number(f, "drop_long", st->drop_long);
 	psp_show_number(f, "drop_late", st->drop_late);
 	psp_show_number(f, "drop_flow", st->drop_flow);
+	if (st->reserve_bytes) {
+		start_line(f, "");
+		psp_show_number(f, "over", st->over);
+		psp_show_number(f, "deferred", st->deferred);
+		psp_show_number(f, "overrun", st->overrun);
+		psp_show_number(f, "rt_late_bytes", st->rt_late_bytes);
+	}
 	if (st->rate_bps)
 		print_lateness(f, st->late_frames);
 	if (st->flows_seen)

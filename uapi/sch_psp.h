@@ -32,6 +32,17 @@ enum {
 				 * before the next paced one
 				 */
 	TCA_PSP_SPLIT_GSO,	/* u8: enum tc_psp_split_gso */
+	TCA_PSP_PERIOD,		/* u64, ns: of classes of kind rt and nrt, in force
+				 * while there is one
+				 */
+	TCA_PSP_BUDGET,		/* u64, bytes a period for the whole port; 0: by
+				 * percent
+				 */
+	TCA_PSP_BUDGET_PERCENT,	/* u32: of the line */
+	TCA_PSP_ALIGN,		/* u64, ns: periods begin where CLOCK_TAI is a
+				 * multiple of the period and this;
+				 * TC_PSP_ALIGN_OFF: anywhere
+				 */
 	__TCA_PSP_MAX,
 };
 
@@ -61,6 +72,7 @@ enum {
 	TCA_PSP_CLASS_DEADLINE,	/* u64, ns; a frame that has waited for longer is
 				 * dropped, not sent; 0: none
 				 */
+	TCA_PSP_CLASS_RESERVE,	/* u64, bytes a period; kinds rt and nrt */
 	__TCA_PSP_CLASS_MAX,
 };
 
@@ -112,9 +124,14 @@ enum tc_psp_kind {
 	TC_PSP_KIND_NORMAL,	/* best effort */
 	TC_PSP_KIND_PACED,	/* has a rate */
 	TC_PSP_KIND_DYNAMIC,	/* each TCP flow at packet size x cwnd / RTT */
+	TC_PSP_KIND_RT,		/* what came before a period goes out in it */
+	TC_PSP_KIND_NRT,	/* so much in a period, the rest in the next */
 	__TC_PSP_KIND_MAX,
 };
 
+#define TC_PSP_PERIOD_MIN	125000		/* ns */
+#define TC_PSP_PERIOD_MAX	1000000000	/* ns */
+#define TC_PSP_ALIGN_OFF	(~0ull)
 #define TC_PSP_OVERHEAD_MAX	256		/* bytes */
 #define TC_PSP_QUANTUM_MIN	256		/* bytes */
 #define TC_PSP_QUANTUM_MAX	(1u << 20)	/* bytes */
@@ -162,6 +179,17 @@ struct tc_psp_qdisc_stats {
 	__u64 lead_ns;			/* mode hybrid: how early the next is set */
 	__u64 trains_cut;		/* GSO trains cut into frames */
 	__u64 trains_whole;		/* GSO trains sent whole */
+	/* Periods; of the last five each class counts its own. */
+	__u64 period_ns;		/* 0: none, no class is of kind rt or nrt */
+	__u64 budget_bytes;		/* in force */
+	__u64 reserved_bytes;		/* by all classes */
+	__u64 periods;			/* begun */
+	__u64 periods_spent;		/* ended with frames that the budget held back */
+	__u64 rt_over;
+	__u64 rt_deferred;
+	__u64 rt_overrun;
+	__u64 rt_late_bytes;
+	__u64 nrt_deferred;
 };
 
 /* Why mode auto is not hybrid. */
@@ -209,6 +237,14 @@ struct tc_psp_class_stats {
 	__u64 flow_rate_min_bps;	/* of the flows known now */
 	__u64 flow_rate_max_bps;
 	__u64 flow_rate_sum_bps;
+	/* Kinds rt and nrt: periods in which ... */
+	__u64 reserve_bytes;		/* 0: another kind */
+	__u64 over;			/* rt: more had come than is reserved */
+	__u64 deferred;			/* frames had to wait for the next, as the budget
+					 * or an nrt class's share was spent
+					 */
+	__u64 overrun;			/* rt: frames were left though it was not */
+	__u64 rt_late_bytes;		/* sent beyond what is reserved */
 };
 
 #endif /* _UAPI_SCH_PSP_H */

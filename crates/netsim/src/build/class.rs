@@ -7,7 +7,7 @@ use super::Refusal;
 use super::words::Words;
 use crate::qdisc::{HtbClass, Limit, PspClass, PspKind};
 
-const PSP: &str = "rate, ceil, floor, mode, quantum, deadline and flows";
+const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
 const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
 
 /// Slowest a flow of a dynamic class gets by default: a largest frame in 200 ms
@@ -30,9 +30,11 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
         Paced,
         Normal,
         Dynamic,
+        Rt,
+        Nrt,
     }
     let (mut mode, mut rate, mut ceil, mut floor) = (None, None, None, None);
-    let (mut quantum, mut deadline) = (None, None);
+    let (mut quantum, mut deadline, mut reserve) = (None, None, None);
     while let Some(word) = words.next() {
         match word {
             "mode" => {
@@ -42,6 +44,8 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
                     ("normal", Mode::Normal),
                     ("0", Mode::Normal),
                     ("dynamic", Mode::Dynamic),
+                    ("rt", Mode::Rt),
+                    ("nrt", Mode::Nrt),
                 ];
                 mode = Some(words.one_of("mode", &known)?);
             }
@@ -49,6 +53,7 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
             "ceil" => ceil = Some(words.rate("ceil")?),
             "floor" => floor = Some(words.rate("floor")?),
             "quantum" => quantum = Some(words.size_u32("quantum")?),
+            "reserve" => reserve = Some(words.size("reserve")?),
             "deadline" => deadline = Some(words.time("deadline")?).filter(|d| d.as_ps() > 0),
             // A limit of what the kernel keeps; there is no other flow here.
             "flows" => drop(words.number("flows")?),
@@ -60,7 +65,14 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
         (None, Some(_)) => Mode::Paced,
         (None, None) => return Err(words.refuse("tc: a psp class needs a rate or a mode")),
     };
+    let by_period = matches!(mode, Mode::Rt | Mode::Nrt);
+    if by_period != reserve.is_some() {
+        return Err(words.refuse("tc: reserve belongs to modes rt and nrt, which need it"));
+    }
+    let reserve_bytes = reserve.unwrap_or(0);
     let kind = match (mode, rate, ceil) {
+        (Mode::Rt, None, None) => PspKind::Static(ClassConfig::Rt { reserve_bytes }),
+        (Mode::Nrt, None, None) => PspKind::Static(ClassConfig::Nrt { reserve_bytes }),
         (Mode::Normal, None, None) => PspKind::Static(ClassConfig::Normal {
             quantum_bytes: quantum,
         }),

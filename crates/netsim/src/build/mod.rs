@@ -5,6 +5,7 @@
 
 mod class;
 mod filters;
+mod period;
 mod queues;
 mod streams;
 mod words;

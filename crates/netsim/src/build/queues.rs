@@ -7,6 +7,7 @@ use scenario::{Cell, Direction, Place, TcLine};
 use trace::Kind;
 
 use super::class::{self, Port};
+use super::period::Periods;
 use super::words::Words;
 use super::{Refusal, device, filters};
 use crate::filter::Filter;
@@ -217,7 +218,8 @@ impl Reader<'_> {
 
     fn psp(&self, words: &mut Words<'_>, handle: u32) -> Result<Queue, Refusal> {
         use pace::{Layer, Mode, Order};
-        const KNOWN: &str = "default, line, mode, overhead, layer, order, gap, guard and split-gso";
+        const KNOWN: &str = "default, line, mode, overhead, layer, order, gap, guard, split-gso, \
+            period, budget and align";
         let port = self.port();
         let mut config = pace::Config {
             mode: Mode::Hybrid,
@@ -225,12 +227,17 @@ impl Reader<'_> {
             ..pace::Config::ethernet(port.line_bps, port.frame_bytes)
         };
         let (mut default, mut gap) = (0, Kind::Pause);
+        let mut period = Periods::default();
         while let Some(word) = words.next() {
             match word {
                 "default" => default = words.minor("default")?,
                 "line" if words.peek() == Some("auto") => drop(words.next()),
                 "line" => config.line_rate_bps = words.rate("line")?,
                 "overhead" => config.overhead_bytes = words.size_u32("overhead")?,
+                "period" => period.length = words.time("period")?,
+                "budget" => period.budget = words.budget("budget")?,
+                "align" if words.peek() == Some("off") => drop(words.next()),
+                "align" => period.align = Some(words.time("align")?),
                 "guard" => config.guard = words.switch("guard")?,
                 "mode" => {
                     let auto = ("auto", Mode::Hybrid);
@@ -266,6 +273,7 @@ impl Reader<'_> {
                 other => return Err(words.unknown("psp", other, KNOWN)),
             }
         }
+        config.period = Some(period.of(config.line_rate_bps));
         Ok(Queue::Psp(Box::new(PspQueue {
             handle,
             default,

@@ -80,6 +80,15 @@ impl<'a> Words<'a> {
         self.value(key, units::RATE, |word| rate(word).filter(|bps| *bps > 0))
     }
 
+    /// Bytes, or hundredths of the line with `%`.
+    pub fn budget(&mut self, key: &str) -> Result<Budget, Refusal> {
+        let read = |word: &str| match word.strip_suffix('%') {
+            Some(percent) => percent.parse().ok().map(Budget::Percent),
+            None => size(word).map(Budget::Bytes),
+        };
+        self.value(key, "a size such as 50kb, or 70%", read)
+    }
+
     /// Bytes; a bare number is of bytes.
     pub fn size(&mut self, key: &str) -> Result<u64, Refusal> {
         self.value(key, units::SIZE, size)
@@ -145,6 +154,15 @@ impl<'a> Words<'a> {
         let found = |word: &str| values.iter().find(|(name, _)| *name == word).map(|v| v.1);
         self.value(key, &names.join(", "), found)
     }
+}
+
+/// What a port may send in a period.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Budget {
+    /// As its layer counts.
+    Bytes(u64),
+    /// Of the line.
+    Percent(u32),
 }
 
 fn rate(word: &str) -> Option<u64> {

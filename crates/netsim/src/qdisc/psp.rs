@@ -14,7 +14,7 @@ use crate::time::{Span, Time};
 /// Kind of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PspKind {
-    /// As the core knows it: paced, sharing or normal.
+    /// As the core knows it: paced, sharing, normal, rt or nrt.
     Static(ClassConfig),
     /// Each TCP flow at packet size x cwnd / RTT (paper 003), within these.
     Dynamic {
@@ -237,6 +237,10 @@ impl Core {
         if verdict != Verdict::Queued {
             return verdict;
         }
+        if let Ok(wire_bytes) = self.scheduler.wire_bytes(packet.frame_bytes) {
+            let now_ns = packet.queued.as_ns();
+            let _ = self.scheduler.arrived(queue.id, wire_bytes, now_ns);
+        }
         self.packets += 1;
         if queue.packets.len() == 1 {
             self.show_head(place);
@@ -289,6 +293,9 @@ impl Core {
         let waited = now.since(packet.queued);
         if queue.deadline.is_some_and(|deadline| waited > deadline) {
             if more {
+                if let Ok(wire_bytes) = self.scheduler.wire_bytes(packet.frame_bytes) {
+                    let _ = self.scheduler.dropped(id, wire_bytes, now.as_ns());
+                }
                 self.show_head(place);
             } else {
                 let _ = self.scheduler.deactivate(id, now.as_ns());

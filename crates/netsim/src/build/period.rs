@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! psp's periods, as `tc qdisc` has them. The simulator's time, 0 at its start,
+//! is what they are aligned to.
+
+use super::words::Budget;
+use crate::time::Span;
+
+/// What the words say.
+pub(super) struct Periods {
+    pub length: Span,
+    pub budget: Budget,
+    pub align: Option<Span>,
+}
+
+impl Default for Periods {
+    /// psp's own (docs/decisions/0140).
+    fn default() -> Self {
+        Periods {
+            length: Span::from_ns(10_000_000),
+            budget: Budget::Percent(70),
+            align: None,
+        }
+    }
+}
+
+impl Periods {
+    /// On a line of this rate.
+    pub fn of(&self, line_rate_bps: u64) -> pace::Period {
+        let length_ns = self.length.as_ns();
+        let percent = match self.budget {
+            Budget::Percent(percent) => percent,
+            Budget::Bytes(_) => 0,
+        };
+        let mut period = pace::Period::percent(line_rate_bps, length_ns, percent);
+        if let Budget::Bytes(bytes) = self.budget {
+            period.budget_bytes = bytes;
+        }
+        period.align_ns = self.align.map(Span::as_ns);
+        period
+    }
+}
