@@ -6,6 +6,8 @@
 //! (docs/decisions/0162).
 
 pub mod clock;
+pub mod neighbours;
+pub mod packet;
 pub mod priority;
 pub mod signals;
 pub mod udp;

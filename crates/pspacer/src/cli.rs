@@ -41,6 +41,8 @@ pub enum Command {
     Ping(crate::ping::PingArgs),
     /// Answers the probes of ping
     Reflect(crate::reflect::ReflectArgs),
+    /// Forwards packets in user space, streams in time
+    Router(crate::router::RouterArgs),
     /// Delay over cascaded routers: its distribution and its bounds
     Predict(crate::predict::PredictArgs),
     /// Run every experiment and write the results beside the papers' figures

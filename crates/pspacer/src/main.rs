@@ -15,6 +15,7 @@ mod paper;
 mod ping;
 mod predict;
 mod reflect;
+mod router;
 mod runs;
 mod sim;
 mod stalls;
@@ -52,6 +53,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         }),
         Command::Ping(args) => Ok(ping::main(args)),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Man => {

@@ -10,7 +10,7 @@ mod hosts;
 use std::net::UdpSocket;
 
 use common::pspacer;
-use hosts::{Reflector, pspacer_in};
+use hosts::{pspacer_in, reflector};
 use serde_json::Value;
 
 fn json(bytes: &[u8]) -> Value {
@@ -19,14 +19,14 @@ fn json(bytes: &[u8]) -> Value {
 
 #[test]
 fn all_probes_are_answered_on_the_loopback() {
-    let reflector = Reflector::start(&[], &["--bind", "127.0.0.1"]);
+    let (reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
     let folder = tempfile::tempdir().unwrap();
     let plot = folder.path().join("round-trips.svg");
     let out = pspacer(&[
         "ping",
         "127.0.0.1",
         "--port",
-        &reflector.port,
+        &port,
         "--period",
         "2ms",
         "--count",
@@ -89,8 +89,8 @@ fn all_probes_are_answered_on_the_loopback() {
 
 #[test]
 fn lines_are_those_of_ping() {
-    let reflector = Reflector::start(&[], &["--bind", "127.0.0.1"]);
-    let out = pspacer(&["ping", "127.0.0.1", "--port", &reflector.port, "-c", "3"]);
+    let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
+    let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3"]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.starts_with("PING 127.0.0.1:"), "{text}");
     assert!(
@@ -105,15 +105,7 @@ fn lines_are_those_of_ping() {
         text.contains("SO_TIMESTAMPING") && text.contains("sender: SCHED_"),
         "{text}"
     );
-    let out = pspacer(&[
-        "ping",
-        "127.0.0.1",
-        "--port",
-        &reflector.port,
-        "-c",
-        "3",
-        "-q",
-    ]);
+    let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3", "-q"]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(!text.contains("seq=2 time"), "{text}");
 }
@@ -127,8 +119,8 @@ fn nobody_there_is_1_and_the_threshold_is_3() {
     let out = pspacer(&[&at[..], &["--period", "1ms", "--wait", "10ms"]].concat());
     assert_eq!(out.status.code(), Some(1));
     assert_eq!(json(&out.stdout)["lost"], 3);
-    let reflector = Reflector::start(&[], &["--bind", "127.0.0.1"]);
-    let at = ["ping", "127.0.0.1", "--port", &reflector.port, "--json"];
+    let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
+    let at = ["ping", "127.0.0.1", "--port", &port, "--json"];
     // Endless, but for the first round trip above a nanosecond.
     let out = pspacer(&[&at[..], &["--stop-above", "1ns"]].concat());
     assert_eq!(out.status.code(), Some(3));
@@ -137,11 +129,11 @@ fn nobody_there_is_1_and_the_threshold_is_3() {
 
 #[test]
 fn the_reflector_answers_probes_alone_and_within_its_rate() {
-    let reflector = Reflector::start(&[], &["--bind", "127.0.0.1", "--max-rate", "5"]);
+    let (reflector, port) = reflector(&[], &["--bind", "127.0.0.1", "--max-rate", "5"]);
     let other = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = format!("127.0.0.1:{}", reflector.port);
+    let address = format!("127.0.0.1:{port}");
     other.send_to(b"no probe", &address).unwrap();
-    let at = ["ping", "127.0.0.1", "--port", &reflector.port, "--json"];
+    let at = ["ping", "127.0.0.1", "--port", &port, "--json"];
     let out = pspacer(&[&at[..], &["-c", "20", "--period", "1ms", "--wait", "50ms"]].concat());
     let received = json(&out.stdout)["received"].as_u64().unwrap();
     let stopped = reflector.stop();
@@ -183,15 +175,8 @@ fn between_namespaces() {
     let Some(net) = hosts::Net::new() else { return };
     let [near, far] = [net.host(), net.host()];
     net.cable(&near, "10.1.0.1/24", &far, "10.1.0.2/24");
-    let reflector = Reflector::start(&far.enter(), &[]);
-    let args = [
-        "ping",
-        "10.1.0.2",
-        "--port",
-        &reflector.port,
-        "--synced",
-        "--json",
-    ];
+    let (reflector, port) = reflector(&far.enter(), &[]);
+    let args = ["ping", "10.1.0.2", "--port", &port, "--synced", "--json"];
     let more = ["-c", "100", "--period", "1ms", "--size", "1400"];
     let out = pspacer_in(&near.enter(), &[&args[..], &more].concat());
     let run = json(&out.stdout);

@@ -29,49 +29,31 @@ pub fn pspacer_in(enter: &[String], args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The command, run in a host, beside the test.
-pub fn spawn(enter: &[String], args: &[&str]) -> Child {
-    command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// SIGTERM, as `kill` sends it.
-pub fn terminate(child: &Child) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").arg(pid).status().unwrap().success());
-}
-
-/// A `pspacer reflect` that runs until it is stopped, or the test ends.
-pub struct Reflector {
+/// A command that runs until it is stopped, or the test ends.
+pub struct Running {
     child: Child,
-    /// Where it listens.
-    pub port: String,
+    /// The first line on its standard error: it is ready.
+    pub said: String,
 }
 
-impl Reflector {
-    /// Starts it on a free port and waits until it listens.
+impl Running {
+    /// Starts it in a host and waits until it says that it is ready.
     pub fn start(enter: &[String], args: &[&str]) -> Self {
-        let mut child = spawn(
-            enter,
-            &[&["reflect", "--port", "0", "--json"], args].concat(),
-        );
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        let port = line
-            .split(" port ")
-            .nth(1)
-            .and_then(|p| p.split(';').next());
-        let port = port.expect("it says where it listens").to_owned();
-        Self { child, port }
+        let mut child = command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut from = BufReader::new(child.stderr.take().unwrap());
+        from.read_line(&mut said).unwrap();
+        Self { child, said }
     }
 
-    /// Ends it as a user would, and takes its report.
+    /// Ends it as a user would, by SIGTERM, and takes its report.
     pub fn stop(mut self) -> Value {
-        terminate(&self.child);
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(pid).status().unwrap().success());
         let mut said = Vec::new();
         let mut out = self.child.stdout.take().unwrap();
         out.read_to_end(&mut said).unwrap();
@@ -80,11 +62,21 @@ impl Reflector {
     }
 }
 
-impl Drop for Reflector {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A `pspacer reflect`, and the port at which it listens.
+pub fn reflector(enter: &[String], args: &[&str]) -> (Running, String) {
+    let args = [&["reflect", "--port", "0", "--json"], args].concat();
+    let running = Running::start(enter, &args);
+    let port = running.said.split(" port ").nth(1);
+    let port = port.and_then(|p| p.split(';').next());
+    let port = port.expect("it says where it listens").to_owned();
+    (running, port)
 }
 
 /// A user namespace in which hosts are made.
@@ -142,6 +134,8 @@ impl Net {
             user: self.holder.id(),
         };
         host.ip("link set lo up");
+        // A new one may have what the machine's first has.
+        host.run("sh", &["-c", "echo 0 >/proc/sys/net/ipv4/ip_forward"]);
         host
     }
 
@@ -186,9 +180,13 @@ impl Host {
     /// `ip` with these words.
     pub fn ip(&self, words: &str) {
         let args: Vec<_> = words.split(' ').collect();
-        let out = command(&self.enter(), "ip", &args).output().unwrap();
+        self.run("ip", &args);
+    }
+
+    fn run(&self, program: &str, args: &[&str]) {
+        let out = command(&self.enter(), program, args).output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(out.status.success(), "ip {words}: {said}");
+        assert!(out.status.success(), "{program} {args:?}: {said}");
     }
 }
 

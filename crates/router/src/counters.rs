@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One cause, one counter.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use crate::itm::{BestEffortCounts, StreamCounts};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters of the running threads.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub $name: Counter,)*
+        }
+
+        /// What became of frames, before they were in a port's queues.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            pub fn counts(&self) -> Counts {
+                Counts { $($name: self.$name.get(),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Frames of IPv4 that devices received, our host's own among them.
+    received,
+    /// To other stations, to many, or to this host.
+    not_ours,
+    /// No sound IPv4 header.
+    invalid,
+    /// Longer than a buffer: switch segmentation off where it comes from.
+    oversize,
+    /// All buffers were in use.
+    no_buffer,
+    /// No hop left.
+    ttl,
+    /// No route.
+    no_route,
+    /// The next hop did not say which station it is.
+    no_neighbour,
+    /// No room in a box between threads.
+    box_full,
+    /// The device did not take a frame.
+    send_failed,
+    /// Periods at which the RT-IP or the ITM thread woke a period late or more.
+    periods_missed,
+    /// Packets that were still queued when the router ended.
+    undelivered,
+}
+
+/// A number that threads count up.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, count: u64) {
+        // Only the number matters, no order with anything else.
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamReport {
+    /// Its name.
+    pub name: String,
+    /// Device that it leaves by.
+    pub device: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub counts: StreamCounts,
+}
+
+/// Of the best effort of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceReport {
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    #[serde(flatten)]
+    pub counts: BestEffortCounts,
+}
+
+/// Everything; as JSON, `docs/formats.md`, "Router".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// How each thread was scheduled.
+    pub threads: Vec<String>,
+    /// Of frames.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Of streams.
+    pub streams: Vec<StreamReport>,
+    /// Of best effort.
+    pub devices: Vec<DeviceReport>,
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a router reads and changes in a frame: Ethernet and IPv4 (RFC 791, 1812).
+
+use std::net::Ipv4Addr;
+
+/// An Ethernet address.
+pub type Mac = [u8; 6];
+
+/// Bytes of the Ethernet header.
+const ETHERNET: usize = 14;
+/// Bytes of an IPv4 header without options.
+const IPV4: usize = 20;
+/// Preamble, check sum and inter-packet gap.
+const AROUND: u64 = 24;
+/// Shortest frame on the wire, with what is around it.
+const LEAST_WIRE: u64 = 84;
+
+/// What routing needs of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// From.
+    pub source: Ipv4Addr,
+    /// To.
+    pub destination: Ipv4Addr,
+    /// Code point of its class.
+    pub dscp: u8,
+    /// Destination port of TCP or UDP; none in later fragments.
+    pub port: Option<u16>,
+    /// Hops it may still go.
+    pub ttl: u8,
+}
+
+/// Why a frame is not forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// To another station, or to many.
+    NotOurs,
+    /// No sound IPv4 header.
+    Invalid,
+}
+
+/// Bytes of a frame on the wire.
+#[must_use]
+pub fn wire_bytes(frame_bytes: usize) -> u64 {
+    (frame_bytes as u64).saturating_add(AROUND).max(LEAST_WIRE)
+}
+
+/// Reads a frame that came to the station `own`. O(header).
+///
+/// # Errors
+/// Why it is not forwarded.
+pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
+    let (ethernet, packet) = frame
+        .split_first_chunk::<ETHERNET>()
+        .ok_or(Refusal::Invalid)?;
+    if ethernet[..6] != own {
+        return Err(Refusal::NotOurs);
+    }
+    if ethernet[12..] != [0x08, 0x00] {
+        return Err(Refusal::Invalid);
+    }
+    let fixed: &[u8; IPV4] = packet.first_chunk().ok_or(Refusal::Invalid)?;
+    let header_bytes = usize::from(fixed[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    let header = packet.get(..header_bytes).ok_or(Refusal::Invalid)?;
+    let sound = fixed[0] >> 4 == 4
+        && header_bytes >= IPV4
+        && (header_bytes..=packet.len()).contains(&total)
+        && sum(header) == 0xffff;
+    if !sound {
+        return Err(Refusal::Invalid);
+    }
+    let [.., a, b, c, d, e, f, g, h] = *fixed;
+    let destination = Ipv4Addr::new(e, f, g, h);
+    if destination.is_multicast() || destination.is_broadcast() || destination.is_loopback() {
+        return Err(Refusal::NotOurs);
+    }
+    let first = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+    let has_ports = matches!(fixed[9], 6 | 17) && first;
+    let ports = packet
+        .get(header_bytes..)
+        .and_then(|p| p.first_chunk::<4>());
+    let port = ports.map(|[_, _, high, low]| u16::from_be_bytes([*high, *low]));
+    Ok(Header {
+        source: Ipv4Addr::new(a, b, c, d),
+        destination,
+        dscp: fixed[1] >> 2,
+        port: port.filter(|_| has_ports),
+        ttl: fixed[8],
+    })
+}
+
+/// Makes a frame that was read the one to send: other stations, a hop less, and
+/// the check sum with it (RFC 1624, equation 3). O(1).
+pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
+    let Some((ethernet, packet)) = frame.split_first_chunk_mut::<ETHERNET>() else {
+        return;
+    };
+    ethernet[..6].copy_from_slice(&to);
+    ethernet[6..12].copy_from_slice(&from);
+    let Some(header) = packet.first_chunk_mut::<IPV4>() else {
+        return;
+    };
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    header[8] = header[8].saturating_sub(1);
+    let new = u16::from_be_bytes([header[8], header[9]]);
+    let check = u16::from_be_bytes([header[10], header[11]]);
+    let check = !fold(u32::from(!check) + u32::from(!old) + u32::from(new));
+    header[10..12].copy_from_slice(&check.to_be_bytes());
+}
+
+/// One's complement sum; 0xffff over a header whose check sum is right.
+fn sum(header: &[u8]) -> u16 {
+    let words = header.chunks_exact(2);
+    let words = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+    // At most 30 words.
+    fold(words.sum())
+}
+
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Folded to 16 bits.
+    u16::try_from(sum).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Mac = [2, 0, 0, 0, 0, 1];
+
+    /// A UDP packet to port 5001.
+    fn frame(ttl: u8) -> Vec<u8> {
+        let mut frame = [&OWN[..], &[2, 0, 0, 0, 0, 9], &[8, 0]].concat();
+        let mut header = vec![0x45, 46 << 2, 0, 28, 0, 1, 0, 0, ttl, 17, 0, 0];
+        header.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        let check = !sum(&header);
+        header[10..12].copy_from_slice(&check.to_be_bytes());
+        frame.extend(header);
+        frame.extend([0x10, 0, 0x13, 0x89, 0, 8, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn a_packet_is_read_and_forwarded() {
+        for ttl in 1..=255 {
+            let mut frame = frame(ttl);
+            let header = read(&frame, OWN).unwrap();
+            assert_eq!(
+                (header.dscp, header.port, header.ttl),
+                (46, Some(5001), ttl)
+            );
+            assert_eq!(header.destination, Ipv4Addr::new(10, 0, 0, 2));
+            forward(&mut frame, OWN, [2, 0, 0, 0, 0, 7]);
+            assert_eq!(frame[..6], [2, 0, 0, 0, 0, 7]);
+            assert_eq!(frame[6..12], OWN);
+            // Its check sum is right again.
+            frame[..6].copy_from_slice(&OWN);
+            assert_eq!(read(&frame, OWN).unwrap().ttl, ttl - 1);
+        }
+    }
+
+    #[test]
+    fn what_is_not_forwarded() {
+        let good = frame(9);
+        assert_eq!(read(&good, [2, 0, 0, 0, 0, 3]), Err(Refusal::NotOurs));
+        for (at, value) in [
+            (12, 9),
+            (14, 0x65),
+            (14, 0x44),
+            (17, 200),
+            (22, 8),
+            (30, 11),
+        ] {
+            let mut bad = good.clone();
+            bad[at] = value;
+            assert_eq!(read(&bad, OWN), Err(Refusal::Invalid), "byte {at}");
+        }
+        for bytes in 0..34 {
+            assert_eq!(read(&good[..bytes], OWN), Err(Refusal::Invalid));
+        }
+        let mut later = good.clone();
+        later[20..22].copy_from_slice(&[0, 1]);
+        let check = u16::from_be_bytes([later[24], later[25]]);
+        later[24..26].copy_from_slice(&(check - 1).to_be_bytes());
+        assert_eq!(read(&later, OWN).unwrap().port, None, "a later fragment");
+    }
+
+    #[test]
+    fn wire_lengths() {
+        assert_eq!((wire_bytes(1514), wire_bytes(42)), (1538, 84));
+    }
+}

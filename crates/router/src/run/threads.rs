@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each thread does.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use live::clock::{monotonic_ns, sleep_until};
+use live::priority::{Scheduling, schedule};
+use live::wait::readable;
+
+use crate::config::Device;
+use crate::ebox::{Listen, Notify};
+use crate::itm::Itm;
+
+use super::QUEUE;
+use super::Router;
+use super::forward::Buffer;
+
+/// Above the periodic threads, as the papers' second level interrupt handler.
+const RECEIVE_PRIORITY: u8 = 75;
+/// Of the periodic threads where SCHED_DEADLINE is refused.
+const PERIODIC_PRIORITY: u8 = 70;
+/// Best effort must not delay streams.
+const IP_PRIORITY: u8 = 60;
+/// Periodic threads have a slot of a tenth of the period, as the paper's 1 ms of
+/// 10 ms; the ITM thread's is the one after the RT-IP thread's.
+const SLOTS: u64 = 10;
+/// How long a receiving thread waits before it looks whether it should end.
+const IDLE_NS: u64 = 50_000_000;
+/// Frames that a receiving thread takes before it lets others run.
+const BATCH: usize = 64;
+/// Periods in which what is queued may still leave at the end.
+const DRAIN_PERIODS: u32 = 200;
+
+/// What has come to its end.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// No more frames are received.
+    pub receiving: AtomicBool,
+    /// No more packets are routed.
+    pub routing: AtomicBool,
+    /// A thread could not go on.
+    pub failed: AtomicBool,
+}
+
+/// When a periodic thread runs.
+struct Period {
+    due_ns: u64,
+    period_ns: u64,
+}
+
+impl Period {
+    /// From the next whole period of the clock on, `slot` slots later: all
+    /// routers of a host are in phase.
+    fn new(period_ns: u64, slot: u64) -> io::Result<Self> {
+        let whole = monotonic_ns()? / period_ns + 1;
+        Ok(Self {
+            due_ns: whole * period_ns + slot * (period_ns / SLOTS),
+            period_ns,
+        })
+    }
+
+    /// Waits for the next period. How many were missed meanwhile: they are left
+    /// out, a reservation is not made up for twice.
+    fn wait(&mut self) -> io::Result<u64> {
+        sleep_until(self.due_ns)?;
+        let late_ns = monotonic_ns()?.saturating_sub(self.due_ns);
+        let missed = late_ns / self.period_ns;
+        self.due_ns += (missed + 1) * self.period_ns;
+        Ok(missed)
+    }
+}
+
+impl Router<'_> {
+    /// Runs a thread; if it fails, the router ends.
+    pub(super) fn guard<T>(&self, thread: impl FnOnce(&Self) -> io::Result<T>) -> io::Result<T> {
+        let result = thread(self);
+        if result.is_err() {
+            self.ends.failed.store(true, Ordering::Release);
+        }
+        result
+    }
+
+    fn begin(&self, name: &str, wishes: &[Scheduling]) {
+        let granted = schedule(wishes);
+        let line = format!("{name}: {granted}");
+        self.threads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(line);
+    }
+
+    fn begin_periodic(&self, name: &str) {
+        let period = Duration::from_nanos(self.config.period_ns);
+        let runtime = period / 5;
+        self.begin(
+            name,
+            &[
+                Scheduling::Deadline { runtime, period },
+                Scheduling::Fifo(PERIODIC_PRIORITY),
+            ],
+        );
+    }
+
+    fn buffer(&self) -> Option<Buffer> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.pop()
+    }
+
+    fn release(&self, frame: Buffer) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(frame);
+    }
+
+    /// Routes all frames and hands them to their ports.
+    fn hand_over(&self, frames: &mut VecDeque<Buffer>) {
+        for mut frame in frames.drain(..) {
+            let port = self.route(&mut frame).and_then(|p| self.ports.get(p));
+            let Some(port) = port else {
+                self.release(frame);
+                continue;
+            };
+            if let Err(frame) = port.routed.notify(frame, Notify::Stay) {
+                self.counters.box_full.add(1);
+                self.release(frame);
+            }
+        }
+    }
+}
+
+/// Takes what a device receives (the paper's SLIH thread).
+pub(super) fn receive_thread(router: &Router<'_>, index: usize) -> io::Result<()> {
+    let Some(port) = router.ports.get(index) else {
+        return Ok(());
+    };
+    router.begin("receive", &[Scheduling::Fifo(RECEIVE_PRIORITY)]);
+    while !router.ends.receiving.load(Ordering::Acquire) {
+        readable(&[port.socket.as_fd()], IDLE_NS)?;
+        for _ in 0..BATCH {
+            let Some(mut frame) = router.buffer() else {
+                // The frame is taken all the same, or there would be no wait.
+                if port.socket.receive(&mut [0; 64])?.is_none() {
+                    break;
+                }
+                router.counters.received.add(1);
+                router.counters.no_buffer.add(1);
+                continue;
+            };
+            let Some(length) = port.socket.receive(&mut frame.bytes)? else {
+                router.release(frame);
+                break;
+            };
+            router.counters.received.add(1);
+            take(router, index, frame, length);
+        }
+    }
+    Ok(())
+}
+
+fn take(router: &Router<'_>, port: usize, mut frame: Buffer, length: usize) {
+    if length > frame.bytes.len() {
+        router.counters.oversize.add(1);
+        return router.release(frame);
+    }
+    frame.length = length;
+    if !router.classify(port, &mut frame) {
+        return router.release(frame);
+    }
+    // This thread goes on: it waits for its device when it has no more, and a
+    // yield after the first of two boxes would delay the second.
+    let events = match frame.stream {
+        Some(_) => &router.streams,
+        None => &router.best_effort,
+    };
+    if let Err(frame) = events.notify(frame, Notify::Stay) {
+        router.counters.box_full.add(1);
+        router.release(frame);
+    }
+}
+
+/// Routes best effort as it comes.
+pub(super) fn ip_thread(router: &Router<'_>) -> io::Result<()> {
+    router.begin("IP", &[Scheduling::Fifo(IP_PRIORITY)]);
+    let mut frames = VecDeque::new();
+    while router.best_effort.listen(Listen::Block, &mut frames) {
+        router.hand_over(&mut frames);
+    }
+    Ok(())
+}
+
+/// Routes streams once a period.
+pub(super) fn rt_ip_thread(router: &Router<'_>) -> io::Result<()> {
+    router.begin_periodic("RT-IP");
+    let mut frames = VecDeque::new();
+    let mut period = Period::new(router.config.period_ns, 0)?;
+    while router.streams.listen(Listen::NonBlock, &mut frames) {
+        router.hand_over(&mut frames);
+        router.counters.periods_missed.add(period.wait()?);
+    }
+    Ok(())
+}
+
+/// Sends once a period what each reservation and the budget allow. Gives the
+/// queues back for their counts.
+pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Buffer>>> {
+    router.begin_periodic("ITM");
+    let config = router.config;
+    let queues = |device: &Device| {
+        let reserve_bytes = config.reserve_bytes(device);
+        Itm::new(device.budget_bytes, &reserve_bytes, QUEUE)
+    };
+    let mut itms: Vec<_> = config.devices.iter().map(queues).collect();
+    let mut frames = VecDeque::new();
+    let mut period = Period::new(config.period_ns, 1)?;
+    let mut draining = 0;
+    loop {
+        router.counters.periods_missed.add(period.wait()?);
+        let ending = router.ends.routing.load(Ordering::Acquire);
+        for ((port, device), itm) in router.ports.iter().zip(&config.devices).zip(&mut itms) {
+            port.routed.listen(Listen::NonBlock, &mut frames);
+            for frame in frames.drain(..) {
+                let stream = frame.stream.and_then(|s| place(&device.streams, s));
+                if let Err(frame) = itm.push(stream, frame) {
+                    router.release(frame);
+                }
+            }
+            itm.period(|frame| {
+                if port.socket.send(frame.with_vnet()).is_err() {
+                    router.counters.send_failed.add(1);
+                }
+                router.release(frame);
+            });
+        }
+        draining += u32::from(ending);
+        let left: usize = itms.iter().map(Itm::waiting).sum();
+        if ending && (left == 0 || draining > DRAIN_PERIODS) {
+            router.counters.undelivered.add(left as u64);
+            return Ok(itms);
+        }
+    }
+}
+
+/// A stream's place among those of its device. One that leaves by another
+/// device, because a longer prefix leads some of its packets there, has no
+/// reservation at that one and is best effort.
+fn place(streams: &[usize], stream: usize) -> Option<usize> {
+    streams.iter().position(|s| *s == stream)
+}
