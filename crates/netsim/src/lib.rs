@@ -12,6 +12,7 @@ pub mod device;
 pub mod epool;
 pub mod exact;
 pub mod filter;
+pub mod itm;
 pub mod network;
 pub mod observe;
 pub mod packet;

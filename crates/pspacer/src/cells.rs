@@ -113,6 +113,7 @@ pub fn keep(
         tc: BTreeMap::new(),
         flow_reports: BTreeMap::new(),
         stops: truth::judge(cell, dir, zero_ps / 1000)?,
+        nodes: BTreeMap::new(),
     };
     Ok((result, analysis.curves))
 }

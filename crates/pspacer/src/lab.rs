@@ -79,7 +79,7 @@ pub fn run(
 ) -> Result<Finished> {
     ensure!(
         !sim::is_needed(scenario),
-        "{}: it has several runs, or flows that name a stack, how much they send or when they are silent: pspacer sim run runs it",
+        "{}: it has segments, several runs, or flows that name a stack, how much they send or when they are silent: pspacer sim run runs it",
         scenario.name
     );
     truth::check(scenario)?;

@@ -209,6 +209,7 @@ mod tests {
             tc: BTreeMap::new(),
             flow_reports: Default::default(),
             stops: vec![],
+            nodes: Default::default(),
         };
         let figure = |metric: &str| Figure {
             scenario: None,

@@ -12,6 +12,7 @@ mod format;
 mod page;
 mod scale;
 mod series;
+mod streams;
 mod svg;
 mod sweep;
 pub mod table;
@@ -23,7 +24,8 @@ use scenario::result::RunResult;
 use trace::analyse::Curves;
 
 pub use charts::{
-    Chart, ChartCurve, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke, Variables,
+    Chart, ChartCurve, Distribution, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke,
+    Variables,
 };
 pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
 pub use sweep::{Varying, varying};
@@ -74,6 +76,24 @@ pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
 #[must_use]
 pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
     page::stall_figures(connection).iter().map(plot).collect()
+}
+
+/// Packets by delay, in places of `step_ms`.
+#[must_use]
+pub fn delays_plot(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Plot {
+    plot(&charts::delays(of, step_ms, is_round_trip))
+}
+
+/// Frames by collisions before they went through.
+#[must_use]
+pub fn retries_plot(of: &[Distribution]) -> Plot {
+    plot(&charts::retries(of))
+}
+
+/// Packets by periods late, measured and predicted.
+#[must_use]
+pub fn lateness_plot(of: &[Distribution]) -> Plot {
+    plot(&charts::lateness(of))
 }
 
 /// Plots of senders' own records: windows and timeouts over all of the time, and
@@ -150,6 +170,9 @@ pub fn summary(run: &RunResult, style: Style) -> String {
         out.push_str(&terminal::table(&rows, style));
     }
     match (run.cells.as_slice(), sweep::main_window(run)) {
+        _ if streams::are_meant(run) => {
+            out.push_str(&terminal::table(&streams::streams(run, &varying), style));
+        }
         // What they came to stands above.
         _ if !run.table.is_empty() => {}
         ([cell], _) => {

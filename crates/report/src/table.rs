@@ -76,7 +76,7 @@ impl Table {
 
     /// Takes away columns in which no row has anything, and that of dropped
     /// frames where there are none: the table of directions has it too.
-    fn without_empty_columns(mut self) -> Self {
+    pub(crate) fn without_empty_columns(mut self) -> Self {
         let used: Vec<bool> = (0..self.columns.len())
             .map(|i| {
                 let dropped = self.columns[i].title == "dropped";

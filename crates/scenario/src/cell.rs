@@ -16,7 +16,7 @@ use crate::reader::{Item, Overrides, Section, Source, quote, table, tables};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::sweep::{Space, repetitions, takes_part};
 use crate::topology::CABLES_MAX;
-use crate::{flow, freeze, impairment, truth};
+use crate::{flow, freeze, impairment, isochronous, truth};
 
 const HOST: &[&str] = &["name", "addresses"];
 const CABLE: &[&str] = &[
@@ -49,6 +49,9 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("impairment", "[[impairment]]"),
     ("capture", "[[capture]]"),
     ("stop", "[[stop]]"),
+    ("segment", "[[segment]]"),
+    ("stream", "[[stream]]"),
+    ("node", "[[node]]"),
     ("closeup", "[[closeup]]"),
     ("bound", "[[bound]]"),
 ];
@@ -106,7 +109,7 @@ pub(crate) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn section<'e>(
+    pub fn section<'e>(
         &self,
         (table, offset): (&'a DeTable<'a>, usize),
         label: &'static str,
@@ -201,19 +204,26 @@ impl<'a> Reading<'a> {
             windows: Vec::new(),
             closeups: Vec::new(),
             bounds: Vec::new(),
+            isochronous: None,
             transfer_bounds: Vec::new(),
         };
         let env = top.env;
         self.hosts(&mut cell, top)?;
-        self.cables(&mut cell, top)?;
-        self.bottlenecks(&mut cell, env)?;
-        self.tc(&mut cell, env)?;
-        self.sysctls(&mut cell, env)?;
         // What [quick] or --set has shortened, shortens what lies in it.
         let clamp = top.overrides.contains_key("duration")
             || top
                 .shadow
                 .is_some_and(|quick| quick.contains_key("duration"));
+        if isochronous::is_meant(self)? {
+            isochronous::read(self, &mut cell, env, clamp)?;
+            self.windows(&mut cell, env, clamp)?;
+            self.bounds(&mut cell, env)?;
+            return Ok(cell);
+        }
+        self.cables(&mut cell, top)?;
+        self.bottlenecks(&mut cell, env)?;
+        self.tc(&mut cell, env)?;
+        self.sysctls(&mut cell, env)?;
         flow::read(self, &mut cell, env, clamp)?;
         freeze::read(self, &mut cell, env, clamp)?;
         impairment::read(self, &mut cell, env, clamp)?;
@@ -450,6 +460,15 @@ fn has_end(cell: &Cell, subject: Subject) -> bool {
 
 /// Whose metric a bound is about.
 fn subjects(section: &Section<'_, '_>, cell: &Cell) -> Result<Vec<Subject>, Error> {
+    if let Some(isochronous) = &cell.isochronous {
+        let streams = isochronous.streams.iter().map(|s| s.name.as_str());
+        let found = reference(section, "flow", "stream", streams.chain(["each"]))?;
+        let count = isochronous.streams.len();
+        return Ok(match found {
+            at if at < count => vec![Subject::Stream(at)],
+            _ => (0..count).map(Subject::Stream).collect(),
+        });
+    }
     let flows = || cell.flows.iter().map(|flow| flow.name.as_str());
     let found = reference(section, "flow", "flow", flows().chain(["each", "wire"]))?;
     let count = cell.flows.len();
@@ -462,6 +481,21 @@ fn subjects(section: &Section<'_, '_>, cell: &Cell) -> Result<Vec<Subject>, Erro
         }
         _ => vec![Subject::Wire],
     })
+}
+
+impl Cell {
+    /// The name of a flow or stream; of all of them together, and of one that the
+    /// cell does not have, empty.
+    #[must_use]
+    pub fn name_of(&self, subject: Subject) -> &str {
+        let streams = self.isochronous.as_ref().map(|of| &of.streams);
+        let name = match subject {
+            Subject::Flow(index) => self.flows.get(index).map(|flow| &flow.name),
+            Subject::Stream(index) => streams.and_then(|s| s.get(index)).map(|s| &s.name),
+            Subject::Wire => None,
+        };
+        name.map_or("", String::as_str)
+    }
 }
 
 /// A value that must be there.

@@ -90,6 +90,14 @@ pub enum Problem {
         /// The names there are.
         known: Vec<String>,
     },
+    /// Tables that do not go together.
+    #[error("`[[{key}]]` beside `[[{other}]]`, expected one or the other")]
+    Apart {
+        /// The table that is too much.
+        key: String,
+        /// The one that is there too.
+        other: String,
+    },
     /// A name given to two things.
     #[error("`{key}` is \"{value}\", expected a name not in use: line {first} has it already")]
     Duplicate {

@@ -13,6 +13,7 @@ mod expr;
 mod flow;
 mod freeze;
 mod impairment;
+pub mod isochronous;
 mod model;
 mod parse;
 mod reader;

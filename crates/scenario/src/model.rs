@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::isochronous::Isochronous;
 use crate::{Env, Place};
 
 /// Which kernel is under test.
@@ -88,7 +89,7 @@ pub struct Cell {
     pub memory_bytes: u64,
     /// Hosts; at least one.
     pub hosts: Vec<Host>,
-    /// Cables; at least one.
+    /// Cables; at least one if there are no segments.
     pub cables: Vec<Cable>,
     /// `tc` lines, in order of their time, then of the file.
     pub tc: Vec<TcLine>,
@@ -112,6 +113,8 @@ pub struct Cell {
     pub closeups: Vec<Closeup>,
     /// What must hold.
     pub bounds: Vec<Bound>,
+    /// Hosts on segments that send by periods; there are then no cables and no flows.
+    pub isochronous: Option<Isochronous>,
     /// What must hold of transfers over all runs; `metric` is one of
     /// [`crate::result::TransferRow::NAMES`].
     pub transfer_bounds: Vec<Bound>,
@@ -584,6 +587,8 @@ pub struct Bound {
 pub enum Subject {
     /// Index into [`Cell::flows`].
     Flow(usize),
+    /// Index into [`Isochronous::streams`].
+    Stream(usize),
     /// All data frames of one direction together: the one where the first
     /// flow is measured.
     Wire,

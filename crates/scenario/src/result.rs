@@ -104,6 +104,9 @@ pub struct CellResult {
     pub tc: BTreeMap<String, serde_json::Value>,
     /// What the sender itself reported, by flow.
     pub flow_reports: BTreeMap<String, serde_json::Value>,
+    /// What hosts on segments have counted, by host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, serde_json::Value>,
     /// What was known beforehand of flows that stop, and what the captures tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<StopResult>,
@@ -176,8 +179,12 @@ pub struct WireMetrics {
     pub gap_frames: u64,
     /// Wire bytes of the gap frames.
     pub gap_bytes: u64,
-    /// Dropped at the far port by its FIFO or policer.
+    /// Dropped at the far port by its FIFO or policer; on a segment given up after
+    /// too many collisions, or refused by a full queue.
     pub dropped_frames: u64,
+    /// On a shared segment: stations that collided, two or more in each collision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collisions: Option<u64>,
 }
 
 /// One flow during a window.
@@ -336,6 +343,41 @@ flow_metrics! {
     delay_p99_us: Option<f64>,
     /// ... largest.
     delay_max_us: Option<f64>,
+    /// ... 90th percentile; of streams on segments.
+    delay_p90_us: Option<f64>,
+    /// ... that one packet in a thousand is above; of streams on segments.
+    delay_p999_us: Option<f64>,
+    /// Of a stream that is sent back: from its sender until it is there again: median.
+    rtt_p50_us: Option<f64>,
+    /// ... 90th percentile.
+    rtt_p90_us: Option<f64>,
+    /// ... 99th percentile.
+    rtt_p99_us: Option<f64>,
+    /// ... largest.
+    rtt_max_us: Option<f64>,
+    /// Number of the packet with the largest delay, or round trip if there is one.
+    worst_number: Option<u64>,
+    /// Collisions of a frame of a stream before it went through: mean over segments.
+    retries_mean: Option<f64>,
+    /// ... largest.
+    retries_max: Option<u64>,
+    /// Packets of an RT stream that met a later period at a node than on empty
+    /// segments, of those that passed a node, per cent (paper 004's beta).
+    late_pct: Option<f64>,
+    /// RT packets that lost a period or more on all of their way, the way back
+    /// included, per cent.
+    late_way_pct: Option<f64>,
+    /// RT packets with a one-way delay above period x (routers + 1).
+    over: Option<u64>,
+    /// Those of them that no counted precondition explains.
+    over_unexplained: Option<u64>,
+    /// From the first arrival of a stream to the last, in any run at most.
+    play_s: Option<f64>,
+    /// Largest difference between the shares of RT packets that were late by 0, 1, ...
+    /// periods and those predicted from each node's late_pct, percentage points.
+    fit_diff_pct: Option<f64>,
+    /// How often a true prediction would fit as badly (chi-squared).
+    fit_p: Option<f64>,
     /// Of a UDP flow in the laboratory: from the sender's system call to the
     /// first bit leaving: median.
     wait_p50_us: Option<f64>,
@@ -346,7 +388,8 @@ flow_metrics! {
     /// Of `wire` in the laboratory: time in which the CPU was not idle, senders
     /// and receivers included, over data frames; one instruction takes 1 ns.
     busy_ns_per_frame: Option<f64>,
-    /// Payload acknowledged, of a sampled TCP flow.
+    /// Payload acknowledged, of a sampled TCP flow; of a stream on segments payload
+    /// that came to its receiver.
     goodput_bps: Option<f64>,
     /// Segments that its sender sent again.
     retransmits: Option<u64>,
@@ -395,6 +438,7 @@ mod tests {
                 tc: BTreeMap::new(),
                 flow_reports: BTreeMap::new(),
                 stops: vec![],
+                nodes: BTreeMap::new(),
             }],
         }
     }

@@ -186,11 +186,12 @@ fn tcp_metrics(result: &mut WindowResult, window: &Window, cell: &Cell, tcp: &[V
 }
 
 /// Each bound of the cell against what was measured.
-fn bounds(cell: &Cell, windows: &[WindowResult]) -> Vec<BoundResult> {
+#[must_use]
+pub fn bounds(cell: &Cell, windows: &[WindowResult]) -> Vec<BoundResult> {
     let judge = |bound: &scenario::Bound| {
         let flow = match bound.subject {
             Subject::Wire => WIRE,
-            Subject::Flow(index) => cell.flows.get(index).map_or("", |f| &f.name),
+            subject => cell.name_of(subject),
         };
         let window = windows.get(bound.window);
         let found = window.and_then(|w| w.flows.iter().find(|f| f.name == flow));

@@ -5,6 +5,7 @@
 
 mod class;
 mod filters;
+pub mod isochronous;
 mod period;
 mod queues;
 mod streams;

@@ -120,6 +120,17 @@ pub struct Counts {
     pub refused: u64,
 }
 
+impl Counts {
+    /// Adds what another run of the same segment has counted.
+    pub fn join(&mut self, other: &Self) {
+        self.frames += other.frames;
+        self.bits += other.bits;
+        self.collisions += other.collisions;
+        self.given_up += other.given_up;
+        self.refused += other.refused;
+    }
+}
+
 /// A segment of either kind.
 #[derive(Debug)]
 pub enum Segment<P> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer sim`: scenarios on the simulator.
 
+mod isochronous;
 mod merge;
 mod senders;
 mod shard;
@@ -56,6 +57,9 @@ fn run_and_show(args: &Run) -> Result<bool> {
 /// Whether only the simulator can run a scenario.
 pub fn is_needed(scenario: &Scenario) -> bool {
     let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
+    if isochronous::is_meant(scenario) {
+        return true;
+    }
     let is_modelled = flows.any(|flow| match &flow.kind {
         FlowKind::Tcp { stack, bytes, .. } => stack.is_some() || bytes.is_some(),
         FlowKind::Udp { on_off, .. } => on_off.is_some(),
@@ -80,6 +84,9 @@ fn check(scenario: &Scenario) -> Result<()> {
 
 /// Runs a scenario into `out` and measures it.
 pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
+    if isochronous::is_meant(scenario) {
+        return isochronous::run(scenario, out, jobs);
+    }
     check(scenario)?;
     runs::make_room(out)?;
     let begin = Instant::now();

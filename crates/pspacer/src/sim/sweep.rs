@@ -31,6 +31,11 @@ pub fn main(args: &SimSweep) -> Result<()> {
     };
     let named = || Path::new("out").join(format!("{}-sweep", scenario.name));
     let out = args.out.clone().unwrap_or_else(named);
+    ensure!(
+        !super::isochronous::is_meant(&scenario),
+        "{}: a scenario with segments has `runs` in place of a sweep: pspacer sim run runs it",
+        scenario.name
+    );
     super::check(&scenario)?;
     table::check(&scenario)?;
     make_room(&out, &part)?;

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Segments, nodes and streams in simulated time, one event after the other.
+//!
+//! Numbers of event sources, and so the order of what happens at the same
+//! instant: segments; streams that send; RT-IP threads, by node; ITM threads.
+
+use super::measure::StreamMeasure;
+use super::node::{Node, Packet, RtQueue};
+use super::{Class, Hop, NetworkConfig, NodeCounts, StreamConfig, Traffic};
+use crate::agenda::Agenda;
+use crate::segment::{Counts, Event, Frame, Loss, Segment, SegmentConfig, frame_bits};
+use crate::source::Source;
+use crate::time::{Span, Time};
+
+/// What a network is made of does not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// More than events have numbers for.
+    #[error("too many segments, streams or nodes")]
+    TooMany,
+    /// A stream's way is empty, or does not lead from node to node.
+    #[error("the way of stream {0} does not lead from node to node")]
+    Way(usize),
+}
+
+/// A hop, with all that is looked up for it.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    node: usize,
+    port: usize,
+    segment: usize,
+    station: usize,
+    to: usize,
+    to_station: usize,
+    /// Of RT: its queue at the node.
+    queue: usize,
+    /// First bit leaves to last bit there, with nobody else.
+    least: Span,
+}
+
+struct Stream {
+    config: StreamConfig,
+    /// On the way, then back.
+    steps: Vec<Step>,
+    source: Option<Source>,
+    next: Option<Time>,
+    numbers: u64,
+    first_arrival: Option<Time>,
+    measure: StreamMeasure,
+}
+
+/// A network that runs.
+pub struct Network {
+    now: Time,
+    agenda: Agenda,
+    segments: Vec<Segment<Packet>>,
+    nodes: Vec<Node>,
+    streams: Vec<Stream>,
+    /// Kept for the next use.
+    events: Vec<Event<Packet>>,
+    taken: Vec<Packet>,
+}
+
+impl std::fmt::Debug for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Network")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// At time 0.
+    ///
+    /// # Errors
+    /// When its parts do not fit together.
+    pub fn new(config: NetworkConfig) -> Result<Self, ConfigError> {
+        let sources = config.segments.len() + config.streams.len() + 2 * config.nodes.len();
+        let sources = u32::try_from(sources).map_err(|_| ConfigError::TooMany)?;
+        let mut nodes: Vec<Node> = config.nodes.into_iter().map(Node::new).collect();
+        let mut streams = Vec::with_capacity(config.streams.len());
+        for (number, stream) in config.streams.into_iter().enumerate() {
+            let made = Stream::new(stream, &mut nodes, &config.segments);
+            streams.push(made.ok_or(ConfigError::Way(number))?);
+        }
+        let mut network = Self {
+            now: Time::START,
+            agenda: Agenda::new(sources),
+            segments: config.segments.iter().map(Segment::new).collect(),
+            nodes,
+            streams,
+            events: Vec::new(),
+            taken: Vec::new(),
+        };
+        for stream in 0..network.streams.len() {
+            network.schedule_stream(stream);
+        }
+        for node in 0..network.nodes.len() {
+            let of = &network.nodes[node];
+            let clock = of.config.clock;
+            let begin = of.has_itm().then_some(Time::START + clock.phase);
+            network.agenda.set(network.rt_ip(node), begin);
+            let begin = begin.map(|at| at + clock.slot);
+            network.agenda.set(network.itm(node), begin);
+        }
+        Ok(network)
+    }
+
+    // Places were checked to fit when the network was made.
+    fn stream_source(&self, stream: usize) -> u32 {
+        (self.segments.len() + stream) as u32
+    }
+
+    fn rt_ip(&self, node: usize) -> u32 {
+        (self.segments.len() + self.streams.len() + node) as u32
+    }
+
+    fn itm(&self, node: usize) -> u32 {
+        self.rt_ip(self.nodes.len() + node)
+    }
+
+    /// What was counted of a stream.
+    #[must_use]
+    pub fn stream(&self, stream: usize) -> Option<&StreamMeasure> {
+        self.streams.get(stream).map(|s| &s.measure)
+    }
+
+    /// What was counted of a node.
+    #[must_use]
+    pub fn node(&self, node: usize) -> Option<NodeCounts> {
+        self.nodes.get(node).map(|n| n.counts)
+    }
+
+    /// What was counted of a segment.
+    #[must_use]
+    pub fn segment(&self, segment: usize) -> Option<Counts> {
+        self.segments.get(segment).map(Segment::counts)
+    }
+
+    /// Lets everything happen that happens before or at `until`. An event costs
+    /// O(log(segments + streams + nodes)) and O(stations) of its segment.
+    pub fn run(&mut self, until: Time) {
+        let (segments, streams) = (self.segments.len(), self.streams.len());
+        let nodes = self.nodes.len();
+        while let Some((at, source)) = self.agenda.first() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            let source = source as usize;
+            if source < segments {
+                self.run_segment(source);
+            } else if source < segments + streams {
+                self.run_stream(source - segments);
+            } else if source < segments + streams + nodes {
+                self.run_rt_ip(source - segments - streams);
+            } else {
+                self.run_itm(source - segments - streams - nodes);
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    // Segments
+
+    fn run_segment(&mut self, segment: usize) {
+        let mut events = std::mem::take(&mut self.events);
+        self.segments[segment].advance(self.now, &mut events);
+        for event in events.drain(..) {
+            match event {
+                Event::Collided { .. } => {}
+                Event::Lost { frame, loss, .. } => self.lose(&frame.load, loss),
+                Event::Arrived { frame, retries, .. } => {
+                    let measure = &mut self.streams[frame.load.stream].measure;
+                    // Below the most attempts.
+                    measure.retries[retries as usize] += 1;
+                    self.arrive(frame.load);
+                }
+            }
+        }
+        self.events = events;
+        let next = self.segments[segment].next();
+        self.agenda.set(segment as u32, next);
+    }
+
+    fn lose(&mut self, packet: &Packet, loss: Loss) {
+        let measure = &mut self.streams[packet.stream].measure;
+        match loss {
+            Loss::Collisions => {
+                measure.lost_collisions += 1;
+                if let Some(last) = measure.retries.last_mut() {
+                    *last += 1;
+                }
+            }
+            Loss::Queue => measure.lost_queue += 1,
+        }
+    }
+
+    /// A node's device gets a packet.
+    fn release(&mut self, mut packet: Packet) {
+        let step = self.streams[packet.stream].steps[packet.hop];
+        packet.released = self.now;
+        let frame = Frame {
+            frame_bytes: packet.frame_bytes,
+            to: step.to_station,
+            load: packet,
+        };
+        let mut events = std::mem::take(&mut self.events);
+        let segment = &mut self.segments[step.segment];
+        segment.offer(self.now, step.station, frame, &mut events);
+        self.agenda.set(step.segment as u32, segment.next());
+        for event in events.drain(..) {
+            if let Event::Lost { frame, loss, .. } = event {
+                self.lose(&frame.load, loss);
+            }
+        }
+        self.events = events;
+    }
+
+    /// A packet's last bit has come to the end of a hop.
+    fn arrive(&mut self, mut packet: Packet) {
+        let stream = &self.streams[packet.stream];
+        let step = stream.steps[packet.hop];
+        let (there, last) = (stream.config.way.len() - 1, stream.steps.len() - 1);
+        let by_period = self.nodes[step.to].has_itm() && stream.config.class == Class::Rt;
+        let is_taken_at_once = !stream.config.taken_by_period || !by_period;
+        let hop = packet.hop;
+        if hop == there {
+            self.reach(&packet);
+        }
+        if hop == last && (hop == there || is_taken_at_once) {
+            packet.medium = packet.medium + self.now.since(packet.released);
+            if hop != there {
+                self.come_back(&packet);
+            } else {
+                self.streams[packet.stream].measure.note_late(packet.late);
+            }
+            return;
+        }
+        let node = &mut self.nodes[step.to];
+        let at = node.slih(self.now);
+        packet.hop += 1;
+        packet.medium = packet.medium + at.since(packet.released);
+        if by_period {
+            let earliest = packet.released + step.least + node.config.packet_cost;
+            packet.expected = node.config.clock.run_from(earliest);
+            node.received.push_back((at, packet));
+        } else if node.has_itm() {
+            let at = node.ip(at);
+            let port = self.streams[packet.stream].steps[packet.hop].port;
+            if !node.queue_nrt(port, at, packet) {
+                self.lose(&packet, Loss::Queue);
+            }
+        } else {
+            self.release(packet);
+        }
+    }
+
+    /// A packet has come to its receiver.
+    fn reach(&mut self, packet: &Packet) {
+        let stream = &mut self.streams[packet.stream];
+        let delay = self.now.since(packet.born);
+        let measure = &mut stream.measure;
+        measure.arrived += 1;
+        measure.one_way.add(delay, packet.number);
+        let first = *stream.first_arrival.get_or_insert(self.now);
+        measure.span = self.now.since(first);
+        let sender = stream.steps[0].node;
+        let period = self.nodes[sender].config.clock.period;
+        let routers = stream.config.way.len() as u64;
+        if stream.config.class == Class::Nrt || delay.as_ps() <= period.as_ps() * routers {
+            return;
+        }
+        let medium = packet.medium + self.now.since(packet.released);
+        measure.overs.all += 1;
+        if packet.was_deferred {
+            measure.overs.deferred += 1;
+        } else if medium > period {
+            measure.overs.medium += 1;
+        } else {
+            measure.overs.unexplained += 1;
+        }
+    }
+
+    /// A packet is back at its sender.
+    fn come_back(&mut self, packet: &Packet) {
+        let measure = &mut self.streams[packet.stream].measure;
+        measure.returned += 1;
+        let delay = self.now.since(packet.born);
+        measure.round_trip.add(delay, packet.number);
+        measure.note_late(packet.late);
+    }
+
+    // Nodes
+
+    fn run_rt_ip(&mut self, node: usize) {
+        let mut taken = std::mem::take(&mut self.taken);
+        let of = &mut self.nodes[node];
+        let clock = of.config.clock;
+        of.rt_ip(self.now, &mut taken);
+        for mut packet in taken.drain(..) {
+            let stream = &self.streams[packet.stream];
+            match stream.steps.get(packet.hop) {
+                Some(step) => self.nodes[node].rt[step.queue].packets.push_back(packet),
+                None => {
+                    let periods = clock.periods(packet.expected, self.now);
+                    self.pass(&mut packet, periods);
+                    self.come_back(&packet);
+                }
+            }
+        }
+        self.taken = taken;
+        let next = self.now + clock.period;
+        self.agenda.set(self.rt_ip(node), Some(next));
+    }
+
+    fn run_itm(&mut self, node: usize) {
+        let mut taken = std::mem::take(&mut self.taken);
+        let clock = self.nodes[node].config.clock;
+        for port in 0..self.nodes[node].config.ports.len() {
+            let of = &mut self.nodes[node];
+            let (segment, station) = of.config.ports[port];
+            if self.segments[segment].waiting(station) > 0 {
+                of.counts.device_busy += 1;
+            }
+            of.itm(self.now, port, &mut taken);
+            for mut packet in taken.drain(..) {
+                let is_rt = self.streams[packet.stream].config.class == Class::Rt;
+                if packet.hop > 0 && is_rt {
+                    let met = packet.expected + clock.slot;
+                    packet.medium = packet.medium + clock.slot;
+                    self.pass(&mut packet, clock.periods(met, self.now));
+                }
+                self.release(packet);
+            }
+        }
+        self.taken = taken;
+        let next = self.now + clock.period;
+        self.agenda.set(self.itm(node), Some(next));
+    }
+
+    /// A packet has gone through a stage, so many periods late.
+    fn pass(&mut self, packet: &mut Packet, periods: u64) {
+        packet.late += periods;
+        let stages = &mut self.streams[packet.stream].measure.stages;
+        if let Some(stage) = stages.get_mut(packet.hop - 1) {
+            stage.passed += 1;
+            stage.late += u64::from(periods > 0);
+        }
+    }
+
+    // Streams
+
+    fn schedule_stream(&mut self, stream: usize) {
+        let source = self.stream_source(stream);
+        let of = &self.streams[stream];
+        let at = match &of.source {
+            Some(source) => source.next(self.now),
+            None => of.next,
+        };
+        self.agenda.set(source, at);
+    }
+
+    fn run_stream(&mut self, stream: usize) {
+        let now = self.now;
+        loop {
+            let of = &mut self.streams[stream];
+            match (&mut of.source, &of.config.traffic) {
+                (Some(source), _) => {
+                    if source.take(now).is_none() {
+                        break;
+                    }
+                    self.send(stream);
+                }
+                (None, Traffic::Periodic { packets, stop, .. }) => {
+                    let (packets, stop) = (*packets, *stop);
+                    let next = now + self.nodes[of.steps[0].node].config.clock.period;
+                    of.next = (next < stop).then_some(next);
+                    (0..packets).for_each(|_| self.send(stream));
+                    break;
+                }
+                (None, Traffic::Datagrams(_)) => break,
+            }
+        }
+        self.schedule_stream(stream);
+    }
+
+    /// A stream's next packet, at its sender.
+    fn send(&mut self, stream: usize) {
+        let of = &mut self.streams[stream];
+        let step = of.steps[0];
+        let packet = Packet {
+            stream,
+            number: of.numbers,
+            frame_bytes: of.config.frame_bytes,
+            born: self.now,
+            released: self.now,
+            expected: self.now,
+            medium: Span::ZERO,
+            hop: 0,
+            late: 0,
+            was_deferred: false,
+        };
+        of.numbers += 1;
+        of.measure.sent += 1;
+        let node = &mut self.nodes[step.node];
+        if !node.has_itm() {
+            self.release(packet);
+        } else if of.config.class == Class::Rt {
+            node.rt[step.queue].packets.push_back(packet);
+        } else if !node.queue_nrt(step.port, self.now, packet) {
+            self.lose(&packet, Loss::Queue);
+        }
+    }
+}
+
+impl Stream {
+    /// `None`: its way does not lead from node to node.
+    fn new(config: StreamConfig, nodes: &mut [Node], segments: &[SegmentConfig]) -> Option<Self> {
+        let hops: Vec<Hop> = config.way.iter().chain(&config.back).copied().collect();
+        let leads = |pair: &[Hop]| pair[0].to == pair[1].node;
+        let ends = config.back.is_empty() || hops.last()?.to == hops.first()?.node;
+        if config.way.is_empty() || !ends || !hops.windows(2).all(leads) {
+            return None;
+        }
+        let mut steps = Vec::with_capacity(hops.len());
+        for hop in &hops {
+            let port_of = |node: usize, nodes: &[Node]| {
+                let ports = &nodes.get(node)?.config.ports;
+                let port = ports.iter().position(|(on, _)| *on == hop.segment)?;
+                Some((port, ports[port].1))
+            };
+            let (port, station) = port_of(hop.node, nodes)?;
+            let (_, to_station) = port_of(hop.to, nodes)?;
+            let segment = segments.get(hop.segment)?;
+            let once = Span::from_ps(segment.bit().as_ps() * frame_bits(config.frame_bytes));
+            let once = once + segment.propagation;
+            let rt = &mut nodes[hop.node].rt;
+            steps.push(Step {
+                node: hop.node,
+                port,
+                segment: hop.segment,
+                station,
+                to: hop.to,
+                to_station,
+                queue: rt.len(),
+                least: if segment.backoff.is_some() {
+                    once
+                } else {
+                    once + once
+                },
+            });
+            if config.class == Class::Rt {
+                rt.push(RtQueue {
+                    port,
+                    reserve: config.reserve,
+                    packets: Default::default(),
+                });
+            }
+        }
+        let clock = nodes[hops.first()?.node].config.clock;
+        let (source, next) = match &config.traffic {
+            Traffic::Datagrams(source) => (Some(Source::new(*source)), None),
+            Traffic::Periodic { start, stop, .. } => {
+                // With its node's ITM thread, and before it.
+                let first = clock.run_from(*start) + clock.slot;
+                (None, (first < *stop).then_some(first))
+            }
+        };
+        let last = hops.len() - usize::from(!config.taken_by_period || config.back.is_empty());
+        Some(Self {
+            measure: StreamMeasure::new(last),
+            config,
+            steps,
+            source,
+            next,
+            numbers: 0,
+            first_arrival: None,
+        })
+    }
+}

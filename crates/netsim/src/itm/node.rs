@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One node: its threads and the queues between them (paper 004, figure 4).
+
+use std::collections::VecDeque;
+
+use super::{Clock, NodeConfig, NodeCounts};
+use crate::device::wire_bytes;
+use crate::time::{Span, Time};
+
+/// A packet, as nodes and segments pass it on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub stream: usize,
+    pub number: u64,
+    pub frame_bytes: u32,
+    /// Its sender's ITM thread handed it over.
+    pub born: Time,
+    /// The last node handed it to a device.
+    pub released: Time,
+    /// When RT-IP would have met it, had the last segment been empty.
+    pub expected: Time,
+    /// On devices and segments, with SLIH and between RT-IP and ITM so far.
+    pub medium: Span,
+    /// Hops behind it, the way back included.
+    pub hop: usize,
+    /// Periods lost so far.
+    pub late: u64,
+    /// Had to wait for another period at some node.
+    pub was_deferred: bool,
+}
+
+/// What waits of one stream, in one direction, for ITM.
+#[derive(Debug)]
+pub(super) struct RtQueue {
+    pub port: usize,
+    pub reserve: u32,
+    pub packets: VecDeque<Packet>,
+}
+
+/// A node.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub config: NodeConfig,
+    /// From SLIH, with the instant at which it has put each there.
+    pub received: VecDeque<(Time, Packet)>,
+    pub rt: Vec<RtQueue>,
+    /// By port; from the IP thread, with the instant likewise.
+    pub nrt: Vec<VecDeque<(Time, Packet)>>,
+    pub counts: NodeCounts,
+    slih_free: Time,
+    ip_free: Time,
+}
+
+fn pop_if<T>(queue: &mut VecDeque<T>, fits: impl Fn(&T) -> bool) -> Option<T> {
+    queue.front().filter(|of| fits(of))?;
+    queue.pop_front()
+}
+
+impl Clock {
+    /// The first run of RT-IP at or after `at`.
+    pub(super) fn run_from(&self, at: Time) -> Time {
+        let since = at.since(Time::START + self.phase).as_ps();
+        let runs = since.div_ceil(self.period.as_ps().max(1));
+        Time::START + self.phase + Span::from_ps(runs * self.period.as_ps())
+    }
+
+    /// How many periods lie between.
+    pub(super) fn periods(&self, from: Time, to: Time) -> u64 {
+        to.since(from).as_ps() / self.period.as_ps().max(1)
+    }
+
+    /// `at`, or the end of the periodic threads' slots if that falls into them.
+    fn outside_slots(&self, at: Time) -> Time {
+        let Some(before) = at.as_ps().checked_sub(self.phase.as_ps()) else {
+            return at;
+        };
+        let into = before % self.period.as_ps().max(1);
+        let slots = 2 * self.slot.as_ps();
+        at + Span::from_ps(slots.saturating_sub(into))
+    }
+}
+
+impl Node {
+    pub fn new(config: NodeConfig) -> Self {
+        let ports = config.ports.len();
+        Self {
+            config,
+            received: VecDeque::new(),
+            rt: Vec::new(),
+            nrt: (0..ports).map(|_| VecDeque::new()).collect(),
+            counts: NodeCounts::default(),
+            slih_free: Time::START,
+            ip_free: Time::START,
+        }
+    }
+
+    pub fn has_itm(&self) -> bool {
+        self.config.nrt_bytes.is_some()
+    }
+
+    /// SLIH takes what has come at `now`: when it has put it into a queue.
+    pub fn slih(&mut self, now: Time) -> Time {
+        self.slih_free = self.slih_free.max(now) + self.config.packet_cost;
+        self.slih_free
+    }
+
+    /// The IP thread takes what SLIH has put there at `at`: when it has routed it.
+    pub fn ip(&mut self, at: Time) -> Time {
+        let begin = at.max(self.ip_free);
+        let cost = self.config.packet_cost;
+        if cost > Span::ZERO {
+            self.ip_free = self.config.clock.outside_slots(begin) + cost;
+            return self.ip_free;
+        }
+        begin
+    }
+
+    /// RT-IP runs: takes what has come, as much as its slot has time for.
+    pub fn rt_ip(&mut self, now: Time, taken: &mut Vec<Packet>) {
+        let most = match self.config.packet_cost.as_ps() {
+            0 => u64::MAX,
+            cost => self.config.clock.slot.as_ps() / cost,
+        };
+        let has_come = |(at, _): &(Time, Packet)| *at <= now;
+        for _ in 0..most {
+            let Some((_, packet)) = pop_if(&mut self.received, has_come) else {
+                return;
+            };
+            taken.push(packet);
+        }
+        for (_, packet) in self.received.iter_mut().take_while(|of| has_come(of)) {
+            packet.was_deferred = true;
+            self.counts.slot_overruns += 1;
+        }
+    }
+
+    /// ITM runs: takes what a device may send in this period, in order.
+    pub fn itm(&mut self, now: Time, port: usize, taken: &mut Vec<Packet>) {
+        let Some(budgets) = &self.config.nrt_bytes else {
+            return;
+        };
+        let mut nrt_bytes = budgets.get(port).copied().unwrap_or(0);
+        let counts = &mut self.counts;
+        for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
+            for _ in 0..queue.reserve {
+                let Some(packet) = queue.packets.pop_front() else {
+                    break;
+                };
+                taken.push(packet);
+            }
+        }
+        for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
+            loop {
+                let fits = |packet: &Packet| {
+                    self.config.late_first && u64::from(wire_bytes(packet.frame_bytes)) <= nrt_bytes
+                };
+                let Some(packet) = pop_if(&mut queue.packets, fits) else {
+                    break;
+                };
+                let bytes = u64::from(wire_bytes(packet.frame_bytes));
+                nrt_bytes -= bytes;
+                counts.late_first += 1;
+                counts.late_first_bytes += bytes;
+                taken.push(packet);
+            }
+            for packet in &mut queue.packets {
+                packet.was_deferred = true;
+                counts.deferred += 1;
+            }
+        }
+        let queue = &mut self.nrt[port];
+        loop {
+            let fits = |(at, packet): &(Time, Packet)| {
+                *at <= now && u64::from(wire_bytes(packet.frame_bytes)) <= nrt_bytes
+            };
+            let Some((_, packet)) = pop_if(queue, fits) else {
+                break;
+            };
+            nrt_bytes -= u64::from(wire_bytes(packet.frame_bytes));
+            taken.push(packet);
+        }
+        let waits = queue.iter().take_while(|(at, _)| *at <= now).count();
+        counts.nrt_deferred += waits as u64;
+    }
+
+    /// An NRT packet waits for the budget of a device; `false`: no room.
+    pub fn queue_nrt(&mut self, port: usize, at: Time, packet: Packet) -> bool {
+        let queue = &mut self.nrt[port];
+        let has_room = queue.len() < self.config.queue_frames;
+        match has_room {
+            true => queue.push_back((at, packet)),
+            false => self.counts.nrt_dropped += 1,
+        }
+        has_room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIRE_BYTES: u64 = 1_538;
+
+    fn packet(stream: usize, number: u64) -> Packet {
+        Packet {
+            stream,
+            number,
+            frame_bytes: 1_514,
+            born: Time::START,
+            released: Time::START,
+            expected: Time::START,
+            medium: Span::ZERO,
+            hop: 1,
+            late: 0,
+            was_deferred: false,
+        }
+    }
+
+    /// Two RT streams with 2 packets reserved each, and so many NRT packets' budget.
+    fn node(late_first: bool, nrt_packets: u64) -> Node {
+        let span = Span::from_ns;
+        let mut node = Node::new(NodeConfig {
+            ports: vec![(0, 0)],
+            clock: Clock {
+                period: span(10_000_000),
+                phase: span(3_000_000),
+                slot: span(1_000_000),
+            },
+            nrt_bytes: Some(vec![nrt_packets * WIRE_BYTES + WIRE_BYTES / 2]),
+            late_first,
+            packet_cost: Span::ZERO,
+            queue_frames: 8,
+        });
+        for _ in 0..2 {
+            node.rt.push(RtQueue {
+                port: 0,
+                reserve: 2,
+                packets: VecDeque::new(),
+            });
+        }
+        node
+    }
+
+    fn run(node: &mut Node) -> Vec<(usize, u64)> {
+        let mut taken = vec![];
+        node.itm(Time::START, 0, &mut taken);
+        taken.iter().map(|p| (p.stream, p.number)).collect()
+    }
+
+    fn fill(node: &mut Node, rt: [u64; 2], nrt: u64) {
+        for (stream, count) in rt.into_iter().enumerate() {
+            let packets = (0..count).map(|number| packet(stream, number));
+            node.rt[stream].packets.extend(packets);
+        }
+        for number in 0..nrt {
+            node.queue_nrt(0, Time::START, packet(2, number));
+        }
+    }
+
+    #[test]
+    fn reservations_first_then_what_the_budget_allows() {
+        let mut node = node(true, 3);
+        fill(&mut node, [1, 2], 5);
+        let first = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)];
+        assert_eq!(run(&mut node), first);
+        assert_eq!(node.counts.nrt_deferred, 2);
+        assert_eq!(run(&mut node), [(2, 3), (2, 4)]);
+        assert_eq!(node.counts.late_first, 0);
+    }
+
+    #[test]
+    fn late_packets_go_first_and_the_nrt_budget_pays() {
+        let mut node = node(true, 3);
+        fill(&mut node, [4, 3], 5);
+        // Two and one beyond their reservations leave nothing of three.
+        let first = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2)];
+        assert_eq!(run(&mut node), first);
+        assert_eq!(node.counts.late_first, 3);
+        assert_eq!(node.counts.late_first_bytes, 3 * WIRE_BYTES);
+        assert_eq!((node.counts.deferred, node.counts.nrt_deferred), (0, 5));
+    }
+
+    #[test]
+    fn what_the_budget_cannot_pay_waits_and_is_counted() {
+        let mut node = node(true, 1);
+        fill(&mut node, [4, 0], 0);
+        assert_eq!(run(&mut node), [(0, 0), (0, 1), (0, 2)]);
+        assert_eq!((node.counts.late_first, node.counts.deferred), (1, 1));
+        assert!(node.rt[0].packets[0].was_deferred);
+    }
+
+    #[test]
+    fn without_late_first_a_period_has_its_reservation_and_no_more() {
+        let mut node = node(false, 3);
+        fill(&mut node, [3, 0], 1);
+        assert_eq!(run(&mut node), [(0, 0), (0, 1), (2, 0)]);
+        assert_eq!((node.counts.late_first, node.counts.deferred), (0, 1));
+        fill(&mut node, [2, 0], 0);
+        // What is one period behind stays so.
+        assert_eq!(run(&mut node), [(0, 2), (0, 0)]);
+        assert_eq!(node.counts.deferred, 2);
+    }
+
+    #[test]
+    fn a_full_queue_drops_nrt() {
+        let mut node = node(true, 1);
+        fill(&mut node, [0, 0], 10);
+        assert_eq!(node.counts.nrt_dropped, 2);
+    }
+
+    #[test]
+    fn a_slot_has_time_for_so_many() {
+        let mut node = node(true, 1);
+        node.config.packet_cost = Span::from_ns(300_000);
+        for number in 0..5 {
+            let at = node.slih(Time::START);
+            node.received.push_back((at, packet(0, number)));
+        }
+        let mut taken = vec![];
+        // The fifth is not there before 1.5 ms.
+        node.rt_ip(Time::from_ps(1_400_000_000), &mut taken);
+        assert_eq!(taken.len(), 3);
+        assert_eq!(node.counts.slot_overruns, 1);
+        node.rt_ip(Time::from_ps(1_500_000_000), &mut taken);
+        assert_eq!(taken.len(), 5);
+    }
+
+    #[test]
+    fn the_ip_thread_stands_aside_for_slots() {
+        let mut node = node(true, 1);
+        let at = |us: u64| Time::from_ps(us * 1_000_000);
+        assert_eq!(node.ip(at(3_500)), at(3_500));
+        node.config.packet_cost = Span::from_ns(100_000);
+        assert_eq!(node.ip(at(2_000)), at(2_100));
+        // Slots are from 3 to 5 ms, and from 13 to 15 ms.
+        assert_eq!(node.ip(at(3_500)), at(5_100));
+        assert_eq!(node.ip(at(14_999)), at(15_100));
+    }
+
+    #[test]
+    fn runs_and_periods() {
+        let clock = node(true, 1).config.clock;
+        let at = |us: u64| Time::from_ps(us * 1_000_000);
+        assert_eq!(clock.run_from(at(0)), at(3_000));
+        assert_eq!(clock.run_from(at(3_000)), at(3_000));
+        assert_eq!(clock.run_from(at(3_001)), at(13_000));
+        assert_eq!(clock.periods(at(3_000), at(23_000)), 2);
+        assert_eq!(clock.periods(at(23_000), at(3_000)), 0);
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hosts and routers that send by periods, from scenarios: delays that can be
+//! computed by hand, and what always holds.
+
+#![allow(clippy::unwrap_used)]
+
+use netsim::Span;
+use netsim::itm::{Ran, run_cell};
+use proptest::prelude::*;
+use scenario::Options;
+
+fn run(text: &str, seed: u64) -> Ran {
+    let head = "name = \"s\"\ntitle = \"t\"\nduration = \"200ms\"\n";
+    let text = format!("{head}{text}");
+    let scenario = scenario::parse("s.toml", &text, &Options::default()).unwrap();
+    let cell = &scenario.cells[0];
+    run_cell(cell, cell.isochronous.as_ref().unwrap(), seed, &mut |_| {}).unwrap()
+}
+
+/// A sender, a router and a receiver, a hub before and after the router.
+fn chain(phase: &str, stream: &str, more: &str) -> String {
+    format!(
+        "{more}
+        [[host]]
+        name = \"tx\"
+        [[host]]
+        name = \"router\"
+        [[host]]
+        name = \"rx\"
+        [[segment]]
+        name = \"in\"
+        hosts = [\"tx\", \"router\"]
+        [[segment]]
+        name = \"out\"
+        hosts = [\"router\", \"rx\"]
+        [[stream]]
+        name = \"s\"
+        from = \"tx\"
+        to = \"rx\"
+        payload = \"1208b\"
+        {stream}
+        [[node]]
+        host = \"tx\"
+        phase = \"0s\"
+        [[node]]
+        host = \"router\"
+        phase = \"{phase}\"
+        [[node]]
+        host = \"rx\"
+        phase = \"2ms\"
+        "
+    )
+}
+
+/// 1250 bytes with FCS and preamble at 100 Mbit/s, and the default propagation.
+const HOP_NS: u64 = (64 + 8 * 1_254) * 10 + 500;
+
+#[test]
+fn one_router_and_nobody_else() {
+    // ITM of the sender at 1 ms, RT-IP of the router at 5 ms, its ITM at 6 ms.
+    let ran = run(&chain("5ms", "type = \"rt\"", ""), 1);
+    let s = &ran.streams[0];
+    let delay = Span::from_ns(5_000_000 + HOP_NS);
+    assert_eq!((s.sent, s.arrived), (20, 20));
+    assert_eq!(s.one_way.worst(), Some((delay, 0)));
+    assert_eq!(s.late, [20]);
+    assert_eq!((s.stages[0].passed, s.stages[0].late), (20, 0));
+    assert_eq!(s.retries[0], 40);
+}
+
+#[test]
+fn a_router_that_is_just_missed() {
+    // Two packets: the first is there when RT-IP runs, the second is late.
+    let ran = run(&chain("1150us", "type = \"rt\"\npackets = 2", ""), 1);
+    let s = &ran.streams[0];
+    // From 1 ms to the ITM thread at 12.15 ms, behind nobody.
+    let second = Span::from_ns(11_150_000 + HOP_NS);
+    assert_eq!(s.one_way.worst(), Some((second, 1)));
+    assert_eq!(s.late, [20, 20]);
+    assert_eq!(s.stages[0].late, 20);
+    assert_eq!(s.overs.all, 0);
+}
+
+#[test]
+fn a_ping_comes_back_by_its_senders_period() {
+    for (receive, expected_ns) in [
+        // From tx at 1 ms, from the router at 6 ms, from rx at 13 ms, from the
+        // router at 16 ms; tx looks at 20 ms.
+        ("by-period", 19_000_000),
+        ("at-once", 15_000_000 + (64 + 8 * 1_254) * 10 + 500),
+    ] {
+        let stream = format!("type = \"ping\"\nreceive = \"{receive}\"");
+        let ran = run(&chain("5ms", &stream, ""), 1);
+        let s = &ran.streams[0];
+        assert_eq!(
+            s.round_trip.worst().map(|(d, _)| d.as_ns()),
+            Some(expected_ns)
+        );
+        assert_eq!(s.stages.len(), if receive == "by-period" { 4 } else { 3 });
+        assert_eq!((s.sent, s.returned), (20, 20));
+    }
+}
+
+#[test]
+fn nrt_waits_for_its_budget() {
+    // 20 Mbit/s with a budget of 12 of 1274 bytes a period: 12 of 20 packets go.
+    let more = "settle = \"2s\"";
+    let text = chain("5ms", "type = \"nrt\"\nrate = \"20mbit\"", more);
+    let text = text.replace("phase = \"0s\"", "phase = \"0s\"\nnrt = \"15300b\"");
+    let ran = run(&text, 1);
+    let s = &ran.streams[0];
+    assert_eq!(s.arrived, s.sent);
+    assert!(ran.nodes[0].nrt_deferred > 1_000, "{:?}", ran.nodes[0]);
+    // Twelve a period: the last leave so many periods after the first.
+    let periods = s.span.as_ps() as f64 / 1e10;
+    let expected = s.arrived as f64 / 12.0;
+    assert!(
+        (periods - expected).abs() < 2.0,
+        "{periods} periods, {expected} expected"
+    );
+}
+
+#[test]
+fn without_itm_packets_pass_at_once() {
+    let mut text = chain("5ms", "type = \"rt\"", "");
+    text = text.replace("host = \"router\"\n", "host = \"router\"\nitm = false\n");
+    let ran = run(&text, 1);
+    let delay = ran.streams[0]
+        .one_way
+        .worst()
+        .map(|(delay, _)| delay.as_ns());
+    assert_eq!(delay, Some(2 * HOP_NS));
+    assert!(ran.streams[0].late == [20] && ran.streams[0].stages[0].passed == 0);
+}
+
+/// Two hosts at each end and as many routers, RT and NRT both ways and a ping.
+fn cascade(routers: usize, rt: u64, nrt_mbit: u64, itm: bool, switched: bool) -> String {
+    let kind = if switched { "switched" } else { "shared" };
+    let mut text = String::new();
+    let ends = ["ping", "left", "right", "echo"];
+    let inner: Vec<_> = (0..routers).map(|n| format!("r{n}")).collect();
+    for host in ends.iter().map(|h| (*h).to_owned()).chain(inner.clone()) {
+        text += &format!("[[host]]\nname = \"{host}\"\n");
+    }
+    for n in 0..=routers {
+        let mut hosts = vec![];
+        match n {
+            0 => hosts.extend(["ping".to_owned(), "left".to_owned()]),
+            n => hosts.push(inner[n - 1].clone()),
+        }
+        match inner.get(n) {
+            Some(router) => hosts.push(router.clone()),
+            None => hosts.extend(["right".to_owned(), "echo".to_owned()]),
+        }
+        text += &format!("[[segment]]\nname = \"s{n}\"\ntype = \"{kind}\"\nhosts = {hosts:?}\n");
+    }
+    for (from, to) in [("left", "right"), ("right", "left")] {
+        text += &format!(
+            "[[stream]]\nname = \"rt-{from}\"\ntype = \"rt\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             packets = {rt}\npayload = \"1208b\"\n\
+             [[stream]]\nname = \"nrt-{from}\"\ntype = \"nrt\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             rate = \"{nrt_mbit}mbit\"\n"
+        );
+    }
+    text += "[[stream]]\nname = \"ping\"\ntype = \"ping\"\nfrom = \"ping\"\nto = \"echo\"\n\
+             payload = \"64b\"\n";
+    for router in inner {
+        text += &format!("[[node]]\nhost = \"{router}\"\nitm = {itm}\n");
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Every packet arrives, is lost, or is still under way; the bound holds or a
+    /// counted precondition does not; the same seed gives the same.
+    #[test]
+    fn nothing_is_unexplained(
+        routers in 0usize..4,
+        rt in 1u64..14,
+        nrt_mbit in 1u64..30,
+        itm in any::<bool>(),
+        switched in any::<bool>(),
+        seed in 0u64..1_000,
+    ) {
+        let text = format!("settle = \"3s\"\n{}", cascade(routers, rt, nrt_mbit, itm, switched));
+        let ran = run(&text, seed);
+        let again = run(&text, seed);
+        for (stream, twin) in ran.streams.iter().zip(&again.streams) {
+            let ended = stream.arrived + stream.lost_collisions + stream.lost_queue;
+            // A ping may be lost on its way back, too.
+            prop_assert!(ended >= stream.sent);
+            prop_assert!(stream.round_trip.count() > 0 || ended == stream.sent);
+            prop_assert!(stream.round_trip.count() == 0
+                || stream.returned + stream.lost_collisions + stream.lost_queue == stream.sent);
+            if itm {
+                prop_assert_eq!(stream.overs.unexplained, 0, "{:?}", stream.overs);
+            }
+            prop_assert_eq!(stream.one_way.worst(), twin.one_way.worst());
+            prop_assert_eq!(&stream.late, &twin.late);
+            prop_assert_eq!(&stream.retries, &twin.retries);
+        }
+        prop_assert_eq!(ran.nodes, again.nodes);
+    }
+}
+
+#[test]
+fn runs_add_up() {
+    let text = cascade(2, 8, 10, true, false);
+    let (one, two) = (run(&text, 1), run(&text, 2));
+    let mut both = one.clone();
+    both.join(&two);
+    let ping = |ran: &Ran| ran.streams[4].clone();
+    assert_eq!(both.runs, 2);
+    assert_eq!(ping(&both).sent, ping(&one).sent + ping(&two).sent);
+    assert_eq!(
+        ping(&both).round_trip.count(),
+        ping(&one).round_trip.count() + ping(&two).round_trip.count()
+    );
+    let worst = |ran: &Ran| ping(ran).round_trip.worst().map(|(delay, _)| delay);
+    assert_eq!(worst(&both), worst(&one).max(worst(&two)));
+    let passed = |ran: &Ran| ping(ran).stages.iter().map(|s| s.passed).sum::<u64>();
+    assert_eq!(passed(&both), passed(&one) + passed(&two));
+}

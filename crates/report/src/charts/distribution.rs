@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How packets are distributed: over delays, over retries, over periods late.
+
+use crate::scale::{Kind, round_up};
+
+use super::Figure;
+use super::lines::{Line, Lines};
+
+/// Packets of one cell by place: step of delay, retries, periods late.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    label: String,
+    /// Shares of all packets, and predicted ones.
+    shares: Vec<f64>,
+    predicted: Option<Vec<f64>>,
+}
+
+impl Distribution {
+    /// Counts by place, and what was predicted of each place's share.
+    #[must_use]
+    pub fn new(label: &str, counts: &[u64], predicted: Option<&[f64]>) -> Self {
+        let all = counts.iter().sum::<u64>().max(1) as f64;
+        Self {
+            label: label.to_owned(),
+            shares: counts.iter().map(|count| *count as f64 / all).collect(),
+            predicted: predicted.map(<[f64]>::to_vec),
+        }
+    }
+}
+
+/// Fewer decades than these do not show a tail.
+const DECADES: i32 = 5;
+
+/// Packets by delay, the share on a scale of decades, as figures 2, 3 and 13 of
+/// paper 004 have it. `step_ms` is the width of a place.
+#[must_use]
+pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure {
+    let shares = || of.iter().flat_map(|d| &d.shares).filter(|s| **s > 0.0);
+    let least = shares().fold(1.0, |a: f64, b| a.min(*b));
+    let least = least.min(10f64.powi(-DECADES)) * 100.0;
+    let longest = of.iter().map(|d| d.shares.len()).max().unwrap_or(1);
+    let lines = of.iter().enumerate().map(|(colour, d)| {
+        let shares = d.shares.iter().enumerate();
+        let points = shares.map(|(place, share)| {
+            let at = (place as f64 + 0.5) * step_ms;
+            (at, [(share * 100.0).max(least); 3])
+        });
+        Line {
+            label: d.label.clone(),
+            colour,
+            points: points.collect(),
+            target: None,
+        }
+    });
+    let plot = Lines {
+        lines: lines.collect(),
+        x: (Kind::Linear, 0.0, longest as f64 * step_ms),
+        x_name: match is_round_trip {
+            true => "round trip, ms".to_owned(),
+            false => "delay, ms".to_owned(),
+        },
+        y: (Kind::Log, least, 100.0),
+        y_name: format!("% of packets in {step_ms} ms"),
+        marks: Vec::new(),
+        dots: false,
+    };
+    let caption = "Places without packets lie on the axis.";
+    let title = match is_round_trip {
+        true => "Round trips",
+        false => "Delays",
+    };
+    Figure::new("delays", title, caption, |width| plot.draw(width))
+}
+
+/// Frames by collisions before they went through, as figure 1 of paper 004.
+#[must_use]
+pub fn retries(of: &[Distribution]) -> Figure {
+    let caption = "Of all frames on all segments; the last place is of those given up.";
+    let x_name = "collisions";
+    even(of, ("retries", "Retries"), x_name, caption)
+}
+
+/// Packets by periods lost on their way.
+#[must_use]
+pub fn lateness(of: &[Distribution]) -> Figure {
+    let caption = "Dots are measured; the shade reaches to what the nodes' own shares of late \
+                   packets predict.";
+    let x_name = "periods late";
+    even(of, ("lateness", "Late by periods"), x_name, caption)
+}
+
+/// Shares on an even scale.
+fn even(
+    of: &[Distribution],
+    (slug, title): (&'static str, &str),
+    x_name: &str,
+    caption: &str,
+) -> Figure {
+    let places = |d: &Distribution| d.shares.len().max(d.predicted.as_ref().map_or(0, Vec::len));
+    let last = of.iter().map(places).max().unwrap_or(1).saturating_sub(1);
+    let lines: Vec<Line> = of
+        .iter()
+        .enumerate()
+        .map(|(colour, d)| {
+            let at = |of: &[f64], place: usize| of.get(place).copied().unwrap_or(0.0) * 100.0;
+            let points = (0..places(d)).map(|place| {
+                let share = at(&d.shares, place);
+                let other = d.predicted.as_ref().map_or(share, |p| at(p, place));
+                (place as f64, [share.min(other), share, share.max(other)])
+            });
+            Line {
+                label: d.label.clone(),
+                colour,
+                points: points.collect(),
+                target: None,
+            }
+        })
+        .collect();
+    let points = lines.iter().flat_map(|line| &line.points);
+    let highest = points.map(|(_, v)| v[2]).fold(0.0, f64::max);
+    let plot = Lines {
+        lines,
+        x: (Kind::Linear, 0.0, last.max(1) as f64),
+        x_name: x_name.to_owned(),
+        y: (Kind::Linear, 0.0, round_up(highest.max(1.0), 5)),
+        y_name: "% of packets".to_owned(),
+        marks: Vec::new(),
+        dots: true,
+    };
+    Figure::new(slug, title, caption, |width| plot.draw(width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_has_its_share() {
+        let of = [
+            Distribution::new("a", &[1, 0, 3], Some(&[0.5, 0.5])),
+            Distribution::new("b", &[], None),
+        ];
+        let svg = lateness(&of).svg();
+        assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+        assert!(svg.contains(">a<") && svg.contains(">80<"), "{svg}");
+        assert!(delays(&of, 0.5, false).svg().contains("delay, ms"));
+        assert!(retries(&[]).svg().starts_with("<svg"));
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[itm]`, `[[segment]]`, `[[stream]]` and `[[node]]`: hosts that send by
+//! periods over segments (paper 004).
+
+mod model;
+mod node;
+mod stream;
+
+pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
+
+use std::collections::VecDeque;
+
+use crate::cell::{Names, Reading, find, is_word, reference, within};
+use crate::error::{Error, Problem};
+use crate::expr::Env;
+use crate::model::Cell;
+use crate::reader::{Section, table, tables};
+
+const ITM: &[&str] = &["period", "slot", "budget"];
+const SEGMENT: &[&str] = &[
+    "name",
+    "type",
+    "hosts",
+    "rate",
+    "propagation",
+    "backoff",
+    "queue",
+    "when",
+    "each",
+];
+/// What cells with segments do not have.
+const APART: &[&str] = &[
+    "cable",
+    "bottleneck",
+    "tc",
+    "sysctl",
+    "flow",
+    "freeze",
+    "impairment",
+    "capture",
+    "stop",
+    "closeup",
+    "window",
+];
+
+const WORD: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first";
+const STATIONS_MAX: usize = 64;
+const SEGMENTS_MAX: usize = 254;
+/// Nobody built half duplex at another rate.
+const SHARED_BPS: [u64; 2] = [10_000_000, 100_000_000];
+/// A collision leaves less than a slot of 512 bits, jam of 32 included.
+const ROUND_TRIP_BITS_MAX: u64 = 512 - 32;
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// Whether a scenario has segments.
+pub(crate) fn is_meant(reading: &Reading<'_>) -> Result<bool, Error> {
+    Ok(!tables(reading.source, reading.root, "segment")?.is_empty())
+}
+
+/// Reads what a cell has in place of cables and flows; its hosts are known.
+pub(crate) fn read(
+    reading: &Reading<'_>,
+    cell: &mut Cell,
+    env: &Env,
+    clamp: bool,
+) -> Result<(), Error> {
+    for key in APART {
+        if let Some((_, offset)) = tables(reading.source, reading.root, key)?.first() {
+            return Err(Error {
+                place: reading.source.place(*offset),
+                problem: Box::new(Problem::Apart {
+                    key: (*key).to_owned(),
+                    other: "segment".to_owned(),
+                }),
+            });
+        }
+    }
+    let mut all = periods(reading, env)?;
+    segments(reading, cell, &mut all, env)?;
+    stream::read(reading, cell, &mut all, env, clamp)?;
+    node::read(reading, cell, &mut all, env)?;
+    cell.isochronous = Some(all);
+    Ok(())
+}
+
+fn periods(reading: &Reading<'_>, env: &Env) -> Result<Isochronous, Error> {
+    let mut all = Isochronous {
+        period_ns: 10_000_000,
+        slot_ns: 1_000_000,
+        budget_pct: 70,
+        ..Isochronous::default()
+    };
+    let Some(entry) = table(reading.source, reading.root, "itm")? else {
+        return Ok(all);
+    };
+    let section = Section {
+        prefix: Some("itm."),
+        ..reading.section(entry, "[itm]", env)
+    };
+    section.allow(ITM)?;
+    if let Some(period_ns) = section.time("period")? {
+        within(&section, "period", period_ns, 125_000, 1_000_000_000)?;
+        all.period_ns = period_ns;
+        all.slot_ns = period_ns / 10;
+    }
+    if let Some(slot_ns) = section.time("slot")? {
+        within(&section, "slot", slot_ns, 1, all.period_ns / 2)?;
+        all.slot_ns = slot_ns;
+    }
+    if let Some(budget_pct) = section.number("budget", 1..101)? {
+        all.budget_pct = budget_pct;
+    }
+    Ok(all)
+}
+
+fn segments(
+    reading: &Reading<'_>,
+    cell: &Cell,
+    all: &mut Isochronous,
+    env: &Env,
+) -> Result<(), Error> {
+    let mut names = Names::default();
+    reading.each_repetition("segment", "[[segment]]", SEGMENT, env, |section| {
+        let name = names.take(section, WORD, |name| is_word(name, 31))?;
+        if all.segments.len() == SEGMENTS_MAX {
+            let expected = format!("at most {SEGMENTS_MAX} segments");
+            return Err(section.require("name", &expected)?.expected(&expected));
+        }
+        let segment = segment(section, cell, name)?;
+        all.segments.push(segment);
+        Ok(())
+    })
+}
+
+fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segment, Error> {
+    let expected = "a list of hosts, each once, 2 to 64";
+    let item = section.require("hosts", expected)?;
+    let mut hosts = Vec::new();
+    for entry in item.list(expected)? {
+        let host = entry.text(section.env, expected)?;
+        let known = cell.hosts.iter().map(|host| host.name.as_str());
+        let host = find(&entry, &host, "host", known)?;
+        if hosts.contains(&host) {
+            return Err(item.expected(expected));
+        }
+        hosts.push(host);
+    }
+    if !(2..=STATIONS_MAX).contains(&hosts.len()) {
+        return Err(item.expected(expected));
+    }
+    let is_shared = match section.get("type") {
+        None => true,
+        Some(_) => {
+            reference(
+                section,
+                "type",
+                "type of segment",
+                ["shared", "switched"].into_iter(),
+            )? == 0
+        }
+    };
+    let rate_bps = section.rate("rate")?.unwrap_or(100_000_000);
+    let fits = match is_shared {
+        true => SHARED_BPS.contains(&rate_bps),
+        false => rate_bps > 0 && PS_PER_S % rate_bps == 0,
+    };
+    if !fits {
+        let expected = match is_shared {
+            true => "\"10mbit\" or \"100mbit\", what half duplex was built for",
+            false => "a rate whose bits last whole picoseconds, such as \"100mbit\" or \"1gbit\"",
+        };
+        return Err(section.require("rate", expected)?.expected(expected));
+    }
+    let backoff = match section.get("backoff") {
+        None => is_shared.then_some(Backoff::Standard),
+        Some(item) if !is_shared => {
+            return Err(item.expected("nothing: nobody collides on a switched segment"));
+        }
+        Some(_) => {
+            let names = ["standard", "capture-avoiding"];
+            let of = reference(section, "backoff", "back-off", names.into_iter())?;
+            Some([Backoff::Standard, Backoff::CaptureAvoiding][of])
+        }
+    };
+    let bit_ps = PS_PER_S / rate_bps;
+    let most_ns = match is_shared {
+        true => ROUND_TRIP_BITS_MAX / 2 * bit_ps / 1_000,
+        false => 1_000_000_000,
+    };
+    let propagation_ns = section.time("propagation")?.unwrap_or(500);
+    within(section, "propagation", propagation_ns, 0, most_ns)?;
+    let queue = section.number("queue", 1..1_000_001)?.unwrap_or(1_000);
+    Ok(Segment {
+        name,
+        hosts,
+        rate_bps,
+        propagation_ns,
+        backoff,
+        queue_frames: usize::try_from(queue).unwrap_or(usize::MAX),
+    })
+}
+
+/// The shortest way over segments, of equally short ones the first in the order
+/// of the file; `None`: there is none.
+fn way(segments: &[Segment], hosts: usize, from: usize, to: usize) -> Option<Vec<Hop>> {
+    let mut reached: Vec<Option<Hop>> = vec![None; hosts];
+    let mut queue = VecDeque::from([from]);
+    while let Some(host) = queue.pop_front() {
+        let mine = segments.iter().enumerate();
+        for (segment, of) in mine.filter(|(_, s)| s.hosts.contains(&host)) {
+            for next in of.hosts.iter().copied() {
+                if next != from && reached[next].is_none() {
+                    reached[next] = Some(Hop {
+                        segment,
+                        from: host,
+                        to: next,
+                    });
+                    queue.push_back(next);
+                }
+            }
+        }
+    }
+    let mut way = Vec::new();
+    let mut host = to;
+    while host != from {
+        let hop = reached[host]?;
+        way.push(hop);
+        host = hop.from;
+    }
+    way.reverse();
+    Some(way)
+}
