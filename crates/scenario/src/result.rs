@@ -376,7 +376,8 @@ flow_metrics! {
     /// Largest difference between the shares of RT packets that were late by 0, 1, ...
     /// periods and those predicted from each node's late_pct, percentage points.
     fit_diff_pct: Option<f64>,
-    /// How often a true prediction would fit as badly (chi-squared).
+    /// How often packets would differ as much from a prediction with one late_pct
+    /// for all nodes if it were true (chi-squared).
     fit_p: Option<f64>,
     /// Of a UDP flow in the laboratory: from the sender's system call to the
     /// first bit leaving: median.

@@ -274,7 +274,8 @@ impl Lateness {
             beta,
             way: 1.0 - share(0),
             difference: differences.fold(0.0, f64::max),
-            fit: chi_squared(&classes, &predicted, stages.len()),
+            // As many values as stages would leave nothing to test.
+            fit: chi_squared(&classes, &with_one_beta, 1),
             predicted,
             with_one_beta,
         })
