@@ -315,8 +315,8 @@ static void psp_class_tell_backlog(struct psp_qdisc *q, struct psp_class *cl)
 			 (u64)child->q.qlen * q->port.pace.overhead_bytes;
 
 	if (child->q.qlen)
-		pace_arrived(&q->pace, &cl->pace, min(wire_bytes, U32_MAX),
-			     ktime_get_ns());
+		pace_arrived(&q->pace, &cl->pace,
+			     min_t(u64, wire_bytes, U32_MAX), ktime_get_ns());
 }
 
 int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
