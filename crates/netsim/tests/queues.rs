@@ -132,6 +132,40 @@ fn psp_shares_an_oversubscribed_line_in_proportion() {
     }
 }
 
+/// Whose frames came before a period leave in it: of greedy flows the share of
+/// an nrt class, and what is left of the budget to the rt class, which is late
+/// all the time.
+#[test]
+fn psp_goes_by_the_period() {
+    let length_ns = 1_000_000;
+    let port = pace::Config {
+        period: Some(pace::Period::percent(GBIT, length_ns, 80)),
+        ..pace::Config::ethernet(GBIT, 1514)
+    };
+    let classes = [
+        ClassConfig::Rt {
+            reserve_bytes: 30_280,
+        },
+        ClassConfig::Nrt {
+            reserve_bytes: 15_140,
+        },
+    ];
+    let log = through(psp(port, &classes), 2, ms(10));
+    let in_period = |flow: u32, period: u64| {
+        let ps = length_ns * 1000;
+        let within = |at: &&u64| **at / ps == period;
+        starts(&log, flow).iter().filter(within).count()
+    };
+    // Nothing has come before the first one.
+    assert_eq!((in_period(0, 0), in_period(1, 0)), (0, 10));
+    for period in 1..9 {
+        let (rt, nrt) = (in_period(0, period), in_period(1, period));
+        assert!((20..=67).contains(&rt) && nrt <= 10, "{period}: {rt} {nrt}");
+        // 100,000 bytes are 66.05 frames.
+        assert!(rt + nrt <= 67, "{period}: {rt} {nrt}");
+    }
+}
+
 #[test]
 fn tbf_lets_its_burst_through_and_then_its_rate() {
     let config = TbfConfig {
