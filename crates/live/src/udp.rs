@@ -14,7 +14,9 @@ use nix::sys::socket::{
 use crate::clock::{nanoseconds, tai_ahead_s};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Room for a stamp and an extended error with its address.
+/// For datagrams while this program does not run; the host may allow less.
+const RECEIVE_BYTES: usize = 4 << 20;
+/// Room for a stamp, a count and an extended error with its address.
 const CONTROL_BYTES: usize = 256;
 
 /// A datagram.
@@ -26,6 +28,8 @@ pub struct Received {
     pub from: Option<SocketAddr>,
     /// When the kernel got it, of CLOCK_TAI.
     pub kernel_ns: Option<u64>,
+    /// Datagrams that this socket had no room for, until this one came.
+    pub overrun: u32,
 }
 
 /// When the kernel gave a datagram to its device.
@@ -68,6 +72,10 @@ impl StampedSocket {
                 | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
         }
         setsockopt(&socket, sockopt::Timestamping, &flags)?;
+        // Beyond the host's limit with CAP_NET_ADMIN, up to it without.
+        setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES))?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         Ok(Self {
             socket,
             tai_ahead_ns: tai_ahead_s()?.saturating_mul(SECOND_NS),
@@ -115,7 +123,12 @@ impl StampedSocket {
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        let overrun = message.cmsgs()?.find_map(|control| match control {
+            ControlMessageOwned::RxqOvfl(count) => Some(count),
+            _ => None,
+        });
         Ok(Some(Received {
+            overrun: overrun.unwrap_or(0),
             bytes: message.bytes,
             from: message.address.as_ref().and_then(address),
             kernel_ns: self.stamp(&message),

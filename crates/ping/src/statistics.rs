@@ -85,6 +85,9 @@ pub struct Counts {
     pub strangers: u64,
     /// One-way delays below 0 or above the round trip: clocks disagree.
     pub implausible: u64,
+    /// Datagrams for which this host's socket had no room: lost here, not on
+    /// the way.
+    pub overrun: u64,
     /// Round trips whose both ends the kernel stamped.
     pub kernel_stamped: u64,
 }
@@ -152,6 +155,11 @@ impl Statistics {
             probe.sent_ns = sent_ns;
             probe.by_kernel = true;
         }
+    }
+
+    /// So many datagrams found no room so far. O(1).
+    pub fn overrun(&mut self, datagrams: u64) {
+        self.counts.overrun = self.counts.overrun.max(datagrams);
     }
 
     /// An answer came at `received_ns`, by the kernel's stamp or our own. O(1).

@@ -71,7 +71,7 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer)) -> Result<Done> {
     socket.connect(plan.address)?;
     let socket = StampedSocket::new(socket, true)?;
     socket.set_class(plan.class)?;
-    let schedule = Schedule {
+    let due = Schedule {
         start_ns: monotonic_ns()?.saturating_add(LEAD_NS),
         period_ns: plan.period_ns,
         count: plan.count,
@@ -87,7 +87,9 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer)) -> Result<Done> {
         above: None,
     };
     let scheduling = thread::scope(|threads| -> Result<Scheduling> {
-        let sending = threads.spawn(|| send(plan, session, schedule, &socket, &stop, said));
+        let sending = threads.spawn(|| send(plan, session, due, &socket, &stop, said));
+        // Below the sender: an answer waits in the socket, a probe must leave.
+        schedule(&[Scheduling::Fifo(PRIORITY - 1)]);
         let taken = taker.take_all(&signals, &sender, &mut on_answer);
         // Whatever happened, the sender must end.
         stop.store(true, Ordering::Relaxed);
@@ -217,7 +219,7 @@ impl Taker<'_> {
             readable(&[self.socket.as_fd(), signals.as_fd()], PART_NS)?;
             let all_sent = self.take_sent(sender);
             self.take_stamps()?;
-            self.take_answers(&mut buffer, on_answer)?;
+            self.take_answers(&mut buffer, sender, on_answer)?;
             if all_sent && ended_ns.is_none() {
                 ended_ns = Some(monotonic_ns()?);
             }
@@ -266,6 +268,7 @@ impl Taker<'_> {
     fn take_answers(
         &mut self,
         buffer: &mut [u8],
+        sender: &Receiver<Said>,
         on_answer: &mut impl FnMut(&Answer),
     ) -> Result<()> {
         loop {
@@ -276,6 +279,9 @@ impl Taker<'_> {
                 Err(_) => continue,
             };
             let now_ns = tai_ns()?;
+            self.statistics.overrun(received.overrun.into());
+            // Its probe may have been sent since this thread looked.
+            self.take_sent(sender);
             let datagram = buffer.get(..received.bytes).unwrap_or_default();
             let Ok(header) = Header::read(datagram) else {
                 continue;

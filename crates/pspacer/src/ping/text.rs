@@ -68,6 +68,10 @@ pub fn summary(plan: &Plan, done: &Done) -> String {
     );
     for (number, what) in [
         (c.unsent, "probes were not taken by the kernel"),
+        (
+            c.overrun,
+            "packets found no room in this host's socket: lost here, not on the way",
+        ),
         (c.strangers, "packets were answers to nothing of this run"),
         (
             c.implausible,
