@@ -79,10 +79,95 @@ fn a_probe_told_of_the_open_window() {
         280 S 15928..17376
     ",
     );
+    // Whether the receiver told of it is not to be seen from here.
     assert_eq!(
         (stop.cause, stop.side),
-        (Cause::ZeroWindowProbe, Side::Receiver)
+        (Cause::ZeroWindowProbe, Side::Unknown)
     );
+}
+
+/// Where an acknowledgement leaves at once: at the receiver, 20 ms from the sender
+/// and back. Time stamps tick each millisecond.
+fn at_the_receiver(script: &str) -> Stop {
+    const BEGIN: &str = "
+        0   S SYN
+        0   R SYN
+        20  S ack
+        20  S 0..14480
+        20  R ack 14480
+    ";
+    let mut segments = segments(&format!("{BEGIN}{script}"), Base::default());
+    for segment in &mut segments {
+        let value = (segment.time_ns / 1_000_000) as u32;
+        segment.timestamps = Some(trace::segment::Timestamps { value, echo: value });
+    }
+    let all = analyse(&segments).connections;
+    let stops = all.iter().flat_map(|connection| &connection.stops);
+    let longest = stops.max_by_key(|stop| stop.duration_ns);
+    longest.unwrap_or_else(|| panic!("{all:#?}")).clone()
+}
+
+#[test]
+fn what_says_that_the_window_is_open_was_lost() {
+    let stop = at_the_receiver(
+        "
+        40  S 14480..15928
+        40  R ack 15928 win 0
+        300 R ack 15928 win 20000
+        480 S probe
+        480 R ack 15928 win 20000
+        500 S 15928..17376
+        500 R ack 17376
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::ZeroWindowProbe, Side::Network)
+    );
+}
+
+#[test]
+fn a_window_with_room_for_less_than_a_segment_is_closed() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        60  R ack 15928 win 7    # 896 bytes
+        300 S 15928..16824
+        320 R ack 16824 win 20000
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::ReceiverWindowClosed, Side::Receiver)
+    );
+}
+
+/// After timeouts of which nothing came here, a sender goes on with a single
+/// segment, stamped when it is sent: as a program that paused may.
+#[test]
+fn one_segment_after_a_silence_tells_little_at_the_receiver() {
+    let alone = at_the_receiver(
+        "
+        1900 S 14480..15916
+        1900 R ack 15916
+        1920 S 15916..18788
+        1920 R ack 18788
+    ",
+    );
+    assert_eq!(alone.confidence, Confidence::Low, "{alone:#?}");
+    let burst = at_the_receiver(
+        "
+        1900 S 14480..15916
+        1900 R ack 15916
+        1901 S 15916..18788
+        1901 R ack 18788
+    ",
+    );
+    assert_eq!(
+        (burst.cause, burst.side),
+        (Cause::Application, Side::Sender)
+    );
+    assert_eq!(burst.confidence, Confidence::Medium);
 }
 
 #[test]

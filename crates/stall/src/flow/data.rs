@@ -102,7 +102,7 @@ impl Flow {
         if !self.sequence.is_known() || start + 1 != self.una.max(ORIGIN) || !self.has_data {
             return;
         }
-        if self.is_window_closed() {
+        if self.is_window_closed() || self.gap.opened.is_some() {
             self.on_window_probe(at);
         } else {
             self.counts.keepalives += 1;
@@ -152,6 +152,9 @@ impl Flow {
             self.note_after(|after| {
                 if !after.acked {
                     after.new_segments += segments;
+                }
+                if at.now <= after.prompt_until_ns {
+                    after.prompt_segments += segments;
                 }
             });
         }

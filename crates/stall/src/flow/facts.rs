@@ -75,7 +75,7 @@ pub(crate) struct Gap {
     pub(crate) closed_window: Packets,
     pub(crate) closed_ns: u64,
     pub(crate) opened: Option<(u64, u64)>,
-    /// The last probe of a closed window before it was open.
+    /// Probes of a closed window, or of one that the sender does not know to be open.
     pub(crate) window_probes: Packets,
     pub(crate) last_window_probe_ns: u64,
     pub(crate) receiver_data: Packets,
@@ -102,6 +102,10 @@ pub(crate) struct After {
     pub(crate) until_ns: u64,
     /// New segments before anything was acknowledged.
     pub(crate) new_segments: u64,
+    /// New segments so soon that no answer can have let them go ...
+    pub(crate) prompt_segments: u64,
+    /// ... which is until then.
+    pub(crate) prompt_until_ns: u64,
     pub(crate) acked: bool,
     pub(crate) retransmissions: u64,
     pub(crate) holes: u64,

@@ -68,6 +68,8 @@ impl Flow {
                     let step = self.stamp_step.map(u64::from);
                     facts.sent_apart_ns = step.map(|step| step.saturating_mul(tick_ns));
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
+                    facts.after.prompt_segments = facts.after.new_segments;
+                    facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
                 }
                 self.keep(facts);
                 self.after_open = true;

@@ -21,10 +21,8 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {
         return None;
     }
-    if let Some(lost) = lost_before_the_capture(facts, context) {
-        return Some(lost);
-    }
-    let is_blocked = facts.window_bytes.is_some() && facts.room_bytes < facts.mss_bytes.min(536);
+    // A sender waits until a whole segment fits (RFC 1122, 4.2.3.4).
+    let is_blocked = facts.window_bytes.is_some() && facts.room_bytes < facts.mss_bytes;
     if is_blocked {
         let text = format!(
             "the receiver's window had room for {} bytes, less than a segment",
@@ -35,6 +33,9 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
             Confidence::Medium,
             text,
         ));
+    }
+    if let Some(lost) = lost_before_the_capture(facts, context) {
+        return Some(lost);
     }
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
     let since_ns = facts.end_ns.saturating_sub(gap.last_receiver_data_ns);
@@ -48,8 +49,11 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     }
     let confidence = match context.view {
         View::Sender => Confidence::High,
-        // Only the sender's clock tells that it did not send.
-        View::Receiver | View::Middle if facts.sent_apart_ns.is_none() => Confidence::Low,
+        // Only the sender's clock tells that it did not send, and what comes after a
+        // timeout is sent at that time too; but a timeout lets a single segment go.
+        View::Receiver | View::Middle if facts.sent_apart_ns.is_none() || is_alone(facts) => {
+            Confidence::Low
+        }
         View::Receiver | View::Middle => Confidence::Medium,
         View::Unknown => Confidence::Low,
     };
@@ -68,6 +72,11 @@ pub(super) fn had_sent_all(facts: &Facts) -> Option<Finding> {
     let text = "the last data was acknowledged late, and no more came then: none had waited";
     let finding = Finding::new(Cause::Application, Confidence::Medium, text.to_owned());
     (facts.after.new_segments == 0).then_some(finding)
+}
+
+/// One segment came, and more only when an answer can have let it go.
+fn is_alone(facts: &Facts) -> bool {
+    facts.after.prompt_segments <= 1
 }
 
 /// Where losses before the capture are not to be seen, a lost tail looks like
@@ -106,12 +115,15 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         };
         return Some(Finding::new(cause, Confidence::Medium, text));
     }
-    let alone = facts.after.new_segments <= 1;
+    let alone = is_alone(facts);
     let is_full = facts.last_data_bytes >= facts.mss_bytes;
     // Timeouts double: after two, three, four of them it is so many times the first.
+    // A probe of the tail may have come before the first (RFC 8985: two round trips).
+    let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
     let several = [3, 7, 15, 31].into_iter().any(|times| {
         let due_ns = facts.rto_ns.saturating_mul(times);
-        waited_ns.abs_diff(due_ns) * 10 <= due_ns
+        let (least_ns, most_ns) = (due_ns / 10 * 9, due_ns / 10 * 11 + probe_ns);
+        (least_ns..=most_ns).contains(&waited_ns)
     });
     if several && alone && is_full && facts.rtt_ns.is_some() {
         let text = format!(

@@ -44,8 +44,9 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
         gap.window_probes.count(),
         ms(opened_ns - gap.closed_ns.min(opened_ns))
     );
+    // A receiver that had told of it, and one that did not, look alike from here.
     let finding = Finding::new(Cause::ZeroWindowProbe, Confidence::Medium, text);
-    Some(finding.shown_by(packets))
+    Some(finding.on(Side::Unknown).shown_by(packets))
 }
 
 /// Closed for at least half of the pause.
