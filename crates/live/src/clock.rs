@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_getres, clock_gettime, clock_nanosleep};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -37,6 +37,14 @@ pub fn tai_ahead_s() -> io::Result<u64> {
     let realtime_ns = now_ns(ClockId::CLOCK_REALTIME)?;
     // Whole seconds, read a moment apart.
     Ok((tai_ns.saturating_sub(realtime_ns) + SECOND_NS / 2) / SECOND_NS)
+}
+
+/// Length of the kernel's tick (1/HZ): the coarse clock moves once in each.
+///
+/// # Errors
+/// Only where there is no such clock.
+pub fn tick_ns() -> io::Result<u64> {
+    Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)?).max(1))
 }
 
 /// Waits until CLOCK_MONOTONIC has come to `due_ns`; not at all if it has.
@@ -76,6 +84,11 @@ mod tests {
         sleep_until(due_ns).unwrap();
         assert!(monotonic_ns().unwrap() >= due_ns);
         sleep_until(0).unwrap();
+    }
+
+    #[test]
+    fn a_tick_is_of_100_to_1000_hz() {
+        assert!((1_000_000..=10_000_000).contains(&tick_ns().unwrap()));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Epool {
     pub fn between(capacity: usize, moment: Moment, from: Time, until: Time) -> Epool {
         let capacity = capacity.max(CAPACITY_MIN);
         Epool {
-            records: Vec::with_capacity(capacity),
+            records: Vec::new(),
             capacity,
             moment,
             from,
@@ -93,6 +93,12 @@ impl Epool {
                 .iter()
                 .map(|record| record.omitted)
                 .sum::<u64>()
+    }
+
+    /// Tells of readings that never came here: the next record has them among
+    /// those left out.
+    pub fn omit(&mut self, readings: u64) {
+        self.omitted += readings;
     }
 
     /// One variable over time, in seconds: what a plot needs.
@@ -292,6 +298,17 @@ mod tests {
                 .iter()
                 .any(|r| r.moment == Moment::Timeout && r.vars.una == 5000)
         );
+    }
+
+    #[test]
+    fn what_never_came_is_left_out() {
+        let mut epool = Epool::new(16, Moment::Ack);
+        epool.observe(at(0), Moment::Ack, &vars(0, State::Open));
+        epool.omit(7);
+        assert_eq!(epool.omitted(), 7);
+        epool.observe(at(1), Moment::Ack, &vars(1, State::Open));
+        assert_eq!(epool.records()[1].omitted, 7);
+        assert_eq!(epool.omitted(), 7);
     }
 
     #[test]

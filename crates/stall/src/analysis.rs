@@ -197,7 +197,7 @@ pub struct CwndEstimate {
 }
 
 /// A time without progress, or with little.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stop {
     /// Whose data stopped.
     pub direction: Direction,

@@ -31,3 +31,5 @@ pub use analysis::{
 pub use cause::{Cause, Confidence, Side};
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;
+pub use vantage::ms;
+pub use verdict::{rate, sum_up};

@@ -135,7 +135,9 @@ fn by_hops(connection: &Connection, client: usize) -> Option<Found> {
     Some((place, Confidence::Medium, reason))
 }
 
-pub(crate) fn ms(ns: u64) -> String {
+/// A duration as explanations word it.
+#[must_use]
+pub fn ms(ns: u64) -> String {
     let us = ns / 1000;
     if us < 10_000 {
         format!("{}.{:03} ms", us / 1000, us % 1000)

@@ -10,7 +10,8 @@ use crate::rules::Origin;
 use crate::vantage::ms;
 
 /// A rate in words.
-pub(crate) fn rate(bps: u64) -> String {
+#[must_use]
+pub fn rate(bps: u64) -> String {
     match bps {
         0..1_000_000 => format!("{} kbit/s", bps / 1000),
         1_000_000..100_000_000 => {
@@ -91,14 +92,29 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
     };
     let flow = &connection.flows[main.index()];
     let mut text = moved(flow, main);
-    let own = || {
+    text += &sum_up(
         connection
             .stops
             .iter()
-            .filter(|stop| stop.direction == main)
-    };
-    let silences = weigh(own().filter(|stop| stop.kind == StopKind::Silence));
-    let slow = weigh(own().filter(|stop| stop.kind == StopKind::Slow));
+            .filter(|stop| stop.direction == main),
+    );
+    if let Some(bps) = origins[main.index()]
+        .as_ref()
+        .and_then(|origin| origin.rate_bps)
+    {
+        text += &format!("; what passes is about {}", rate(bps));
+    }
+    text + "."
+}
+
+/// What some stops of one direction came to, as the rest of a sentence that
+/// tells what was moved: "; stopped twice for 412 ms in all, because ...".
+#[must_use]
+pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
+    let mut text = String::new();
+    let of = |kind| weigh(stops.clone().filter(move |stop| stop.kind == kind));
+    let silences = of(StopKind::Silence);
+    let slow = of(StopKind::Slow);
     if let Some((cause, most)) = silences.first() {
         let all_ns: u64 = silences.iter().map(|(_, weight)| weight.ns).sum();
         let count: u64 = silences.iter().map(|(_, weight)| weight.count).sum();
@@ -123,16 +139,10 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
             cause.because()
         );
     }
-    if let Some(bps) = origins[main.index()]
-        .as_ref()
-        .and_then(|origin| origin.rate_bps)
-    {
-        text += &format!("; what passes is about {}", rate(bps));
-    }
     if silences.is_empty() && slow.is_empty() {
         text += "; never stopped";
     }
-    text + "."
+    text
 }
 
 fn moved(flow: &Flow, direction: Direction) -> String {

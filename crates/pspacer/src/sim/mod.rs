@@ -3,7 +3,7 @@
 
 mod isochronous;
 mod merge;
-mod senders;
+pub mod senders;
 mod shard;
 mod sweep;
 mod table;

@@ -71,7 +71,8 @@ impl Senders {
 /// More senders than this are not drawn together.
 const MOST_PANELS: usize = 8;
 
-fn file(epool: &Epool, path: &Path) -> Result<()> {
+/// Writes a record as a table.
+pub fn file(epool: &Epool, path: &Path) -> Result<()> {
     let mut bytes = vec![];
     epool.write_csv(&mut bytes)?;
     write(path, &bytes)
@@ -83,6 +84,11 @@ fn record(cell: &Cell, flow: &str, epool: &Epool) -> SenderRecord {
         (1, params) if !params.is_empty() => params,
         (_, params) => format!("{flow} {params}").trim_end().to_owned(),
     };
+    drawn(title, epool)
+}
+
+/// A record as plots take it.
+pub fn drawn(title: String, epool: &Epool) -> SenderRecord {
     let mut timeouts = 0;
     let readings = epool.records().iter().map(|r| {
         timeouts += u32::from(r.moment == Moment::Timeout);

@@ -5,7 +5,7 @@ mod files;
 mod json;
 mod page;
 mod select;
-mod text;
+pub mod text;
 
 use std::fs;
 use std::io::Write;
@@ -204,7 +204,7 @@ impl Found {
 
 /// The name of a cause, side, confidence or place: as in JSON, without dashes.
 /// Abbreviations are such.
-fn words<T: serde::Serialize>(value: &T) -> String {
+pub fn words<T: serde::Serialize>(value: &T) -> String {
     let name = serde_json::to_value(value).unwrap_or_default();
     let spaced = name.as_str().unwrap_or_default().replace('-', " ");
     let word = |w: &str| match w {

@@ -17,7 +17,12 @@ const MOST_EVIDENCE: usize = 8;
 const WIDEST: usize = 100;
 
 /// Writes the verdict and the stops of each connection, the worst first.
-pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut impl Write,
+    found: &Found,
+    all: bool,
+    style: Style,
+) -> io::Result<()> {
     let writer = &mut Writer { out, style, all };
     let connections = &found.analysis.connections;
     let stopped = |i: &&usize| !connections[**i].stops.is_empty();
