@@ -15,6 +15,7 @@ bc bc
 bison bison
 c++ g++
 cc gcc
+clang clang
 dkms dkms
 dpkg-deb dpkg
 flex flex

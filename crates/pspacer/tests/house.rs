@@ -136,11 +136,12 @@ fn crates_depend_only_on_whom_they_may() {
         // Clocks, sockets and threads of the live tools; no rules of ours.
         ("live", &[]),
         ("router", &["live", "scenario"]),
+        ("watch", &["live", "stall"]),
         (
             "pspacer",
             &[
                 "scenario", "trace", "report", "vmlab", "netsim", "stall", "predict", "ping",
-                "live", "router",
+                "live", "router", "watch",
             ],
         ),
     ]);

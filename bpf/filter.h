@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which sockets are wanted. The choice is written into read-only data before
+ * the program is loaded, so what is not asked for costs nothing.
+ *
+ * A port or an address is compared. Whose a socket is cannot be read off it, and
+ * most of what happens to it happens in whatever task the softirq interrupts. So
+ * a process's sockets are collected: those open at the beginning by the reader of
+ * the records; what connects, when it does, in its own context; what is accepted,
+ * by the process's listening ports.
+ */
+#ifndef WATCH_FILTER_H
+#define WATCH_FILTER_H
+
+#include "helpers.h"
+#include "kernel.h"
+#include "lost.h"
+
+const volatile u32 want_pid;		/* thread group; 0: any */
+const volatile u64 want_pid_dev;	/* the PID name space that it is of */
+const volatile u64 want_pid_ino;
+const volatile u16 want_port;		/* either end's; 0: any */
+const volatile u64 want_net[2];		/* remote address, as it lies in memory ... */
+const volatile u64 want_mask[2];	/* ... in these bits */
+
+/* Cookies of the process's sockets. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u8);
+	MAP_NUMBER(max_entries, 1 << 16);
+} owned SEC(".maps");
+
+/* Where it listens: name space of the network << 32 | port. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u8);
+	MAP_NUMBER(max_entries, 1 << 12);
+} listening SEC(".maps");
+
+/* ::ffff:0:0/96, as it lies in memory. */
+#define MAPPED_IPV4(address) ((u64)(address) << 32 | 0xffff0000ULL)
+
+INLINE void read_ipv6(const struct in6_addr *from, u64 *to)
+{
+	bpf_probe_read_kernel(to, 16, from);
+}
+
+INLINE void remote_address(struct sock *sk, u64 *to)
+{
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		read_ipv6(&sk->__sk_common.skc_v6_daddr, to);
+	} else {
+		to[0] = 0;
+		to[1] = MAPPED_IPV4(sk->__sk_common.skc_daddr);
+	}
+}
+
+INLINE void local_address(struct sock *sk, u64 *to)
+{
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		read_ipv6(&sk->__sk_common.skc_v6_rcv_saddr, to);
+	} else {
+		to[0] = 0;
+		to[1] = MAPPED_IPV4(sk->__sk_common.skc_rcv_saddr);
+	}
+}
+
+INLINE u64 listening_key(struct sock *sk)
+{
+	return (u64)sk->__sk_common.skc_net.net->ns.inum << 32 | sk->__sk_common.skc_num;
+}
+
+INLINE int is_owned(struct sock *sk)
+{
+	u64 key = bpf_get_socket_cookie(sk);
+
+	if (bpf_map_lookup_elem(&owned, &key))
+		return 1;
+	key = listening_key(sk);
+	return bpf_map_lookup_elem(&listening, &key) != 0;
+}
+
+INLINE int is_wanted(struct sock *sk)
+{
+	u64 remote[2];
+
+	if (want_port && sk->__sk_common.skc_num != want_port &&
+	    __builtin_bswap16(sk->__sk_common.skc_dport) != want_port)
+		return 0;
+	if (want_mask[0] | want_mask[1]) {
+		remote_address(sk, remote);
+		if ((remote[0] & want_mask[0]) != want_net[0] ||
+		    (remote[1] & want_mask[1]) != want_net[1])
+			return 0;
+	}
+	return !want_pid || is_owned(sk);
+}
+
+INLINE void note(void *map, u64 key)
+{
+	u8 one = 1;
+
+	if (bpf_map_update_elem(map, &key, &one, 0))
+		count_lost(LOST_SOCKETS);
+}
+
+/* Connecting and listening happen in the context of who asks for it. */
+INLINE void note_owner(struct sock *sk, int from, int to)
+{
+	struct bpf_pidns_info who = {};
+
+	if (!want_pid || from != TCP_CLOSE || (to != TCP_SYN_SENT && to != TCP_LISTEN))
+		return;
+	if (bpf_get_ns_current_pid_tgid(want_pid_dev, want_pid_ino, &who, sizeof(who)) ||
+	    who.tgid != want_pid)
+		return;
+	if (to == TCP_SYN_SENT)
+		note(&owned, bpf_get_socket_cookie(sk));
+	else
+		note(&listening, listening_key(sk));
+}
+
+INLINE void forget_owner(struct sock *sk)
+{
+	u64 cookie;
+
+	if (!want_pid)
+		return;
+	cookie = bpf_get_socket_cookie(sk);
+	bpf_map_delete_elem(&owned, &cookie);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How a BPF program is written down: sections, maps, and the kernel's helpers
+ * that are called, by their numbers in the kernel's interface (linux/bpf.h).
+ */
+#ifndef WATCH_HELPERS_H
+#define WATCH_HELPERS_H
+
+#include "kernel.h"
+
+#define SEC(name)	__attribute__((section(name), used))
+#define INLINE		static inline __attribute__((always_inline))
+
+/* Members of a map's definition: numbers and types live in its BTF alone. */
+#define MAP_NUMBER(name, value)	int (*name)[value]
+#define MAP_TYPE(name, type)	type *name
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_F_NO_PREALLOC = 1,
+	BPF_SK_STORAGE_GET_F_CREATE = 1,
+	BPF_RB_NO_WAKEUP = 1,
+};
+
+struct bpf_pidns_info {
+	u32 pid;
+	u32 tgid;
+};
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
+				   u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
+static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value,
+				   u64 flags) = (void *)107;
+static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static u64 (*bpf_jiffies64)(void) = (void *)118;
+static long (*bpf_get_ns_current_pid_tgid)(u64 dev, u64 ino, struct bpf_pidns_info *info,
+					   u32 size) = (void *)120;
+static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
+static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
+static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+
+/* Bit fields have no address: where they are is asked of the kernel's BTF. */
+enum {
+	FIELD_BYTE_OFFSET = 0,
+	FIELD_BYTE_SIZE = 1,
+	FIELD_LSHIFT = 4,
+	FIELD_RSHIFT = 5,
+};
+
+#define FIELD(struct_ptr, field, what) \
+	__builtin_preserve_field_info((struct_ptr)->field, what)
+
+/* An unsigned bit field of one byte's width or less. */
+#define READ_BITS(struct_ptr, field)					\
+	({								\
+		const void *at_ = (const char *)(struct_ptr) +		\
+				  FIELD(struct_ptr, field, FIELD_BYTE_OFFSET); \
+		u64 bits_ = 0;						\
+									\
+		bpf_probe_read_kernel(&bits_, FIELD(struct_ptr, field, FIELD_BYTE_SIZE), at_); \
+		bits_ <<= FIELD(struct_ptr, field, FIELD_LSHIFT);	\
+		bits_ >>= FIELD(struct_ptr, field, FIELD_RSHIFT);	\
+		(u8)bits_;						\
+	})
+
+#endif

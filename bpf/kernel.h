@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few fields of the kernel's structures that are read. Where they lie is
+ * looked up when the program is loaded, in the running kernel's own BTF (CO-RE),
+ * so order and padding here mean nothing.
+ */
+#ifndef WATCH_KERNEL_H
+#define WATCH_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+enum {
+	AF_INET = 2,
+	AF_INET6 = 10,
+};
+
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT,
+	TCP_SYN_RECV,
+	TCP_FIN_WAIT1,
+	TCP_FIN_WAIT2,
+	TCP_TIME_WAIT,
+	TCP_CLOSE,
+	TCP_CLOSE_WAIT,
+	TCP_LAST_ACK,
+	TCP_LISTEN,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		u8 u6_addr8[16];
+	} in6_u;
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	volatile u8 skc_state;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	u32 icsk_rto;
+	u8 icsk_ca_state : 5;
+	u8 icsk_backoff;
+	u8 icsk_probes_out;
+};
+
+struct tcp_sack_block {
+	u32 start_seq;
+	u32 end_seq;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 high_seq;
+	u32 tlp_high_seq;
+	u32 snd_wnd;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 reordering;
+	u32 srtt_us;
+	u32 mss_cache;
+	u32 delivered;
+	u32 dsack_dups;
+	u32 chrono_start;
+	u32 chrono_stat[3];
+	u8 chrono_type : 2;
+	struct tcp_sack_block recv_sack_cache[4];
+};
+
+struct tcp_skb_cb {
+	u32 seq;
+	u32 end_seq;
+	u32 ack_seq;
+};
+
+struct sk_buff {
+	char cb[48];
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What goes through the ring buffer, in the host's byte order. crates/watch
+ * reads it (src/records.rs): change both.
+ */
+#ifndef WATCH_RECORDS_H
+#define WATCH_RECORDS_H
+
+#include "kernel.h"
+
+enum record_kind {
+	RECORD_CONNECTION = 1,	/* struct connection_record */
+	RECORD_ACK,		/* an acknowledgement came; state before it is taken in */
+	RECORD_RETRANSMIT,	/* a segment was sent again */
+	RECORD_CA_STATE,	/* recovery enters another state */
+	RECORD_STATE,		/* TCP's state changes */
+	RECORD_END,		/* the socket goes */
+};
+
+/* What is counted where it could not be told. */
+enum lost_what {
+	LOST_RECORDS,		/* the ring buffer had no room */
+	LOST_SOCKETS,		/* no memory to follow a socket, or to know its owner */
+	LOST_WHATS,
+};
+
+/* Begins every record. */
+struct record_head {
+	u64 time_ns;		/* CLOCK_MONOTONIC */
+	u64 cookie;		/* the socket, as SO_COOKIE has it */
+	u32 kind;
+	u32 lost;		/* records of this socket that found no room just before */
+};
+
+/* Goes ahead of the first of a connection's other records. */
+struct connection_record {
+	struct record_head head;
+	u8 local[16];		/* IPv4 as ::ffff:a.b.c.d */
+	u8 remote[16];
+	u16 local_port;
+	u16 remote_port;
+	u32 reserved;
+};
+
+struct state_record {
+	struct record_head head;
+	u64 peer_data_ns;	/* when data of the other side came last; 0: never */
+	u32 una;
+	u32 nxt;
+	u32 high_seq;
+	u32 ack;		/* of RECORD_ACK: what the segment acknowledges */
+	u32 seq;		/* of RECORD_RETRANSMIT: first byte, and behind the last */
+	u32 end_seq;
+	u32 window_bytes;	/* the peer's, from una */
+	u32 cwnd;		/* in segments, as all down to reordering */
+	u32 ssthresh;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 reordering;
+	u32 sack_start;		/* highest block of the last acknowledgement with any */
+	u32 sack_end;
+	u32 srtt_8us;		/* in eighths of a microsecond */
+	u32 rto_ticks;		/* doublings included */
+	u32 mss_bytes;
+	u32 delivered;		/* segments, since the connection began */
+	u32 dsacks;		/* segments reported as received twice */
+	u32 busy_ticks;		/* time with data to send, of it ... */
+	u32 window_limited_ticks;	/* ... held up by the peer's window */
+	u32 buffer_limited_ticks;	/* ... held up by the send buffer */
+	u8 ca_state;		/* of RECORD_CA_STATE: the new one */
+	u8 tcp_state;		/* of RECORD_STATE: the new one */
+	u8 backoff;		/* doublings of the timeout */
+	u8 window_probes;	/* unanswered probes of a closed window */
+	u32 tail_probe;		/* not 0: a probe of the tail is not answered */
+};
+
+_Static_assert(sizeof(struct record_head) == 24, "read by crates/watch");
+_Static_assert(sizeof(struct connection_record) == 64, "read by crates/watch");
+_Static_assert(sizeof(struct state_record) == 136, "read by crates/watch");
+
+#endif

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shows what TCP senders of this host do, at each acknowledgement: a record of
+ * the socket's variables into a ring buffer (docs/watch.md). Attached to
+ * tracepoints by their BTF types alone: it needs neither kprobes nor ftrace, and
+ * changes nothing.
+ *
+ * Records are submitted without waking the reader, who comes by often enough:
+ * a wake-up costs more than a record. One that finds no room is counted, by
+ * CPU and by socket.
+ */
+#include "filter.h"
+#include "helpers.h"
+#include "kernel.h"
+#include "lost.h"
+#include "records.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
+	MAP_NUMBER(max_entries, 16 << 20);
+} records SEC(".maps");
+
+/* Of a socket that is watched; goes with it. */
+struct followed {
+	u64 cookie;
+	u64 peer_data_ns;
+	u32 lost;
+	u8 is_introduced;
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_SK_STORAGE);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_TYPE(key, int);
+	MAP_TYPE(value, struct followed);
+} sockets SEC(".maps");
+
+INLINE void *reserve(struct followed *followed, u32 kind, u32 size)
+{
+	struct record_head *head = bpf_ringbuf_reserve(&records, size, 0);
+
+	if (!head) {
+		count_lost(LOST_RECORDS);
+		__sync_fetch_and_add(&followed->lost, 1);
+		return 0;
+	}
+	head->time_ns = bpf_ktime_get_ns();
+	head->cookie = followed->cookie;
+	head->kind = kind;
+	head->lost = followed->lost;
+	followed->lost = 0;
+	return head;
+}
+
+/* Tells once who the ends are. Its loss is no other's: it is tried again. */
+INLINE void introduce(struct sock *sk, struct followed *followed)
+{
+	struct connection_record *record;
+
+	if (followed->is_introduced)
+		return;
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	if (!record)
+		return;
+	record->head.time_ns = bpf_ktime_get_ns();
+	record->head.cookie = followed->cookie;
+	record->head.kind = RECORD_CONNECTION;
+	record->head.lost = 0;
+	local_address(sk, (u64 *)record->local);
+	remote_address(sk, (u64 *)record->remote);
+	record->local_port = sk->__sk_common.skc_num;
+	record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	record->reserved = 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	followed->is_introduced = 1;
+}
+
+/* What is kept of a socket, if it is one that is wanted. */
+INLINE struct followed *follow(struct sock *sk)
+{
+	struct followed *followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
+
+	if (!followed) {
+		if (!is_wanted(sk))
+			return 0;
+		followed = bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		if (!followed) {
+			count_lost(LOST_SOCKETS);
+			return 0;
+		}
+		followed->cookie = bpf_get_socket_cookie(sk);
+	}
+	introduce(sk, followed);
+	return followed;
+}
+
+/*
+ * How long the sender had something to send, and what held it up meanwhile
+ * (tcp_get_info_chrono_stats of the kernel), in ticks.
+ */
+INLINE void read_limits(struct state_record *record, struct tcp_sock *tp)
+{
+	u32 running = READ_BITS(tp, chrono_type);
+	u32 since = (u32)bpf_jiffies64() - tp->chrono_start;
+	u32 busy = tp->chrono_stat[0] + (running == 1 ? since : 0);
+	u32 window = tp->chrono_stat[1] + (running == 2 ? since : 0);
+	u32 buffer = tp->chrono_stat[2] + (running == 3 ? since : 0);
+
+	record->busy_ticks = busy + window + buffer;
+	record->window_limited_ticks = window;
+	record->buffer_limited_ticks = buffer;
+}
+
+INLINE struct state_record *read_state(struct followed *followed, struct sock *sk,
+				       struct tcp_sock *tp, u32 kind)
+{
+	struct inet_connection_sock *icsk = &tp->inet_conn;
+	struct state_record *record = reserve(followed, kind, sizeof(*record));
+
+	if (!record)
+		return 0;
+	record->peer_data_ns = followed->peer_data_ns;
+	record->una = tp->snd_una;
+	record->nxt = tp->snd_nxt;
+	record->high_seq = tp->high_seq;
+	record->ack = tp->snd_una;
+	record->seq = 0;
+	record->end_seq = 0;
+	record->window_bytes = tp->snd_wnd;
+	record->cwnd = tp->snd_cwnd;
+	record->ssthresh = tp->snd_ssthresh;
+	record->packets_out = tp->packets_out;
+	record->sacked_out = tp->sacked_out;
+	record->lost_out = tp->lost_out;
+	record->retrans_out = tp->retrans_out;
+	record->reordering = tp->reordering;
+	record->sack_start = tp->recv_sack_cache[3].start_seq;
+	record->sack_end = tp->recv_sack_cache[3].end_seq;
+	record->srtt_8us = tp->srtt_us;
+	record->rto_ticks = icsk->icsk_rto;
+	record->mss_bytes = tp->mss_cache;
+	record->delivered = tp->delivered;
+	record->dsacks = tp->dsack_dups;
+	read_limits(record, tp);
+	record->ca_state = READ_BITS(icsk, icsk_ca_state);
+	record->tcp_state = sk->__sk_common.skc_state;
+	record->backoff = icsk->icsk_backoff;
+	record->window_probes = icsk->icsk_probes_out;
+	record->tail_probe = tp->tlp_high_seq;
+	return record;
+}
+
+/* Of a segment's control block; the rest of the packet is not looked at. */
+#define READ_SEGMENT(to, skb, field)						\
+	bpf_probe_read_kernel(&(to), sizeof(to),				\
+			      &((const struct tcp_skb_cb *)&(skb)->cb)->field)
+
+/* A segment came in on an established connection. */
+SEC("tp_btf/tcp_probe")
+int on_segment(u64 *args)
+{
+	struct sock *sk = (void *)args[0];
+	const struct sk_buff *skb = (void *)args[1];
+	struct state_record *record;
+	struct followed *followed;
+	u32 seq, end_seq, ack_seq;
+	struct tcp_sock *tp;
+
+	followed = follow(sk);
+	if (!followed)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	READ_SEGMENT(seq, skb, seq);
+	READ_SEGMENT(end_seq, skb, end_seq);
+	if (end_seq != seq) {
+		followed->peer_data_ns = bpf_ktime_get_ns();
+		/* Nothing is under way: it acknowledges nothing. */
+		if (!tp->packets_out)
+			return 0;
+	}
+	READ_SEGMENT(ack_seq, skb, ack_seq);
+	record = read_state(followed, sk, tp, RECORD_ACK);
+	if (!record)
+		return 0;
+	record->ack = ack_seq;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int on_retransmit(u64 *args)
+{
+	struct sock *sk = (void *)args[0];
+	const struct sk_buff *skb = (void *)args[1];
+	struct followed *followed = follow(sk);
+	struct state_record *record;
+	struct tcp_sock *tp;
+
+	if (!followed)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	record = read_state(followed, sk, tp, RECORD_RETRANSMIT);
+	if (!record)
+		return 0;
+	READ_SEGMENT(record->seq, skb, seq);
+	READ_SEGMENT(record->end_seq, skb, end_seq);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/tcp_cong_state_set")
+int on_ca_state(u64 *args)
+{
+	struct sock *sk = (void *)args[0];
+	u8 ca_state = args[1];
+	struct followed *followed = follow(sk);
+	struct state_record *record;
+	struct tcp_sock *tp;
+
+	if (!followed)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	record = read_state(followed, sk, tp, RECORD_CA_STATE);
+	if (!record)
+		return 0;
+	record->ca_state = ca_state;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int on_state(u64 *args)
+{
+	struct sock *sk = (void *)args[0];
+	int from = args[1], to = args[2];
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct state_record *record;
+	struct followed *followed;
+
+	if (!tp)
+		return 0;
+	note_owner(sk, from, to);
+	/* Its ports may not be chosen yet; a listening one carries no data. */
+	if (to == TCP_SYN_SENT || to == TCP_LISTEN || from == TCP_LISTEN)
+		return 0;
+	followed = follow(sk);
+	if (!followed)
+		return 0;
+	record = read_state(followed, sk, tp, RECORD_STATE);
+	if (!record)
+		return 0;
+	record->tcp_state = to;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/tcp_destroy_sock")
+int on_destroy(u64 *args)
+{
+	struct sock *sk = (void *)args[0];
+	struct followed *followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	struct state_record *record;
+	struct tcp_sock *tp;
+
+	forget_owner(sk);
+	if (!followed)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	record = read_state(followed, sk, tp, RECORD_END);
+	if (record)
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}

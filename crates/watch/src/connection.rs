@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One connection, from its sender's records: its state, and where it stopped.
+
+use std::collections::BTreeMap;
+
+use stall::{Cause, Direction, Stop, StopKind};
+
+use crate::facts::{Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
+use crate::judge::{Finding, judge, judge_idle};
+use crate::pause::{Over, Pause};
+use crate::phases::{Phase, Phases};
+use crate::rate::Rate;
+use crate::records::{CaState, Ends, Moment, Reading, TcpState};
+use crate::sequence::Sequence;
+
+const MS: u64 = 1_000_000;
+
+/// The kernel counts what the sender waits for in ticks of up to 10 ms.
+const COUNT_ERROR_NS: u64 = 20 * MS;
+/// Stops kept of a connection; of more, the first ones.
+const STOPS_MOST: usize = 1000;
+/// Segments that are remembered as sent again.
+const RESENT_MOST: usize = 4096;
+/// Waits of one kind this near to each other are one.
+const NEAR_NS: u64 = 50 * MS;
+/// Ports below this are servers'.
+const WELL_KNOWN: u16 = 1024;
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Its SYN is not answered.
+    Connecting,
+    /// Data moves.
+    Flowing,
+    /// All was delivered, and nothing came since.
+    Idle,
+    /// Losses are being repaired.
+    Repairing(CaState),
+    /// Nothing was delivered for so long.
+    Stopped {
+        /// Since the last progress.
+        for_ns: u64,
+        /// As far as it can be told now.
+        cause: Cause,
+    },
+    /// The socket is gone.
+    Ended,
+}
+
+/// A socket that sends, or may.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Its ends, once they were told.
+    pub ends: Option<Ends>,
+    /// When it was first seen.
+    pub first_ns: u64,
+    /// The last reading.
+    pub last: Reading,
+    /// Readings, the lost ones not counted.
+    pub readings: u64,
+    /// Readings that the ring buffer had no room for.
+    pub lost: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Where it stopped, in order; times count from `origin_ns`.
+    pub stops: Vec<Stop>,
+    /// Stops beyond those that are kept.
+    pub stops_dropped: u64,
+    origin_ns: u64,
+    is_client: Option<bool>,
+    is_ended: bool,
+    sequence: Sequence,
+    pause: Pause,
+    over: Option<Over>,
+    /// First bytes of segments sent again and not acknowledged, and what for.
+    resent: BTreeMap<u64, Resent>,
+    /// When the first SYN was sent, and how often again.
+    setup: Option<(u64, u32)>,
+    /// Nothing was to be sent since.
+    idle_from_ns: Option<u64>,
+    phases: Phases,
+    rate: Rate,
+}
+
+impl Connection {
+    /// From its first reading on. Stops count from `origin_ns`.
+    #[must_use]
+    pub fn new(first: &Reading, ends: Option<Ends>, origin_ns: u64) -> Self {
+        let mut connection = Self {
+            ends,
+            first_ns: first.time_ns,
+            last: *first,
+            readings: 1,
+            lost: u64::from(first.lost),
+            retransmissions: 0,
+            stops: Vec::new(),
+            stops_dropped: 0,
+            origin_ns,
+            is_client: None,
+            is_ended: first.moment == Moment::End,
+            sequence: Sequence::default(),
+            pause: Pause::new(first.time_ns, first, 0, 1),
+            over: None,
+            resent: BTreeMap::new(),
+            setup: None,
+            idle_from_ns: None,
+            phases: Phases::default(),
+            rate: Rate::default(),
+        };
+        connection.sequence.advance(first.una);
+        connection.sequence.advance(first.ack);
+        connection
+            .rate
+            .note(first.time_ns, connection.acked_bytes());
+        connection.note(first);
+        connection
+    }
+
+    /// Takes the next reading; gives the stops that are known by it.
+    ///
+    /// Constant time, but for segments remembered as sent again.
+    pub fn reading(&mut self, reading: &Reading) -> Vec<Stop> {
+        let before = std::mem::replace(&mut self.last, *reading);
+        self.readings += 1;
+        self.lost += u64::from(reading.lost);
+        let mut found: Vec<Stop> = self.settle(reading.time_ns).into_iter().collect();
+        if before.moment == Moment::Ack && reading.delivered != before.delivered {
+            // Known only now: it reported something (SACK).
+            let repeats = u32::from(!before.advances());
+            self.pause.idle_acks = self.pause.idle_acks.saturating_sub(repeats);
+            let number = self.readings - 1;
+            found.extend(self.progress(&before, number, Closed::Delivery(1)));
+        }
+        found.extend(self.idle(&before, reading));
+        found.extend(self.connected(reading));
+        self.note(reading);
+        if reading.moment == Moment::Ack {
+            found.extend(self.acknowledged(reading));
+        }
+        if reading.moment == Moment::End {
+            found.extend(self.end(reading));
+        }
+        self.keep(found)
+    }
+
+    /// Gives what is known by now without another reading.
+    pub fn tick(&mut self, now_ns: u64) -> Vec<Stop> {
+        let found = self.settle(now_ns).into_iter().collect();
+        self.keep(found)
+    }
+
+    /// Watching is over: what stands still is told.
+    pub fn finish(&mut self, now_ns: u64) -> Vec<Stop> {
+        let mut found: Vec<Stop> = self.settle(u64::MAX).into_iter().collect();
+        if !self.is_ended {
+            found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
+            found.extend(self.standing(now_ns).map(|facts| self.silence(facts)));
+        }
+        self.keep(found)
+    }
+
+    /// What it does now.
+    #[must_use]
+    pub fn status(&self, now_ns: u64) -> Status {
+        if self.is_ended {
+            return Status::Ended;
+        }
+        if self.last.tcp_state == TcpState::SynSent {
+            return Status::Connecting;
+        }
+        if let Some(facts) = self.standing(now_ns) {
+            return Status::Stopped {
+                for_ns: facts.duration_ns(),
+                cause: judge(&facts).cause,
+            };
+        }
+        match self.last.ca_state {
+            state @ (CaState::Recovery | CaState::Loss) => Status::Repairing(state),
+            _ if self.is_idle(now_ns) => Status::Idle,
+            _ => Status::Flowing,
+        }
+    }
+
+    /// Bytes acknowledged since it was first seen.
+    #[must_use]
+    pub fn acked_bytes(&self) -> u64 {
+        self.sequence.offset(self.last.ack)
+    }
+
+    /// Offset of one of TCP's numbers near the present ones.
+    #[must_use]
+    pub fn offset(&self, number: u32) -> u64 {
+        self.sequence.offset(number)
+    }
+
+    /// Acknowledged in the last second, as a rate.
+    #[must_use]
+    pub fn rate_bps(&self, now_ns: u64) -> u64 {
+        self.rate
+            .bytes_per_s(now_ns, self.acked_bytes())
+            .saturating_mul(8)
+    }
+
+    /// Whether this host began it; if that was not seen, whose port tells.
+    #[must_use]
+    pub fn is_client(&self) -> bool {
+        let by_port = |ends: &Ends| {
+            let (local, remote) = (ends.local.port(), ends.remote.port());
+            remote < WELL_KNOWN || (local >= WELL_KNOWN && local > remote)
+        };
+        self.is_client
+            .or(self.ends.as_ref().map(by_port))
+            .unwrap_or(true)
+    }
+
+    /// From where on this host's data goes.
+    fn direction(&self) -> Direction {
+        match self.is_client() {
+            true => Direction::ToServer,
+            false => Direction::ToClient,
+        }
+    }
+
+    /// Timeouts, repairs and probes.
+    fn note(&mut self, reading: &Reading) {
+        let pause = &mut self.pause;
+        pause.window_bytes = pause.window_bytes.min(reading.window_bytes);
+        match reading.moment {
+            Moment::CaState if reading.ca_state == CaState::Loss => {
+                pause.timeouts += 1;
+                let head = self.sequence.offset(reading.una);
+                pause.first_timeout.get_or_insert(Timeout {
+                    at_ns: reading.time_ns,
+                    sacked_out: reading.sacked_out,
+                    resent_before: self.resent.get(&head).copied(),
+                });
+                pause.evidence.push(self.readings);
+            }
+            Moment::Retransmit => self.note_resent(reading),
+            Moment::Ack if !reading.advances() => {
+                pause.idle_acks += 1;
+                pause.evidence.push(self.readings);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_resent(&mut self, reading: &Reading) {
+        self.retransmissions += 1;
+        if reading.tcp_state == TcpState::SynSent {
+            // The timer that ran out began with the first SYN.
+            let first_ns = reading.time_ns.saturating_sub(reading.rto_ns);
+            let (_, times) = self.setup.get_or_insert((first_ns, 0));
+            *times += 1;
+            return;
+        }
+        let kind = match reading.ca_state {
+            CaState::Loss => Resent::Timeout,
+            CaState::Recovery => Resent::Fast,
+            _ => Resent::Probe,
+        };
+        match kind {
+            Resent::Fast => {
+                self.pause.fast += 1;
+                if let Some(over) = &mut self.over {
+                    over.facts.after.resent += 1;
+                }
+            }
+            Resent::Probe => {
+                self.pause.first_probe_ns.get_or_insert(reading.time_ns);
+            }
+            Resent::Timeout => {}
+        }
+        self.pause.evidence.push(self.readings);
+        if self.resent.len() < RESENT_MOST {
+            self.resent
+                .insert(self.sequence.offset(reading.segment.0), kind);
+        }
+    }
+
+    /// The connection is there: how long did its SYN wait?
+    fn connected(&mut self, reading: &Reading) -> Option<Stop> {
+        if reading.moment != Moment::State || reading.tcp_state == TcpState::SynSent {
+            return None;
+        }
+        let (first_ns, times) = self.setup.take()?;
+        self.is_client = Some(true);
+        self.pause = Pause::new(reading.time_ns, reading, 0, self.readings);
+        let finding = Finding {
+            cause: Cause::ConnectionSetup,
+            confidence: stall::Confidence::High,
+            explanation: match reading.tcp_state {
+                TcpState::Closed => {
+                    format!(
+                        "the SYN was sent {} times, and nothing ever answered",
+                        times + 1
+                    )
+                }
+                _ => format!(
+                    "the SYN was sent {} times before it was answered",
+                    times + 1
+                ),
+            },
+        };
+        let span = (first_ns, reading.time_ns);
+        Some(self.stop(StopKind::Silence, span, None, finding, vec![self.readings]))
+    }
+
+    /// Between two readings there was nothing to send for a time, and then
+    /// there was. Where that is so, what was before it was delivered.
+    fn idle(&mut self, before: &Reading, reading: &Reading) -> Option<Stop> {
+        let apart_ns = reading.time_ns.saturating_sub(before.time_ns);
+        let busy_ns = reading.limits.busy_ns.saturating_sub(before.limits.busy_ns);
+        let idle_ns = apart_ns.saturating_sub(busy_ns);
+        if idle_ns < COUNT_ERROR_NS {
+            return None;
+        }
+        let went_on_ns = before.time_ns + idle_ns;
+        let pause = std::mem::replace(
+            &mut self.pause,
+            Pause::new(went_on_ns, reading, 0, self.readings),
+        );
+        let una = self.sequence.offset(reading.una);
+        self.rate.restart(went_on_ns, una);
+        let start_ns = self.idle_from_ns.take().unwrap_or(before.time_ns);
+        if reading.nxt == before.nxt {
+            self.idle_from_ns = Some(start_ns);
+            return None;
+        }
+        let had_sent = before.limits.busy_ns > 0 || before.packets_out > 0;
+        let sends = matches!(reading.moment, Moment::Ack | Moment::Retransmit);
+        if !had_sent || !sends || went_on_ns - start_ns < pause.threshold_ns() {
+            return None;
+        }
+        let mut evidence = Evidence::default();
+        evidence.push(self.readings - 1);
+        evidence.push(self.readings);
+        let facts = IdleFacts {
+            start_ns,
+            end_ns: went_on_ns,
+            peer_data_ns: reading.peer_data_ns,
+            srtt_ns: before.srtt_ns,
+            window_bytes: reading.window_bytes,
+            rate_bytes_per_s: pause.rate_bytes_per_s,
+            evidence,
+        };
+        let finding = judge_idle(&facts);
+        let cost = cost(facts.rate_bytes_per_s, facts.duration_ns());
+        let span = (facts.start_ns, facts.end_ns);
+        let evidence = facts.evidence.into_numbers();
+        Some(self.stop(StopKind::Silence, span, cost, finding, evidence))
+    }
+
+    fn acknowledged(&mut self, reading: &Reading) -> Vec<Stop> {
+        if !reading.advances() {
+            return Vec::new();
+        }
+        let bytes = reading.ack.wrapping_sub(reading.una);
+        let segments = bytes.div_ceil(reading.mss_bytes.max(1));
+        let mut found = self.progress(reading, self.readings, Closed::Delivery(segments));
+        self.sequence.advance(reading.ack);
+        let una = self.sequence.offset(reading.ack);
+        self.resent = self.resent.split_off(&una);
+        self.rate.note(reading.time_ns, una);
+        let over = self.phases.note(reading, self.readings);
+        found.extend(over.map(|phase| self.slow(phase)));
+        found
+    }
+
+    /// Something was delivered: a pause is over, if there was one. Gives what
+    /// is known by that.
+    fn progress(&mut self, reading: &Reading, number: u64, closed: Closed) -> Vec<Stop> {
+        let at_ns = reading.time_ns;
+        if at_ns < self.pause.from_ns {
+            return Vec::new();
+        }
+        let una = self.sequence.offset(reading.ack);
+        let rate = self.rate.bytes_per_s(at_ns, una);
+        let mut pause =
+            std::mem::replace(&mut self.pause, Pause::new(at_ns, reading, rate, number));
+        if at_ns.saturating_sub(pause.from_ns) < pause.threshold_ns() {
+            return Vec::new();
+        }
+        let phase = self.phases.interrupt().map(|phase| self.slow(phase));
+        let earlier = phase.into_iter().chain(self.settle(u64::MAX)).collect();
+        pause.evidence.push(number);
+        self.pause.rate_bytes_per_s = pause.rate_bytes_per_s;
+        self.rate.restart(at_ns, una);
+        self.over = Some(Over {
+            facts: pause.facts(at_ns, reading, closed),
+            until_ns: at_ns + 2 * reading.srtt_ns,
+            dsacks: reading.dsacks,
+        });
+        earlier
+    }
+
+    /// A pause is judged when what follows it is known.
+    fn settle(&mut self, now_ns: u64) -> Option<Stop> {
+        let over = self.over.take_if(|over| now_ns > over.until_ns)?;
+        let mut facts = over.facts;
+        facts.after.dsacks = self.last.dsacks.wrapping_sub(over.dsacks);
+        Some(self.silence(facts))
+    }
+
+    fn end(&mut self, reading: &Reading) -> Vec<Stop> {
+        self.is_ended = true;
+        let mut found: Vec<Stop> = self.settle(u64::MAX).into_iter().collect();
+        found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
+        if let Some(mut facts) = self.standing(reading.time_ns) {
+            facts.closed = Closed::End;
+            found.push(self.silence(facts));
+        }
+        found
+    }
+
+    /// What was sent by the last reading is not all acknowledged by it.
+    fn is_waiting(&self) -> bool {
+        self.last.ack != self.last.nxt
+    }
+
+    fn is_idle(&self, now_ns: u64) -> bool {
+        let for_ns = now_ns.saturating_sub(self.last.time_ns);
+        !self.is_waiting() && for_ns >= self.pause.threshold_ns()
+    }
+
+    /// The pause that it is in now, if something shows that it is one: without
+    /// a record it is not known whether there is anything to send.
+    fn standing(&self, now_ns: u64) -> Option<Facts> {
+        let pause = &self.pause;
+        let last = &self.last;
+        let is_closed = last.window_bytes < last.mss_bytes
+            && last.limits.window_ns > pause.window_ns
+            && last.moment == Moment::Ack;
+        let shows = pause.timeouts > 0 || is_closed || self.is_waiting();
+        let for_ns = now_ns.saturating_sub(pause.from_ns);
+        if !shows || for_ns < pause.threshold_ns() || last.tcp_state == TcpState::SynSent {
+            return None;
+        }
+        let mut facts = pause.facts(now_ns, last, Closed::Open);
+        if is_closed {
+            // Until the next record it goes on as it was.
+            facts.window_ns += now_ns.saturating_sub(last.time_ns);
+        }
+        Some(facts)
+    }
+
+    fn silence(&mut self, mut facts: Facts) -> Stop {
+        let evidence = std::mem::take(&mut facts.evidence).into_numbers();
+        let cost = cost(facts.rate_bytes_per_s, facts.duration_ns());
+        let span = (facts.start_ns, facts.end_ns);
+        self.stop(StopKind::Silence, span, cost, judge(&facts), evidence)
+    }
+
+    fn slow(&self, phase: Phase) -> Stop {
+        let span = (phase.start_ns, phase.end_ns);
+        let evidence = vec![phase.records.0, phase.records.1];
+        self.stop(StopKind::Slow, span, None, phase.finding, evidence)
+    }
+
+    fn stop(
+        &self,
+        kind: StopKind,
+        (start_ns, end_ns): (u64, u64),
+        bytes_cost: Option<u64>,
+        finding: Finding,
+        evidence: Vec<u64>,
+    ) -> Stop {
+        Stop {
+            direction: self.direction(),
+            start_ns: start_ns.saturating_sub(self.origin_ns),
+            duration_ns: end_ns.saturating_sub(start_ns),
+            kind,
+            bytes_cost,
+            cause: finding.cause,
+            root: None,
+            side: finding.cause.side(),
+            confidence: finding.confidence,
+            evidence,
+            count: 1,
+            explanation: finding.explanation,
+            advice: finding.cause.advice().to_owned(),
+        }
+    }
+
+    /// Adds stops to those before; gives those that are not more of the last.
+    fn keep(&mut self, found: Vec<Stop>) -> Vec<Stop> {
+        let mut told = Vec::new();
+        let near_ns = self.last.srtt_ns.saturating_mul(4).max(NEAR_NS);
+        for stop in found {
+            if let Some(last) = self
+                .stops
+                .last_mut()
+                .filter(|last| is_more(last, &stop, near_ns))
+            {
+                last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
+                last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
+                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                    (a, b) => a.or(b),
+                };
+                last.count += 1;
+                last.confidence = last.confidence.max(stop.confidence);
+                continue;
+            }
+            if self.stops.len() < STOPS_MOST {
+                self.stops.push(stop.clone());
+            } else {
+                self.stops_dropped += 1;
+            }
+            told.push(stop);
+        }
+        told
+    }
+}
+
+/// Waits for each acknowledgement, pauses between messages, or a window that a
+/// probe found to hold a little.
+fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
+    let merges = matches!(
+        stop.cause,
+        Cause::DelayedAck
+            | Cause::Application
+            | Cause::WaitingForPeer
+            | Cause::ReceiverWindowClosed
+    );
+    let end_ns = last.start_ns + last.duration_ns;
+    merges
+        && last.kind == stop.kind
+        && last.cause == stop.cause
+        && stop.start_ns >= last.start_ns
+        && stop.start_ns.saturating_sub(end_ns) <= near_ns
+}
+
+/// What the rate before would have brought.
+fn cost(rate_bytes_per_s: u64, duration_ns: u64) -> Option<u64> {
+    let cost = u128::from(rate_bytes_per_s) * u128::from(duration_ns) / 1_000_000_000;
+    (rate_bytes_per_s > 0).then(|| u64::try_from(cost).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+pub(crate) mod tests;

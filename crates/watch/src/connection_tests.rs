@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Histories of a sender, a reading at a time.
+
+use super::*;
+use crate::records::Limits;
+
+const MSS: u32 = 1000;
+
+/// An acknowledgement at so many milliseconds that acknowledges one segment;
+/// ten are under way and a round trip takes 20 ms.
+pub(crate) fn ack(at_ms: u64) -> Reading {
+    let una = u32::try_from(at_ms).unwrap_or(0) * 100;
+    Reading {
+        time_ns: at_ms * MS,
+        cookie: 1,
+        lost: 0,
+        moment: Moment::Ack,
+        peer_data_ns: 0,
+        una,
+        nxt: una + 10 * MSS,
+        high_seq: una,
+        ack: una + MSS,
+        segment: (0, 0),
+        window_bytes: 100_000,
+        cwnd: 10,
+        ssthresh: 100,
+        packets_out: 10,
+        sacked_out: 0,
+        lost_out: 0,
+        retrans_out: 0,
+        reordering: 3,
+        sack: (0, 0),
+        srtt_ns: 20 * MS,
+        rto_ns: 220 * MS,
+        mss_bytes: MSS,
+        delivered: una / MSS,
+        dsacks: 0,
+        limits: Limits {
+            busy_ns: at_ms * MS,
+            window_ns: 0,
+            buffer_ns: 0,
+        },
+        ca_state: CaState::Open,
+        tcp_state: TcpState::Connected,
+        backoff: 0,
+        window_probes: 0,
+        tail_probe: false,
+    }
+}
+
+/// The same connection at a later time, without anything new.
+fn later(before: &Reading, at_ms: u64, moment: Moment) -> Reading {
+    let mut reading = *before;
+    reading.time_ns = at_ms * MS;
+    reading.limits.busy_ns = reading.time_ns;
+    reading.moment = moment;
+    if before.advances() {
+        reading.una = before.ack;
+        reading.delivered += 1;
+    }
+    reading.ack = reading.una;
+    reading
+}
+
+/// A flow of acknowledgements, ten milliseconds apart, up to 1 s.
+fn flowing() -> (Connection, Reading) {
+    let mut connection = Connection::new(&ack(0), None, 0);
+    for n in 1..=100 {
+        assert_eq!(connection.reading(&ack(n * 10)), []);
+    }
+    (connection, ack(1000))
+}
+
+fn causes(stops: &[Stop]) -> Vec<(Cause, u64, u64)> {
+    stops
+        .iter()
+        .map(|stop| (stop.cause, stop.start_ns / MS, stop.duration_ns / MS))
+        .collect()
+}
+
+/// Everything goes on after a pause.
+fn goes_on(connection: &mut Connection, from: &Reading, at_ms: u64) -> Vec<Stop> {
+    let mut found = Vec::new();
+    let mut reading = *from;
+    for n in 0..10 {
+        reading = later(&reading, at_ms + n * 10, Moment::Ack);
+        reading.ack = reading.una + MSS;
+        reading.nxt += MSS;
+        reading.ca_state = CaState::Open;
+        found.extend(connection.reading(&reading));
+    }
+    found
+}
+
+#[test]
+fn a_flow_without_a_stop() {
+    let (mut connection, last) = flowing();
+    assert_eq!(connection.rate_bps(1000 * MS), 800_000);
+    assert_eq!(connection.acked_bytes(), 101 * u64::from(MSS));
+    assert_eq!(connection.status(1001 * MS), Status::Flowing);
+    assert_eq!(goes_on(&mut connection, &last, 1010), []);
+    assert_eq!(connection.finish(1110 * MS), []);
+}
+
+#[test]
+fn a_tail_that_only_the_timer_repairs() {
+    let (mut connection, last) = flowing();
+    let mut timeout = later(&last, 1240, Moment::CaState);
+    timeout.ca_state = CaState::Loss;
+    assert_eq!(connection.reading(&timeout), []);
+    let mut resent = later(&timeout, 1240, Moment::Retransmit);
+    resent.segment = (resent.una, resent.una + MSS);
+    assert_eq!(connection.reading(&resent), []);
+    let Status::Stopped { for_ns, cause } = connection.status(1250 * MS) else {
+        panic!("{:?}", connection.status(1250 * MS));
+    };
+    assert_eq!((for_ns, cause), (250 * MS, Cause::RtoTail));
+    let mut answer = later(&resent, 1260, Moment::Ack);
+    answer.ack = answer.una + 3 * MSS;
+    assert_eq!(
+        connection.reading(&answer),
+        [],
+        "not before what follows is known"
+    );
+    let found = goes_on(&mut connection, &answer, 1270);
+    assert_eq!(causes(&found), [(Cause::RtoTail, 1000, 260)]);
+    let stop = &found[0];
+    assert_eq!(stop.bytes_cost, Some(26_000), "100 bytes a millisecond");
+    assert_eq!(stop.evidence, [101, 102, 103, 104]);
+    assert_eq!(connection.retransmissions, 1);
+    assert_eq!(connection.stops, found);
+}
+
+#[test]
+fn a_repair_that_was_lost() {
+    let (mut connection, last) = flowing();
+    let mut fast = later(&last, 1010, Moment::Retransmit);
+    fast.ca_state = CaState::Recovery;
+    fast.segment = (fast.una, fast.una + MSS);
+    fast.sacked_out = 9;
+    connection.reading(&fast);
+    let mut timeout = later(&fast, 1250, Moment::CaState);
+    timeout.ca_state = CaState::Loss;
+    connection.reading(&timeout);
+    let mut answer = later(&timeout, 1270, Moment::Ack);
+    answer.ack = answer.nxt;
+    connection.reading(&answer);
+    let found = goes_on(&mut connection, &answer, 1290);
+    assert_eq!(causes(&found), [(Cause::RtoLostRetransmission, 1000, 270)]);
+}
+
+#[test]
+fn a_report_ends_a_pause_though_nothing_advances() {
+    let (mut connection, last) = flowing();
+    let mut timeout = later(&last, 1240, Moment::CaState);
+    timeout.ca_state = CaState::Loss;
+    connection.reading(&timeout);
+    let mut again = later(&timeout, 1700, Moment::CaState);
+    connection.reading(&again);
+    again = later(&again, 1720, Moment::Ack);
+    connection.reading(&again);
+    let mut reported = later(&again, 1725, Moment::Ack);
+    reported.delivered += 1;
+    reported.sacked_out = 1;
+    reported.ack = reported.una + MSS;
+    connection.reading(&reported);
+    let found = goes_on(&mut connection, &reported, 1760);
+    assert_eq!(causes(&found), [(Cause::SilentPath, 1000, 720)]);
+}
+
+#[test]
+fn a_window_that_is_closed_is_named_while_it_is() {
+    let (mut connection, last) = flowing();
+    let mut closing = later(&last, 1010, Moment::Ack);
+    closing.ack = closing.nxt;
+    connection.reading(&closing);
+    let mut probed = later(&closing, 1300, Moment::Ack);
+    probed.packets_out = 0;
+    probed.window_bytes = 0;
+    probed.limits.window_ns = 280 * MS;
+    connection.reading(&probed);
+    let Status::Stopped { cause, .. } = connection.status(1400 * MS) else {
+        panic!("{:?}", connection.status(1400 * MS));
+    };
+    assert_eq!(cause, Cause::ReceiverWindowClosed);
+    let unfinished = connection.clone().finish(1500 * MS);
+    assert_eq!(
+        causes(&unfinished),
+        [(Cause::ReceiverWindowClosed, 1010, 490)]
+    );
+    let mut opened = later(&probed, 1900, Moment::Ack);
+    opened.limits.window_ns = 870 * MS;
+    connection.reading(&opened);
+    let mut sent = later(&opened, 1920, Moment::Ack);
+    sent.window_bytes = 100_000;
+    sent.nxt += MSS;
+    sent.ack = sent.nxt;
+    sent.packets_out = 1;
+    connection.reading(&sent);
+    let found = goes_on(&mut connection, &sent, 1950);
+    assert_eq!(causes(&found), [(Cause::ReceiverWindowClosed, 1010, 910)]);
+}
+
+#[test]
+fn a_pause_of_the_application_and_one_for_the_peer() {
+    for (peer_ms, cause) in [(0, Cause::Application), (1690, Cause::WaitingForPeer)] {
+        let (mut connection, last) = flowing();
+        let mut all = later(&last, 1010, Moment::Ack);
+        all.ack = all.nxt;
+        connection.reading(&all);
+        assert_eq!(connection.status(1500 * MS), Status::Idle);
+        // a window update meanwhile changes nothing
+        let mut update = later(&all, 1300, Moment::Ack);
+        update.packets_out = 0;
+        update.limits.busy_ns = 1010 * MS;
+        connection.reading(&update);
+        // sent at 1700, acknowledged at 1720
+        let mut next = later(&update, 1720, Moment::Ack);
+        next.peer_data_ns = peer_ms * MS;
+        next.nxt += MSS;
+        next.ack = next.nxt;
+        next.packets_out = 1;
+        next.limits.busy_ns = 1030 * MS;
+        let found = connection.reading(&next);
+        assert_eq!(causes(&found), [(cause, 1010, 690)]);
+    }
+}
+
+#[test]
+fn pauses_between_messages_are_one_stop() {
+    let (mut connection, last) = flowing();
+    let mut reading = last;
+    reading.ack = reading.nxt;
+    let mut told = 0;
+    for n in 1..=5u64 {
+        reading = later(&reading, 1000 + n * 100, Moment::Ack);
+        reading.nxt += MSS;
+        reading.ack = reading.nxt;
+        reading.packets_out = 1;
+        reading.limits.busy_ns = (1000 + n * 20) * MS;
+        told += connection.reading(&reading).len();
+    }
+    assert_eq!(told, 1, "{:?}", connection.stops);
+    assert_eq!(connection.stops.len(), 1);
+    assert_eq!(connection.stops[0].count, 5);
+}
+
+#[test]
+fn a_connection_that_is_answered_late_or_never() {
+    for (answered, end) in [
+        (true, "before it was answered"),
+        (false, "nothing ever answered"),
+    ] {
+        let mut syn = ack(1000);
+        syn.moment = Moment::Retransmit;
+        syn.tcp_state = TcpState::SynSent;
+        syn.rto_ns = 1000 * MS;
+        let mut connection = Connection::new(&syn, None, 0);
+        assert_eq!(connection.status(1500 * MS), Status::Connecting);
+        let mut state = later(&syn, 3000, Moment::State);
+        state.tcp_state = if answered {
+            TcpState::Connected
+        } else {
+            TcpState::Closed
+        };
+        let found = connection.reading(&state);
+        assert_eq!(causes(&found), [(Cause::ConnectionSetup, 0, 3000)]);
+        assert!(
+            found[0].explanation.contains(end),
+            "{}",
+            found[0].explanation
+        );
+        assert!(connection.is_client());
+    }
+}
+
+#[test]
+fn what_the_end_cuts_short() {
+    let (mut connection, last) = flowing();
+    let mut timeout = later(&last, 1240, Moment::CaState);
+    timeout.ca_state = CaState::Loss;
+    connection.reading(&timeout);
+    let end = later(&timeout, 2000, Moment::End);
+    let found = connection.reading(&end);
+    assert_eq!(causes(&found), [(Cause::SilentPath, 1000, 1000)]);
+    assert_eq!(connection.status(3000 * MS), Status::Ended);
+    assert_eq!(connection.finish(3000 * MS), []);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of a pause: enough for every rule of [`crate::judge`].
+
+/// What made the sender send a segment again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resent {
+    /// Acknowledgements.
+    Fast,
+    /// The timer, or what follows it.
+    Timeout,
+    /// A probe of the tail.
+    Probe,
+}
+
+/// The first time that the timer ran out in a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timeout {
+    pub(crate) at_ns: u64,
+    /// Segments reported as arrived, behind what it repairs.
+    pub(crate) sacked_out: u32,
+    /// What it repairs had been sent again before, for this.
+    pub(crate) resent_before: Option<Resent>,
+}
+
+/// How a pause ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// Something was delivered: so many segments at once.
+    Delivery(u32),
+    /// The connection ended in it.
+    End,
+    /// It goes on.
+    Open,
+}
+
+/// Numbers of records that show something: the first ones and the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Evidence(Vec<u64>);
+
+impl Evidence {
+    const MOST: usize = 16;
+
+    pub(crate) fn push(&mut self, number: u64) {
+        if self.0.last() == Some(&number) {
+            return;
+        }
+        if self.0.len() == Self::MOST {
+            self.0.pop();
+        }
+        self.0.push(number);
+    }
+
+    pub(crate) fn into_numbers(self) -> Vec<u64> {
+        self.0
+    }
+}
+
+/// What comes within two round trips behind a pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct After {
+    /// Segments reported as received twice.
+    pub(crate) dsacks: u32,
+    /// Repairs on acknowledgements.
+    pub(crate) resent: u32,
+}
+
+/// A time in which nothing was delivered although something waited to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) closed: Closed,
+    pub(crate) timeouts: u32,
+    pub(crate) first_timeout: Option<Timeout>,
+    /// The first probe of the tail that was sent again.
+    pub(crate) first_probe_ns: Option<u64>,
+    /// A probe was out at the end.
+    pub(crate) tail_probe: bool,
+    /// Repairs on acknowledgements.
+    pub(crate) fast: u32,
+    /// Acknowledgements that brought nothing.
+    pub(crate) idle_acks: u32,
+    /// Segments under way at its end, before what ended it.
+    pub(crate) packets_out: u32,
+    pub(crate) mss_bytes: u32,
+    pub(crate) window_bytes: u32,
+    /// The sender waited for the window so long of it.
+    pub(crate) window_ns: u64,
+    /// Smoothed round trip before it.
+    pub(crate) srtt_ns: u64,
+    pub(crate) after: After,
+    /// Before it; 0: not known.
+    pub(crate) rate_bytes_per_s: u64,
+    pub(crate) evidence: Evidence,
+}
+
+impl Facts {
+    pub(crate) fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// A time in which there was nothing to send, and then there was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IdleFacts {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    /// When data of the other side came last; 0: never.
+    pub(crate) peer_data_ns: u64,
+    pub(crate) srtt_ns: u64,
+    pub(crate) window_bytes: u32,
+    pub(crate) rate_bytes_per_s: u64,
+    pub(crate) evidence: Evidence,
+}
+
+impl IdleFacts {
+    pub(crate) fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_keeps_the_first_and_the_last() {
+        let mut evidence = Evidence::default();
+        for number in [1, 2, 2, 3].into_iter().chain(4..=40) {
+            evidence.push(number);
+        }
+        let numbers = evidence.into_numbers();
+        assert_eq!(numbers.len(), Evidence::MOST);
+        assert_eq!(numbers[..3], [1, 2, 3]);
+        assert_eq!(numbers.last(), Some(&40));
+    }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The BPF program in the kernel: loaded, attached, read.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use aya::maps::{HashMap, MapData, PerCpuArray, RingBuf};
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::sys::{Stats, enable_stats};
+use aya::{Btf, BtfError, Ebpf, EbpfLoader};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::owner;
+use crate::records::Record;
+
+/// What build.rs compiled; empty where clang was missing.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
+
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Programs, and the tracepoints they are for.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("on_segment", "tcp_probe"),
+    ("on_retransmit", "tcp_retransmit_skb"),
+    ("on_ca_state", "tcp_cong_state_set"),
+    ("on_state", "inet_sock_set_state"),
+    ("on_destroy", "tcp_destroy_sock"),
+];
+
+/// Records taken in one call at most, so that the caller comes to other things.
+const DRAIN_MOST: usize = 100_000;
+
+/// `enum lost_what` of bpf/records.h.
+const LOST_RECORDS: u32 = 0;
+const LOST_SOCKETS: u32 = 1;
+
+/// What a program has cost; counted while [`Tracer::count_costs`] is on.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Cost {
+    /// The tracepoint.
+    pub tracepoint: &'static str,
+    /// How often it ran.
+    pub runs: u64,
+    /// Time in it, all CPUs together.
+    pub total_ns: u64,
+}
+
+/// An attached program. Dropped, it is detached.
+pub struct Tracer {
+    ebpf: Ebpf,
+    ring: RingBuf<MapData>,
+    lost: PerCpuArray<MapData, u64>,
+    tick_ns: u64,
+    stats: Option<OwnedFd>,
+}
+
+impl Tracer {
+    /// Loads the program for what `filter` wants, and attaches it.
+    ///
+    /// # Errors
+    /// Without a program, rights, BTF, BPF or one of the tracepoints; when the
+    /// process that is meant cannot be looked at. Nothing stays attached then.
+    pub fn attach(filter: &Filter) -> Result<Self, Error> {
+        if OBJECT.is_empty() {
+            return Err(Error::NotBuilt);
+        }
+        if !Path::new(KERNEL_BTF).exists() {
+            return Err(Error::NoBtf(KERNEL_BTF));
+        }
+        let btf = Btf::from_sys_fs().map_err(|error| refused("kernel types", &error))?;
+        let mut ebpf = load(filter, &btf)?;
+        for (name, tracepoint) in PROGRAMS {
+            attach(&mut ebpf, name, tracepoint, &btf)?;
+        }
+        if let Some(pid) = filter.pid {
+            own(&mut ebpf, pid)?;
+        }
+        Ok(Self {
+            ring: RingBuf::try_from(map(&mut ebpf, "records")?)?,
+            lost: PerCpuArray::try_from(map(&mut ebpf, "lost")?)?,
+            ebpf,
+            tick_ns: live::clock::tick_ns().map_err(Error::Clock)?,
+            stats: None,
+        })
+    }
+
+    /// Hands over the records that have come. Come by every few milliseconds:
+    /// nothing wakes the reader.
+    ///
+    /// # Errors
+    /// When a record is not what this version understands.
+    pub fn drain(&mut self, take: &mut impl FnMut(Record)) -> Result<(), Error> {
+        for _ in 0..DRAIN_MOST {
+            let Some(bytes) = self.ring.next() else {
+                break;
+            };
+            take(Record::parse(&bytes, self.tick_ns)?);
+        }
+        Ok(())
+    }
+
+    /// Records that found no room so far, by CPU.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn lost(&self) -> Result<Vec<u64>, Error> {
+        Ok(self.lost.get(&LOST_RECORDS, 0)?.to_vec())
+    }
+
+    /// Sockets that could not be followed.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn lost_sockets(&self) -> Result<u64, Error> {
+        Ok(self.lost.get(&LOST_SOCKETS, 0)?.iter().sum())
+    }
+
+    /// Lets the kernel take the time of each run from now on, which itself
+    /// costs some tens of nanoseconds.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn count_costs(&mut self) -> Result<(), Error> {
+        let stats = enable_stats(Stats::RunTime);
+        self.stats = Some(stats.map_err(|error| refused("statistics", &error))?);
+        Ok(())
+    }
+
+    /// What each program has cost.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn costs(&self) -> Result<Vec<Cost>, Error> {
+        let mut costs = Vec::new();
+        for (name, tracepoint) in PROGRAMS {
+            let Some(program) = self.ebpf.program(name) else {
+                continue;
+            };
+            let info = program.info().map_err(|error| refused(name, &error))?;
+            costs.push(Cost {
+                tracepoint,
+                runs: info.run_count(),
+                total_ns: u64::try_from(info.run_time().as_nanos()).unwrap_or(u64::MAX),
+            });
+        }
+        Ok(costs)
+    }
+}
+
+fn load(filter: &Filter, btf: &Btf) -> Result<Ebpf, Error> {
+    let (net, mask) = filter
+        .destination
+        .map(|network| network.words())
+        .unwrap_or_default();
+    let (pid, port) = (filter.pid.unwrap_or(0), filter.port.unwrap_or(0));
+    let (dev, ino) = owner::pid_space().map_err(|source| Error::Process { pid, source })?;
+    let mut loader = EbpfLoader::new();
+    loader.btf(Some(btf));
+    // Storage of sockets, which only the kernel's side touches.
+    loader.allow_unsupported_maps();
+    loader.set_global("want_pid", &pid, true);
+    loader.set_global("want_pid_dev", &dev, true);
+    loader.set_global("want_pid_ino", &ino, true);
+    loader.set_global("want_port", &port, true);
+    loader.set_global("want_net", &net, true);
+    loader.set_global("want_mask", &mask, true);
+    loader
+        .load(OBJECT)
+        .map_err(|error| refused("watch", &error))
+}
+
+fn attach(
+    ebpf: &mut Ebpf,
+    name: &'static str,
+    tracepoint: &'static str,
+    btf: &Btf,
+) -> Result<(), Error> {
+    let missing = || Error::Refused {
+        program: name,
+        detail: "it is not in the object".to_owned(),
+    };
+    let program = ebpf.program_mut(name).ok_or_else(missing)?;
+    let program: &mut BtfTracePoint = program
+        .try_into()
+        .map_err(|error: ProgramError| refused(name, &error))?;
+    match program.load(tracepoint, btf) {
+        Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => {
+            return Err(Error::NoTracepoint(tracepoint));
+        }
+        other => other.map_err(|error| refused(name, &error))?,
+    }
+    program.attach().map_err(|error| refused(name, &error))?;
+    Ok(())
+}
+
+/// The process's sockets that are there already; what it opens from now on is
+/// seen by the program itself.
+fn own(ebpf: &mut Ebpf, pid: u32) -> Result<(), Error> {
+    let sockets = owner::sockets(pid)?;
+    let mut owned: HashMap<_, u64, u8> = HashMap::try_from(map(ebpf, "owned")?)?;
+    for cookie in sockets.connected {
+        owned.insert(cookie, 1, 0)?;
+    }
+    let mut listening: HashMap<_, u64, u8> = HashMap::try_from(map(ebpf, "listening")?)?;
+    for port in sockets.listening {
+        listening.insert(u64::from(sockets.network) << 32 | u64::from(port), 1, 0)?;
+    }
+    Ok(())
+}
+
+fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<aya::maps::Map, Error> {
+    ebpf.take_map(name).ok_or_else(|| Error::Refused {
+        program: "watch",
+        detail: format!("it has no map {name}"),
+    })
+}
+
+/// What an error of the library comes to: the kernel's own word is at its root.
+fn refused(program: &'static str, error: &(dyn std::error::Error + 'static)) -> Error {
+    let mut detail = error.to_string();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(cause) = error.downcast_ref::<io::Error>() {
+            match Errno::from_io_error(cause) {
+                Some(Errno::PERM) => return Error::NoRights,
+                Some(Errno::NOSYS) => return Error::NoBpf(cause.to_string()),
+                _ => {}
+            }
+        }
+        next = error.source();
+        if let Some(source) = next {
+            detail = format!("{detail}: {source}");
+        }
+    }
+    Error::Refused { program, detail }
+}
