@@ -5,7 +5,7 @@ BUILT   := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(BUILT)/release/pspacer
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 
-.PHONY: help setup build demo test test-debug lint unit prove calculus mutate fuzz experiments experiments-quick bench bench-stalls install uninstall clean
+.PHONY: help setup build demo test test-debug lint unit prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
@@ -20,12 +20,13 @@ help:
 	@echo "make experiments-quick  a short form of each, into out/quick"
 	@echo "make bench              the scheduler's speed; writes docs/benchmarks.md"
 	@echo "make bench-stalls       the speed of pspacer stalls; writes docs/stalls-benchmark.md"
+	@echo "make bench-watch        what pspacer watch costs a transfer (root); docs/watch.md"
 	@echo "make install            on this host: module (DKMS), tc plugin, command, man pages (root)"
 	@echo "make uninstall          take them away again (root)"
 	@echo "make clean              remove what was built"
 
 setup:
-	@tools/setup.sh ar cc dpkg-deb git make
+	@tools/setup.sh ar cc clang dpkg-deb git make
 
 build: setup
 	cargo build --release --locked --package pspacer
@@ -89,6 +90,12 @@ bench: setup
 bench-stalls: setup
 	@cargo build --release --locked --package bench --package pspacer
 	@$(abspath $(BUILT))/release/bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
+
+# Two network name spaces and a veth pair, for a minute; nothing stays.
+bench-watch: setup
+	@cargo build --release --locked --package pspacer
+	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
+	@bench/watch.sh $(PSPACER) build/lab
 
 install: setup
 	@tools/setup.sh dkms tc

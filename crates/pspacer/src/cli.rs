@@ -14,8 +14,8 @@ use crate::sim::{Shard, seeds};
     name = "pspacer",
     version,
     after_help = "Exit status: 0 all well; 1 a run, a file or a bound failed (the reason is on standard \
-                  error); 2 the command line is wrong; 3 with stalls --exit-code, something \
-                  stopped. Of ping: 0 there was an answer; 1 there was none; 2 anything else; \
+                  error); 2 the command line is wrong; 3 with --exit-code of stalls or watch, \
+                  something stopped. Of ping: 0 there was an answer; 1 there was none; 2 anything else; \
                   3 a round trip was above --stop-above.\n\nSee tc-psp(8) for the qdisc itself."
 )]
 pub struct Cli {
@@ -37,6 +37,8 @@ pub enum Command {
     Measure(crate::measure::MeasureArgs),
     /// Why transfers stopped: a verdict for each TCP connection of a capture
     Stalls(crate::stalls::StallsArgs),
+    /// Why transfers stop, as they run: the TCP senders of this host, live (root)
+    Watch(crate::watch::WatchArgs),
     /// Delay of a host that reflects, by probes on a schedule
     Ping(crate::ping::PingArgs),
     /// Answers the probes of ping

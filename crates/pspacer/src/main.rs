@@ -21,6 +21,7 @@ mod sim;
 mod stalls;
 mod terminal;
 mod truth;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -47,10 +48,8 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Lab(lab) => lab::main(lab).map(bounds),
         Command::Sim(sim) => sim::main(sim).map(bounds),
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
-        Command::Stalls(args) => stalls::main(args).map(|flowed| match flowed {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(STOPPED),
-        }),
+        Command::Stalls(args) => stalls::main(args).map(flowed),
+        Command::Watch(args) => watch::main(args).map(flowed),
         Command::Ping(args) => Ok(ping::main(args)),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
@@ -60,6 +59,14 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             man::write(std::io::stdout().lock(), Cli::command())?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Of `--exit-code`: whether nothing stopped.
+fn flowed(flowed: bool) -> ExitCode {
+    match flowed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(STOPPED),
     }
 }
 

@@ -28,7 +28,7 @@ pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "2 the command line is wrong; 3 with stalls \\-\\-exit\\-code, something stopped."
+        "2 the command line is wrong; 3 with \\-\\-exit\\-code of stalls or watch, something stopped."
     )?;
     writeln!(
         out,

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plain lines: where there is no terminal, and what is said at the end.
+
+use std::io::{self, Write};
+
+use report::Style;
+use stall::{Stop, StopKind};
+
+use super::Counted;
+use super::session::{Session, Told, ends, verdict};
+use crate::stalls::{text, words};
+
+/// Connections named at the end at most, the longest stopped first.
+const MOST_CONNECTIONS: usize = 20;
+
+/// Writes in one style.
+pub struct Lines {
+    style: Style,
+}
+
+/// A stop in one line.
+pub fn stop_line(stop: &Stop) -> String {
+    let kind = match stop.kind {
+        StopKind::Silence => "stopped",
+        StopKind::Slow => "slow",
+    };
+    let cost = match stop.bytes_cost {
+        Some(cost) => format!(", cost {}", text::bytes(cost)),
+        None => String::new(),
+    };
+    format!(
+        "{kind} at {} for {}{cost}: {}; {}; {} confidence",
+        text::seconds(stop.start_ns),
+        text::seconds(stop.duration_ns),
+        text::cause(stop),
+        text::side(stop.side),
+        words(&stop.confidence)
+    )
+}
+
+/// Records lost, with the CPUs that lost some.
+pub fn lost_line(lost: &[u64]) -> String {
+    let all: u64 = lost.iter().sum();
+    if all == 0 {
+        return "no record lost".to_owned();
+    }
+    let by_cpu = lost.iter().enumerate().filter(|(_, lost)| **lost > 0);
+    let by_cpu: Vec<_> = by_cpu
+        .map(|(cpu, lost)| format!("CPU {cpu}: {}", report::count(*lost)))
+        .collect();
+    format!(
+        "{} records lost ({})",
+        report::count(all),
+        by_cpu.join(", ")
+    )
+}
+
+impl Lines {
+    /// Nothing is written yet.
+    pub const fn new(style: Style) -> Self {
+        Self { style }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        match self.style.colour {
+            true => format!("\x1b[1m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+
+    /// Writes stops as they become known.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn stops(&self, out: &mut impl Write, session: &Session, told: &[Told]) -> io::Result<()> {
+        for told in told {
+            let ends = ends(told.cookie, session.connection(told.cookie));
+            let head = format!("#{}  {ends}  {}", told.number, stop_line(&told.stop));
+            writeln!(out, "{}", self.bold(&head))?;
+            writeln!(out, "    {}", told.stop.explanation)?;
+            if !told.stop.advice.is_empty() {
+                writeln!(out, "    → {}", told.stop.advice)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what it all came to.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn summary(
+        &self,
+        out: &mut impl Write,
+        session: &Session,
+        counted: &Counted,
+    ) -> io::Result<()> {
+        let mut all = session.connections();
+        let took = text::seconds(session.end_ns.saturating_sub(session.start_ns));
+        writeln!(
+            out,
+            "{} connections in {took}, {} records; {}",
+            report::count(all.len() as u64),
+            report::count(session.readings()),
+            lost_line(&counted.lost)
+        )?;
+        self.notes(out, session, counted)?;
+        let stopped_ns = |stops: &[Stop]| stops.iter().map(|stop| stop.duration_ns).sum::<u64>();
+        all.sort_by_key(|(number, _, c)| (std::cmp::Reverse(stopped_ns(&c.stops)), *number));
+        for (number, cookie, connection) in all.iter().take(MOST_CONNECTIONS) {
+            let head = format!("#{number}  {}", ends(*cookie, Some(connection)));
+            writeln!(out, "{}", self.bold(&head))?;
+            writeln!(out, "    {}", verdict(connection))?;
+        }
+        match all.len().saturating_sub(MOST_CONNECTIONS) {
+            0 => Ok(()),
+            more => writeln!(out, "and {more} more connections: --json has them all"),
+        }
+    }
+
+    fn notes(&self, out: &mut impl Write, session: &Session, counted: &Counted) -> io::Result<()> {
+        if counted.lost_sockets > 0 {
+            writeln!(
+                out,
+                "{} times a socket could not be followed: the kernel had no memory for it",
+                report::count(counted.lost_sockets)
+            )?;
+        }
+        if session.forgotten() > 0 {
+            writeln!(
+                out,
+                "{} connections that were over are no longer kept",
+                report::count(session.forgotten())
+            )?;
+        }
+        for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {
+            writeln!(
+                out,
+                "{}: {} runs, {} ns each",
+                cost.tracepoint,
+                report::count(cost.runs),
+                cost.total_ns / cost.runs
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer watch`: why transfers stop, as they run (docs/watch.md).
+
+mod json;
+mod lines;
+mod recording;
+mod screen;
+mod session;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use live::clock::monotonic_ns;
+use live::signals::Signals;
+use watch::{Cost, Filter, Network, Tracer};
+
+use lines::Lines;
+use recording::Recording;
+use screen::Screen;
+use session::Session;
+
+/// The ring buffer is read this often: nothing wakes the reader.
+const READ_EVERY: Duration = Duration::from_millis(10);
+/// Connections are looked at, and shown, this often.
+const LOOK_EVERY_NS: u64 = 250_000_000;
+
+/// Arguments of `pspacer watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Only sockets of this process: those it has, connects or accepts; not its
+    /// children's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+    /// Only connections with this port at either end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Only connections to this address or network, as in 10.1.0.5 or
+    /// 2001:db8::/32
+    #[arg(long, value_name = "ADDRESS[/BITS]")]
+    pub dst: Option<Network>,
+    /// Stop after this time, as in 30s [default: with q, Ctrl-C or SIGTERM]
+    #[arg(long, value_name = "TIME", value_parser = crate::measure::time)]
+    pub duration: Option<u64>,
+    /// One JSON object on standard output at the end, nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Also write each connection's variables at each acknowledgement into this
+    /// new folder: tables of the simulator's form (flow-N.epool.csv), and plots
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Let the kernel time the BPF program, and say what a record costs
+    #[arg(long)]
+    pub cost: bool,
+    /// Exit with 3 if a stop was found, for scripts
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// What the kernel's side counted, at the end.
+#[derive(Debug, Default)]
+struct Counted {
+    /// Records that found no room, by CPU.
+    lost: Vec<u64>,
+    /// Sockets that could not be followed.
+    lost_sockets: u64,
+    /// Of `--cost`.
+    costs: Vec<Cost>,
+}
+
+/// Watches until the time is over or somebody stops it. `false` if
+/// `--exit-code` was given and a stop was found.
+///
+/// # Errors
+/// Without rights, BTF or BPF; when the process is not there; when an output
+/// cannot be written.
+pub fn main(args: &WatchArgs) -> Result<bool> {
+    let recording = args.record.as_deref().map(Recording::new).transpose()?;
+    let signals = Signals::block().context("signals")?;
+    let filter = Filter {
+        pid: args.pid,
+        port: args.port,
+        destination: args.dst,
+    };
+    let mut tracer = Tracer::attach(&filter)?;
+    if args.cost {
+        tracer.count_costs()?;
+    }
+    let mut session = Session::new(monotonic_ns()?, recording);
+    let mut view = View::new(args)?;
+    if !matches!(view, View::Screen(_)) {
+        eprintln!("pspacer: watching; Ctrl-C ends it");
+    }
+    let result = watch_until(args, &mut tracer, &mut session, &mut view, &signals);
+    view.close()?;
+    result?;
+    let counted = Counted {
+        lost: tracer.lost()?,
+        lost_sockets: tracer.lost_sockets()?,
+        costs: if args.cost {
+            tracer.costs()?
+        } else {
+            Vec::new()
+        },
+    };
+    let found = session.finish(monotonic_ns()?);
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if args.json {
+        json::write(&mut out, &session, &counted)?;
+    } else {
+        let lines = Lines::new(crate::terminal::style());
+        lines.stops(&mut out, &session, &found)?;
+        lines.summary(&mut out, &session, &counted)?;
+    }
+    out.flush()?;
+    session.write_records()?;
+    Ok(!args.exit_code || session.stops() == 0)
+}
+
+fn watch_until(
+    args: &WatchArgs,
+    tracer: &mut Tracer,
+    session: &mut Session,
+    view: &mut View,
+    signals: &Signals,
+) -> Result<()> {
+    let start_ns = monotonic_ns()?;
+    let end_ns = args.duration.map(|duration_ns| start_ns + duration_ns);
+    let mut look_ns = 0;
+    loop {
+        // What came before the end is still read.
+        let now_ns = monotonic_ns()?;
+        let is_over = signals.came()? || end_ns.is_some_and(|end_ns| now_ns >= end_ns);
+        tracer.drain(&mut |record| session.take(&record))?;
+        if now_ns >= look_ns || is_over {
+            look_ns = now_ns + LOOK_EVERY_NS;
+            session.tick(now_ns);
+            let told = session.told();
+            view.show(session, &told, &tracer.lost()?, now_ns)?;
+        }
+        if is_over || view.asks_to_stop()? {
+            return Ok(());
+        }
+        std::thread::sleep(READ_EVERY);
+    }
+}
+
+/// Where what happens is shown as it does.
+enum View {
+    Screen(Box<Screen>),
+    Lines(Lines),
+    Nothing,
+}
+
+impl View {
+    fn new(args: &WatchArgs) -> Result<Self> {
+        let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+        Ok(match (args.json, is_terminal) {
+            (true, _) => Self::Nothing,
+            (false, true) => Self::Screen(Box::new(Screen::open()?)),
+            (false, false) => Self::Lines(Lines::new(crate::terminal::style())),
+        })
+    }
+
+    fn show(
+        &mut self,
+        session: &Session,
+        told: &[session::Told],
+        lost: &[u64],
+        now_ns: u64,
+    ) -> Result<()> {
+        match self {
+            Self::Screen(screen) => screen.draw(session, told, lost, now_ns),
+            Self::Lines(lines) => {
+                let mut out = io::stdout().lock();
+                lines.stops(&mut out, session, told)?;
+                Ok(out.flush()?)
+            }
+            Self::Nothing => Ok(()),
+        }
+    }
+
+    fn asks_to_stop(&self) -> Result<bool> {
+        match self {
+            Self::Screen(_) => screen::asks_to_stop(),
+            Self::Lines(_) | Self::Nothing => Ok(false),
+        }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        match self {
+            Self::Screen(screen) => screen.close(),
+            Self::Lines(_) | Self::Nothing => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The terminal: connections and what they do, and the last stops.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::Result;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Paragraph, Row, Table, Wrap};
+use ratatui::{DefaultTerminal, Frame};
+use watch::{Connection, Status};
+
+use super::lines::{lost_line, stop_line};
+use super::session::{Session, Told, ends};
+use crate::stalls::words;
+
+/// The last stops that are shown.
+const STOPS_SHOWN: usize = 6;
+
+/// The whole terminal, until it is closed.
+pub struct Screen {
+    terminal: DefaultTerminal,
+    stops: VecDeque<String>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// When it is none that this can be done with.
+    pub fn open() -> Result<Self> {
+        Ok(Self {
+            terminal: ratatui::try_init()?,
+            stops: VecDeque::new(),
+        })
+    }
+
+    /// Gives it back as it was.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn close(&mut self) -> Result<()> {
+        Ok(ratatui::try_restore()?)
+    }
+
+    /// Shows how things are now.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn draw(
+        &mut self,
+        session: &Session,
+        told: &[Told],
+        lost: &[u64],
+        now_ns: u64,
+    ) -> Result<()> {
+        for told in told {
+            let line = format!("#{}  {}", told.number, stop_line(&told.stop));
+            self.stops.push_front(line);
+            self.stops.truncate(STOPS_SHOWN);
+        }
+        let stops = &self.stops;
+        self.terminal
+            .draw(|frame| draw(frame, session, stops, lost, now_ns))?;
+        Ok(())
+    }
+}
+
+/// q, Ctrl-C or Escape were pressed.
+///
+/// # Errors
+/// When the terminal is gone.
+pub fn asks_to_stop() -> Result<bool> {
+    while event::poll(Duration::ZERO)? {
+        let Event::Key(key) = event::read()? else {
+            continue;
+        };
+        let interrupt =
+            key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+        let quit = matches!(key.code, KeyCode::Char('q') | KeyCode::Esc);
+        if key.kind == KeyEventKind::Press && (quit || interrupt) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn draw(
+    frame: &mut Frame<'_>,
+    session: &Session,
+    stops: &VecDeque<String>,
+    lost: &[u64],
+    now_ns: u64,
+) {
+    let below = u16::try_from(STOPS_SHOWN * 2 + 1).unwrap_or_default();
+    let areas = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(3),
+        Constraint::Max(below),
+    ]);
+    let [head, table, foot] = areas.areas(frame.area());
+    let mut all = session.connections();
+    all.sort_by_key(|(number, _, c)| (order(c, now_ns), *number));
+    let text = format!(
+        "{} connections, {} records; {}; q quits",
+        report::count(all.len() as u64),
+        report::count(session.readings()),
+        lost_line(lost)
+    );
+    frame.render_widget(Line::from(text), head);
+    let rows = all
+        .iter()
+        .map(|(number, cookie, c)| row(*number, *cookie, c, now_ns));
+    frame.render_widget(
+        Table::new(rows, widths())
+            .header(header())
+            .column_spacing(1),
+        table,
+    );
+    let stops: Vec<Line<'_>> = stops.iter().map(|stop| Line::from(stop.as_str())).collect();
+    frame.render_widget(
+        Paragraph::new(Text::from(stops)).wrap(Wrap { trim: true }),
+        foot,
+    );
+}
+
+const COLUMNS: [(&str, Constraint); 9] = [
+    ("#", Constraint::Length(4)),
+    ("connection", Constraint::Min(20)),
+    ("rate", Constraint::Length(12)),
+    ("cwnd", Constraint::Length(6)),
+    ("flight", Constraint::Length(6)),
+    ("srtt", Constraint::Length(9)),
+    ("resent", Constraint::Length(6)),
+    ("stops", Constraint::Length(5)),
+    ("state", Constraint::Length(32)),
+];
+
+fn widths() -> impl Iterator<Item = Constraint> {
+    COLUMNS.iter().map(|(_, width)| *width)
+}
+
+fn header() -> Row<'static> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    Row::new(COLUMNS.map(|(name, _)| name)).style(bold)
+}
+
+/// What stands first: what is stopped, then what moves most.
+fn order(connection: &Connection, now_ns: u64) -> (u8, std::cmp::Reverse<u64>) {
+    let rank = match connection.status(now_ns) {
+        Status::Stopped { .. } => 0,
+        Status::Connecting => 1,
+        Status::Repairing(_) | Status::Flowing => 2,
+        Status::Idle => 3,
+        Status::Ended => 4,
+    };
+    (rank, std::cmp::Reverse(connection.rate_bps(now_ns)))
+}
+
+fn row(number: usize, cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
+    let last = &connection.last;
+    let status = connection.status(now_ns);
+    let rate = match status {
+        Status::Ended => String::new(),
+        _ => stall::rate(connection.rate_bps(now_ns)),
+    };
+    let cells = [
+        number.to_string(),
+        ends(cookie, Some(connection)),
+        rate,
+        last.cwnd.to_string(),
+        last.in_flight().to_string(),
+        stall::ms(last.srtt_ns),
+        connection.retransmissions.to_string(),
+        connection.stops.len().to_string(),
+        state(status),
+    ];
+    let style = match status {
+        Status::Stopped { .. } | Status::Connecting => Style::new().add_modifier(Modifier::BOLD),
+        Status::Ended | Status::Idle => Style::new().add_modifier(Modifier::DIM),
+        Status::Flowing | Status::Repairing(_) => Style::new(),
+    };
+    Row::new(cells).style(style)
+}
+
+fn state(status: Status) -> String {
+    match status {
+        Status::Connecting => "connecting".to_owned(),
+        Status::Flowing => "flowing".to_owned(),
+        Status::Idle => "idle".to_owned(),
+        Status::Repairing(state) => format!("repairing ({})", state.name()),
+        Status::Stopped { for_ns, cause } => {
+            format!("stopped {}: {}", stall::ms(for_ns), words(&cause))
+        }
+        Status::Ended => "ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use watch::{CaState, Ends, Limits, Moment, Reading, Record, TcpState};
+
+    use super::*;
+
+    fn reading(at_ms: u32, ack: u32) -> Reading {
+        Reading {
+            time_ns: u64::from(at_ms) * 1_000_000,
+            cookie: 7,
+            lost: 0,
+            moment: Moment::Ack,
+            peer_data_ns: 0,
+            una: ack - 1000,
+            nxt: ack + 9000,
+            high_seq: 0,
+            ack,
+            segment: (0, 0),
+            window_bytes: 65535,
+            cwnd: 10,
+            ssthresh: 20,
+            packets_out: 10,
+            sacked_out: 0,
+            lost_out: 1,
+            retrans_out: 0,
+            reordering: 3,
+            sack: (0, 0),
+            srtt_ns: 20_500_000,
+            rto_ns: 220_000_000,
+            mss_bytes: 1000,
+            delivered: ack / 1000,
+            dsacks: 0,
+            limits: Limits {
+                busy_ns: u64::from(at_ms) * 1_000_000,
+                window_ns: 0,
+                buffer_ns: 0,
+            },
+            ca_state: CaState::Recovery,
+            tcp_state: TcpState::Connected,
+            backoff: 0,
+            window_probes: 0,
+            tail_probe: false,
+        }
+    }
+
+    /// What a terminal of 120 columns shows, without trailing spaces.
+    fn shown(session: &Session, stops: &VecDeque<String>, now_ns: u64) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(120, 8)).unwrap();
+        terminal
+            .draw(|frame| draw(frame, session, stops, &[0, 3], now_ns))
+            .unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |cells: &[ratatui::buffer::Cell]| {
+            let text: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+            text.trim_end().to_owned()
+        };
+        let lines: Vec<_> = buffer.content().chunks(120).map(line).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    #[test]
+    fn a_connection_that_repairs_and_then_stands() {
+        let mut session = Session::new(0, None);
+        session.take(&Record::Connection(Ends {
+            time_ns: 0,
+            cookie: 7,
+            local: "10.1.0.1:40000".parse().unwrap(),
+            remote: "10.1.0.2:443".parse().unwrap(),
+        }));
+        for n in 1..=100 {
+            session.take(&Record::Reading(reading(n * 10, n * 1000)));
+        }
+        let stops = VecDeque::from(["#1  stopped".to_owned()]);
+        let now = shown(&session, &stops, 1_001_000_000);
+        let lines: Vec<Vec<&str>> = now
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .filter(|words: &Vec<&str>| !words.is_empty())
+            .collect();
+        let head = "1 connections, 100 records; 3 records lost (CPU 1: 3); q quits";
+        assert_eq!(lines[0].join(" "), head);
+        assert_eq!(lines[1], COLUMNS.map(|(name, _)| name));
+        let row = "1 10.1.0.1:40000 → 10.1.0.2:443 799 kbit/s 10 9 20 ms 0 0 repairing (recovery)";
+        assert_eq!(lines[2].join(" "), row);
+        assert_eq!(lines[3].join(" "), "#1 stopped");
+        let later = shown(&session, &stops, 2_000_000_000);
+        assert!(later.contains("stopped 1000 ms: unknown"), "{later}");
+    }
+}

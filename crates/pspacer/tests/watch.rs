@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer watch` on this host, where it lets us: transfers over loopback that
+//! stop on purpose. Where it does not, the tests say that they were skipped;
+//! `watch_lab.rs` always runs.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What makes watching impossible through no fault of the program.
+const CANNOT: [&str; 4] = [
+    "run it as root",
+    "CONFIG_DEBUG_INFO_BTF",
+    "CONFIG_BPF_SYSCALL",
+    "built without its BPF program",
+];
+
+struct Watch {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Watch {
+    /// Attached, when this returns; `None`: not on this host.
+    fn attach(args: &[&str]) -> Option<Self> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pspacer"))
+            .args(["watch", "--json"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        if CANNOT.iter().any(|why| line.contains(why)) {
+            assert_eq!(child.wait().unwrap().code(), Some(1));
+            eprintln!("SKIPPED: {line}");
+            return None;
+        }
+        assert_eq!(line, "pspacer: watching; Ctrl-C ends it\n");
+        Some(Self { child, said })
+    }
+
+    /// Ends it as a service manager would.
+    fn finish(mut self) -> Value {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut json = String::new();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut json)
+            .unwrap();
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{rest}");
+        serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+    }
+}
+
+/// Both ends of a connection.
+fn pair() -> (TcpStream, TcpStream, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let sender = TcpStream::connect(address).unwrap();
+    let (receiver, _) = listener.accept().unwrap();
+    (sender, receiver, address.port().to_string())
+}
+
+/// Sends and reads as much; nothing waits.
+fn exchange(sender: &mut TcpStream, receiver: &mut TcpStream) {
+    let message = [7; 10_000];
+    for _ in 0..50 {
+        sender.write_all(&message).unwrap();
+        receiver.read_exact(&mut [0; 10_000]).unwrap();
+    }
+}
+
+/// The connection of the end that sent.
+fn sent(watched: &Value) -> &Value {
+    assert_eq!(watched["lost_records"], 0);
+    let connections = watched["connections"].as_array().unwrap();
+    let most = connections.iter().max_by_key(|c| c["acked_bytes"].as_u64());
+    most.unwrap_or_else(|| panic!("no connection: {watched:#}"))
+}
+
+fn causes(connection: &Value) -> Vec<&str> {
+    let stops = connection["stops"].as_array().unwrap();
+    stops
+        .iter()
+        .filter_map(|stop| stop["cause"].as_str())
+        .collect()
+}
+
+#[test]
+fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
+    let (mut sender, mut receiver, port) = pair();
+    let Some(watch) = Watch::attach(&["--port", &port]) else {
+        return;
+    };
+    exchange(&mut sender, &mut receiver);
+    thread::sleep(Duration::from_millis(700));
+    exchange(&mut sender, &mut receiver);
+    // until both buffers are full
+    sender.set_nonblocking(true).unwrap();
+    let mut unread = 0;
+    for _ in 0..10 {
+        loop {
+            match sender.write(&[7; 100_000]) {
+                Ok(bytes) => unread += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    sender.set_nonblocking(false).unwrap();
+    receiver.read_exact(&mut vec![0; unread]).unwrap();
+    exchange(&mut sender, &mut receiver);
+    let watched = watch.finish();
+    let connection = sent(&watched);
+    let causes = causes(connection);
+    assert!(causes.contains(&"application"), "{connection:#}");
+    assert!(causes.contains(&"receiver-window-closed"), "{connection:#}");
+    let verdict = connection["verdict"].as_str().unwrap();
+    assert!(verdict.contains("stopped"), "{verdict}");
+}
+
+#[test]
+fn a_process_has_what_it_had_connected_and_accepted() {
+    let (mut sender, mut receiver, _) = pair();
+    let own = std::process::id().to_string();
+    let mut other = Command::new("sleep").arg("600").spawn().unwrap();
+    let ours = Watch::attach(&["--pid", &own, "--dst", "127.0.0.0/8"]);
+    let others = Watch::attach(&["--pid", &other.id().to_string()]);
+    let (Some(ours), Some(others)) = (ours, others) else {
+        other.kill().unwrap();
+        other.wait().unwrap();
+        return;
+    };
+    exchange(&mut sender, &mut receiver);
+    let (mut later, mut accepted, _) = pair();
+    exchange(&mut later, &mut accepted);
+    let watched = ours.finish();
+    let locals: Vec<_> = watched["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| &c["local"])
+        .collect();
+    for socket in [&sender, &later] {
+        let local = Value::from(socket.local_addr().unwrap().to_string());
+        assert!(locals.contains(&&local), "{local} is not in {watched:#}");
+    }
+    let foreign = others.finish();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let foreign = foreign["connections"].to_string();
+    let local = sender.local_addr().unwrap().to_string();
+    assert!(!foreign.contains(&local), "{foreign}");
+}
+
+#[test]
+fn a_record_is_a_table_of_the_simulators_form() {
+    let (mut sender, mut receiver, port) = pair();
+    let folder = tempfile::tempdir().unwrap();
+    let into = folder.path().join("records");
+    let Some(watch) = Watch::attach(&["--port", &port, "--record", into.to_str().unwrap()]) else {
+        return;
+    };
+    exchange(&mut sender, &mut receiver);
+    let watched = watch.finish();
+    let file = sent(&watched)["record"].as_str().unwrap();
+    let table = std::fs::read_to_string(into.join(file)).unwrap();
+    let mut lines = table.lines();
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("time_ns,moment,omitted,state,una,nxt,")
+    );
+    let una: Vec<u64> = lines
+        .map(|line| line.split(',').nth(4).unwrap().parse().unwrap())
+        .collect();
+    assert!(una.len() >= 10 && una.is_sorted(), "{una:?}");
+    assert!(una.last() > Some(&300_000), "{una:?}");
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let cases: [(&[&str], &str); 3] = [
+        (&["--record", folder], "expected a new or an empty folder"),
+        (&["--dst", "10.0.0.0/33"], "has 32 bits"),
+        (&["--port", "0"], "--port"),
+    ];
+    for (args, says) in cases {
+        let all = [&["watch", "--duration", "1ms"], args].concat();
+        let out = common::pspacer(&all);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!out.status.success() && said.contains(says), "{said}");
+    }
+}
