@@ -197,6 +197,7 @@ mod tests {
             dir: String::new(),
             windows: vec![],
             bounds: vec![],
+            nodes: BTreeMap::new(),
             tc: BTreeMap::new(),
             flow_reports: BTreeMap::new(),
             stops,

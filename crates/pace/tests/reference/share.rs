@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Capacity beyond the line: who is behind, by how much, and what of that is
+//! forgotten.
+
+use super::{Class, Mode, Order, Reference, STALL_NS, hybrid, integer};
+use num_bigint::BigInt;
+use num_traits::{One, Zero};
+
+impl Reference {
+    pub(super) fn over_subscribed(&self) -> bool {
+        let demand: u128 = self
+            .paced()
+            .map(|(_, class)| {
+                let wire = u128::from(class.rate_bps) * u128::from(class.last.wire_bytes);
+                wire.div_ceil(u128::from(self.counted(class.last)))
+            })
+            .sum();
+        demand > u128::from(self.cfg.line_rate_bps)
+    }
+
+    /// What those due are compared by, and lag is measured by.
+    pub(super) fn turn(&self, class: &Class) -> BigInt {
+        let largest = self.advance(class.rate_bps, self.longest());
+        match self.cfg.order {
+            Order::Next => class.due() + largest.ceil().to_integer(),
+            Order::Clock | Order::Rate => class.due(),
+        }
+    }
+
+    fn smallest_turn(&self) -> Option<BigInt> {
+        self.paced().map(|(_, class)| self.turn(class)).min()
+    }
+
+    /// The first instant at which a class may send.
+    pub(super) fn smallest(&self) -> Option<BigInt> {
+        self.paced().map(|(_, class)| class.due()).min()
+    }
+
+    /// Moves all clocks forward together.
+    fn shift(&mut self, by: &BigInt) {
+        for class in self.classes.values_mut() {
+            class.clock += integer(by);
+            class.ceil_clock += integer(by);
+        }
+        self.served += by;
+        self.idled += by;
+        self.shifted += by;
+    }
+
+    /// The line suffices again: the smallest turn is set to the port's.
+    pub(super) fn settle(&mut self, was_over: bool, left: Option<BigInt>) {
+        if !was_over || self.over_subscribed() || self.cfg.order == Order::Rate {
+            return;
+        }
+        let smallest = self.smallest_turn().into_iter().chain(left).min();
+        if let Some(smallest) = smallest
+            && smallest < self.global
+        {
+            let by = &self.global - smallest;
+            self.shift(&by);
+        }
+    }
+
+    /// What a late timer may be made up for.
+    pub(super) fn stall(&self) -> BigInt {
+        match self.cfg.mode {
+            Mode::Timer => self.line_bytes(STALL_NS),
+            Mode::Hybrid => self.line_bytes(hybrid::LEAD_MAX_NS),
+            Mode::Gap => BigInt::zero(),
+        }
+    }
+
+    pub(super) fn lag_max(&self) -> BigInt {
+        BigInt::from((self.paced().count() as u64 + 2) * self.max_train()) + self.stall()
+    }
+
+    pub(super) fn bound_lag(&mut self) {
+        if self.cfg.order == Order::Rate {
+            return;
+        }
+        let floor = &self.global - self.lag_max();
+        if let Some(smallest) = self.smallest_turn()
+            && smallest < floor
+        {
+            let by = floor - smallest;
+            self.shift(&by);
+        }
+    }
+
+    /// Order by rate: what one class may be behind when it sends.
+    pub(super) fn bound_owed(&mut self, id: u32) {
+        let class = &self.classes[&id];
+        let ratio_frames = self.max_train().div_ceil(u64::from(class.last.wire_bytes));
+        let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
+        let advance = self.advance(class.rate_bps, class.last);
+        let whole: BigInt = advance.floor().to_integer() + BigInt::one();
+        let floor = &self.global - BigInt::from(frames) * whole - self.stall();
+        if class.rate_due() < floor {
+            self.class_mut(id).clock = integer(&floor);
+        }
+    }
+
+    /// Classes of an earlier turn have had it.
+    pub(super) fn standing(&self) -> BigInt {
+        let floor = &self.global - self.lag_max() * 2;
+        let stands = self.served.clone().max(self.idled.clone()).max(floor);
+        match self.cfg.order {
+            Order::Clock | Order::Next => stands.min(self.global.clone()),
+            Order::Rate => self.global.clone(),
+        }
+    }
+
+    /// A class that missed its turn starts anew.
+    pub(super) fn restart(&mut self, id: u32, stands: BigInt) {
+        let class = &self.classes[&id];
+        let idled = self.idled.clone().min(self.global.clone());
+        if self.turn(class) >= stands && class.due() >= idled {
+            return;
+        }
+        let start = match self.over_subscribed() {
+            true => stands,
+            false => self.global.clone(),
+        };
+        self.class_mut(id).clock = integer(&start);
+    }
+}
