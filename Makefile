@@ -60,7 +60,7 @@ fuzz: setup
 # Builds the debug kernel if the cache has none. See docs/contributing.md.
 test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
-	cargo test --locked --package vmlab --test lab_debug -- --ignored --test-threads 1
+	cargo test --locked --package vmlab --test lab_debug -- --ignored --nocapture --test-threads 1
 
 lint:
 	cargo fmt --all --check
