@@ -66,6 +66,10 @@ class "$good" rate 10mbit ceil 20mbit deadline 500us
 class "$good" rate 10mbit ceil 0 deadline 0
 class "$good" mode dynamic
 class "$good" mode dynamic rate 10mbit ceil 1gbit floor 100kbit flows 1000
+qdisc "$good" period 10ms budget 70% align 2ms
+qdisc "$good" period 125us budget 50kb align off
+class "$good" mode rt reserve 15kb deadline 20ms
+class "$good" mode nrt reserve 15kb
 
 qdisc 'Usage: ... psp' help
 class 'Usage: ... psp' help
@@ -86,11 +90,17 @@ qdisc 'order "": expected clock, rate or next' order ""
 qdisc 'gap "unicast": expected pause, multicast or self' gap unicast
 qdisc 'guard "1": expected on or off' guard 1
 qdisc 'split-gso "never": expected auto, on or off' split-gso never
+qdisc 'period "soon": expected 125us to 1s' period soon
+qdisc 'period "124us": expected 125us to 1s' period 124us
+qdisc 'budget "101%": expected 1% to 100%' budget 101%
+qdisc 'budget "much": expected bytes a period' budget much
+qdisc 'align "never": expected a time below the period' align never
+class 'reserve "0": expected bytes a period above 0' mode rt reserve 0
 class 'rate "0": expected whole bits per second' rate 0
 class 'rate "-1mbit": expected whole bits per second' rate -1mbit
 class 'rate "50%": expected whole bits per second' rate 50%
-class 'mode "2": expected paced, normal, dynamic, 1 or 0' mode 2
-class 'mode "gap": expected paced, normal, dynamic, 1 or 0' mode gap
+class 'mode "2": expected paced, normal, dynamic, rt, nrt, 1 or 0' mode 2
+class 'mode "gap": expected paced, normal, dynamic, rt, nrt, 1 or 0' mode gap
 class 'ceil "fast": expected whole bits per second' rate 1mbit ceil fast
 class 'floor "-1": expected whole bits per second' mode dynamic floor -1
 class 'flows "0": expected a number of flows' mode dynamic flows 0
