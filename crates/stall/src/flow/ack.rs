@@ -2,6 +2,7 @@
 //! What the receiver says: acknowledgements, SACK blocks, windows.
 
 use super::facts::Closed;
+use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow};
@@ -92,12 +93,26 @@ impl Flow {
         self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
         if let Some(sent_ns) = delivered.sent_once_ns {
             self.newest_delivered_ns = self.newest_delivered_ns.max(sent_ns);
-            self.receiver_side.sample(at.now.saturating_sub(sent_ns));
-            self.renew_threshold();
+            self.sample_round_trip(at.now.saturating_sub(sent_ns), delivered.bytes);
         }
         if self.after_open {
             self.note_after(|after| after.acked = true);
         }
+    }
+
+    /// A round trip, of which the receiver may have made a part.
+    fn sample_round_trip(&mut self, ns: u64, delivered_bytes: u64) {
+        self.receiver_side.sample(ns);
+        // Two full segments make a receiver answer at once (RFC 1122, 4.2.3.2), so with
+        // no more under way it may have waited for its timer. Where that happens in every
+        // round trip, the smoothed one is made of the very waits that are to be found: a
+        // sample that is longer than the least by just such a timer tells nothing of the way.
+        let under_way = delivered_bytes + self.nxt.saturating_sub(self.una);
+        let held_ns = ns.saturating_sub(self.receiver_rtt_ns().unwrap_or(ns));
+        if under_way > 2 * self.mss() || !is_delayed_ack(held_ns) {
+            self.receiver_way.sample(ns);
+        }
+        self.renew_threshold();
     }
 
     fn leave_recovery(&mut self, at: At) {
@@ -251,6 +266,8 @@ impl Flow {
         let (least, most) = self.counts.window.unwrap_or((window, window));
         self.counts.window = Some((least.min(window), most.max(window)));
         self.rounds.note_window(window);
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
+        self.told.push(at.now, (self.una, self.edge), way_ns);
         match (was_closed, self.is_window_closed()) {
             (false, true) => {
                 self.counts.zero_windows += 1;

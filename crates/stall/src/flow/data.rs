@@ -66,11 +66,17 @@ impl Flow {
                 self.gap.new_segments += 1;
             }
         }
-        let flight = self.board.flight_bytes();
-        let edge = self.scale.map(|_| self.edge);
-        let mss = self.mss();
-        self.rounds
-            .note_flight(flight, edge.is_some_and(|edge| end + mss > edge));
+        self.rounds.note_flight(self.board.flight_bytes());
+        if self.scale.is_some() {
+            // What passes here was sent by what the sender knew then: what had passed
+            // here the other way, one round trip between here and the sender before.
+            let way_ns = self.sender_rtt_ns().unwrap_or(0);
+            if let Some((una, edge)) = self.told.at(at.now, way_ns) {
+                let at_edge = end + self.mss() > edge;
+                self.rounds
+                    .note_used_window(end.saturating_sub(una), at_edge);
+            }
+        }
     }
 
     /// New data counts as progress unless it is sent into a silence: to probe

@@ -11,6 +11,7 @@ pub(crate) mod rounds;
 mod scoreboard;
 mod sequence;
 pub(crate) mod tally;
+mod told;
 
 use std::collections::VecDeque;
 
@@ -23,6 +24,7 @@ use rounds::Rounds;
 use scoreboard::Scoreboard;
 use sequence::{ORIGIN, Sequence};
 use tally::Tally;
+use told::Told;
 
 /// Retransmissions that a late report can still be about.
 const RECENT_RETRANSMISSIONS: usize = 64;
@@ -70,6 +72,7 @@ pub(crate) struct Flow {
     pub(super) scale: Option<u8>,
     pub(super) window_field: Option<u16>,
     pub(super) edge: u64,
+    pub(super) told: Told,
     pub(super) mss_option: Option<u16>,
     pub(super) mss_seen: u64,
     pub(super) payload_max: u64,
@@ -80,6 +83,8 @@ pub(crate) struct Flow {
 
     /// Capture, receiver, capture.
     pub(super) receiver_side: Smoothed,
+    /// The same without what a receiver's timer made longer.
+    pub(super) receiver_way: Smoothed,
     /// Capture, sender, capture.
     pub(super) sender_side: EchoTimer,
     /// The same from the handshake.
@@ -159,6 +164,7 @@ impl Flow {
             scale: None,
             window_field: None,
             edge: ORIGIN,
+            told: Told::default(),
             mss_option: None,
             mss_seen: 0,
             payload_max: 0,
@@ -167,6 +173,7 @@ impl Flow {
             scale_least: 0,
             has_stamps: false,
             receiver_side: Smoothed::default(),
+            receiver_way: Smoothed::default(),
             sender_side: EchoTimer::default(),
             handshake_sender_ns: None,
             handshake_receiver_ns: None,
@@ -273,10 +280,14 @@ impl Flow {
 
     /// What is a stop follows from the round trip (`docs/stalls.md`).
     pub(super) fn renew_threshold(&mut self) {
-        self.threshold_ns = match self.rtt_ns() {
-            Some(rtt) => rtt.saturating_mul(2).max(self.options.min_stop_ns),
-            None => {
-                let part = self.receiver_side.srtt_ns().unwrap_or(0);
+        let receiver_ns = self.receiver_way.srtt_ns().or(self.handshake_receiver_ns);
+        self.threshold_ns = match (receiver_ns, self.sender_rtt_ns()) {
+            (Some(receiver), Some(sender)) => {
+                let whole = receiver.saturating_add(sender);
+                whole.saturating_mul(2).max(self.options.min_stop_ns)
+            }
+            (part, _) => {
+                let part = part.unwrap_or(0);
                 part.saturating_mul(2).max(self.options.min_stop_blind_ns)
             }
         };
@@ -335,6 +346,7 @@ impl Flow {
     pub(crate) fn release(&mut self) {
         self.board.release();
         self.recent = VecDeque::new();
+        self.told = Told::default();
     }
 
     /// What the connection's record says of it.

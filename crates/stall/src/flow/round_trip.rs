@@ -9,6 +9,15 @@ const RTO_MIN_NS: u64 = 200 * NS_PER_MS;
 const RTO_MAX_NS: u64 = 120_000 * NS_PER_MS;
 /// Before the first sample (RFC 6298, 2.1).
 const RTO_FIRST_NS: u64 = 1000 * NS_PER_MS;
+/// The timers after which known systems acknowledge at last, less and more by
+/// what a host adds.
+const DELAYED_ACK_MS: [std::ops::Range<u64>; 3] = [38..46, 98..110, 195..215];
+
+/// As long as an acknowledgement is held back, beside the way.
+pub(crate) fn is_delayed_ack(held_ns: u64) -> bool {
+    let held_ms = held_ns / NS_PER_MS;
+    DELAYED_ACK_MS.iter().any(|timer| timer.contains(&held_ms))
+}
 
 /// RFC 6298's estimator, as Linux has it: the variance part is at least
 /// 200 ms, so the timeout is the smoothed round trip and that.

@@ -65,6 +65,8 @@ struct Round {
     resent: u64,
     flight: u64,
     window: Option<(u64, u64)>,
+    /// Most under way, by what the sender knew when it sent.
+    sender_flight: u64,
     edge_hits: u64,
     idle_starts: u64,
     silence_ns: u64,
@@ -195,8 +197,14 @@ impl Rounds {
         self.collapsed = true;
     }
 
-    pub(super) fn note_flight(&mut self, bytes: u64, at_edge: bool) {
+    pub(super) fn note_flight(&mut self, bytes: u64) {
         self.now.flight = self.now.flight.max(bytes);
+    }
+
+    /// So much had not been acknowledged, as far as the sender knew, and whether
+    /// less than a segment more would have fitted.
+    pub(super) fn note_used_window(&mut self, bytes: u64, at_edge: bool) {
+        self.now.sender_flight = self.now.sender_flight.max(bytes);
         self.now.edge_hits += u64::from(at_edge);
     }
 
@@ -275,7 +283,7 @@ impl Rounds {
         let full = state.window_known && window > 0 && {
             let per_round = u128::from(round.delivered) * u128::from(state.length_ns);
             let by_rate = per_round / u128::from(duration.max(1));
-            let at_edge = round.edge_hits > 0 && round.flight * 10 >= window * 7;
+            let at_edge = round.edge_hits > 0 && round.sender_flight * 10 >= window * 7;
             at_edge || by_rate * 100 >= u128::from(window) * 85
         };
         if full && !disturbed {

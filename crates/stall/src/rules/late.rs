@@ -4,20 +4,22 @@
 use super::{Context, Finding, idle};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
+use crate::flow::round_trip::is_delayed_ack;
 use crate::units::NS_PER_MS;
 use crate::vantage::{View, ms};
 
 /// An acknowledgement may be held back for so long (RFC 1122: 500 ms).
 const HELD_BACK_NS: std::ops::Range<u64> = 15 * NS_PER_MS..520 * NS_PER_MS;
-/// The timers of known systems, less and more by what a host adds.
-const KNOWN_TIMERS_MS: [std::ops::Range<u64>; 3] = [38..46, 98..110, 195..215];
 
 /// An acknowledgement ended it.
 pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let quiet = gap.resent.count() == 0 && gap.new_segments == 0;
-    if facts.closed != Closed::Delivery || !quiet || facts.outstanding_bytes == 0 {
+    let again = gap.resent.count() > 0;
+    if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
         return None;
+    }
+    if gap.new_segments > 0 {
+        return held_back_meanwhile(facts, context);
     }
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
     let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
@@ -46,6 +48,22 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     Some(Finding::new(Cause::AckLoss, Confidence::Medium, text))
 }
 
+/// A sender that waits until what is under way is acknowledged still sends a full
+/// segment as soon as it has one (RFC 1122, 4.2.3.4): the wait before was the receiver's
+/// all the same. A probe by new data looks like it, but for its time and the repair
+/// that follows.
+fn held_back_meanwhile(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let few = facts.gap.new_segments == 1 && facts.unanswered_segments <= 2;
+    if !few || facts.after.retransmissions > 0 {
+        return None;
+    }
+    // Held since the beginning; the last data came later.
+    let held_ns = facts.duration_ns().saturating_sub(facts.receiver_rtt_ns);
+    is_delayed_ack(held_ns)
+        .then(|| held_back(facts, held_ns, context))
+        .flatten()
+}
+
 /// One or two segments under way: a receiver may wait for more.
 fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     if !HELD_BACK_NS.contains(&held_ns) {
@@ -55,9 +73,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
         // Nothing waited for it.
         return idle::had_sent_all(facts);
     }
-    let is_known = KNOWN_TIMERS_MS
-        .iter()
-        .any(|range| range.contains(&(held_ns / NS_PER_MS)));
+    let is_known = is_delayed_ack(held_ns);
     // Where segments are lost before the capture, more may have been sent.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {

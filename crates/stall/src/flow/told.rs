@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the sender knows of the receiver, as seen from where the capture is: what
+//! passed there a round trip, there to the sender and back, ago.
+
+use std::collections::VecDeque;
+
+/// Steps in which a round trip is remembered: memory is bounded by it.
+const STEPS: u64 = 64;
+
+/// The first byte not acknowledged, and the window's edge.
+type State = (u64, u64);
+
+/// States on their way to the sender, and the last that answers can know of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    on_the_way: VecDeque<(u64, State)>,
+    arrived: Option<State>,
+}
+
+impl Told {
+    /// The receiver said so now. What it says within a step counts as said at the
+    /// step's start: that may make the edge too far by a step, and a window less
+    /// full than it is, never fuller.
+    pub(crate) fn push(&mut self, now: u64, state: State, way_ns: u64) {
+        self.at(now, way_ns);
+        let is_full = self.on_the_way.len() as u64 >= STEPS;
+        let last = self.on_the_way.back_mut();
+        match last.filter(|(at, _)| is_full || now.saturating_sub(*at) < way_ns / STEPS) {
+            Some((_, last)) => *last = state,
+            None => self.on_the_way.push_back((now, state)),
+        }
+    }
+
+    /// What data that passes now was sent by, if there and back takes `way_ns`.
+    /// Amortised constant time.
+    pub(crate) fn at(&mut self, now: u64, way_ns: u64) -> Option<State> {
+        while let Some(&(at, state)) = self.on_the_way.front() {
+            if at.saturating_add(way_ns) > now {
+                break;
+            }
+            self.arrived = Some(state);
+            self.on_the_way.pop_front();
+        }
+        self.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_known_a_way_later() {
+        let mut told = Told::default();
+        told.push(100, (1, 10), 640);
+        told.push(105, (2, 20), 640); // the same step
+        told.push(300, (3, 30), 640);
+        assert_eq!(told.at(739, 640), None);
+        assert_eq!(told.at(740, 640), Some((2, 20)));
+        assert_eq!(told.at(939, 640), Some((2, 20)));
+        assert_eq!(told.at(940, 640), Some((3, 30)));
+        told.push(2000, (4, 40), 0);
+        assert_eq!(told.at(2000, 0), Some((4, 40)));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut told = Told::default();
+        for now in 0..10_000 {
+            told.push(now, (now, now), 1_000);
+        }
+        // The way is longer than was thought: nothing arrives any more.
+        for now in 10_000..20_000 {
+            told.push(now, (now, now), u64::MAX / 2);
+        }
+        assert!(told.on_the_way.len() as u64 <= STEPS);
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What holds a transfer down in every round trip, and so has no round trip
+//! without it to be compared with.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod script;
+
+use std::fmt::Write as _;
+
+use script::{Base, analyse, segments};
+use stall::{Cause, Confidence, Side, Stop};
+
+fn stops(script: &str) -> Vec<Stop> {
+    let mut all = analyse(&segments(script, Base::default())).connections;
+    assert_eq!(all.len(), 1, "{script}");
+    all.pop().unwrap().stops
+}
+
+/// Messages of 300 bytes over a way of a millisecond, as a capture at the sender has
+/// them, each let go by the acknowledgement of the one before.
+fn one_by_one(answers_ms: f64, messages: u32) -> String {
+    let mut text = String::from("0 S SYN\n1 R SYN\n1 S ack\n1 S 0..300\n2 R ack 300\n");
+    let mut now_ms = 10.0;
+    for message in 1..=messages {
+        let (from, to) = (message * 300, (message + 1) * 300);
+        let _ = writeln!(text, "{now_ms} S {from}..{to}");
+        now_ms += answers_ms;
+        let _ = writeln!(text, "{now_ms} R ack {to}");
+    }
+    text
+}
+
+#[test]
+fn an_acknowledgement_that_is_always_held_back_is_no_long_way() {
+    // A receiver's timer and the way; the way alone, which has grown.
+    for (answers_ms, is_held) in [(41.0, true), (45.0, true), (71.0, false), (25.0, false)] {
+        let stops = stops(&one_by_one(answers_ms, 60));
+        let held = stops.iter().filter(|stop| stop.cause == Cause::DelayedAck);
+        let waits: u64 = held.clone().map(|stop| stop.count).sum();
+        if is_held {
+            let longest = held.max_by_key(|stop| stop.duration_ns).unwrap();
+            assert_eq!(longest.side, Side::Receiver);
+            assert_eq!(longest.confidence, Confidence::High);
+            // The last one let nothing go.
+            assert!(longest.count >= 58, "{answers_ms} ms: {stops:#?}");
+        } else {
+            assert!(waits < 8, "{answers_ms} ms: {stops:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_full_segment_sent_meanwhile_does_not_make_a_held_acknowledgement_a_pause() {
+    let mut text = one_by_one(41.0, 20);
+    // Nagle's rule lets a full segment go, and the receiver's timer ends just then.
+    text.push_str(
+        "
+        830  S 6300..6600
+        870  S 6600..8048
+        871  R ack 6600
+        871  S 8048..8100
+        872  R ack 8100
+    ",
+    );
+    for stop in stops(&text) {
+        assert_eq!(stop.cause, Cause::DelayedAck, "{stop:#?}");
+    }
+}
+
+/// As a capture at the receiver has it, 20 ms from the sender and back: each 5 ms
+/// the program reads five segments and the window's edge moves by as many; what
+/// fills it comes 20 ms later. `spare` segments of the window are never used.
+fn paced_into_a_window(spare: u32) -> String {
+    const SEGMENT: u32 = 1408; // 11 units of the window
+    let mut text = format!(
+        "0 S SYN\n0 R SYN\n20 S ack\n20 S 0..{}\n20 R ack {} win {}\n",
+        5 * SEGMENT,
+        5 * SEGMENT,
+        11 * (20 + spare),
+    );
+    for arrival in 0..1000 {
+        let (period, in_period) = (arrival / 5, arrival % 5);
+        let (from, to) = ((5 + arrival) * SEGMENT, (6 + arrival) * SEGMENT);
+        let at_ms = 40 + 5 * period + in_period;
+        let edge = 30 + 5 * period + spare;
+        let room = 11 * (edge - (6 + arrival));
+        let _ = writeln!(
+            text,
+            "{at_ms} S {from}..{to}\n{at_ms} R ack {to} win {room}"
+        );
+    }
+    text
+}
+
+#[test]
+fn a_window_is_full_by_what_the_sender_knew_of_it() {
+    for (spare, is_full) in [(0, true), (4, false), (40, false)] {
+        let stops = stops(&paced_into_a_window(spare));
+        let Some(stop) = stops.first() else {
+            assert!(!is_full, "{spare} segments spare: nothing was found");
+            continue;
+        };
+        assert!(is_full, "{spare} segments spare: {stops:#?}");
+        assert_eq!(stop.cause, Cause::ReceiverWindowSmall);
+        assert_eq!(stop.side, Side::Receiver);
+        assert_eq!(stop.confidence, Confidence::Medium);
+        assert!(stop.duration_ns > 800_000_000, "{stops:#?}");
+    }
+}
