@@ -207,8 +207,10 @@ impl<'a> Runs<'a> {
         let out = self.out.join(name);
         let finished = self.finish(scenario, is_modelled, &out, file);
         let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
-        let figures = match is_also_in_lab {
-            // The laboratory's pictures have these names.
+        // Of stops the page shows the count alone.
+        let is_of_stops = scenario.cells.iter().any(|cell| !cell.stops.is_empty());
+        // The laboratory's pictures have the names of those that are also simulated.
+        let figures = match is_also_in_lab || is_of_stops {
             true => vec![],
             false => figures_of(&finished, &self.figures)?,
         };
