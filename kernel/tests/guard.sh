@@ -20,14 +20,14 @@ late_of() {
 }
 
 fresh_pair rate 50mbit
-burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
+burst 800 "udp_dst_min 9" "udp_dst_max 11" "$both"
 check "without guard paced frames wait for normal ones" at_least 10 "$(late_of)"
 fresh_pair rate 50mbit
 check "guard on" tc qdisc change dev c1a root handle 1: psp guard on
-burst 400 "udp_dst_min 9" "udp_dst_max 11" "$both"
+burst 800 "udp_dst_min 9" "udp_dst_max 11" "$both"
 check "guard holds normal frames back" at_least 5 "$(stat_of c1a guarded)"
 check "with guard no paced frame is late" same 0 "$(late_of)"
-check "with guard every frame is sent" same 400 "$(stat_of c1a sent_frames)"
+check "with guard every frame is sent" same 800 "$(stat_of c1a sent_frames)"
 check "with guard the queue is empty, not below" empty c1a
 
 # A frame that was taken out goes with its class, its queue, the link.
