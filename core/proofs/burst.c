@@ -2,7 +2,7 @@
 /*
  * @proves no class bursts by more than 2 MTU (and 84 bytes of rounding) where rates are within the line, through the whole API from pace_init() on
  * @bounds ORDER_NEXT, GAP, queues of queue_model.h; 3 classes of 1/2, 1/4, 1/4 of 1 Gbit/s, always backlogged; the first 24 answers; every pattern of 3 frames of 60 and 1514 bytes, repeated
- * @with class.c guard.c hybrid.c line.c normal.c share.c spare.c storage.c
+ * @with class.c guard.c hybrid.c line.c normal.c period.c pick.c share.c spare.c storage.c stream.c
  * @options --unwind 25
  * @each LENGTHS=0..7
  */

@@ -2,7 +2,7 @@
 /*
  * @proves who is next: every SEND is eligible and the one its order names, a gap only while nobody is, idle only with no packet; asking again changes neither answer nor clock
  * @bounds GAP; 2 paced, or 1 paced and 1 normal class, with guard or not, without ceil; any state with clocks within 2^12 of the port (2^6 but in ORDER_CLOCK) where they wrap; any number of calls
- * @with class.c guard.c line.c normal.c share.c
+ * @with class.c guard.c line.c normal.c period.c pick.c share.c stream.c
  * @options --unwind 3
  * @each CLASSES=2 PACED=2 ORDER=0
  * @each CLASSES=2 PACED=2 NEAR=63 ORDER=1 ACTIVE=3 DUE=0..3

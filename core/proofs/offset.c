@@ -1,48 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * @proves one common offset is adding to all clocks (paper 002, 2.4): same decision, same clocks after a send or a leave, from any state
- * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; any state with clocks within 2^4 of the port; one step of any number; frames of the size priced
- * @with class.c line.c normal.c share.c
- * @options --unwind 3
- * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=0 WHO=0 LEAVE=0..1
- * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=0 WHO=1 LEAVE=0..1
- * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=2 WHO=0 LEAVE=0..1
- * @each CLASSES=2 ONE_CONFIG=1 NEAR=15 ACTIVE=3 ORDER=2 WHO=1 LEAVE=0..1
+ * @proves one common offset is adding to all clocks (paper 002, 2.4): from any two states that differ in that alone, the same decision; and after a send, a leave or a decision they differ in that alone
+ * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; the port's clock at one place; any state with clocks within 2^4 of it, 2^2 or 2^3 where a step is large; any number of steps; frames of the size priced
+ * @with class.c line.c normal.c period.c pick.c share.c stream.c
+ * @options --unwind 3 --slice-formula
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=0 WHO=0 STEP=0
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=0 WHO=0 STEP=1..2
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=0 WHO=1 STEP=0
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=0 WHO=1 STEP=1
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=2 WHO=0 STEP=0
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=2 WHO=0 STEP=1
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=2 WHO=0 STEP=2
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=3 ORDER=2 WHO=1 STEP=0
+ * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=2 WHO=1 STEP=1
  */
 #define PACED		2
 #include "state.h"
 #include "paced.c"
 #include "sched.c"
 
-/* The clocks, as they would be had everything been added to them. */
+enum { STEP_SEND, STEP_LEAVE, STEP_NEXT };
+
+/* What came of a step; clocks as they would be had everything been added. */
 struct outcome {
-	enum pace_verdict verdict;
-	const struct pace_class *who;
-	u32 gap_bytes;
-	u64 global, clock0, clock1;
+	struct pace_decision d;
+	u64 global, served, idled;
+	struct seen {
+		u64 clock, frac, key;
+		bool active, due;
+	} class0, class1;
 };
 
 static struct pace_class *const who = WHO == 0 ? &class0 : &class1;
 
-/* `who` sends a frame, or leaves; then, who is next? */
-static struct outcome step(bool leave, bool more)
+static struct seen look(const struct pace_class *c)
 {
-	struct pace_decision d;
-	struct outcome o;
+	u64 key = 0;
 
-	if (leave)
-		pace_deactivate(&s, who, 0);
-	else
+	if (c->active)
+		key = (c->due ? due_key_ : waiting_key)[1 + c->id] +
+		      (s.offset << PACE_ID_BITS);
+	return (struct seen){
+		.clock = c->clock.bytes + s.offset,
+		.frac = c->clock.frac,
+		.key = key,
+		.active = c->active,
+		.due = c->due,
+	};
+}
+
+static struct outcome step(bool more)
+{
+	struct outcome o = { 0 };
+
+	if (STEP == STEP_SEND)
 		pace_sent_train(&s, who, who->last.len_bytes,
 				who->last.wire_bytes, who->last.frames, more, 0);
-	d = pace_next(&s, 0);
-	o.verdict = d.verdict;
-	o.who = d.cls;
-	o.gap_bytes = d.gap_bytes;
+	else if (STEP == STEP_LEAVE)
+		pace_deactivate(&s, who, 0);
+	else
+		o.d = pace_next(&s, 0);
 	o.global = s.global;
-	o.clock0 = class0.clock.bytes + s.offset;
-	o.clock1 = class1.clock.bytes + s.offset;
+	o.served = s.served + s.offset;
+	o.idled = s.idled + s.offset;
+	o.class0 = look(&class0);
+	o.class1 = look(&class1);
 	return o;
+}
+
+static bool same(const struct seen *a, const struct seen *b)
+{
+	return a->clock == b->clock && a->frac == b->frac && a->key == b->key &&
+	       a->active == b->active && a->due == b->due;
 }
 
 static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
@@ -58,17 +87,16 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 
 void proof(void)
 {
-	const bool leave = LEAVE, more = nondet_bool();
+	const bool more = nondet_bool();
 	struct pace_class a0, a1;
 	struct outcome once, all;
 	struct pace_sched before;
 
 	any_scheduler();
-	GIVEN(who->active);
 	before = s;
 	a0 = class0;
 	a1 = class1;
-	once = step(leave, more);
+	once = step(more);
 
 	/* The same state, its offset added to every clock. */
 	s = before;
@@ -81,11 +109,13 @@ void proof(void)
 	s.due.count = 0;
 	add(&class0, &a0, before.offset);
 	add(&class1, &a1, before.offset);
-	all = step(leave, more);
+	all = step(more);
 
-	PROVE(once.verdict == all.verdict && once.who == all.who &&
-	      once.gap_bytes == all.gap_bytes, "the same decision");
-	PROVE(once.global == all.global, "at the same time");
-	PROVE(once.clock0 == all.clock0 && once.clock1 == all.clock1, "the same clocks");
+	PROVE(once.d.verdict == all.d.verdict && once.d.cls == all.d.cls &&
+	      once.d.gap_bytes == all.d.gap_bytes, "the same decision");
+	PROVE(once.global == all.global && once.served == all.served &&
+	      once.idled == all.idled, "at the same time");
+	PROVE(same(&once.class0, &all.class0) && same(&once.class1, &all.class1),
+	      "the same clocks, in the same order");
 	DONE();
 }

@@ -54,6 +54,16 @@ static u64 any_time(void)
 	return (nondet_u64() & NEAR) - (NEAR >> 1);
 }
 
+/* Where the port is: one place will do where all else is relative to it. */
+static u64 any_place(void)
+{
+#ifdef AT
+	return AT;
+#else
+	return any_time();
+#endif
+}
+
 static void any_config(void)
 {
 #ifdef ONE_CONFIG
@@ -179,7 +189,7 @@ static struct pace_class *any_of_paced(void)
 static void any_scheduler(void)
 {
 	any_config();
-	s.global = any_time();
+	s.global = any_place();
 	s.offset = any_time();
 	s.served = s.global - s.offset - (nondet_u64() & NEAR);
 	s.idled = s.global - s.offset - (nondet_u64() & NEAR);
