@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::prctl::set_timerslack;
 use thread_priority::{
-    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    DeadlineFlags, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority, ThreadSchedulePolicy,
     set_thread_priority_and_policy, thread_native_id,
 };
 
@@ -38,9 +38,15 @@ impl fmt::Display for Scheduling {
     }
 }
 
+/// The calling thread, to SCHED_DEADLINE's system call: it takes the kernel's
+/// number of a thread. The library passes on what it is given, and its own
+/// `thread_native_id` is pthread's, which the kernel does not know.
+const CALLING_THREAD: ThreadId = 0;
+
 /// Gives the calling thread the first of `wishes` that is allowed, and says
-/// which; and lets its timers be exact where none is. Needs CAP_SYS_NICE, or a
-/// limit RLIMIT_RTPRIO for SCHED_FIFO.
+/// which; and lets its timers be exact where none is. Needs CAP_SYS_NICE, for
+/// SCHED_DEADLINE in the first user namespace, or a limit RLIMIT_RTPRIO for
+/// SCHED_FIFO.
 pub fn schedule(wishes: &[Scheduling]) -> Scheduling {
     // A timer of a thread that is not real-time may otherwise be 50 µs late.
     // The kernel keeps its own slack if it refuses.
@@ -50,8 +56,9 @@ pub fn schedule(wishes: &[Scheduling]) -> Scheduling {
 }
 
 fn grant(wish: Scheduling) -> bool {
-    let (priority, policy) = match wish {
+    let (thread, priority, policy) = match wish {
         Scheduling::Deadline { runtime, period } => (
+            CALLING_THREAD,
             ThreadPriority::Deadline {
                 runtime,
                 deadline: period,
@@ -65,6 +72,7 @@ fn grant(wish: Scheduling) -> bool {
                 return false;
             };
             (
+                thread_native_id(),
                 ThreadPriority::Crossplatform(priority),
                 RealtimeThreadSchedulePolicy::Fifo,
             )
@@ -72,5 +80,30 @@ fn grant(wish: Scheduling) -> bool {
         Scheduling::Other => return true,
     };
     let policy = ThreadSchedulePolicy::Realtime(policy);
-    set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok()
+    set_thread_priority_and_policy(thread, priority, policy).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The host's own tool is the judge of what the host grants.
+    #[test]
+    #[allow(clippy::unwrap_used, reason = "a test")]
+    fn what_chrt_gets_is_granted() {
+        let wish = Scheduling::Deadline {
+            runtime: Duration::from_millis(1),
+            period: Duration::from_millis(10),
+        };
+        let words = "-d --sched-runtime 1000000 --sched-period 10000000 0 true";
+        let chrt = Command::new("chrt").args(words.split(' ')).output();
+        if !chrt.is_ok_and(|out| out.status.success()) {
+            eprintln!("SKIPPED: chrt gets no SCHED_DEADLINE here");
+            return;
+        }
+        let granted = std::thread::spawn(move || schedule(&[wish, Scheduling::Fifo(1)]));
+        assert_eq!(granted.join().unwrap(), wish);
+    }
 }
