@@ -51,9 +51,12 @@ some_sent() {
 }
 
 all_sent "pfifo" pfifo limit 1000
+# So slow that five frames wait, however slow the guest is.
+tc class change dev c1a parent 1: classid 1:1 psp rate 5mbit
 some_sent "a pfifo that overflows" pfifo limit 5
 check "a pfifo that overflows: drops are counted by cause" \
 	at_least 1 "$(stat_of c1a drop_child)"
+tc class change dev c1a parent 1: classid 1:1 psp rate 200mbit
 all_sent "fq_codel" fq_codel
 some_sent "codel that drops while it is asked" \
 	codel limit 1000 target 1us interval 10us
