@@ -64,6 +64,12 @@ fn dynamic_pacing() {
 
 #[test]
 #[ignore = "make test-debug"]
+fn classes_by_the_period() {
+    run("periods.sh", "");
+}
+
+#[test]
+#[ignore = "make test-debug"]
 fn every_allocation_fails_once() {
     no_memory(&lab(), TIMEOUT);
 }

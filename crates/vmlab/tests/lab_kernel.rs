@@ -81,3 +81,10 @@ fn dynamic_pacing() {
         run(kernel, "dynamic.sh", "");
     }
 }
+
+#[test]
+fn classes_by_the_period() {
+    for kernel in Kernel::ALL {
+        run(kernel, "periods.sh", "");
+    }
+}
