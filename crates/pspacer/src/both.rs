@@ -150,6 +150,7 @@ mod tests {
             tc: BTreeMap::new(),
             flow_reports: BTreeMap::new(),
             stops: vec![],
+            zero_ns: None,
             nodes: BTreeMap::new(),
         };
         RunResult {

@@ -101,6 +101,7 @@ pub fn keep(
     let curves = serde_json::to_string(&analysis.curves)?;
     write(&dir.join("curves.json"), curves.as_bytes())?;
 
+    let zero_ns = zero_ps / 1000;
     let result = CellResult {
         params: cell.params.clone(),
         dir: dir
@@ -112,7 +113,8 @@ pub fn keep(
         bounds: analysis.bounds,
         tc: BTreeMap::new(),
         flow_reports: BTreeMap::new(),
-        stops: truth::judge(cell, dir, zero_ps / 1000)?,
+        stops: truth::judge(cell, dir, zero_ns)?,
+        zero_ns: (!cell.stops.is_empty()).then_some(zero_ns),
         nodes: BTreeMap::new(),
     };
     Ok((result, analysis.curves))

@@ -187,7 +187,7 @@ pub struct Experiments {
     #[arg(long, requires = "only")]
     pub json: bool,
     /// Take the laboratory's results of an earlier call where they are of the same cells and seed,
-    /// and newer than the scenario
+    /// and newer than the scenario; why flows stopped is judged anew from their captures
     #[arg(long)]
     pub reuse: bool,
     /// Guests side by side [default: one for each core]

@@ -209,6 +209,7 @@ mod tests {
             tc: BTreeMap::new(),
             flow_reports: Default::default(),
             stops: vec![],
+            zero_ns: None,
             nodes: Default::default(),
         };
         let figure = |metric: &str| Figure {

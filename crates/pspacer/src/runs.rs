@@ -15,6 +15,7 @@ use crate::catalogue;
 use crate::cells::write;
 use crate::cli::{Chosen, Run};
 use crate::terminal;
+use crate::truth;
 
 /// What every folder of results has, and no other folder should.
 const RESULT: &str = "result.json";
@@ -115,7 +116,7 @@ impl Finished {
     }
 
     /// The results of an earlier run of the same scenario, if they are newer than
-    /// its file and of the same cells and seed.
+    /// its file and of the same cells and seed. What is said of stops is said anew.
     pub fn read(out: &Path, scenario: &Scenario, file: &Path) -> Result<Option<Self>> {
         let path = out.join(RESULT);
         let changed = |path: &Path| {
@@ -124,7 +125,7 @@ impl Finished {
         };
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let result = RunResult::from_json(&text)
+        let mut result = RunResult::from_json(&text)
             .with_context(|| format!("{} is damaged", path.display()))?;
         let params = result.cells.iter().map(|cell| &cell.params);
         let is_same = result.seed == scenario.seed
@@ -132,6 +133,13 @@ impl Finished {
             && params.eq(scenario.cells.iter().map(|cell| &cell.params));
         if !is_same || changed(file)? > changed(&path)? {
             return Ok(None);
+        }
+        if !truth::judge_again(scenario, out, &mut result)? {
+            return Ok(None);
+        }
+        let judged = result.to_json()?;
+        if judged != text {
+            write(&path, judged.as_bytes())?;
         }
         let mut curves = vec![];
         for cell in &result.cells {

@@ -110,6 +110,10 @@ pub struct CellResult {
     /// What was known beforehand of flows that stop, and what the captures tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<StopResult>,
+    /// t = 0 on the clock of the cell's captures, where `stops` are: what it takes to
+    /// judge them anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zero_ns: Option<u64>,
 }
 
 /// A stop whose cause the scenario makes, and what `pspacer stalls` says of it.
@@ -439,6 +443,7 @@ mod tests {
                 tc: BTreeMap::new(),
                 flow_reports: BTreeMap::new(),
                 stops: vec![],
+                zero_ns: None,
                 nodes: BTreeMap::new(),
             }],
         }

@@ -154,6 +154,7 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &Path) -> Result<CellRe
         flow_reports: reports,
         nodes: nodes(cell, ran),
         stops: vec![],
+        zero_ns: None,
     })
 }
 

@@ -201,6 +201,7 @@ mod tests {
             tc: BTreeMap::new(),
             flow_reports: BTreeMap::new(),
             stops,
+            zero_ns: None,
         };
         let mut matrix = Matrix::default();
         matrix.add(&RunResult {

@@ -183,6 +183,7 @@ pub fn run(
             tc: Default::default(),
             flow_reports: Default::default(),
             stops: vec![],
+            zero_ns: None,
             nodes: Default::default(),
         });
         curves.push(Some(found.curves));

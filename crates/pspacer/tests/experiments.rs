@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer experiments`, as far as it needs no guest.
+#![allow(clippy::unwrap_used)]
+
+#[path = "stalls/capture.rs"]
+mod capture;
+mod common;
+
+use std::fs;
+use std::process::{Command, Output};
+
+use capture::Capture;
+use common::{Folder, text};
+use serde_json::{Value, json};
+
+const SCENARIO: &str = r#"
+name = "tiny"
+title = "A closed window"
+source = "made here"
+duration = "2s"
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "100mbit"
+snap = 96
+[[capture]]
+name = "sender"
+cable = "wire"
+at = "tx"
+[[flow]]
+name = "bulk"
+type = "tcp"
+from = "tx"
+to = "rx"
+port = 80
+[[stop]]
+flow = "bulk"
+cause = "receiver-window-closed"
+side = "receiver"
+from = "200ms"
+to = "800ms"
+"#;
+
+const PAPER: &str = r#"
+reports = "Nothing."
+differs = "It is tiny."
+[stops]
+kernels = ["6.1"]
+quick_kernels = ["6.1"]
+right_min_pct = 95
+"#;
+
+/// A tree with one experiment, and what the laboratory would have left of its run:
+/// a capture whose clock is at 1 s when t = 0, and an old verdict.
+fn tree(name: &str, zero_ns: Option<u64>) -> Folder {
+    let tree = Folder::new(name);
+    let cell = tree.0.join("out/quick-runs/tiny/cell-0");
+    for folder in [
+        &tree.0.join("core"),
+        &tree.0.join("experiments/tiny"),
+        &cell,
+    ] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    tree.file("experiments/tiny/scenario.toml", SCENARIO.as_bytes());
+    tree.file("experiments/tiny/paper.toml", PAPER.as_bytes());
+    let mut capture = Capture::new();
+    capture.transfer(1_000_000, 20_001, 40, Some(20));
+    fs::write(cell.join("sender.pcapng"), capture.0).unwrap();
+    let curves = json!({
+        "interval_s": 1.0, "duration_s": 2.0, "queue_window": "all", "flows": [], "wire": {},
+    });
+    fs::write(cell.join("curves.json"), curves.to_string()).unwrap();
+    let mut result = json!({
+        "format": "pspacer-result-1", "scenario": "tiny", "title": "A closed window",
+        "source": "made here", "engine": "vmlab", "kernel": "6.1.0", "seed": 1, "ok": true,
+        "cells": [{
+            "params": {}, "dir": "cell-0", "windows": [], "bounds": [], "tc": {},
+            "flow_reports": {},
+            "stops": [{
+                "flow": "bulk", "cause": "receiver-window-closed", "side": "receiver",
+                "from_s": 0.2, "to_s": 0.8, "seen": { "sender": null },
+            }],
+        }],
+    });
+    if let Some(zero_ns) = zero_ns {
+        result["cells"][0]["zero_ns"] = zero_ns.into();
+    }
+    tree.file(
+        "out/quick-runs/tiny/result.json",
+        result.to_string().as_bytes(),
+    );
+    tree
+}
+
+fn experiments(tree: &Folder) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pspacer"))
+        .args(["experiments", "--only", "tiny", "--reuse", "--json"])
+        .current_dir(&tree.0)
+        .env("PSPACER_ROOT", &tree.0) // which has no sources for a guest
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn stored_captures_are_judged_anew() {
+    let tree = tree("experiments-reuse", Some(1_000_000_000));
+    let out = experiments(&tree);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let printed: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let seen = &printed["results"][0]["cells"][0]["stops"][0]["seen"]["sender"];
+    assert_eq!(seen["cause"], "receiver-window-closed", "{printed}");
+    // 20 rounds after the handshake, from t = 0.
+    let start_s = seen["start_s"].as_f64().unwrap();
+    assert!((0.2..0.23).contains(&start_s), "{start_s}");
+    let page = fs::read_to_string(tree.0.join("out/quick/results.md")).unwrap();
+    assert!(
+        page.contains("1 stops, 1 judgements: 100.0 % right"),
+        "{page}"
+    );
+    let kept = fs::read_to_string(tree.0.join("out/quick-runs/tiny/result.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, printed["results"][0]);
+}
+
+#[test]
+fn what_cannot_be_judged_anew_is_not_taken() {
+    let tree = tree("experiments-unknown-zero", None);
+    let out = experiments(&tree);
+    assert_eq!(out.status.code(), Some(1));
+    let said = text(&out.stderr);
+    assert!(said.contains("sources"), "a guest is wanted: {said}");
+}
