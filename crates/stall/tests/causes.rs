@@ -99,7 +99,10 @@ fn at_the_receiver(script: &str) -> Stop {
     let mut segments = segments(&format!("{BEGIN}{script}"), Base::default());
     for segment in &mut segments {
         let value = (segment.time_ns / 1_000_000) as u32;
-        segment.timestamps = Some(trace::segment::Timestamps { value, echo: value });
+        segment.timestamps = Some(trace::segment::Timestamps {
+            value,
+            echo: Some(value),
+        });
     }
     let all = analyse(&segments).connections;
     let stops = all.iter().flat_map(|connection| &connection.stops);

@@ -53,7 +53,10 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 mss: Some(window),
                 window_scale,
                 sack_permitted: true,
-                timestamps: stamps.map(|(value, echo)| Timestamps { value, echo }),
+                timestamps: stamps.map(|(value, echo)| Timestamps {
+                    value,
+                    echo: Some(echo),
+                }),
                 sack: blocks.into_iter().collect(),
                 options_cut: forth,
                 ecn: 3,

@@ -80,7 +80,7 @@ fn options(found: &Found<'_>, header_bytes: usize, segment: &mut Segment) {
 }
 
 /// Reads options up to the first that is cut or broken: then `None`. Of a SACK
-/// option that is cut, the blocks that are whole count.
+/// option that is cut, the blocks that are whole count; of time stamps, the value.
 #[inline]
 fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
     const END: u8 = 0;
@@ -104,7 +104,14 @@ fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
             (8, Some(&[_, _, a, b, c, d, e, f, g, h])) => {
                 segment.timestamps = Some(Timestamps {
                     value: u32::from_be_bytes([a, b, c, d]),
-                    echo: u32::from_be_bytes([e, f, g, h]),
+                    echo: Some(u32::from_be_bytes([e, f, g, h])),
+                });
+            }
+            (8, None) if length == 10 => {
+                let value = options.get(2..).and_then(|rest| rest.first_chunk());
+                segment.timestamps = value.map(|&value| Timestamps {
+                    value: u32::from_be_bytes(value),
+                    echo: None,
                 });
             }
             // Known, and of a length that is not theirs.
@@ -188,7 +195,13 @@ mod tests {
         assert_eq!((s.seq, s.ack, s.window), (1000, 77, 900));
         assert_eq!(s.flags, Flags(Flags::ACK));
         assert_eq!(s.payload_bytes, 100);
-        assert_eq!(s.timestamps, Some(Timestamps { value: 5, echo: 6 }));
+        assert_eq!(
+            s.timestamps,
+            Some(Timestamps {
+                value: 5,
+                echo: Some(6)
+            })
+        );
         assert_eq!(s.sack.as_slice(), [(10, 20), (30, 40), (50, 60)]);
         assert_eq!((s.hop_limit, s.time_ns), (63, 1_000_000_000));
         assert!(!s.options_cut);
@@ -232,7 +245,8 @@ mod tests {
                     assert!(cut >= 50);
                     // Header 14 + 20 + 20, then 12 bytes of time stamps, 28 of SACK.
                     assert_eq!(s.options_cut, cut < 94);
-                    assert_eq!(s.timestamps.is_some(), cut >= 66);
+                    assert_eq!(s.timestamps.map(|t| t.value), (cut >= 62).then_some(5));
+                    assert_eq!(s.timestamps.and_then(|t| t.echo), (cut >= 66).then_some(6));
                     let blocks = cut.saturating_sub(70).min(24) / 8;
                     assert_eq!(s.sack.as_slice(), &all.sack.as_slice()[..blocks]);
                     assert_eq!(s.payload_bytes, 100);

@@ -56,8 +56,9 @@ impl Flags {
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
-    /// TSecr: the other's, as last seen; means nothing without ACK.
-    pub echo: u32,
+    /// TSecr: the other's, as last seen; means nothing without ACK. `None`: the snap
+    /// length cut it, as 64 bytes do.
+    pub echo: Option<u32>,
 }
 
 /// The blocks of a SACK option in wire order (RFC 2018): first byte, byte after

@@ -147,9 +147,10 @@ fn blank(is_data: bool) -> Segment {
 fn wire(is_data: bool, segment: &TcpSegment) -> Segment {
     let client = |offset: u64| CLIENT_ISN.wrapping_add(1).wrapping_add(offset as u32);
     let mut out = blank(is_data);
-    out.timestamps = segment
-        .stamps
-        .map(|(value, echo)| Timestamps { value, echo });
+    out.timestamps = segment.stamps.map(|(value, echo)| Timestamps {
+        value,
+        echo: Some(echo),
+    });
     if is_data {
         out.seq = client(segment.seq);
         out.ack = SERVER_ISN + 1;
@@ -237,7 +238,10 @@ impl World<'_> {
         syn.flags = Flags(Flags::SYN);
         syn.seq = CLIENT_ISN;
         (syn.mss, syn.window_scale) = (Some(1460), Some(SCALE));
-        syn.timestamps = Some(Timestamps { value: 1, echo: 0 });
+        syn.timestamps = Some(Timestamps {
+            value: 1,
+            echo: Some(0),
+        });
         self.tap(true, &syn, 0, way, 101);
         let mut answer = syn;
         (answer.from, answer.to) = (syn.to, syn.from);
@@ -246,7 +250,10 @@ impl World<'_> {
         self.tap(false, &answer, way, way, 101);
         let mut ack = blank(true);
         (ack.seq, ack.ack) = (CLIENT_ISN.wrapping_add(1), SERVER_ISN + 1);
-        ack.timestamps = Some(Timestamps { value: 2, echo: 1 });
+        ack.timestamps = Some(Timestamps {
+            value: 2,
+            echo: Some(1),
+        });
         self.tap(true, &ack, 2 * way, way, 101);
     }
 }

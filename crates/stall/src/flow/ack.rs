@@ -234,10 +234,11 @@ impl Flow {
     /// RFC 3522: an acknowledgement of what was sent again that echoes a time
     /// stamp of before is one of the first copy.
     fn check_eifel(&mut self, segment: &Segment) {
-        let (Some(stamps), Some(head)) = (segment.timestamps, self.board.head()) else {
+        let echo = segment.timestamps.and_then(|stamps| stamps.echo);
+        let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return;
         };
-        let older = (stamps.echo.wrapping_sub(head.stamp) as i32) < 0;
+        let older = (echo.wrapping_sub(head.stamp) as i32) < 0;
         // A second copy that was captured once only may answer for any.
         if head.copies != 2 || head.kind.is_none() || head.stamp == 0 || !older {
             return;

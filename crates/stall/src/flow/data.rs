@@ -25,8 +25,8 @@ impl Flow {
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
         if let Some(stamps) = segment.timestamps {
             self.has_stamps = true;
-            if segment.flags.any(Flags::ACK) {
-                self.sender_side.echoed(stamps.echo, at.now);
+            if let Some(echo) = stamps.echo.filter(|_| segment.flags.any(Flags::ACK)) {
+                self.sender_side.echoed(echo, at.now);
             }
         }
         let length = u64::from(segment.sequence_length());
