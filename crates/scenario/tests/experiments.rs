@@ -6,11 +6,13 @@ use std::path::Path;
 use scenario::{Options, parse};
 
 #[test]
-fn every_experiment_is_valid_in_full_and_quick() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+fn every_experiment_and_example_is_valid_in_full_and_quick() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let experiments = std::fs::read_dir(root.join("experiments")).unwrap();
+    let folders = experiments.map(|experiment| experiment.unwrap().path());
     let mut count = 0;
-    for experiment in std::fs::read_dir(folder).unwrap() {
-        for entry in std::fs::read_dir(experiment.unwrap().path()).unwrap() {
+    for folder in folders.chain([root.join("docs/examples")]) {
+        for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if !name.ends_with(".toml") || name == "paper.toml" {
