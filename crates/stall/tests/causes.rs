@@ -204,6 +204,29 @@ fn a_probe_repaired_the_tail() {
     assert_eq!(connection.flows[0].retransmissions.timeout, 0);
 }
 
+/// What was not sent yet is the probe then, and no data is sent twice before it.
+#[test]
+fn new_data_probed_the_tail() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        40  S 15928..17376
+        100 S 17376..18192
+        120 R ack 14480 sack 17376..18192
+        120 S 14480..15928
+        120 S 15928..17376
+        140 R ack 15928 sack 17376..18192
+        140 R ack 18192
+    ",
+    );
+    assert_eq!(
+        (stop.cause, stop.side),
+        (Cause::TailLossProbe, Side::Network),
+        "{stop:#?}"
+    );
+    assert_eq!(stop.duration_ns, 80_000_000);
+}
+
 #[test]
 fn too_few_were_behind_the_loss() {
     let stop = stop(

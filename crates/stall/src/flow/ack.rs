@@ -32,10 +32,10 @@ impl Flow {
             self.on_unseen(at, ack);
         }
         let una_before = self.una;
-        let mut delivered = Delivered::default();
+        let mut delivered = Delivered::beyond(self.board.highest_sacked());
         if ack > self.una {
             self.check_eifel(segment);
-            delivered = self.board.ack(ack);
+            self.board.ack(ack, &mut delivered);
             self.una = ack;
             self.backoff = 0;
             self.unanswered_segments = 0;
@@ -90,6 +90,9 @@ impl Flow {
         self.tick_rounds(at);
         self.delivered += delivered.bytes;
         self.rounds.note_delivered(at, delivered.bytes);
+        if delivered.overtaken > 0 {
+            self.tally.overtaken(at, delivered.overtaken);
+        }
         self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
         if let Some(sent_ns) = delivered.sent_once_ns {
             self.newest_delivered_ns = self.newest_delivered_ns.max(sent_ns);
@@ -163,11 +166,9 @@ impl Flow {
             self.on_unseen(at, end);
         }
         let highest = self.board.highest_sacked().max(self.una);
-        let news = self.board.sack(start, end);
-        delivered.bytes += news.bytes;
-        delivered.largest = delivered.largest.max(news.largest);
-        delivered.sent_once_ns = delivered.sent_once_ns.max(news.sent_once_ns);
-        if news.bytes > 0 && start > highest {
+        let before = delivered.bytes;
+        self.board.sack(start, end, delivered);
+        if delivered.bytes > before && start > highest {
             let (near, far) = (&self.receiver_side, &self.sender_side);
             // Near the receiver only the other half has a queue in it; else
             // that half has the sender's own waiting in it.
@@ -177,7 +178,7 @@ impl Flow {
             self.tally.hole(
                 at,
                 start - highest,
-                self.delivered + delivered.bytes - news.bytes,
+                self.delivered + before,
                 (now_ns, least_ns),
                 self.nxt,
             );

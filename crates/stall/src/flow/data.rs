@@ -223,7 +223,7 @@ impl Flow {
         if first.copies == 0 && self.is_overtaken(at, segment, &first, range.end) {
             self.counts.bytes += end - first.start;
             self.counts.out_of_order += segments;
-            self.tally.overtaken(at);
+            self.tally.overtaken(at, 1);
             self.mark_copies(at, segment, range, None);
             self.show(|| What::OutOfOrder {
                 start: start.saturating_sub(ORIGIN),

@@ -44,9 +44,22 @@ pub(crate) struct Delivered {
     pub(crate) holes: u64,
     /// The largest segment among them.
     pub(crate) largest: u64,
+    /// Segments among them that had been passed over, and were sent once only: they
+    /// were overtaken.
+    pub(crate) overtaken: u64,
+    /// What lies below had been passed over before.
+    passed_over: u64,
 }
 
 impl Delivered {
+    /// Nothing yet; below `passed_over` all was passed over by what had been reported.
+    pub(crate) fn beyond(passed_over: u64) -> Self {
+        Self {
+            passed_over,
+            ..Self::default()
+        }
+    }
+
     fn note(&mut self, sent: &Sent, bytes: u64) {
         self.bytes += bytes;
         if sent.copies > 0 {
@@ -57,6 +70,7 @@ impl Delivered {
             // What filled a hole may be older than what the answer is to.
             1 if sent.first_ns == sent.last_ns => {
                 self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns));
+                self.overtaken += u64::from(sent.end <= self.passed_over);
             }
             _ => {}
         }
@@ -126,13 +140,12 @@ impl Scoreboard {
     /// Forgets the first segment as if it had been acknowledged; its end.
     pub(crate) fn forget_head(&mut self) -> Option<u64> {
         let end = self.sent.front()?.end;
-        self.ack(end);
+        self.ack(end, &mut Delivered::default());
         Some(end)
     }
 
     /// Everything below `to` has arrived. O(segments acknowledged).
-    pub(crate) fn ack(&mut self, to: u64) -> Delivered {
-        let mut delivered = Delivered::default();
+    pub(crate) fn ack(&mut self, to: u64, delivered: &mut Delivered) {
         while let Some(head) = self.sent.front_mut().filter(|head| head.start < to) {
             let upto = head.end.min(to);
             let bytes = upto - head.start;
@@ -149,15 +162,13 @@ impl Scoreboard {
             self.sent.pop_front();
         }
         self.sacked.drop_below(to);
-        delivered
     }
 
     /// `start..end` has arrived. O(log n + segments that are new in it).
-    pub(crate) fn sack(&mut self, start: u64, end: u64) -> Delivered {
-        let mut delivered = Delivered::default();
+    pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) {
         let (low, high) = match (self.sent.front(), self.sent.back()) {
             (Some(first), Some(last)) => (first.start, last.end),
-            _ => return delivered,
+            _ => return,
         };
         let (start, end) = (start.max(low), end.min(high));
         let mut fresh: [(u64, u64); 8] = [(0, 0); 8];
@@ -172,9 +183,8 @@ impl Scoreboard {
         });
         let few = fresh.iter().take(count.min(fresh.len()));
         for &(from, to) in few.chain(&many) {
-            self.mark_sacked(from, to, &mut delivered);
+            self.mark_sacked(from, to, delivered);
         }
-        delivered
     }
 
     fn mark_sacked(&mut self, from: u64, to: u64, delivered: &mut Delivered) {

@@ -117,9 +117,9 @@ impl Tally {
         self.episode.is_open = true;
     }
 
-    pub(super) fn overtaken(&mut self, at: At) {
+    pub(super) fn overtaken(&mut self, at: At, segments: u64) {
         self.note(at);
-        self.overtaken += 1;
+        self.overtaken += segments;
     }
 
     pub(super) fn fast_begins(&mut self) {

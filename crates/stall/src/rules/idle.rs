@@ -88,7 +88,10 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         return None;
     }
     let waited_ns = facts.duration_ns();
-    let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5;
+    // A probe of the tail may have come before the timer, which it sets anew (RFC 8985,
+    // section 7.3: after two round trips).
+    let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
+    let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5 + probe_ns;
     if let Some(apart_ns) = facts
         .sent_apart_ns
         .filter(|apart_ns| apart_ns * 4 < waited_ns)
@@ -118,8 +121,6 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     let alone = is_alone(facts);
     let is_full = facts.last_data_bytes >= facts.mss_bytes;
     // Timeouts double: after two, three, four of them it is so many times the first.
-    // A probe of the tail may have come before the first (RFC 8985: two round trips).
-    let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
     let several = [3, 7, 15, 31].into_iter().any(|times| {
         let due_ns = facts.rto_ns.saturating_mul(times);
         let (least_ns, most_ns) = (due_ns / 10 * 9, due_ns / 10 * 11 + probe_ns);

@@ -69,7 +69,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     if !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
-    if facts.after.new_segments == 0 {
+    if facts.after.new_segments == 0 && facts.after.retransmissions == 0 {
         // Nothing waited for it.
         return idle::had_sent_all(facts);
     }

@@ -82,7 +82,7 @@ impl Finding {
 type Rule = fn(&Facts, &Context<'_>) -> Option<Finding>;
 
 /// The first that applies is the cause.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     window::update_lost,
     window::closed,
     timeouts::acknowledged_already,
@@ -92,6 +92,7 @@ const RULES: [Rule; 12] = [
     timeouts::of_lost_retransmission,
     timeouts::first,
     timeouts::probe,
+    timeouts::probe_by_new_data,
     timeouts::fast_only,
     late::acknowledgement,
     idle::nothing_to_send,

@@ -318,6 +318,28 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     Some(finding.shown_by(gap.resent.iter()))
 }
 
+/// New data is a probe too (RFC 8985, section 7.3: it is what a sender takes if it has
+/// some). Sent into the silence, and answered with word of a loss.
+pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let is_probe = gap.new_segments == 1 && gap.resent.count() == 0;
+    let told_of_loss = facts.closed == Closed::Delivery && facts.after.retransmissions > 0;
+    if !is_probe || !told_of_loss || facts.outstanding_bytes <= facts.last_data_bytes {
+        return None;
+    }
+    let text = format!(
+        "the tail was lost; after {} a probe, {} bytes of new data, brought the answer that \
+         made the sender repair it",
+        ms(facts.last_data_ns.saturating_sub(facts.start_ns)),
+        facts.last_data_bytes
+    );
+    let confidence = match context.view {
+        View::Sender => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    Some(Finding::new(Cause::TailLossProbe, confidence, text))
+}
+
 /// Repairs on acknowledgements, and yet a pause: what they were for is known
 /// only from where the losses come from.
 pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
