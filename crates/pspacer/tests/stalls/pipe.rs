@@ -102,9 +102,6 @@ struct World<'a> {
     copies: BTreeMap<u64, u32>,
     numbers: [u64; 2],
     taps: [Vec<(u64, u64, Segment)>; 3],
-    /// The receiver's time stamp that the sender saw last: the simulator's
-    /// sender has no use for it, an echo has.
-    echo: u32,
 }
 
 fn end(port: u16) -> Endpoint {
@@ -215,10 +212,7 @@ impl World<'_> {
             Fate::Lost(at) => until = at,
             Fate::Late(by) => way += by,
         }
-        let mut captured = wire(is_data, &segment);
-        if let Some(stamps) = captured.timestamps.as_mut().filter(|_| is_data) {
-            stamps.echo = self.echo;
-        }
+        let captured = wire(is_data, &segment);
         self.tap(is_data, &captured, begin, way, until);
         if until > 100 {
             self.segments.push(segment);
@@ -276,7 +270,6 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
         copies: BTreeMap::new(),
         numbers: [0; 2],
         taps: Default::default(),
-        echo: 1,
     };
     world.handshake();
     let begin = 2 * setup.one_way_ns + MS;
@@ -308,9 +301,7 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
             match what {
                 What::Data(index) => receiver.on_segment(time, &world.segments[index]),
                 What::Ack(index) => {
-                    let segment = world.segments[index];
-                    world.echo = segment.stamps.map_or(0, |(value, _)| value);
-                    sender.on_segment(time, &segment, &mut ());
+                    sender.on_segment(time, &world.segments[index], &mut ());
                 }
                 What::Write(bytes) => {
                     sender.write(bytes);

@@ -65,6 +65,10 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
+        if let Some((value, _)) = segment.stamps {
+            // An older one was overtaken (RFC 7323, section 4.3).
+            self.peer_stamp = self.peer_stamp.max(value);
+        }
         self.begin_delivery();
         if segment.ack < self.una {
             // Old, but what it says of blocks may be new.

@@ -93,6 +93,8 @@ pub struct Sender {
     retrans_stamp: Option<Time>,
     /// Echo of the last acknowledgement, in ticks.
     last_echo: Option<u32>,
+    /// The peer's latest time stamp: what is sent echoes it (RFC 7323).
+    peer_stamp: u32,
 
     rtt: Rtt,
     /// When the retransmission timer (or the probe of a closed window) runs
@@ -155,6 +157,7 @@ impl Sender {
             undo_retrans: 0,
             retrans_stamp: None,
             last_echo: None,
+            peer_stamp: 0,
             rtt,
             timer: None,
             retransmits: 0,

@@ -220,7 +220,7 @@ impl Sender {
 
     fn stamp(&self, now: Time, mut segment: Segment) -> Segment {
         if self.config.timestamps {
-            segment.stamps = Some((self.ticks(now), 0));
+            segment.stamps = Some((self.ticks(now), self.peer_stamp));
         }
         segment
     }
