@@ -328,6 +328,21 @@ fn an_acknowledgement_was_held_back() {
     assert_eq!(stop.count, 2);
 }
 
+/// Of two packets of one moment the capture may have the later first.
+#[test]
+fn data_that_an_acknowledgement_let_go_may_be_captured_before_it() {
+    let stop = stop(
+        "
+        40  S 14480..15928
+        110 S 15928..17376
+        110 R ack 15928
+        110 S 17376..18824
+        130 R ack 18824
+    ",
+    );
+    assert_eq!((stop.cause, stop.side), (Cause::DelayedAck, Side::Receiver));
+}
+
 #[test]
 fn what_was_repaired_had_arrived() {
     let stop = stop(

@@ -57,11 +57,16 @@ fn held_back_meanwhile(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if !few || facts.after.retransmissions > 0 {
         return None;
     }
-    // Held since the beginning; the last data came later.
+    // Held since the beginning; the last data came later. What comes sooner behind it than
+    // a round trip is not its answer: the acknowledgement may have let it go, and the
+    // capture have the two in the other order.
     let held_ns = facts.duration_ns().saturating_sub(facts.receiver_rtt_ns);
-    is_delayed_ack(held_ns)
-        .then(|| held_back(facts, held_ns, context))
-        .flatten()
+    let answer_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
+    let is_answer = answer_ns >= facts.receiver_rtt_ns;
+    if is_answer && !is_delayed_ack(held_ns) {
+        return None;
+    }
+    held_back(facts, held_ns, context)
 }
 
 /// One or two segments under way: a receiver may wait for more.
