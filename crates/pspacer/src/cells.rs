@@ -183,7 +183,8 @@ fn captures(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
             ..coming
         };
         let path = dir.join(format!("{}.pcapng", capture.name));
-        write_capture(&path, &[leaving, coming])?;
+        // Of one moment, what arrives comes before what it makes leave.
+        write_capture(&path, &[coming, leaving])?;
     }
     Ok(())
 }
