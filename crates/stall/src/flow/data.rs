@@ -335,7 +335,7 @@ impl Flow {
 
     fn retransmitted(&mut self, at: At, start: u64, end: u64, segments: u64, kind: Kind) {
         self.tick_rounds(at);
-        self.rounds.note_resent(segments);
+        self.rounds.note_resent(at, segments);
         self.tally.resent(at);
         let count = match kind {
             Kind::Fast => &mut self.retransmissions.fast,

@@ -185,7 +185,8 @@ impl Rounds {
         self.now.delivered += bytes;
     }
 
-    pub(super) fn note_resent(&mut self, segments: u64) {
+    pub(super) fn note_resent(&mut self, at: At, segments: u64) {
+        self.note_event(at);
         if self.now.resent == 0 && !self.collapsed {
             self.rate_before_loss = self.rate_before_loss.max(self.rate);
         }
