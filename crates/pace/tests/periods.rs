@@ -245,6 +245,34 @@ fn the_budget_is_for_all() {
     assert_eq!(host.port.stats().periods_spent, 7);
 }
 
+/// What paced frames took beyond the budget the next period owes, but not one that
+/// comes after a silence.
+#[test]
+fn nothing_is_owed_after_a_silence() {
+    for (silent_until_ns, expected) in [
+        (9_700_000, vec![0, 0, 10]),
+        (4 * PERIOD_NS, vec![0, 0, 0, 0, 10]),
+    ] {
+        let mut host = Host::new(&Config {
+            mode: Mode::Timer,
+            period: Some(Period::percent(LINE, PERIOD_NS, 8)),
+            ..config()
+        });
+        host.rt(1000);
+        let normal = host.normal();
+        let paced = host.add(ClassConfig::Paced {
+            rate_bps: 50 * MBIT,
+        });
+        host.come(paced, 60);
+        while host.step() {}
+        assert_eq!(host.by_period(paced), [60]);
+        host.now_ns = silent_until_ns;
+        host.come(normal, 10);
+        while host.step() {}
+        assert_eq!(host.by_period(normal), expected);
+    }
+}
+
 /// Without a class that goes by it there is no period.
 #[test]
 fn a_budget_alone_holds_nobody_back() {
