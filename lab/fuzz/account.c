@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 
 #include "fuzz.h"
+#include "../../uapi/sch_psp.h"
 
 /* One reading in two may be torn, see tree_read_true(). */
 #define READINGS	12
@@ -62,6 +63,20 @@ static void read_numbers(const struct nlattr *stats, struct numbers *n)
 	n->requeues = q.requeues;
 }
 
+static void read_causes(const struct nlattr *stats, struct tree *tree)
+{
+	const struct nlattr *app = find(content(stats), stats->nla_len - NLA_HDRLEN,
+					TCA_STATS_APP);
+	struct tc_psp_qdisc_stats said = { 0 };
+
+	if (!app || app->nla_len < NLA_HDRLEN + sizeof(said))
+		return;
+	memcpy(&said, content(app), sizeof(said));
+	tree->drop_segment = said.drop_segment;
+	tree->drops_by_cause = said.drop_filter + said.drop_child + said.drop_segment +
+			       said.drop_long + said.drop_late + said.drop_flow;
+}
+
 /* Attributes of a message about this port; NULL: about another. */
 static const void *attributes(const struct nlmsghdr *n, const struct reading *reading,
 			      const struct tcmsg **t, size_t *size)
@@ -99,6 +114,7 @@ static void take_qdisc(const struct nlmsghdr *n, void *arg)
 	if (t->tcm_parent == TC_H_ROOT && t->tcm_handle == HANDLE && !strcmp(name, "psp")) {
 		tree->psp = true;
 		read_numbers(stats, &tree->root);
+		read_causes(stats, tree);
 	}
 }
 
@@ -175,6 +191,23 @@ bool tree_read_true(int fd, const struct port *port, struct tree *tree)
 	return true;
 }
 
+/* Each frame that psp dropped has one cause; so has each drop, if no child adds to them. */
+static bool causes_check(const struct tree *before, const struct tree *after, char *why,
+			 size_t size)
+{
+	uint64_t caused = after->drops_by_cause - before->drops_by_cause;
+	uint32_t dropped = after->root.drops - before->root.drops;
+	bool keep = !after->copies;
+
+	for (unsigned int i = 1; i <= MINORS; i++)
+		keep &= !after->classes[i].there || after->classes[i].keeps;
+	if (caused == dropped || (caused < dropped && (!keep || after->stranger_count)))
+		return true;
+	snprintf(why, size, "qdisc: %u frames dropped, %llu by a cause", dropped,
+		 (unsigned long long)caused);
+	return false;
+}
+
 bool tree_check(const struct tree *before, const struct tree *after,
 		unsigned int frames, unsigned int minor, char *why, size_t size)
 {
@@ -206,5 +239,5 @@ bool tree_check(const struct tree *before, const struct tree *after,
 			 after->root.backlog, waiting);
 		return false;
 	}
-	return true;
+	return causes_check(before, after, why, size);
 }

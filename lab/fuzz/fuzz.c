@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-fuzz SEED OPERATIONS DEVICE...: random operations on the devices' psp, with
- * frames on their way; every other device is sent GSO trains as well.
+ * psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...: random operations on the devices'
+ * psp, with frames on their way; with GSO trains as well, and beside what others send.
+ * The first one is a wire of 1 Gbit/s.
  *
  * Every so often the traffic stops to be counted, and every few thousand
  * operations a port is drained and begun anew.  Ends with 0, or says what was
@@ -142,6 +143,8 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 	unsigned int waited = 0;
 	char why[80];
 
+	if (port->busy)
+		return true;
 	message_link(&message, port->ifindex, true, 1500);
 	netlink_ask(f->netlink, &message, NULL, NULL);
 	if (!tree_read(f->netlink, port, &tree))
@@ -174,6 +177,27 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 }
 
 /* ---- the run ---- */
+
+/* What no other test makes happen: a train that cannot be cut.  On a slow wire psp tries. */
+static bool uncut(struct fuzz *f)
+{
+	const struct port *port = &f->ports[0];
+	static struct tree before, after;
+	uint64_t counted;
+	char why[80];
+
+	if (!tree_read(f->netlink, port, &before))
+		return failed(0, port, "no dump");
+	traffic_uncut(f->sockets[0]);
+	if (!tree_read(f->netlink, port, &after))
+		return failed(0, port, "no dump");
+	counted = after.drop_segment - before.drop_segment;
+	if (counted == 1 && after.root.drops - before.root.drops == 1 && !after.root.qlen)
+		return true;
+	snprintf(why, sizeof(why), "a train that cannot be cut: counted %llu times",
+		 (unsigned long long)counted);
+	return failed(0, port, why);
+}
 
 static void one(struct fuzz *f, unsigned int p)
 {
@@ -230,14 +254,16 @@ static bool run(struct fuzz *f)
 static bool open_port(struct fuzz *f, const char *name)
 {
 	struct port *port = &f->ports[f->count];
+	const char *how = strchr(name, ':');
 
 	if (f->count == PORTS_MAX)
 		return false;
-	snprintf(port->name, sizeof(port->name), "%s", name);
+	snprintf(port->name, sizeof(port->name), "%.*s", how ? (int)(how - name) : 15, name);
+	port->busy = how && !strcmp(how, ":busy");
+	port->trains = how && (port->busy || !strcmp(how, ":trains"));
 	port->ifindex = if_nametoindex(port->name);
 	if (!port->ifindex || !traffic_open(port, &f->sockets[f->count]))
 		return false;
-	port->trains = f->count & 1;
 	f->count++;
 	return true;
 }
@@ -248,7 +274,7 @@ int main(int argc, char **argv)
 	bool ok;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: psp-fuzz SEED OPERATIONS DEVICE...\n");
+		fprintf(stderr, "usage: psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...\n");
 		return 2;
 	}
 	f.random.state = strtoull(argv[1], NULL, 0);
@@ -263,7 +289,7 @@ int main(int argc, char **argv)
 	}
 	for (unsigned int p = 0; p < f.count; p++)
 		begin(&f, &f.ports[p]);
-	ok = run(&f);
+	ok = uncut(&f) && run(&f);
 	printf("seed %s: %lu operations, %lu taken, %lu refused; %lu frames counted %lu times; drained %lu times\n",
 	       argv[1], f.operations, f.taken, f.refused, f.frames, f.counted, f.drained);
 	return !ok;

@@ -65,6 +65,7 @@ struct port {
 	 * as many when it is sent, so nothing is counted there.
 	 */
 	bool trains;
+	bool busy;	/* others send as well: nothing is counted, it may never be empty */
 };
 
 /* One random request, made but not sent; false: it is about the link. */
@@ -83,6 +84,8 @@ bool traffic_open(const struct port *port, int *fd);
 bool traffic_frame(int fd, struct random *r, uint32_t priority);
 /* One GSO train, or anything else that a socket lets through. */
 void traffic_wild(int fd, struct random *r, uint32_t priority);
+/* A GSO train of a protocol that the kernel cannot cut. */
+void traffic_uncut(int fd);
 
 /* ---- account.c ---- */
 
@@ -99,6 +102,8 @@ struct tree {
 	bool psp;		/* at the root, as 1: */
 	bool copies;		/* something in it makes copies (netem) */
 	struct numbers root;
+	uint64_t drops_by_cause;	/* of psp's own; a child drops what it took by itself */
+	uint64_t drop_segment;
 	struct {
 		bool there;
 		bool keeps;	/* its child drops nothing that it took */

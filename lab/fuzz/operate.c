@@ -61,6 +61,25 @@ static uint8_t some_word(struct random *r, uint32_t n)
 
 /* ---- psp ---- */
 
+static void period_options(struct random *r, struct message *m)
+{
+	uint64_t period_ns = TC_PSP_PERIOD_MIN + random_below(r, 20000000);
+
+	if (random_percent(r, 20))
+		put_u64(m, TCA_PSP_PERIOD,
+			random_percent(r, 90) ? period_ns : random_value(r, 64));
+	if (random_percent(r, 15))
+		put_u64(m, TCA_PSP_BUDGET,
+			random_percent(r, 90) ? random_below(r, 500000) : random_value(r, 64));
+	if (random_percent(r, 15))
+		put_u32(m, TCA_PSP_BUDGET_PERCENT, random_value(r, 7));
+	if (random_percent(r, 15))
+		put_u64(m, TCA_PSP_ALIGN,
+			random_percent(r, 60) ? random_below(r, TC_PSP_PERIOD_MIN)
+					      : random_percent(r, 80) ? TC_PSP_ALIGN_OFF
+								      : random_value(r, 64));
+}
+
 static void psp_options(struct random *r, struct message *m)
 {
 	size_t nest = message_nest(m, TCA_OPTIONS);
@@ -84,6 +103,7 @@ static void psp_options(struct random *r, struct message *m)
 		put_u8(m, TCA_PSP_GUARD, some_word(r, 2));
 	if (random_percent(r, 15))
 		put_u8(m, TCA_PSP_SPLIT_GSO, some_word(r, __TC_PSP_SPLIT_GSO_MAX));
+	period_options(r, m);
 	message_nest_end(m, nest);
 }
 
@@ -101,6 +121,8 @@ static void psp_root(struct random *r, const struct port *port, struct message *
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
 	uint32_t kind = random_below(r, __TC_PSP_KIND_MAX);
+	bool paced = kind == TC_PSP_KIND_PACED || kind == TC_PSP_KIND_DYNAMIC;
+	bool stream = kind == TC_PSP_KIND_RT || kind == TC_PSP_KIND_NRT;
 	uint64_t rate_bps = some_rate(r);
 	size_t nest;
 
@@ -114,17 +136,20 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 	nest = message_nest(m, TCA_OPTIONS);
 	if (random_percent(r, 70))
 		put_u8(m, TCA_PSP_CLASS_KIND, kind);
-	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 3 : 95))
+	if (random_percent(r, paced ? 95 : 3))
 		put_u64(m, TCA_PSP_CLASS_RATE, rate_bps);
 	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 50 : 3))
 		put_u32(m, TCA_PSP_CLASS_QUANTUM, random_value(r, 21));
-	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 3 : 25))
+	if (random_percent(r, paced ? 25 : 3))
 		put_u64(m, TCA_PSP_CLASS_CEIL,
 			random_percent(r, 80) ? rate_bps / 2 + 500000000 : some_rate(r));
 	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
 		put_u64(m, TCA_PSP_CLASS_FLOOR, random_value(r, 30));
 	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
 		put_u32(m, TCA_PSP_CLASS_FLOWS, random_value(r, 12));
+	if (random_percent(r, stream ? 95 : 3))
+		put_u64(m, TCA_PSP_CLASS_RESERVE,
+			random_percent(r, 90) ? 1 + random_below(r, 100000) : random_value(r, 64));
 	if (random_percent(r, 15))
 		put_u64(m, TCA_PSP_CLASS_DEADLINE, random_value(r, 34));
 	message_nest_end(m, nest);

@@ -13,6 +13,7 @@
 #define HEADERS		(ETH_HLEN + 20 + 20)	/* IPv4, TCP */
 #define FRAME_MAX	562			/* fits every MTU from 576 on, less 14 */
 #define TRAIN_MAX	30000
+#define PROTOCOL_NONE	253			/* for experiments: nobody has an offload for it */
 
 bool traffic_open(const struct port *port, int *fd)
 {
@@ -75,19 +76,33 @@ bool traffic_frame(int fd, struct random *r, uint32_t priority)
 	return !err || err == ENOBUFS;
 }
 
-void traffic_wild(int fd, struct random *r, uint32_t priority)
+static void train(struct packet *p, uint32_t bytes, uint32_t segment, uint8_t last)
+{
+	headers(p, bytes, last);
+	p->offload.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+	p->offload.csum_start = ETH_HLEN + 20;
+	p->offload.csum_offset = 16;
+	p->offload.hdr_len = HEADERS;
+	p->offload.gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
+	p->offload.gso_size = segment;
+}
+
+void traffic_uncut(int fd)
 {
 	static struct packet p;
-	uint32_t bytes;
 
-	bytes = HEADERS + random_below(r, TRAIN_MAX - HEADERS);
-	headers(&p, bytes, random_next(r));
-	p.offload.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
-	p.offload.csum_start = ETH_HLEN + 20;
-	p.offload.csum_offset = 16;
-	p.offload.hdr_len = HEADERS;
-	p.offload.gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
-	p.offload.gso_size = 100 + random_below(r, 1400);
+	train(&p, TRAIN_MAX, 1000, 0);
+	p.bytes[ETH_HLEN + 9] = PROTOCOL_NONE;
+	give(fd, &p, TRAIN_MAX, 0);
+}
+
+void traffic_wild(int fd, struct random *r, uint32_t priority)
+{
+	uint32_t bytes = HEADERS + random_below(r, TRAIN_MAX - HEADERS);
+	uint8_t last = random_next(r);
+	static struct packet p;
+
+	train(&p, bytes, 100 + random_below(r, 1400), last);
 	/* One that lies about itself, now and then. */
 	if (random_percent(r, 5))
 		p.bytes[ETH_HLEN + random_below(r, 40)] = random_next(r);
