@@ -145,6 +145,22 @@ fn a_window_with_room_for_less_than_a_segment_is_closed() {
     );
 }
 
+/// Both of the tail, and the probe that would have told of it, were lost before the
+/// capture: the timer was set anew by the probe, 40 ms after the last data.
+#[test]
+fn a_timer_that_a_lost_probe_set_anew_is_not_a_pause() {
+    let stop = at_the_receiver(
+        "
+        330 S 14480..15916
+        330 R ack 15916
+        350 S 15916..17352
+        350 R ack 17352
+    ",
+    );
+    assert_eq!(stop.cause, Cause::RtoTail, "{stop:#?}");
+    assert_eq!(stop.confidence, Confidence::Low);
+}
+
 /// After timeouts of which nothing came here, a sender goes on with a single
 /// segment, stamped when it is sent: as a program that paused may.
 #[test]
@@ -244,6 +260,29 @@ fn too_few_were_behind_the_loss() {
         (stop.cause, stop.side),
         (Cause::RtoFewDupacks, Side::Network)
     );
+}
+
+/// Three needless repairs, and more that a sender who has learnt to wait does not make:
+/// what was passed over arrives by itself.
+#[test]
+fn what_was_passed_over_arrived_unaided() {
+    let round = |at: u64, first: u32, repaired: bool| {
+        let end = first + 4 * 1448;
+        let (a, b) = (first + 1448, first + 2 * 1448);
+        let mut text = format!("{at} S {first}..{a}\n{at} S {a}..{b}\n{at} S {b}..{end}\n");
+        text += &format!("{} R ack {a} sack {b}..{end}\n", at + 20);
+        if repaired {
+            text += &format!("{} S {a}..{b}\n", at + 20);
+        }
+        text + &format!("{} R ack {end}\n", at + 25)
+    };
+    let rounds = (0..12u32).map(|n| {
+        let at = 40 + u64::from(n) * 26;
+        round(at, 14_480 + n * 4 * 1448, n < 3)
+    });
+    let found = connection(&rounds.collect::<String>());
+    let reordering = found.stops.iter().find(|s| s.cause == Cause::Reordering);
+    assert!(reordering.is_some(), "{found:#?}");
 }
 
 #[test]
