@@ -18,6 +18,7 @@
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_XSKMAP = 17,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -39,6 +40,7 @@ static long (*bpf_map_update_elem)(void *map, const void *key, const void *value
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
+static long (*bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)51;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value,
 				   u64 flags) = (void *)107;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;

@@ -40,17 +40,7 @@ impl PacketSocket {
     /// # Errors
     /// No such device, no Ethernet, or no permission.
     pub fn open(device: &str) -> io::Result<Self> {
-        let named = |name: &str| name == device;
-        let mut links = getifaddrs()?
-            .filter(|i| named(&i.interface_name))
-            .filter_map(|i| i.address?.as_link_addr().copied());
-        let link: LinkAddr = links
-            .next()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such device"))?;
-        let mac = link
-            .addr()
-            .filter(|_| link.halen() == 6)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "no Ethernet device"))?;
+        let (link, mac) = link(device)?;
         // Of this protocol alone: sockets for all protocols see what is sent too.
         let socket = socket(
             AddressFamily::Packet,
@@ -100,6 +90,29 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The station that a device is, by its name.
+///
+/// # Errors
+/// No such device, or no Ethernet.
+pub fn station(device: &str) -> io::Result<[u8; 6]> {
+    link(device).map(|(_, mac)| mac)
+}
+
+fn link(device: &str) -> io::Result<(LinkAddr, [u8; 6])> {
+    let named = |name: &str| name == device;
+    let mut links = getifaddrs()?
+        .filter(|i| named(&i.interface_name))
+        .filter_map(|i| i.address?.as_link_addr().copied());
+    let link: LinkAddr = links
+        .next()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such device"))?;
+    let mac = link
+        .addr()
+        .filter(|_| link.halen() == 6)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "no Ethernet device"))?;
+    Ok((link, mac))
 }
 
 /// IPv4 addresses of this host.

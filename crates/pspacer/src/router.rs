@@ -72,12 +72,13 @@ fn budgets(config: &Config) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            "{}: {} bytes a period; {} reserved for {} streams, {} for best effort",
+            "{}: {} bytes a period; {} reserved for {} streams, {} for best effort; io {}",
             device.name,
             count(device.budget_bytes),
             count(reserved),
             device.streams.len(),
             count(device.budget_bytes.saturating_sub(reserved)),
+            device.io,
         );
     }
     out
@@ -108,6 +109,7 @@ fn summary(report: &Report) -> String {
             count(c.sent),
             count(c.dropped)
         );
+        let _ = writeln!(out, "{}: {}", device.name, device.io);
     }
     let c = &report.counts;
     let _ = writeln!(out, "{} frames received", count(c.received));
@@ -118,7 +120,7 @@ fn summary(report: &Report) -> String {
             c.oversize,
             "longer than a frame: switch segmentation off where they come from",
         ),
-        (c.no_buffer, "without a free buffer"),
+        (c.no_buffer, "without a free buffer, or longer than one"),
         (c.ttl, "without a hop left"),
         (c.no_route, "without a route"),
         (c.no_neighbour, "whose next hop did not answer"),

@@ -2,6 +2,7 @@
 //! The router's configuration (`docs/formats.md`, "Router"): read whole, and
 //! refused before anything is opened.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use scenario::units::{RATE, TIME, rate_bps, time_ns};
@@ -24,6 +25,7 @@ const BIT_NS: u128 = 8_000_000_000;
 
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
 const ADDRESS: &str = "an IPv4 address";
+const IO: &str = "\"auto\", \"xdp\" or \"packet\"";
 const MAC: &str = "a station such as \"02:00:00:00:00:01\"";
 
 /// A checked configuration.
@@ -39,11 +41,42 @@ pub struct Config {
     pub streams: Vec<Stream>,
 }
 
+/// How frames come from a device and go to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// AF_XDP if the device and the host have it, else AF_PACKET.
+    #[default]
+    Auto,
+    /// AF_XDP or not at all.
+    Xdp,
+    /// AF_PACKET.
+    Packet,
+}
+
+impl Io {
+    fn parse(text: &str) -> Option<Self> {
+        let all = [Self::Auto, Self::Xdp, Self::Packet];
+        all.into_iter().find(|io| io.to_string() == text)
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Xdp => "xdp",
+            Self::Packet => "packet",
+        })
+    }
+}
+
 /// A port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Its name.
     pub name: String,
+    /// How it is used.
+    pub io: Io,
     /// Wire bytes that may leave in a period.
     pub budget_bytes: u64,
     /// Indices of the streams that leave by it.
@@ -106,6 +139,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct FileDevice {
     name: Spanned<String>,
+    io: Option<Spanned<String>>,
     budget: Spanned<String>,
 }
 
@@ -157,8 +191,13 @@ pub fn read(text: &str) -> Result<Config, ConfigError> {
                 .then(|| name.to_owned())
         };
         let budget_bps = text.value("budget", &device.budget, rate_bps, RATE)?;
+        let io = device.io.as_ref();
+        let io = io
+            .map(|io| text.value("io", io, Io::parse, IO))
+            .transpose()?;
         devices.push(Device {
             name: text.value("name", &device.name, fresh, "a name not in use")?,
+            io: io.unwrap_or_default(),
             budget_bytes: bytes(budget_bps, period_ns),
             streams: Vec::new(),
         });
@@ -344,6 +383,10 @@ to = "10.2.0.5"
 port = 5001
 dscp = 46
 rate = "1mbit"
+[[device]]
+name = "d"
+budget = "4mbit"
+io = "xdp"
 "#;
 
     #[test]
@@ -351,6 +394,8 @@ rate = "1mbit"
         let config = read(GOOD).unwrap();
         assert_eq!(config.devices[0].budget_bytes, 87_500);
         assert_eq!(config.devices[1].streams, [0]);
+        let io: Vec<_> = config.devices.iter().map(|d| d.io).collect();
+        assert_eq!(io, [Io::Auto, Io::Auto, Io::Xdp]);
         assert_eq!(config.streams[0].reserve_bytes, 1250);
         assert_eq!(config.routes[0].mac, Some([2, 0, 0, 0, 0, 10]));
     }
@@ -399,6 +444,11 @@ rate = "1mbit"
             ("port = 5001", "ports = 5001", "unknown field `ports`"),
             ("via = \"10.1.0.2\"", "", "missing field `via`"),
             ("[[stream]]", "[[stream", "line 14: "),
+            (
+                "\"xdp\"",
+                "\"dpdk\"",
+                "line 23: `io` is \"dpdk\", expected \"auto\", \"xdp\" or \"packet\"",
+            ),
         ] {
             let said = read(&GOOD.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(said.contains(words), "{to}: {said}");

@@ -30,15 +30,16 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Frames of IPv4 that devices received, our host's own among them.
+    /// Frames of IPv4 that devices received; by AF_PACKET our host's own among
+    /// them.
     received,
     /// To other stations, to many, or to this host.
     not_ours,
     /// No sound IPv4 header.
     invalid,
-    /// Longer than a buffer: switch segmentation off where it comes from.
+    /// Longer than a frame: switch segmentation off where it comes from.
     oversize,
-    /// All buffers were in use.
+    /// All chunks were in use; by AF_XDP also what was longer than one.
     no_buffer,
     /// No hop left.
     ttl,
@@ -83,11 +84,13 @@ pub struct StreamReport {
     pub counts: StreamCounts,
 }
 
-/// Of the best effort of a device.
+/// Of a device and its best effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceReport {
     /// Its name.
     pub name: String,
+    /// How it was used: AF_XDP or AF_PACKET, and why.
+    pub io: String,
     /// What became of it.
     #[serde(flatten)]
     pub counts: BestEffortCounts,
@@ -103,6 +106,6 @@ pub struct Report {
     pub counts: Counts,
     /// Of streams.
     pub streams: Vec<StreamReport>,
-    /// Of best effort.
+    /// Of devices.
     pub devices: Vec<DeviceReport>,
 }

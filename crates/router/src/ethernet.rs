@@ -109,12 +109,50 @@ pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
     header[10..12].copy_from_slice(&check.to_be_bytes());
 }
 
+/// Makes the check sum of TCP or UDP of a frame whose sender left that to its
+/// device. Such a frame has the sum of the pseudo header in its place (RFC 768,
+/// RFC 9293, 3.1); of one that is complete and has the same by chance the result
+/// is what it had. Fragments are complete when they are sent. O(1), or O(frame) if
+/// there is something to do.
+pub fn complete_sum(frame: &mut [u8]) {
+    let Some(header) = frame.get(ETHERNET..ETHERNET + IPV4) else {
+        return;
+    };
+    let header_bytes = usize::from(header[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+    let protocol = header[9];
+    let (at, when_zero) = match protocol {
+        6 => (16, 0),
+        // 0 is no check sum.
+        17 => (6, u16::MAX),
+        _ => return,
+    };
+    let addresses = sum(&header[12..20]);
+    let segment = ETHERNET + header_bytes..ETHERNET + total;
+    let Some(segment) = frame.get_mut(segment).filter(|_| !is_fragment) else {
+        return;
+    };
+    let length = u32::try_from(segment.len()).unwrap_or(u32::MAX);
+    let pseudo = fold(u32::from(addresses) + u32::from(protocol) + length);
+    let place = segment.get(at..at + 2);
+    if place.is_none_or(|place| place != pseudo.to_be_bytes()) {
+        return;
+    }
+    let check = match !sum(segment) {
+        0 => when_zero,
+        check => check,
+    };
+    segment[at..at + 2].copy_from_slice(&check.to_be_bytes());
+}
+
 /// One's complement sum; 0xffff over a header whose check sum is right.
-fn sum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2);
+fn sum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks_exact(2);
+    let odd = words.remainder().first().map_or(0, |b| u32::from(*b) << 8);
     let words = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
-    // At most 30 words.
-    fold(words.sum())
+    // At most 2^15 words.
+    fold(words.sum::<u32>().saturating_add(odd))
 }
 
 fn fold(mut sum: u32) -> u16 {
@@ -186,6 +224,39 @@ mod tests {
         let check = u16::from_be_bytes([later[24], later[25]]);
         later[24..26].copy_from_slice(&(check - 1).to_be_bytes());
         assert_eq!(read(&later, OWN).unwrap().port, None, "a later fragment");
+    }
+
+    /// As a sender leaves it, its completed sum is one that the receiver takes; a
+    /// complete one, a wrong one, none and a fragment's are left alone.
+    #[test]
+    fn sums_that_were_left_are_made() {
+        for (protocol, at) in [(17, 6), (6, 16)] {
+            let mut left = frame(9);
+            left.extend([0xab; 13]);
+            left[17] = 41;
+            left[23] = protocol;
+            let pseudo = [&left[26..34], &[0, protocol, 0, 21]].concat();
+            let place = 34 + at..36 + at;
+            left[place.clone()].copy_from_slice(&sum(&pseudo).to_be_bytes());
+            let mut made = left.clone();
+            complete_sum(&mut made);
+            assert_ne!(made, left);
+            assert_eq!(sum(&[&pseudo[..], &made[34..]].concat()), 0xffff);
+            for (byte, value) in [(place.start, 0), (20, 0x20), (21, 1), (23, 1), (17, 60)] {
+                for mut given in [left.clone(), made.clone()] {
+                    given[byte] = value;
+                    let before = given.clone();
+                    complete_sum(&mut given);
+                    assert_eq!(given, before, "byte {byte} of protocol {protocol}");
+                }
+            }
+            let complete = made.clone();
+            complete_sum(&mut made);
+            assert_eq!(made, complete);
+        }
+        for bytes in 0..60 {
+            complete_sum(&mut vec![0; bytes]);
+        }
     }
 
     #[test]

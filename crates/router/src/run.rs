@@ -3,16 +3,19 @@
 
 mod forward;
 mod neighbours;
+mod port;
 mod threads;
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
+use afxdp::Pool;
 use live::clock::monotonic_ns;
-use live::packet::{PacketSocket, own_addresses};
+use live::packet::own_addresses;
 use live::signals::Signals;
 use live::wait::readable;
 
@@ -20,12 +23,14 @@ use crate::config::Config;
 use crate::counters::{Counters, DeviceReport, Report, StreamReport};
 use crate::ebox::EventBox;
 use crate::itm::Itm;
-use forward::Buffer;
+use forward::Frame;
 use neighbours::Neighbours;
+use port::Port;
 use threads::{Ends, ip_thread, itm_thread, receive_thread, rt_ip_thread};
 
-/// Buffers for each device: what a burst of a period at 1 Gbit/s needs.
-const BUFFERS: usize = 2048;
+/// Chunks for each device: what a burst of a period at 1 Gbit/s needs, and as
+/// many that wait to be received into by AF_XDP.
+const CHUNKS: u32 = 2048;
 /// Packets in one queue of a port.
 const QUEUE: usize = 1024;
 /// How often neighbours are asked for again.
@@ -42,6 +47,14 @@ pub enum RunError {
         /// What the system says.
         error: io::Error,
     },
+    /// A device that is to be used by AF_XDP alone.
+    #[error("device {name}: no AF_XDP (`io` is \"xdp\"): {error}")]
+    NoXdp {
+        /// Its name.
+        name: String,
+        /// Why not.
+        error: afxdp::Error,
+    },
     /// Anything else of the system's.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -54,22 +67,16 @@ pub enum RunError {
 struct Router<'a> {
     config: &'a Config,
     ports: Vec<Port>,
-    own_addresses: Vec<std::net::Ipv4Addr>,
+    own_addresses: RwLock<Vec<Ipv4Addr>>,
     neighbours: RwLock<Neighbours>,
     /// Received packets of streams, and of best effort.
-    streams: EventBox<Buffer>,
-    best_effort: EventBox<Buffer>,
-    free: Mutex<Vec<Buffer>>,
+    streams: EventBox<Frame>,
+    best_effort: EventBox<Frame>,
+    /// Where all frames are.
+    pool: Pool,
     counters: Counters,
     ends: Ends,
     threads: Mutex<Vec<String>>,
-}
-
-/// A device and what is to leave by it.
-struct Port {
-    socket: PacketSocket,
-    /// From the IP and the RT-IP thread.
-    routed: EventBox<Buffer>,
 }
 
 /// Forwards until SIGINT or SIGTERM, then sends what it has and says what
@@ -113,24 +120,22 @@ pub fn run(config: &Config, ready: impl FnOnce()) -> Result<Report, RunError> {
 
 impl<'a> Router<'a> {
     fn open(config: &'a Config) -> Result<Self, RunError> {
-        let mut ports = Vec::new();
-        let frames = BUFFERS * config.devices.len();
-        for device in &config.devices {
-            let socket = PacketSocket::open(&device.name).map_err(|error| RunError::Device {
-                name: device.name.clone(),
-                error,
-            })?;
-            let routed = EventBox::new(frames);
-            ports.push(Port { socket, routed });
-        }
+        let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
+        let chunks = CHUNKS.saturating_mul(devices);
+        let pool = Pool::new(chunks)?;
+        let frames = chunks as usize;
+        let own_addresses = own_addresses()?;
+        let devices = config.devices.iter();
+        let ports = devices.map(|device| Port::open(device, &own_addresses, &pool, frames));
+        let ports = ports.collect::<Result<_, _>>()?;
         Ok(Self {
             config,
             ports,
-            own_addresses: own_addresses()?,
+            own_addresses: RwLock::new(own_addresses),
             neighbours: RwLock::new(Neighbours::new(config)),
             streams: EventBox::new(frames),
             best_effort: EventBox::new(frames),
-            free: Mutex::new((0..frames).map(|_| Box::default()).collect()),
+            pool,
             counters: Counters::default(),
             ends: Ends {
                 receiving: AtomicBool::new(false),
@@ -149,10 +154,22 @@ impl<'a> Router<'a> {
                 return Ok(());
             }
             if monotonic_ns()?.saturating_sub(asked_ns) >= NEIGHBOURS_NS {
+                self.take_own_addresses()?;
                 self.ask_neighbours();
                 asked_ns = monotonic_ns()?;
             }
         }
+    }
+
+    /// Addresses come and go while the router runs.
+    fn take_own_addresses(&self) -> io::Result<()> {
+        let own = own_addresses()?;
+        self.ports.iter().for_each(|port| port.set_own(&own));
+        *self
+            .own_addresses
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = own;
+        Ok(())
     }
 
     /// Looks who is there, and asks again for those who are not known.
@@ -169,10 +186,11 @@ impl<'a> Router<'a> {
             .unwrap_or_else(PoisonError::into_inner) = found;
     }
 
-    fn report(&self, itms: &[Itm<Buffer>]) -> Report {
+    fn report(&self, itms: &[Itm<Frame>]) -> Report {
         let mut streams = Vec::new();
         let mut devices = Vec::new();
-        for (device, itm) in self.config.devices.iter().zip(itms) {
+        let ports = self.config.devices.iter().zip(&self.ports);
+        for ((device, port), itm) in ports.zip(itms) {
             let named = device.streams.iter().zip(itm.stream_counts());
             streams.extend(named.filter_map(|(index, counts)| {
                 Some(StreamReport {
@@ -183,6 +201,7 @@ impl<'a> Router<'a> {
             }));
             devices.push(DeviceReport {
                 name: device.name.clone(),
+                io: port.to_string(),
                 counts: itm.best_effort_counts(),
             });
         }

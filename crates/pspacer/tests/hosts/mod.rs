@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts for live tests: network namespaces in a user namespace of one's own,
-//! so that no root is needed, and the command run in them.
+//! Hosts for live tests: network namespaces, in a user namespace of one's own
+//! where no root is needed, and the command run in them.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -79,16 +79,17 @@ pub fn reflector(enter: &[String], args: &[&str]) -> (Running, String) {
     (running, port)
 }
 
-/// A user namespace in which hosts are made.
+/// Where hosts are made.
 pub struct Net {
-    holder: Child,
+    /// Holds a user namespace, if they are made in one.
+    holder: Option<Child>,
     cables: std::cell::Cell<u32>,
 }
 
 /// A host: a network namespace that a process holds.
 pub struct Host {
     holder: Child,
-    user: u32,
+    user: Option<u32>,
 }
 
 /// A process that holds namespaces, once they are there.
@@ -120,19 +121,29 @@ impl Net {
             return None;
         }
         Some(Self {
-            holder: holder?,
+            holder: Some(holder?),
+            cables: 0.into(),
+        })
+    }
+
+    /// Hosts whose root is the machine's, as BPF and SCHED_DEADLINE ask for.
+    /// `None`, said on standard error, where we are not.
+    pub fn of_root() -> Option<Self> {
+        if hold(&[], &["--net"]).map(end).is_none() {
+            eprintln!("SKIPPED: needs root: unshare --net is not allowed here");
+            return None;
+        }
+        Some(Self {
+            holder: None,
             cables: 0.into(),
         })
     }
 
     /// A new host.
     pub fn host(&self) -> Host {
-        let enter = enter(self.holder.id(), None);
-        let holder = hold(&enter, &["--net"]).expect("a network namespace");
-        let host = Host {
-            holder,
-            user: self.holder.id(),
-        };
+        let user = self.holder.as_ref().map(Child::id);
+        let holder = hold(&enter(user, None), &["--net"]).expect("a network namespace");
+        let host = Host { holder, user };
         host.ip("link set lo up");
         // A new one may have what the machine's first has.
         host.run("sh", &["-c", "echo 0 >/proc/sys/net/ipv4/ip_forward"]);
@@ -161,20 +172,36 @@ impl Net {
 }
 
 /// Words that begin a command in namespaces that others hold.
-fn enter(user: u32, net: Option<u32>) -> Vec<String> {
-    let mut words = vec![
-        "nsenter".to_owned(),
-        format!("--user=/proc/{user}/ns/user"),
-        "--preserve-credentials".to_owned(),
-    ];
+fn enter(user: Option<u32>, net: Option<u32>) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(user) = user {
+        words.push(format!("--user=/proc/{user}/ns/user"));
+        words.push("--preserve-credentials".to_owned());
+    }
     words.extend(net.map(|pid| format!("--net=/proc/{pid}/ns/net")));
+    if !words.is_empty() {
+        words.insert(0, "nsenter".to_owned());
+    }
     words
+}
+
+/// Ends a process that holds namespaces.
+fn end(mut holder: Child) {
+    drop(holder.stdin.take());
+    let _ = holder.wait();
 }
 
 impl Host {
     /// Words that begin a command in this host.
     pub fn enter(&self) -> Vec<String> {
         enter(self.user, Some(self.holder.id()))
+    }
+
+    /// What a command prints in this host, if it succeeds.
+    pub fn says(&self, program: &str, args: &[&str]) -> Option<String> {
+        let out = command(&self.enter(), program, args).output().ok()?;
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        out.status.success().then_some(said)
     }
 
     /// `ip` with these words.
@@ -199,7 +226,8 @@ impl Drop for Host {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        drop(self.holder.stdin.take());
-        let _ = self.holder.wait();
+        if let Some(holder) = self.holder.take() {
+            end(holder);
+        }
     }
 }

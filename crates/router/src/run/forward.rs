@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A frame's buffer, and what is decided of it.
 
+use std::sync::PoisonError;
+
+use afxdp::{BEFORE_BYTES, Chunk};
 use live::packet::VNET_BYTES;
 
-use crate::ethernet::{self, Header, Refusal, forward};
+use crate::ethernet::{self, Header, Refusal, complete_sum, forward};
 use crate::itm::WireLength;
 use crate::table::route;
 
@@ -12,27 +15,28 @@ use super::Router;
 /// Room for a full frame with two VLAN tags.
 pub(crate) const FRAME_BYTES: usize = 1522;
 
-/// A buffer by its address: it is handed from queue to queue, never copied.
-pub(crate) type Buffer = Box<Frame>;
+const _: () = assert!(
+    BEFORE_BYTES == VNET_BYTES && VNET_BYTES + FRAME_BYTES <= afxdp::CHUNK_BYTES,
+    "a chunk has a frame and what AF_PACKET has before it"
+);
 
-/// A buffer and what is known of the frame in it.
-#[derive(Debug)]
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM, in the first of the bytes before a frame.
+const NEEDS_SUM: u8 = 1;
+
+/// A frame in the chunk that it was received into, which is handed from queue to
+/// queue and never copied; and what is known of it.
 pub(crate) struct Frame {
-    /// What is to be done to the frame, and the frame.
-    pub bytes: [u8; VNET_BYTES + FRAME_BYTES],
-    /// How much of it there is.
-    pub length: usize,
+    chunk: Chunk,
     /// What was read of it.
     pub header: Option<Header>,
     /// Index of its stream, if it is of one.
     pub stream: Option<usize>,
 }
 
-impl Default for Frame {
-    fn default() -> Self {
+impl From<Chunk> for Frame {
+    fn from(chunk: Chunk) -> Self {
         Self {
-            bytes: [0; VNET_BYTES + FRAME_BYTES],
-            length: 0,
+            chunk,
             header: None,
             stream: None,
         }
@@ -40,25 +44,43 @@ impl Default for Frame {
 }
 
 impl Frame {
-    /// What the device gets.
+    /// What a device gets by AF_PACKET.
     pub fn with_vnet(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
+        self.chunk.bytes()
+    }
+
+    /// What a device gets by AF_XDP.
+    pub fn into_chunk(mut self) -> Chunk {
+        if self
+            .with_vnet()
+            .first()
+            .is_some_and(|flags| flags & NEEDS_SUM != 0)
+        {
+            self.complete_sum();
+        }
+        self.chunk
+    }
+
+    /// Nobody behind this router knows that something is to be done.
+    pub fn complete_sum(&mut self) {
+        complete_sum(self.frame_mut());
     }
 
     fn frame(&self) -> &[u8] {
-        self.bytes.get(VNET_BYTES..self.length).unwrap_or_default()
+        self.chunk.bytes().get(VNET_BYTES..).unwrap_or_default()
     }
 
     fn frame_mut(&mut self) -> &mut [u8] {
-        self.bytes
-            .get_mut(VNET_BYTES..self.length)
+        self.chunk
+            .bytes_mut()
+            .get_mut(VNET_BYTES..)
             .unwrap_or_default()
     }
 }
 
-impl WireLength for Buffer {
+impl WireLength for Frame {
     fn wire_bytes(&self) -> u64 {
-        ethernet::wire_bytes(self.length.saturating_sub(VNET_BYTES))
+        ethernet::wire_bytes(self.frame().len())
     }
 }
 
@@ -66,11 +88,13 @@ impl Router<'_> {
     /// Reads a received frame and finds its stream. `false`, counted, if it
     /// goes no further.
     pub(super) fn classify(&self, port: usize, frame: &mut Frame) -> bool {
-        let Some(own) = self.ports.get(port).map(|p| p.socket.mac()) else {
+        let Some(own) = self.ports.get(port).map(|p| p.station) else {
             return false;
         };
+        let own_addresses = self.own_addresses.read();
+        let own_addresses = own_addresses.unwrap_or_else(PoisonError::into_inner);
         let header = match ethernet::read(frame.frame(), own) {
-            Ok(header) if self.own_addresses.contains(&header.destination) => {
+            Ok(header) if own_addresses.contains(&header.destination) => {
                 self.counters.not_ours.add(1);
                 return false;
             }
@@ -102,12 +126,12 @@ impl Router<'_> {
             return None;
         };
         let neighbours = self.neighbours.read();
-        let neighbours = neighbours.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let neighbours = neighbours.unwrap_or_else(PoisonError::into_inner);
         let Some(station) = neighbours.station(route.device, route.via) else {
             self.counters.no_neighbour.add(1);
             return None;
         };
-        let own = self.ports.get(route.device)?.socket.mac();
+        let own = self.ports.get(route.device)?.station;
         forward(frame.frame_mut(), own, station);
         Some(route.device)
     }

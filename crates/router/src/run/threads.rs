@@ -18,7 +18,7 @@ use crate::itm::Itm;
 
 use super::QUEUE;
 use super::Router;
-use super::forward::Buffer;
+use super::forward::Frame;
 
 /// Above the periodic threads, as the papers' second level interrupt handler.
 const RECEIVE_PRIORITY: u8 = 75;
@@ -31,8 +31,6 @@ const IP_PRIORITY: u8 = 60;
 const SLOTS: u64 = 10;
 /// How long a receiving thread waits before it looks whether it should end.
 const IDLE_NS: u64 = 50_000_000;
-/// Frames that a receiving thread takes before it lets others run.
-const BATCH: usize = 64;
 /// Periods in which what is queued may still leave at the end.
 const DRAIN_PERIODS: u32 = 200;
 
@@ -106,27 +104,12 @@ impl Router<'_> {
         );
     }
 
-    fn buffer(&self) -> Option<Buffer> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.pop()
-    }
-
-    fn release(&self, frame: Buffer) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(frame);
-    }
-
     /// Routes all frames and hands them to their ports.
-    fn hand_over(&self, frames: &mut VecDeque<Buffer>) {
+    fn hand_over(&self, frames: &mut VecDeque<Frame>) {
         for mut frame in frames.drain(..) {
             let port = self.route(&mut frame).and_then(|p| self.ports.get(p));
-            let Some(port) = port else {
-                self.release(frame);
-                continue;
-            };
-            if let Err(frame) = port.routed.notify(frame, Notify::Stay) {
+            if port.is_some_and(|port| port.routed.notify(frame, Notify::Stay).is_err()) {
                 self.counters.box_full.add(1);
-                self.release(frame);
             }
         }
     }
@@ -139,36 +122,18 @@ pub(super) fn receive_thread(router: &Router<'_>, index: usize) -> io::Result<()
     };
     router.begin("receive", &[Scheduling::Fifo(RECEIVE_PRIORITY)]);
     while !router.ends.receiving.load(Ordering::Acquire) {
-        readable(&[port.socket.as_fd()], IDLE_NS)?;
-        for _ in 0..BATCH {
-            let Some(mut frame) = router.buffer() else {
-                // The frame is taken all the same, or there would be no wait.
-                if port.socket.receive(&mut [0; 64])?.is_none() {
-                    break;
-                }
-                router.counters.received.add(1);
-                router.counters.no_buffer.add(1);
-                continue;
-            };
-            let Some(length) = port.socket.receive(&mut frame.bytes)? else {
-                router.release(frame);
-                break;
-            };
-            router.counters.received.add(1);
-            take(router, index, frame, length);
-        }
+        readable(&[port.as_fd()], IDLE_NS)?;
+        port.receive(&router.pool, &router.counters, |frame| {
+            take(router, index, frame);
+        })?;
     }
+    port.count_dropped(&router.counters);
     Ok(())
 }
 
-fn take(router: &Router<'_>, port: usize, mut frame: Buffer, length: usize) {
-    if length > frame.bytes.len() {
-        router.counters.oversize.add(1);
-        return router.release(frame);
-    }
-    frame.length = length;
+fn take(router: &Router<'_>, port: usize, mut frame: Frame) {
     if !router.classify(port, &mut frame) {
-        return router.release(frame);
+        return;
     }
     // This thread goes on: it waits for its device when it has no more, and a
     // yield after the first of two boxes would delay the second.
@@ -176,9 +141,8 @@ fn take(router: &Router<'_>, port: usize, mut frame: Buffer, length: usize) {
         Some(_) => &router.streams,
         None => &router.best_effort,
     };
-    if let Err(frame) = events.notify(frame, Notify::Stay) {
+    if events.notify(frame, Notify::Stay).is_err() {
         router.counters.box_full.add(1);
-        router.release(frame);
     }
 }
 
@@ -206,7 +170,7 @@ pub(super) fn rt_ip_thread(router: &Router<'_>) -> io::Result<()> {
 
 /// Sends once a period what each reservation and the budget allow. Gives the
 /// queues back for their counts.
-pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Buffer>>> {
+pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Frame>>> {
     router.begin_periodic("ITM");
     let config = router.config;
     let queues = |device: &Device| {
@@ -220,23 +184,22 @@ pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Buffer>>> {
     loop {
         router.counters.periods_missed.add(period.wait()?);
         let ending = router.ends.routing.load(Ordering::Acquire);
+        let mut left = 0;
         for ((port, device), itm) in router.ports.iter().zip(&config.devices).zip(&mut itms) {
             port.routed.listen(Listen::NonBlock, &mut frames);
             for frame in frames.drain(..) {
                 let stream = frame.stream.and_then(|s| place(&device.streams, s));
-                if let Err(frame) = itm.push(stream, frame) {
-                    router.release(frame);
-                }
+                // One that finds no room is counted there.
+                let _ = itm.push(stream, frame);
             }
             itm.period(|frame| {
-                if port.socket.send(frame.with_vnet()).is_err() {
+                if port.send(frame).is_err() {
                     router.counters.send_failed.add(1);
                 }
-                router.release(frame);
             });
+            left += itm.waiting() + port.flush();
         }
         draining += u32::from(ending);
-        let left: usize = itms.iter().map(Itm::waiting).sum();
         if ending && (left == 0 || draining > DRAIN_PERIODS) {
             router.counters.undelivered.add(left as u64);
             return Ok(itms);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory of all frames (a "UMEM"), in chunks of one size.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::iter;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use xdp::umem::{FrameSize, UmemCfgBuilder};
+use xdp::{Packet, Umem};
+
+/// Before each frame, for what devices of other kinds want there: `struct
+/// virtio_net_hdr`.
+pub const BEFORE_BYTES: usize = 10;
+/// Of a chunk of 2048 the kernel keeps the first 256 (XDP_PACKET_HEADROOM).
+pub const CHUNK_BYTES: usize = 2048 - 256;
+
+/// Chunks that are free. They come back by themselves, when dropped or sent.
+#[derive(Clone)]
+pub struct Pool(Arc<Mutex<Umem>>);
+
+impl Pool {
+    /// Takes the memory of so many chunks.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn new(chunks: u32) -> io::Result<Self> {
+        let layout = UmemCfgBuilder {
+            frame_size: FrameSize::TwoK,
+            head_room: BEFORE_BYTES as u32,
+            frame_count: chunks,
+            ..UmemCfgBuilder::default()
+        };
+        let umem = Umem::map(layout.build().map_err(io::Error::other)?)?;
+        let pool = Self(Arc::new(Mutex::new(umem)));
+        // Each is written to once, so that the kernel gives the memory now.
+        drop(iter::from_fn(|| pool.take()).collect::<Vec<_>>());
+        Ok(pool)
+    }
+
+    /// An empty chunk, if one is free. O(1).
+    #[must_use]
+    pub fn take(&self) -> Option<Chunk> {
+        // SAFETY: a `Chunk` holds the pool, so the memory stays as long as it.
+        let packet = unsafe { self.lock().alloc() }?;
+        Some(Chunk::new(packet, self.clone()))
+    }
+
+    /// A thread that failed left it whole: every change is one step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Umem> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A chunk that is in nobody else's hands: [`BEFORE_BYTES`], then the frame.
+pub struct Chunk {
+    /// `None` once it is on its way out.
+    packet: Option<Packet>,
+    pool: Pool,
+}
+
+/// The difference between a frame's beginning and its chunk's.
+const BEFORE: i32 = BEFORE_BYTES as i32;
+
+// SAFETY: the memory behind a `Packet` belongs to it alone until it is freed or
+// sent, and is mapped for all threads as long as `pool` lives.
+unsafe impl Send for Chunk {}
+
+impl Chunk {
+    /// From the pool or the kernel, which both begin at the frame.
+    pub(crate) fn new(mut packet: Packet, pool: Pool) -> Self {
+        // The pool was laid out with room before each frame.
+        let _ = packet.adjust_head(-BEFORE);
+        let mut chunk = Self {
+            packet: Some(packet),
+            pool,
+        };
+        chunk
+            .bytes_mut()
+            .iter_mut()
+            .take(BEFORE_BYTES)
+            .for_each(|b| *b = 0);
+        chunk
+    }
+
+    /// What is in it, with [`BEFORE_BYTES`] before the frame.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.packet.as_deref().unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.packet.as_deref_mut().unwrap_or_default()
+    }
+
+    /// Makes it so long; what is added is as it was. At most [`CHUNK_BYTES`].
+    pub fn set_length(&mut self, bytes: usize) {
+        if let Some(packet) = &mut self.packet {
+            packet.clear();
+            // Both fit: no longer than a chunk.
+            let _ = packet.adjust_tail(bytes.min(CHUNK_BYTES) as i32);
+        }
+    }
+
+    /// The frame alone, to be sent. `None` if there is none.
+    pub(crate) fn into_packet(mut self) -> Option<Packet> {
+        let frame = self.packet.as_mut()?.adjust_head(BEFORE);
+        frame.ok().and_then(|()| self.packet.take())
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if let Some(packet) = self.packet.take() {
+            self.pool.lock().free_packet(packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_come_back_and_keep_apart() {
+        let pool = Pool::new(2).unwrap();
+        let (mut a, mut b) = (pool.take().unwrap(), pool.take().unwrap());
+        assert!(pool.take().is_none());
+        for (chunk, value) in [(&mut a, 1), (&mut b, 2)] {
+            assert_eq!(chunk.bytes(), [0; BEFORE_BYTES]);
+            chunk.set_length(usize::MAX);
+            assert_eq!(chunk.bytes().len(), CHUNK_BYTES);
+            chunk.bytes_mut().fill(value);
+        }
+        assert!(a.bytes().iter().all(|byte| *byte == 1));
+        a.set_length(BEFORE_BYTES + 60);
+        assert_eq!(a.bytes(), [1; BEFORE_BYTES + 60]);
+        std::thread::spawn(move || drop(b)).join().unwrap();
+        // Another's room before the frame is not seen.
+        assert_eq!(pool.take().unwrap().bytes(), [0; BEFORE_BYTES]);
+    }
+
+    #[test]
+    fn only_the_frame_is_sent() {
+        let pool = Pool::new(1).unwrap();
+        let mut chunk = pool.take().unwrap();
+        chunk.set_length(BEFORE_BYTES + 60);
+        let packet = chunk.into_packet().unwrap();
+        assert_eq!(packet.len(), 60);
+        assert!(pool.take().is_none());
+        pool.lock().free_packet(packet);
+        let mut chunk = pool.take().unwrap();
+        chunk.set_length(BEFORE_BYTES - 1);
+        assert!(chunk.into_packet().is_none());
+        assert!(pool.take().is_some(), "no frame, nothing sent");
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compiles a program of `bpf/` with clang, which no other part of the project
+//! needs. Build scripts call it (docs/decisions/0131).
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Seen from a crate of the workspace.
+const FOLDER: &str = "../../bpf";
+
+/// Compiles `bpf/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`. Where there is no clang
+/// the file is empty, and a warning says that `left_out` is.
+pub fn compile(name: &str, left_out: &str) {
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let source = format!("{FOLDER}/{name}.bpf.c");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let out = folder.join(format!("{name}.bpf.o"));
+    println!("cargo::rerun-if-env-changed=CLANG");
+    println!("cargo::rerun-if-changed={FOLDER}");
+    let mut command = Command::new(&clang);
+    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"]);
+    command
+        .args(["-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&out);
+    match command.arg(&source).status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => println!("cargo::error={clang} could not compile {source}: {status}"),
+        Err(error) => {
+            println!(
+                "cargo::warning={left_out} is left out: {clang}: {error} (make build installs it)"
+            );
+            // What is not there is looked for at the next build.
+            println!("cargo::rerun-if-changed={}", folder.join("clang").display());
+            if let Err(error) = std::fs::write(&out, []) {
+                println!("cargo::error=cannot write {}: {error}", out.display());
+            }
+        }
+    }
+}

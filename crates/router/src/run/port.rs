@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A device: how its frames come and go.
+
+use std::fmt;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use afxdp::{Chunk, Pool, XdpSocket};
+use live::packet::{PacketSocket, VNET_BYTES, station};
+
+use crate::config::{Device, Io};
+use crate::counters::Counters;
+use crate::ebox::EventBox;
+use crate::ethernet::Mac;
+
+use super::RunError;
+use super::forward::{FRAME_BYTES, Frame};
+
+/// Frames that a receiving thread takes by AF_PACKET before it lets others run.
+const BATCH: usize = 64;
+
+/// A device and what is to leave by it.
+pub(super) struct Port {
+    /// Which station it is.
+    pub station: Mac,
+    /// From the IP and the RT-IP thread.
+    pub routed: EventBox<Frame>,
+    socket: Socket,
+}
+
+enum Socket {
+    Xdp(Box<XdpSocket>),
+    /// And why not AF_XDP, if that was wished.
+    Packet(PacketSocket, Option<afxdp::Error>),
+}
+
+impl Port {
+    /// A device, used as its configuration says; `queue` packets may wait.
+    pub fn open(
+        device: &Device,
+        own: &[Ipv4Addr],
+        pool: &Pool,
+        queue: usize,
+    ) -> Result<Self, RunError> {
+        let failed = |error| RunError::Device {
+            name: device.name.clone(),
+            error,
+        };
+        let station = station(&device.name).map_err(failed)?;
+        let xdp = || XdpSocket::open(&device.name, station, own, pool).map(Box::new);
+        let packet = |why_not| {
+            let socket = PacketSocket::open(&device.name).map_err(failed)?;
+            Ok::<_, RunError>(Socket::Packet(socket, why_not))
+        };
+        let socket = match device.io {
+            Io::Packet => packet(None)?,
+            Io::Auto => xdp().map(Socket::Xdp).or_else(|why| packet(Some(why)))?,
+            Io::Xdp => xdp().map(Socket::Xdp).map_err(|error| RunError::NoXdp {
+                name: device.name.clone(),
+                error,
+            })?,
+        };
+        Ok(Self {
+            station,
+            routed: EventBox::new(queue),
+            socket,
+        })
+    }
+
+    /// Takes what the device received, some tens of frames at most.
+    pub fn receive(
+        &self,
+        pool: &Pool,
+        counters: &Counters,
+        mut take: impl FnMut(Frame),
+    ) -> io::Result<()> {
+        let socket = match &self.socket {
+            Socket::Xdp(socket) => {
+                socket.receive(|chunk| {
+                    counters.received.add(1);
+                    let mut frame = Frame::from(chunk);
+                    frame.complete_sum();
+                    take(frame);
+                });
+                return Ok(());
+            }
+            Socket::Packet(socket, _) => socket,
+        };
+        for _ in 0..BATCH {
+            let mut chunk = pool.take();
+            let Some(length) = receive_into(socket, chunk.as_mut())? else {
+                break;
+            };
+            counters.received.add(1);
+            match chunk {
+                None => counters.no_buffer.add(1),
+                Some(_) if length > VNET_BYTES + FRAME_BYTES => counters.oversize.add(1),
+                Some(mut chunk) => {
+                    chunk.set_length(length);
+                    take(Frame::from(chunk));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a frame, by AF_XDP at the next [`Self::flush`] at the latest.
+    pub fn send(&self, frame: Frame) -> io::Result<()> {
+        match &self.socket {
+            Socket::Xdp(socket) => socket.send(frame.into_chunk()),
+            Socket::Packet(socket, _) => socket.send(frame.with_vnet()),
+        }
+    }
+
+    /// How many frames were sent that have not left yet.
+    pub fn flush(&self) -> usize {
+        match &self.socket {
+            Socket::Xdp(socket) => socket.flush(),
+            Socket::Packet(..) => 0,
+        }
+    }
+
+    /// Which addresses are this host's from now on.
+    pub fn set_own(&self, own: &[Ipv4Addr]) {
+        if let Socket::Xdp(socket) = &self.socket {
+            // One that the kernel did not take is refused when it is routed.
+            let _ = socket.set_own(own);
+        }
+    }
+
+    /// Counts what the kernel dropped before it came to the receiving thread.
+    pub fn count_dropped(&self, counters: &Counters) {
+        if let Socket::Xdp(socket) = &self.socket {
+            // A kernel that does not say has dropped nothing that is known.
+            let dropped = socket.dropped().unwrap_or(0);
+            counters.received.add(dropped);
+            counters.no_buffer.add(dropped);
+        }
+    }
+}
+
+/// Receives a frame. Without a chunk it is taken all the same, or there would be
+/// no wait for the next.
+fn receive_into(socket: &PacketSocket, chunk: Option<&mut Chunk>) -> io::Result<Option<usize>> {
+    let Some(chunk) = chunk else {
+        return socket.receive(&mut [0; 64]);
+    };
+    chunk.set_length(VNET_BYTES + FRAME_BYTES);
+    socket.receive(chunk.bytes_mut())
+}
+
+impl AsFd for Port {
+    /// Readable when a frame has come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Xdp(socket) => socket.as_fd(),
+            Socket::Packet(socket, _) => socket.as_fd(),
+        }
+    }
+}
+
+/// How it is used, and why not otherwise.
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.socket {
+            Socket::Xdp(socket) if socket.is_zero_copy() => f.write_str("AF_XDP, zero copy"),
+            Socket::Xdp(_) => f.write_str("AF_XDP, copied in the driver"),
+            Socket::Packet(_, None) => f.write_str("AF_PACKET"),
+            Socket::Packet(_, Some(why)) => write!(f, "AF_PACKET (AF_XDP: {why})"),
+        }
+    }
+}
