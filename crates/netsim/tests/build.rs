@@ -51,6 +51,7 @@ fn lines_of_tc_are_understood() {
         "qdisc add dev eth0 root tbf rate 12.5mbps burst 62500 latency 50ms tick 4ms",
         "qdisc replace dev eth0 root fq maxrate 100mbit limit 5000 flow_limit 50 quantum 3028",
         "qdisc add dev eth0 root netem delay 10ms 1ms loss random 0.1% reorder 25% gap 5 limit 9",
+        "qdisc add dev eth0 root handle 1: cqf cycle 1ms budget 5kb",
         "qdisc add dev eth0 root pfifo_fast",
         "qdisc add dev eth0 root bfifo",
     ];
@@ -141,6 +142,21 @@ fn what_is_not_modelled_is_refused_in_its_line() {
             &[PSP, "filter add dev eth0 parent 1: basic"],
             1,
             "knows u32 and flower",
+        ),
+        (
+            &["qdisc add dev eth0 root handle 1: cqf cycle 1ms budget 125001"],
+            0,
+            "budget is 125001 bytes, expected 1 to 125000",
+        ),
+        (
+            &["qdisc add dev eth0 root handle 1: cqf budget 5kb"],
+            0,
+            "expected 1 to 0",
+        ),
+        (
+            &["qdisc add dev eth0 root handle 1: cqf gate on"],
+            0,
+            "knows cycle and budget",
         ),
         (&["class"], 0, "the line ends where a verb should be"),
     ] {

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use scenario::result::Engine;
 use scenario::{Kernel, Options, Scenario};
 use vmlab::RunSpec;
@@ -77,6 +77,13 @@ pub fn run(
     out: &Path,
     jobs: Option<NonZeroUsize>,
 ) -> Result<Finished> {
+    if let Some(line) = sim::own_qdisc(scenario) {
+        bail!(
+            "{}: tc: cqf is a qdisc of the simulator's own, which no kernel has: pspacer sim run \
+             runs it",
+            line.place
+        );
+    }
     ensure!(
         !sim::is_needed(scenario),
         "{}: it has segments, several runs, or flows that name a stack, how much they send or when they are silent: pspacer sim run runs it",

@@ -4,6 +4,7 @@
 //! makes no difference here, or only to a host's CPU, is said in a note.
 
 mod class;
+mod cqf;
 mod filters;
 pub mod isochronous;
 mod period;

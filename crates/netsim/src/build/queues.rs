@@ -7,6 +7,7 @@ use scenario::{Cell, Direction, Place, TcLine};
 use trace::Kind;
 
 use super::class::{self, Port};
+use super::cqf::CqfQueue;
 use super::period::Periods;
 use super::words::Words;
 use super::{Refusal, device, filters};
@@ -25,7 +26,7 @@ const ETHERNET_HEADER_BYTES: u32 = 14;
 const NETEM_STREAM: u64 = 1 << 32;
 /// The major number of a qdisc without a handle is of the kernel's choice.
 const NO_HANDLE: u32 = 0x8001;
-const KINDS: &str = "pfifo, bfifo, pfifo_fast, tbf, htb, fq, netem and psp";
+const KINDS: &str = "pfifo, bfifo, pfifo_fast, tbf, htb, fq, netem, cqf and psp";
 
 /// A class of psp that changes while the network runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,7 @@ pub(super) enum Queue {
         classes: Vec<HtbClass>,
         filters: Vec<(u32, Filter)>,
     },
+    Cqf(Box<CqfQueue>),
     Psp(Box<PspQueue>),
 }
 
@@ -211,6 +213,11 @@ impl Reader<'_> {
             "fq" => fq(words, self.port()),
             "netem" => netem(words),
             "htb" => htb(words, handle),
+            "cqf" => Ok(Queue::Cqf(Box::new(CqfQueue::read(
+                words,
+                handle,
+                self.port(),
+            )?))),
             "psp" => self.psp(words, handle),
             other => Err(words.unknown("a qdisc", other, KINDS)),
         }
@@ -340,6 +347,7 @@ impl Reader<'_> {
                 handle, filters, ..
             } if *handle == major => filters,
             Queue::Psp(psp) if psp.handle == major => &mut psp.filters,
+            Queue::Cqf(cqf) if cqf.handle() == major => &mut cqf.filters,
             _ => return Err(words.refuse(format!("tc: no qdisc with handle {major:x}: before"))),
         };
         filters.push(filters::read(words, major)?);
@@ -501,7 +509,7 @@ fn htb(words: &mut Words<'_>, handle: u32) -> Result<Queue, Refusal> {
     })
 }
 
-fn plain(filters: Vec<(u32, Filter)>) -> Vec<Filter> {
+pub(super) fn plain(filters: Vec<(u32, Filter)>) -> Vec<Filter> {
     filters.into_iter().map(|(_, filter)| filter).collect()
 }
 
@@ -541,6 +549,7 @@ impl Queue {
                 filters: plain(filters),
                 direct_packets: TX_QUEUE_PACKETS,
             }))),
+            Self::Cqf(cqf) => Qdisc::Cqf(Box::new(cqf.qdisc())),
             Self::Psp(psp) => Qdisc::Psp(Box::new(psp.qdisc(cell, direction)?)),
         })
     }

@@ -2,6 +2,7 @@
 //! Queues of a host's devices. Each is told of packets and of time, and
 //! answers what is to be sent; none has a clock or a timer of its own.
 
+mod cqf;
 mod fifo;
 mod fq;
 mod htb;
@@ -10,6 +11,7 @@ mod psp;
 mod psp_flows;
 mod tbf;
 
+pub use cqf::{CQF_STREAMS, Cqf, CqfConfig};
 pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqConfig};
 pub use htb::{Htb, HtbClass, HtbConfig};
@@ -66,6 +68,8 @@ pub enum Qdisc {
     Fq(Box<Fq>),
     /// netem.
     Netem(Box<Netem>),
+    /// Cyclic queuing and forwarding.
+    Cqf(Box<Cqf>),
     /// psp: the scheduler of `core/`.
     Psp(Box<Psp>),
 }
@@ -79,6 +83,7 @@ impl Qdisc {
             Self::Htb(q) => q.enqueue(packet, header),
             Self::Fq(q) => q.enqueue(packet),
             Self::Netem(q) => q.enqueue(packet),
+            Self::Cqf(q) => q.enqueue(packet, header),
             Self::Psp(q) => q.enqueue(packet, header),
         }
     }
@@ -92,6 +97,7 @@ impl Qdisc {
             Self::Htb(q) => q.next(now),
             Self::Fq(q) => q.next(now),
             Self::Netem(q) => q.next(now),
+            Self::Cqf(q) => q.next(now),
             Self::Psp(q) => q.next(now),
         }
     }
@@ -114,6 +120,7 @@ impl Qdisc {
             Self::Htb(q) => q.len(),
             Self::Fq(q) => q.len(),
             Self::Netem(q) => q.len(),
+            Self::Cqf(q) => q.len(),
             Self::Psp(q) => q.len(),
         }
     }

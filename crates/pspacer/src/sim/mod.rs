@@ -26,7 +26,7 @@ use netsim::run::{FlowReport, Ran, run_cell};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use scenario::result::{CellResult, Engine};
-use scenario::{Cell, FlowKind, Scenario};
+use scenario::{Cell, FlowKind, Scenario, TcLine};
 use serde_json::{Value, json};
 use trace::analyse::Curves;
 use trace::timeline::write_timeline;
@@ -65,7 +65,13 @@ pub fn is_needed(scenario: &Scenario) -> bool {
         FlowKind::Udp { on_off, .. } => on_off.is_some(),
         _ => false,
     });
-    is_modelled || scenario.runs > 1
+    is_modelled || scenario.runs > 1 || own_qdisc(scenario).is_some()
+}
+
+/// The first line of tc about a qdisc that no kernel has.
+pub fn own_qdisc(scenario: &Scenario) -> Option<&TcLine> {
+    let mut lines = scenario.cells.iter().flat_map(|cell| &cell.tc);
+    lines.find(|line| line.args.iter().any(|word| word == "cqf"))
 }
 
 /// Whether a cell has nothing that is not modelled.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! cqf: cyclic queuing and forwarding at one port, IEEE 802.1Q-2022, annex T
+//! (802.1Qch). No kernel has it as one qdisc: a word of the simulator's own.
+//!
+//! Time goes by cycles that begin at whole multiples of their length, on every
+//! port at once. Stream frames that come in one cycle leave in the next, by two
+//! queues that change places where cycles meet. What does not keep to its cycle
+//! is dropped: at the way in what is beyond the budget (the stream filter of
+//! 802.1Qci), at the way out what would not end within the cycle (the gate).
+//! Other frames go when no stream frame may; their gate is always open.
+
+use std::collections::VecDeque;
+
+use super::{Fifo, Limit, Next, Verdict, classify};
+use crate::device::wire_bytes;
+use crate::exact::Instant;
+use crate::filter::Filter;
+use crate::packet::{Header, Packet};
+use crate::time::{Span, Time};
+
+/// Minor number of the class of stream frames.
+pub const CQF_STREAMS: u32 = 1;
+
+/// Options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CqfConfig {
+    /// Length of a cycle, above 0.
+    pub cycle: Span,
+    /// Bytes of stream frames taken in one cycle.
+    pub budget_bytes: u64,
+    /// Line rate, for what ends within a cycle.
+    pub line_bps: u64,
+    /// Major number of its one class, [`CQF_STREAMS`].
+    pub major: u32,
+    /// In order of preference.
+    pub filters: Vec<Filter>,
+    /// Other frames that may wait.
+    pub others_packets: u32,
+}
+
+/// The port's queues.
+#[derive(Debug)]
+pub struct Cqf {
+    config: CqfConfig,
+    /// Number of the cycle that the queues stand for.
+    cycle: u64,
+    /// Stream frames that came in this cycle, and their bytes.
+    coming: VecDeque<Packet>,
+    came_bytes: u64,
+    /// Those of the cycle before.
+    going: VecDeque<Packet>,
+    /// Those that did not go in theirs.
+    missed: VecDeque<Packet>,
+    others: Fifo,
+}
+
+impl Cqf {
+    /// Empty, in the cycle that begins with the simulation.
+    #[must_use]
+    pub fn new(config: CqfConfig) -> Self {
+        Self {
+            cycle: 0,
+            coming: VecDeque::new(),
+            came_bytes: 0,
+            going: VecDeque::new(),
+            missed: VecDeque::new(),
+            others: Fifo::new(Limit::Packets(config.others_packets)),
+            config,
+        }
+    }
+
+    fn cycle_ps(&self) -> u64 {
+        self.config.cycle.as_ps().max(1)
+    }
+
+    /// When the cycle after this one begins.
+    fn end(&self) -> Time {
+        Time::from_ps((self.cycle + 1).saturating_mul(self.cycle_ps()))
+    }
+
+    /// Brings the queues up to `now`. O(frames that missed their cycle).
+    fn advance(&mut self, now: Time) {
+        let cycle = now.as_ps() / self.cycle_ps();
+        for _ in self.cycle..cycle.min(self.cycle + 2) {
+            self.missed.append(&mut self.going);
+            std::mem::swap(&mut self.coming, &mut self.going);
+            self.came_bytes = 0;
+        }
+        self.cycle = cycle;
+    }
+
+    /// O(filters), beside what missed its cycle.
+    pub(super) fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
+        let is_there = |minor| minor == CQF_STREAMS;
+        let (major, filters) = (self.config.major, &self.config.filters);
+        if classify(major, &packet, header, filters, 0, is_there) != CQF_STREAMS {
+            return self.others.enqueue(packet);
+        }
+        self.advance(packet.queued);
+        let bytes = self.came_bytes + u64::from(packet.frame_bytes);
+        if bytes > self.config.budget_bytes {
+            return Verdict::Refused;
+        }
+        self.came_bytes = bytes;
+        self.coming.push_back(packet);
+        Verdict::Queued
+    }
+
+    pub(super) fn next(&mut self, now: Time) -> Next {
+        self.advance(now);
+        if let Some(packet) = self.missed.pop_front() {
+            return Next::Drop(packet);
+        }
+        if let Some(packet) = self.going.pop_front() {
+            let sending = Instant::default().after(wire_bytes(packet.frame_bytes), self.line_bps());
+            return match now + sending.time.since(Time::START) <= self.end() {
+                true => Next::Send(packet),
+                false => Next::Drop(packet),
+            };
+        }
+        match self.others.pop() {
+            Some(packet) => Next::Send(packet),
+            None if self.coming.is_empty() => Next::Idle,
+            None => Next::Wait(self.end()),
+        }
+    }
+
+    fn line_bps(&self) -> u64 {
+        self.config.line_bps.max(1)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.coming.len() + self.going.len() + self.missed.len() + self.others.len()
+    }
+}
