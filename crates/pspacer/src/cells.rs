@@ -3,6 +3,7 @@
 //! guest, in the cell's folder, or by the simulator.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
@@ -94,10 +95,16 @@ pub fn keep(
     dir: &Path,
     sent: &[Sent],
     zero_ps: u64,
-    analysis: CellAnalysis,
+    mut analysis: CellAnalysis,
 ) -> Result<(CellResult, Curves)> {
     export(cell, dir, sent)?;
     captures(cell, dir, sent)?;
+    for (flow, waits) in cell.flows.iter().zip(&mut analysis.waits) {
+        if !waits.is_empty() {
+            let path = dir.join(format!("flow-{}.delays.csv", flow.name));
+            write(&path, delays_table(waits.counts_ns()).as_bytes())?;
+        }
+    }
     let curves = serde_json::to_string(&analysis.curves)?;
     write(&dir.join("curves.json"), curves.as_bytes())?;
 
@@ -213,6 +220,16 @@ fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
         return Ok(());
     }
     write_capture(&dir.join("wire.pcapng"), &directions)
+}
+
+/// Delays in ns and how many packets had them, as `pspacer predict` reads it.
+pub fn delays_table(delays: impl IntoIterator<Item = (u64, u64)>) -> String {
+    let mut text = "delay_ns,count\n".to_owned();
+    for (delay_ns, count) in delays {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{delay_ns},{count}");
+    }
+    text
 }
 
 /// Writes a file, naming it if that fails.

@@ -269,8 +269,8 @@ fn with_sections_of(old: &str, new: &str) -> String {
 }
 
 /// Copies the pictures that tell most about a run to where `results.md` can
-/// show them, under the scenario's name: a comparison of the cells and their
-/// courses over time, or, of a lone cell, its bandwidth over time.
+/// show them, under the scenario's name: a comparison of the cells, how a stream
+/// waited and their courses over time, or, of a lone cell, its bandwidth over time.
 fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
     let curves: Vec<_> = finished.curves.iter().cloned().map(Some).collect();
     let mut plots = report::run_plots(&finished.result, &curves);
@@ -280,10 +280,11 @@ fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
     fs::create_dir_all(figures).with_context(|| format!("cannot make {}", figures.display()))?;
     let mut names = vec![];
     for (number, plot) in plots.iter().enumerate() {
-        let over_time = plot.name.starts_with("tcp") || plot.name.starts_with("closeup");
+        let shown = ["tcp", "closeup", "waits"];
+        let is_shown = shown.iter().any(|kind| plot.name.starts_with(kind));
         let name = match number {
             0 => format!("{}.svg", finished.result.scenario),
-            _ if over_time => format!("{}-{}", finished.result.scenario, plot.name),
+            _ if is_shown => format!("{}-{}", finished.result.scenario, plot.name),
             _ => continue,
         };
         write(&figures.join(&name), plot.svg.as_bytes())?;

@@ -48,7 +48,7 @@ fn plot(figure: &charts::Figure) -> Plot {
 }
 
 /// The plots over all cells of a run, for its folder: a comparison, or curves
-/// over a swept number, and the cells over time. `curves` are those of each
+/// over a swept number, how the flow that is judged by it waited, and the cells over time. `curves` are those of each
 /// cell, `None` where there are none. Names of one kind are numbered.
 #[must_use]
 pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {

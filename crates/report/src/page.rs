@@ -11,6 +11,7 @@ use trace::survey::Survey;
 
 use crate::charts::{self, Figure};
 use crate::format::{escape, short};
+use crate::streams;
 use crate::sweep::{self, Varying};
 use crate::table::{self, Table, Tone};
 use crate::theme::PAGE_STYLE;
@@ -328,10 +329,15 @@ impl Page {
 /// then the cells over time.
 #[must_use]
 pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
-    let mut figures = charts::sweep(run);
-    if figures.is_empty() {
-        figures.extend(charts::compare(run));
+    let mut figures = Vec::new();
+    // Streams on segments deliver what is offered: what tells them apart is their delays.
+    if !streams::are_meant(run) {
+        figures = charts::sweep(run);
+        if figures.is_empty() {
+            figures.extend(charts::compare(run));
+        }
     }
+    figures.extend(charts::waits(run, curves));
     figures.extend(charts::closeups(run, curves));
     figures.extend(charts::transfers(run, curves));
     figures

@@ -65,6 +65,22 @@ pub fn main_window(run: &RunResult) -> Option<&str> {
     bound.or_else(last)
 }
 
+/// The flow whose waiting is judged, where any is.
+#[must_use]
+pub fn waiting(run: &RunResult) -> Option<&str> {
+    let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
+    let judged = bounds.find(|b| b.metric.starts_with("wait_"));
+    judged.map(|b| &*b.flow)
+}
+
+/// How long a flow's datagrams waited, microseconds: median, 99th percentile, largest.
+#[must_use]
+pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
+    let found = flows(cell, window).find(|f| f.name == flow)?;
+    let m = &found.metrics;
+    Some([m.wait_p50_us?, m.wait_p99_us?, m.wait_max_us?])
+}
+
 /// The flows of a cell in a window, without the sum of all.
 pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a FlowResult> {
     let window = cell.windows.iter().find(|w| w.name == window);

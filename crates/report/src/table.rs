@@ -278,11 +278,14 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.number("gap p1", "byte times");
     table.number("gap p50", "byte times");
     table.number("gap p99", "byte times");
+    table.number("wait p50", "µs");
+    table.number("wait p99", "µs");
     table.number("wait max", "µs");
+    table.number("lost", "of these");
     table.number("wire busy", "%");
     table.number("CPU", "ns/frame");
     table.number("bounds", "held");
-    let waiting = waiting(run);
+    let waiting = sweep::waiting(run);
     for cell in &run.cells {
         let value = |v: &Varying| cell.params.get(&v.name).cloned().unwrap_or_default().into();
         let mut row: Vec<Value> = varying.iter().map(value).collect();
@@ -298,14 +301,11 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         row.push(maybe(of(cell, |m| m.gap_p50_bytes).map(|s| s[1]), 0).into());
         row.push(maybe(of(cell, |m| m.gap_p99_bytes).map(|s| s[2]), 0).into());
         let measured = cell.windows.iter().find(|w| w.name == window);
-        let of_waiting = |w: &WindowResult| {
-            let mut flows = w.flows.iter();
-            flows
-                .find(|f| Some(&*f.name) == waiting)?
-                .metrics
-                .wait_max_us
-        };
-        row.push(maybe(measured.and_then(of_waiting), 0).into());
+        let waits = waiting.and_then(|flow| sweep::waits(cell, window, flow));
+        for place in 0..3 {
+            row.push(maybe(waits.map(|waits| waits[place]), 0).into());
+        }
+        row.push(maybe(waiting.and_then(|flow| lost(cell, flow)), 0).into());
         row.push(maybe(measured.and_then(busiest), 1).into());
         row.push(maybe(all("busy_ns_per_frame"), 0).into());
         row.push(held(cell));
@@ -314,11 +314,13 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.without_empty_columns()
 }
 
-/// The flow whose waiting is judged, where any is.
-fn waiting(run: &RunResult) -> Option<&str> {
-    let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
-    let judged = bounds.find(|b| b.metric.starts_with("wait_"));
-    judged.map(|b| &*b.flow)
+/// Datagrams of a flow that its receiver has missed, or that a simulated queue has refused.
+fn lost(cell: &CellResult, flow: &str) -> Option<f64> {
+    let report = cell.flow_reports.get(flow)?;
+    let lost = report
+        .pointer("/receiver/lost")
+        .or_else(|| report.get("refused"));
+    lost?.as_f64()
 }
 
 /// How busy the busiest direction was, gap frames included, per cent.

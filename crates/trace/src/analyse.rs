@@ -8,9 +8,10 @@ use scenario::{Cell, Direction, Flow, FlowKind, Subject, Window};
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
 pub use crate::curves::{CloseupCurves, Curves, FlowCurves, WireCurves};
+use crate::gaps::Distribution;
 use crate::measure::{self, End, Placed, Span};
 use crate::tcp::{self, TcpCurves, TcpSample};
-use crate::{FlowKey, FlowTable, Proto, Record};
+use crate::{FlowKey, FlowTable, Proto, Record, waits};
 
 /// Name of the flow that stands for all data frames of the measured directions together.
 pub const WIRE: &str = "wire";
@@ -66,6 +67,8 @@ pub struct CellAnalysis {
     pub bounds: Vec<BoundResult>,
     /// For the report.
     pub curves: Curves,
+    /// How long the datagrams of each flow waited, where that is known.
+    pub waits: Vec<Distribution>,
 }
 
 /// Measures a cell: every flow in every window, where the scenario says it is
@@ -138,6 +141,11 @@ pub fn analyse_cell(
     for (flow, samples) in curves.flows.iter_mut().zip(recorded.tcp) {
         flow.tcp = TcpCurves::of(samples);
     }
+    let waits = placed.iter().map(|p| waits::all(p.stamps(), p.active_ps));
+    let mut waits: Vec<_> = waits.collect();
+    for (flow, waits) in curves.flows.iter_mut().zip(&mut waits) {
+        flow.waits = waits.histogram(waits::BYTE_A_MICROSECOND_BPS);
+    }
     curves.closeups = cell
         .closeups
         .iter()
@@ -148,6 +156,7 @@ pub fn analyse_cell(
         windows,
         bounds,
         curves,
+        waits,
     })
 }
 

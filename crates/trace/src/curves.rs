@@ -72,6 +72,10 @@ pub struct FlowCurves {
     pub queue_bytes: Vec<f64>,
     /// Gaps, start to start.
     pub gaps: Vec<Bin>,
+    /// Waits from the sender's system call on, where they are known: a bin's
+    /// byte times are microseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Bin>,
     /// The sender's own state, of a sampled TCP flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpCurves>,
@@ -217,6 +221,7 @@ fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<Fl
         queue_bytes: queue_curve(axis, p, (from_ps, to_ps), bytes.len()),
         bytes,
         gaps: gaps.histogram(p.end.rate_bps),
+        waits: Vec::new(),
         tcp: None,
     })
 }

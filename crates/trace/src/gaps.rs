@@ -15,7 +15,7 @@ pub fn byte_times(ps: u64, rate_bps: u64) -> f64 {
 }
 
 /// Exact order statistics of times. Keeps every value: 8 bytes each.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     values_ps: Vec<u64>,
     sorted: bool,
@@ -56,6 +56,22 @@ impl Distribution {
         let rank = (sorted.len() as u128 * u128::from(percent.min(100))).div_ceil(100);
         let index = usize::try_from(rank).ok()?.saturating_sub(1);
         sorted.get(index).copied()
+    }
+
+    /// The values in ns, four digits of each, rounded down, and how many are alike:
+    /// at most 9000 in a tenfold range. Sorts on first use.
+    pub fn counts_ns(&mut self) -> Vec<(u64, u64)> {
+        let mut counts: Vec<(u64, u64)> = Vec::new();
+        for ps in self.sorted() {
+            let ns = ps / (PS_PER_S / 1_000_000_000);
+            let unit = 10u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(3));
+            let ns = ns / unit * unit;
+            match counts.last_mut() {
+                Some((last, count)) if *last == ns => *count += 1,
+                _ => counts.push((ns, 1)),
+            }
+        }
+        counts
     }
 
     /// How often values fall into bins whose width is a fixed share of their
@@ -135,6 +151,13 @@ mod tests {
         assert_eq!(d.percentile_ps(0), Some(1));
         assert_eq!(distribution(&[]).percentile_ps(50), None);
         assert_eq!(distribution(&[7]).percentile_ps(1), Some(7));
+    }
+
+    #[test]
+    fn four_digits_in_ns() {
+        let mut d = distribution(&[0, 999, 12_345_678, 12_345_999, 12_350_000, 1_234_567_890]);
+        let counts = [(0, 2), (12_340, 2), (12_350, 1), (1_234_000, 1)];
+        assert_eq!(d.counts_ns(), counts);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Placed<'_> {
     }
 
     /// Its frames that bear a stamp, with it.
-    fn stamps(&self) -> impl Iterator<Item = (&Record, u64)> {
+    pub(crate) fn stamps(&self) -> impl Iterator<Item = (&Record, u64)> {
         let stamps_ps = self.stamped.then_some(&self.end.stamps_ps[..]);
         let of = move |&i: &u32| {
             let stamp_ps = stamps_ps?.get(i as usize)?;

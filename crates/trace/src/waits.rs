@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long datagrams waited in their host: from the sender's system call to
-//! the first bit on the wire. The laboratory's sender writes the instant of the
+//! How long datagrams waited in hosts: from the sender's system call to the first
+//! bit on the wire where they are measured. The laboratory's sender writes the instant of the
 //! call into each datagram (`lab/send`), and the cable keeps its first bytes.
 
 use scenario::result::FlowMetrics;
@@ -11,6 +11,8 @@ use crate::{Kind, PS_PER_S, Record, thousandths};
 /// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
 const STAMP_AT: usize = 14 + 20 + 8 + 8;
 const PS_PER_NS: u64 = PS_PER_S / 1_000_000_000;
+/// On a line of this rate a byte time is a microsecond.
+pub(crate) const BYTE_A_MICROSECOND_BPS: u64 = 8_000_000;
 
 /// The stamps of data frames of which `snap_bytes` each are kept in `snap`, in
 /// ps; 0 where a frame cannot have one. Whether it has one the caller knows:
@@ -42,18 +44,27 @@ pub(crate) fn by_record(records: &[Record], stamps_ps: &[u64]) -> Vec<u64> {
     records.iter().map(|r| of(r).unwrap_or(0)).collect()
 }
 
-/// Fills the waits in: of frames that start within the span.
-pub(crate) fn measure<'a>(
-    metrics: &mut FlowMetrics,
+/// The waits of frames that start within the span.
+pub(crate) fn all<'a>(
     frames: impl Iterator<Item = (&'a Record, u64)>,
     span_ps: (u64, u64),
-) {
+) -> Distribution {
     let mut waits = Distribution::default();
     for (record, stamp_ps) in frames {
         if stamp_ps > 0 && (span_ps.0..span_ps.1).contains(&record.start_ps) {
             waits.push(record.start_ps.saturating_sub(stamp_ps));
         }
     }
+    waits
+}
+
+/// Fills the waits in: of frames that start within the span.
+pub(crate) fn measure<'a>(
+    metrics: &mut FlowMetrics,
+    frames: impl Iterator<Item = (&'a Record, u64)>,
+    span_ps: (u64, u64),
+) {
+    let mut waits = all(frames, span_ps);
     let mut wait = |percent| {
         let ps = waits.percentile_ps(percent);
         ps.map(|ps| thousandths(ps.into(), 1_000_000))
@@ -108,6 +119,11 @@ mod tests {
         measure(&mut metrics, all, (0, 9_000_000));
         assert_eq!(metrics.wait_p50_us, Some(2.0));
         assert_eq!(metrics.wait_max_us, Some(2.0));
+        let all = super::all(frames.iter().map(|(r, stamp)| (r, *stamp)), (0, 9_000_000));
+        let bins = { all }.histogram(BYTE_A_MICROSECOND_BPS);
+        // 10^0.30 are 1.995 microseconds.
+        assert_eq!(bins.len(), 1);
+        assert_eq!((bins[0].bin, bins[0].count), (30, 1));
         measure(&mut metrics, [].into_iter(), (0, 1));
         assert_eq!(metrics.wait_max_us, None);
     }

@@ -3,7 +3,6 @@
 //! put into the result.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
@@ -22,7 +21,7 @@ use serde_json::{Value, json};
 use trace::analyse::{Curves, bounds};
 
 use super::{CELL_STEPS, progress_bar, side_by_side};
-use crate::cells::write;
+use crate::cells::{delays_table, write};
 use crate::runs::{self, Finished};
 
 /// Step of the delays in reports and pictures, as in paper 004's figures.
@@ -115,7 +114,7 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &Path) -> Result<CellRe
         ] {
             if delays.count() > 0 {
                 let path = dir.join(format!("stream-{}.{what}.csv", stream.name));
-                write(&path, table(delays).as_bytes())?;
+                write(&path, delays_table(delays.recorded()).as_bytes())?;
             }
         }
     }
@@ -318,15 +317,6 @@ fn report(m: &StreamMeasure, fit: Option<&Lateness>) -> Value {
         fields.insert("over".into(), overs);
     }
     value
-}
-
-/// Delays and how many packets had them, as `pspacer predict` reads it.
-fn table(delays: &Delays) -> String {
-    let mut text = "delay_ns,count\n".to_owned();
-    for (delay_ns, count) in delays.recorded() {
-        let _ = writeln!(text, "{delay_ns},{count}");
-    }
-    text
 }
 
 /// What is drawn of all cells together.

@@ -73,11 +73,14 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
             |width| plot.draw(width),
         ));
     }
-    let reads = if has_goodput(run, window) {
-        "Goodput is payload acknowledged."
+    let reads = if let Some(flow) = sweep::waiting(run).filter(|_| has_goodput(run, window)) {
+        format!("Goodput is payload acknowledged. Delay is {flow}'s, a dot at its 99th percentile.")
+    } else if has_goodput(run, window) {
+        "Goodput is payload acknowledged.".to_owned()
     } else {
         "Further left is smoother: precise pacing has a burstiness of at most 2 MTU (dotted) and \
          all gaps alike, a dot without a bar."
+            .to_owned()
     };
     let caption = format!(
         "Every cell in the window “{window}”. {reads} A bar across flows reaches from the least to \
@@ -215,7 +218,7 @@ fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> 
         log: false,
         values,
     };
-    vec![
+    let mut panels = vec![
         panel(
             "goodput, Mbit/s",
             of(|m| m.goodput_bps.map(|bps| bps / 1e6)),
@@ -226,7 +229,17 @@ fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> 
                 sweep::most_in_any_window(cell, "dropped").map(|count| [count; 3])
             }),
         ),
-    ]
+    ];
+    if let Some(flow) = sweep::waiting(run) {
+        let waits = |cell: &CellResult| Some(sweep::waits(cell, window, flow)?.map(|us| us / 1e3));
+        panels.push(Panel {
+            title: "delay p50, p99, largest; ms",
+            marks: &[],
+            log: true,
+            values: places.table(run, waits),
+        });
+    }
+    panels
 }
 
 /// p1, median and p99 of a lone flow; of several, the least, median and largest of those.

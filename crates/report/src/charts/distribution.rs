@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How packets are distributed: over delays, over retries, over periods late.
 
-use crate::scale::{Kind, round_up};
+use crate::scale::Kind;
 
 use super::Figure;
 use super::lines::{Line, Lines};
@@ -35,9 +35,7 @@ const DECADES: i32 = 5;
 /// paper 004 have it. `step_ms` is the width of a place.
 #[must_use]
 pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure {
-    let shares = || of.iter().flat_map(|d| &d.shares).filter(|s| **s > 0.0);
-    let least = shares().fold(1.0, |a: f64, b| a.min(*b));
-    let least = least.min(10f64.powi(-DECADES)) * 100.0;
+    let least = least(of);
     let longest = of.iter().map(|d| d.shares.len()).max().unwrap_or(1);
     let lines = of.iter().enumerate().map(|(colour, d)| {
         let shares = d.shares.iter().enumerate();
@@ -72,25 +70,34 @@ pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure 
     Figure::new("delays", title, caption, |width| plot.draw(width))
 }
 
+/// Where the scale of decades begins, per cent: at the least share there is.
+fn least(of: &[Distribution]) -> f64 {
+    let shares = of.iter().flat_map(|d| &d.shares).filter(|s| **s > 0.0);
+    let least = shares.fold(1.0, |a: f64, b| a.min(*b));
+    least.min(10f64.powi(-DECADES)) * 100.0
+}
+
 /// Frames by collisions before they went through, as figure 1 of paper 004.
 #[must_use]
 pub fn retries(of: &[Distribution]) -> Figure {
-    let caption = "Of all frames on all segments; the last place is of those given up.";
+    let caption = "Of all frames on all segments; the last place is of those given up. Places \
+                   without frames lie on the axis.";
     let x_name = "collisions";
-    even(of, ("retries", "Retries"), x_name, caption)
+    by_number(of, ("retries", "Retries"), x_name, caption)
 }
 
 /// Packets by periods lost on their way.
 #[must_use]
 pub fn lateness(of: &[Distribution]) -> Figure {
     let caption = "Dots are measured; the shade reaches to what the nodes' own shares of late \
-                   packets predict.";
+                   packets predict. \
+                   Places without packets lie on the axis.";
     let x_name = "periods late";
-    even(of, ("lateness", "Late by periods"), x_name, caption)
+    by_number(of, ("lateness", "Late by periods"), x_name, caption)
 }
 
-/// Shares on an even scale.
-fn even(
+/// Shares by whole numbers, on a scale of decades: what is rare is what is looked for.
+fn by_number(
     of: &[Distribution],
     (slug, title): (&'static str, &str),
     x_name: &str,
@@ -98,11 +105,15 @@ fn even(
 ) -> Figure {
     let places = |d: &Distribution| d.shares.len().max(d.predicted.as_ref().map_or(0, Vec::len));
     let last = of.iter().map(places).max().unwrap_or(1).saturating_sub(1);
+    let least = least(of);
     let lines: Vec<Line> = of
         .iter()
         .enumerate()
         .map(|(colour, d)| {
-            let at = |of: &[f64], place: usize| of.get(place).copied().unwrap_or(0.0) * 100.0;
+            let at = |of: &[f64], place: usize| {
+                let share = of.get(place).copied().unwrap_or(0.0);
+                (share * 100.0).max(least)
+            };
             let points = (0..places(d)).map(|place| {
                 let share = at(&d.shares, place);
                 let other = d.predicted.as_ref().map_or(share, |p| at(p, place));
@@ -116,13 +127,11 @@ fn even(
             }
         })
         .collect();
-    let points = lines.iter().flat_map(|line| &line.points);
-    let highest = points.map(|(_, v)| v[2]).fold(0.0, f64::max);
     let plot = Lines {
         lines,
         x: (Kind::Linear, 0.0, last.max(1) as f64),
         x_name: x_name.to_owned(),
-        y: (Kind::Linear, 0.0, round_up(highest.max(1.0), 5)),
+        y: (Kind::Log, least, 100.0),
         y_name: "% of packets".to_owned(),
         marks: Vec::new(),
         dots: true,
@@ -142,7 +151,7 @@ mod tests {
         ];
         let svg = lateness(&of).svg();
         assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
-        assert!(svg.contains(">a<") && svg.contains(">80<"), "{svg}");
+        assert!(svg.contains(">a<") && svg.contains(">0.001<"), "{svg}");
         assert!(delays(&of, 0.5, false).svg().contains("delay, ms"));
         assert!(retries(&[]).svg().starts_with("<svg"));
     }

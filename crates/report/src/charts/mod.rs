@@ -15,6 +15,7 @@ mod sender;
 mod stalls;
 mod sweep;
 mod transfer;
+mod waits;
 
 pub use bandwidth::bandwidth;
 pub use chart::{Chart, ChartCurve, chart};
@@ -28,6 +29,7 @@ pub use sender::{SenderRecord, Variables, sender_scoreboard, sender_sequence, se
 pub use stalls::{Sample, Stream, Stroke, stream};
 pub use sweep::sweep;
 pub use transfer::{transfer, transfers};
+pub use waits::waits;
 
 use crate::svg::Canvas;
 
