@@ -6,9 +6,10 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::pspacer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn json(args: &[&str]) -> Value {
     let out = pspacer(&[&["predict", "--json"], args].concat());
@@ -88,6 +89,70 @@ fn a_measured_file() {
         text.contains("Clopper-Pearson") && text.contains("█"),
         "{text}"
     );
+}
+
+/// A run's folder: two cells, two streams in the second.
+fn run(folder: &Path) -> String {
+    let cell = |routers: &str, dir: &str| {
+        json!({ "params": { "routers": routers, "shaper": "psp" }, "dir": dir, "windows": [],
+            "bounds": [], "tc": {}, "flow_reports": {} })
+    };
+    let result = json!({ "format": "pspacer-result-1", "scenario": "s", "title": "", "source": "",
+        "engine": "netsim", "kernel": "", "seed": 1, "ok": true,
+        "cells": [cell("1", "cell-0"), cell("2", "cell-1")] });
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    for dir in ["cell-0", "cell-1"] {
+        fs::create_dir_all(folder.join(dir)).unwrap();
+    }
+    write("result.json", &result.to_string());
+    write(
+        "cell-1/flow-rt.delays.csv",
+        "delay_ns,count\n5000000,64\n15000000,32\n25000000,4\n",
+    );
+    write(
+        "cell-1/stream-ping.delays.csv",
+        "delay_ns,count\n5000000,1\n",
+    );
+    write(
+        "cell-1/stream-ping.round-trips.csv",
+        "delay_ns,count\n7000000,1\n",
+    );
+    folder.join("result.json").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_of_the_laboratory_or_the_simulator() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = run(folder.path());
+    let of = |more: &[&str]| json(&[&[file.as_str(), "--hops", "2"], more].concat());
+    let answer = of(&["--cell", "routers=2", "--flow", "rt"]);
+    assert_eq!(answer["estimate"]["beta"], 0.2);
+    assert_eq!(answer["measured"]["base_ns"], 5_000_000);
+    let answer = of(&["--cell", "routers=2,shaper=psp", "--round-trip"]);
+    assert_eq!(answer["measured"]["base_ns"], 7_000_000);
+    for (more, words) in [
+        (&[][..], "2 cells of s are meant"),
+        (&["--cell", "routers=3"], "no cell of s has that"),
+        (&["--cell", "routers"], "expected KEY=VALUE"),
+        (&["--cell", "routers=1"], "no delays were measured"),
+        (&["--cell", "routers=2"], "--flow: expected one of ping, rt"),
+        (
+            &["--cell", "routers=2", "--flow", "x"],
+            "--flow \"x\": expected one of ping, rt",
+        ),
+    ] {
+        let out = pspacer(&[&["predict", &file], more].concat());
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(1), "{more:?}: {said}");
+        assert!(
+            said.contains(words) && said.contains("result.json"),
+            "{more:?}: {said}"
+        );
+    }
+    let table = folder.path().join("cell-1/flow-rt.delays.csv");
+    let out = pspacer(&["predict", table.to_str().unwrap(), "--flow", "rt"]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("expected a run's result.json"), "{said}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! delays.
 
 mod answer;
+mod run;
 mod text;
 
 use std::fs;
@@ -29,10 +30,21 @@ const NS_BYTE: u64 = 8_000_000_000;
 /// Arguments of `pspacer predict`.
 #[derive(Debug, Args)]
 pub struct PredictArgs {
-    /// Measured delays: what "pspacer ping --json" prints, or a table whose first line is
-    /// delay_ns or delay_ns,count
+    /// Measured delays: what "pspacer ping --json" prints, a table whose first line is
+    /// delay_ns or delay_ns,count, or the result.json of a run with its folder
     #[arg(required_unless_present = "beta")]
     pub file: Option<PathBuf>,
+    /// Of a run: what tells the cell, as in routers=2
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,...",
+        value_delimiter = ',',
+        requires = "file"
+    )]
+    pub cell: Vec<String>,
+    /// Of a run: the flow or stream [default: the one whose delays are known]
+    #[arg(long, value_name = "NAME", requires = "file")]
+    pub flow: Option<String>,
     /// Probability that a packet misses its period at a router: one for all, or one for each,
     /// as in 0.2,0.1; with --round-trip one more, for the host that reflects [default: estimated
     /// from FILE]
@@ -171,6 +183,14 @@ fn hops_of(args: &PredictArgs) -> usize {
 fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
     let name = || path.display().to_string();
     let text = fs::read_to_string(path).with_context(name)?;
+    let wanted = run::Wanted {
+        cell: &args.cell,
+        flow: args.flow.as_deref(),
+        round_trip: args.round_trip,
+    };
+    let text = run::table(path, &text, &wanted)
+        .with_context(name)?
+        .unwrap_or(text);
     let delays = measured::read(&text, args.round_trip).with_context(name)?;
     Classes::new(&delays, args.period, args.base, stages).with_context(name)
 }
