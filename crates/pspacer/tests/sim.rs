@@ -166,6 +166,21 @@ fn what_is_not_modelled_is_named_with_its_line() {
     assert!(stats.contains("[noise] is not modelled"), "{stats}");
 }
 
+#[test]
+fn the_laboratory_refuses_a_qdisc_that_no_kernel_has() {
+    let file = root().join("experiments/cascade-lab/cqf.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let line = 1 + text
+        .lines()
+        .position(|l| l.contains(": cqf cycle 10ms"))
+        .unwrap();
+    let out = Folder::new("no-kernel").at("o");
+    let said = refused(&["lab", "run", &file.display().to_string(), "--out", &out]);
+    let place = format!("cqf.toml:{line}: tc: cqf is a qdisc of the simulator's own");
+    assert!(said.contains(&place), "{said}");
+    assert!(!root().join(&out).exists());
+}
+
 const SWEEP: &str = r#"# SPDX-License-Identifier: MIT OR Apache-2.0
 name = "lossy"
 title = "Loss by seed"
