@@ -13,6 +13,8 @@ use std::fmt::Write;
 use scenario::topology::{hardware_address, leaving};
 use scenario::{Cell, Direction, End, Flow, FlowKind, Program, TcLine};
 
+use crate::reports::tc_lists;
+
 /// Socket buffer of UDP flows that ask for none, so that a class has packets while the sender
 /// waits for the CPU: the kernel's default holds some 90 frames, 2 ms at
 /// 500 Mbit/s.
@@ -375,7 +377,7 @@ impl Writer<'_> {
             let name = self.host(host).to_owned();
             for hop in leaving(&cell.cables, host) {
                 let device = self.device(hop).to_owned();
-                for what in ["qdisc", "class"] {
+                for what in tc_lists(cell) {
                     let out = self.name(&format!("tc.{name}.{device}.{what}"));
                     self.run(format_args!(
                         "tc -n {name} -s -j {what} show dev {device} > /out/{out}"

@@ -11,6 +11,19 @@ use serde_json::{Value, json};
 
 use crate::error::{At, Error};
 
+/// With more `tc` lines than this a cell's classes are not listed: 100,000 of them say 100 MB
+/// that nobody reads.
+const LISTED_MAX: usize = 20_000;
+
+/// What of a device `tc` lists after a cell.
+pub(crate) fn tc_lists(cell: &Cell) -> &'static [&'static str] {
+    if cell.tc.len() > LISTED_MAX {
+        &["qdisc"]
+    } else {
+        &["qdisc", "class"]
+    }
+}
+
 /// `tc -s -j` of every device, by host: its qdiscs, then its classes.
 pub(crate) fn tc(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
     let mut hosts = BTreeMap::new();
@@ -18,7 +31,7 @@ pub(crate) fn tc(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Err
         let mut all = Vec::new();
         for hop in leaving(&cell.cables, index) {
             let device = &cell.cables[hop.cable].ends[hop.end.index()].name;
-            for what in ["qdisc", "class"] {
+            for what in tc_lists(cell) {
                 let path = dir.join(format!("tc.{}.{device}.{what}", host.name));
                 let text = fs::read_to_string(&path).at("read", &path)?;
                 all.extend(tc_objects(&text, device));
