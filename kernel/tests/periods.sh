@@ -62,6 +62,17 @@ moment() {
 	bytes=$(echo "$said" | grep -A 1 -x sent_wire_bytes | tail -n 1)
 }
 
+# a_second: of what flows already, then stops: $elapsed periods, $sent bytes.
+a_second() {
+	sleep 0.3
+	moment
+	elapsed=$periods sent=$bytes
+	sleep 1
+	moment
+	flow_stop
+	elapsed=$((periods - elapsed)) sent=$((bytes - sent))
+}
+
 # of MINOR KEY
 of() { class_stat_of c1a "1:$1" "$2"; }
 
@@ -75,33 +86,21 @@ kept() {
 for mode in gap timer hybrid; do
 	streams 100ms 20000 30000 mode $mode
 	others 10 10
-	sleep 0.3
-	moment
-	periods_before=$periods bytes_before=$bytes
-	sleep 1
-	moment
-	flow_stop
-	elapsed=$((periods - periods_before))
+	a_second
 	check "$mode: normal frames alone: periods go by" at_least 9 $elapsed
 	check "$mode: normal frames alone have the budget" at_most \
-		$(((elapsed + 1) * BUDGET + FRAME)) $((bytes - bytes_before))
+		$(((elapsed + 1) * BUDGET + FRAME)) $sent
 	check "$mode: all of it" at_least \
-		$(((elapsed - 1) * BUDGET - FRAME)) $((bytes - bytes_before))
+		$(((elapsed - 1) * BUDGET - FRAME)) $sent
 	check "$mode: and that is said" at_least 9 "$(stat_of c1a periods_spent)"
 
 	streams 100ms 20000 30000 mode $mode
 	others 9 9
-	sleep 0.3
-	moment
-	periods_before=$periods bytes_before=$bytes
-	sleep 1
-	moment
-	flow_stop
-	elapsed=$((periods - periods_before))
+	a_second
 	check "$mode: nrt frames have their share of each period" at_most \
-		$(((elapsed + 1) * 30000 + FRAME)) $((bytes - bytes_before))
+		$(((elapsed + 1) * 30000 + FRAME)) $sent
 	check "$mode: all of that" at_least \
-		$(((elapsed - 1) * 30000 - FRAME)) $((bytes - bytes_before))
+		$(((elapsed - 1) * 30000 - FRAME)) $sent
 	check "$mode: what waits for the next period is counted" \
 		at_least 9 "$(of 2 deferred)"
 	check "$mode: by the port, too" same "$(of 2 deferred)" \
