@@ -12,7 +12,7 @@ use vmlab::{FuzzSpec, load_cases, run_fuzz, run_tdc};
 use crate::bars::Bars;
 use crate::cli::{Guest, LabFuzz, LabTdc};
 
-/// Wall-clock time of a guest; the debug kernel is some ten times slower.
+/// Processor time of a guest; the debug kernel is some ten times slower.
 const TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 fn lab(guest: &Guest) -> Result<(vmlab::Lab, Kernel)> {

@@ -13,7 +13,7 @@ pub enum Failure {
     KernelWarning(String),
     /// A step of the plan failed; number, text and reason.
     Step(String),
-    /// No end within the time; wall-clock seconds.
+    /// No end within the time; seconds of processor time.
     Timeout(u64),
     /// QEMU itself failed; its words.
     Machine(String),
@@ -30,7 +30,7 @@ impl fmt::Display for Failure {
             Self::Timeout(seconds) => {
                 write!(
                     f,
-                    "the guest did not end within {seconds} s of wall-clock time"
+                    "the guest did not end within {seconds} s of processor time, or four times that on the wall clock"
                 )
             }
             Self::Machine(words) => write!(f, "QEMU failed: {words}"),

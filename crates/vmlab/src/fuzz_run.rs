@@ -21,7 +21,7 @@ pub struct FuzzSpec<'a> {
     pub seed: u64,
     /// How many.
     pub operations: u64,
-    /// Wall-clock time it may take.
+    /// Processor time it may take.
     pub timeout: Duration,
     /// Folder for the logs.
     pub out_dir: &'a Path,

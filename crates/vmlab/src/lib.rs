@@ -19,6 +19,7 @@ mod kbuild;
 mod kernels;
 mod lint;
 mod packages;
+mod patience;
 mod plan;
 mod progress;
 mod qemu;

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::console::{Failure, classify};
 use crate::error::{At, Error};
+use crate::patience::Patience;
 
 /// `loglevel=5` shows warnings; the tests of the kernel's ciphers and of its
 /// timer interrupt, which has nothing to go wrong here, cost a second a boot.
@@ -43,7 +44,7 @@ pub(crate) struct Guest<'a> {
     /// Room for results; a power of two.
     pub shared_bytes: u64,
     pub seed: u64,
-    /// Wall-clock time.
+    /// Processor time.
     pub timeout: Duration,
     /// Where the logs stay.
     pub folder: &'a Path,
@@ -144,7 +145,7 @@ impl Guest<'_> {
     }
 
     fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
-        let begin = Instant::now();
+        let patience = Patience::new(child.id(), self.timeout);
         loop {
             let status = child.try_wait();
             tail.read(line);
@@ -155,7 +156,7 @@ impl Guest<'_> {
                 Err(error) => return Ended::Badly(error.to_string()),
             }
             let stopped = self.stop.load(Ordering::Relaxed);
-            if stopped || begin.elapsed() > self.timeout {
+            if stopped || patience.ended() {
                 // both fail only if it has just ended
                 let _ = child.kill();
                 let _ = child.wait();

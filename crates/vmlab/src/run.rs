@@ -43,7 +43,7 @@ pub struct RunSpec<'a> {
     pub out_dir: &'a Path,
     /// Guests at the same time; `None`: one for each core.
     pub jobs: Option<NonZeroUsize>,
-    /// Wall-clock time for one guest; `None`: by what it has to do.
+    /// Processor time for one guest; `None`: by what it has to do.
     pub timeout: Option<Duration>,
 }
 
@@ -304,7 +304,7 @@ fn progress_line(line: &str) -> Option<(usize, f64)> {
     (word == "cell").then_some((cell.parse().ok()?, done))
 }
 
-/// Wall-clock time no guest should need: each simulated second may take two
+/// Processor time no guest should need: each simulated second may take two
 /// minutes (measured: at most 15 s, alone on a slow core).
 fn timeout(simulated_s: f64) -> Duration {
     Duration::from_secs_f64(simulated_s.mul_add(120.0, 120.0))

@@ -70,7 +70,7 @@ pub struct ScriptSpec<'a> {
     pub command: &'a str,
     /// Seed of the guest.
     pub seed: u64,
-    /// Wall-clock time it may take.
+    /// Processor time it may take.
     pub timeout: Duration,
     /// Folder for the logs.
     pub out_dir: &'a Path,

@@ -66,7 +66,7 @@ pub fn run_on(
     vmlab::run(&Lab::find()?, &spec, &Quiet)
 }
 
-/// Long enough for any guest of these tests on a busy machine.
+/// Processor time, enough for any guest of these tests on a slow machine.
 pub const LONG: Duration = Duration::from_secs(300);
 
 /// The end of a console that a temporary folder takes with it.
