@@ -117,10 +117,12 @@ impl Router<'_> {
 
 /// Takes what a device receives (the paper's SLIH thread).
 pub(super) fn receive_thread(router: &Router<'_>, index: usize) -> io::Result<()> {
-    let Some(port) = router.ports.get(index) else {
+    let device = router.config.devices.get(index);
+    let Some((port, device)) = router.ports.get(index).zip(device) else {
         return Ok(());
     };
-    router.begin("receive", &[Scheduling::Fifo(RECEIVE_PRIORITY)]);
+    let name = format!("receive from {}", device.name);
+    router.begin(&name, &[Scheduling::Fifo(RECEIVE_PRIORITY)]);
     while !router.ends.receiving.load(Ordering::Acquire) {
         readable(&[port.as_fd()], IDLE_NS)?;
         port.receive(&router.pool, &router.counters, |frame| {
