@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Each allocation of each request fails once; nothing is half done, and nothing
-# is left. On the debug kernel: it needs fault injection.
+# is left. Then every fifth gap frame finds no memory, and frames keep their
+# distance. On the debug kernel: it needs fault injection.
 #
-#   c1a ==== 1 Gbit/s ==== c1b (sink)
+#   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -19,6 +20,30 @@ echo 0 >$debug/fail_page_alloc/min-order
 cable c1 1000000000 sink=1
 check "every allocation fails once" psp-fail c1a
 echo "$output"
+
+# Only frames, and only where nobody may wait for memory: pktgen tries again.
+heads=/sys/kernel/slab/skbuff_head_cache/failslab
+tc qdisc add dev c1a root handle 1: psp default 1 mode gap
+tc class add dev c1a parent 1: classid 1:1 psp rate 100mbit
+echo 1 >$WIRE/c1/reset
+echo 1 >$heads
+echo Y >$debug/failslab/cache-filter
+echo Y >$debug/failslab/ignore-gfp-wait
+echo -1 >$debug/failslab/times
+echo 20 >$debug/failslab/probability
+burst 200 "skb_priority 65537"
+echo 0 >$debug/failslab/probability
+echo 0 >$heads
+output=$(tc -s qdisc show dev c1a root)
+check "gap frames found no memory" at_least 20 "$(stat_of c1a gap_failed)"
+check "no frame is lost by that" same 200 "$(counter c1 a data_frames)"
+check "and all the gaps are there" \
+	at_least 1600 "$(stat_of c1a gap_frames)"
+check "the wire carried what psp counted" same \
+	"$(($(stat_of c1a sent_wire_bytes) + $(stat_of c1a gap_wire_bytes)))" \
+	"$(counter c1 a wire_bytes)"
+tc qdisc del dev c1a root
+
 cut_cable c1
 check "no reference to the module is left" same 0 "$(cat /sys/module/sch_psp/refcnt)"
 check "the module can go" rmmod sch_psp
