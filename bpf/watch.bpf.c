@@ -152,6 +152,15 @@ INLINE struct state_record *read_state(struct followed *followed, struct sock *s
 	return record;
 }
 
+/* The same of any socket; 0 if it is not followed. */
+INLINE struct state_record *read_followed(struct followed *followed, struct sock *sk,
+					  u32 kind)
+{
+	struct tcp_sock *tp = followed ? bpf_skc_to_tcp_sock(sk) : 0;
+
+	return tp ? read_state(followed, sk, tp, kind) : 0;
+}
+
 /* Of a segment's control block; the rest of the packet is not looked at. */
 #define READ_SEGMENT(to, skb, field)						\
 	bpf_probe_read_kernel(&(to), sizeof(to),				\
@@ -196,16 +205,8 @@ int on_retransmit(u64 *args)
 {
 	struct sock *sk = (void *)args[0];
 	const struct sk_buff *skb = (void *)args[1];
-	struct followed *followed = follow(sk);
-	struct state_record *record;
-	struct tcp_sock *tp;
+	struct state_record *record = read_followed(follow(sk), sk, RECORD_RETRANSMIT);
 
-	if (!followed)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
-		return 0;
-	record = read_state(followed, sk, tp, RECORD_RETRANSMIT);
 	if (!record)
 		return 0;
 	READ_SEGMENT(record->seq, skb, seq);
@@ -219,16 +220,8 @@ int on_ca_state(u64 *args)
 {
 	struct sock *sk = (void *)args[0];
 	u8 ca_state = args[1];
-	struct followed *followed = follow(sk);
-	struct state_record *record;
-	struct tcp_sock *tp;
+	struct state_record *record = read_followed(follow(sk), sk, RECORD_CA_STATE);
 
-	if (!followed)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
-		return 0;
-	record = read_state(followed, sk, tp, RECORD_CA_STATE);
 	if (!record)
 		return 0;
 	record->ca_state = ca_state;
@@ -241,20 +234,15 @@ int on_state(u64 *args)
 {
 	struct sock *sk = (void *)args[0];
 	int from = args[1], to = args[2];
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct state_record *record;
-	struct followed *followed;
 
-	if (!tp)
+	if (!bpf_skc_to_tcp_sock(sk))
 		return 0;
 	note_owner(sk, from, to);
 	/* Its ports may not be chosen yet; a listening one carries no data. */
 	if (to == TCP_SYN_SENT || to == TCP_LISTEN || from == TCP_LISTEN)
 		return 0;
-	followed = follow(sk);
-	if (!followed)
-		return 0;
-	record = read_state(followed, sk, tp, RECORD_STATE);
+	record = read_followed(follow(sk), sk, RECORD_STATE);
 	if (!record)
 		return 0;
 	record->tcp_state = to;
@@ -268,15 +256,9 @@ int on_destroy(u64 *args)
 	struct sock *sk = (void *)args[0];
 	struct followed *followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
 	struct state_record *record;
-	struct tcp_sock *tp;
 
 	forget_owner(sk);
-	if (!followed)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
-		return 0;
-	record = read_state(followed, sk, tp, RECORD_END);
+	record = read_followed(followed, sk, RECORD_END);
 	if (record)
 		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
