@@ -81,6 +81,7 @@ static void follow_bytes(struct pace_sched *s)
 	struct pace_period *p = &s->period;
 	u64 periods, rem;
 
+	p->end_ns = 0;
 	move_end(p, 1);
 	while (is_over(s)) {
 		periods = pace_div_rem(s->global - p->end.bytes,
@@ -90,12 +91,14 @@ static void follow_bytes(struct pace_sched *s)
 }
 
 /*
- * The host's next instant.  One that is less than half a period away is that of
- * the period that has just ended: the byte clock was ahead.
+ * The host's next instant.  If it is, within half a period, the one that the
+ * period before was to end at, the byte clock was ahead, and it is the next but one.
  */
 static void follow_host(struct pace_sched *s, u64 now_ns)
 {
+	struct pace_period *p = &s->period;
 	u64 ns, past, period_ns = s->cfg.period_ns;
+	s64 apart_ns;
 
 	if (now_ns >= s->cfg.align_ns) {
 		pace_div_rem(now_ns - s->cfg.align_ns, period_ns, &past);
@@ -103,9 +106,12 @@ static void follow_host(struct pace_sched *s, u64 now_ns)
 	} else {
 		pace_div_rem(s->cfg.align_ns - now_ns, period_ns, &ns);
 	}
-	if (ns < period_ns / 2)
+	apart_ns = (s64)(now_ns + ns - p->end_ns);
+	if (p->end_ns && apart_ns < (s64)(period_ns / 2) &&
+	    apart_ns > -(s64)(period_ns / 2))
 		ns += period_ns;
-	pace_clock_set(&s->period.end,
+	p->end_ns = now_ns + ns;
+	pace_clock_set(&p->end,
 		       s->global + pace_line_bytes(s->cfg.line_rate_bps, ns));
 }
 
@@ -172,6 +178,7 @@ void pace_period_follow(struct pace_sched *s, u64 now_ns)
 		return;
 	if (!p->running) {
 		p->running = true;
+		p->end_ns = 0;
 		p->left_bytes = 0;
 		pace_clock_set(&p->end, s->global);
 	} else {

@@ -43,6 +43,7 @@ struct pace_period {
 	u64 reserved_bytes;	/* by all of those */
 	bool running;		/* `end` is known */
 	struct pace_clock end;	/* as global counts; frac of 8e9 */
+	u64 end_ns;		/* the host's instant that it is; 0: not aligned */
 	/* Derived from cfg: its length, in bytes and 1 / 8e9 of one. */
 	u64 whole_bytes;
 	u64 part;

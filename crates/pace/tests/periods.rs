@@ -403,8 +403,7 @@ fn periods_are_aligned_to_the_hosts_clock() {
         (Some(0), 3_000_000, 10_000_000),
         (Some(2_500_000), 3_000_000, 12_500_000),
         (Some(1_000_002_500_000), 3_000_000, 12_500_000),
-        // Less than half a period away: the one after that.
-        (Some(7_000_000), 3_000_000, 17_000_000),
+        (Some(3_500_000), 3_000_000, 3_500_000),
     ] {
         let mut config = config();
         config.mode = Mode::Timer;
@@ -418,6 +417,42 @@ fn periods_are_aligned_to_the_hosts_clock() {
         assert_eq!(wait, Decision::Wait { until_ns }, "{align_ns:?}");
         host.step();
         assert_eq!(host.port.next(until_ns), Decision::Send(rt));
+    }
+}
+
+/// Every instant of the host's clock ends one period: after silence the next one
+/// does, however near; a byte clock that is ahead does not use one twice.
+#[test]
+fn an_instant_ends_one_period() {
+    let period = Period::percent(LINE, PERIOD_NS, 100);
+    let aligned = Config {
+        period: Some(Period {
+            align_ns: Some(0),
+            ..period
+        }),
+        ..config()
+    };
+    let mut host = Host::new(&Config {
+        mode: Mode::Timer,
+        ..aligned
+    });
+    let rt = host.rt(20_000);
+    for (came_ns, until_ns) in [(3_000_000, 10_000_000), (96_000_000, 100_000_000)] {
+        host.now_ns = came_ns;
+        host.come(rt, 1);
+        assert_eq!(host.port.next(came_ns), Decision::Wait { until_ns });
+        while host.step() {}
+    }
+
+    let mut host = Host::new(&aligned);
+    host.rt(1000);
+    let normal = host.normal();
+    host.come(normal, ENDLESS);
+    // The second begins 1 ms before its instant, so it ends 11 ms later.
+    for (now_ns, until, periods) in [(0, 125_000, 1), (9_000_000, 262_000, 2), (0, 264_000, 3)] {
+        host.now_ns = now_ns;
+        host.run_until(until);
+        assert_eq!(host.port.stats().periods, periods, "until {until}");
     }
 }
 

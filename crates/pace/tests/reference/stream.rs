@@ -14,6 +14,8 @@ pub struct Periods {
     number: u64,
     /// Exact.
     end: BigRational,
+    /// Aligned: the host's instant that is meant by it; of the first there is none.
+    end_ns: Option<u64>,
     budget_left: i128,
     /// Whose turn it is: within what is reserved, beyond, in the next period.
     rt: VecDeque<u32>,
@@ -40,6 +42,7 @@ impl Periods {
     pub fn new() -> Self {
         Periods {
             running: false,
+            end_ns: None,
             number: 0,
             end: ratio(0, 1),
             budget_left: 0,
@@ -151,6 +154,7 @@ impl Reference {
             }
         } else {
             self.periods.running = true;
+            self.periods.end_ns = None;
             self.periods.budget_left = 0;
             self.periods.end = integer(&self.global);
         }
@@ -159,10 +163,13 @@ impl Reference {
         self.take_turns_anew();
         self.periods.end = match period.align_ns {
             Some(align_ns) => {
-                let ns = to_next(now_ns, align_ns, period.length_ns);
+                let before_ns = self.periods.end_ns;
+                let ns = to_next(now_ns, align_ns, period.length_ns, before_ns);
+                self.periods.end_ns = Some(now_ns + ns);
                 integer(&(&self.global + self.line_bytes(ns)))
             }
             None => {
+                self.periods.end_ns = None;
                 let whole = (integer(&self.global) - &self.periods.end) / &length;
                 let end = &self.periods.end + (whole.floor() + ratio(1, 1)) * length;
                 debug_assert!(end > integer(&self.global));
@@ -374,13 +381,13 @@ impl Reference {
     }
 }
 
-/// To the next instant of the alignment that is half a period away or more.
-fn to_next(now_ns: u64, align_ns: u64, length_ns: u64) -> u64 {
+/// To the next instant of the alignment, but not to the one that there was before,
+/// half a period more or less.
+fn to_next(now_ns: u64, align_ns: u64, length_ns: u64, before_ns: Option<u64>) -> u64 {
     let apart = i128::from(now_ns) - i128::from(align_ns);
     let length = i128::from(length_ns);
     let past = apart.rem_euclid(length);
-    let ahead = length - past;
-    let half = length / 2;
-    let ns = if ahead < half { ahead + length } else { ahead };
-    u64::try_from(ns).expect("two periods at most")
+    let ahead = u64::try_from(length - past).expect("a period at most");
+    let again = before_ns.is_some_and(|ns| ns.abs_diff(now_ns + ahead) < length_ns / 2);
+    ahead + if again { length_ns } else { 0 }
 }
