@@ -5,12 +5,14 @@
 #
 #   pktgen, ping --> c1a ==== 10 Mbit/s ==== c1b (sink)
 #
-# So slow that any guest fills it.  A period is 100 ms: 125,000 bytes on the wire,
-# of which 87,500 are the budget.  A frame of pktgen takes 1424 bytes.
+# So slow that the guest fills it: by SLOW slower where it is slow itself, and as
+# many times longer are the periods.  One is of 125,000 bytes on the wire, of which
+# 87,500 are the budget.  A frame of pktgen takes 1424 bytes.
 
 . "$(dirname "$0")/lib.sh"
 
-LINE=10000000
+LINE=$((10000000 / SLOW))
+PERIOD=$((100 * SLOW))ms
 BUDGET=87500
 FRAME=1424
 
@@ -34,7 +36,7 @@ streams() {
 	tc class add dev c1a parent 1: classid 1:1 psp mode rt reserve "$rt"
 	tc class add dev c1a parent 1: classid 1:2 psp mode nrt reserve "$nrt"
 	tc class add dev c1a parent 1: classid 1:3 psp mode normal
-	tc class add dev c1a parent 1: classid 1:4 psp rate 500kbit
+	tc class add dev c1a parent 1: classid 1:4 psp rate $((500 / SLOW))kbit
 	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
 		match ip protocol 1 0xff classid 1:1
 	for minor in 2 3 4; do
@@ -46,12 +48,13 @@ streams() {
 # others FIRST LAST: frames for the classes of these ports in turn, without end;
 # three times as many as the line carries.
 others() {
-	flow c1a "delay 400000" "udp_dst_min $1" "udp_dst_max $(($2 + 1))"
+	flow c1a "delay $((400000 * SLOW))" "udp_dst_min $1" "udp_dst_max $(($2 + 1))"
 }
 
-# pings COUNT INTERVAL: of 1466 bytes on the wire, in seconds.  Ends a second later.
+# pings COUNT MILLISECONDS: so far apart, of 1466 bytes on the wire.  Ends a second
+# later.
 pings() {
-	ping -q -c "$1" -i "$2" -W 1 -s 1400 10.7.0.2 >/dev/null 2>&1 || :
+	ping -q -c "$1" -i "$(seconds "$2")" -W "$SLOW" -s 1400 10.7.0.2 >/dev/null 2>&1 || :
 }
 PING=1466
 
@@ -64,10 +67,10 @@ moment() {
 
 # a_second: of what flows already, then stops: $elapsed periods, $sent bytes.
 a_second() {
-	sleep 0.3
+	nap 300
 	moment
 	elapsed=$periods sent=$bytes
-	sleep 1
+	nap 1000
 	moment
 	flow_stop
 	elapsed=$((periods - elapsed)) sent=$((bytes - sent))
@@ -84,7 +87,7 @@ kept() {
 # --- what each kind gets of a period ----------------------------------------
 
 for mode in gap timer hybrid; do
-	streams 100ms 20000 30000 mode $mode
+	streams $PERIOD 20000 30000 mode $mode
 	others 10 10
 	a_second
 	check "$mode: normal frames alone: periods go by" at_least 9 $elapsed
@@ -94,7 +97,7 @@ for mode in gap timer hybrid; do
 		$(((elapsed - 1) * BUDGET - FRAME)) $sent
 	check "$mode: and that is said" at_least 9 "$(stat_of c1a periods_spent)"
 
-	streams 100ms 20000 30000 mode $mode
+	streams $PERIOD 20000 30000 mode $mode
 	others 9 9
 	a_second
 	check "$mode: nrt frames have their share of each period" at_most \
@@ -106,14 +109,14 @@ for mode in gap timer hybrid; do
 	check "$mode: by the port, too" same "$(of 2 deferred)" \
 		"$(stat_of c1a nrt_deferred)"
 
-	streams 100ms 20000 30000 mode $mode
+	streams $PERIOD 20000 30000 mode $mode
 	others 9 11
-	sleep 0.3
+	nap 300
 	moment
 	periods_before=$periods bytes_before=$bytes
 	nrt_before=$(of 2 sent_wire_bytes)
 	paced_before=$(of 4 sent_wire_bytes)
-	pings 100 0.01
+	pings 100 10
 	paced=$(($(of 4 sent_wire_bytes) - paced_before))
 	nrt=$(($(of 2 sent_wire_bytes) - nrt_before))
 	moment
@@ -138,12 +141,12 @@ done
 # --- what is not kept is counted, by its cause --------------------------------
 
 # More came than is reserved: late-first, before nrt and normal frames.
-streams 100ms 5000 80000
+streams $PERIOD 5000 80000
 others 9 10
 moment
 periods_before=$periods
-pings 60 0.01 &
-sleep 0.8
+pings 60 10 &
+nap 800
 moment
 flow_stop
 wait
@@ -161,10 +164,10 @@ check "more than is reserved: nrt pays, none waits for another period" \
 	same "0 0" "$(of 1 deferred) $(of 1 overrun)"
 
 # More than the budget: it waits, period by period.
-streams 100ms 20000 30000
+streams $PERIOD 20000 30000
 burst 55 "skb_priority 65537"
 check "within the budget: nothing waits for it" same 0 "$(of 1 deferred)"
-streams 100ms 20000 10000 budget 30000
+streams $PERIOD 20000 10000 budget 30000
 burst 55 "skb_priority 65537"
 check "more than the budget: all is sent" same 55 "$(of 1 sent_frames)"
 check "more than the budget: each period that it waited is counted" \
@@ -179,7 +182,7 @@ check "more than the budget: the line was not too slow" same 0 \
 # More than the line carries: 89 frames of 1400 bytes are reserved, 87 fit.
 tc qdisc del dev c1a root
 ip link set c1a txqueuelen 200
-tc qdisc add dev c1a root handle 1: psp default 3 period 100ms budget 100%
+tc qdisc add dev c1a root handle 1: psp default 3 period $PERIOD budget 100%
 tc class add dev c1a parent 1: classid 1:1 psp mode rt reserve 125000
 burst 100 "skb_priority 65537"
 check "more than the line: all is sent" same 100 "$(of 1 sent_frames)"
@@ -197,19 +200,19 @@ next_second() {
 	while [ "$(date +%s)" = "$second" ]; do :; done
 }
 
-# leaves_at NAME FRACTION BEFORE AFTER: frames that come when a second begins leave
-# after BEFORE and before AFTER of it.
+# leaves_at NAME PHASE BEFORE AFTER: frames that come when a second begins leave
+# after BEFORE and within AFTER of that.
 leaves_at() {
 	check "$1: a change" \
 		tc qdisc change dev c1a root handle 1: psp align "$2"
 	# The period that runs ends as it was to.
 	for _ in 1 2; do
-		pings 2 0.002
+		pings 2 2
 	done
 	next_second
-	pings 5 0.002 &
+	pings 5 2 &
 	sleep "$3"
-	check "$1: frames wait" same 5 "$(class_backlog_of c1a 1:1)"
+	timely "$1: frames wait" same 5 "$(class_backlog_of c1a 1:1)"
 	sleep "$4"
 	check "$1: frames are gone" same 0 "$(class_backlog_of c1a 1:1)"
 	wait
@@ -226,13 +229,13 @@ check "the phase is said" sh -c \
 
 # --- the link ------------------------------------------------------------------
 
-streams 100ms 20000 10000
+streams $PERIOD 20000 10000
 check "the budget is part of the line" same $BUDGET \
 	"$(stat_of c1a budget_bytes)"
-echo "rate_bps=5000000" >$WIRE/c1/fault
+echo "rate_bps=$((LINE / 2))" >$WIRE/c1/fault
 check "of a slower line it is less" same $((BUDGET / 2)) \
 	"$(stat_of c1a budget_bytes)"
-echo "rate_bps=1000000" >$WIRE/c1/fault
+echo "rate_bps=$((LINE / 10))" >$WIRE/c1/fault
 check "what is reserved stays" same 30000 "$(stat_of c1a budget_bytes)"
 # 12,500 bytes a period: two periods end before the last of 20 frames.
 burst 20 "skb_priority 65537"
@@ -241,18 +244,18 @@ echo "rate_bps=$LINE" >$WIRE/c1/fault
 check "the line is as fast as before, and so is the budget" same $BUDGET \
 	"$(stat_of c1a budget_bytes)"
 
-streams 100ms 20000 1500
+streams $PERIOD 20000 1500
 others 9 9
-sleep 0.1
+nap 100
 echo "carrier=0" >$WIRE/c1/fault
-sleep 0.2
+nap 200
 echo "carrier=1" >$WIRE/c1/fault
-sleep 0.2
+nap 200
 # pktgen gives up without a carrier.
 flow_stop
 before=$(of 2 sent_frames)
 others 9 9
-sleep 0.5
+nap 500
 flow_stop
 check "after the link was down, nrt frames go again" at_least $((before + 2)) \
 	"$(of 2 sent_frames)"
@@ -274,14 +277,14 @@ check "and up: in time" same "0 0" "$(of 1 deferred) $(of 1 overrun)"
 
 # held: forty frames in each of 1:1 and 1:2, of which few leave in a period.
 held() {
-	streams 100ms 1500 1500 budget 3000
+	streams $PERIOD 1500 1500 budget 3000
 	others 9 9
-	sleep 0.2
+	nap 200
 	flow_stop
 	tc class change dev c1a parent 1: classid 1:2 psp mode rt reserve 1500
 	tc class change dev c1a parent 1: classid 1:1 psp mode nrt reserve 1500
-	flow c1a "delay 400000" "skb_priority 65537"
-	sleep 0.2
+	flow c1a "delay $((400000 * SLOW))" "skb_priority 65537"
+	nap 200
 	flow_stop
 	tc filter del dev c1a parent 1:
 }
@@ -300,8 +303,8 @@ before=$(periods)
 burst 50 "skb_priority 65539"
 check "and none begins" same "$before" "$(periods)"
 
-for kind in "mode rt reserve 87500" "mode normal" "mode paced rate 9mbit" \
-	    "mode dynamic rate 9mbit"; do
+for kind in "mode rt reserve 87500" "mode normal" "mode paced rate $((9000 / SLOW))kbit" \
+	    "mode dynamic rate $((9000 / SLOW))kbit"; do
 	held
 	tc class del dev c1a classid 1:1
 	waiting=$(backlog_of c1a)
@@ -312,29 +315,29 @@ for kind in "mode rt reserve 87500" "mode normal" "mode paced rate 9mbit" \
 done
 held
 check "a longer period with frames held" \
-	tc qdisc change dev c1a root handle 1: psp period 150ms
+	tc qdisc change dev c1a root handle 1: psp period $((150 * SLOW))ms
 check "a budget for all" tc qdisc change dev c1a root handle 1: psp budget 100%
 refuse "a period too short for what is reserved" 'budget' \
-	tc qdisc change dev c1a root handle 1: psp period 2ms
+	tc qdisc change dev c1a root handle 1: psp period $((2 * SLOW))ms
 tc class change dev c1a parent 1: classid 1:1 psp mode normal
 check "and all is sent" drained c1a
 
 # --- changes under traffic ----------------------------------------------------------
 
-streams 100ms 20000 30000
+streams $PERIOD 20000 30000
 others 9 11
 i=0
 while [ $i -lt 200 ]; do
 	echo "class change dev c1a parent 1: classid 1:2 psp mode rt reserve $((i * 150 + 1))"
 	echo "class change dev c1a parent 1: classid 1:3 psp mode nrt reserve $((20000 - i))"
 	echo "class change dev c1a parent 1: classid 1:4 psp mode nrt reserve $((i + 1))"
-	echo "qdisc change dev c1a root handle 1: psp period $((100 + i % 7))ms budget $((80000 + i))"
-	echo "qdisc change dev c1a root handle 1: psp align $((i % 90))ms"
+	echo "qdisc change dev c1a root handle 1: psp period $(((100 + i % 7) * SLOW))ms budget $((80000 + i))"
+	echo "qdisc change dev c1a root handle 1: psp align $((i % 90 * SLOW))ms"
 	echo "filter del dev c1a parent 1: pref 1"
 	echo "class del dev c1a classid 1:1"
 	echo "class change dev c1a parent 1: classid 1:2 psp mode nrt reserve 100"
 	echo "class change dev c1a parent 1: classid 1:3 psp mode normal"
-	echo "class change dev c1a parent 1: classid 1:4 psp mode paced rate $((i * 40 + 100))kbit"
+	echo "class change dev c1a parent 1: classid 1:4 psp mode paced rate $(((i * 40 + 100) / SLOW))kbit"
 	echo "class add dev c1a parent 1: classid 1:1 psp mode rt reserve 20000"
 	echo "filter add dev c1a parent 1: protocol ip pref 1 u32 match ip protocol 1 0xff classid 1:1"
 	echo "qdisc change dev c1a root handle 1: psp align off"
@@ -343,7 +346,7 @@ while [ $i -lt 200 ]; do
 	i=$((i + 1))
 done >/tmp/changes
 check "changes of classes that send, and of their periods" tc -batch /tmp/changes
-pings 20 0.01
+pings 20 10
 flow_stop
 tc class change dev c1a parent 1: classid 1:2 psp mode normal
 check "everything is sent" drained c1a

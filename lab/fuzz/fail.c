@@ -2,7 +2,8 @@
 /*
  * psp-fail DEVICE: does each of a list of requests again and again, and lets its
  * first allocation in the kernel fail, then its second, and so on until it
- * needs no more. A request that fails must have changed nothing. Needs
+ * needs no more. A request that fails must have changed nothing; one that does
+ * without is taken back. Needs
  * CONFIG_FAULT_INJECTION and its fail-nth.
  */
 #include <errno.h>
@@ -50,11 +51,13 @@ static void psp_class(uint16_t flags, uint32_t minor, uint64_t rate_bps)
 }
 
 static void add_qdisc(void) { psp_qdisc(ADD, TC_PSP_MODE_AUTO); }
+static void to_auto(void) { psp_qdisc(0, TC_PSP_MODE_AUTO); }
 static void to_timer(void) { psp_qdisc(0, TC_PSP_MODE_TIMER); }
 static void to_gap(void) { psp_qdisc(0, TC_PSP_MODE_GAP); }
 static void add_class(void) { psp_class(ADD, 1, 1000000); }
 static void add_another(void) { psp_class(ADD, 2, 1000000); }
 static void change_class(void) { psp_class(0, 1, 2000000); }
+static void change_class_back(void) { psp_class(0, 1, 1000000); }
 
 static void dynamic_class(void)
 {
@@ -105,30 +108,44 @@ static void delete_filter(void)
 	t->tcm_info = 1 << 16 | 0x0300;
 }
 
-static void delete_class(void)
+static void delete_minor(uint32_t minor)
 {
-	message_tc(&message, RTM_DELTCLASS, 0, port.ifindex, HANDLE, HANDLE | 1);
+	message_tc(&message, RTM_DELTCLASS, 0, port.ifindex, HANDLE, HANDLE | minor);
 }
+
+static void delete_class(void) { delete_minor(1); }
+static void delete_another(void) { delete_minor(2); }
 
 static void delete_qdisc(void)
 {
 	message_tc(&message, RTM_DELQDISC, 0, port.ifindex, TC_H_ROOT, HANDLE);
 }
 
-/* In an order in which each is possible once the one before has been done. */
+/*
+ * In an order in which each is possible once the one before has been done, and
+ * what takes it back.
+ */
 static const struct request {
 	const char *name;
 	void (*make)(void);
+	void (*undo)(void);
 } requests[] = {
-	{ "qdisc add", add_qdisc }, { "class add", add_class },
-	{ "a second class", add_another }, { "class change", change_class },
-	{ "class change to dynamic", dynamic_class },
-	{ "class change back", change_class },
-	{ "child replace", graft }, { "child delete", ungraft },
-	{ "filter add", add_filter }, { "change to timer", to_timer },
-	{ "change to gap", to_gap }, { "MTU 9000", longer_frames },
-	{ "MTU 1500", usual_frames }, { "filter delete", delete_filter },
-	{ "class delete", delete_class }, { "qdisc delete", delete_qdisc },
+	{ "qdisc add", add_qdisc, delete_qdisc },
+	{ "class add", add_class, delete_class },
+	{ "a second class", add_another, delete_another },
+	{ "class change", change_class, change_class_back },
+	{ "class change to dynamic", dynamic_class, change_class },
+	{ "class change back", change_class, dynamic_class },
+	{ "child replace", graft, ungraft },
+	{ "child delete", ungraft, graft },
+	{ "filter add", add_filter, delete_filter },
+	{ "change to timer", to_timer, to_auto },
+	{ "change to gap", to_gap, to_timer },
+	{ "MTU 9000", longer_frames, usual_frames },
+	{ "MTU 1500", usual_frames, longer_frames },
+	{ "filter delete", delete_filter, add_filter },
+	{ "class delete", delete_class, add_class },
+	{ "qdisc delete", delete_qdisc, add_qdisc },
 };
 
 static void set_nth(unsigned int n)
@@ -162,40 +179,64 @@ static bool same_shape(const struct tree *a, const struct tree *b)
 	return true;
 }
 
-/* The trees may differ in what the request itself says it did. */
-static bool try_request(const struct request *request)
+static int ask(void (*make)(void))
+{
+	make();
+	return netlink_ask(netlink, &message, NULL, NULL);
+}
+
+/*
+ * Its n-th allocation fails.  What does without is taken back, for the next one
+ * to have the same beginning.  1: there are fewer than n, and it is done; negative:
+ * something is wrong.
+ */
+static int try_nth(const struct request *request, unsigned int n)
 {
 	static struct tree before, after;
-	unsigned int n;
-	int err = 0;
+	unsigned int left;
+	int err;
 
-	for (n = 1; n < ALLOCATIONS_MAX; n++) {
-		unsigned int left;
-
-		tree_read(netlink, &port, &before);
-		request->make();
-		set_nth(n);
-		err = netlink_ask(netlink, &message, NULL, NULL);
-		left = get_nth();
-		set_nth(0);
-		tree_read(netlink, &port, &after);
-		if (err && !same_shape(&before, &after)) {
-			printf("FAILED %s: allocation %u failed, %s, and yet it was done\n",
-			       request->name, n, strerror(err));
-			return false;
-		}
-		if (left || !err)
-			break;
+	if (!tree_read(netlink, &port, &before))
+		return -1;
+	request->make();
+	set_nth(n);
+	err = netlink_ask(netlink, &message, NULL, NULL);
+	left = get_nth();
+	set_nth(0);
+	if (left) {
+		if (err)
+			printf("FAILED %s: %s\n", request->name, strerror(err));
+		return err ? -1 : 1;
 	}
 	if (err) {
-		/* Whatever the answer could not be made for: it may have been done. */
-		request->make();
-		err = netlink_ask(netlink, &message, NULL, NULL);
+		if (tree_read(netlink, &port, &after) && same_shape(&before, &after))
+			return 0;
+		printf("FAILED %s: allocation %u failed, %s, and yet it was done\n",
+		       request->name, n, strerror(err));
+		return -1;
 	}
-	printf("# %s: %u allocations failed, one after the other\n", request->name, n - 1);
+	err = ask(request->undo);
 	if (err)
-		printf("FAILED %s: %s\n", request->name, strerror(err));
-	return !err;
+		printf("FAILED %s: allocation %u failed; to take it back: %s\n",
+		       request->name, n, strerror(err));
+	return -err;
+}
+
+static bool try_request(const struct request *request)
+{
+	for (unsigned int n = 1; n < ALLOCATIONS_MAX; n++) {
+		int result = try_nth(request, n);
+
+		if (result < 0)
+			return false;
+		if (result) {
+			printf("# %s: %u allocations failed, one after the other\n",
+			       request->name, n - 1);
+			return true;
+		}
+	}
+	printf("FAILED %s: more than %d allocations\n", request->name, ALLOCATIONS_MAX);
+	return false;
 }
 
 /* Frames and trains: what cannot be had is dropped and counted, or comes later. */

@@ -35,6 +35,10 @@ const KEPT: &[&str] = &[
     "tools/objtool/objtool",
 ];
 
+/// More words for its command line: allocations of this cache, the heads of frames,
+/// can be made to fail by themselves (lab/fuzz/no-memory.sh); its other checks stay.
+pub(crate) const LINE: &str = "slub_debug=FZPUA,skbuff_head_cache";
+
 /// Folder laid out as a kernel's unpacked packages: image, modules, headers.
 /// `source` is the folder of the unpacked source package.
 pub(crate) fn root(

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use scenario::Kernel;
 
+use crate::debug_kernel;
 use crate::error::{At, Error};
 use crate::image::add_modules;
 use crate::progress::Progress;
@@ -117,7 +118,10 @@ pub fn run_script(
     let guest = Guest {
         qemu: &parts.qemu,
         kernel: &parts.kernel.image,
-        kernel_line: "",
+        kernel_line: match lab.debug_kernel {
+            true => debug_kernel::LINE,
+            false => "",
+        },
         initrd: &image.to_cpio(),
         memory_bytes: 1 << 30,
         shared_bytes: 1 << 26,

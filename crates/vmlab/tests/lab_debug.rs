@@ -65,7 +65,7 @@ fn dynamic_pacing() {
 #[test]
 #[ignore = "make test-debug"]
 fn classes_by_the_period() {
-    run("periods.sh", "");
+    run("periods.sh", "SLOW=5");
 }
 
 #[test]
