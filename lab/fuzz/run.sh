@@ -8,7 +8,8 @@
 #   v1a ---- veth -------- v1b, d1 (dummy)
 #   c3a ==== 1 Gbit/s ==== c3b :two       TCP, one connection after the other
 #
-# SEED, OPERATIONS
+# SEED, OPERATIONS, SLOW (lib.sh): a slow guest begins fewer connections, for RCU to
+# keep up with what they leave.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -43,7 +44,7 @@ talk() {
 	while [ -e /tmp/talking ]; do
 		dd if=/dev/zero bs=64k count=4 2>/dev/null |
 			timeout 1 nc 10.3.0.2 7 >/dev/null 2>&1 || :
-		sleep 0.05
+		nap 50
 	done
 }
 

@@ -36,7 +36,9 @@ pub fn run_fuzz(
     spec: FuzzSpec<'_>,
     progress: &dyn Progress,
 ) -> Result<ScriptOutput, Error> {
-    let script = format!("SEED={} OPERATIONS={} sh", spec.seed, spec.operations);
+    let slow = if lab.debug_kernel { 10 } else { 1 };
+    let (seed, operations) = (spec.seed, spec.operations);
+    let script = format!("SEED={seed} OPERATIONS={operations} SLOW={slow} sh");
     run(lab, spec, &script, "run.sh", progress)
 }
 

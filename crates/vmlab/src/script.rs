@@ -123,7 +123,8 @@ pub fn run_script(
             false => "",
         },
         initrd: &image.to_cpio(),
-        memory_bytes: 1 << 30,
+        // the checkers keep as much again of what is freed
+        memory_bytes: if lab.debug_kernel { 2 << 30 } else { 1 << 30 },
         shared_bytes: 1 << 26,
         seed: spec.seed,
         timeout: spec.timeout,

@@ -69,11 +69,20 @@ pub fn run_on(
 /// Processor time, enough for any guest of these tests on a slow machine.
 pub const LONG: Duration = Duration::from_secs(300);
 
-/// The end of a console that a temporary folder takes with it.
+/// Of a console that a temporary folder takes with it: from the kernel's first
+/// complaint on, else the end.
 pub fn console(folder: &Path) -> String {
     let text = std::fs::read_to_string(folder.join("console.log")).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(60)..].join("\n")
+    let complains = |line: &&str| {
+        ["WARNING:", "BUG:", "oom-killer"]
+            .iter()
+            .any(|w| line.contains(w))
+    };
+    let end = lines.len().saturating_sub(60);
+    let begin = lines.iter().position(complains).unwrap_or(end);
+    let some = lines.iter().skip(begin).take(100);
+    some.copied().collect::<Vec<_>>().join("\n")
 }
 
 /// Random operations in a guest; a failure says how to repeat it.
