@@ -30,7 +30,7 @@ static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
 /*
  * An interrupt at @due_ps at the latest. The timer itself does not take the
  * lock: should it expire just now, the poll it starts arms again for whatever is
- * due by then.
+ * due by then. Softirqs are off: the poll takes the lock in one.
  */
 void wire_arm(struct wire_end *end, u64 due_ps)
 {
@@ -205,12 +205,14 @@ static int wire_stop(struct net_device *dev)
 	kfree_skb_list(lost);
 	kfree_skb_list(entering);
 
-	spin_lock_bh(&end->lock);
+	local_bh_disable();
+	spin_lock(&end->lock);
 	wire_complete(end, WIRE_NEVER, 0);
 	end->complete_ps = WIRE_NEVER;
 	arrival_ps = wire_arrival_due(end);
-	spin_unlock_bh(&end->lock);
+	spin_unlock(&end->lock);
 	wire_arm(peer, arrival_ps);
+	local_bh_enable();
 	queues_reset(dev);
 	return 0;
 }

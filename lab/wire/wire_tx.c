@@ -261,11 +261,13 @@ void wire_catch_up(struct wire_end *end)
 	wire_share_settle(end, wire_now_ps());
 	if (end->queues == 1)
 		return;
-	spin_lock_bh(&end->lock);
+	local_bh_disable();
+	spin_lock(&end->lock);
 	wire_choose(end, wire_now_ps());
 	arrival_ps = wire_arrival_due(end);
-	spin_unlock_bh(&end->lock);
+	spin_unlock(&end->lock);
 	wire_arm(end->peer, arrival_ps);
+	local_bh_enable();
 }
 
 /* A descriptor for the frame; it leaves now, in order, or waits for its turn. */
