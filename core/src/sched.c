@@ -35,11 +35,15 @@ void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 
 static void follow_time(struct pace_sched *s, u64 now_ns);
 
-/* Moves the clock, and with it the period. */
+/*
+ * Moves the clock, and with it the period.  But for TIMER the clock stands while
+ * nobody has a packet: what period it is then is found out when one comes.
+ */
 void pace_pass_time(struct pace_sched *s, u64 now_ns)
 {
 	follow_time(s, now_ns);
-	pace_period_follow(s, now_ns);
+	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || pace_active(s))
+		pace_period_follow(s, now_ns);
 }
 
 /*
@@ -109,11 +113,10 @@ static void wake(struct pace_sched *s, u64 now_ns)
 static void attend(struct pace_sched *s, u64 now_ns)
 {
 	pace_stir(s);
-	pace_pass_time(s, now_ns);
-	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s)) {
+	follow_time(s, now_ns);
+	if (s->cfg.mode != PACE_MODE_TIMER && !pace_active(s))
 		wake(s, now_ns);
-		pace_period_follow(s, now_ns);
-	}
+	pace_period_follow(s, now_ns);
 }
 
 /* The class has a packet and takes part from now on. */

@@ -432,16 +432,19 @@ fn an_instant_ends_one_period() {
         }),
         ..config()
     };
-    let mut host = Host::new(&Config {
-        mode: Mode::Timer,
-        ..aligned
-    });
-    let rt = host.rt(20_000);
-    for (came_ns, until_ns) in [(3_000_000, 10_000_000), (96_000_000, 100_000_000)] {
-        host.now_ns = came_ns;
-        host.come(rt, 1);
-        assert_eq!(host.port.next(came_ns), Decision::Wait { until_ns });
-        while host.step() {}
+    for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
+        let mut host = Host::new(&Config { mode, ..aligned });
+        let rt = host.rt(20_000);
+        for (came_ms, goes_ms) in [(3, 10), (96, 100), (107, 110), (119, 120)] {
+            host.now_ns = came_ms * 1_000_000;
+            host.come(rt, 1);
+            while host.step() {
+                let sent_ns = host.port.global_bytes() * PERIOD_NS / PERIOD_BYTES;
+                host.now_ns = host.now_ns.max(sent_ns);
+            }
+            let (at, _) = *host.sent.last().unwrap();
+            assert_eq!(at, goes_ms * PERIOD_BYTES / 10, "{mode:?}, {came_ms} ms");
+        }
     }
 
     let mut host = Host::new(&aligned);

@@ -361,11 +361,11 @@ impl Reference {
 
     fn attend(&mut self, now_ns: u64) {
         self.stir();
-        self.pass_time(now_ns);
+        self.follow_time(now_ns);
         if self.cfg.mode != Mode::Timer && self.classes.values().all(|class| !class.active) {
             self.wake(now_ns);
-            self.follow_period(now_ns);
         }
+        self.follow_period(now_ns);
     }
 
     pub fn deactivate(&mut self, id: u32, now_ns: u64) {

@@ -20,10 +20,13 @@ impl Reference {
 
     pub(super) fn pass_time(&mut self, now_ns: u64) {
         self.follow_time(now_ns);
-        self.follow_period(now_ns);
+        let stands = self.cfg.mode != Mode::Timer && !self.lead.idling;
+        if !stands || self.classes.values().any(|class| class.active) {
+            self.follow_period(now_ns);
+        }
     }
 
-    fn follow_time(&mut self, now_ns: u64) {
+    pub(super) fn follow_time(&mut self, now_ns: u64) {
         match self.cfg.mode {
             Mode::Timer if now_ns <= self.line_ns => {}
             Mode::Timer => {
