@@ -129,11 +129,12 @@ for mode in gap timer hybrid; do
 		at_most $(((elapsed + 1) * 30000 + FRAME)) $nrt
 	check "$mode: and have it" \
 		at_least $(((elapsed - 3) * 30000 - FRAME)) $nrt
-	# 6,250 bytes a period.
+	# 6,250 bytes a period.  Periods go by while numbers are read, more of them
+	# in a slow guest.
 	check "$mode: paced frames keep their rate" at_most \
 		$(((elapsed + 1) * 6250 + 2 * FRAME)) $paced
 	check "$mode: and have it, too" at_least \
-		$(((elapsed - 2) * 6250 - 2 * FRAME)) $paced
+		$(((elapsed - 1 - SLOW) * 6250 - 2 * FRAME)) $paced
 	check "$mode: the port keeps to its budget" at_most \
 		$(((elapsed + 2) * BUDGET + FRAME)) $((bytes - bytes_before))
 done
@@ -236,10 +237,11 @@ echo "rate_bps=$((LINE / 2))" >$WIRE/c1/fault
 check "of a slower line it is less" same $((BUDGET / 2)) \
 	"$(stat_of c1a budget_bytes)"
 echo "rate_bps=$((LINE / 10))" >$WIRE/c1/fault
-check "what is reserved stays" same 30000 "$(stat_of c1a budget_bytes)"
+# A device tells no less than 1 Mbit/s.
+timely "what is reserved stays" same 30000 "$(stat_of c1a budget_bytes)"
 # 12,500 bytes a period: two periods end before the last of 20 frames.
 burst 20 "skb_priority 65537"
-check "that the line is too slow for it is counted" at_least 1 "$(of 1 overrun)"
+timely "that the line is too slow for it is counted" at_least 1 "$(of 1 overrun)"
 echo "rate_bps=$LINE" >$WIRE/c1/fault
 check "the line is as fast as before, and so is the budget" same $BUDGET \
 	"$(stat_of c1a budget_bytes)"
