@@ -51,8 +51,8 @@ talk() {
 # fuzz SEED OPERATIONS
 fuzz() {
 	echo >/tmp/talking
-	listen &
-	talk &
+	listen 2>/dev/null &
+	talk 2>/dev/null &
 	said=0
 	psp-fuzz "$@" c1a c2a:trains d1 v1a:trains c3a:busy || said=1
 	rm /tmp/talking
