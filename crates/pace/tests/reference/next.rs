@@ -5,10 +5,18 @@ use super::{Choice, Kind, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, integer
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
+const NS_PER_S: u64 = 1_000_000_000;
+
 impl Reference {
     pub(super) fn follow_line(&mut self, now_ns: u64) {
         if now_ns > self.line_ns {
-            let elapsed = ratio(now_ns - self.line_ns, 1);
+            // One move is cut at 2^62 bytes, in whole seconds (core/src/line.h).
+            let (s, ns) = (
+                (now_ns - self.line_ns) / NS_PER_S,
+                (now_ns - self.line_ns) % NS_PER_S,
+            );
+            let limit_s = (1 << 62) / (self.cfg.line_rate_bps >> 3);
+            let elapsed = ratio(s.min(limit_s) * NS_PER_S + ns, 1);
             self.line += elapsed * ratio(self.cfg.line_rate_bps, PARTS);
             self.line_ns = now_ns;
         }
