@@ -3,8 +3,7 @@
  * psp-fail DEVICE: does each of a list of requests again and again, and lets its
  * first allocation in the kernel fail, then its second, and so on until it
  * needs no more. A request that fails must have changed nothing; one that does
- * without is taken back. Needs
- * CONFIG_FAULT_INJECTION and its fail-nth.
+ * without is taken back. Needs CONFIG_FAULT_INJECTION and its fail-nth.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -179,12 +178,6 @@ static bool same_shape(const struct tree *a, const struct tree *b)
 	return true;
 }
 
-static int ask(void (*make)(void))
-{
-	make();
-	return netlink_ask(netlink, &message, NULL, NULL);
-}
-
 /*
  * Its n-th allocation fails.  What does without is taken back, for the next one
  * to have the same beginning.  1: there are fewer than n, and it is done; negative:
@@ -196,8 +189,10 @@ static int try_nth(const struct request *request, unsigned int n)
 	unsigned int left;
 	int err;
 
-	if (!tree_read(netlink, &port, &before))
+	if (!tree_read(netlink, &port, &before)) {
+		printf("FAILED %s: what there is cannot be read\n", request->name);
 		return -1;
+	}
 	request->make();
 	set_nth(n);
 	err = netlink_ask(netlink, &message, NULL, NULL);
@@ -215,7 +210,8 @@ static int try_nth(const struct request *request, unsigned int n)
 		       request->name, n, strerror(err));
 		return -1;
 	}
-	err = ask(request->undo);
+	request->undo();
+	err = netlink_ask(netlink, &message, NULL, NULL);
 	if (err)
 		printf("FAILED %s: allocation %u failed; to take it back: %s\n",
 		       request->name, n, strerror(err));

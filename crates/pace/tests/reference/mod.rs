@@ -340,7 +340,7 @@ impl Reference {
             let left = self.turn(&self.classes[&id]);
             self.settle(was_over, Some(left));
         }
-        if self.classes.values().all(|class| !class.active) {
+        if self.nobody_active() {
             self.lead.armed = None;
         }
     }
@@ -359,10 +359,14 @@ impl Reference {
         }
     }
 
+    pub(super) fn nobody_active(&self) -> bool {
+        self.classes.values().all(|class| !class.active)
+    }
+
     fn attend(&mut self, now_ns: u64) {
         self.stir();
         self.follow_time(now_ns);
-        if self.cfg.mode != Mode::Timer && self.classes.values().all(|class| !class.active) {
+        if self.cfg.mode != Mode::Timer && self.nobody_active() {
             self.wake(now_ns);
         }
         self.follow_period(now_ns);

@@ -11,12 +11,10 @@ impl Reference {
     pub(super) fn follow_line(&mut self, now_ns: u64) {
         if now_ns > self.line_ns {
             // One move is cut at 2^62 bytes, in whole seconds (core/src/line.h).
-            let (s, ns) = (
-                (now_ns - self.line_ns) / NS_PER_S,
-                (now_ns - self.line_ns) % NS_PER_S,
-            );
+            let elapsed_ns = now_ns - self.line_ns;
             let limit_s = (1 << 62) / (self.cfg.line_rate_bps >> 3);
-            let elapsed = ratio(s.min(limit_s) * NS_PER_S + ns, 1);
+            let whole_s = (elapsed_ns / NS_PER_S).min(limit_s);
+            let elapsed = ratio(whole_s * NS_PER_S + elapsed_ns % NS_PER_S, 1);
             self.line += elapsed * ratio(self.cfg.line_rate_bps, PARTS);
             self.line_ns = now_ns;
         }
@@ -28,8 +26,7 @@ impl Reference {
 
     pub(super) fn pass_time(&mut self, now_ns: u64) {
         self.follow_time(now_ns);
-        let stands = self.cfg.mode != Mode::Timer && !self.lead.idling;
-        if !stands || self.classes.values().any(|class| class.active) {
+        if self.cfg.mode == Mode::Timer || self.lead.idling || !self.nobody_active() {
             self.follow_period(now_ns);
         }
     }
@@ -192,7 +189,7 @@ impl Reference {
     }
 
     pub(super) fn next_timer(&mut self) -> Choice {
-        if self.classes.values().all(|class| !class.active) {
+        if self.nobody_active() {
             return Choice::Idle;
         }
         let busy_until = self.busy_until.clone();
