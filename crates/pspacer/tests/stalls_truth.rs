@@ -388,6 +388,35 @@ fn the_stop_of_paper_001() {
     );
 }
 
+/// A line with a buffer of a fifth of the round trip drops as a bad path does, or a
+/// policer; the queue that every loss finds is what tells, and nobody may be sure.
+#[test]
+fn a_short_buffer_is_neither_surely_a_policer_nor_a_bad_path() {
+    let mut free_ns = 0;
+    let mut hook = move |sight: Sight| {
+        let queue_ns = u64::saturating_sub(free_ns, sight.now_ns);
+        if queue_ns > 4 * MS {
+            return Fate::Lost(20);
+        }
+        let wire_ns = (sight.len + 52) * 8 * 1_000 / 20;
+        free_ns = sight.now_ns + queue_ns + wire_ns;
+        Fate::Late(queue_ns + wire_ns)
+    };
+    let captures = run(&long(netsim::tcp::variant::RACK), &mut hook);
+    for (index, (place, _)) in PLACES.iter().enumerate() {
+        let analysis = analyse(&captures.at[index]);
+        let connection = analysis.connections.first().unwrap();
+        let story = story("short buffer", place, connection);
+        assert!(connection.flows[0].retransmissions.fast > 50, "{story}");
+        for stop in &connection.stops {
+            assert_ne!(stop.confidence, Confidence::High, "{story}");
+            // The other places see a part of the round trip.
+            let is_sure = stop.confidence > Confidence::Low;
+            assert!(*place != "sender" || !is_sure, "{story}");
+        }
+    }
+}
+
 /// Held up in bursts, so that holes come and go by themselves: no losses, and so
 /// no policer, however steady what passes is.
 #[test]

@@ -108,3 +108,40 @@ fn a_window_is_full_by_what_the_sender_knew_of_it() {
         assert!(stop.duration_ns > 800_000_000, "{stops:#?}");
     }
 }
+
+/// As a capture at the sender has it, 20 ms from the receiver: 20 segments at a time, far below
+/// the window, each `period_ms`, or as soon as those before are acknowledged.
+fn piece_by_piece(period_ms: Option<f64>) -> String {
+    const SEGMENT: u32 = 1448;
+    const PIECE: u32 = 20 * SEGMENT;
+    let mut text = String::from("0 S SYN\n20 R SYN\n20 S ack\n");
+    for piece in 0..60 {
+        let at_ms = 20.0 + f64::from(piece) * period_ms.unwrap_or(20.3);
+        for n in 0..20 {
+            let from = piece * PIECE + n * SEGMENT;
+            let _ = writeln!(text, "{at_ms} S {from}..{}", from + SEGMENT);
+        }
+        for n in 1..=10 {
+            let (ms, to) = (at_ms + 20.0 + 0.03 * f64::from(n), 2 * n * SEGMENT);
+            let _ = writeln!(text, "{ms} R ack {}", piece * PIECE + to);
+        }
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    let time = |line: &str| line.split(' ').next().unwrap().parse::<f64>().unwrap();
+    lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    lines.join("\n")
+}
+
+#[test]
+fn who_sends_by_the_clock_is_not_held_by_a_buffer() {
+    let held = stops(&piece_by_piece(None));
+    assert_eq!(held.len(), 1, "{held:#?}");
+    assert_eq!(
+        (held[0].cause, held[0].side),
+        (Cause::SendBuffer, Side::Sender)
+    );
+    for period_ms in [13.0, 17.0] {
+        let stops = stops(&piece_by_piece(Some(period_ms)));
+        assert!(stops.is_empty(), "each {period_ms} ms: {stops:#?}");
+    }
+}

@@ -25,7 +25,7 @@ impl Flow {
             self.has_ack = true;
             self.una = self.una.min(ack);
         }
-        let pause = self.pause_facts(at);
+        let pause = self.pause_until_ack(at);
         self.note_receiver(at, segment);
         let was_closed = self.is_window_closed();
         if ack > self.nxt {

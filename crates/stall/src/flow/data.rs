@@ -17,6 +17,8 @@ const JUMBO_PAYLOAD: u64 = 8960;
 const REORDERED_NS: u64 = 3 * NS_PER_MS;
 /// So many ticks of a time stamp clock tell how long one is.
 const TICKS_TO_JUDGE: u64 = 100;
+/// A sender that waits for an acknowledgement goes on within this.
+const LET_GO_NS: u64 = 2 * NS_PER_MS;
 /// An acknowledgement is an answer at once within this, beside the round trip.
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
@@ -31,6 +33,7 @@ impl Flow {
         }
         let length = u64::from(segment.sequence_length());
         let near = self.nxt;
+        let quiet_ns = at.now.saturating_sub(self.last_data_ns);
         let start = self.sequence.offset(segment.seq, near);
         if length == 0 {
             self.on_empty(at, start);
@@ -68,14 +71,25 @@ impl Flow {
         }
         self.rounds.note_flight(self.board.flight_bytes());
         if self.scale.is_some() {
-            // What passes here was sent by what the sender knew then: what had passed
-            // here the other way, one round trip between here and the sender before.
-            let way_ns = self.sender_rtt_ns().unwrap_or(0);
-            if let Some((una, edge)) = self.told.at(at.now, way_ns) {
-                let at_edge = end + self.mss() > edge;
-                self.rounds
-                    .note_used_window(end.saturating_sub(una), at_edge);
-            }
+            self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
+        }
+    }
+
+    /// What passes here was sent by what the sender knew then: what had passed
+    /// here the other way, one round trip between here and the sender before.
+    /// `quiet_ns`: since new data before, if it is new.
+    fn note_what_the_sender_knew(&mut self, at: At, end: u64, quiet_ns: Option<u64>) {
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
+        let Some((since_ns, (una, edge))) = self.told.at(at.now, way_ns) else {
+            return;
+        };
+        let at_edge = end + self.mss() > edge;
+        self.rounds
+            .note_used_window(end.saturating_sub(una), at_edge);
+        let rtt_ns = self.rtt_min_ns();
+        if quiet_ns.is_some_and(|quiet_ns| quiet_ns >= rtt_ns / 4) {
+            let allowed_ns = (rtt_ns / 16).max(LET_GO_NS);
+            self.rounds.note_burst(at.now - since_ns <= allowed_ns);
         }
     }
 

@@ -121,6 +121,8 @@ pub(crate) struct Facts {
     pub(crate) packet_before: u64,
     pub(crate) packet_after: u64,
     pub(crate) closed: Closed,
+    /// No silence by its length, only an answer that came late.
+    pub(crate) is_only_late: bool,
     /// Segments of the receiver in it.
     pub(crate) from_receiver: u64,
     pub(crate) gap: Gap,

@@ -94,6 +94,8 @@ pub(crate) struct Flow {
     pub(super) delivered: u64,
     pub(super) last_progress: Option<At>,
     pub(super) threshold_ns: u64,
+    /// After the last data, an answer that comes later than this is a pause as well.
+    pub(super) late_answer_ns: u64,
     pub(super) last_ack_ns: u64,
     pub(super) last_data_ns: u64,
     pub(super) last_data_bytes: u64,
@@ -114,7 +116,6 @@ pub(crate) struct Flow {
     pub(super) stops: Vec<Facts>,
     pub(super) after_open: bool,
     pub(super) stops_dropped: u64,
-    pub(super) stopped_ns: u64,
     pub(super) rounds: Rounds,
     pub(super) tally: Tally,
 
@@ -180,6 +181,7 @@ impl Flow {
             delivered: 0,
             last_progress: None,
             threshold_ns: options.min_stop_blind_ns,
+            late_answer_ns: options.min_stop_blind_ns,
             last_ack_ns: 0,
             last_data_ns: 0,
             last_data_bytes: 0,
@@ -198,7 +200,6 @@ impl Flow {
             stops: Vec::new(),
             after_open: false,
             stops_dropped: 0,
-            stopped_ns: 0,
             rounds: Rounds::default(),
             tally: Tally::default(),
             first_data_ns: None,
@@ -281,14 +282,19 @@ impl Flow {
     /// What is a stop follows from the round trip (`docs/stalls.md`).
     pub(super) fn renew_threshold(&mut self) {
         let receiver_ns = self.receiver_way.srtt_ns().or(self.handshake_receiver_ns);
-        self.threshold_ns = match (receiver_ns, self.sender_rtt_ns()) {
+        (self.threshold_ns, self.late_answer_ns) = match (receiver_ns, self.sender_rtt_ns()) {
             (Some(receiver), Some(sender)) => {
                 let whole = receiver.saturating_add(sender);
-                whole.saturating_mul(2).max(self.options.min_stop_ns)
+                let least = self.options.min_stop_ns;
+                // At the sender the two are one: what is sent and answered there has been
+                // the whole way. Elsewhere an answer held back for a round trip is as late.
+                let late = receiver.saturating_add(whole).max(least);
+                (whole.saturating_mul(2).max(least), late)
             }
             (part, _) => {
                 let part = part.unwrap_or(0);
-                part.saturating_mul(2).max(self.options.min_stop_blind_ns)
+                let both = part.saturating_mul(2).max(self.options.min_stop_blind_ns);
+                (both, both)
             }
         };
     }

@@ -17,6 +17,18 @@ impl Flow {
         Some(self.facts(at, before))
     }
 
+    /// The same, ended by what the receiver says: that may also be late as an answer.
+    pub(super) fn pause_until_ack(&self, at: At) -> Option<Facts> {
+        let before = self.last_progress?;
+        let waited = at
+            .now
+            .saturating_sub(before.now.max(self.tally.last_data_ns));
+        if waited < self.late_answer_ns || self.una >= self.nxt || self.is_finished() {
+            return self.pause_facts(at);
+        }
+        Some(self.facts(at, before))
+    }
+
     #[cold]
     fn facts(&self, at: At, before: At) -> Facts {
         Facts {
@@ -25,6 +37,7 @@ impl Flow {
             packet_before: before.packet,
             packet_after: at.packet,
             closed: Closed::Capture,
+            is_only_late: at.now.saturating_sub(before.now) < self.threshold_ns,
             from_receiver: self.from_receiver,
             gap: self.gap,
             after: After::default(),
@@ -89,7 +102,6 @@ impl Flow {
 
     /// Of too many, the longest stay.
     fn keep(&mut self, facts: Facts) {
-        self.stopped_ns += facts.duration_ns();
         let most = self.options.stops_most.max(1);
         if self.stops.len() >= 2 * most {
             self.stops

@@ -68,6 +68,9 @@ struct Round {
     /// Most under way, by what the sender knew when it sent.
     sender_flight: u64,
     edge_hits: u64,
+    /// Times new data began to flow again, and those at which an acknowledgement let it go.
+    bursts: u64,
+    bursts_let_go: u64,
     idle_starts: u64,
     silence_ns: u64,
     last_event_ns: u64,
@@ -209,6 +212,13 @@ impl Rounds {
         self.now.edge_hits += u64::from(at_edge);
     }
 
+    /// New data after a quarter of a round trip without; `let_go` by an acknowledgement
+    /// that had just reached the sender.
+    pub(super) fn note_burst(&mut self, let_go: bool) {
+        self.now.bursts += 1;
+        self.now.bursts_let_go += u64::from(let_go);
+    }
+
     pub(super) fn note_window(&mut self, window: u64) {
         let (least, most) = self.now.window.unwrap_or((window, window));
         self.now.window = Some((least.min(window), most.max(window)));
@@ -296,7 +306,10 @@ impl Rounds {
         let in_pieces = round.silence_ns * 10 >= duration * 4;
         let below = !state.window_known || round.flight * 2 <= window;
         let moves = round.new_bytes > 0 && round.delivered > 0;
-        if !disturbed && !idle && in_pieces && below && moves && !self.collapsed {
+        // A full buffer takes more when an acknowledgement empties it; a program that
+        // sends by the clock does so at any time.
+        let let_go = round.bursts_let_go * 2 >= round.bursts;
+        if !disturbed && !idle && in_pieces && below && moves && let_go && !self.collapsed {
             return Some(Limit::Plateau);
         }
         None

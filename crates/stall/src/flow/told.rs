@@ -14,7 +14,8 @@ type State = (u64, u64);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     on_the_way: VecDeque<(u64, State)>,
-    arrived: Option<State>,
+    /// When it arrived, and what.
+    arrived: Option<(u64, State)>,
 }
 
 impl Told {
@@ -31,14 +32,15 @@ impl Told {
         }
     }
 
-    /// What data that passes now was sent by, if there and back takes `way_ns`.
-    /// Amortised constant time.
-    pub(crate) fn at(&mut self, now: u64, way_ns: u64) -> Option<State> {
+    /// What data that passes now was sent by, if there and back takes `way_ns`, and
+    /// since when data could pass that was (too early by a step at most). Amortised constant time.
+    pub(crate) fn at(&mut self, now: u64, way_ns: u64) -> Option<(u64, State)> {
         while let Some(&(at, state)) = self.on_the_way.front() {
-            if at.saturating_add(way_ns) > now {
+            let arrives = at.saturating_add(way_ns);
+            if arrives > now {
                 break;
             }
-            self.arrived = Some(state);
+            self.arrived = Some((arrives, state));
             self.on_the_way.pop_front();
         }
         self.arrived
@@ -56,11 +58,11 @@ mod tests {
         told.push(105, (2, 20), 640); // the same step
         told.push(300, (3, 30), 640);
         assert_eq!(told.at(739, 640), None);
-        assert_eq!(told.at(740, 640), Some((2, 20)));
-        assert_eq!(told.at(939, 640), Some((2, 20)));
-        assert_eq!(told.at(940, 640), Some((3, 30)));
+        assert_eq!(told.at(740, 640), Some((740, (2, 20))));
+        assert_eq!(told.at(939, 640), Some((740, (2, 20))));
+        assert_eq!(told.at(940, 640), Some((940, (3, 30))));
         told.push(2000, (4, 40), 0);
-        assert_eq!(told.at(2000, 0), Some((4, 40)));
+        assert_eq!(told.at(2000, 0), Some((2000, (4, 40))));
     }
 
     #[test]

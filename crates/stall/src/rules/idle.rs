@@ -14,7 +14,10 @@ const ANSWER_NS: u64 = 50 * NS_PER_MS;
 pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
-    let delivered = facts.outstanding_bytes == 0 || little || gap.new_segments > 0;
+    // Sent now and then, each with next to nothing before it.
+    let lone = (2 + gap.new_segments) * facts.mss_bytes;
+    let now_and_then = gap.new_segments > 0 && facts.outstanding_bytes <= lone;
+    let delivered = facts.outstanding_bytes == 0 || little || now_and_then;
     if facts.closed == Closed::Capture || gap.resent.count() > 0 || !delivered {
         return None;
     }

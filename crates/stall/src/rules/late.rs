@@ -18,14 +18,22 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
         return None;
     }
-    if gap.new_segments > 0 {
-        return held_back_meanwhile(facts, context);
+    let held_ns = if gap.new_segments == 0 {
+        let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
+        wait_ns.saturating_sub(facts.receiver_rtt_ns)
+    } else {
+        facts.duration_ns().saturating_sub(facts.receiver_rtt_ns)
+    };
+    match (facts.unanswered_segments, gap.new_segments) {
+        (..=2, 0) => held_back(facts, held_ns, context),
+        (..=2, 1) => held_back_meanwhile(facts, held_ns, context),
+        (..=2, _) => None,
+        _ => of_many(facts, held_ns, context),
     }
-    let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
-    if facts.unanswered_segments <= 2 {
-        return held_back(facts, held_ns, context);
-    }
+}
+
+/// Of a flight, and of what was sent into the silence to probe it.
+fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
     let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
     let at_receiver = context.view == View::Receiver;
@@ -52,15 +60,13 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
 /// segment as soon as it has one (RFC 1122, 4.2.3.4): the wait before was the receiver's
 /// all the same. A probe by new data looks like it, but for its time and the repair
 /// that follows.
-fn held_back_meanwhile(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
-    let few = facts.gap.new_segments == 1 && facts.unanswered_segments <= 2;
-    if !few || facts.after.retransmissions > 0 {
+fn held_back_meanwhile(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
+    if facts.after.retransmissions > 0 {
         return None;
     }
     // Held since the beginning; the last data came later. What comes sooner behind it than
     // a round trip is not its answer: the acknowledgement may have let it go, and the
     // capture have the two in the other order.
-    let held_ns = facts.duration_ns().saturating_sub(facts.receiver_rtt_ns);
     let answer_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
     let is_answer = answer_ns >= facts.receiver_rtt_ns;
     if is_answer && !is_delayed_ack(held_ns) {

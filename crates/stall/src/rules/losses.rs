@@ -65,6 +65,13 @@ fn has_no_queue(tally: &Tally) -> bool {
     judged > 0 && tally.holes_without_queue * 10 >= judged * 7
 }
 
+/// How long the queue was at losses, if each found one that was as long.
+fn short_queue_ns(tally: &Tally) -> Option<u64> {
+    let queue_ns = tally.queue_ns.mean();
+    let is_one = queue_ns >= NS_PER_MS as f64 && tally.queue_ns.variation() <= 0.35;
+    is_one.then_some(queue_ns as u64)
+}
+
 /// Holes that were repaired with need: others were filled by what came late.
 fn are_losses(flow: &Flow, tally: &Tally) -> bool {
     let again = flow.retransmissions();
@@ -82,16 +89,23 @@ fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
         return None;
     }
     let rate_bps = (tally.passed.mean() * 8.0) as u64;
+    let queue_ns = short_queue_ns(tally);
+    let queue = queue_ns.map_or_else(
+        || "no queue built up before".to_owned(),
+        |ns| {
+            let ms = crate::vantage::ms(ns);
+            format!("only {ms} of queue before: a line with a short buffer does the same")
+        },
+    );
     Some(Origin {
         cause: Cause::Policer,
-        confidence: if steady {
+        confidence: if steady && queue_ns.is_none() {
             Confidence::High
         } else {
             Confidence::Medium
         },
         explanation: format!(
-            "in {} bursts of loss {} passed each time, the rest was dropped, and no queue built \
-             up before",
+            "in {} bursts of loss {} passed each time, the rest was dropped, and {queue}",
             tally.passed.count,
             crate::verdict::rate(rate_bps)
         ),
@@ -128,11 +142,19 @@ fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
     {
         return None;
     }
+    let (confidence, queue) = match short_queue_ns(tally) {
+        None => (Confidence::Medium, "no queue before them".to_owned()),
+        Some(ns) => {
+            let ms = crate::vantage::ms(ns);
+            let text = format!("{ms} of queue before each: it may have been a short buffer's end");
+            (Confidence::Low, text)
+        }
+    };
     Some(Origin {
         cause: Cause::PathLoss,
-        confidence: Confidence::Medium,
+        confidence,
         explanation: format!(
-            "{} losses of a segment or a few in {} repairs, with no queue before them",
+            "{} losses of a segment or a few in {} repairs, with {queue}",
             tally.holes, tally.episodes
         ),
         rate_bps: None,

@@ -103,7 +103,7 @@ pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
     let mut all: Vec<Stop> = flow
         .stops()
         .iter()
-        .map(|facts| of_pause(facts, context))
+        .filter_map(|facts| of_pause(facts, context))
         .collect();
     merge(&mut all, flow.rtt_ns().unwrap_or(0));
     all.extend(phases::stops(flow, context));
@@ -112,18 +112,21 @@ pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
     all
 }
 
-fn of_pause(facts: &Facts, context: &Context<'_>) -> Stop {
+fn of_pause(facts: &Facts, context: &Context<'_>) -> Option<Stop> {
     let finding = RULES
         .iter()
         .find_map(|rule| rule(facts, context))
         .unwrap_or_else(|| unknown(facts));
+    if facts.is_only_late && finding.cause != Cause::DelayedAck {
+        return None; // it was late, and nobody waited for it
+    }
     let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
     let mut packets = vec![facts.packet_before];
     packets.extend(&finding.evidence);
     packets.push(facts.packet_after);
     let confidence = doubt(finding.confidence, facts, context);
-    Stop {
+    Some(Stop {
         direction: context.direction,
         start_ns: facts.start_ns.saturating_sub(context.start_ns),
         duration_ns: facts.duration_ns(),
@@ -137,7 +140,7 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Stop {
         count: 1,
         explanation: finding.explanation,
         advice: finding.cause.advice().to_owned(),
-    }
+    })
 }
 
 /// Where the capture lacks packets of the very pause, nothing is sure.

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Answers that come late, and what only looks like it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod script;
+
+use std::fmt::Write as _;
+
+use script::{Base, HANDSHAKE, TEN, analyse, segments};
+use stall::{Cause, Confidence, Side, Stop};
+
+fn stops(script: &str) -> Vec<Stop> {
+    let mut all = analyse(&segments(script, Base::default())).connections;
+    assert_eq!(all.len(), 1, "{script}");
+    all.pop().unwrap().stops
+}
+
+/// Sent at 40 ms are ten segments, and into the silence one more, to probe; then all is
+/// answered in `steps`.
+fn all_late(steps: &[u32]) -> Vec<Stop> {
+    let mut text = format!("{HANDSHAKE}{TEN}40 S 14480..28960\n100 S 28960..30408\n");
+    for end in steps {
+        let _ = writeln!(text, "240 R ack {end}");
+    }
+    text.push_str("241 S 30408..44888\n261 R ack 44888\n");
+    stops(&text)
+}
+
+#[test]
+fn a_probe_into_a_silence_does_not_tell_that_all_had_arrived() {
+    let one_by_one: Vec<u32> = (1..=11).map(|n| 14_480 + n * 1448).collect();
+    let stops = all_late(&one_by_one);
+    assert_eq!(stops.len(), 1, "{stops:#?}");
+    let stop = &stops[0];
+    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
+    assert_eq!(stop.duration_ns, 200_000_000);
+
+    let stops = all_late(&[30_408]);
+    assert_eq!(stops.len(), 1, "{stops:#?}");
+    assert_eq!(stops[0].cause, Cause::AckLoss);
+    assert!(stops[0].confidence <= Confidence::Medium);
+}
+
+/// A program that writes twice and waits for its answer, 30 ms away, and a receiver whose
+/// timer ends after 44 to 50 ms, as where the kernel's clock ticks each 10 ms. `at_ms`: of the
+/// capture, from the sender.
+fn write_write_read(at_ms: f64) -> Vec<Stop> {
+    const WAY_MS: f64 = 15.0;
+    let back_ms = 2.0 * (WAY_MS - at_ms);
+    let mut text = format!(
+        "0 S SYN\n{back_ms} R SYN\n{} S ack\n",
+        back_ms + 2.0 * at_ms
+    );
+    let mut now_ms = 40.0 + at_ms;
+    for n in 0..20 {
+        let (first, second) = (n * 200, n * 200 + 100);
+        let _ = writeln!(text, "{now_ms} S {first}..{second}");
+        now_ms += f64::from(44 + n % 6) + back_ms;
+        let _ = writeln!(text, "{now_ms} R ack {second}");
+        now_ms += 2.0 * at_ms;
+        let _ = writeln!(text, "{now_ms} S {second}..{}", first + 200);
+        now_ms += back_ms;
+        let _ = writeln!(text, "{now_ms} R ack {}", first + 200);
+        let _ = writeln!(text, "{now_ms} R {}..{}", n * 10, n * 10 + 10);
+        now_ms += 2.0 * at_ms;
+    }
+    let mut segments = segments(&text, Base::default());
+    let start_ns = segments[0].time_ns;
+    for segment in &mut segments {
+        // Both clocks tick each millisecond, and what is echoed is on its way as long as it was.
+        let passed_ms = (segment.time_ns - start_ns) as f64 / 1e6;
+        let is_sender = segment.to.port == 5001;
+        let (own_ms, other_ms) = if is_sender {
+            (passed_ms - at_ms, passed_ms - 2.0 * at_ms)
+        } else {
+            (passed_ms - back_ms / 2.0, passed_ms - back_ms)
+        };
+        segment.timestamps = Some(trace::segment::Timestamps {
+            value: (1000.0 + own_ms) as u32,
+            echo: Some((1000.0 + other_ms) as u32),
+        });
+    }
+    let mut all = analyse(&segments).connections;
+    all.pop().unwrap().stops
+}
+
+#[test]
+fn an_acknowledgement_that_is_held_back_is_seen_from_everywhere() {
+    for at_ms in [0.0, 8.0, 15.0] {
+        let stops = write_write_read(at_ms);
+        let held = stops.iter().filter(|stop| stop.cause == Cause::DelayedAck);
+        let waits: u64 = held.clone().map(|stop| stop.count).sum();
+        assert!(waits >= 18, "captured {at_ms} ms away: {stops:#?}");
+        for stop in held {
+            assert_eq!(stop.side, Side::Receiver);
+        }
+    }
+}
+
+/// A repair of the last but one of a flight takes a round trip, which is no silence.
+#[test]
+fn what_a_repair_takes_is_no_late_answer_near_the_receiver() {
+    let mut text = String::from("0 S SYN\n0 R SYN\n20 S ack\n20 S 0..1448\n20 R ack 1448\n");
+    for n in 0..8u32 {
+        let (at, first) = (40 + n * 60, 1448 + n * 4 * 1448);
+        let (a, b) = (first + 2 * 1448, first + 3 * 1448);
+        let end = first + 4 * 1448;
+        let _ = write!(
+            text,
+            "{at} S {first}..{a}\n{at} R ack {a}\n{at} S {b}..{end}\n{at} R ack {a} sack {b}..{end}\n\
+             {} S {a}..{b}\n{} R ack {end}\n",
+            at + 21,
+            at + 21
+        );
+    }
+    let stops = stops(&text);
+    assert!(stops.is_empty(), "{stops:#?}");
+}
