@@ -229,3 +229,20 @@ fn a_history_has_what_a_plot_needs() {
     });
     assert!(duplicate);
 }
+
+/// The SYN says where the data begins: what comes first and late is no repeat.
+#[test]
+fn the_first_segments_may_overtake_each_other() {
+    let text = format!(
+        "{HANDSHAKE}
+        21 S 2896..4344
+        22 S 0..1448
+        22 S 1448..2896
+        41 R ack 4344
+    "
+    );
+    let all = analyse(&segments(&text, Base::default())).connections;
+    let flow = &all[0].flows[0];
+    assert_eq!(flow.bytes, 4344, "{flow:#?}");
+    assert_eq!(flow.retransmissions.total(), 0, "{flow:#?}");
+}

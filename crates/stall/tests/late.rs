@@ -117,3 +117,66 @@ fn what_a_repair_takes_is_no_late_answer_near_the_receiver() {
     let stops = stops(&text);
     assert!(stops.is_empty(), "{stops:#?}");
 }
+
+/// Held up for 500 ms: the sender's timer ends twice, and each of its repeats is reported
+/// as one too many. No time stamps tell.
+#[test]
+fn repeats_that_were_all_needless_are_no_silent_path() {
+    let mut text = format!("{HANDSHAKE}{TEN}40 S 14480..28960\n");
+    text.push_str("270 S 14480..15928\n480 S 14480..15928\n");
+    for n in 1..=10 {
+        let _ = writeln!(text, "560 R ack {}", 14_480 + n * 1448);
+    }
+    text.push_str(
+        "
+        560 R ack 28960 sack 14480..15928
+        561 R ack 28960 sack 14480..15928
+        562 S 28960..43440
+        582 R ack 43440
+    ",
+    );
+    let stops = stops(&text);
+    assert_eq!(stops.len(), 1, "{stops:#?}");
+    let stop = &stops[0];
+    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
+}
+
+/// Nobody reports what came twice; that the rest is acknowledged before its repair can
+/// have arrived tells as much.
+#[test]
+fn answers_that_come_before_the_repair_are_late_ones() {
+    let mut text = format!("{HANDSHAKE}{TEN}40 S 14480..28960\n270 S 14480..15928\n");
+    for n in 1..=10 {
+        let (end, next) = (14_480 + n * 1448, 14_480 + (n + 1) * 1448);
+        let _ = writeln!(text, "280 R ack {end}");
+        if n < 10 {
+            let _ = writeln!(text, "281 S {end}..{next}");
+        }
+    }
+    text.push_str("310 S 28960..43440\n330 R ack 43440\n");
+    let stops = stops(&text);
+    assert_eq!(stops.len(), 1, "{stops:#?}");
+    let stop = &stops[0];
+    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
+    assert_eq!(stop.confidence, Confidence::Medium);
+}
+
+/// The last of the window is acknowledged late, and closed is what it says.
+#[test]
+fn a_window_filled_to_its_edge_is_not_the_end_of_what_was_to_send() {
+    let stops = stops(&format!(
+        "{HANDSHAKE}{TEN}
+        40  S 14480..15928
+        60  R ack 15928 win 11
+        60  S 15928..17336
+        120 R ack 17336 win 0
+        600 R ack 17336 win 20000
+        600 S 17336..20232
+        620 R ack 20232
+    "
+    ));
+    for stop in &stops {
+        assert_eq!(stop.side, Side::Receiver, "{stops:#?}");
+    }
+    assert!(!stops.is_empty());
+}

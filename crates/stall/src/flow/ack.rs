@@ -99,7 +99,12 @@ impl Flow {
             self.sample_round_trip(at.now.saturating_sub(sent_ns), delivered.bytes);
         }
         if self.after_open {
-            self.note_after(|after| after.acked = true);
+            self.note_after(|after| {
+                after.acked = true;
+                if at.now <= after.soon_until_ns {
+                    after.soon_bytes += delivered.bytes;
+                }
+            });
         }
     }
 

@@ -138,17 +138,12 @@ impl Flow {
     fn on_new(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         if start > self.nxt {
             // Passed over: lost before the capture, by it, or on its way.
-            let from = if self.first_packet_of_data() {
-                start
+            if self.begins_amidst() {
+                self.una = self.una.max(start);
             } else {
-                self.nxt
-            };
-            if from < start {
                 self.gap.dirty = true;
                 self.gap.holes += 1;
-                self.board.push(from, start, at.now, at.packet, 0);
-            } else {
-                self.una = self.una.max(start);
+                self.board.push(self.nxt, start, at.now, at.packet, 0);
             }
             if self.after_open {
                 self.note_after(|after| after.holes += 1);
@@ -210,8 +205,9 @@ impl Flow {
         }
     }
 
-    fn first_packet_of_data(&self) -> bool {
-        self.counts.bytes == 0 && self.board.is_empty()
+    /// The first data that was captured, of a connection that had begun before.
+    fn begins_amidst(&self) -> bool {
+        !self.has_begin && self.counts.bytes == 0 && self.board.is_empty()
     }
 
     /// `start..end` is below what was sent last. `false`: it is a second

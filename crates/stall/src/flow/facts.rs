@@ -107,6 +107,10 @@ pub(crate) struct After {
     /// ... which is until then.
     pub(crate) prompt_until_ns: u64,
     pub(crate) acked: bool,
+    /// Delivered so soon that nothing sent after the pause can have done it ...
+    pub(crate) soon_bytes: u64,
+    /// ... which is until then.
+    pub(crate) soon_until_ns: u64,
     pub(crate) retransmissions: u64,
     pub(crate) holes: u64,
     /// What the pause had sent again turned out to have arrived before.

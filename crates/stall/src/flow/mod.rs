@@ -59,6 +59,8 @@ pub(crate) type Shown = Vec<What>;
 pub(crate) struct Flow {
     options: Options,
     pub(super) sequence: Sequence,
+    /// The SYN was captured before anything else.
+    pub(super) has_begin: bool,
     /// First byte not acknowledged.
     pub(super) una: u64,
     /// Byte after the highest seen.
@@ -157,6 +159,7 @@ impl Flow {
         Self {
             options,
             sequence: Sequence::default(),
+            has_begin: false,
             una: ORIGIN,
             nxt: ORIGIN,
             board: Scoreboard::default(),
@@ -211,6 +214,7 @@ impl Flow {
 
     /// The number that the first byte of data has.
     pub(crate) fn begin_at(&mut self, wire: u32) {
+        self.has_begin |= !self.sequence.is_known();
         self.sequence.begin_at(wire);
     }
 

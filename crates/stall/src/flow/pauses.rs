@@ -76,6 +76,7 @@ impl Flow {
                 facts.closed = closed;
                 let rtt_ns = facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
                 facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
+                facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;
                 if closed == Closed::NewData {
                     let tick_ns = self.tick_ns;
                     let step = self.stamp_step.map(u64::from);

@@ -24,21 +24,8 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {
         return None;
     }
-    // A sender waits until a whole segment fits (RFC 1122, 4.2.3.4).
-    let is_blocked = facts.window_bytes.is_some() && facts.room_bytes < facts.mss_bytes;
-    if is_blocked {
-        let text = format!(
-            "the receiver's window had room for {} bytes, less than a segment",
-            facts.room_bytes
-        );
-        return Some(Finding::new(
-            Cause::ReceiverWindowClosed,
-            Confidence::Medium,
-            text,
-        ));
-    }
-    if let Some(lost) = lost_before_the_capture(facts, context) {
-        return Some(lost);
+    if let Some(before) = no_room(facts).or_else(|| lost_before_the_capture(facts, context)) {
+        return Some(before);
     }
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
     let since_ns = facts.end_ns.saturating_sub(gap.last_receiver_data_ns);
@@ -70,11 +57,24 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     Some(Finding::new(Cause::Application, confidence, text))
 }
 
-/// The rest of a message waited for nothing.
-pub(super) fn had_sent_all(facts: &Facts) -> Option<Finding> {
+/// A sender waits until a whole segment fits (RFC 1122, 4.2.3.4).
+fn no_room(facts: &Facts) -> Option<Finding> {
+    if facts.window_bytes.is_none() || facts.room_bytes >= facts.mss_bytes {
+        return None;
+    }
+    let text = format!(
+        "the receiver's window had room for {} bytes, less than a segment",
+        facts.room_bytes
+    );
+    let cause = Cause::ReceiverWindowClosed;
+    Some(Finding::new(cause, Confidence::Medium, text))
+}
+
+/// The rest of a message waited for nothing, unless for room.
+pub(super) fn had_sent_all(facts: &Facts) -> Finding {
     let text = "the last data was acknowledged late, and no more came then: none had waited";
     let finding = Finding::new(Cause::Application, Confidence::Medium, text.to_owned());
-    (facts.after.new_segments == 0).then_some(finding)
+    no_room(facts).unwrap_or(finding)
 }
 
 /// One segment came, and more only when an answer can have let it go.

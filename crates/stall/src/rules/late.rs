@@ -82,7 +82,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     }
     if facts.after.new_segments == 0 && facts.after.retransmissions == 0 {
         // Nothing waited for it.
-        return idle::had_sent_all(facts);
+        return Some(idle::had_sent_all(facts));
     }
     let is_known = is_delayed_ack(held_ns);
     // Where segments are lost before the capture, more may have been sent.

@@ -166,8 +166,9 @@ pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let origin = context.origin?;
     let tally = flow.tally();
     let first_ns = tally.first_ns?;
-    if origin.cause == Cause::Congestion || tally.last_ns <= first_ns {
-        return None; // how a path is shared: no stop
+    let is_short = tally.last_ns < first_ns + super::phases::LEAST_NS;
+    if origin.cause == Cause::Congestion || is_short {
+        return None; // how a path is shared, or a moment: no stop
     }
     Some(Stop {
         direction: context.direction,

@@ -10,7 +10,7 @@ use crate::units::{NS_PER_MS, NS_PER_S};
 use crate::vantage::{View, ms};
 
 /// Shorter phases are how TCP works.
-const PHASE_LEAST_NS: u64 = 100 * NS_PER_MS;
+pub(super) const LEAST_NS: u64 = 100 * NS_PER_MS;
 /// A plateau needs longer to be told from a window that grows slowly.
 const PLATEAU_LEAST_NS: u64 = 500 * NS_PER_MS;
 const PLATEAU_ROUNDS_SURE: u64 = 40;
@@ -24,7 +24,7 @@ pub(super) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
 
 fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let duration_ns = phase.end_ns - phase.start_ns;
-    if duration_ns < PHASE_LEAST_NS {
+    if duration_ns < LEAST_NS {
         return None;
     }
     let finding = match phase.limit {

@@ -63,7 +63,8 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         && gap.resent_segments == 1
         && facts.sacked_bytes == 0
         && context.flow.counts().sack_seen;
-    if only_fast || (reported == 0 && !all_at_once) {
+    let came_late = are_answers_of_before(facts);
+    if only_fast || (reported == 0 && !all_at_once && !came_late) {
         return None;
     }
     let covers_all = facts.delivered_by_close * 10 >= facts.outstanding_bytes * 9;
@@ -72,10 +73,12 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         .first_timeout
         .map_or(facts.start_ns, |resent| resent.at_ns);
     let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
-    if others_before || (!covers_all && (gap.timeouts > 1 || needed)) {
+    // Each copy reported as one too many: none was lost, however many there were.
+    let several = gap.timeouts > 1 && reported < gap.resent.count();
+    if others_before || (!covers_all && !came_late && (several || needed)) {
         return None; // there was loss as well
     }
-    let confidence = if reported > 0 {
+    let confidence = if reported > 0 || came_late {
         Confidence::Medium
     } else {
         Confidence::Low
@@ -94,6 +97,14 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     };
     let finding = Finding::new(cause, confidence, text);
     Some(finding.shown_by(gap.resent.iter()))
+}
+
+/// Behind the first answer came others, of more than had been sent again, and before
+/// anything sent since can have been answered: the rest of the flight was on its way.
+fn are_answers_of_before(facts: &Facts) -> bool {
+    let gap = &facts.gap;
+    let repeats = gap.resent_segments.saturating_mul(facts.mss_bytes);
+    gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.mss_bytes
 }
 
 /// Full segments never came through, small ones did.
