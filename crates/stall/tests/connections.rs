@@ -7,7 +7,7 @@ mod script;
 
 use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
-use trace::segment::{Segment, Way};
+use trace::segment::{Segment, Timestamps, Way};
 
 fn all_of(text: &str) -> Vec<Segment> {
     segments(&format!("{HANDSHAKE}{TEN}{text}"), Base::default())
@@ -245,4 +245,62 @@ fn the_first_segments_may_overtake_each_other() {
     let flow = &all[0].flows[0];
     assert_eq!(flow.bytes, 4344, "{flow:#?}");
     assert_eq!(flow.retransmissions.total(), 0, "{flow:#?}");
+}
+
+#[test]
+fn a_window_of_unknown_scale_may_be_what_a_sender_waits_for() {
+    let script = |window: u32| {
+        format!(
+            "{TEN}
+            40  S 14480..28960
+            60  R ack 28960 win {window}
+            400 R ack 28960 win 20000
+            400 S 28960..43440
+            420 R ack 43440
+        "
+        )
+    };
+    for (window, most) in [(20_000, Confidence::Medium), (900, Confidence::Low)] {
+        let mut segments = segments(&script(window), Base::default());
+        for segment in &mut segments {
+            let is_sender = segment.to.port == 5001;
+            segment.way = if is_sender { Way::Out } else { Way::In };
+        }
+        let all = analyse(&segments).connections;
+        let stop = &all[0].stops[0];
+        assert_eq!(stop.cause, Cause::Application, "{stop:#?}");
+        assert!(stop.confidence <= most, "window {window}: {stop:#?}");
+    }
+}
+
+/// At the receiver, 240 ms from the sender and back, from amidst slow start on.
+#[test]
+fn flights_of_a_round_trip_that_is_not_known_yet_are_no_pauses() {
+    let mut text = String::new();
+    for (round, segments_in_it) in [1, 2, 4, 8, 16].into_iter().enumerate() {
+        let (at, first) = (1000 + 240 * round, 1448 * (segments_in_it - 1));
+        for n in 0..segments_in_it {
+            let (from, to) = (first + n * 1448, first + (n + 1) * 1448);
+            text += &format!("{at} S {from}..{to}\n{at} R ack {to}\n");
+        }
+    }
+    let mut segments = segments(&text, Base::default());
+    for segment in &mut segments {
+        let now = (segment.time_ns / 1_000_000) as u32;
+        let is_sender = segment.to.port == 5001;
+        segment.timestamps = Some(Timestamps {
+            value: if is_sender { now - 120 } else { now },
+            echo: Some(if is_sender { now - 240 } else { now - 120 }),
+        });
+    }
+    let all = analyse(&segments).connections;
+    assert!(all[0].flows[0].rtt.smoothed_ns.is_some());
+    assert!(all[0].stops.is_empty(), "{:#?}", all[0].stops);
+}
+
+#[test]
+fn a_fin_that_is_answered_late_stops_no_transfer() {
+    let script = format!("{TEN}50 R FIN\n400 S ack 1\n");
+    let all = analyse(&segments(&script, Base::default())).connections;
+    assert!(all[0].stops.is_empty(), "{:#?}", all[0].stops);
 }

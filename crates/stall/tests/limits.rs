@@ -144,4 +144,11 @@ fn who_sends_by_the_clock_is_not_held_by_a_buffer() {
         let stops = stops(&piece_by_piece(Some(period_ms)));
         assert!(stops.is_empty(), "each {period_ms} ms: {stops:#?}");
     }
+    // Nor where options are cut off, and with them the window's scale.
+    let mut cut = segments(&piece_by_piece(Some(13.0)), Base::default());
+    for syn in &mut cut[..2] {
+        (syn.window_scale, syn.options_cut) = (None, true);
+    }
+    let all = analyse(&cut).connections;
+    assert!(all[0].stops.is_empty(), "{all:#?}");
 }

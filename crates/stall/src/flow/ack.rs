@@ -266,6 +266,9 @@ impl Flow {
         }
         let was_closed = self.is_window_closed();
         self.window_field = Some(segment.window);
+        self.window_field_max = self.window_field_max.max(segment.window);
+        let least = self.gap.window_least.unwrap_or(u16::MAX);
+        self.gap.window_least = Some(least.min(segment.window));
         let field = u64::from(segment.window);
         self.infer_scale(field);
         let window = field << self.scale.unwrap_or(self.scale_least);

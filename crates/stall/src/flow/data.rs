@@ -27,8 +27,9 @@ impl Flow {
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
         if let Some(stamps) = segment.timestamps {
             self.has_stamps = true;
-            if let Some(echo) = stamps.echo.filter(|_| segment.flags.any(Flags::ACK)) {
-                self.sender_side.echoed(echo, at.now);
+            let echo = stamps.echo.filter(|_| segment.flags.any(Flags::ACK));
+            if echo.is_some_and(|echo| self.sender_side.echoed(echo, at.now)) {
+                self.renew_threshold();
             }
         }
         let length = u64::from(segment.sequence_length());
@@ -70,9 +71,7 @@ impl Flow {
             }
         }
         self.rounds.note_flight(self.board.flight_bytes());
-        if self.scale.is_some() {
-            self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
-        }
+        self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
     }
 
     /// What passes here was sent by what the sender knew then: what had passed
@@ -83,9 +82,11 @@ impl Flow {
         let Some((since_ns, (una, edge))) = self.told.at(at.now, way_ns) else {
             return;
         };
-        let at_edge = end + self.mss() > edge;
-        self.rounds
-            .note_used_window(end.saturating_sub(una), at_edge);
+        if self.scale.is_some() {
+            let at_edge = end + self.mss() > edge;
+            self.rounds
+                .note_used_window(end.saturating_sub(una), at_edge);
+        }
         let rtt_ns = self.rtt_min_ns();
         if quiet_ns.is_some_and(|quiet_ns| quiet_ns >= rtt_ns / 4) {
             let allowed_ns = (rtt_ns / 16).max(LET_GO_NS);

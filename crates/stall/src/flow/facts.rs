@@ -73,6 +73,8 @@ pub(crate) struct Gap {
     pub(crate) holes: u64,
     pub(crate) duplicate_acks: Packets,
     pub(crate) closed_window: Packets,
+    /// The least that the window's field said, since what the pause began with.
+    pub(crate) window_least: Option<u16>,
     pub(crate) closed_ns: u64,
     pub(crate) opened: Option<(u64, u64)>,
     /// Probes of a closed window, or of one that the sender does not know to be open.
@@ -137,6 +139,8 @@ pub(crate) struct Facts {
     /// From the next new byte to the window's edge; below 0: shrunk.
     pub(crate) room_bytes: u64,
     pub(crate) window_bytes: Option<u64>,
+    /// The most that the window's field has said.
+    pub(crate) window_field_max: u16,
     /// Whole round trip, if known.
     pub(crate) rtt_ns: Option<u64>,
     pub(crate) rtt_min_ns: u64,

@@ -73,6 +73,7 @@ pub(crate) struct Flow {
     /// The receiver's scale; `None`: not both SYNs were captured with all their options.
     pub(super) scale: Option<u8>,
     pub(super) window_field: Option<u16>,
+    pub(super) window_field_max: u16,
     pub(super) edge: u64,
     pub(super) told: Told,
     pub(super) mss_option: Option<u16>,
@@ -167,6 +168,7 @@ impl Flow {
             has_data: false,
             scale: None,
             window_field: None,
+            window_field_max: 0,
             edge: ORIGIN,
             told: Told::default(),
             mss_option: None,

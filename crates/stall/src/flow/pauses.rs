@@ -48,6 +48,7 @@ impl Flow {
                 .window_field
                 .zip(self.scale)
                 .map(|(field, scale)| u64::from(field) << scale),
+            window_field_max: self.window_field_max,
             rtt_ns: self.rtt_ns(),
             rtt_min_ns: self.rtt_min_ns(),
             rto_ns: self.rto_ns(),
@@ -94,6 +95,7 @@ impl Flow {
         if self.gap.dirty {
             self.gap = Gap::default();
         }
+        self.gap.window_least = self.window_field;
         if self.is_window_closed() {
             self.gap.dirty = true;
             self.gap.closed_ns = at.now;

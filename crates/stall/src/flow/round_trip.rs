@@ -91,25 +91,24 @@ impl EchoTimer {
         }
     }
 
-    /// Data with this echo passed.
-    pub(crate) fn echoed(&mut self, echo: u32, now: u64) {
+    /// Data with this echo passed. Whether that was the first to be timed.
+    pub(crate) fn echoed(&mut self, echo: u32, now: u64) -> bool {
         let Some((value, since)) = self.waiting else {
-            return;
+            return false;
         };
         let ahead = echo.wrapping_sub(value) as i32;
-        if ahead == 0 {
-            let ns = now.saturating_sub(since);
-            self.min_ns = if self.samples == 0 {
-                ns
-            } else {
-                self.min_ns.min(ns)
-            };
-            self.last_ns = ns;
-            self.samples += 1;
-        }
         if ahead >= 0 {
             self.waiting = None;
         }
+        if ahead != 0 {
+            return false;
+        }
+        let ns = now.saturating_sub(since);
+        self.last_ns = ns;
+        self.samples += 1;
+        let is_first = self.samples == 1;
+        self.min_ns = if is_first { ns } else { self.min_ns.min(ns) };
+        is_first
     }
 
     /// Least half, if any was measured.

@@ -47,6 +47,7 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         View::Receiver | View::Middle => Confidence::Medium,
         View::Unknown => Confidence::Low,
     };
+    let confidence = confidence.min(window_allows(facts));
     let room = facts.window_bytes.map_or_else(String::new, |_| {
         format!(" and the window had room for {} bytes", facts.room_bytes)
     });
@@ -73,8 +74,20 @@ fn no_room(facts: &Facts) -> Option<Finding> {
 /// The rest of a message waited for nothing, unless for room.
 pub(super) fn had_sent_all(facts: &Facts) -> Finding {
     let text = "the last data was acknowledged late, and no more came then: none had waited";
-    let finding = Finding::new(Cause::Application, Confidence::Medium, text.to_owned());
+    let confidence = Confidence::Medium.min(window_allows(facts));
+    let finding = Finding::new(Cause::Application, confidence, text.to_owned());
     no_room(facts).unwrap_or(finding)
+}
+
+/// How sure it is that the window was not what the sender waited for: without its scale
+/// it is not to be seen, only that it fell to a fraction of what it had been.
+fn window_allows(facts: &Facts) -> Confidence {
+    let least = facts.gap.window_least.unwrap_or(0);
+    match facts.window_bytes {
+        Some(_) => Confidence::High,
+        None if least > facts.window_field_max / 4 => Confidence::Medium,
+        None => Confidence::Low,
+    }
 }
 
 /// One segment came, and more only when an answer can have let it go.

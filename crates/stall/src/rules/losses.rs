@@ -38,7 +38,9 @@ fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
     let mostly = reported >= 3 && reported * 2 >= fast;
     // Holes that are not there any more when a repair comes, and packets seen
     // late: what was repaired for them is needless as well.
-    let seen = tally.overtaken >= 3 && tally.overtaken * 2 >= tally.holes && fast >= 3;
+    // Reports of holes may be cut off; what was filled before it came here is seen all the same.
+    let filled = tally.overtaken + flow.counts().lost_before;
+    let seen = tally.overtaken >= 3 && tally.overtaken * 2 >= tally.holes.max(filled) && fast >= 3;
     if !mostly && !seen {
         return None;
     }
@@ -89,17 +91,18 @@ fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
         return None;
     }
     let rate_bps = (tally.passed.mean() * 8.0) as u64;
-    let queue_ns = short_queue_ns(tally);
-    let queue = queue_ns.map_or_else(
-        || "no queue built up before".to_owned(),
-        |ns| {
-            let ms = crate::vantage::ms(ns);
-            format!("only {ms} of queue before: a line with a short buffer does the same")
-        },
-    );
+    // A line with a short buffer does the same, but for the queue that its losses find.
+    let queue_ns = tally.queue_ns.mean() as u64;
+    let is_empty = queue_ns < (flow.rtt_min_ns() / 16).max(NS_PER_MS);
+    let queue = if is_empty {
+        "no queue built up before".to_owned()
+    } else {
+        let ms = crate::vantage::ms(queue_ns);
+        format!("{ms} of queue before, in the mean: it may have been a short buffer's end")
+    };
     Some(Origin {
         cause: Cause::Policer,
-        confidence: if steady && queue_ns.is_none() {
+        confidence: if steady && is_empty {
             Confidence::High
         } else {
             Confidence::Medium

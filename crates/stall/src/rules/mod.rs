@@ -100,6 +100,9 @@ const RULES: [Rule; 13] = [
 
 /// All stops of one flow, in order.
 pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
+    if flow.counts().bytes == 0 {
+        return Vec::new(); // a FIN is no transfer
+    }
     let mut all: Vec<Stop> = flow
         .stops()
         .iter()
@@ -119,6 +122,10 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Option<Stop> {
         .unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
         return None; // it was late, and nobody waited for it
+    }
+    let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
+    if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {
+        return None; // by a round trip that was not known yet
     }
     let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
