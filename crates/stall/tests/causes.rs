@@ -33,6 +33,24 @@ fn nothing_to_send() {
     assert_eq!(stop.evidence, [9, 10]);
 }
 
+/// A pause between messages is one of many, but not the one that is far longer.
+#[test]
+fn a_long_pause_is_not_lost_among_short_ones() {
+    let mut text = String::new();
+    let mut at = 40;
+    for n in 0..20u32 {
+        at += if n == 10 { 2000 } else { 100 };
+        let (from, to) = (14_480 + n * 1448, 14_480 + (n + 1) * 1448);
+        text += &format!("{at} S {from}..{to}\n{} R ack {to}\n", at + 20);
+    }
+    let stops = connection(&text).stops;
+    let pauses: Vec<_> = stops.iter().map(|s| (s.count, s.duration_ns)).collect();
+    assert_eq!(pauses.len(), 3, "{stops:#?}");
+    assert_eq!(pauses[1], (1, 1_980_000_000));
+    assert_eq!((pauses[0].0, pauses[2].0), (10, 9));
+    assert!(stops.iter().all(|stop| stop.cause == Cause::Application));
+}
+
 #[test]
 fn the_other_application_was_to_go_on() {
     let stop = stop(

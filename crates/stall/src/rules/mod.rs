@@ -22,6 +22,8 @@ pub(crate) use setup::setup;
 
 /// Packet numbers named for a stop at most.
 const EVIDENCE_MOST: usize = 16;
+/// Stops that follow each other are one if none is so many times as long as the others.
+const ALIKE: u64 = 8;
 
 /// What a rule may know beside the pause itself.
 #[derive(Clone, Copy, Debug)]
@@ -183,39 +185,75 @@ fn unknown(facts: &Facts) -> Finding {
     Finding::new(Cause::Unknown, Confidence::Low, text)
 }
 
-/// Stops of the same cause with next to nothing between them are one: waits
-/// for each acknowledgement, or pauses between messages.
-fn merge(all: &mut Vec<Stop>, rtt_ns: u64) {
-    let mergeable = |cause| {
-        matches!(
-            cause,
-            Cause::DelayedAck | Cause::Application | Cause::WaitingForPeer
-        )
-    };
-    let near_ns = rtt_ns.saturating_mul(4).max(NS_PER_S / 20);
-    let mut merged: Vec<Stop> = Vec::with_capacity(all.len());
-    for stop in all.drain(..) {
-        let into = merged.last_mut().filter(|last| {
-            let end_ns = last.start_ns + last.duration_ns;
-            last.cause == stop.cause
-                && last.side == stop.side
-                && mergeable(stop.cause)
-                && stop.start_ns.saturating_sub(end_ns) <= near_ns
-        });
-        match into {
-            None => merged.push(stop),
-            Some(last) => {
-                last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
-                last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
-                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                    (a, b) => a.or(b),
-                };
-                last.count += 1;
-                last.confidence = last.confidence.max(stop.confidence);
-                last.evidence.extend(&stop.evidence);
-                last.evidence = in_order(std::mem::take(&mut last.evidence));
-            }
+/// Stops of one cause in a row, on their way to be one.
+struct Series {
+    stop: Stop,
+    paused_ns: u64,
+    /// Of that, with low, medium and high confidence.
+    by_confidence: [u64; 3],
+}
+
+impl Series {
+    fn of(stop: Stop) -> Self {
+        let mut by_confidence = [0; 3];
+        by_confidence[stop.confidence as usize] = stop.duration_ns;
+        Self {
+            paused_ns: stop.duration_ns,
+            stop,
+            by_confidence,
         }
     }
-    *all = merged;
+
+    /// Stops of the same cause with next to nothing between them: waits for each
+    /// acknowledgement, or pauses between messages. One that is far longer than the others is
+    /// no more of the same.
+    fn takes(&self, stop: &Stop, near_ns: u64) -> bool {
+        let mergeable = matches!(
+            stop.cause,
+            Cause::DelayedAck | Cause::Application | Cause::WaitingForPeer
+        );
+        let last = &self.stop;
+        let end_ns = last.start_ns + last.duration_ns;
+        let mean_ns = self.paused_ns / last.count.max(1);
+        mergeable
+            && (last.cause, last.side) == (stop.cause, stop.side)
+            && stop.start_ns.saturating_sub(end_ns) <= near_ns
+            && stop.duration_ns.max(mean_ns) <= stop.duration_ns.min(mean_ns).saturating_mul(ALIKE)
+    }
+
+    fn take(&mut self, stop: Stop) {
+        self.paused_ns += stop.duration_ns;
+        self.by_confidence[stop.confidence as usize] += stop.duration_ns;
+        let last = &mut self.stop;
+        last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
+        last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        last.count += 1;
+        last.evidence.extend(&stop.evidence);
+        last.evidence = in_order(std::mem::take(&mut last.evidence));
+    }
+
+    /// As sure as most of its time is.
+    fn end(mut self) -> Stop {
+        let levels = [Confidence::Low, Confidence::Medium, Confidence::High];
+        let most = levels
+            .into_iter()
+            .max_by_key(|&level| self.by_confidence[level as usize]);
+        self.stop.confidence = most.unwrap_or(self.stop.confidence);
+        self.stop
+    }
+}
+
+fn merge(all: &mut Vec<Stop>, rtt_ns: u64) {
+    let near_ns = rtt_ns.saturating_mul(4).max(NS_PER_S / 20);
+    let mut merged: Vec<Series> = Vec::with_capacity(all.len());
+    for stop in all.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.takes(&stop, near_ns) => last.take(stop),
+            _ => merged.push(Series::of(stop)),
+        }
+    }
+    all.extend(merged.into_iter().map(Series::end));
 }
