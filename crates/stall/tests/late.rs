@@ -180,3 +180,39 @@ fn a_window_filled_to_its_edge_is_not_the_end_of_what_was_to_send() {
     }
     assert!(!stops.is_empty());
 }
+
+/// At the receiver, 100 ms from the sender and back: a flight is lost on its way. The sender's
+/// timer sends the first again, two new ones tell of the hole, and slow start
+/// repairs the rest.
+#[test]
+fn slow_start_after_an_unseen_timeout_is_not_pinned() {
+    const SEGMENT: u32 = 1448;
+    let mut text = String::from("0 S SYN\n0 R SYN\n100 S ack\n");
+    let mut next = 0;
+    for n in 0..4800 {
+        let at = 100.0 + 0.25 * f64::from(n);
+        let _ = writeln!(text, "{at} S {next}..{}", next + SEGMENT);
+        next += SEGMENT;
+        let _ = writeln!(text, "{at} R ack {next}");
+    }
+    let head = next + SEGMENT;
+    let (far, end) = (head + 400 * SEGMENT, head + 402 * SEGMENT);
+    let _ = write!(
+        text,
+        "1700 S {next}..{head}\n1700 R ack {head}\n\
+         1701 S {far}..{end}\n1701 R ack {head} sack {far}..{end}\n"
+    );
+    let mut repaired = head;
+    for round in 1..6 {
+        let at = 1702 + 101 * round;
+        for _ in 0..1 << round {
+            repaired += SEGMENT;
+            let from = repaired - SEGMENT;
+            let _ = writeln!(text, "{at} S {from}..{repaired}");
+            let _ = writeln!(text, "{at} R ack {repaired} sack {far}..{end}");
+        }
+    }
+    let stops = stops(&text);
+    let pinned = stops.iter().find(|s| s.cause == Cause::RecoveryCwndPinned);
+    assert!(pinned.is_none(), "{stops:#?}");
+}

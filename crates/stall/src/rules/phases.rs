@@ -14,6 +14,8 @@ pub(super) const LEAST_NS: u64 = 100 * NS_PER_MS;
 /// A plateau needs longer to be told from a window that grows slowly.
 const PLATEAU_LEAST_NS: u64 = 500 * NS_PER_MS;
 const PLATEAU_ROUNDS_SURE: u64 = 40;
+/// Rounds after which a window that doubles in each is no tenth of any before.
+const PINNED_ROUNDS_AWAY: u64 = 8;
 
 pub(super) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
     let phases = flow.phases().iter();
@@ -28,7 +30,7 @@ fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
         return None;
     }
     let finding = match phase.limit {
-        Limit::Pinned => pinned(phase, context),
+        Limit::Pinned => pinned(phase, context)?,
         Limit::Growth => growth(phase),
         Limit::Window => window(phase, flow, context)?,
         Limit::Plateau => plateau(phase, flow, context)?,
@@ -64,7 +66,11 @@ fn rate(phase: &Phase) -> String {
     crate::verdict::rate(bps)
 }
 
-fn pinned(phase: &Phase, context: &Context<'_>) -> Finding {
+fn pinned(phase: &Phase, context: &Context<'_>) -> Option<Finding> {
+    // A timeout that is not seen here is followed by rounds as small, which double.
+    if context.view != View::Sender && phase.rounds < PINNED_ROUNDS_AWAY {
+        return None;
+    }
     let text = format!(
         "{} rounds of repair at {}, {} segments sent again: the window was down to next to \
          nothing and could not grow before all losses were repaired",
@@ -78,7 +84,7 @@ fn pinned(phase: &Phase, context: &Context<'_>) -> Finding {
     } else {
         Confidence::Medium
     };
-    Finding::new(Cause::RecoveryCwndPinned, confidence, text)
+    Some(Finding::new(Cause::RecoveryCwndPinned, confidence, text))
 }
 
 fn growth(phase: &Phase) -> Finding {
