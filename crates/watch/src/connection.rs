@@ -514,7 +514,7 @@ impl Connection {
 }
 
 /// Waits for each acknowledgement, pauses between messages, or a window that a
-/// probe found to hold a little.
+/// probe found to hold a little; but nothing far longer than all of them, which is to be told.
 fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     let merges = matches!(
         stop.cause,
@@ -527,6 +527,7 @@ fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     merges
         && last.kind == stop.kind
         && last.cause == stop.cause
+        && stop.duration_ns <= last.duration_ns.saturating_mul(2)
         && stop.start_ns >= last.start_ns
         && stop.start_ns.saturating_sub(end_ns) <= near_ns
 }

@@ -245,6 +245,29 @@ fn pauses_between_messages_are_one_stop() {
     assert_eq!(connection.stops[0].count, 5);
 }
 
+/// Who watches has to hear of it, whatever short ones came before.
+#[test]
+fn a_long_pause_is_not_more_of_short_ones() {
+    let (mut connection, last) = flowing();
+    let mut reading = last;
+    reading.ack = reading.nxt;
+    let mut told = Vec::new();
+    let mut at_ms = 1000;
+    for (n, pause_ms) in [100, 110, 100, 900, 100].into_iter().enumerate() {
+        at_ms += pause_ms;
+        reading = later(&reading, at_ms, Moment::Ack);
+        reading.nxt += MSS;
+        reading.ack = reading.nxt;
+        reading.packets_out = 1;
+        reading.limits.busy_ns = (1020 + n as u64 * 20) * MS;
+        told.extend(connection.reading(&reading));
+    }
+    let told: Vec<_> = told.iter().map(|stop| stop.duration_ns / MS).collect();
+    assert_eq!(told, [80, 880], "{:?}", connection.stops);
+    let counts: Vec<_> = connection.stops.iter().map(|stop| stop.count).collect();
+    assert_eq!(counts, [3, 2]);
+}
+
 #[test]
 fn a_connection_that_is_answered_late_or_never() {
     for (answered, end) in [
