@@ -483,7 +483,8 @@ impl Connection {
         }
     }
 
-    /// Adds stops to those before; gives those that are not more of the last.
+    /// Adds stops to those before; gives those that are not more of the last, or so
+    /// much longer that who watches has to hear of them.
     fn keep(&mut self, found: Vec<Stop>) -> Vec<Stop> {
         let mut told = Vec::new();
         let near_ns = self.last.srtt_ns.saturating_mul(4).max(NEAR_NS);
@@ -493,6 +494,9 @@ impl Connection {
                 .last_mut()
                 .filter(|last| is_more(last, &stop, near_ns))
             {
+                if stop.duration_ns > last.duration_ns.saturating_mul(2) {
+                    told.push(stop.clone());
+                }
                 last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
                 last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
                     (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -514,7 +518,7 @@ impl Connection {
 }
 
 /// Waits for each acknowledgement, pauses between messages, or a window that a
-/// probe found to hold a little; but nothing far longer than all of them, which is to be told.
+/// probe found to hold a little.
 fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     let merges = matches!(
         stop.cause,
@@ -527,7 +531,6 @@ fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     merges
         && last.kind == stop.kind
         && last.cause == stop.cause
-        && stop.duration_ns <= last.duration_ns.saturating_mul(2)
         && stop.start_ns >= last.start_ns
         && stop.start_ns.saturating_sub(end_ns) <= near_ns
 }
