@@ -231,6 +231,19 @@ pub struct Stop {
     pub advice: String,
 }
 
+impl Stop {
+    /// Becomes one with the next of the same cause: until its end, with both costs, counted.
+    /// Confidence and evidence stay.
+    pub fn take_in(&mut self, next: &Self) {
+        self.duration_ns = next.start_ns + next.duration_ns - self.start_ns;
+        self.bytes_cost = match (self.bytes_cost, next.bytes_cost) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.count += 1;
+    }
+}
+
 /// Whether a stop is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

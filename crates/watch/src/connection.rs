@@ -497,12 +497,7 @@ impl Connection {
                 if stop.duration_ns > last.duration_ns.saturating_mul(2) {
                     told.push(stop.clone());
                 }
-                last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
-                last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
-                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                    (a, b) => a.or(b),
-                };
-                last.count += 1;
+                last.take_in(&stop);
                 last.confidence = last.confidence.max(stop.confidence);
                 continue;
             }

@@ -221,18 +221,12 @@ impl Series {
             && stop.duration_ns.max(mean_ns) <= stop.duration_ns.min(mean_ns).saturating_mul(ALIKE)
     }
 
-    fn take(&mut self, stop: Stop) {
+    fn take(&mut self, stop: &Stop) {
         self.paused_ns += stop.duration_ns;
         self.by_confidence[stop.confidence as usize] += stop.duration_ns;
-        let last = &mut self.stop;
-        last.duration_ns = stop.start_ns + stop.duration_ns - last.start_ns;
-        last.bytes_cost = match (last.bytes_cost, stop.bytes_cost) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
-            (a, b) => a.or(b),
-        };
-        last.count += 1;
-        last.evidence.extend(&stop.evidence);
-        last.evidence = in_order(std::mem::take(&mut last.evidence));
+        self.stop.take_in(stop);
+        self.stop.evidence.extend(&stop.evidence);
+        self.stop.evidence = in_order(std::mem::take(&mut self.stop.evidence));
     }
 
     /// As sure as most of its time is.
@@ -251,7 +245,7 @@ fn merge(all: &mut Vec<Stop>, rtt_ns: u64) {
     let mut merged: Vec<Series> = Vec::with_capacity(all.len());
     for stop in all.drain(..) {
         match merged.last_mut() {
-            Some(last) if last.takes(&stop, near_ns) => last.take(stop),
+            Some(last) if last.takes(&stop, near_ns) => last.take(&stop),
             _ => merged.push(Series::of(stop)),
         }
     }
