@@ -7,7 +7,8 @@
  * most of what happens to it happens in whatever task the softirq interrupts. So
  * a process's sockets are collected: those open at the beginning by the reader of
  * the records; what connects, when it does, in its own context; what is accepted,
- * by the process's listening ports.
+ * by the ports on which the process listens, for as long as it does. The reader
+ * says when the process has gone: another one may get its number.
  */
 #ifndef WATCH_FILTER_H
 #define WATCH_FILTER_H
@@ -31,13 +32,32 @@ struct {
 	MAP_NUMBER(max_entries, 1 << 16);
 } owned SEC(".maps");
 
-/* Where it listens: name space of the network << 32 | port. */
+/*
+ * The process's listening sockets: cookie to listening_key(). The port itself
+ * may be given back before a socket says that it listens no more.
+ */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_TYPE(key, u64);
-	MAP_TYPE(value, u8);
+	MAP_TYPE(value, u64);
+	MAP_NUMBER(max_entries, 1 << 12);
+} listeners SEC(".maps");
+
+/* How many of them a port has, by listening_key(). */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u32);
 	MAP_NUMBER(max_entries, 1 << 12);
 } listening SEC(".maps");
+
+/* One value, written by the reader: not 0 if the process has ended. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+	MAP_NUMBER(max_entries, 1);
+} ended SEC(".maps");
 
 /* ::ffff:0:0/96, as it lies in memory. */
 #define MAPPED_IPV4(address) ((u64)(address) << 32 | 0xffff0000ULL)
@@ -67,6 +87,15 @@ INLINE void local_address(struct sock *sk, u64 *to)
 	}
 }
 
+INLINE int has_process_ended(void)
+{
+	u32 first = 0;
+	u32 *value = bpf_map_lookup_elem(&ended, &first);
+
+	return !value || *value;
+}
+
+/* A port in a network name space. */
 INLINE u64 listening_key(struct sock *sk)
 {
 	return (u64)sk->__sk_common.skc_net.net->ns.inum << 32 | sk->__sk_common.skc_num;
@@ -78,6 +107,8 @@ INLINE int is_owned(struct sock *sk)
 
 	if (bpf_map_lookup_elem(&owned, &key))
 		return 1;
+	if (has_process_ended())
+		return 0;
 	key = listening_key(sk);
 	return bpf_map_lookup_elem(&listening, &key) != 0;
 }
@@ -98,11 +129,29 @@ INLINE int is_wanted(struct sock *sk)
 	return !want_pid || is_owned(sk);
 }
 
-INLINE void note(void *map, u64 key)
+INLINE void note_connecting(struct sock *sk)
 {
+	u64 cookie = bpf_get_socket_cookie(sk);
 	u8 one = 1;
 
-	if (bpf_map_update_elem(map, &key, &one, 0))
+	if (bpf_map_update_elem(&owned, &cookie, &one, 0))
+		count_lost(LOST_SOCKETS);
+}
+
+INLINE void note_listening(struct sock *sk)
+{
+	u64 cookie = bpf_get_socket_cookie(sk);
+	u64 key = listening_key(sk);
+	u32 *count, one = 1;
+
+	if (bpf_map_update_elem(&listeners, &cookie, &key, 0)) {
+		count_lost(LOST_SOCKETS);
+		return;
+	}
+	count = bpf_map_lookup_elem(&listening, &key);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else if (bpf_map_update_elem(&listening, &key, &one, 0))
 		count_lost(LOST_SOCKETS);
 }
 
@@ -116,10 +165,35 @@ INLINE void note_owner(struct sock *sk, int from, int to)
 	if (bpf_get_ns_current_pid_tgid(want_pid_dev, want_pid_ino, &who, sizeof(who)) ||
 	    who.tgid != want_pid)
 		return;
+	if (has_process_ended())
+		return;
 	if (to == TCP_SYN_SENT)
-		note(&owned, bpf_get_socket_cookie(sk));
+		note_connecting(sk);
 	else
-		note(&listening, listening_key(sk));
+		note_listening(sk);
+}
+
+/* A socket listens no more. Whose context this is does not matter. */
+INLINE void forget_listening(struct sock *sk, int from)
+{
+	u64 cookie, *found, key;
+	u32 *count;
+
+	if (!want_pid || from != TCP_LISTEN)
+		return;
+	cookie = bpf_get_socket_cookie(sk);
+	found = bpf_map_lookup_elem(&listeners, &cookie);
+	if (!found)
+		return;
+	key = *found;
+	bpf_map_delete_elem(&listeners, &cookie);
+	count = bpf_map_lookup_elem(&listening, &key);
+	if (!count)
+		return;
+	if (*count > 1)
+		__sync_fetch_and_add(count, -1);
+	else
+		bpf_map_delete_elem(&listening, &key);
 }
 
 INLINE void forget_owner(struct sock *sk)

@@ -239,6 +239,7 @@ int on_state(u64 *args)
 	if (!bpf_skc_to_tcp_sock(sk))
 		return 0;
 	note_owner(sk, from, to);
+	forget_listening(sk, from);
 	/* Its ports may not be chosen yet; a listening one carries no data. */
 	if (to == TCP_SYN_SENT || to == TCP_LISTEN || from == TCP_LISTEN)
 		return 0;

@@ -7,9 +7,11 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::env;
+use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -70,7 +72,7 @@ impl Watch {
         let mut rest = String::new();
         self.said.read_to_string(&mut rest).unwrap();
         assert!(self.child.wait().unwrap().success(), "{rest}");
-        serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+        common::watched(&json)
     }
 }
 
@@ -89,6 +91,76 @@ fn exchange(sender: &mut TcpStream, receiver: &mut TcpStream) {
     for _ in 0..50 {
         sender.write_all(&message).unwrap();
         receiver.read_exact(&mut [0; 10_000]).unwrap();
+    }
+}
+
+/// A process of its own that listens. It is this program again, at
+/// [`a_process_that_listens`].
+struct Listening {
+    child: Child,
+    commands: Option<ChildStdin>,
+    /// Kept open, or else it could not print any more.
+    _said: Lines<BufReader<ChildStdout>>,
+    port: u16,
+}
+
+impl Listening {
+    fn start() -> Self {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "a_process_that_listens", "--nocapture"])
+            .env(LISTEN, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = said
+            .find_map(|line| line.unwrap().strip_prefix("port ")?.parse().ok())
+            .unwrap();
+        let commands = child.stdin.take();
+        Self {
+            child,
+            commands,
+            _said: said,
+            port,
+        }
+    }
+
+    fn connect(&self) -> String {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.local_addr().unwrap().to_string()
+    }
+}
+
+/// Set in the environment of [`Listening`].
+const LISTEN: &str = "PSPACER_TEST_LISTEN";
+
+/// Does nothing, but in a process that [`Listening::start`] made: it listens,
+/// closes its listening socket at the command "close", gives it to a child of its
+/// own at "share", and goes at the end of its input.
+#[test]
+fn a_process_that_listens() {
+    if env::var_os(LISTEN).is_none() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    println!("\nport {port}");
+    let mut commands = std::io::stdin().lines();
+    let mut listener = Some(listener);
+    while let Some(Ok(command)) = commands.next() {
+        match (command.as_str(), &listener) {
+            ("close", _) => drop(listener.take()),
+            ("share", Some(shared)) => {
+                let shared = shared.as_fd().try_clone_to_owned().unwrap();
+                Command::new("sleep")
+                    .arg("60")
+                    .stdin(shared)
+                    .spawn()
+                    .unwrap();
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -176,6 +248,63 @@ fn a_process_has_what_it_had_connected_and_accepted() {
     assert!(!foreign.contains(&local), "{foreign}");
 }
 
+/// The far ends of the connections that were watched.
+fn remotes(watched: &Value) -> Vec<String> {
+    let connections = watched["connections"].as_array().unwrap();
+    let far = |c: &Value| match c["local"] == c["client"] {
+        true => c["server"].as_str().unwrap().to_owned(),
+        false => c["client"].as_str().unwrap().to_owned(),
+    };
+    connections.iter().map(far).collect()
+}
+
+#[test]
+fn a_port_that_the_process_closed_is_nobody_s() {
+    let mut process = Listening::start();
+    let Some(watch) = Watch::attach(&["--pid", &process.child.id().to_string()]) else {
+        return;
+    };
+    let own = process.connect();
+    let mut commands = process.commands.take().unwrap();
+    writeln!(commands, "close").unwrap();
+    // The port is free when the process has done so.
+    let stranger = std::iter::repeat_with(|| TcpListener::bind(("127.0.0.1", process.port)))
+        .take(1000)
+        .find_map(|bound| {
+            thread::sleep(Duration::from_millis(10));
+            bound.ok()
+        });
+    let stranger = stranger.expect("the port is given back");
+    let foreign = process.connect();
+    drop(stranger);
+    drop(commands);
+    process.child.wait().unwrap();
+    let found = remotes(&watch.finish());
+    assert!(found.contains(&own), "{own} is not in {found:?}");
+    assert!(!found.contains(&foreign), "{foreign} is in {found:?}");
+}
+
+#[test]
+fn what_is_accepted_after_the_process_ended_is_not_its_own() {
+    let mut process = Listening::start();
+    let Some(mut watch) = Watch::attach(&["--pid", &process.child.id().to_string()]) else {
+        return;
+    };
+    let own = process.connect();
+    let mut commands = process.commands.take().unwrap();
+    // Its child keeps the port open.
+    writeln!(commands, "share").unwrap();
+    drop(commands);
+    process.child.wait().unwrap();
+    let mut line = String::new();
+    watch.said.read_line(&mut line).unwrap();
+    assert!(line.contains("has ended"), "{line}");
+    let foreign = process.connect();
+    let found = remotes(&watch.finish());
+    assert!(found.contains(&own), "{own} is not in {found:?}");
+    assert!(!found.contains(&foreign), "{foreign} is in {found:?}");
+}
+
 #[test]
 fn a_record_is_a_table_of_the_simulators_form() {
     let (mut sender, mut receiver, port) = pair();
@@ -200,6 +329,7 @@ fn a_record_is_a_table_of_the_simulators_form() {
         .collect();
     assert!(una.len() >= 10 && una.is_sorted(), "{una:?}");
     assert!(una.last() > Some(&300_000), "{una:?}");
+    assert!(into.join("sender.svg").exists());
 }
 
 #[test]

@@ -67,9 +67,7 @@ fn watched(kernel: Kernel) -> Value {
         panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
     });
     assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
-    let json = ran.output.find('{').map(|at| &ran.output[at..]);
-    serde_json::from_str(json.unwrap_or_default())
-        .unwrap_or_else(|error| panic!("{kernel}: {error}\n{}", ran.output))
+    common::watched(&ran.output)
 }
 
 fn check(kernel: Kernel) {

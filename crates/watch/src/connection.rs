@@ -51,6 +51,9 @@ pub enum Status {
 /// A socket that sends, or may.
 #[derive(Clone, Debug)]
 pub struct Connection {
+    /// Its number, in the order in which connections were seen, from 1. A
+    /// [`crate::Watcher`] sets it.
+    pub number: u64,
     /// Its ends, once they were told.
     pub ends: Option<Ends>,
     /// When it was first seen.
@@ -88,6 +91,7 @@ impl Connection {
     #[must_use]
     pub fn new(first: &Reading, ends: Option<Ends>, origin_ns: u64) -> Self {
         let mut connection = Self {
+            number: 0,
             ends,
             first_ns: first.time_ns,
             last: *first,
@@ -158,6 +162,12 @@ impl Connection {
             found.extend(self.standing(now_ns).map(|facts| self.silence(facts)));
         }
         self.keep(found)
+    }
+
+    /// How long all of its stalls took together, in ns.
+    #[must_use]
+    pub fn stopped_ns(&self) -> u64 {
+        self.stops.iter().map(|stop| stop.duration_ns).sum()
     }
 
     /// What it does now.

@@ -49,7 +49,7 @@ pub(crate) fn ack(at_ms: u64) -> Reading {
 }
 
 /// The same connection at a later time, without anything new.
-fn later(before: &Reading, at_ms: u64, moment: Moment) -> Reading {
+pub(crate) fn later(before: &Reading, at_ms: u64, moment: Moment) -> Reading {
     let mut reading = *before;
     reading.time_ns = at_ms * MS;
     reading.limits.busy_ns = reading.time_ns;

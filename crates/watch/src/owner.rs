@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets that a process has open, by way of its file descriptors: what
-//! was there before watching began is in no tracepoint's context.
+//! A process whose sockets are watched: those that it has open, by way of its
+//! file descriptors, and whether it is still there. What was open before watching
+//! began is in no tracepoint's context.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use rustix::net::{SocketAddrAny, getsockname};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::error::Error;
 
-/// What a process has.
+/// What a process has open.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sockets {
     /// Cookies.
     pub(crate) connected: Vec<u64>,
-    /// Ports, in the process's network.
-    pub(crate) listening: Vec<u16>,
+    /// Cookies and ports, in the process's network.
+    pub(crate) listening: Vec<(u64, u16)>,
     /// Its network name space.
     pub(crate) network: u32,
 }
@@ -31,15 +33,54 @@ pub(crate) fn pid_space() -> io::Result<(u64, u64)> {
     Ok((meta.dev(), meta.ino()))
 }
 
-/// TCP sockets of a process.
-pub(crate) fn sockets(pid: u32) -> Result<Sockets, Error> {
-    look(pid).map_err(|source| Error::Process { pid, source })
+/// A process, held by a descriptor: its number may be given to another one.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: u32,
+    handle: OwnedFd,
 }
 
-fn look(pid: u32) -> io::Result<Sockets> {
-    let raw = i32::try_from(pid).map_err(io::Error::other)?;
-    let process = Pid::from_raw(raw).ok_or(io::ErrorKind::InvalidInput)?;
-    let handle = pidfd_open(process, PidfdFlags::empty())?;
+impl Process {
+    /// Opens the process of this number.
+    ///
+    /// # Errors
+    /// Where there is none, or it may not be looked at.
+    pub(crate) fn open(pid: u32) -> Result<Self, Error> {
+        let open = || {
+            let raw = i32::try_from(pid).map_err(io::Error::other)?;
+            let process = Pid::from_raw(raw).ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(pidfd_open(process, PidfdFlags::empty())?)
+        };
+        let handle = open().map_err(|source| Error::Process { pid, source })?;
+        Ok(Self { pid, handle })
+    }
+
+    /// The TCP sockets that it has open now.
+    ///
+    /// # Errors
+    /// When the process has gone or may not be looked at.
+    pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
+        let pid = self.pid;
+        look(pid, &self.handle).map_err(|source| Error::Process { pid, source })
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub(crate) fn has_ended(&self) -> Result<bool, Error> {
+        let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
+        let pid = self.pid;
+        let ready = poll(&mut handle, Some(&Timespec::default()));
+        let ready = ready.map_err(|error| Error::Process {
+            pid,
+            source: error.into(),
+        })?;
+        Ok(ready > 0)
+    }
+}
+
+fn look(pid: u32, handle: &OwnedFd) -> io::Result<Sockets> {
     let network = fs::metadata(format!("/proc/{pid}/ns/net"))?.ino();
     let mut sockets = Sockets {
         network: u32::try_from(network).map_err(io::Error::other)?,
@@ -57,7 +98,7 @@ fn look(pid: u32) -> io::Result<Sockets> {
         let Some(number) = name.to_str().and_then(|name| name.parse::<RawFd>().ok()) else {
             continue;
         };
-        match pidfd_getfd(&handle, number, PidfdGetfdFlags::empty()) {
+        match pidfd_getfd(handle, number, PidfdGetfdFlags::empty()) {
             Ok(socket) => sockets.add(&socket)?,
             Err(rustix::io::Errno::BADF) => {}
             Err(error) => return Err(error.into()),
@@ -75,8 +116,10 @@ impl Sockets {
             self.connected.push(sockopt::socket_cookie(&socket)?);
             return Ok(());
         }
-        let port = port(getsockname(&socket)?);
-        self.listening.extend(port);
+        if let Some(port) = port(getsockname(&socket)?) {
+            self.listening
+                .push((sockopt::socket_cookie(&socket)?, port));
+        }
         Ok(())
     }
 }
@@ -99,17 +142,29 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).unwrap();
         let other = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let found = sockets(std::process::id()).unwrap();
+        let process = Process::open(std::process::id()).unwrap();
+        let found = process.sockets().unwrap();
         let cookie = |socket: &dyn AsFd| sockopt::socket_cookie(socket.as_fd()).unwrap();
         assert!(found.connected.contains(&cookie(&stream)));
-        assert!(found.listening.contains(&address.port()));
+        let listening = (cookie(&listener), address.port());
+        assert!(found.listening.contains(&listening));
         assert!(!found.connected.contains(&cookie(&other)));
         assert!(!found.connected.contains(&cookie(&listener)));
+        assert!(!process.has_ended().unwrap());
+    }
+
+    #[test]
+    fn a_process_that_has_ended_says_so() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap();
+        child.wait().unwrap();
+        assert!(process.has_ended().unwrap());
+        assert!(matches!(process.sockets(), Err(Error::Process { .. })));
     }
 
     #[test]
     fn no_such_process() {
-        let error = sockets(u32::MAX).unwrap_err();
+        let error = Process::open(u32::MAX).unwrap_err();
         assert!(
             matches!(error, Error::Process { pid: u32::MAX, .. }),
             "{error}"

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use aya::maps::{HashMap, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::sys::{Stats, enable_stats};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader};
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::owner;
+use crate::owner::{self, Process};
 use crate::records::Record;
 
 /// What build.rs compiled; empty where clang was missing.
@@ -55,6 +55,8 @@ pub struct Tracer {
     lost: PerCpuArray<MapData, u64>,
     tick_ns: u64,
     stats: Option<OwnedFd>,
+    process: Option<Process>,
+    ended: Array<MapData, u32>,
 }
 
 impl Tracer {
@@ -70,17 +72,20 @@ impl Tracer {
         if !Path::new(KERNEL_BTF).exists() {
             return Err(Error::NoBtf(KERNEL_BTF));
         }
+        let process = filter.pid.map(Process::open).transpose()?;
         let btf = Btf::from_sys_fs().map_err(|error| refused("kernel types", &error))?;
         let mut ebpf = load(filter, &btf)?;
         for (name, tracepoint) in PROGRAMS {
             attach(&mut ebpf, name, tracepoint, &btf)?;
         }
-        if let Some(pid) = filter.pid {
-            own(&mut ebpf, pid)?;
+        if let Some(process) = &process {
+            own(&mut ebpf, process)?;
         }
         Ok(Self {
             ring: RingBuf::try_from(map(&mut ebpf, "records")?)?,
             lost: PerCpuArray::try_from(map(&mut ebpf, "lost")?)?,
+            ended: Array::try_from(map(&mut ebpf, "ended")?)?,
+            process,
             ebpf,
             tick_ns: live::clock::tick_ns().map_err(Error::Clock)?,
             stats: None,
@@ -100,6 +105,24 @@ impl Tracer {
             take(Record::parse(&bytes, self.tick_ns)?);
         }
         Ok(())
+    }
+
+    /// Whether the process that was asked for has ended since the last call. From
+    /// then on no new socket is taken for its own, whoever has its number or its
+    /// ports; those it had are followed to their end.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn process_ended(&mut self) -> Result<bool, Error> {
+        let Some(process) = &self.process else {
+            return Ok(false);
+        };
+        if !process.has_ended()? {
+            return Ok(false);
+        }
+        self.ended.set(0, 1, 0)?;
+        self.process = None;
+        Ok(true)
     }
 
     /// Records that found no room so far, by CPU.
@@ -198,15 +221,21 @@ fn attach(
 
 /// The process's sockets that are there already; what it opens from now on is
 /// seen by the program itself.
-fn own(ebpf: &mut Ebpf, pid: u32) -> Result<(), Error> {
-    let sockets = owner::sockets(pid)?;
+fn own(ebpf: &mut Ebpf, process: &Process) -> Result<(), Error> {
+    let sockets = process.sockets()?;
     let mut owned: HashMap<_, u64, u8> = HashMap::try_from(map(ebpf, "owned")?)?;
     for cookie in sockets.connected {
         owned.insert(cookie, 1, 0)?;
     }
-    let mut listening: HashMap<_, u64, u8> = HashMap::try_from(map(ebpf, "listening")?)?;
-    for port in sockets.listening {
-        listening.insert(u64::from(sockets.network) << 32 | u64::from(port), 1, 0)?;
+    let mut listeners: HashMap<_, u64, u64> = HashMap::try_from(map(ebpf, "listeners")?)?;
+    let mut listening: HashMap<_, u64, u32> = HashMap::try_from(map(ebpf, "listening")?)?;
+    for (cookie, port) in sockets.listening {
+        let key = u64::from(sockets.network) << 32 | u64::from(port);
+        // The program has noted one that began to listen meanwhile.
+        if listeners.get(&cookie, 0).is_err() {
+            listeners.insert(cookie, key, 0)?;
+            listening.insert(key, listening.get(&key, 0).unwrap_or(0) + 1, 0)?;
+        }
     }
     Ok(())
 }

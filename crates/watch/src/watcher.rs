@@ -8,8 +8,12 @@ use stall::Stop;
 use crate::connection::Connection;
 use crate::records::{Ends, Moment, Record};
 
-/// Connections that are over are kept until there are so many.
+/// Connections that are over are kept until there are so many. Then half of them
+/// go, those that were stopped for the longest time last.
 const ENDED_MOST: usize = 4096;
+/// Ends of connections of which no reading has come. The records of those that
+/// waited longest were lost.
+const INTRODUCED_MOST: usize = 4096;
 
 /// What a record made known.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +33,8 @@ pub struct Watcher {
     /// Told, and nothing read yet.
     introduced: BTreeMap<u64, Ends>,
     ended: Vec<u64>,
+    /// Connections that were seen.
+    pub opened: u64,
     /// Connections that are over and no longer kept.
     pub forgotten: u64,
     /// Readings of all connections.
@@ -55,6 +61,9 @@ impl Watcher {
                     connection.ends = Some(*ends);
                 } else {
                     self.introduced.insert(ends.cookie, *ends);
+                    if self.introduced.len() > INTRODUCED_MOST {
+                        self.introduced.pop_first();
+                    }
                 }
                 return (ends.cookie, Vec::new());
             }
@@ -72,26 +81,37 @@ impl Watcher {
             );
         } else {
             let ends = self.introduced.remove(&cookie);
-            let connection = Connection::new(reading, ends, self.origin_ns);
+            let mut connection = Connection::new(reading, ends, self.origin_ns);
+            self.opened += 1;
+            connection.number = self.opened;
             self.connections.insert(cookie, connection);
             happenings.push(Happening::Opened);
         }
         if reading.moment == Moment::End {
             happenings.push(Happening::Ended);
-            self.forget(cookie);
+            self.ended.push(cookie);
+            self.forget();
         }
         (cookie, happenings)
     }
 
-    /// Keeps memory bounded: of those that are over the first go.
-    fn forget(&mut self, ended: u64) {
-        self.ended.push(ended);
-        if self.ended.len() > ENDED_MOST {
-            for cookie in self.ended.drain(..ENDED_MOST / 2) {
-                self.connections.remove(&cookie);
-                self.forgotten += 1;
-            }
+    /// Keeps memory bounded: of the connections that are over it forgets those
+    /// that were stopped for the least time, the older ones first. The one that
+    /// ended last stays: who watches has not seen it yet.
+    fn forget(&mut self) {
+        if self.ended.len() <= ENDED_MOST {
+            return;
         }
+        let last = self.ended.pop();
+        let connections = &self.connections;
+        let stopped_ns = |cookie: &u64| connections.get(cookie).map(Connection::stopped_ns);
+        self.ended
+            .sort_by_cached_key(|cookie| (stopped_ns(cookie), *cookie));
+        for cookie in self.ended.drain(..ENDED_MOST / 2) {
+            self.connections.remove(&cookie);
+            self.forgotten += 1;
+        }
+        self.ended.extend(last);
     }
 
     /// What time alone makes known.
@@ -123,5 +143,60 @@ impl Watcher {
     #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
         self.connections.get(&cookie)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reading;
+    use crate::connection::tests::{ack, later};
+
+    /// A connection that sends and ends, at once or after a stop.
+    fn passes(watcher: &mut Watcher, cookie: u64, stopped: bool) {
+        let first = Reading { cookie, ..ack(0) };
+        let end = later(&first, if stopped { 3000 } else { 10 }, Moment::End);
+        watcher.take(&Record::Reading(first));
+        let (_, happenings) = watcher.take(&Record::Reading(end));
+        assert_eq!(happenings.last(), Some(&Happening::Ended));
+        let kept = watcher.connection(cookie).expect("it is still to be seen");
+        assert_eq!(kept.stops.is_empty(), !stopped, "{:?}", kept.stops);
+    }
+
+    #[test]
+    fn a_hundred_thousand_that_ended_leave_those_that_stopped() {
+        let mut watcher = Watcher::new(0);
+        for cookie in 1..=100_000 {
+            passes(&mut watcher, cookie, cookie % 1000 == 7);
+            assert!(watcher.connections.len() <= ENDED_MOST + 1);
+        }
+        let kept = watcher.connections.len() as u64;
+        assert_eq!(
+            (watcher.opened, watcher.forgotten + kept),
+            (100_000, 100_000)
+        );
+        let stopped: Vec<u64> = watcher
+            .connections()
+            .filter(|(_, c)| !c.stops.is_empty())
+            .map(|(_, c)| c.number)
+            .collect();
+        let all: Vec<u64> = (1..=100_000).filter(|n| n % 1000 == 7).collect();
+        assert_eq!(stopped, all);
+    }
+
+    #[test]
+    fn ends_without_a_reading_are_bounded() {
+        let mut watcher = Watcher::new(0);
+        for cookie in 0..10_000 {
+            let end = "10.1.0.1:1".parse().expect("an address");
+            let ends = Ends {
+                time_ns: 0,
+                cookie,
+                local: end,
+                remote: end,
+            };
+            watcher.take(&Record::Connection(ends));
+        }
+        assert_eq!(watcher.introduced.len(), INTRODUCED_MOST);
     }
 }

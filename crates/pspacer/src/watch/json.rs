@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--json` prints (`docs/formats.md`, "Watch").
+//! What `--json` prints, a line an object (`docs/formats.md`, "Watch").
 
-use std::io::Write;
+use std::io::{self, BufWriter, Stdout, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -11,9 +11,19 @@ use watch::{Connection, Cost};
 use super::Counted;
 use super::session::{Session, verdict};
 
+const FORMAT: &str = "pspacer-watch-2";
+
 #[derive(Serialize)]
-struct Watched<'a> {
+struct Start {
+    #[serde(rename = "type")]
+    kind: &'static str,
     format: &'static str,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
     duration_s: f64,
     /// Records read.
     records: u64,
@@ -22,16 +32,20 @@ struct Watched<'a> {
     lost_records_by_cpu: &'a [u64],
     /// Sockets that could not be followed.
     lost_sockets: u64,
-    /// Connections that were over and are not among these.
-    forgotten_connections: u64,
+    connections: u64,
+    /// Found in all connections.
+    stops: u64,
+    /// Connections that `--record` had no room for.
+    unrecorded_connections: u64,
     #[serde(skip_serializing_if = "<[Cost]>::is_empty")]
     costs: &'a [Cost],
-    connections: Vec<Watching<'a>>,
 }
 
 #[derive(Serialize)]
 struct Watching<'a> {
-    number: usize,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    number: u64,
     cookie: u64,
     client: Option<String>,
     server: Option<String>,
@@ -56,10 +70,12 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn watching<'a>(
-    session: &Session,
-    (number, cookie, connection): (usize, u64, &'a Connection),
-) -> Watching<'a> {
+fn watching(
+    start_ns: u64,
+    cookie: u64,
+    connection: &Connection,
+    record: Option<String>,
+) -> Watching<'_> {
     let ends = connection
         .ends
         .map(|ends| [ends.local, ends.remote].map(|end| end.to_string()));
@@ -70,12 +86,13 @@ fn watching<'a>(
     };
     let last_ns = connection.last.time_ns;
     Watching {
-        number,
+        kind: "connection",
+        number: connection.number,
         cookie,
         client,
         server,
         local: ends.map(|[local, _]| local),
-        start_s: seconds(connection.first_ns.saturating_sub(session.start_ns)),
+        start_s: seconds(connection.first_ns.saturating_sub(start_ns)),
         duration_s: seconds(last_ns.saturating_sub(connection.first_ns)),
         verdict: verdict(connection),
         acked_bytes: connection.acked_bytes(),
@@ -84,27 +101,68 @@ fn watching<'a>(
         cwnd: connection.last.cwnd,
         records: connection.readings,
         lost_records: connection.lost,
-        record: session.record_of(number),
+        record,
         stops: &connection.stops,
         stops_dropped: connection.stops_dropped,
     }
 }
 
-/// Writes the object, its connections in the order in which they were seen.
-pub fn write(out: &mut impl Write, session: &Session, counted: &Counted) -> Result<()> {
-    let all = session.connections();
-    let watched = Watched {
-        format: "pspacer-watch-1",
-        duration_s: seconds(session.end_ns.saturating_sub(session.start_ns)),
-        records: session.readings(),
-        lost_records: counted.lost.iter().sum(),
-        lost_records_by_cpu: &counted.lost,
-        lost_sockets: counted.lost_sockets,
-        forgotten_connections: session.forgotten(),
-        costs: &counted.costs,
-        connections: all.into_iter().map(|one| watching(session, one)).collect(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &watched)?;
-    writeln!(out)?;
-    Ok(())
+/// Standard output: a line when it begins, one for each connection when it ends,
+/// and one at the end.
+pub struct Stream(BufWriter<Stdout>);
+
+impl Stream {
+    /// Writes the first line.
+    ///
+    /// # Errors
+    /// Those of standard output.
+    pub fn start() -> Result<Self> {
+        let mut stream = Self(BufWriter::new(io::stdout()));
+        stream.line(&Start {
+            kind: "start",
+            format: FORMAT,
+        })?;
+        Ok(stream)
+    }
+
+    /// Writes a connection that is over, or stays open at the end; `record` is its
+    /// file.
+    ///
+    /// # Errors
+    /// Those of standard output.
+    pub fn connection(
+        &mut self,
+        start_ns: u64,
+        cookie: u64,
+        connection: &Connection,
+        record: Option<String>,
+    ) -> Result<()> {
+        self.line(&watching(start_ns, cookie, connection, record))
+    }
+
+    /// Writes the last line.
+    ///
+    /// # Errors
+    /// Those of standard output.
+    pub fn summary(&mut self, session: &Session, counted: &Counted) -> Result<()> {
+        self.line(&Summary {
+            kind: "summary",
+            duration_s: seconds(session.end_ns.saturating_sub(session.start_ns)),
+            records: session.readings(),
+            lost_records: counted.lost.iter().sum(),
+            lost_records_by_cpu: &counted.lost,
+            lost_sockets: counted.lost_sockets,
+            connections: session.opened(),
+            stops: session.stops,
+            unrecorded_connections: session.unrecorded(),
+            costs: &counted.costs,
+        })
+    }
+
+    /// Writes an object. Who reads them has each at once.
+    fn line(&mut self, object: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.0, object)?;
+        writeln!(self.0)?;
+        Ok(self.0.flush()?)
+    }
 }

@@ -100,19 +100,19 @@ impl Lines {
         writeln!(
             out,
             "{} connections in {took}, {} records; {}",
-            report::count(all.len() as u64),
+            report::count(session.opened()),
             report::count(session.readings()),
             lost_line(&counted.lost)
         )?;
         self.notes(out, session, counted)?;
-        let stopped_ns = |stops: &[Stop]| stops.iter().map(|stop| stop.duration_ns).sum::<u64>();
-        all.sort_by_key(|(number, _, c)| (std::cmp::Reverse(stopped_ns(&c.stops)), *number));
-        for (number, cookie, connection) in all.iter().take(MOST_CONNECTIONS) {
+        all.sort_by_key(|(_, c)| (std::cmp::Reverse(c.stopped_ns()), c.number));
+        for (cookie, connection) in all.iter().take(MOST_CONNECTIONS) {
+            let number = connection.number;
             let head = format!("#{number}  {}", ends(*cookie, Some(connection)));
             writeln!(out, "{}", self.bold(&head))?;
             writeln!(out, "    {}", verdict(connection))?;
         }
-        match all.len().saturating_sub(MOST_CONNECTIONS) {
+        match session.opened().saturating_sub(MOST_CONNECTIONS as u64) {
             0 => Ok(()),
             more => writeln!(out, "and {more} more connections: --json has them all"),
         }
@@ -126,11 +126,11 @@ impl Lines {
                 report::count(counted.lost_sockets)
             )?;
         }
-        if session.forgotten() > 0 {
+        if session.unrecorded() > 0 {
             writeln!(
                 out,
-                "{} connections that were over are no longer kept",
-                report::count(session.forgotten())
+                "--record had no room for {} connections",
+                report::count(session.unrecorded())
             )?;
         }
         for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {

@@ -17,6 +17,7 @@ use live::clock::monotonic_ns;
 use live::signals::Signals;
 use watch::{Cost, Filter, Network, Tracer};
 
+use json::Stream;
 use lines::Lines;
 use recording::Recording;
 use screen::Screen;
@@ -44,7 +45,8 @@ pub struct WatchArgs {
     /// Stop after this time, as in 30s [default: with q, Ctrl-C or SIGTERM]
     #[arg(long, value_name = "TIME", value_parser = crate::measure::time)]
     pub duration: Option<u64>,
-    /// One JSON object on standard output at the end, nothing else there
+    /// JSON objects on standard output, a line each and nothing else there: each
+    /// connection when it ends, a summary last
     #[arg(long)]
     pub json: bool,
     /// Also write each connection's variables at each acknowledgement into this
@@ -88,7 +90,8 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     if args.cost {
         tracer.count_costs()?;
     }
-    let mut session = Session::new(monotonic_ns()?, recording);
+    let stream = args.json.then(Stream::start).transpose()?;
+    let mut session = Session::new(monotonic_ns()?, recording, stream);
     let mut view = View::new(args)?;
     if !matches!(view, View::Screen(_)) {
         eprintln!("pspacer: watching; Ctrl-C ends it");
@@ -105,18 +108,17 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
             Vec::new()
         },
     };
-    let found = session.finish(monotonic_ns()?);
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    if args.json {
-        json::write(&mut out, &session, &counted)?;
+    let found = session.finish(monotonic_ns()?)?;
+    if let Some(mut stream) = session.stream() {
+        stream.summary(&session, &counted)?;
     } else {
+        let mut out = io::BufWriter::new(io::stdout().lock());
         let lines = Lines::new(crate::terminal::style());
         lines.stops(&mut out, &session, &found)?;
         lines.summary(&mut out, &session, &counted)?;
+        out.flush()?;
     }
-    out.flush()?;
-    session.write_records()?;
-    Ok(!args.exit_code || session.stops() == 0)
+    Ok(!args.exit_code || session.stops == 0)
 }
 
 fn watch_until(
@@ -133,7 +135,17 @@ fn watch_until(
         // What came before the end is still read.
         let now_ns = monotonic_ns()?;
         let is_over = signals.came()? || end_ns.is_some_and(|end_ns| now_ns >= end_ns);
-        tracer.drain(&mut |record| session.take(&record))?;
+        let mut taken = Ok(());
+        tracer.drain(&mut |record| {
+            if taken.is_ok() {
+                taken = session.take(&record);
+            }
+        })?;
+        taken?;
+        if tracer.process_ended()? {
+            session.ended_process = args.pid;
+            view.process_ended(session);
+        }
         if now_ns >= look_ns || is_over {
             look_ns = now_ns + LOOK_EVERY_NS;
             session.tick(now_ns);
@@ -179,6 +191,13 @@ impl View {
                 Ok(out.flush()?)
             }
             Self::Nothing => Ok(()),
+        }
+    }
+
+    /// The screen shows it by itself.
+    fn process_ended(&self, session: &Session) {
+        if let (Self::Lines(_) | Self::Nothing, Some(pid)) = (self, session.ended_process) {
+            eprintln!("pspacer: process {pid} has ended; no new connection is taken for its own");
         }
     }
 

@@ -10,24 +10,33 @@ use anyhow::{Context, Result, ensure};
 use netsim::epool::Epool;
 use netsim::tcp::{self, Moment, Observer, Vars};
 use netsim::{Span, Time};
+use report::SenderRecord;
 use watch::{CaState, Connection, Reading};
 
-use super::session::{self, Session};
+use super::session;
 use crate::cells::write;
 use crate::sim::senders;
 
-/// Of more connections there is none: each may take 15 MB.
-const CONNECTIONS_MOST: usize = 64;
-/// Of each; of more readings every second goes (docs/decisions/0088).
+/// Connections recorded at one time: each may take 15 MB.
+const OPEN_MOST: usize = 64;
+/// Readings kept of each; of more every second goes (docs/decisions/0088).
 const READINGS_MOST: usize = 100_000;
+/// Rows of all files together, about 1 GB. No connection is recorded anew beyond
+/// that: a disk is not filled by a watch of days.
+const ROWS_MOST: usize = 10_000_000;
 /// More of them are not drawn together.
 const DRAWN_MOST: usize = 8;
 
-/// Records in memory, until the end.
+/// Records in memory, each until its connection ends.
 pub struct Recording {
     folder: PathBuf,
-    /// By the connections' numbers.
-    epools: BTreeMap<usize, Epool>,
+    /// By the sockets.
+    epools: BTreeMap<u64, Epool>,
+    /// Of the first connections, by their numbers.
+    drawn: BTreeMap<u64, SenderRecord>,
+    rows: usize,
+    /// Connections that there was no room for.
+    pub left_out: u64,
 }
 
 impl Recording {
@@ -43,21 +52,30 @@ impl Recording {
         Ok(Self {
             folder: folder.to_owned(),
             epools: BTreeMap::new(),
+            drawn: BTreeMap::new(),
+            rows: 0,
+            left_out: 0,
         })
     }
 
     /// Takes what happened to a connection.
-    pub fn reading(&mut self, number: usize, of: &Connection, reading: &Reading, start_ns: u64) {
+    pub fn reading(&mut self, of: &Connection, reading: &Reading, start_ns: u64) {
+        if of.readings == 1 {
+            let is_full = self.epools.len() >= OPEN_MOST || self.rows >= ROWS_MOST;
+            self.left_out += u64::from(is_full);
+            if !is_full {
+                let epool = Epool::new(READINGS_MOST, Moment::Ack);
+                self.epools.insert(reading.cookie, epool);
+            }
+        }
         let moment = match (reading.moment, reading.ca_state) {
             (watch::Moment::Ack, _) => Moment::Ack,
             (watch::Moment::CaState, CaState::Loss) => Moment::Timeout,
             _ => return,
         };
-        if self.epools.len() >= CONNECTIONS_MOST && !self.epools.contains_key(&number) {
+        let Some(epool) = self.epools.get_mut(&reading.cookie) else {
             return;
-        }
-        let new = || Epool::new(READINGS_MOST, Moment::Ack);
-        let epool = self.epools.entry(number).or_insert_with(new);
+        };
         epool.omit(u64::from(reading.lost));
         let now_ps = reading
             .time_ns
@@ -66,28 +84,37 @@ impl Recording {
         epool.observe(Time::from_ps(now_ps), moment, &vars(of, reading));
     }
 
-    /// The file of a connection's record.
-    pub fn file_of(&self, number: usize) -> Option<String> {
-        let name = || format!("flow-{number}.epool.csv");
-        self.epools.contains_key(&number).then(name)
+    /// Writes the record of a connection that is over, and lets go of it; gives the
+    /// name of its file, if it has one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(&mut self, cookie: u64, connection: &Connection) -> Result<Option<String>> {
+        let Some(epool) = self.epools.remove(&cookie) else {
+            return Ok(None);
+        };
+        if epool.records().is_empty() {
+            return Ok(None);
+        }
+        let number = connection.number;
+        let name = format!("flow-{number}.epool.csv");
+        senders::file(&epool, &self.folder.join(&name))?;
+        self.rows += epool.records().len();
+        let ends = session::ends(cookie, Some(connection));
+        let drawn = senders::drawn(format!("#{number}  {ends}"), &epool);
+        self.drawn.insert(number, drawn);
+        if self.drawn.len() > DRAWN_MOST {
+            self.drawn.pop_last();
+        }
+        Ok(Some(name))
     }
 
-    /// Writes everything.
+    /// Writes the pictures of the first connections.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn write(&self, session: &Session) -> Result<()> {
-        let mut drawn = Vec::new();
-        for (number, cookie, connection) in session.connections() {
-            let Some(epool) = self.epools.get(&number) else {
-                continue;
-            };
-            senders::file(epool, &self.folder.join(format!("flow-{number}.epool.csv")))?;
-            if drawn.len() < DRAWN_MOST {
-                let title = format!("#{number}  {}", session::ends(cookie, Some(connection)));
-                drawn.push(senders::drawn(title, epool));
-            }
-        }
+    pub fn draw(&self) -> Result<()> {
+        let drawn: Vec<SenderRecord> = self.drawn.values().cloned().collect();
         for plot in report::sender_plots(&drawn, &[]) {
             write(&self.folder.join(&plot.name), plot.svg.as_bytes())?;
         }

@@ -103,17 +103,21 @@ fn draw(
     ]);
     let [head, table, foot] = areas.areas(frame.area());
     let mut all = session.connections();
-    all.sort_by_key(|(number, _, c)| (order(c, now_ns), *number));
+    all.sort_by_key(|(_, c)| (order(c, now_ns), c.number));
+    let process = match session.ended_process {
+        Some(pid) => format!("process {pid} has ended; "),
+        None => String::new(),
+    };
     let text = format!(
-        "{} connections, {} records; {}; q quits",
-        report::count(all.len() as u64),
+        "{} connections, {} records; {}; {process}q quits",
+        report::count(session.opened()),
         report::count(session.readings()),
         lost_line(lost)
     );
     frame.render_widget(Line::from(text), head);
     let rows = all
         .iter()
-        .map(|(number, cookie, c)| row(*number, *cookie, c, now_ns));
+        .map(|(cookie, connection)| row(*cookie, connection, now_ns));
     frame.render_widget(
         Table::new(rows, widths())
             .header(header())
@@ -160,7 +164,7 @@ fn order(connection: &Connection, now_ns: u64) -> (u8, std::cmp::Reverse<u64>) {
     (rank, std::cmp::Reverse(connection.rate_bps(now_ns)))
 }
 
-fn row(number: usize, cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
+fn row(cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
     let last = &connection.last;
     let status = connection.status(now_ns);
     let rate = match status {
@@ -168,7 +172,7 @@ fn row(number: usize, cookie: u64, connection: &Connection, now_ns: u64) -> Row<
         _ => stall::rate(connection.rate_bps(now_ns)),
     };
     let cells = [
-        number.to_string(),
+        connection.number.to_string(),
         ends(cookie, Some(connection)),
         rate,
         last.cwnd.to_string(),
@@ -263,15 +267,17 @@ mod tests {
 
     #[test]
     fn a_connection_that_repairs_and_then_stands() {
-        let mut session = Session::new(0, None);
-        session.take(&Record::Connection(Ends {
+        let mut session = Session::new(0, None, None);
+        let take = |session: &mut Session, record| session.take(&record).unwrap();
+        let ends = Ends {
             time_ns: 0,
             cookie: 7,
             local: "10.1.0.1:40000".parse().unwrap(),
             remote: "10.1.0.2:443".parse().unwrap(),
-        }));
+        };
+        take(&mut session, Record::Connection(ends));
         for n in 1..=100 {
-            session.take(&Record::Reading(reading(n * 10, n * 1000)));
+            take(&mut session, Record::Reading(reading(n * 10, n * 1000)));
         }
         let stops = VecDeque::from(["#1  stopped".to_owned()]);
         let now = shown(&session, &stops, 1_001_000_000);

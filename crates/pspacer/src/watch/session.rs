@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one call of `pspacer watch` has seen.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use stall::Stop;
 use watch::{Connection, Happening, Record, Watcher};
 
+use super::json::Stream;
 use super::recording::Recording;
 use crate::stalls::text;
 
@@ -14,20 +13,23 @@ use crate::stalls::text;
 #[derive(Clone, Debug)]
 pub struct Told {
     /// Its number, from 1.
-    pub number: usize,
+    pub number: u64,
     /// Its socket.
     pub cookie: u64,
     /// What.
     pub stop: Stop,
 }
 
-/// Connections, their numbers, and what is not told yet.
+/// Connections, what is not told yet, and where each connection goes when it ends.
 pub struct Session {
     watcher: Watcher,
-    /// Numbers, in the order in which connections were seen first.
-    numbers: BTreeMap<u64, usize>,
     untold: Vec<Told>,
     recording: Option<Recording>,
+    stream: Option<Stream>,
+    /// Stops of all connections, those no longer kept among them.
+    pub stops: u64,
+    /// The process that was asked for, when it has ended.
+    pub ended_process: Option<u32>,
     /// When it began; times are shown from here on.
     pub start_ns: u64,
     /// When it ended.
@@ -36,35 +38,52 @@ pub struct Session {
 
 impl Session {
     /// Nothing seen.
-    pub fn new(start_ns: u64, recording: Option<Recording>) -> Self {
+    pub fn new(start_ns: u64, recording: Option<Recording>, stream: Option<Stream>) -> Self {
         Self {
             watcher: Watcher::new(start_ns),
-            numbers: BTreeMap::new(),
             untold: Vec::new(),
             recording,
+            stream,
+            stops: 0,
+            ended_process: None,
             start_ns,
             end_ns: start_ns,
         }
     }
 
-    /// Takes a record.
-    pub fn take(&mut self, record: &Record) {
+    /// Takes a record. A connection that ends is written out at once.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn take(&mut self, record: &Record) -> Result<()> {
         let (cookie, happenings) = self.watcher.take(record);
-        for happening in happenings {
-            match happening {
-                Happening::Opened => {
-                    let number = self.numbers.len() + 1;
-                    self.numbers.insert(cookie, number);
-                }
-                Happening::Stopped(stop) => self.note(cookie, *stop),
-                Happening::Ended => {}
-            }
-        }
         if let (Record::Reading(reading), Some(recording)) = (record, &mut self.recording) {
             if let Some(connection) = self.watcher.connection(cookie) {
-                let number = self.numbers.get(&cookie).copied().unwrap_or_default();
-                recording.reading(number, connection, reading, self.start_ns);
+                recording.reading(connection, reading, self.start_ns);
             }
+        }
+        for happening in happenings {
+            match happening {
+                Happening::Opened => {}
+                Happening::Stopped(stop) => self.note(cookie, *stop),
+                Happening::Ended => self.write_out(cookie)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is known of a connection to where it was asked for.
+    fn write_out(&mut self, cookie: u64) -> Result<()> {
+        let Some(connection) = self.watcher.connection(cookie) else {
+            return Ok(());
+        };
+        let file = match &mut self.recording {
+            Some(recording) => recording.finish(cookie, connection)?,
+            None => None,
+        };
+        match &mut self.stream {
+            Some(stream) => stream.connection(self.start_ns, cookie, connection, file),
+            None => Ok(()),
         }
     }
 
@@ -75,13 +94,29 @@ impl Session {
         }
     }
 
-    /// It is over; gives what was not told yet.
-    pub fn finish(&mut self, now_ns: u64) -> Vec<Told> {
+    /// Watching is over. Writes out the connections that have not ended, and the
+    /// pictures; gives what was not told yet.
+    ///
+    /// # Errors
+    /// When an output cannot be written.
+    pub fn finish(&mut self, now_ns: u64) -> Result<Vec<Told>> {
         self.end_ns = now_ns;
         for (cookie, stop) in self.watcher.finish(now_ns) {
             self.note(cookie, stop);
         }
-        self.told()
+        let open: Vec<u64> = self
+            .watcher
+            .connections()
+            .filter(|(_, connection)| connection.status(now_ns) != watch::Status::Ended)
+            .map(|(cookie, _)| cookie)
+            .collect();
+        for cookie in open {
+            self.write_out(cookie)?;
+        }
+        if let Some(recording) = &self.recording {
+            recording.draw()?;
+        }
+        Ok(self.told())
     }
 
     /// What happened since this was asked last.
@@ -90,37 +125,35 @@ impl Session {
     }
 
     fn note(&mut self, cookie: u64, stop: Stop) {
-        let number = self.numbers.get(&cookie).copied().unwrap_or_default();
+        let connection = self.watcher.connection(cookie);
+        self.stops += 1;
         self.untold.push(Told {
-            number,
+            number: connection.map_or(0, |connection| connection.number),
             cookie,
             stop,
         });
     }
 
-    /// Writes what `--record` asked for.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn write_records(&self) -> Result<()> {
-        match &self.recording {
-            Some(recording) => recording.write(self),
-            None => Ok(()),
-        }
+    /// Connections that `--record` had no room for.
+    pub fn unrecorded(&self) -> u64 {
+        self.recording.as_ref().map_or(0, |r| r.left_out)
     }
 
-    /// The file that a connection's record goes to.
-    pub fn record_of(&self, number: usize) -> Option<String> {
-        self.recording.as_ref()?.file_of(number)
+    /// Where the connections are streamed to, for the end of it.
+    pub fn stream(&mut self) -> Option<Stream> {
+        self.stream.take()
     }
 
-    /// With their numbers, in that order.
-    pub fn connections(&self) -> Vec<(usize, u64, &Connection)> {
-        let number = |cookie| self.numbers.get(&cookie).copied().unwrap_or_default();
-        let all = self.watcher.connections();
-        let mut all: Vec<_> = all.map(|(cookie, c)| (number(cookie), cookie, c)).collect();
-        all.sort_by_key(|(number, ..)| *number);
+    /// Those that are kept, with their sockets.
+    pub fn connections(&self) -> Vec<(u64, &Connection)> {
+        let mut all: Vec<_> = self.watcher.connections().collect();
+        all.sort_by_key(|(_, connection)| connection.number);
         all
+    }
+
+    /// Connections that were seen.
+    pub fn opened(&self) -> u64 {
+        self.watcher.opened
     }
 
     /// One of them.
@@ -131,16 +164,6 @@ impl Session {
     /// Records that were read.
     pub fn readings(&self) -> u64 {
         self.watcher.readings
-    }
-
-    /// Connections that were over and are no longer kept.
-    pub fn forgotten(&self) -> u64 {
-        self.watcher.forgotten
-    }
-
-    /// Stops of all connections that are kept.
-    pub fn stops(&self) -> usize {
-        self.watcher.connections().map(|(_, c)| c.stops.len()).sum()
     }
 }
 
@@ -169,4 +192,77 @@ pub fn verdict(connection: &Connection) -> String {
     };
     let stops = stall::sum_up(connection.stops.iter());
     format!("{} sent{rate}{stops}.", text::bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use watch::{CaState, Limits, Moment, Reading, TcpState};
+
+    use super::*;
+
+    fn reading(cookie: u64, time_ns: u64, moment: Moment) -> Record {
+        Record::Reading(Reading {
+            time_ns,
+            cookie,
+            lost: 0,
+            moment,
+            peer_data_ns: 0,
+            una: 1000,
+            nxt: 11_000,
+            high_seq: 0,
+            ack: 2000,
+            segment: (0, 0),
+            window_bytes: 65_535,
+            cwnd: 10,
+            ssthresh: 20,
+            packets_out: 10,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            reordering: 3,
+            sack: (0, 0),
+            srtt_ns: 20_000_000,
+            rto_ns: 220_000_000,
+            mss_bytes: 1000,
+            delivered: 1,
+            dsacks: 0,
+            limits: Limits {
+                busy_ns: time_ns,
+                window_ns: 0,
+                buffer_ns: 0,
+            },
+            ca_state: CaState::Open,
+            tcp_state: TcpState::Connected,
+            backoff: 0,
+            window_probes: 0,
+            tail_probe: false,
+        })
+    }
+
+    /// More connections than are kept end one after the other; one in a thousand
+    /// stops before.
+    #[test]
+    fn what_ended_long_ago_is_recorded_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let into = folder.path().join("records");
+        let recording = Recording::new(&into).unwrap();
+        let mut session = Session::new(0, Some(recording), None);
+        for cookie in 1..=10_000 {
+            let end_ms = if cookie % 1000 == 1 { 3000 } else { 10 };
+            let take = |session: &mut Session, record| session.take(&record).unwrap();
+            take(&mut session, reading(cookie, 0, Moment::Ack));
+            take(
+                &mut session,
+                reading(cookie, end_ms * 1_000_000, Moment::End),
+            );
+        }
+        session.finish(4_000_000_000).unwrap();
+        assert_eq!((session.opened(), session.stops), (10_000, 10));
+        assert_eq!(session.unrecorded(), 0);
+        assert!(session.connections().len() < 5000);
+        for number in [1, 9_001, 10_000] {
+            let table = into.join(format!("flow-{number}.epool.csv"));
+            assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 2);
+        }
+    }
 }

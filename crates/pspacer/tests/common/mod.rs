@@ -53,3 +53,25 @@ impl Drop for Folder {
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
+
+/// What `pspacer watch --json` printed, as one object: its summary, with the
+/// connections in place of their number.
+pub fn watched(printed: &str) -> serde_json::Value {
+    let lines = printed.lines().filter(|line| line.starts_with('{'));
+    let lines: Vec<serde_json::Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {printed}")))
+        .collect();
+    let [start, connections @ .., summary] = &lines[..] else {
+        panic!("a start and a summary were expected: {printed}");
+    };
+    assert_eq!(start["format"], "pspacer-watch-2");
+    assert_eq!(summary["type"], "summary", "{printed}");
+    assert!(
+        connections.iter().all(|c| c["type"] == "connection"),
+        "{printed}"
+    );
+    let mut watched = summary.clone();
+    assert_eq!(watched["connections"], connections.len(), "{printed}");
+    watched["connections"] = connections.to_vec().into();
+    watched
+}

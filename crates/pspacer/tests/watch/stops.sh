@@ -27,6 +27,10 @@ receiver=$!
 /watch/ld.so --library-path /watch /watch/pspacer watch --json --cost --port 5001 --dst 10.1.1.2 \
 	>/tmp/watch.json 2>/tmp/watch.err &
 watcher=$!
+# With --pid the program is another one: this kernel's verifier has to accept it too.
+/watch/ld.so --library-path /watch /watch/pspacer watch --json --pid "$receiver" --duration 100ms \
+	>/dev/null
+
 tries=0
 until grep -q "pspacer: watching" /tmp/watch.err; do
 	tries=$((tries + 1))
