@@ -56,6 +56,7 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// What `pspacer watch --json` printed, as one object: its summary, with the
 /// connections in place of their number.
+#[allow(clippy::panic, reason = "tests fail that way")]
 pub fn watched(printed: &str) -> serde_json::Value {
     let lines = printed.lines().filter(|line| line.starts_with('{'));
     let lines: Vec<serde_json::Value> = lines
