@@ -139,6 +139,7 @@ const LISTEN: &str = "PSPACER_TEST_LISTEN";
 /// closes its listening socket at the command "close", gives it to a child of its
 /// own at "share", and goes at the end of its input.
 #[test]
+#[allow(clippy::zombie_processes, reason = "its child outlives it")]
 fn a_process_that_listens() {
     if env::var_os(LISTEN).is_none() {
         return;
