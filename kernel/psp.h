@@ -204,6 +204,15 @@ static inline void psp_count_drop(struct Qdisc *sch)
 	WRITE_ONCE(sch->qstats.drops, sch->qstats.drops + 1);
 }
 
+/*
+ * The kernel made this qdisc by itself (net.core.default_qdisc), with no options:
+ * only such a qdisc has no handle.
+ */
+static inline bool psp_is_default(const struct Qdisc *sch)
+{
+	return !sch->handle;
+}
+
 /* Lets the device ask again at once, after a change of who is due when. */
 static inline void psp_kick(struct psp_qdisc *q)
 {

@@ -12,15 +12,17 @@
 #include "compat/dequeue_drop.h"
 
 /*
- * A gap frame was in nobody's queue: a parent that counts what it gets from
- * its child would count it below zero.  So psp is root, or below mq, whose
- * children are roots of one transmit queue each.
+ * Refuses parents that count what they get from their child: a gap frame was in
+ * nobody's queue, and their count would go below zero.  So psp is root, or below
+ * mq, whose children are roots of one transmit queue each.  While the kernel
+ * makes mq, or mqprio, it makes the default qdisc for each queue: the parent is
+ * not the device's root yet, and nobody else makes default qdiscs.
  */
 static int psp_check_parent(struct Qdisc *sch, struct netlink_ext_ack *extack)
 {
 	struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
 
-	if (sch->parent == TC_H_ROOT)
+	if (sch->parent == TC_H_ROOT || psp_is_default(sch))
 		return 0;
 	if (root && !strcmp(root->ops->id, "mq") &&
 	    root->handle == TC_H_MAJ(sch->parent))

@@ -29,8 +29,9 @@ static u64 psp_device_line_rate(struct net_device *dev)
 }
 
 /*
- * What the other queues' psp have been given, or take.  Queues that are not
- * in use take nothing, this one included.
+ * Adds up what the psp of the other queues have been given, or take.  Queues
+ * that are not in use take nothing, this one included.  A psp on the same queue
+ * is the one that this one replaces.
  */
 static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 {
@@ -41,7 +42,7 @@ static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 	if (q->queue >= dev->real_num_tx_queues)
 		return 0;
 	list_for_each_entry(other, &psp_qdiscs, link) {
-		if (other == q || qdisc_dev(other->sch) != dev ||
+		if (other->queue == q->queue || qdisc_dev(other->sch) != dev ||
 		    other->queue >= dev->real_num_tx_queues)
 			continue;
 		sum_bps += other->opt.line_rate_bps ?: even_bps;
@@ -50,9 +51,22 @@ static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 }
 
 /*
- * What is configured must fit beside the other queues' shares.  When the
- * device has become slower there is nobody to refuse to: shares given by hand
- * shrink to the even ones.
+ * Nobody asks for this line now, so it is never refused.  A default qdisc is
+ * made without options, maybe beside those of an mq that is about to go; a change
+ * may leave the line as it is.
+ */
+static bool psp_share_unasked(const struct psp_qdisc *q,
+			      const struct psp_options *opt)
+{
+	if (list_empty(&q->link))
+		return psp_is_default(q->sch);
+	return opt->line_rate_bps == q->opt.line_rate_bps;
+}
+
+/*
+ * Gives the queue its share.  What is configured must fit beside the other
+ * queues' shares.  When the device has become slower there is nobody to refuse
+ * to: shares given by hand shrink to the even ones.
  */
 static int psp_share_of(const struct psp_qdisc *q,
 			const struct psp_options *opt, struct psp_port *port,
@@ -67,11 +81,7 @@ static int psp_share_of(const struct psp_qdisc *q,
 		port->pace.line_rate_bps = line_bps;
 		return 0;
 	}
-	/* Neither new nor another line than before. */
-	if (!list_empty(&q->link) &&
-	    opt->line_rate_bps == q->opt.line_rate_bps)
-		follow = true;
-	if (follow) {
+	if (follow || psp_share_unasked(q, opt)) {
 		port->pace.line_rate_bps = min(line_bps, even_bps);
 		return 0;
 	}

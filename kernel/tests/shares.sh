@@ -63,6 +63,12 @@ check "which is in force" same 400Mbit "$(child 2 line_in_force)"
 refuse "no more than that" \
 	'line 250000000bit: expected 100000000bit, what other queues leave' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
+check "a psp can take another's place" \
+	tc qdisc replace dev c1a parent 1:3 handle 23: psp
+check "with its share" same 250Mbit "$(child 3 line_in_force)"
+tc qdisc del dev c1a parent 1:3
+check "and be replaced itself" add_psp 3
+check "with a class" add_class 3 rate 100mbit
 check "an option that is not about the line can change all the same" \
 	tc qdisc change dev c1a parent 1:2 handle 12: psp order clock
 
@@ -118,6 +124,63 @@ refuse "more queues than there are" "" \
 	sh -c "echo queues=5 >$WIRE/c1/fault"
 tc qdisc del dev c1a root
 cut_cable c1
+
+# --- as the kernel's default qdisc ------------------------------------------------
+
+DEFAULT=/proc/sys/net/core/default_qdisc
+default_before=$(cat $DEFAULT)
+check "psp can be the default qdisc" sh -c "echo psp >$DEFAULT"
+
+# by_default DEV PARENT KEY: of the psp that the kernel made below the root mq
+by_default() {
+	tc -s qdisc show dev "$1" parent "$2" | tr ' ' '\n' |
+		grep -A 1 -x -e "$3" | tail -n 1
+}
+# below ROOT PATTERN: root qdisc ROOT has 4 psp, each with a quarter of the line.
+below() {
+	check "$1: the root is there" \
+		sh -c "'$TC' qdisc show dev c3a root | grep -q 'qdisc $1 '"
+	for queue in 1 2 3 4; do
+		check "$1, queue $queue: psp has a quarter of the line" same 250Mbit \
+			"$(by_default c3a "$2:$queue" line_in_force)"
+	done
+}
+
+cable c2 1000000000 sink=1
+check "one queue: psp is root" same 1Gbit "$(stat_of c2a line_in_force)"
+cut_cable c2
+
+cable c3 1000000000 sink=1 queues=4
+below mq ""
+flow c3a "count 400" "delay 0" "udp_dst_min 1" "udp_dst_max 999" \
+	"flag UDPDST_RND"
+flow_done
+sent=0
+for queue in 1 2 3 4; do
+	sent=$((sent + $(by_default c3a ":$queue" sent_frames)))
+done
+check "all is sent by them" same 400 "$sent"
+
+check "an mq with a handle replaces it" \
+	tc qdisc replace dev c3a root handle 1: mq
+below mq 1
+refuse "one with more than others leave cannot take the place of one" \
+	'line 300000000bit: expected 250000000bit, what other queues leave' \
+	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 300mbit
+check "one with less can" \
+	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 100mbit
+check "with the line it is given" same 100Mbit "$(by_default c3a 1:1 line_in_force)"
+check "psp takes mq's place" tc qdisc replace dev c3a root handle 2: psp
+check "with all of the line" same 1Gbit "$(stat_of c3a line_in_force)"
+check "and mq that of psp" tc qdisc replace dev c3a root handle 1: mq
+below mq 1
+check "mqprio makes them, too" tc qdisc replace dev c3a root handle 3: \
+	mqprio num_tc 2 map 0 1 queues 2@0 2@2 hw 0
+below mqprio 3
+check "the default goes back to what it was" \
+	sh -c "echo $default_before >$DEFAULT"
+tc qdisc del dev c3a root
+cut_cable c3
 
 # --- a device that names no rate ------------------------------------------------
 
