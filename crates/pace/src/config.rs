@@ -2,7 +2,7 @@
 //! What a port and its classes are told, and why it may be refused.
 
 use crate::ClassId;
-use crate::ffi::{ErrorCode, RawClassConfig, RawConfig};
+use crate::layout::{self, ErrorCode, RawClassConfig, RawConfig};
 
 /// What the bytes of a rate are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,19 +119,19 @@ impl Config {
             max_train_bytes: self.max_train_bytes,
             link_header_bytes: self.link_header_bytes,
             layer: match self.layer {
-                Layer::Link => 0,
-                Layer::Wire => 1,
-                Layer::Ip => 2,
+                Layer::Link => layout::LAYER_LINK,
+                Layer::Wire => layout::LAYER_WIRE,
+                Layer::Ip => layout::LAYER_IP,
             },
             order: match self.order {
-                Order::Clock => 0,
-                Order::Rate => 1,
-                Order::Next => 2,
+                Order::Clock => layout::ORDER_CLOCK,
+                Order::Rate => layout::ORDER_RATE,
+                Order::Next => layout::ORDER_NEXT,
             },
             mode: match self.mode {
-                Mode::Gap => 0,
-                Mode::Timer => 1,
-                Mode::Hybrid => 2,
+                Mode::Gap => layout::MODE_GAP,
+                Mode::Timer => layout::MODE_TIMER,
+                Mode::Hybrid => layout::MODE_HYBRID,
             },
             guard: self.guard,
             aligned: self.period.is_some_and(|period| period.align_ns.is_some()),
@@ -188,18 +188,18 @@ impl ClassConfig {
                 ..none
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {
-                kind: 1,
+                kind: layout::KIND_NORMAL,
                 // 0 is how the core spells None: an explicit 0 is below any quantum.
                 quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
                 ..none
             },
             ClassConfig::Rt { reserve_bytes } => RawClassConfig {
-                kind: 2,
+                kind: layout::KIND_RT,
                 reserve_bytes,
                 ..none
             },
             ClassConfig::Nrt { reserve_bytes } => RawClassConfig {
-                kind: 3,
+                kind: layout::KIND_NRT,
                 reserve_bytes,
                 ..none
             },
@@ -269,21 +269,24 @@ pub enum Error {
 impl Error {
     pub(crate) fn from_code(code: ErrorCode) -> Self {
         match code {
-            1 => Error::LineRate,
-            2 => Error::RateZero,
-            3 => Error::RateLine,
-            4 => Error::RateLow,
-            5 => Error::Frame,
-            6 => Error::Overhead,
-            7 => Error::Full,
-            9 => Error::Quantum,
-            10 => Error::Ceil,
-            11 => Error::Train,
-            12 => Error::Period,
-            13 => Error::Budget,
-            14 => Error::Reserve,
-            15 => Error::Reserved,
-            _ => Error::Busy,
+            layout::ERR_LINE_RATE => Error::LineRate,
+            layout::ERR_RATE_ZERO => Error::RateZero,
+            layout::ERR_RATE_LINE => Error::RateLine,
+            layout::ERR_RATE_LOW => Error::RateLow,
+            layout::ERR_FRAME => Error::Frame,
+            layout::ERR_OVERHEAD => Error::Overhead,
+            layout::ERR_FULL => Error::Full,
+            layout::ERR_QUANTUM => Error::Quantum,
+            layout::ERR_CEIL => Error::Ceil,
+            layout::ERR_TRAIN => Error::Train,
+            layout::ERR_PERIOD => Error::Period,
+            layout::ERR_BUDGET => Error::Budget,
+            layout::ERR_RESERVE => Error::Reserve,
+            layout::ERR_RESERVED => Error::Reserved,
+            _ => {
+                debug_assert_eq!(code, layout::ERR_BUSY, "the core's errors");
+                Error::Busy
+            }
         }
     }
 }

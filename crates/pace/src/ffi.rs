@@ -9,103 +9,13 @@
 
 use std::ptr::NonNull;
 
-/// `enum pace_error`, as an integer: the compiler of the core chose its size.
-pub(crate) type ErrorCode = u32;
-
-pub(crate) const ERR_FULL: ErrorCode = 7;
+#[cfg(test)]
+use crate::layout::{ERR_BUSY, ERR_FULL};
+use crate::layout::{
+    ErrorCode, KIND_RT, RawClassConfig, RawConfig, RawDecision, RawStats, RawStream,
+};
 
 pub(crate) const ID_NONE: u32 = u32::MAX;
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct RawConfig {
-    pub line_rate_bps: u64,
-    pub overhead_bytes: u32,
-    pub min_frame_bytes: u32,
-    pub max_frame_bytes: u32,
-    pub max_train_bytes: u32,
-    pub link_header_bytes: u32,
-    pub layer: u32,
-    pub order: u32,
-    pub mode: u32,
-    pub guard: bool,
-    pub aligned: bool,
-    pub period_ns: u64,
-    pub budget_bytes: u64,
-    pub align_ns: u64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct RawClassConfig {
-    pub kind: u32,
-    pub rate_bps: u64,
-    pub ceil_bps: u64,
-    pub quantum_bytes: u32,
-    pub reserve_bytes: u64,
-    pub stream: *mut RawStream,
-}
-
-impl RawClassConfig {
-    pub const NONE: Self = RawClassConfig {
-        kind: 0,
-        rate_bps: 0,
-        ceil_bps: 0,
-        quantum_bytes: 0,
-        reserve_bytes: 0,
-        stream: std::ptr::null_mut(),
-    };
-}
-
-#[repr(C)]
-pub(crate) struct RawDecision {
-    pub verdict: u32,
-    cls: *mut RawClass,
-    pub gap_bytes: u32,
-    pub until_ns: u64,
-    pub late_bytes: i64,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RawStats {
-    pub sent_frames: u64,
-    pub sent_wire_bytes: u64,
-    pub gap_frames: u64,
-    pub gap_wire_bytes: u64,
-    pub early_bytes_max: u64,
-    pub late_bytes_max: u64,
-    pub shifts: u64,
-    pub shifted_bytes: u64,
-    pub spare_frames: u64,
-    pub guarded: u64,
-    pub waits: u64,
-    pub wait_late_max_ns: u64,
-    pub lead_ns: u64,
-    pub periods: u64,
-    pub periods_spent: u64,
-    pub rt_over: u64,
-    pub rt_deferred: u64,
-    pub rt_overrun: u64,
-    pub rt_late_bytes: u64,
-    pub nrt_deferred: u64,
-}
-
-/// `struct pace_stream`: given to the core, read here.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RawStream {
-    _reserve_bytes: u64,
-    _period: u64,
-    _left_bytes: i64,
-    _backlog_wire_bytes: u64,
-    _gated_wire_bytes: u64,
-    _place: u8,
-    pub over: u64,
-    pub deferred: u64,
-    pub overrun: u64,
-    pub late_bytes: u64,
-}
 
 /// Opaque: `struct pace_sched`.
 #[repr(C)]
@@ -115,12 +25,12 @@ struct RawSched {
 
 /// Opaque: `struct pace_class`.
 #[repr(C)]
-struct RawClass {
+pub(crate) struct RawClass {
     _private: [u8; 0],
 }
 
-// SAFETY: the signatures are those of pace.h and shim.c; shim.c asserts the
-// layout of what is passed by value or filled in.
+// SAFETY: the signatures are those of pace.h and shim.c; shim.c and layout.rs
+// assert the layout of what is passed by value or filled in.
 unsafe extern "C" {
     static pace_shim_sched_bytes: usize;
     static pace_shim_class_bytes: usize;
@@ -217,8 +127,7 @@ struct Class {
 impl Class {
     /// `cfg`, with the memory that it asks for.
     fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
-        const RT: u32 = 2;
-        if cfg.kind < RT {
+        if cfg.kind < KIND_RT {
             return *cfg;
         }
         let stream = self
@@ -480,7 +389,7 @@ impl Port {
 
     pub fn stats(&self) -> RawStats {
         let mut stats = RawStats::default();
-        // SAFETY: `stats` has the layout that shim.c asserts.
+        // SAFETY: `stats` has the layout that shim.c and layout.rs assert.
         unsafe { pace_shim_stats(self.sched(), &mut stats) };
         stats
     }
@@ -545,7 +454,21 @@ mod tests {
         rate_bps: 1_000_000,
         ..RawClassConfig::NONE
     };
-    const ERR_BUSY: ErrorCode = 8;
+
+    unsafe extern "C" {
+        static pace_shim_values: [u32; crate::layout::VALUES.len()];
+        static pace_shim_values_count: u32;
+    }
+
+    #[test]
+    fn enumerators_have_the_values_of_the_core() {
+        // SAFETY: constants of shim.c; the second says how long the first is.
+        let values = unsafe {
+            assert_eq!(pace_shim_values_count as usize, crate::layout::VALUES.len());
+            pace_shim_values
+        };
+        assert_eq!(values, crate::layout::VALUES);
+    }
 
     #[test]
     fn without_a_free_id_the_storage_is_full() {

@@ -22,9 +22,11 @@
 
 mod config;
 mod ffi;
+mod layout;
 
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period, ReconfigureError};
-use ffi::{ERR_FULL, Port};
+use ffi::Port;
+use layout::{ERR_FULL, GAP, SEND, WAIT};
 
 /// The largest frame: `PACE_FRAME_MAX`.
 pub const FRAME_MAX_BYTES: u32 = 1 << 18;
@@ -341,9 +343,6 @@ impl Scheduler {
     /// As [`Scheduler::next`], and for a class that sends at its guaranteed
     /// rate by how many byte times it is late or, negative, early; else 0.
     pub fn next_and_lateness(&mut self, now_ns: u64) -> (Decision, i64) {
-        const SEND: u32 = 1;
-        const GAP: u32 = 2;
-        const WAIT: u32 = 3;
         let (decision, slot) = self.port.next(now_ns);
         let late_bytes = decision.late_bytes;
         let decision = match (decision.verdict, slot) {

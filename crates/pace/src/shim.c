@@ -1,63 +1,107 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What Rust must know of the core's memory.  Schedulers and classes are
- * opaque to it but for their size; what is passed by value or read is laid
- * out as ffi.rs says, or this file does not compile.
+ * Shows Rust the core's memory.  Schedulers and classes are opaque to it but
+ * for their size.  What is passed by value or read has the layout that
+ * layout.rs says too: if one side is changed alone, that side does not compile.
  */
 #include <pace/pace_sched.h>
 
 #define SAME_SIZE(type, bytes) \
-	_Static_assert(sizeof(struct type) == (bytes), "size of " #type)
-#define SAME_PLACE(type, field, at) \
+	_Static_assert(sizeof(type) == (bytes), "size of " #type)
+#define SAME_OFFSET(type, field, at) \
 	_Static_assert(offsetof(struct type, field) == (at), #type "." #field)
 
-SAME_SIZE(pace_config, 72);
-SAME_PLACE(pace_config, overhead_bytes, 8);
-SAME_PLACE(pace_config, min_frame_bytes, 12);
-SAME_PLACE(pace_config, max_frame_bytes, 16);
-SAME_PLACE(pace_config, max_train_bytes, 20);
-SAME_PLACE(pace_config, link_header_bytes, 24);
-SAME_PLACE(pace_config, layer, 28);
-SAME_PLACE(pace_config, order, 32);
-SAME_PLACE(pace_config, mode, 36);
-SAME_PLACE(pace_config, guard, 40);
-SAME_PLACE(pace_config, aligned, 41);
-SAME_PLACE(pace_config, period_ns, 48);
-SAME_PLACE(pace_config, budget_bytes, 56);
-SAME_PLACE(pace_config, align_ns, 64);
+SAME_SIZE(struct pace_config, 72);
+SAME_OFFSET(pace_config, line_rate_bps, 0);
+SAME_OFFSET(pace_config, overhead_bytes, 8);
+SAME_OFFSET(pace_config, min_frame_bytes, 12);
+SAME_OFFSET(pace_config, max_frame_bytes, 16);
+SAME_OFFSET(pace_config, max_train_bytes, 20);
+SAME_OFFSET(pace_config, link_header_bytes, 24);
+SAME_OFFSET(pace_config, layer, 28);
+SAME_OFFSET(pace_config, order, 32);
+SAME_OFFSET(pace_config, mode, 36);
+SAME_OFFSET(pace_config, guard, 40);
+SAME_OFFSET(pace_config, aligned, 41);
+SAME_OFFSET(pace_config, period_ns, 48);
+SAME_OFFSET(pace_config, budget_bytes, 56);
+SAME_OFFSET(pace_config, align_ns, 64);
 
-SAME_SIZE(pace_class_config, 48);
-SAME_PLACE(pace_class_config, rate_bps, 8);
-SAME_PLACE(pace_class_config, ceil_bps, 16);
-SAME_PLACE(pace_class_config, quantum_bytes, 24);
-SAME_PLACE(pace_class_config, reserve_bytes, 32);
-SAME_PLACE(pace_class_config, stream, 40);
+SAME_SIZE(struct pace_class_config, 48);
+SAME_OFFSET(pace_class_config, kind, 0);
+SAME_OFFSET(pace_class_config, rate_bps, 8);
+SAME_OFFSET(pace_class_config, ceil_bps, 16);
+SAME_OFFSET(pace_class_config, quantum_bytes, 24);
+SAME_OFFSET(pace_class_config, reserve_bytes, 32);
+SAME_OFFSET(pace_class_config, stream, 40);
 
-SAME_SIZE(pace_stream, 80);
-SAME_PLACE(pace_stream, left_bytes, 16);
-SAME_PLACE(pace_stream, place, 40);
-SAME_PLACE(pace_stream, over, 48);
-SAME_PLACE(pace_stream, late_bytes, 72);
+SAME_SIZE(struct pace_stream, 80);
+SAME_OFFSET(pace_stream, reserve_bytes, 0);
+SAME_OFFSET(pace_stream, period, 8);
+SAME_OFFSET(pace_stream, left_bytes, 16);
+SAME_OFFSET(pace_stream, backlog_wire_bytes, 24);
+SAME_OFFSET(pace_stream, gated_wire_bytes, 32);
+SAME_OFFSET(pace_stream, place, 40);
+SAME_OFFSET(pace_stream, over, 48);
+SAME_OFFSET(pace_stream, deferred, 56);
+SAME_OFFSET(pace_stream, overrun, 64);
+SAME_OFFSET(pace_stream, late_bytes, 72);
 
-SAME_SIZE(pace_decision, 40);
-SAME_PLACE(pace_decision, cls, 8);
-SAME_PLACE(pace_decision, gap_bytes, 16);
-SAME_PLACE(pace_decision, until_ns, 24);
-SAME_PLACE(pace_decision, late_bytes, 32);
+SAME_SIZE(struct pace_decision, 40);
+SAME_OFFSET(pace_decision, verdict, 0);
+SAME_OFFSET(pace_decision, cls, 8);
+SAME_OFFSET(pace_decision, gap_bytes, 16);
+SAME_OFFSET(pace_decision, until_ns, 24);
+SAME_OFFSET(pace_decision, late_bytes, 32);
 
-SAME_SIZE(pace_stats, 160);
-SAME_PLACE(pace_stats, gap_frames, 16);
-SAME_PLACE(pace_stats, early_bytes_max, 32);
-SAME_PLACE(pace_stats, shifts, 48);
-SAME_PLACE(pace_stats, spare_frames, 64);
-SAME_PLACE(pace_stats, waits, 80);
-SAME_PLACE(pace_stats, lead_ns, 96);
-SAME_PLACE(pace_stats, periods, 104);
-SAME_PLACE(pace_stats, nrt_deferred, 152);
+SAME_SIZE(struct pace_stats, 160);
+SAME_OFFSET(pace_stats, sent_frames, 0);
+SAME_OFFSET(pace_stats, sent_wire_bytes, 8);
+SAME_OFFSET(pace_stats, gap_frames, 16);
+SAME_OFFSET(pace_stats, gap_wire_bytes, 24);
+SAME_OFFSET(pace_stats, early_bytes_max, 32);
+SAME_OFFSET(pace_stats, late_bytes_max, 40);
+SAME_OFFSET(pace_stats, shifts, 48);
+SAME_OFFSET(pace_stats, shifted_bytes, 56);
+SAME_OFFSET(pace_stats, spare_frames, 64);
+SAME_OFFSET(pace_stats, guarded, 72);
+SAME_OFFSET(pace_stats, waits, 80);
+SAME_OFFSET(pace_stats, wait_late_max_ns, 88);
+SAME_OFFSET(pace_stats, lead_ns, 96);
+SAME_OFFSET(pace_stats, periods, 104);
+SAME_OFFSET(pace_stats, periods_spent, 112);
+SAME_OFFSET(pace_stats, rt_over, 120);
+SAME_OFFSET(pace_stats, rt_deferred, 128);
+SAME_OFFSET(pace_stats, rt_overrun, 136);
+SAME_OFFSET(pace_stats, rt_late_bytes, 144);
+SAME_OFFSET(pace_stats, nrt_deferred, 152);
+
+SAME_SIZE(enum pace_layer, 4);
+SAME_SIZE(enum pace_order, 4);
+SAME_SIZE(enum pace_mode, 4);
+SAME_SIZE(enum pace_kind, 4);
+SAME_SIZE(enum pace_verdict, 4);
+SAME_SIZE(enum pace_error, 4);
+
 
 /* Both are made of u64 and narrower: allocated as u64. */
 _Static_assert(_Alignof(struct pace_sched) <= 8, "alignment");
 _Static_assert(_Alignof(struct pace_class) <= 8, "alignment");
+
+/* The enumerators in the order of layout.rs, whose test compares them. */
+const u32 pace_shim_values[] = {
+	PACE_LAYER_LINK, PACE_LAYER_WIRE, PACE_LAYER_IP, PACE_ORDER_CLOCK,
+	PACE_ORDER_RATE, PACE_ORDER_NEXT, PACE_MODE_GAP, PACE_MODE_TIMER,
+	PACE_MODE_HYBRID, PACE_KIND_PACED, PACE_KIND_NORMAL, PACE_KIND_RT,
+	PACE_KIND_NRT, PACE_SEND, PACE_GAP, PACE_WAIT, PACE_ERR_LINE_RATE,
+	PACE_ERR_RATE_ZERO, PACE_ERR_RATE_LINE, PACE_ERR_RATE_LOW,
+	PACE_ERR_FRAME, PACE_ERR_OVERHEAD, PACE_ERR_FULL, PACE_ERR_BUSY,
+	PACE_ERR_QUANTUM, PACE_ERR_CEIL, PACE_ERR_TRAIN, PACE_ERR_PERIOD,
+	PACE_ERR_BUDGET, PACE_ERR_RESERVE, PACE_ERR_RESERVED,
+};
+
+const u32 pace_shim_values_count =
+	sizeof(pace_shim_values) / sizeof(*pace_shim_values);
 
 const size_t pace_shim_sched_bytes = sizeof(struct pace_sched);
 const size_t pace_shim_class_bytes = sizeof(struct pace_class);
