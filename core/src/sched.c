@@ -295,7 +295,8 @@ static struct pace_decision next_timer(struct pace_sched *s)
 	c = free ? pace_pick(s) : NULL;
 	if (c)
 		return send(s, c);
-	pace_first_ahead(s, &c, &at);
+	if (!pace_first_ahead(s, &c, &at))
+		return (struct pace_decision){ .verdict = PACE_IDLE };
 	at += s->offset;
 	return wait_for(s, free ? at : pace_later(at, s->busy_until));
 }
