@@ -4,6 +4,9 @@
 
 #include "psp.h"
 
+/* A day: what a single frame is averaged over at most.  pace_mul_div() < 2^48. */
+#define PSP_WINDOW_NS_MAX	(86400ull * NSEC_PER_SEC)
+
 /*
  * Adds `bytes`, sent now, to the second that runs.  It ends with the first
  * frame that comes a second or more after its own first one, which belongs to
@@ -19,9 +22,10 @@ static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
 			      w->last_ns != w->start_ns;
 
 		if (w->start_ns && !silent)
-			w->achieved_bps = mul_u64_u64_div_u64(w->bytes,
-							      8 * NSEC_PER_SEC,
-							      elapsed_ns);
+			w->achieved_bps = pace_mul_div(w->bytes,
+						       8ull * NSEC_PER_SEC,
+						       min_t(u64, elapsed_ns,
+							     PSP_WINDOW_NS_MAX));
 		w->start_ns = now_ns;
 		w->bytes = 0;
 	}

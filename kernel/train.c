@@ -127,8 +127,8 @@ u32 psp_train_max(const struct net_device *dev, const struct psp_options *opt,
 		/* A train hardly ever fits before the next paced frame. */
 		if (opt->guard)
 			return 0;
-		max = min(max, mul_u64_u64_div_u64(line_rate_bps, PSP_TRAIN_NS,
-						   8 * NSEC_PER_SEC));
+		max = min(max, pace_mul_div(line_rate_bps, PSP_TRAIN_NS,
+					    8ull * NSEC_PER_SEC));
 		break;
 	}
 	return max > max_frame_bytes ? max : 0;

@@ -10,6 +10,7 @@ set -eu
 
 # The package that holds a program: "program package" a line.
 packages='
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ar binutils
 bc bc
 bison bison
@@ -26,6 +27,9 @@ make make
 mvn maven
 nm binutils
 perl perl
+qemu-aarch64 qemu-user
+qemu-s390x qemu-user
+s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 sparse sparse
 tc iproute2
 xz xz-utils
@@ -51,10 +55,18 @@ for program in "$@"; do
 	command -v "$program" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || need "$program"
 done
 # A compiler without the C library's headers builds nothing.
-if [ ! -e /usr/include/stdio.h ]; then
+c_library() {
+	[ ! -e "$1/include/stdio.h" ] || return 0
 	missing_programs="$missing_programs C-headers"
-	missing_packages="$missing_packages libc6-dev"
-fi
+	missing_packages="$missing_packages $2"
+}
+c_library /usr libc6-dev
+for program in "$@"; do
+	case $program in
+	aarch64-linux-gnu-gcc) c_library /usr/aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	s390x-linux-gnu-gcc) c_library /usr/s390x-linux-gnu libc6-dev-s390x-cross ;;
+	esac
+done
 
 if ! command -v cargo >/dev/null 2>&1; then
 	echo "setup: no Rust toolchain: 'cargo' is not on the PATH. Install one (rustup, or your distribution's, 1.85 or newer) and run this again." >&2

@@ -23,28 +23,12 @@ static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
 	return a / b;
 }
 
-/*
- * a * b / c, rounded down.  0 < c < 2^40 and the result fits 64 bits.
- *
- * The 128-bit product is divided by hand, 16 bits at a time, because compilers
- * call a library for it: (remainder < c < 2^40) x 2^16 fits 64 bits.
- */
+#include "../mul_div.h"
+
+/* a * b / c, rounded down.  0 < c < 2^48 and the result fits 64 bits. */
 static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 {
-	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
-	u64 mid = a1 * b0 + (a0 * b0 >> 32);
-	u64 hi = a1 * b1 + (mid >> 32) + ((a0 * b1 + (u32)mid) >> 32);
-	u64 lo = a * b;
-	u64 rem = hi % c;	/* hi / c is 0: the result fits */
-	u64 quot = 0;
-	int shift;
-
-	for (shift = 48; shift >= 0; shift -= 16) {
-		rem = rem << 16 | (lo >> shift & 0xffff);
-		quot = quot << 16 | rem / c;
-		rem %= c;
-	}
-	return quot;
+	return pace_mul_div_by_parts(a, b, c);
 }
 
 /* The number of the lowest bit set in a u32 that is not 0. */

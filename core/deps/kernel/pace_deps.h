@@ -20,13 +20,23 @@ static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
 	return div64_u64_rem(a, b, rem);
 }
 
+#include "../mul_div.h"
+
 /*
- * a * b / c, rounded down.  c is not 0 and the result fits 64 bits: x86
+ * a * b / c, rounded down.  0 < c < 2^48 and the result fits 64 bits: x86
  * raises a divide error otherwise.
+ *
+ * The kernel's function is one instruction on x86-64.  On other architectures
+ * it is exact only since 6.13: before, it rounds c where the product is long,
+ * and clocks would drift.
  */
 static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 {
+#ifdef CONFIG_X86_64
 	return mul_u64_u64_div_u64(a, b, c);
+#else
+	return pace_mul_div_by_parts(a, b, c);
+#endif
 }
 
 /* The number of the lowest bit set in a u32 that is not 0. */

@@ -233,6 +233,21 @@ fn c_rooms_include_only_what_they_may() {
     report("includes", &bad);
 }
 
+/// The workspace's version is the module's, and that of its DKMS package.
+#[test]
+fn there_is_one_version() {
+    let version = |name: &str, before: &str| {
+        let text = fs::read_to_string(root().join(name)).unwrap();
+        let line = text.lines().find_map(|l| l.strip_prefix(before));
+        line.and_then(|rest| rest.split('"').next())
+            .unwrap_or_else(|| panic!("{name}: expected {before}...\""))
+            .to_owned()
+    };
+    let ours = env!("CARGO_PKG_VERSION");
+    assert_eq!(version("kernel/dkms.conf", "PACKAGE_VERSION=\""), ours);
+    assert_eq!(version("kernel/qdisc.c", "MODULE_VERSION(\""), ours);
+}
+
 /// Wall clock, environment, randomness and processes belong to `pspacer`,
 /// `vmlab` and the live tracer; everything else is given what it needs.
 #[test]

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What deps/kernel takes from the kernel's header of this name. */
+#ifndef TEST_LINUX_BITOPS_H
+#define TEST_LINUX_BITOPS_H
+
+#define __ffs(word)	((unsigned long)__builtin_ctzl(word))
+
+#endif /* TEST_LINUX_BITOPS_H */

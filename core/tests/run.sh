@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The core on other architectures: arm64, and s390x, which is big endian. The same
+# operations (decisions.c) have the same decisions there as here, with each of the
+# two hosts' divisions: deps/host, and deps/kernel with linux/ beside this in the
+# place of the kernel's headers. Programs of other architectures run under
+# qemu-user.
+#
+# usage: run.sh [OUT]
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+core=$(dirname "$here")
+out=${1:-$here/../../build/cross}
+mkdir -p "$out"
+
+expected=
+# decide NAME COMPILER RUNNER...: builds for NAME and compares with the first.
+decide() {
+	name=$1
+	compiler=$2
+	shift 2
+	for deps in host kernel; do
+		program=$out/decisions-$name-$deps
+		"$compiler" -std=gnu11 -O2 -Wall -Wextra -Werror -static \
+			-I "$core/include" -I "$core/deps/$deps" -I "$here" \
+			-o "$program" "$here/decisions.c" "$core"/src/*.c
+		found=$("$@" "$program")
+		expected=${expected:-$found}
+		if [ "$found" != "$expected" ]; then
+			printf '%s\n' "$expected" >"$out/expected"
+			printf '%s\n' "$found" >"$out/found"
+			diff "$out/expected" "$out/found" >&2 || :
+			echo "cross: $name, deps/$deps: expected the decisions of $(uname -m)" >&2
+			exit 1
+		fi
+		echo "cross: $name, deps/$deps: $(printf '%s\n' "$found" | wc -l) runs, the same decisions"
+	done
+}
+
+decide "$(uname -m)" cc env
+decide arm64 aarch64-linux-gnu-gcc qemu-aarch64
+decide s390x s390x-linux-gnu-gcc qemu-s390x
