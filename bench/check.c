@@ -9,7 +9,6 @@
 
 #include "cases.h"
 #include "loops.h"
-#include "queue.h"
 #include "tree.h"
 
 #define DECISIONS	4000

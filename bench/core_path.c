@@ -5,7 +5,6 @@
  * (pace_sent()).  Here gap frames are the clock, so time is virtual and the
  * core runs as fast as it can.
  */
-#include "queue.h"
 
 #include "rival.h"
 

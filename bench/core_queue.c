@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The core's queue (core/src/queue.h) as the core calls it, held to one of its
+ * The core's queue (core/src/queue.c) as the core calls it, held to one of its
  * two structures: the 4-ary heap or the wheel.
  */
-#include "queue.h"
+#include "pace.c"
 
 #include "loops.h"
 
@@ -83,12 +83,12 @@ static bool queue_open(struct world *w, u32 wheel_from)
 	return true;
 }
 
-static bool heap_open(struct world *w)
+static bool open_heap(struct world *w)
 {
 	return queue_open(w, ~0u);
 }
 
-static bool wheel_open(struct world *w)
+static bool open_wheel(struct world *w)
 {
 	return queue_open(w, 0);
 }
@@ -97,7 +97,7 @@ const struct rival rival_4ary_heap = {
 	.name = "4ary_heap",
 	.title = "4-ary heap, the core's",
 	.order = ORDER_STRUCTURES,
-	.open = heap_open,
+	.open = open_heap,
 	.close = queue_close,
 	.insert = loops_insert,
 	.run = loops_run,
@@ -108,7 +108,7 @@ const struct rival rival_wheel = {
 	.name = "wheel",
 	.title = "wheel, the core's",
 	.order = ORDER_STRUCTURES,
-	.open = wheel_open,
+	.open = open_wheel,
 	.close = queue_close,
 	.insert = loops_insert,
 	.run = loops_run,

@@ -7,7 +7,6 @@
 #include "json.h"
 #include "machine.h"
 #include "options.h"
-#include "queue.h"
 #include "stamp.h"
 
 static const char what[] =

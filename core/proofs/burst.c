@@ -2,11 +2,9 @@
 /*
  * @proves no class bursts by more than 2 MTU (and 84 bytes of rounding) where rates are within the line, through the whole API from pace_init() on
  * @bounds ORDER_NEXT, GAP, queues of queue_model.h; 3 classes of 1/2, 1/4, 1/4 of 1 Gbit/s, always backlogged; the first 24 answers; every pattern of 3 frames of 60 and 1514 bytes, repeated
- * @with class.c guard.c hybrid.c line.c normal.c period.c pick.c share.c spare.c storage.c stream.c
  * @options --unwind 25
  * @each LENGTHS=0..7
  */
-#include "internal.h"
 #include "proof.h"
 
 #define STEPS	24
@@ -17,48 +15,7 @@ static struct pace_sched s;
 static struct pace_class class0, class1, class2;
 static u64 storage[64];
 
-#include "queue_model.h"
-#include "paced.c"
-#include "sched.c"
-
-/* The memory of those queues. */
-size_t pace_pool_bytes(u32 capacity)
-{
-	return 0 * capacity;
-}
-
-struct pace_pool *pace_pool_resize(const struct pace_pool *from, void *memory,
-				   u32 capacity)
-{
-	(void)from;
-	(void)memory;
-	(void)capacity;
-	return NULL;
-}
-
-size_t pace_queue_bytes(u32 capacity)
-{
-	return 8 * (1 + 2 * (size_t)capacity);
-}
-
-void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
-		       void *memory, u32 capacity)
-{
-	static u64 keys[4][MODEL_KEYS];
-	static u32 places[4][CLASSES];
-	static u32 queues;
-	u32 i;
-
-	(void)pool;
-	(void)memory;
-	q->key = keys[queues];
-	q->place = places[queues];
-	q->capacity = capacity;
-	q->heap_keys = PACE_ID_NONE;
-	for (i = 0; i < CLASSES; i++)
-		q->place[i] = PACE_ID_NONE;
-	queues++;
-}
+#include "above_queue.h"
 
 /* A bottleneck at the class's own rate: what waits in it, by line / rate. */
 struct bottleneck {

@@ -4,7 +4,7 @@
  * @bounds none: every clock, advance and rate below 2^40
  * @options
  */
-#include "clock.h"
+#include "byte_clock.c"
 #include "proof.h"
 
 /* The whole bytes below the exact clock. */

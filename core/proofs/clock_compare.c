@@ -4,7 +4,7 @@
  * @bounds none: all clocks less than 2^43 ahead of, and up to 2^64 - 2^43 behind, one another
  * @options
  */
-#include "clock.h"
+#include "byte_clock.c"
 #include "proof.h"
 
 void proof(void)

@@ -3,8 +3,7 @@
  * @proves a gap goes out in frames from smallest to largest, leaves no remainder below that (but where the largest is not twice it), and the frame after it is at most half a smallest gap early or late
  * @bounds none: every valid configuration, every gap up to 2^43
  */
-#include "class.c"
-#include "sched.c"
+#include "pace.c"
 #include "proof.h"
 
 /* What set_config() derives, less what gaps do not depend on. */

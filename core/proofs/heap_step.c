@@ -52,7 +52,7 @@ static bool valid(void)
 			ok = ok && id_in(q.key[i]) < CAPACITY &&
 			     q.place[id_in(q.key[i])] == i;
 			if (i)
-				ok = ok && q.key[(i - 1) / ARY] - origin <=
+				ok = ok && q.key[(i - 1) / HEAP_ARY] - origin <=
 						   q.key[i] - origin;
 		}
 		ok = ok && (q.place[i] == PACE_ID_NONE ||
@@ -108,13 +108,13 @@ void proof(void)
 
 #if OP == 0
 	GIVEN(!holds(id));
-	pace_queue_insert(&q, key);
+	pace_heap_insert(&q, key);
 #elif OP == 1
 	GIVEN(holds(id));
-	pace_queue_remove(&q, id);
+	pace_heap_remove(&q, q.place[id]);
 #else
 	GIVEN(pace_queue_min(&q) == id);
-	pace_queue_replace_min(&q, key);
+	pace_heap_replace_min(&q, key);
 #endif
 	PROVE(valid(), "the heap stays a heap");
 	PROVE(holds(id) == (OP != 1), "what is removed is gone, no other");

@@ -2,7 +2,6 @@
 /*
  * @proves who is next: every SEND is eligible and the one its order names, a gap only while nobody is, idle only with no packet; asking again changes neither answer nor clock
  * @bounds GAP; 2 paced, or 1 paced and 1 normal class, with guard or not, without ceil; any state with clocks within 2^12 of the port (2^6 but in ORDER_CLOCK) where they wrap; any number of calls
- * @with class.c guard.c line.c normal.c period.c pick.c share.c stream.c
  * @options --unwind 3
  * @each CLASSES=2 PACED=2 ORDER=0
  * @each CLASSES=2 PACED=2 NEAR=63 ORDER=1 ACTIVE=3 DUE=0..3
@@ -13,8 +12,6 @@
  * @each AGAIN=1 CLASSES=2 PACED=2 NEAR=63 ACTIVE=3 DUE=1 ORDER=1..2
  */
 #include "state.h"
-#include "paced.c"
-#include "sched.c"
 
 /* In the order's own terms: before it, `a` goes. */
 static bool before(const struct pace_class *a, const struct pace_class *b)
@@ -22,13 +19,13 @@ static bool before(const struct pace_class *a, const struct pace_class *b)
 	if (ORDER == PACE_ORDER_RATE)
 		return a->rate_bps > b->rate_bps ||
 		       (a->rate_bps == b->rate_bps && a->id < b->id);
-	return (s64)(pace_turn(&s, a) - pace_turn(&s, b)) < 0 ||
-	       (pace_turn(&s, a) == pace_turn(&s, b) && a->id < b->id);
+	return (s64)(pace_virtual_finish(&s, a) - pace_virtual_finish(&s, b)) < 0 ||
+	       (pace_virtual_finish(&s, a) == pace_virtual_finish(&s, b) && a->id < b->id);
 }
 
 static s64 ahead(const struct pace_class *c)
 {
-	return (s64)(pace_start(c) - pace_schedule_clock(&s));
+	return (s64)(pace_eligible_time(c) - pace_schedule_clock(&s));
 }
 
 void proof(void)

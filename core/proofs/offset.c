@@ -2,7 +2,6 @@
 /*
  * @proves one common offset is adding to all clocks (paper 002, 2.4): from any two states that differ in that alone, the same decision; and after a send, a leave or a decision they differ in that alone
  * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; the port's clock at one place; any state with clocks within 2^4 of it, 2^2 or 2^3 where a step is large; any number of steps; frames of the size priced
- * @with class.c line.c normal.c period.c pick.c share.c stream.c
  * @options --unwind 3 --slice-formula
  * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=0 WHO=0 STEP=0
  * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=0 WHO=0 STEP=1..2
@@ -16,8 +15,6 @@
  */
 #define PACED		2
 #include "state.h"
-#include "paced.c"
-#include "sched.c"
 
 enum { STEP_SEND, STEP_LEAVE, STEP_NEXT };
 
@@ -81,7 +78,7 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 	if (!c->active)
 		return;
 	pace_queue_insert(c->due ? &s.due : &s.waiting,
-			  (c->due ? pace_turn(&s, c) : pace_start(c)) <<
+			  (c->due ? pace_virtual_finish(&s, c) : pace_eligible_time(c)) <<
 			  PACE_ID_BITS | c->id);
 }
 

@@ -13,7 +13,6 @@
 # What a harness says of itself, in its first comment:
 #   @proves TEXT     for the table
 #   @bounds TEXT     for the table
-#   @with FILES      files of core/src that it is linked with
 #   @options ...     for cbmc: how often loops are unwound
 #   @each A=1 B=0..3 one run for each value of the last; several such lines
 #   @wraps NAMES     unsigned numbers must not overflow but in these functions,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Queues as src/queue.h describes them, as plainly as can be: what a harness
+ * Queues as queue.c describes them, as plainly as can be: what a harness
  * about those who use queues is linked with instead of heaps.  That a heap is
  * such a queue is proved in heap_step.c.
  *
@@ -12,7 +12,6 @@
 #ifndef QUEUE_MODEL_H
 #define QUEUE_MODEL_H
 
-#include "queue.h"
 #include "proof.h"
 
 #define MODEL_KEYS	(1 + CLASSES)
@@ -71,17 +70,17 @@ static void model_replace_min(struct pace_queue *q, u64 key)
 			operation(&s.spare, value);		\
 	} while (0)
 
-void pace_queue_insert(struct pace_queue *q, u64 key)
+static void pace_queue_insert(struct pace_queue *q, u64 key)
 {
 	MODEL_CALL(model_insert, q, key);
 }
 
-void pace_queue_remove(struct pace_queue *q, u32 id)
+static void pace_queue_remove(struct pace_queue *q, u32 id)
 {
 	MODEL_CALL(model_remove, q, id);
 }
 
-void pace_queue_replace_min(struct pace_queue *q, u64 key)
+static void pace_queue_replace_min(struct pace_queue *q, u64 key)
 {
 	MODEL_CALL(model_replace_min, q, key);
 }
@@ -89,11 +88,56 @@ void pace_queue_replace_min(struct pace_queue *q, u64 key)
 /* None has a wheel, so none knows who comes. */
 #define pace_queue_has_wheel(q)	false
 
-u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
+static u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 {
 	(void)q;
 	(void)ahead;
 	return PACE_ID_NONE;
+}
+
+/* The memory of those queues. */
+static size_t pace_pool_bytes(u32 capacity)
+{
+	return 0 * capacity;
+}
+
+static struct pace_pool *pace_pool_resize(const struct pace_pool *from, void *memory,
+				   u32 capacity)
+{
+	(void)from;
+	(void)memory;
+	(void)capacity;
+	return NULL;
+}
+
+static size_t pace_queue_bytes(u32 capacity)
+{
+	return 8 * (1 + 2 * (size_t)capacity);
+}
+
+static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+		       void *memory, u32 capacity)
+{
+	static u64 keys[4][MODEL_KEYS];
+	static u32 places[4][CLASSES];
+	static u32 queues;
+	u32 i;
+
+	(void)pool;
+	(void)memory;
+	q->key = keys[queues];
+	q->place = places[queues];
+	q->capacity = capacity;
+	q->heap_keys = PACE_ID_NONE;
+	for (i = 0; i < CLASSES; i++)
+		q->place[i] = PACE_ID_NONE;
+	queues++;
+}
+
+static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
+{
+	(void)q;
+	(void)ids;
 }
 
 #endif /* QUEUE_MODEL_H */

@@ -18,15 +18,11 @@ tag() {
 	sed -n "s/^ \* @$1 \{0,1\}//p" "$here/$name.c"
 }
 
-sources=
-for file in $(tag with); do
-	sources="$sources $core/src/$file"
-done
 # shellcheck disable=SC2046,SC2086 # lists of words
 set -- $(printf -- '-D%s ' "$@") ${PROOF_REACHED:+-DPROOF_REACHED} \
-	-I "$core/include" -I "$core/deps/host" -I "$core/src" -I "$here" \
+	-I "$core" -I "$core/include" -I "$core/deps/host" -I "$core/src" -I "$here" \
 	--function proof --drop-unused-functions $(tag options) \
-	"$here/$name.c" $sources
+	"$here/$name.c"
 
 # Every check but overflow of unsigned numbers where wrapping is meant, and in
 # what is not the core.

@@ -5,7 +5,7 @@
  * @options --unwind 12
  * @each COUNT=1..5
  */
-#include "wheel.h"
+#include <pace/pace_sched.h>
 #include "proof.h"
 
 /* CBMC has no body for the compiler's own. */

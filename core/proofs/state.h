@@ -11,8 +11,6 @@
 #ifndef STATE_H
 #define STATE_H
 
-#include "internal.h"
-#include "line.h"
 #include "proof.h"
 
 #ifndef CLASSES
@@ -30,7 +28,7 @@
 
 static struct pace_sched s;
 
-#include "queue_model.h"
+#include "above_queue.h"
 
 /* Objects of their own: a pointer into an array of them costs the solver much. */
 static struct pace_class class0, class1, class2;
@@ -142,12 +140,12 @@ static void any_paced(struct pace_class *c)
 	c->due = ORDER != PACE_ORDER_CLOCK && nondet_bool();
 #endif
 	if (!c->due)
-		pace_queue_insert(&s.waiting, pace_clock_key(pace_start(c), c));
+		pace_queue_insert(&s.waiting, pace_clock_key(pace_eligible_time(c), c));
 	else
 		pace_queue_insert(&s.due,
 				  (ORDER == PACE_ORDER_RATE ?
 				   (1ull << 40) - c->rate_bps :
-				   pace_turn(&s, c)) << PACE_ID_BITS | c->id);
+				   pace_virtual_finish(&s, c)) << PACE_ID_BITS | c->id);
 }
 
 static void any_normal(struct pace_class *c)
@@ -158,7 +156,7 @@ static void any_normal(struct pace_class *c)
 	c->head_wire_bytes = nondet_u32() & 0xff;
 	if (!c->active)
 		return;
-	pace_normal_put(&s, c);
+	pace_best_effort_insert(&s, c);
 	c->deficit_bytes = (s64)(nondet_u64() & 0x7ff) - 0x3ff;
 	GIVEN(c->deficit_bytes >= -(s64)pace_quantum(&s, c));
 	c->passed = GUARD && nondet_bool();

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The queue of src/queue.h: a 4-ary implicit heap (D. B. Johnson, "Priority
- * queues with update and finding minimum spanning trees", 1975): half the
- * levels of a binary heap, and the four children of a place share a cache
- * line half of the time.  Once there are many keys, the wheel's part in it is
- * asked (src/wheel.h).
+ * A 4-ary implicit heap of packed keys (D. B. Johnson, "Priority queues with
+ * update and finding minimum spanning trees", 1975): half the levels of a binary
+ * heap, and the four children of an index share a cache line half of the time.
+ *
+ * A key has 44 bits of value above 20 bits of id, so that equal values are
+ * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is the
+ * one from which the other is less than half the circle away.  All values in a
+ * heap lie within 2^43 of each other; that is the caller's duty (PACE_LEAD_MAX
+ * and the lag bound see to it).
  */
-#include "wheel.h"
+#include <pace/pace_sched.h>
 
-#define ARY	4u
+#define PACE_KEY_ID_MASK	((1ull << PACE_ID_BITS) - 1)
 
-static inline void put(struct pace_queue *q, u32 place, u64 key)
+static inline bool pace_key_before(u64 a, u64 b)
+{
+	/* Wrap-safe: the difference on the circle of 2^64, signed. */
+	return (s64)(a - b) < 0;
+}
+
+static inline bool pace_queue_empty(const struct pace_queue *q)
+{
+	return q->count == 0;
+}
+
+/* The id of the smallest key; the queue is not empty. O(1). */
+static inline u32 pace_queue_min(const struct pace_queue *q)
+{
+	return q->key[0] & PACE_KEY_ID_MASK;
+}
+
+#define HEAP_ARY	4u
+
+static inline void heap_set(struct pace_queue *q, u32 place, u64 key)
 {
 	q->key[place] = key;
 	q->place[key & PACE_KEY_ID_MASK] = place;
@@ -20,29 +43,30 @@ static inline void put(struct pace_queue *q, u32 place, u64 key)
 static void sift_up(struct pace_queue *q, u32 place, u64 key)
 {
 	while (place) {
-		u32 parent = (place - 1) / ARY;
+		u32 parent = (place - 1) / HEAP_ARY;
 
 		if (!pace_key_before(key, q->key[parent]))
 			break;
-		put(q, place, q->key[parent]);
+		heap_set(q, place, q->key[parent]);
 		place = parent;
 	}
-	put(q, place, key);
+	heap_set(q, place, key);
 }
 
 /* A key and where it is, so that none is loaded twice. */
-struct found {
+struct heap_entry {
 	u64 key;
 	u32 place;
 };
 
-static inline struct found at(const u64 *key, u32 place)
+static inline struct heap_entry entry_at(const u64 *key, u32 place)
 {
-	return (struct found){ .key = key[place], .place = place };
+	return (struct heap_entry){ .key = key[place], .place = place };
 }
 
 /* Whichever has the smaller key.  A mask, no branch. */
-static inline struct found smaller(struct found a, struct found b)
+static inline struct heap_entry smaller_entry(struct heap_entry a,
+					      struct heap_entry b)
 {
 	u64 take_b = -(u64)pace_key_before(b.key, a.key);
 
@@ -55,17 +79,20 @@ static inline struct found smaller(struct found a, struct found b)
  * The smallest of the children from `first` on; there are `count` keys.  Which
  * child wins is as good as random, so nothing branches on it.
  */
-static inline struct found smallest_child(const u64 *key, u32 first, u32 count)
+static inline struct heap_entry smallest_child(const u64 *key, u32 first,
+					       u32 count)
 {
-	struct found best;
+	struct heap_entry best;
 	u32 i;
 
-	if (count - first >= ARY)
-		return smaller(smaller(at(key, first), at(key, first + 1)),
-			       smaller(at(key, first + 2), at(key, first + 3)));
-	best = at(key, first);
+	if (count - first >= HEAP_ARY)
+		return smaller_entry(smaller_entry(entry_at(key, first),
+						   entry_at(key, first + 1)),
+				     smaller_entry(entry_at(key, first + 2),
+						   entry_at(key, first + 3)));
+	best = entry_at(key, first);
 	for (i = first + 1; i < count; i++)
-		best = smaller(best, at(key, i));
+		best = smaller_entry(best, entry_at(key, i));
 	return best;
 }
 
@@ -77,8 +104,8 @@ static void sift_down(struct pace_queue *q, u32 place, u64 key)
 	const u32 count = q->count;
 	u32 first;
 
-	while ((first = place * ARY + 1) < count) {
-		struct found child = smallest_child(keys, first, count);
+	while ((first = place * HEAP_ARY + 1) < count) {
+		struct heap_entry child = smallest_child(keys, first, count);
 
 		if (!pace_key_before(child.key, key))
 			break;
@@ -90,12 +117,12 @@ static void sift_down(struct pace_queue *q, u32 place, u64 key)
 	place_of[key & PACE_KEY_ID_MASK] = place;
 }
 
-void pace_heap_insert(struct pace_queue *q, u64 key)
+static void pace_heap_insert(struct pace_queue *q, u64 key)
 {
 	sift_up(q, q->count++, key);
 }
 
-void pace_heap_remove(struct pace_queue *q, u32 place)
+static void pace_heap_remove(struct pace_queue *q, u32 place)
 {
 	u64 last = q->key[--q->count];
 
@@ -103,47 +130,20 @@ void pace_heap_remove(struct pace_queue *q, u32 place)
 	if (place == q->count)
 		return;
 	/* The last key fills the hole, then moves to where it belongs. */
-	if (place && pace_key_before(last, q->key[(place - 1) / ARY]))
+	if (place && pace_key_before(last, q->key[(place - 1) / HEAP_ARY]))
 		sift_up(q, place, last);
 	else
 		sift_down(q, place, last);
 }
 
-bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
+static bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
 {
 	return q->count == 1 ||
 	       pace_key_before(key, smallest_child(q->key, 1, q->count).key);
 }
 
-void pace_queue_insert(struct pace_queue *q, u64 key)
+/* Gives the smallest id another key. */
+static void pace_heap_replace_min(struct pace_queue *q, u64 key)
 {
-	u32 id = key & PACE_KEY_ID_MASK;
-
-	if (!PACE_ASSERT(id < q->capacity && q->place[id] == PACE_ID_NONE))
-		return;
-	if (q->count >= q->heap_keys)
-		pace_wheel_insert(q, key);
-	else
-		pace_heap_insert(q, key);
-}
-
-void pace_queue_remove(struct pace_queue *q, u32 id)
-{
-	if (!PACE_ASSERT(id < q->capacity && q->place[id] != PACE_ID_NONE))
-		return;
-	if (!q->heap_keys)
-		pace_wheel_remove(q, id);
-	else
-		pace_heap_remove(q, q->place[id]);
-}
-
-void pace_queue_replace_min(struct pace_queue *q, u64 key)
-{
-	if (!PACE_ASSERT(q->count && pace_queue_min(q) ==
-			 (key & PACE_KEY_ID_MASK)))
-		return;
-	if (!q->heap_keys)
-		pace_wheel_replace_min(q, key);
-	else
-		sift_down(q, 0, key);
+	sift_down(q, 0, key);
 }

@@ -1,55 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Active paced classes in the order in which they may send.
+ * Paced classes: who waits, who is eligible, over-subscription, and borrowing up
+ * to a ceil.
  *
- * ORDER_CLOCK (paper 002, 2.2): one queue by clock.  The others: a class waits
- * in the queue by clock until its clock is reached, and then in a second one;
- * ORDER_RATE (paper 000, 3.4) by rate, ORDER_NEXT (WF2Q+) by next clock.  Each
- * class changes queue once per frame, so a frame costs O(log n) in all.
+ * Order.  ORDER_CLOCK (paper 002, 2.2): one queue by clock.  The others: a class
+ * waits in the queue by clock until its clock is reached, and then in a second
+ * one; ORDER_RATE (paper 000, 3.4) by rate, ORDER_NEXT (WF2Q+) by virtual finish
+ * time.  Each class changes queue once per frame, so a frame costs O(log n) in
+ * all.
  *
  * Keys of both queues are class clocks: no common move of all clocks touches
- * them.  Such a move may set the port back behind a class in `due`; it is put
+ * them.  Such a move may set the port back behind a class in `due`; it goes
  * back among those that wait when it comes to the head.
  */
-#include "internal.h"
-#include "queue.h"
+#include <pace/pace_sched.h>
+
+/*
+ * After either clock has changed: the class may send when both are reached.  It
+ * is the ceil clock that may have been left behind for years.
+ */
+static inline void pace_eligible_update(struct pace_class *c)
+{
+	if (c->sharing)
+		c->start = pace_clock_later(c->ceil_clock.bytes,
+					    c->clock.bytes);
+}
+
+/* When it may send; without a ceil that is its clock. */
+static inline u64 pace_eligible_time(const struct pace_class *c)
+{
+	return c->sharing ? c->start : c->clock.bytes;
+}
+
+/* Queue key: 44 bits of clock, 20 of id; see src/queue.h for the order. */
+static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
+{
+	return bytes << PACE_ID_BITS | c->id;
+}
+
+static inline bool pace_is_eligible(const struct pace_sched *s,
+				    const struct pace_class *c)
+{
+	return !pace_clock_ahead(pace_eligible_time(c), pace_schedule_clock(s));
+}
+
+/*
+ * What decides between classes that are due, and what lag is measured by
+ * (share.c): ORDER_CLOCK the clock, ORDER_NEXT the next clock.
+ */
+static inline u64 pace_virtual_finish(const struct pace_sched *s,
+				      const struct pace_class *c)
+{
+	u64 eligible = pace_eligible_time(c);
+
+	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->period : eligible;
+}
 
 /* Above any rate: rates are at most 10^12 < 2^40. */
 #define RATE_KEY_TOP	(1ull << 40)
 
 /* What those due are ordered by, then by lowest id. */
-static u64 due_key(const struct pace_sched *s, const struct pace_class *c)
+static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
 {
 	u64 value = s->cfg.order == PACE_ORDER_RATE ?
-		    RATE_KEY_TOP - c->rate_bps : pace_turn(s, c);
+		    RATE_KEY_TOP - c->rate_bps : pace_virtual_finish(s, c);
 
 	return value << PACE_ID_BITS | c->id;
 }
 
-static struct pace_class *head(const struct pace_sched *s,
-			       const struct pace_queue *q)
+static struct pace_class *queue_head(const struct pace_sched *s,
+				     const struct pace_queue *q)
 {
 	return pace_queue_empty(q) ? NULL : s->by_id[pace_queue_min(q)];
 }
 
 /* The class with the smallest start among those not seen due yet. */
-struct pace_class *pace_paced_first(const struct pace_sched *s)
+static struct pace_class *pace_first_waiting(const struct pace_sched *s)
 {
-	return head(s, &s->waiting);
+	return queue_head(s, &s->waiting);
 }
 
 /*
  * The class furthest behind: of the smallest turn, among those seen due where
  * the order keeps them apart.  NULL in ORDER_RATE, which has no turns.
  */
-struct pace_class *pace_paced_last(const struct pace_sched *s)
+static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 {
 	switch (s->cfg.order) {
 	case PACE_ORDER_CLOCK:
-		return head(s, &s->waiting);
+		return queue_head(s, &s->waiting);
 	case PACE_ORDER_NEXT:
 		return s->active_paced <= 1 && pace_queue_empty(&s->due) ?
-		       head(s, &s->waiting) : head(s, &s->due);
+		       queue_head(s, &s->waiting) : queue_head(s, &s->due);
 	case PACE_ORDER_RATE:
 	default:
 		return NULL;
@@ -87,18 +129,19 @@ struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
 	return id == PACE_ID_NONE ? NULL : s->by_id[id];
 }
 
-static void put_waiting(struct pace_sched *s, struct pace_class *c)
+static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->waiting, pace_clock_key(pace_start(c), c));
+	pace_queue_insert(&s->waiting,
+			  pace_clock_key(pace_eligible_time(c), c));
 }
 
-static void put_due(struct pace_sched *s, struct pace_class *c)
+static void insert_eligible(struct pace_sched *s, struct pace_class *c)
 {
 	c->due = true;
-	pace_queue_insert(&s->due, due_key(s, c));
+	pace_queue_insert(&s->due, eligible_key(s, c));
 }
 
-static void dequeue(struct pace_sched *s, struct pace_class *c)
+static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_queue *q = c->due ? &s->due : &s->waiting;
 
@@ -109,14 +152,14 @@ static void dequeue(struct pace_sched *s, struct pace_class *c)
 }
 
 /* The first class that waits changes queue if its clock has been reached. */
-static bool promote(struct pace_sched *s)
+static bool promote_eligible(struct pace_sched *s)
 {
-	struct pace_class *c = pace_paced_first(s);
+	struct pace_class *c = pace_first_waiting(s);
 
-	if (!c || !pace_is_due(s, c))
+	if (!c || !pace_is_eligible(s, c))
 		return false;
-	dequeue(s, c);
-	put_due(s, c);
+	remove_from_queue(s, c);
+	insert_eligible(s, c);
 	return true;
 }
 
@@ -124,98 +167,421 @@ static bool promote(struct pace_sched *s)
  * The class to send now, or NULL.  One alone needs no order: it stays where it
  * is.
  */
-struct pace_class *pace_paced_due(struct pace_sched *s)
+static struct pace_class *pace_first_eligible(struct pace_sched *s)
 {
 	struct pace_class *c;
 
 	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1) {
-		c = pace_paced_first(s);
+		c = pace_first_waiting(s);
 		if (c || pace_queue_empty(&s->due))
-			return c && pace_is_due(s, c) ? c : NULL;
+			return c && pace_is_eligible(s, c) ? c : NULL;
 	}
-	while (promote(s))
+	while (promote_eligible(s))
 		;
-	while ((c = head(s, &s->due)) && !pace_is_due(s, c)) {
-		dequeue(s, c);
-		put_waiting(s, c);
+	while ((c = queue_head(s, &s->due)) && !pace_is_eligible(s, c)) {
+		remove_from_queue(s, c);
+		insert_waiting(s, c);
 	}
 	return c;
 }
 
-/*
- * Time has passed, maybe more than keys may be apart: lag is bounded before
- * each class that joins those due, so that no key is put far from the others.
- */
-void pace_paced_follow(struct pace_sched *s)
-{
-	pace_lag_bound(s);
-	if (s->cfg.order != PACE_ORDER_CLOCK && s->active_paced > 1)
-		while (promote(s))
-			pace_lag_bound(s);
-}
-
-static void enqueue(struct pace_sched *s, struct pace_class *c)
+static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
 {
 	if (s->cfg.order != PACE_ORDER_CLOCK) {
 		/*
 		 * Time may have run far ahead of those that wait; what stays
 		 * in the queue by clock must be close together.
 		 */
-		while (promote(s))
+		while (promote_eligible(s))
 			;
-		if (pace_is_due(s, c)) {
-			put_due(s, c);
+		if (pace_is_eligible(s, c)) {
+			insert_eligible(s, c);
 			return;
 		}
 	}
-	put_waiting(s, c);
+	insert_waiting(s, c);
 }
 
-void pace_paced_put(struct pace_sched *s, struct pace_class *c)
+static void pace_paced_insert(struct pace_sched *s, struct pace_class *c)
 {
-	enqueue(s, c);
+	insert_in_queue(s, c);
 	s->active_paced++;
 }
 
-void pace_paced_take(struct pace_sched *s, struct pace_class *c)
+static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 {
-	dequeue(s, c);
+	remove_from_queue(s, c);
 	s->active_paced--;
 }
 
 /* What an active class is ordered by (clock, rate, next clock) is another. */
-void pace_paced_moved(struct pace_sched *s, struct pace_class *c)
+static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
 	if (!c->due && (s->cfg.order == PACE_ORDER_CLOCK ||
 			s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
-				       pace_clock_key(pace_start(c), c));
+				       pace_clock_key(pace_eligible_time(c), c));
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
 	} else {
-		dequeue(s, c);
-		enqueue(s, c);
+		remove_from_queue(s, c);
+		insert_in_queue(s, c);
 	}
 }
 
+/*
+ * More demand than line (paper 002, 2.4; start-time fair queueing: Goyal, Vin
+ * and Cheng, 1996).
+ *
+ * When classes ask for more than the line carries, the smallest clock (or next
+ * clock) goes first and clocks fall behind the port's together, so capacity
+ * divides in proportion to the rates.  What of a class is compared is its
+ * turn, pace_virtual_finish(), and lag is how far that is behind.  ORDER_RATE has no
+ * common lag.  Three questions remain.
+ *
+ * 1. What must not come out as a burst.  Once the line suffices again, the
+ *    common lag is forgotten: all clocks move forward until the smallest turn
+ *    equals the schedule clock.  All means every paced class, active or not:
+ *    one that is silent for a moment keeps its place relative to the others.
+ *    Nothing is added to anything; the schedule clock, global - offset, is
+ *    set back instead. O(1).
+ *
+ * 2. Where a class starts that comes back: pace_paced_return().  Silence earns
+ *    nothing, and a queue that is empty for an instant costs nothing.
+ *
+ * 3. What "more than the line" is.  Not the sum of the rates: padding and
+ *    overhead count too.  A class demands rate x wire / counted bytes of its
+ *    last frame, rounded up, in bit/s.
+ *
+ * Where the line suffices, lag is a transient of one frame per class and
+ * belongs to the classes: forgetting it would make rates drift.  Whatever
+ * else happens (frame sizes that change what is demanded, a host that stood
+ * still), lag is never more than pace_lag_max().
+ *
+ * Error bound: shares are exact, as clocks are.  decisions/0011, 0014.
+ */
+
+/* Classes that enter and leave carry their demand with them. */
+static void pace_load_add(struct pace_sched *s, const struct pace_class *c)
+{
+	s->demand_bps += c->demand_bps;
+}
+
+static void pace_load_sub(struct pace_sched *s, const struct pace_class *c)
+{
+	s->demand_bps -= c->demand_bps;
+}
+
+static bool pace_over_subscribed(const struct pace_sched *s)
+{
+	return s->demand_bps > s->cfg.line_rate_bps;
+}
+
+/* Moves all class clocks forward. */
+static void rebase(struct pace_sched *s, u64 bytes)
+{
+	s->offset += bytes;
+	s->stats.shifts++;
+	s->stats.shifted_bytes += bytes;
+}
+
+/* How far `clock` is behind the schedule clock; 0 if it is not. */
+static u64 lag_of(const struct pace_sched *s, u64 clock)
+{
+	u64 now = pace_schedule_clock(s);
+
+	return pace_clock_ahead(clock, now) ? 0 : now - clock;
+}
+
+/*
+ * After demand has shrunk: if it exceeded the line and does no longer, the
+ * lag is forgotten.  `left`, not NULL, is the class that has just left: its
+ * turn counts, or it would return ahead of it.
+ */
+static void pace_lag_settle(struct pace_sched *s, bool was_over,
+			    const struct pace_class *left)
+{
+	const struct pace_class *first;
+	u64 lag = 0;
+
+	if (!was_over || pace_over_subscribed(s) ||
+	    s->cfg.order == PACE_ORDER_RATE)
+		return;
+	first = pace_first_eligible(s);
+	if (first)
+		lag = lag_of(s, pace_virtual_finish(s, first));
+	if (left && lag_of(s, pace_virtual_finish(s, left)) > lag)
+		lag = lag_of(s, pace_virtual_finish(s, left));
+	if (lag)
+		rebase(s, lag);
+}
+
+/*
+ * The most a turn may be behind.  While the line suffices, what is due and
+ * unsent is at most one frame of each class, the frame on the wire and the
+ * rounding of a gap: n + 2 largest frames.  A timer adds its own lateness.
+ */
+static u64 pace_lag_max(const struct pace_sched *s)
+{
+	return ((u64)s->active_paced + 2) * s->train_wire_bytes +
+	       s->timer_bytes;
+}
+
+/* Enforces pace_lag_max() on all classes together; not ORDER_RATE. O(1). */
+static void pace_lag_bound(struct pace_sched *s)
+{
+	const struct pace_class *last = pace_min_virtual_time(s);
+	u64 lag, max;
+
+	if (!last)
+		return;
+	lag = lag_of(s, pace_virtual_finish(s, last));
+	max = pace_lag_max(s);
+	if (lag > max)
+		rebase(s, lag - max);
+}
+
+/*
+ * ORDER_RATE: rate decides, so lag is not common: classes of high rate have
+ * none and the lowest starve.  A class is owed at most n + 2 largest frames'
+ * worth of its own (and 2^20 frames, so that the product fits).
+ */
+static void pace_rate_lag_bound(const struct pace_sched *s,
+				struct pace_class *c)
+{
+	u32 wire = c->last.wire_bytes;
+	u64 frames = ((u64)s->active_paced + 2) *
+		     ((s->train_wire_bytes + wire - 1) / wire);
+	u64 max;
+
+	if (frames > 1u << 20)
+		frames = 1u << 20;
+	max = frames * (c->rate_quot + 1) + s->timer_bytes;
+	if (lag_of(s, c->clock.bytes) > max) {
+		pace_clock_set(&c->clock, pace_schedule_clock(s) - max);
+		pace_eligible_update(c);
+	}
+}
+
+/*
+ * How far behind the schedule stands: classes of an earlier turn have had it.
+ *
+ * That is the turn of the last frame, as in start-time fair queueing, but not
+ * before the line last idled.  It is not the smallest turn of those active,
+ * which would cost a fast class that runs empty its turns before a slow one's.
+ *
+ * Only a host that stood still leaves the last frame behind by twice what lag
+ * may be.
+ */
+static u64 virtual_time_lag(const struct pace_sched *s)
+{
+	u64 lag = 2 * pace_lag_max(s);
+
+	if (s->cfg.order == PACE_ORDER_RATE)
+		return 0;
+	if (lag_of(s, s->served) < lag)
+		lag = lag_of(s, s->served);
+	if (lag_of(s, s->idled) < lag)
+		lag = lag_of(s, s->idled);
+	return lag;
+}
+
+/*
+ * `c`, its demand added already, comes (back).  If its turn has not come yet
+ * it keeps its clock: a queue that is empty for an instant has cost it
+ * nothing.  If it was silent at its turn, or could have sent while the line
+ * idled, it has earned nothing: it starts now, or, where clocks are behind
+ * because demand exceeds the line, where they are.
+ */
+static void pace_paced_return(const struct pace_sched *s, struct pace_class *c)
+{
+	u64 lag = virtual_time_lag(s);
+
+	if (lag_of(s, pace_virtual_finish(s, c)) <= lag &&
+	    lag_of(s, pace_eligible_time(c)) <= lag_of(s, s->idled))
+		return;
+	pace_clock_set(&c->clock, pace_schedule_clock(s) -
+				  (pace_over_subscribed(s) ? lag : 0));
+	pace_eligible_update(c);
+}
+
+/*
+ * Time has passed, maybe more than keys may be apart: lag is bounded before
+ * each class that joins those due, so that no key is put far from the others.
+ */
+static void pace_paced_advance(struct pace_sched *s)
+{
+	pace_lag_bound(s);
+	if (s->cfg.order != PACE_ORDER_CLOCK && s->active_paced > 1)
+		while (promote_eligible(s))
+			pace_lag_bound(s);
+}
+
 /* Sets cfg.order; all wait until they are found due in it. O(n log n). */
-void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
+static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);
 	struct pace_class *c;
 
 	if (s->cfg.order != PACE_ORDER_CLOCK)
-		while (promote(s))
+		while (promote_eligible(s))
 			;
 	s->cfg.order = order;
-	while ((c = head(s, &s->due))) {
-		dequeue(s, c);
+	while ((c = queue_head(s, &s->due))) {
+		remove_from_queue(s, c);
 		/* May have been behind for long; starts in a queue are close. */
-		if (!pace_clock_ahead(pace_start(c), floor) &&
-		    pace_start(c) != floor)
+		if (!pace_clock_ahead(pace_eligible_time(c), floor) &&
+		    pace_eligible_time(c) != floor)
 			pace_clock_set(&c->clock, floor);
-		pace_start_follow(c);
-		put_waiting(s, c);
+		pace_eligible_update(c);
+		insert_waiting(s, c);
 	}
+}
+
+/*
+ * Above the rate, below the ceil: what would be a gap is shared.
+ *
+ * A class with a ceil has two more clocks.  The ceil clock moves by
+ * counted x line / ceil with every frame, and until it is reached the class may
+ * send nothing: pace_class.start is the later of the two.  The spare clock
+ * moves by counted x line / rate with every frame sent above the rate, and of
+ * those whose ceil clock is reached the smallest goes first: start-time fair
+ * queueing (Goyal, Vin and Cheng, 1996), so what is spare divides in proportion
+ * to the rates.  The clock of the rate itself does not move with such a frame:
+ * what is guaranteed stays guaranteed.
+ *
+ * A class that shares waits in `ceiled`, by ceil clock, and changes to `spare`,
+ * by spare clock, once that is reached: O(log n) a frame.  Its place among the
+ * paced classes is another matter (paced.c).
+ *
+ * The ceiling: the ceil clock may be behind by slack() when a spare frame is
+ * sent and keeps no more of that; a frame at the rate keeps what the clock of
+ * the rate is behind, or shares beyond the line would not be in proportion to
+ * the rates.  So in any time T a class sends at most ceil x T, three longest
+ * trains (one that begins T, two of slack; half a smallest gap at ceil more),
+ * and what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns
+ * nothing.
+ *
+ * Error bound: rates and ceils are exact, as clocks are.  Shares of what is
+ * spare are those of SFQ: of two classes that both share all the time, neither
+ * is ahead by more than one longest train each, relative to its rate.
+ * decisions/0016.
+ */
+
+/*
+ * How far behind its ceil clock a class may make up for frames of others: two
+ * of its own periods.  One loses up to 2 % of a ceil among ten that share,
+ * frames of the line instead of its own 20 %.
+ */
+static u64 ceil_slack(const struct pace_sched *s, const struct pace_class *c)
+{
+	u64 bytes = 2 * c->ceil_quot;
+
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		bytes += s->slack_bytes;
+	return bytes;
+}
+
+static bool is_below_ceil(const struct pace_sched *s,
+			  const struct pace_class *c)
+{
+	return !pace_clock_ahead(c->ceil_clock.bytes, pace_schedule_clock(s));
+}
+
+/* The class with the smallest ceil clock that is not reached yet, or NULL. */
+static struct pace_class *pace_first_ceiled(const struct pace_sched *s)
+{
+	return queue_head(s, &s->ceiled);
+}
+
+/* Who joins those that share starts where they are. */
+static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
+{
+	pace_clock_raise(&c->spare_clock, s->spare_time);
+	c->spare = true;
+	pace_queue_insert(&s->spare, pace_clock_key(c->spare_clock.bytes, c));
+}
+
+static void insert_ceiled(struct pace_sched *s, struct pace_class *c)
+{
+	pace_queue_insert(&s->ceiled, pace_clock_key(c->ceil_clock.bytes, c));
+}
+
+static void pace_borrow_remove(struct pace_sched *s, struct pace_class *c)
+{
+	pace_queue_remove(c->spare ? &s->spare : &s->ceiled, c->id);
+	c->spare = false;
+}
+
+static void promote_borrowing(struct pace_sched *s)
+{
+	struct pace_class *c;
+
+	while ((c = queue_head(s, &s->ceiled)) && is_below_ceil(s, c)) {
+		pace_borrow_remove(s, c);
+		insert_borrowing(s, c);
+	}
+}
+
+/* Time may have run on: what stays in the queue by clock must be close. */
+static void pace_borrow_insert(struct pace_sched *s, struct pace_class *c)
+{
+	promote_borrowing(s);
+	if (is_below_ceil(s, c))
+		insert_borrowing(s, c);
+	else
+		insert_ceiled(s, c);
+}
+
+/* The class to send above its rate, or NULL. */
+static struct pace_class *pace_borrow_next(struct pace_sched *s)
+{
+	struct pace_class *c;
+
+	promote_borrowing(s);
+	/* All clocks may have been moved forward since. */
+	while ((c = queue_head(s, &s->spare)) && !is_below_ceil(s, c)) {
+		pace_borrow_remove(s, c);
+		insert_ceiled(s, c);
+	}
+	return c;
+}
+
+/*
+ * `c` comes (back), or had no ceil until now: it could have sent since its ceil
+ * clock was reached, and did not.
+ */
+static void pace_ceil_return(const struct pace_sched *s, struct pace_class *c)
+{
+	u64 now = pace_schedule_clock(s);
+
+	pace_clock_raise(&c->ceil_clock, pace_clock_earlier(c->clock.bytes, now));
+	pace_eligible_update(c);
+}
+
+static void ceil_advance(struct pace_class *c, u64 floor)
+{
+	pace_clock_raise(&c->ceil_clock, floor);
+	pace_clock_advance(&c->ceil_clock, c->ceil_quot, c->ceil_rem,
+			   c->ceil_bps);
+}
+
+/* `c` sends at its rate; its clock has not moved yet. */
+static void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
+{
+	u64 floor = pace_schedule_clock(s) - ceil_slack(s, c);
+
+	ceil_advance(c, pace_clock_earlier(c->clock.bytes, floor));
+}
+
+/* `c` sends above its rate. */
+static void pace_borrow_sent(struct pace_sched *s, struct pace_class *c)
+{
+	ceil_advance(c, pace_schedule_clock(s) - ceil_slack(s, c));
+	pace_clock_raise(&c->spare_clock, s->spare_time);
+	s->spare_time = c->spare_clock.bytes;
+	pace_clock_advance(&c->spare_clock, c->rate_quot, c->rate_rem,
+			   c->rate_bps);
+	s->stats.spare_frames++;
 }

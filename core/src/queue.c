@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The memory of queues, and which structure they use. */
-#include "wheel.h"
+/*
+ * A priority queue of ids: a heap, and from `wheel_from` ids on, if there is a
+ * pool, a wheel in front of which the heap goes on to be.
+ *
+ * One id is in a queue at most once.  Nothing is allocated: the memory comes
+ * with pace_queue_resize(), whose size pace_queue_bytes() tells, and with a
+ * pool that several queues may share.
+ */
+#include <pace/pace_sched.h>
 
 /*
  * Keys per block that the pool is made for: half of what fits, or less, as a
@@ -18,7 +25,11 @@ static u32 pool_blocks(u32 capacity)
 	       BLOCKS_MIN + capacity / KEYS_PER_BLOCK;
 }
 
-size_t pace_pool_bytes(u32 capacity)
+/*
+ * Bytes of a pool for queues of `capacity` ids, a multiple of 8; 0 if they are
+ * too small for a wheel.
+ */
+static size_t pace_pool_bytes(u32 capacity)
 {
 	u32 blocks = pool_blocks(capacity);
 
@@ -26,8 +37,13 @@ size_t pace_pool_bytes(u32 capacity)
 			(size_t)blocks * PACE_BLOCK_BYTES : 0;
 }
 
-struct pace_pool *pace_pool_resize(const struct pace_pool *from, void *memory,
-				   u32 capacity)
+/*
+ * Moves the pool, or NULL, with what is in it to new memory aligned as u64, for
+ * no smaller a capacity; queues that share it are to be resized next.  NULL if
+ * there is none for that capacity.  O(capacity).
+ */
+static struct pace_pool *pace_pool_resize(const struct pace_pool *from,
+					  void *memory, u32 capacity)
 {
 	u32 blocks = pool_blocks(capacity);
 	struct pace_pool *p = memory;
@@ -60,14 +76,35 @@ static size_t wheel_bytes(u32 capacity)
 	return pool_blocks(capacity) ? sizeof(struct pace_wheel) : 0;
 }
 
-size_t pace_queue_bytes(u32 capacity)
+/* Bytes of memory for `capacity` ids, a multiple of 8. */
+static size_t pace_queue_bytes(u32 capacity)
 {
 	return (size_t)capacity * sizeof(u64) + place_bytes(capacity) +
 	       wheel_bytes(capacity);
 }
 
-void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
-		       void *memory, u32 capacity)
+/*
+ * From how many ids on the wheel is used: PACE_WHEEL_FROM if nobody says
+ * otherwise, 0 always, ~0 never.  To test and to measure; at any time.
+ */
+static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
+{
+	q->wheel_from = ids;
+	if (!q->wheel)
+		q->heap_keys = PACE_ID_NONE;
+	else if (q->heap_keys || !pace_wheel_keys(q->wheel))
+		pace_wheel_close(q);
+	else
+		q->wheel->open = false;
+}
+
+/*
+ * Moves the queue, with what is in it, to new memory aligned as u64.  Every
+ * id in the queue is below the new capacity; a pool, once there, stays.
+ * O(capacity).
+ */
+static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+			      void *memory, u32 capacity)
 {
 	u64 *key = memory;
 	u32 *place = (u32 *)(key + capacity);
@@ -96,18 +133,53 @@ void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 	pace_queue_wheel_from(q, q->wheel_from);
 }
 
-void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
+/* The wheel is in use. */
+static inline bool pace_queue_has_wheel(const struct pace_queue *q)
 {
-	q->wheel_from = ids;
-	if (!q->wheel)
-		q->heap_keys = PACE_ID_NONE;
-	else if (q->heap_keys || !pace_wheel_keys(q->wheel))
-		pace_wheel_close(q);
-	else
-		q->wheel->open = false;
+	return !q->heap_keys;
 }
 
-u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
+/* Inserts a key whose id is not in the queue.  O(log n). */
+static void pace_queue_insert(struct pace_queue *q, u64 key)
+{
+	u32 id = key & PACE_KEY_ID_MASK;
+
+	if (!PACE_ASSERT(id < q->capacity && q->place[id] == PACE_ID_NONE))
+		return;
+	if (q->count >= q->heap_keys)
+		pace_wheel_insert(q, key);
+	else
+		pace_heap_insert(q, key);
+}
+
+/* Removes an id that is in the queue.  O(log n). */
+static void pace_queue_remove(struct pace_queue *q, u32 id)
+{
+	if (!PACE_ASSERT(id < q->capacity && q->place[id] != PACE_ID_NONE))
+		return;
+	if (!q->heap_keys)
+		pace_wheel_remove(q, id);
+	else
+		pace_heap_remove(q, q->place[id]);
+}
+
+/* Gives the smallest id another key; the id stays the same.  O(log n). */
+static void pace_queue_replace_min(struct pace_queue *q, u64 key)
+{
+	if (!PACE_ASSERT(q->count && pace_queue_min(q) ==
+			 (key & PACE_KEY_ID_MASK)))
+		return;
+	if (!q->heap_keys)
+		pace_wheel_replace_min(q, key);
+	else
+		pace_heap_replace_min(q, key);
+}
+
+/*
+ * The id whose turn, as things are, is after `ahead` others and that of the
+ * smallest, or PACE_ID_NONE if that is not known: only the wheel does.
+ */
+static u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 {
 	const struct pace_wheel *w = q->wheel;
 

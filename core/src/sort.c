@@ -4,7 +4,10 @@
  * keys is the smaller is mispredicted half of the time, at the price of ten
  * comparisons.
  */
-#include "wheel.h"
+#include <pace/pace_sched.h>
+
+/* Keys that sorting adds behind the others. */
+#define PACE_SORT_EXTRA	3u
 
 /* Up to so many keys are ranked: each compared with each. */
 #define RANK_KEYS	32u
@@ -40,8 +43,8 @@ static void rank_sort(u64 *key, u64 *out, u32 n)
 }
 
 /* Both halves are sorted.  Masks: a branch would be mispredicted. */
-static void merge(const u64 *a, const u64 *a_end, const u64 *b,
-		  const u64 *b_end, u64 *out)
+static void merge_sorted(const u64 *a, const u64 *a_end, const u64 *b,
+			 const u64 *b_end, u64 *out)
 {
 	while (a < a_end && b < b_end) {
 		u64 take_b = -(u64)(*b < *a);
@@ -77,7 +80,11 @@ static bool is_sorted(const u64 *key, u32 n)
 	return true;
 }
 
-void pace_sort(u64 *key, u64 *out, u32 n)
+/*
+ * Writes the n keys to `out`, ascending as unsigned numbers; what is in `key` is
+ * lost.  Both have room for PACE_SORT_EXTRA keys more.
+ */
+static void pace_sort(u64 *key, u64 *out, u32 n)
 {
 	u32 from, width;
 
@@ -98,8 +105,8 @@ void pace_sort(u64 *key, u64 *out, u32 n)
 			u32 mid = from + width < n ? from + width : n;
 			u32 end = mid + width < n ? mid + width : n;
 
-			merge(key + from, key + mid, key + mid, key + end,
-			      out + from);
+			merge_sorted(key + from, key + mid, key + mid, key + end,
+				     out + from);
 		}
 	}
 }

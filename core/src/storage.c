@@ -4,8 +4,7 @@
  * the number of classes: four queues and the pool of their wheels, the table
  * from id to class, and the ids given back.
  */
-#include "internal.h"
-#include "queue.h"
+#include <pace/pace_sched.h>
 
 #define QUEUES		4
 #define QUEUES_OF(s)	{ &(s)->waiting, &(s)->due, &(s)->ceiled, &(s)->spare }
@@ -77,7 +76,7 @@ void pace_set_wheel_from(struct pace_sched *s, u32 classes)
 }
 
 /* Gives `c` a free id; false if there is none. O(1). */
-bool pace_id_take(struct pace_sched *s, struct pace_class *c)
+static bool pace_id_take(struct pace_sched *s, struct pace_class *c)
 {
 	if (s->free_count)
 		c->id = s->free_ids[--s->free_count];
@@ -89,14 +88,14 @@ bool pace_id_take(struct pace_sched *s, struct pace_class *c)
 	return true;
 }
 
-void pace_id_give_back(struct pace_sched *s, struct pace_class *c)
+static void pace_id_release(struct pace_sched *s, struct pace_class *c)
 {
 	s->by_id[c->id] = NULL;
 	s->free_ids[s->free_count++] = c->id;
 	c->id = PACE_ID_NONE;
 }
 
-bool pace_id_held(const struct pace_sched *s, const struct pace_class *c)
+static bool pace_id_held(const struct pace_sched *s, const struct pace_class *c)
 {
 	return c->id < s->id_end && s->by_id[c->id] == c;
 }

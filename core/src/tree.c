@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The tree of src/wheel.h: keys by range, in chunks.
+ * The tree of the wheel: keys by range, in chunks.
  *
  * The levels of a hierarchical timing wheel (Varghese and Lauck, "Hashed and
  * hierarchical timing wheels", 1987) that are made where keys are: a leaf that
@@ -10,7 +10,107 @@
  * time has come near it.  A leaf has at most PACE_CHAIN_KEYS keys, which bounds
  * every operation, and a node goes with the last key below it.
  */
-#include "wheel.h"
+#include <pace/pace_sched.h>
+
+/* A block: 4 lines of 64 bytes, a chunk of keys or a node of the tree. */
+#define PACE_BLOCK_BYTES	256u
+#define PACE_CHUNK_KEYS		31u
+#define PACE_NODE_BITS		5u
+#define PACE_NODE_CHILDREN	(1u << PACE_NODE_BITS)
+/* Chunks in a leaf; one that is full is split. */
+#define PACE_CHAIN_CHUNKS	4u
+#define PACE_CHAIN_KEYS		(PACE_CHAIN_CHUNKS * PACE_CHUNK_KEYS)
+
+/* The tree's top: the whole circle of keys in so many slots. */
+#define PACE_TOP_BITS		10u
+#define PACE_TOP_SLOTS		(1u << PACE_TOP_BITS)
+#define PACE_TOP_SHIFT		(64u - PACE_TOP_BITS)
+
+/*
+ * The run is refilled when it gets shorter than this; so many classes can be
+ * seen coming.
+ */
+#define PACE_RUN_LOW		32u
+#define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
+
+/*
+ * Where an id is: below PACE_PLACE_CHUNK a place in the heap, else block and
+ * slot of a chunk.  A key that goes from there to the run, and from the run to
+ * the root of an empty heap, leaves its place as it was: one line of cache
+ * less.  Whether it is still there can be told: pace_tree_remove().
+ */
+#define PACE_PLACE_CHUNK	(1u << 31)
+#define PACE_PLACE_SLOT_BITS	5u
+
+/* A chunk's keys; those before it in its leaf are full. */
+struct pace_chunk {
+	u32 older;		/* block of the chunk before */
+	u32 depth;		/* how many are before */
+	u64 key[PACE_CHUNK_KEYS];
+};
+
+/*
+ * A range of keys in 32 equal parts, or fewer.  A slot is 0 if nothing is in
+ * its range; else it names a block: a node, and the shift that tells the parts
+ * of that apart, or the last chunk of a leaf, and how many keys are in it.
+ */
+struct pace_node {
+	u32 used;		/* bit i: slot i is not 0 */
+	u32 slot[PACE_NODE_CHILDREN];
+};
+
+union pace_block {
+	struct pace_chunk chunk;
+	struct pace_node node;
+	u32 next_free;
+	u8 bytes[PACE_BLOCK_BYTES];
+};
+
+struct pace_pool {
+	u32 blocks;
+	u32 unused;		/* blocks from here on were never given out */
+	u32 free;		/* list of those given back */
+	u32 free_count;		/* of both kinds */
+	union pace_block *block;	/* aligned as lines of cache are */
+};
+
+struct pace_tree {
+	u32 used[PACE_TOP_SLOTS / 32];
+	u32 slot[PACE_TOP_SLOTS];
+};
+
+struct pace_wheel {
+	u64 edge;	/* what is in the tree is not before; the run is */
+	u64 tree_from;	/* nothing in the tree is before; not before edge */
+	u32 tree_keys;
+	u32 head;	/* the run: run[head] .. run[tail - 1] */
+	u32 tail;
+	u32 taken;	/* times the smallest key was taken since... */
+	u64 taken_from;	/* ...it was this */
+	bool open;	/* keys enter the tree; else they are only taken out */
+	u8 width;	/* log2 of the range of keys that fills a leaf */
+	/* A node that most keys are below, its range; 0: none is known. */
+	u8 near_shift;
+	u32 near_word;
+	u64 near;
+	u64 run[PACE_RUN_KEYS + PACE_SORT_EXTRA];
+	/* Keys of a leaf, on their way there. */
+	u64 opened[PACE_CHAIN_KEYS + PACE_SORT_EXTRA];
+	struct pace_tree tree;
+};
+
+/* The nodes on the way to a leaf.  Each takes two bits of a key, or more. */
+#define PACE_LEVELS_MAX	(PACE_TOP_SHIFT / 2 + 1)
+
+struct pace_path {
+	u32 *slot;		/* of the leaf */
+	u64 start;		/* of its range */
+	u32 shift;		/* log2 of its range */
+	u32 top;
+	u32 levels;
+	u8 part[PACE_LEVELS_MAX];
+	struct pace_node *node[PACE_LEVELS_MAX];
+};
 
 #define IS_NODE		(1u << 31)
 #define ABOVE_BLOCK	25u	/* shift of a node, or keys in a last chunk */
@@ -127,7 +227,7 @@ static void share_out(struct pace_queue *q, struct pace_node *node, u32 shift,
 }
 
 /* The leaf at `slot`, a range of 2^shift keys, becomes a node. */
-static bool split(struct pace_queue *q, u32 *slot, u32 shift)
+static bool leaf_split(struct pace_queue *q, u32 *slot, u32 shift)
 {
 	struct pace_pool *p = q->pool;
 	u32 chain[PACE_CHAIN_CHUNKS];
@@ -171,13 +271,13 @@ static inline bool may_put(u32 word)
  * Makes room for a key in a leaf that is empty or whose last chunk is full; it
  * is split if it has as many chunks as it may.
  */
-static bool make_room(struct pace_queue *q, u32 *slot, u32 shift)
+static bool leaf_make_room(struct pace_queue *q, u32 *slot, u32 shift)
 {
 	struct pace_pool *p = q->pool;
 
 	if (*slot &&
 	    block_of(p, *slot)->chunk.depth == PACE_CHAIN_CHUNKS - 1)
-		return split(q, slot, shift);
+		return leaf_split(q, slot, shift);
 	return p->free_count;
 }
 
@@ -199,7 +299,7 @@ static bool insert_first(struct pace_queue *q, u64 key)
 		/* A part of what was split may have a chunk with room. */
 		if (may_put(*slot))
 			break;
-		if (!make_room(q, slot, shift))
+		if (!leaf_make_room(q, slot, shift))
 			return false;
 		if (*slot & IS_NODE)
 			continue;
@@ -213,7 +313,8 @@ static bool insert_first(struct pace_queue *q, u64 key)
 	return true;
 }
 
-bool pace_tree_insert(struct pace_queue *q, u64 key)
+/* Returns false if the pool has no block for the key. */
+static bool pace_tree_insert(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 word = w->tree.slot[top_of(key)], n;
@@ -296,7 +397,11 @@ static void note_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
 	w->near_shift = shift;
 }
 
-u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path)
+/*
+ * Finds the leaf that the smallest keys are in, none of which is before `from`,
+ * and returns how many keys it has.  The tree is not empty.
+ */
+static u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 keys = w->tree_keys, near = w->width, word;
@@ -368,7 +473,8 @@ static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
 	}
 }
 
-bool pace_tree_remove(struct pace_queue *q, u32 id)
+/* Returns false if the id is not in the tree, although its index is in a chunk. */
+static bool pace_tree_remove(struct pace_queue *q, u32 id)
 {
 	u32 place = q->place[id];
 	u32 b = (place & ~PACE_PLACE_CHUNK) >> PACE_PLACE_SLOT_BITS;
@@ -407,9 +513,10 @@ bool pace_tree_remove(struct pace_queue *q, u32 id)
 	return true;
 }
 
-bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
+/* Splits that leaf; returns false if the pool has no room for its parts. */
+static bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
 {
-	return split(q, path->slot, path->shift);
+	return leaf_split(q, path->slot, path->shift);
 }
 
 /* The next leaf will be taken soon: fetches what is used of its last chunk. */
@@ -425,7 +532,8 @@ static void fetch_first(struct pace_queue *q, const struct pace_node *node)
 		pace_prefetch(block + i);
 }
 
-void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
+/* Moves all keys of that leaf to `out`, oldest first. */
+static void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
 {
 	struct pace_pool *p = q->pool;
 	u32 b = *path->slot & BLOCK_MASK, n = last_keys(*path->slot);

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include <pace/pace_sched.h>
+
+static inline u32 pace_run_keys(const struct pace_wheel *w)
+{
+	return w->tail - w->head;
+}
+
+/* Beside the heap. */
+static inline u32 pace_wheel_keys(const struct pace_wheel *w)
+{
+	return pace_run_keys(w) + w->tree_keys;
+}
+
 /*
- * The wheel of src/wheel.h: heap, run and tree as one queue.
- *
  * What holds between operations: every key in the run is before `edge`, no key
  * in the tree is; the heap's root is before all of both.  So the smallest key
  * of the queue is where a heap alone has it, and a queue changes to the wheel
@@ -12,7 +23,6 @@
  * key, so that it is sorted before it is needed, and classes can be seen
  * coming; one farther away is not, or all keys before its end would come late.
  */
-#include "wheel.h"
 
 /* Keys taken between two looks at how far apart they are; log2. */
 #define TAKEN_LOG	6u
@@ -33,7 +43,7 @@
 #define PLACES_AHEAD	16u
 
 /* The width follows how fast keys are taken. */
-static void adapt(struct pace_wheel *w, u64 root)
+static void adapt_width(struct pace_wheel *w, u64 root)
 {
 	u64 span = root - w->taken_from;
 	u32 taken = w->taken, log = TAKEN_LOG - LEAF_LOG;
@@ -92,7 +102,7 @@ static u32 keep_before(struct pace_queue *q, u64 *key, u32 n, u64 end)
 	return kept;
 }
 
-static u64 smallest(const u64 *key, u32 n)
+static u64 smallest_key(const u64 *key, u32 n)
 {
 	u64 min = key[0];
 	u32 i;
@@ -114,7 +124,7 @@ static void open_leaf(struct pace_queue *q, struct pace_path *leaf, u32 n)
 
 	pace_tree_take(q, leaf, w->opened);
 	if (leaf->shift > w->width) {
-		u64 last = smallest(w->opened, n) + (1ull << w->width);
+		u64 last = smallest_key(w->opened, n) + (1ull << w->width);
 
 		if (pace_key_before(last, end)) {
 			end = last;
@@ -127,7 +137,7 @@ static void open_leaf(struct pace_queue *q, struct pace_path *leaf, u32 n)
 }
 
 /* Looks at the tree's first leaf: is it time to open it? */
-static void look(struct pace_queue *q)
+static void look_at_tree(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 	struct pace_path leaf;
@@ -155,47 +165,19 @@ static bool must_look(const struct pace_queue *q)
 }
 
 /* The run gets as long as it should be, by one leaf at most if it can wait. */
-static void refill(struct pace_queue *q)
+static void refill_run(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
 	if (q->count)
-		adapt(w, q->key[0]);
+		adapt_width(w, q->key[0]);
 	do {
-		look(q);
+		look_at_tree(q);
 	} while (w->tree_keys && must_look(q));
 }
 
-/* Makes true what holds between operations. */
-static void settle(struct pace_queue *q)
-{
-	struct pace_wheel *w = q->wheel;
-
-	if (pace_run_keys(w) < PACE_RUN_LOW && w->tree_keys && is_near(q))
-		refill(q);
-	if (pace_run_keys(w) &&
-	    (!q->count || pace_key_before(w->run[w->head], q->key[0])))
-		pace_heap_insert(q, w->run[w->head++]);
-	if (!q->count)
-		return;
-	/* What is before the smallest key comes late; and `edge` keeps up. */
-	if (pace_key_before(w->edge, q->key[0]) || !pace_wheel_keys(w)) {
-		w->edge = q->key[0];
-		if (pace_key_before(w->tree_from, w->edge))
-			w->tree_from = w->edge;
-	}
-	if (!w->open && !pace_wheel_keys(w))
-		pace_wheel_close(q);
-}
-
-void pace_wheel_init(struct pace_wheel *w)
-{
-	pace_memset(w, 0, sizeof(*w));
-	w->width = WIDTH_FIRST;
-}
-
 /* From now on keys enter the tree.  The heap keeps what it has. */
-static void open(struct pace_queue *q)
+static void wheel_open(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
@@ -212,7 +194,7 @@ static void open(struct pace_queue *q)
 }
 
 /* The heap holds all there is. */
-void pace_wheel_close(struct pace_queue *q)
+static void pace_wheel_close(struct pace_queue *q)
 {
 	q->wheel->open = false;
 	q->heap_keys = q->wheel_from;
@@ -220,8 +202,36 @@ void pace_wheel_close(struct pace_queue *q)
 		q->place[pace_queue_min(q)] = 0;
 	if (!q->heap_keys) {
 		q->heap_keys = 1;
-		open(q);
+		wheel_open(q);
 	}
+}
+
+/* Makes true what holds between operations. */
+static void wheel_settle(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+
+	if (pace_run_keys(w) < PACE_RUN_LOW && w->tree_keys && is_near(q))
+		refill_run(q);
+	if (pace_run_keys(w) &&
+	    (!q->count || pace_key_before(w->run[w->head], q->key[0])))
+		pace_heap_insert(q, w->run[w->head++]);
+	if (!q->count)
+		return;
+	/* What is before the smallest key comes late; and `edge` keeps up. */
+	if (pace_key_before(w->edge, q->key[0]) || !pace_wheel_keys(w)) {
+		w->edge = q->key[0];
+		if (pace_key_before(w->tree_from, w->edge))
+			w->tree_from = w->edge;
+	}
+	if (!w->open && !pace_wheel_keys(w))
+		pace_wheel_close(q);
+}
+
+static void pace_wheel_init(struct pace_wheel *w)
+{
+	pace_memset(w, 0, sizeof(*w));
+	w->width = WIDTH_FIRST;
 }
 
 /*
@@ -235,12 +245,12 @@ static inline bool coinciding(struct pace_queue *q)
 	if (w->width >= PACE_ID_BITS ||
 	    q->count + pace_wheel_keys(w) > COINCIDING_KEYS)
 		return false;
-	adapt(w, q->key[0]);
+	adapt_width(w, q->key[0]);
 	return w->width < PACE_ID_BITS;
 }
 
 /* The queue has other keys. */
-static inline void put(struct pace_queue *q, u64 key)
+static inline void put_key(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
@@ -253,18 +263,18 @@ static inline void put(struct pace_queue *q, u64 key)
 		w->tree_from = key;
 }
 
-void pace_wheel_insert(struct pace_queue *q, u64 key)
+static void pace_wheel_insert(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
 	if (!w->open && q->count + pace_wheel_keys(w) >= q->wheel_from)
-		open(q);
+		wheel_open(q);
 	/* `edge` says nothing of an empty queue. */
 	if (q->count)
-		put(q, key);
+		put_key(q, key);
 	else
 		pace_heap_insert(q, key);
-	settle(q);
+	wheel_settle(q);
 }
 
 /* The id is in the run. */
@@ -308,7 +318,7 @@ static inline void take_root(struct pace_queue *q)
 	pace_heap_remove(q, 0);
 }
 
-void pace_wheel_remove(struct pace_queue *q, u32 id)
+static void pace_wheel_remove(struct pace_queue *q, u32 id)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 place = q->place[id];
@@ -324,10 +334,10 @@ void pace_wheel_remove(struct pace_queue *q, u32 id)
 	q->place[id] = PACE_ID_NONE;
 	if (q->count + pace_wheel_keys(w) < q->wheel_from / 2)
 		w->open = false;
-	settle(q);
+	wheel_settle(q);
 }
 
-void pace_wheel_replace_min(struct pace_queue *q, u64 key)
+static void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 	u64 next = w->run[w->head];
@@ -346,8 +356,8 @@ void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 	}
 	take_root(q);
 	if (q->count)
-		put(q, key);
+		put_key(q, key);
 	else
 		pace_heap_insert(q, key);
-	settle(q);
+	wheel_settle(q);
 }

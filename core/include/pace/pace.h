@@ -113,7 +113,7 @@ enum pace_kind {
 	PACE_KIND_NORMAL,	/* best effort, round robin by bytes */
 	/*
 	 * Isochronous (paper 004): what has come by the start of a period goes
-	 * out in it.  src/stream.c.
+	 * out in it.  src/reservation.c.
 	 */
 	PACE_KIND_RT,
 	PACE_KIND_NRT,		/* so much in a period, the rest in the next */
@@ -137,7 +137,7 @@ struct pace_config {
 	bool guard;
 	/*
 	 * In force while there is an rt or nrt class: so many bytes, as the
-	 * layer counts, leave in a period.  src/period.c.  0: no such classes.
+	 * layer counts, leave in a period.  src/reservation.c.  0: no such classes.
 	 */
 	bool aligned;		/* one period begins at align_ns, or would */
 	u64 period_ns;
@@ -156,7 +156,7 @@ struct pace_stream {
 	s64 left_bytes;		/* of what is reserved; NRT: below 0, owed */
 	u64 backlog_wire_bytes;	/* RT: what has come and was not sent */
 	u64 gated_wire_bytes;	/* of that, by the period's start */
-	u8 place;		/* src/period.h */
+	u8 place;		/* src/reservation.c */
 	/* Periods in which... */
 	u64 over;		/* RT: more had come than is reserved */
 	u64 deferred;		/* frames were left for the next: budget or share */
@@ -180,7 +180,7 @@ struct pace_class_config {
 /*
  * An exact clock in byte times, rounded up to a whole byte.  When frac is not
  * 0 the exact value is bytes - 1 + frac / r, r being the rate that the clock
- * goes by: see src/clock.h.
+ * goes by: see src/byte_clock.c.
  */
 struct pace_clock {
 	u64 bytes;
@@ -241,8 +241,8 @@ struct pace_class {
 
 	u64 period;		/* by which a longest train moves the clock, rounded up */
 	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
-	/* With a ceil above its rate: src/spare.c. */
-	u64 start;		/* with a ceil, when it may send: see pace_start() */
+	/* With a ceil above its rate: src/paced.c. */
+	u64 start;		/* with a ceil, when it may send: pace_eligible_time() */
 	u64 ceil_bps;		/* 0: none */
 	struct pace_clock ceil_clock;
 	struct pace_clock spare_clock;	/* its turn among those that share */

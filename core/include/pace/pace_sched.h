@@ -8,10 +8,10 @@
 
 #include <pace/pace.h>
 
-struct pace_pool;	/* src/wheel.h */
+struct pace_pool;	/* src/tree.c */
 struct pace_wheel;
 
-/* A priority queue of packed keys: src/queue.h. */
+/* A priority queue of packed keys: src/queue.c. */
 struct pace_queue {
 	u64 *key;	/* the heap: by place */
 	u32 *place;	/* by id; PACE_ID_NONE when not queued */
@@ -25,7 +25,7 @@ struct pace_queue {
 
 /*
  * What the wire could have carried by a given instant:
- * bytes + (part + (now - ns) x line_rate) / 8e9.  See src/line.h.
+ * bytes + (part + (now - ns) x line_rate) / 8e9.  See src/byte_clock.c.
  */
 struct pace_line {
 	u64 bytes;
@@ -36,7 +36,7 @@ struct pace_line {
 /* Where an active rt or nrt class waits for its turn: src/period.h. */
 #define PACE_PLACES	5
 
-/* The period that runs: src/period.c. */
+/* The period that runs: src/reservation.c. */
 struct pace_period {
 	u32 classes;		/* rt and nrt; with none there are no periods */
 	u32 active;		/* of those */
@@ -69,7 +69,7 @@ struct pace_sched {
 	 * schedule clock".
 	 */
 	u64 offset;
-	u64 served;	/* turn of the last paced frame: pace_turn() */
+	u64 served;	/* virtual finish time of the last paced frame */
 	/* No paced class was due at this schedule clock: a normal or gap frame
 	 * began, or the line was idle until then.
 	 */
@@ -97,7 +97,7 @@ struct pace_sched {
 	u64 quiet_until_ns;
 	u64 asked_ns;
 
-	/* HYBRID: see src/hybrid.c. */
+	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* nothing handed out: real time is the clock */
 	bool armed;		/* a timer runs until... */
 	u64 wait_until_ns;
@@ -130,6 +130,12 @@ struct pace_sched {
  * its wrap.  Before the first class is added.
  */
 void pace_set_global(struct pace_sched *s, u64 global_bytes);
+
+/*
+ * Queues of fewer classes have no wheel.  From so many on it is faster, as
+ * measured: decisions/0018.
+ */
+#define PACE_WHEEL_FROM	2048u
 
 /*
  * From how many classes on the wheel orders them, instead of a heap: 0 always,

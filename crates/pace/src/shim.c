@@ -4,7 +4,7 @@
  * for their size.  What is passed by value or read has the layout that
  * layout.rs says too: if one side is changed alone, that side does not compile.
  */
-#include <pace/pace_sched.h>
+#include "pace.c"
 
 #define SAME_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), "size of " #type)
@@ -145,4 +145,64 @@ u64 pace_shim_class_clock(const struct pace_sched *s,
 {
 	*frac = c->clock.frac;
 	return c->clock.bytes + s->offset;
+}
+
+/* The queue alone, for tests. */
+size_t pace_shim_pool_bytes(u32 capacity);
+struct pace_pool *pace_shim_pool_resize(const struct pace_pool *from,
+					void *memory, u32 capacity);
+size_t pace_shim_queue_bytes(u32 capacity);
+void pace_shim_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+			    void *memory, u32 capacity);
+void pace_shim_queue_wheel_from(struct pace_queue *q, u32 ids);
+void pace_shim_queue_insert(struct pace_queue *q, u64 key);
+void pace_shim_queue_remove(struct pace_queue *q, u32 id);
+void pace_shim_queue_replace_min(struct pace_queue *q, u64 key);
+u32 pace_shim_queue_coming(const struct pace_queue *q, u32 ahead);
+
+size_t pace_shim_pool_bytes(u32 capacity)
+{
+	return pace_pool_bytes(capacity);
+}
+
+struct pace_pool *pace_shim_pool_resize(const struct pace_pool *from,
+					void *memory, u32 capacity)
+{
+	return pace_pool_resize(from, memory, capacity);
+}
+
+size_t pace_shim_queue_bytes(u32 capacity)
+{
+	return pace_queue_bytes(capacity);
+}
+
+void pace_shim_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+			    void *memory, u32 capacity)
+{
+	pace_queue_resize(q, pool, memory, capacity);
+}
+
+void pace_shim_queue_wheel_from(struct pace_queue *q, u32 ids)
+{
+	pace_queue_wheel_from(q, ids);
+}
+
+void pace_shim_queue_insert(struct pace_queue *q, u64 key)
+{
+	pace_queue_insert(q, key);
+}
+
+void pace_shim_queue_remove(struct pace_queue *q, u32 id)
+{
+	pace_queue_remove(q, id);
+}
+
+void pace_shim_queue_replace_min(struct pace_queue *q, u64 key)
+{
+	pace_queue_replace_min(q, key);
+}
+
+u32 pace_shim_queue_coming(const struct pace_queue *q, u32 ahead)
+{
+	return pace_queue_coming(q, ahead);
 }

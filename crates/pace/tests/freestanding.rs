@@ -19,20 +19,13 @@ fn cc(args: &[&str]) -> Output {
     Command::new(compiler).args(args).output().unwrap()
 }
 
-/// Compiles and joins all core files; `Err` is what the compiler said.
+/// Compiles the core; `Err` is what the compiler said.
 fn object(name: &str, deps: &Path, extra: &[&str]) -> Result<PathBuf, String> {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.o"));
     let core = core();
     let include = format!("-I{}", core.join("include").display());
     let deps = format!("-I{}", deps.display());
-    let mut sources: Vec<String> = std::fs::read_dir(core.join("src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .map(|path| path.display().to_string())
-        .collect();
-    sources.sort();
-    assert!(sources.len() > 4, "{sources:?}");
+    let unit = core.join("pace.c");
     let mut args = vec![
         "-std=gnu11",
         "-Wall",
@@ -52,7 +45,7 @@ fn object(name: &str, deps: &Path, extra: &[&str]) -> Result<PathBuf, String> {
     ]);
     args.push(out.to_str().unwrap());
     args.extend(extra);
-    args.extend(sources.iter().map(String::as_str));
+    args.push(unit.to_str().unwrap());
     let output = cc(&args);
     match output.status.success() {
         true => Ok(out),
@@ -137,10 +130,54 @@ fn all_division_goes_through_the_contract_on_32_bits() {
     assert_only_the_contract(&object("open32", &open, &["-m32", "-mgeneral-regs-only"]).unwrap());
 }
 
-#[test]
-fn every_symbol_has_the_prefix() {
-    let object = object("names", &core().join("deps/host"), &[]).unwrap();
-    for name in symbols(&object, "--defined-only") {
-        assert!(name.starts_with("pace_"), "{name}");
+/// The functions that the headers in include/pace declare.
+fn declared() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for header in ["pace.h", "pace_sched.h"] {
+        let text = std::fs::read_to_string(core().join("include/pace").join(header)).unwrap();
+        let lines = text.lines().filter(|l| !l.starts_with('#'));
+        let code = lines.collect::<Vec<_>>().join("\n");
+        for statement in code.split(';') {
+            let line = statement.rsplit("\n\n").next().unwrap_or("");
+            let line = line.rsplit("*/").next().unwrap_or("");
+            if let Some(before) = line.trim().split_once('(').map(|(before, _)| before) {
+                let name = before.rsplit([' ', '*', '\n', '\t']).next().unwrap_or("");
+                if name.starts_with("pace_") && !line.contains(['{', '}']) {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
     }
+    names
+}
+
+#[test]
+fn everything_but_the_api_is_static() {
+    let object = object("names", &core().join("deps/host"), &[]).unwrap();
+    assert_eq!(symbols(&object, "--defined-only"), declared());
+}
+
+/// Calls go down: pace.c includes the files from the lowest to the highest, and
+/// a function that no file declares before it is defined cannot be called from
+/// below.
+#[test]
+fn no_file_declares_a_function_before_it_is_defined() {
+    let mut bad = vec![];
+    for entry in std::fs::read_dir(core().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        // A definition begins in the first column and ends before its brace.
+        for block in text.split("\n\n") {
+            let code: Vec<&str> = block
+                .lines()
+                .filter(|l| !l.starts_with([' ', '/', '#', '}', '{']))
+                .collect();
+            let first = code.first().copied().unwrap_or("");
+            let declares = !first.starts_with(['\t', '_']) && first.contains('(');
+            if declares && code.iter().any(|l| l.ends_with(");")) && !block.contains("\n{") {
+                bad.push(format!("{}: {first}", path.display()));
+            }
+        }
+    }
+    assert_eq!(bad, Vec::<String>::new());
 }

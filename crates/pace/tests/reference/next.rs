@@ -10,7 +10,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 impl Reference {
     pub(super) fn follow_line(&mut self, now_ns: u64) {
         if now_ns > self.line_ns {
-            // One move is cut at 2^62 bytes, in whole seconds (core/src/line.h).
+            // One move is cut at 2^62 bytes, in whole seconds (core/src/byte_clock.c).
             let elapsed_ns = now_ns - self.line_ns;
             let limit_s = (1 << 62) / (self.cfg.line_rate_bps >> 3);
             let whole_s = (elapsed_ns / NS_PER_S).min(limit_s);

@@ -8,7 +8,7 @@ use arbitrary::{Result, Unstructured};
 const OPS_MAX: usize = 200;
 /// Keys put and taken in all, so that no input takes long.
 const MOVES_MAX: u32 = 30_000;
-/// Values are less than half their circle apart: docs of src/queue.h.
+/// Values are less than half their circle apart: src/heap.c.
 const SPREAD_BITS: u32 = 42;
 
 /// Does to the queue and to a set what the bytes say; panics where they do not

@@ -39,17 +39,17 @@ struct RawPool {
     free_count: u32,
 }
 
-// SAFETY: the signatures are those of queue.h.
+// SAFETY: the signatures are those of shim.c.
 unsafe extern "C" {
-    fn pace_pool_bytes(capacity: u32) -> usize;
-    fn pace_pool_resize(from: *const c_void, memory: *mut u64, capacity: u32) -> *mut c_void;
-    fn pace_queue_bytes(capacity: u32) -> usize;
-    fn pace_queue_resize(q: *mut RawQueue, pool: *mut c_void, memory: *mut u64, capacity: u32);
-    fn pace_queue_wheel_from(q: *mut RawQueue, ids: u32);
-    fn pace_queue_insert(q: *mut RawQueue, key: u64);
-    fn pace_queue_remove(q: *mut RawQueue, id: u32);
-    fn pace_queue_replace_min(q: *mut RawQueue, key: u64);
-    fn pace_queue_coming(q: *const RawQueue, ahead: u32) -> u32;
+    fn pace_shim_pool_bytes(capacity: u32) -> usize;
+    fn pace_shim_pool_resize(from: *const c_void, memory: *mut u64, capacity: u32) -> *mut c_void;
+    fn pace_shim_queue_bytes(capacity: u32) -> usize;
+    fn pace_shim_queue_resize(q: *mut RawQueue, pool: *mut c_void, memory: *mut u64, capacity: u32);
+    fn pace_shim_queue_wheel_from(q: *mut RawQueue, ids: u32);
+    fn pace_shim_queue_insert(q: *mut RawQueue, key: u64);
+    fn pace_shim_queue_remove(q: *mut RawQueue, id: u32);
+    fn pace_shim_queue_replace_min(q: *mut RawQueue, key: u64);
+    fn pace_shim_queue_coming(q: *const RawQueue, ahead: u32) -> u32;
 }
 
 /// Links the core.
@@ -137,10 +137,10 @@ impl Model {
         // SAFETY: the sizes are those that the core asks for; the old blocks
         // are alive until it has copied from them.
         unsafe {
-            let mut pool = zeroed(pace_pool_bytes(ids));
-            let mut memory = zeroed(pace_queue_bytes(capacity));
-            let moved = pace_pool_resize(self.raw.pool, pool.as_mut_ptr(), ids);
-            pace_queue_resize(&mut self.raw, moved, memory.as_mut_ptr(), capacity);
+            let mut pool = zeroed(pace_shim_pool_bytes(ids));
+            let mut memory = zeroed(pace_shim_queue_bytes(capacity));
+            let moved = pace_shim_pool_resize(self.raw.pool, pool.as_mut_ptr(), ids);
+            pace_shim_queue_resize(&mut self.raw, moved, memory.as_mut_ptr(), capacity);
             self.pool = pool;
             self.memory = memory;
         }
@@ -150,7 +150,7 @@ impl Model {
 
     pub fn wheel_from(&mut self, ids: u32) {
         // SAFETY: the queue has its memory.
-        unsafe { pace_queue_wheel_from(&mut self.raw, ids) };
+        unsafe { pace_shim_queue_wheel_from(&mut self.raw, ids) };
         self.check();
     }
 
@@ -162,7 +162,7 @@ impl Model {
         assert!(self.set.insert((value, id)));
         self.value[id as usize] = Some(value);
         // SAFETY: the id is below the capacity and not in the queue.
-        unsafe { pace_queue_insert(&mut self.raw, Self::key(id, value)) };
+        unsafe { pace_shim_queue_insert(&mut self.raw, Self::key(id, value)) };
         self.check();
     }
 
@@ -170,7 +170,7 @@ impl Model {
         let value = self.value[id as usize].take().unwrap();
         assert!(self.set.remove(&(value, id)));
         // SAFETY: the id is in the queue.
-        unsafe { pace_queue_remove(&mut self.raw, id) };
+        unsafe { pace_shim_queue_remove(&mut self.raw, id) };
         self.check();
     }
 
@@ -187,7 +187,7 @@ impl Model {
         self.set.insert((value, id));
         self.value[id as usize] = Some(value);
         // SAFETY: the id is the smallest in the queue.
-        unsafe { pace_queue_replace_min(&mut self.raw, Self::key(id, value)) };
+        unsafe { pace_shim_queue_replace_min(&mut self.raw, Self::key(id, value)) };
         self.check();
     }
 
@@ -209,7 +209,7 @@ impl Model {
 
     pub fn coming(&self, ahead: u32) -> Option<u32> {
         // SAFETY: the queue has its memory.
-        let id = unsafe { pace_queue_coming(&self.raw, ahead) };
+        let id = unsafe { pace_shim_queue_coming(&self.raw, ahead) };
         (id != ID_NONE).then_some(id)
     }
 

@@ -3,17 +3,21 @@
  * Who may send now, and what is the first to come if nobody may.
  *
  * In this order: paced frames that are due; rt frames of the period, or these
- * first where time gets short for them (src/stream.c); nrt frames; normal ones;
- * what would be a gap is shared (src/spare.c).  What the budget holds back waits
- * for the next period (src/period.c).
+ * first where time gets short for them (reservation.c); nrt frames; normal ones;
+ * what would be a gap is shared (paced.c).  What the budget holds back waits
+ * for the next period (reservation.c).
  */
-#include "period.h"
-#include "queue.h"
+#include <pace/pace_sched.h>
+
+static inline u32 pace_active(const struct pace_sched *s)
+{
+	return s->active_paced + s->active_normal + s->period.active;
+}
 
 /* Whose nrt frame may go now, under guard too. */
 static struct pace_class *pick_nrt(struct pace_sched *s)
 {
-	struct pace_class *c = pace_nrt_turn(s);
+	struct pace_class *c = pace_nrt_next(s);
 
 	if (!c || !s->cfg.guard || pace_head_fits(s, c))
 		return c;
@@ -41,29 +45,29 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	}
 	if (s->active_normal) {
 		if (!s->cfg.guard)
-			return pace_normal_turn(s);
-		c = pace_guarded_turn(s);
+			return pace_best_effort_next(s);
+		c = pace_guarded_next(s);
 		if (c)
 			return c;
 		held = true;
 	}
 	if (pace_queue_empty(&s->spare) && pace_queue_empty(&s->ceiled))
 		return NULL;
-	c = pace_spare_due(s);
+	c = pace_borrow_next(s);
 	if (c && held && !pace_fits(s, c->last.wire_bytes))
 		return NULL;
 	return c;
 }
 
 /* Who may send now, or NULL. */
-struct pace_class *pace_pick(struct pace_sched *s)
+static struct pace_class *pace_select(struct pace_sched *s)
 {
-	struct pace_class *rt = s->period.active ? pace_rt_turn(s) : NULL;
+	struct pace_class *rt = s->period.active ? pace_rt_next(s) : NULL;
 	struct pace_class *c;
 
 	if (rt && pace_rt_urgent(s))
 		return rt;
-	c = pace_paced_due(s);
+	c = pace_first_eligible(s);
 	if (c)
 		return c;
 	return rt ? rt : pick_rest(s);
@@ -73,17 +77,17 @@ struct pace_class *pace_pick(struct pace_sched *s)
  * What is the first to come, and when: the clock or ceil clock of a class, or,
  * NULL, the next period.  False: nothing is.
  */
-bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
-		      u64 *clock)
+static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
+			     u64 *clock)
 {
-	struct pace_class *c = pace_paced_first(s);
+	struct pace_class *c = pace_first_waiting(s);
 	struct pace_class *spare = NULL;
 	u64 end = s->period.end.bytes - s->offset;
 
 	if (!pace_queue_empty(&s->ceiled) && pace_budget_left(s))
-		spare = pace_spare_first(s);
+		spare = pace_first_ceiled(s);
 	if (c)
-		*clock = pace_start(c);
+		*clock = pace_eligible_time(c);
 	if (spare && (!c || pace_clock_ahead(*clock,
 					     spare->ceil_clock.bytes))) {
 		*clock = spare->ceil_clock.bytes;
@@ -98,12 +102,12 @@ bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
 }
 
 /* Somebody may send, were the line free. */
-bool pace_somebody_may(struct pace_sched *s)
+static bool pace_any_ready(struct pace_sched *s)
 {
-	if (pace_paced_due(s) || (s->period.active && pace_rt_turn(s)))
+	if (pace_first_eligible(s) || (s->period.active && pace_rt_next(s)))
 		return true;
 	if (!pace_budget_left(s))
 		return false;
-	return s->active_normal || (s->period.active && pace_nrt_turn(s)) ||
-	       pace_spare_due(s);
+	return s->active_normal || (s->period.active && pace_nrt_next(s)) ||
+	       pace_borrow_next(s);
 }

@@ -1,5 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
+ * Normal classes share what the paced ones leave: deficit round robin
+ * (Shreedhar and Varghese, "Efficient fair queueing using deficit round
+ * robin", 1995) in its surplus form.  A class is served while its deficit is
+ * positive and pays afterwards, so the length of a frame need not be known
+ * before it is sent.
+ *
+ * Deficits count wire bytes.  Error bound: over any time in which two classes
+ * stay active, their service divided by their quanta differs by less than one
+ * quantum and one largest frame.  Cost per frame: one visit, or as many as
+ * quanta make up one frame when quanta are smaller than frames.
+ */
+#include <pace/pace_sched.h>
+
+static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
+{
+	return c->quantum_bytes ? c->quantum_bytes : s->cfg.max_frame_bytes;
+}
+
+/*
+ * Whose turn it is; at least one class is active.  The class found is found
+ * again until it has been served.
+ */
+static struct pace_class *pace_best_effort_next(struct pace_sched *s)
+{
+	struct pace_class *c = s->ring;
+
+	while (c->deficit_bytes <= 0) {
+		c->deficit_bytes += pace_quantum(s, c);
+		if (c->deficit_bytes > 0)
+			break;
+		c = c->next;
+	}
+	s->ring = c;
+	return c;
+}
+
+/* Last in the round.  A debt of an earlier stay is kept, a surplus is not. */
+static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
+{
+	if (c->deficit_bytes > 0)
+		c->deficit_bytes = 0;
+	c->passed = false;
+	pace_ring_add(&s->ring, c);
+	s->active_normal++;
+}
+
+static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
+{
+	pace_ring_remove(&s->ring, c);
+	s->active_normal--;
+}
+
+/*
  * A normal frame that would end after the next paced one is due makes that one
  * late by up to a largest frame.  Under guard it is not sent: another class of
  * the round whose first frame fits goes instead, or none.  An nrt class whose
@@ -18,20 +71,21 @@
  * waits for it.  Cost: one look at the class whose turn it is; if that does not
  * fit, a walk over the round.  decisions/0017.
  */
-#include "internal.h"
 
 /* What a class passed over saves up, at most. */
 #define SAVED_QUANTA	2
 
 /* So many bytes of wire end before a paced class is due, none being due now. */
-bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
+static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
-	const struct pace_class *first = pace_paced_first(s);
+	const struct pace_class *first = pace_first_waiting(s);
 
-	return !first || wire_bytes <= pace_start(first) - pace_schedule_clock(s);
+	return !first || wire_bytes <= pace_eligible_time(first) -
+				       pace_schedule_clock(s);
 }
 
-bool pace_head_fits(const struct pace_sched *s, const struct pace_class *c)
+static bool pace_head_fits(const struct pace_sched *s,
+			   const struct pace_class *c)
 {
 	return pace_fits(s, c->head_wire_bytes ? c->head_wire_bytes :
 						 s->train_wire_bytes);
@@ -50,7 +104,7 @@ static bool any_fits(const struct pace_sched *s)
 }
 
 /* The visit of `c` begins, or goes on: what it may send in it. */
-static void visit(const struct pace_sched *s, struct pace_class *c)
+static void begin_visit(const struct pace_sched *s, struct pace_class *c)
 {
 	if (c->deficit_bytes <= 0 || c->passed)
 		c->deficit_bytes += pace_quantum(s, c);
@@ -62,7 +116,7 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c)
 {
 	s64 most = SAVED_QUANTA * (s64)pace_quantum(s, c);
 
-	visit(s, c);
+	begin_visit(s, c);
 	if (c->deficit_bytes > most)
 		c->deficit_bytes = most;
 	c->passed = true;
@@ -72,7 +126,7 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c)
  * Whose turn it is among those that fit, or NULL; at least one class is active
  * and no paced one is due.  The class found is found again as long as it fits.
  */
-struct pace_class *pace_guarded_turn(struct pace_sched *s)
+static struct pace_class *pace_guarded_next(struct pace_sched *s)
 {
 	struct pace_class *c = s->ring;
 
@@ -87,7 +141,7 @@ struct pace_class *pace_guarded_turn(struct pace_sched *s)
 			pass_over(s, c);
 			continue;
 		}
-		visit(s, c);
+		begin_visit(s, c);
 		if (c->deficit_bytes > 0)
 			break;
 	}

@@ -1,11 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * Classes that take turns: a ring, named by the class whose turn it is; NULL
- * when it is empty.  All is O(1).
- */
-#ifndef PACE_RING_H
-#define PACE_RING_H
-
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include <pace/pace_sched.h>
 
 /* Last in turn. */
@@ -23,8 +16,8 @@ static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
 	c->next->prev = c;
 }
 
-static inline void pace_ring_take(struct pace_class **ring,
-				  struct pace_class *c)
+static inline void pace_ring_remove(struct pace_class **ring,
+				    struct pace_class *c)
 {
 	if (c->next == c) {
 		*ring = NULL;
@@ -57,5 +50,3 @@ static inline void pace_ring_join(struct pace_class **to,
 	}
 	*from = NULL;
 }
-
-#endif /* PACE_RING_H */

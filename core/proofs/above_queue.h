@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The core as core/pace.c has it, with queue_model.h in the place of heap, wheel
+ * and queue.  The harness defines the scheduler `s` and CLASSES before.
+ */
+#ifndef ABOVE_QUEUE_H
+#define ABOVE_QUEUE_H
+
+#include "byte_clock.c"
+#include "heap.c"
+#include "queue_model.h"
+#include "storage.c"
+#include "class.c"
+#include "paced.c"
+#include "ring.c"
+#include "best_effort.c"
+#include "reservation.c"
+#include "select.c"
+#include "waiting.c"
+#include "sched.c"
+#include "configure.c"
+
+#endif /* ABOVE_QUEUE_H */

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * How time passes: the port's clock in each mode, idle spells, timers, and how
+ * early they are set.
+ */
+#include <pace/pace_sched.h>
+
+/*
+ * TIMER: how much lateness of the host's timer the line makes up for by
+ * frames back to back.  High-resolution timers are seen 11 to 25 us late;
+ * 100 us covers a busy host and is 13 kB at 1 Gbit/s.
+ */
+#define PACE_SLACK_NS		100000u
+/*
+ * The longest ordinary stall: one tick at HZ=250; also what a transmit ring
+ * holds where its frames are no bound (PACE_RING_FRAMES, on a fast line).
+ */
+#define PACE_STALL_NS		4000000u
+/* GAP: a transmit ring holds at least so many of the longest trains. */
+#define PACE_RING_FRAMES	256u
+/*
+ * HYBRID: how early timers are set, at first, at least and at most.  Timers are
+ * seen 11 to 25 us late.  Below 10 us a timer costs the host more than the gap
+ * frames that it saves; what is later than 250 us (60 us with interrupts held
+ * off, 100 to 200 us out of a deep sleep) is a host that stood still.
+ */
+#define PACE_LEAD_NS_FIRST	30000u
+#define PACE_LEAD_NS_MIN	10000u
+#define PACE_LEAD_NS_MAX	250000u
+
+/* HYBRID: bytes are the clock again, and no timer is waited for. */
+static inline void pace_handed_out(struct pace_sched *s)
+{
+	s->idling = false;
+	s->armed = false;
+}
+
+/*
+ * Nobody was due when time was last looked at.  The line was free from
+ * free_bytes on (as global counts); from then on it idled, until now or to the
+ * first clock.
+ */
+static void pace_note_idle(struct pace_sched *s, u64 free_bytes)
+{
+	const struct pace_class *first = pace_first_waiting(s);
+	u64 until = pace_schedule_clock(s);
+
+	if (first)
+		until = pace_clock_earlier(pace_eligible_time(first), until);
+	if ((s64)(until - (free_bytes - s->offset)) > 0)
+		s->idled = until;
+}
+
+/* What may be in a transmit ring, and must not be counted twice. */
+static u64 pace_ring_bytes(const struct pace_sched *s)
+{
+	u64 ring = (u64)PACE_RING_FRAMES * s->train_wire_bytes;
+
+	return ring < s->stall_bytes ? s->stall_bytes : ring;
+}
+
+/*
+ * HYBRID: a timer until shortly before the instant, gap frames from there on.
+ *
+ * Bytes handed out are the clock.  When the next frame is farther away than the
+ * lead and two largest gap frames the wire idles until line(until) = due -
+ * lead, and the first call from then on brings the clock up to real time:
+ * global = max(global, line(now)), the rule that ends every idle spell.  What
+ * is still in the transmit ring then is not counted twice.  A call before that
+ * instant gets the same answer.
+ *
+ * The lead is measured.  The first call from `until` on was late by now -
+ * until: if the lead does not cover that and an eighth more it does from now
+ * on.  It gets shorter by a thousandth of what is above its least with each
+ * frame that gap frames preceded, so what happens once in a thousand waits
+ * stays covered.
+ *
+ * Error bound.  A timer within the lead: the frame is as exact as in GAP, -42
+ * .. +41 bytes.  A later one: the frame is late by what exceeds the lead;
+ * clocks do not move for it, so the next frame is where it would have been, and
+ * the time between the two is shorter by as much.  More than PACE_LEAD_NS_MAX
+ * is forgotten (pace_lag_max()).
+ *
+ * Wire and system clock differ by up to 200 ppm.  Each wait begins with
+ * line() not ahead of the bytes handed out by more than the lead, and ends with
+ * both the same: what they drift apart in one busy spell does not carry on into
+ * the next.  A slow wire (or a host that was late in a busy spell) is made up
+ * for by one lead at most; behind a fast one the first frame after a spell of T
+ * is late by 200 ppm x T, or by what a ring holds.  decisions/0015.
+ */
+
+/* Frames after which the lead gets 1/16 shorter: 1/1024 a frame. */
+#define DECAY_FRAMES	64u
+#define DECAY_SHIFT	4
+#define MARGIN_SHIFT	3
+#define MARGIN_NS	1000u
+
+static void pace_lead_set(struct pace_sched *s, u64 lead_ns)
+{
+	if (lead_ns < PACE_LEAD_NS_MIN)
+		lead_ns = PACE_LEAD_NS_MIN;
+	if (lead_ns > PACE_LEAD_NS_MAX)
+		lead_ns = PACE_LEAD_NS_MAX;
+	s->stats.lead_ns = lead_ns;
+	s->lead_bytes = pace_line_bytes(s->cfg.line_rate_bps, lead_ns);
+	s->gapped_frames = 0;
+}
+
+/* A frame was sent that gap frames preceded. */
+static void pace_lead_decay(struct pace_sched *s)
+{
+	u64 above = s->stats.lead_ns - PACE_LEAD_NS_MIN;
+
+	s->gapped = false;
+	if (++s->gapped_frames == DECAY_FRAMES)
+		pace_lead_set(s, s->stats.lead_ns - (above >> DECAY_SHIFT));
+}
+
+static void observe_lateness(struct pace_sched *s, u64 now_ns)
+{
+	u64 late_ns = now_ns - s->wait_until_ns;
+
+	s->armed = false;
+	s->stats.waits++;
+	if (late_ns > s->stats.wait_late_max_ns)
+		s->stats.wait_late_max_ns = late_ns;
+	/* What stood still says nothing about timers but that they are late. */
+	if (late_ns > PACE_LEAD_NS_MAX)
+		late_ns = PACE_LEAD_NS_MAX;
+	late_ns += (late_ns >> MARGIN_SHIFT) + MARGIN_NS;
+	if (late_ns > s->stats.lead_ns)
+		pace_lead_set(s, late_ns);
+}
+
+/* While nothing is handed out real time is the clock. */
+static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
+{
+	u64 busy_until = s->global;
+	bool idle;
+
+	if (s->armed && now_ns >= s->wait_until_ns)
+		observe_lateness(s, now_ns);
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	if ((s64)(s->line.bytes - s->global) <= 0)
+		return;
+	idle = !pace_first_eligible(s);
+	s->global = s->line.bytes;
+	if (idle)
+		pace_note_idle(s, busy_until);
+	pace_paced_advance(s);
+}
+
+/*
+ * How much silence, beyond the lead, is worth a timer: it costs the host as
+ * much as one or two gap frames.  A timer that runs is waited for.
+ */
+static u64 pace_idle_least(const struct pace_sched *s)
+{
+	return s->idling ? s->min_gap_bytes : 2 * (u64)s->max_wire_bytes;
+}
+
+/* The wire is about to idle: see "Wire and system clock" above. */
+static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
+{
+	u64 ring = pace_ring_bytes(s);
+	s64 ahead;
+
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	ahead = (s64)(s->line.bytes - s->global);
+	if (ahead > (s64)s->lead_bytes)
+		pace_line_anchor(&s->line, s->global + s->lead_bytes,
+				 s->line.ns);
+	else if (ahead < -(s64)ring)
+		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+	s->idling = true;
+	pace_idle_advance(s, now_ns);
+}
+
+/* Until a lead before the schedule clock reaches `clock`, farther away. */
+static struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
+{
+	s->armed = true;
+	s->wait_until_ns = pace_line_reaches_ns(&s->line, s->cfg.line_rate_bps,
+						clock + s->offset -
+						s->lead_bytes);
+	return (struct pace_decision){
+		.verdict = PACE_WAIT,
+		.until_ns = s->wait_until_ns,
+	};
+}
+
+/*
+ * TIMER: real time is the clock, also between frames; HYBRID: while the wire
+ * idles.  What a host that stood still has missed is forgotten at once, before
+ * anything is measured by it; a line that has been free for years stays within
+ * a signed comparison.
+ */
+static void advance_port_clock(struct pace_sched *s, u64 now_ns)
+{
+	bool idle;
+
+	if (s->cfg.mode != PACE_MODE_TIMER) {
+		if (s->idling)
+			pace_idle_advance(s, now_ns);
+		return;
+	}
+	if (now_ns <= s->line.ns)
+		return;
+	idle = !pace_first_eligible(s);
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	s->global = s->line.bytes;
+	if (idle)
+		pace_note_idle(s, s->busy_until);
+	s->busy_until = pace_later(s->busy_until,
+				   s->global - PACE_LEAD_WINDOW);
+	pace_paced_advance(s);
+}
+
+/*
+ * Moves the clock, and with it the period.  But for TIMER the clock stands while
+ * nobody has a packet: what period it is then is found out when one comes.
+ */
+static void pace_advance_clock(struct pace_sched *s, u64 now_ns)
+{
+	advance_port_clock(s, now_ns);
+	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || pace_active(s))
+		pace_period_advance(s, now_ns);
+}
+
+/*
+ * GAP, HYBRID: the first packet after an idle spell.  The wire has really been
+ * idle only for what line() is ahead of the bytes handed out; if it is behind,
+ * the difference is still in the transmit ring and must not be counted twice.
+ * A ring holds a bounded amount: without that bound, a NIC faster than its
+ * nominal rate would, after a long busy spell, keep the clock from following
+ * real time for as long.
+ *
+ * Not called while any class is active: a device slower than its nominal
+ * rate is never caught up.
+ */
+static void end_idle(struct pace_sched *s, u64 now_ns)
+{
+	u64 ring;
+	s64 ahead;
+
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	ahead = (s64)(s->line.bytes - s->global);
+	if (ahead >= 0) {
+		s->global = s->line.bytes;
+		s->idled = pace_schedule_clock(s);
+		return;
+	}
+	ring = pace_ring_bytes(s);
+	if (ahead < -(s64)ring)
+		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+}
+
+/*
+ * Something is about to change: what pace_next() has answered stands no more.
+ * First comes the time that it did not pass when it only repeated itself.
+ */
+static void pace_invalidate(struct pace_sched *s)
+{
+	if (!s->quiet_until_ns)
+		return;
+	s->quiet_until_ns = 0;
+	pace_advance_clock(s, s->asked_ns);
+}
