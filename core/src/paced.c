@@ -32,7 +32,7 @@ static inline u64 pace_eligible_time(const struct pace_class *c)
 	return c->sharing ? c->start : c->clock.bytes;
 }
 
-/* Queue key: 44 bits of clock, 20 of id; see src/queue.h for the order. */
+/* Queue key: 44 bits of clock, 20 of id; heap.c has the order. */
 static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
 {
 	return bytes << PACE_ID_BITS | c->id;

@@ -12,7 +12,7 @@
 /*
  * Keys per block that the pool is made for: half of what fits, or less, as a
  * leaf's last chunk is not full; two queues out of four that share a pool hold
- * an id each.  A pool that does run out costs time, not order: wheel.h.
+ * an id each.  A pool that does run out costs time, not order: wheel.c.
  */
 #define KEYS_PER_BLOCK	8u
 #define BLOCKS_MIN	64u

@@ -33,7 +33,7 @@ struct pace_line {
 	u64 ns;
 };
 
-/* Where an active rt or nrt class waits for its turn: src/period.h. */
+/* Where an active rt or nrt class waits for its turn: src/reservation.c. */
 #define PACE_PLACES	5
 
 /* The period that runs: src/reservation.c. */
