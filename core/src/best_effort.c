@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Normal classes share what the paced ones leave: deficit round robin
- * (Shreedhar and Varghese, "Efficient fair queueing using deficit round
+ * Best effort: normal classes share what the paced ones leave, by deficit round
+ * robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round
  * robin", 1995) in its surplus form.  A class is served while its deficit is
  * positive and pays afterwards, so the length of a frame need not be known
  * before it is sent.
@@ -19,8 +19,8 @@ static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 }
 
 /*
- * Whose turn it is; at least one class is active.  The class found is found
- * again until it has been served.
+ * Returns the normal class to serve; at least one is active.  It returns the
+ * same class again until that has been served.
  */
 static struct pace_class *pace_best_effort_next(struct pace_sched *s)
 {
@@ -36,7 +36,7 @@ static struct pace_class *pace_best_effort_next(struct pace_sched *s)
 	return c;
 }
 
-/* Last in the round.  A debt of an earlier stay is kept, a surplus is not. */
+/* Adds a class, last in the round.  It keeps its debt, but no surplus. */
 static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
 {
 	if (c->deficit_bytes > 0)
@@ -72,10 +72,13 @@ static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
  * fit, a walk over the round.  decisions/0017.
  */
 
-/* What a class passed over saves up, at most. */
+/* How many quanta a class that is passed over saves up at most. */
 #define SAVED_QUANTA	2
 
-/* So many bytes of wire end before a paced class is due, none being due now. */
+/*
+ * Returns true if so many bytes end before a paced class is eligible; none is
+ * now.
+ */
 static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
 	const struct pace_class *first = pace_first_waiting(s);
@@ -103,7 +106,10 @@ static bool any_fits(const struct pace_sched *s)
 	return false;
 }
 
-/* The visit of `c` begins, or goes on: what it may send in it. */
+/*
+ * Begins the visit of a class, or goes on with it: adds its quantum if that is
+ * due.
+ */
 static void begin_visit(const struct pace_sched *s, struct pace_class *c)
 {
 	if (c->deficit_bytes <= 0 || c->passed)
@@ -111,7 +117,7 @@ static void begin_visit(const struct pace_sched *s, struct pace_class *c)
 	c->passed = false;
 }
 
-/* Its visit is over before it has sent what it might. */
+/* Ends the visit of a class before it has sent what it might. */
 static void pass_over(const struct pace_sched *s, struct pace_class *c)
 {
 	s64 most = SAVED_QUANTA * (s64)pace_quantum(s, c);
@@ -123,8 +129,9 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Whose turn it is among those that fit, or NULL; at least one class is active
- * and no paced one is due.  The class found is found again as long as it fits.
+ * Returns the normal class to serve among those that fit, or NULL; at least one
+ * is active and no paced one is eligible.  It returns the same class again as
+ * long as that fits.
  */
 static struct pace_class *pace_guarded_next(struct pace_sched *s)
 {

@@ -2,8 +2,9 @@
 /*
  * The byte clock: exact class clocks, and the line's clock beside real time.
  *
- * Class clocks.  Paper 002, equations (1) and (2): sending s bytes at rate r on a
- * line of rate R moves the class clock by t(s) + w(s, r) = s + (R/r - 1) s = s R/r.
+ * Class clocks.  Paper 002, equations (1) and (2): sending s bytes at rate r on
+ * a line of rate R moves the class clock by t(s) + w(s, r) = s + (R/r - 1) s =
+ * s R/r.
  *
  * Number format.  s R/r = quot + rem / r in integers.  The exact clock is a
  * whole number of bytes plus frac / r, 0 <= frac < r.  The core stores
@@ -39,7 +40,7 @@
  */
 #define PACE_LEAD_WINDOW	(PACE_LEAD_MAX << 1)
 
-/* a is later than b, by less than PACE_LEAD_WINDOW. */
+/* Returns true if a is later than b, by less than PACE_LEAD_WINDOW. */
 static inline bool pace_clock_ahead(u64 a, u64 b)
 {
 	return a - b - 1 < PACE_LEAD_WINDOW - 1;
@@ -80,7 +81,7 @@ static inline void pace_clock_set(struct pace_clock *k, u64 bytes)
 	k->frac = 0;
 }
 
-/* `bytes` is rounded up already: forgetting the fraction is all there is. */
+/* Rounds the clock up to a whole byte: `bytes` is rounded up already. */
 static inline void pace_clock_round_up(struct pace_clock *k)
 {
 	k->frac = 0;
@@ -93,7 +94,7 @@ static inline void pace_clock_raise(struct pace_clock *k, u64 floor)
 		pace_clock_set(k, floor);
 }
 
-/* The clock that class clocks are compared with. */
+/* Returns the clock that class clocks are compared with. */
 static inline u64 pace_schedule_clock(const struct pace_sched *s)
 {
 	return s->global - s->offset;
@@ -109,12 +110,13 @@ static inline u64 pace_later(u64 a, u64 b)
 #define PACE_PARTS_PER_BYTE	(8 * PACE_NS_PER_S)
 #define PACE_LINE_STEP_MAX	(1ull << 62)
 
-/* Bytes of line in ns < 2^32. */
+/* Returns how many bytes the line carries in ns < 2^32. */
 static inline u64 pace_line_bytes(u64 line_rate_bps, u64 ns)
 {
 	return pace_mul_div(ns, line_rate_bps, PACE_PARTS_PER_BYTE);
 }
 
+/* Anchors the line: it has carried `bytes` at now_ns. */
 static inline void pace_line_anchor(struct pace_line *l, u64 bytes, u64 now_ns)
 {
 	l->bytes = bytes;
@@ -136,6 +138,7 @@ static void add_parts(struct pace_line *l, u64 bytes, u64 parts)
 /* Line rates are below 2^40: so many ns of line, and a part, fit 64 bits. */
 #define SHORT_NS	(1u << 23)
 
+/* Moves the anchor to now_ns.  A clock that runs backwards stands still. */
 static void pace_line_advance(struct pace_line *l, u64 line_rate_bps,
 			      u64 now_ns)
 {
@@ -170,6 +173,10 @@ static void pace_line_advance(struct pace_line *l, u64 line_rate_bps,
 	add_parts(l, bytes, ns * line_rate_bps - bytes * PACE_PARTS_PER_BYTE);
 }
 
+/*
+ * Returns the first instant at which line() reaches `bytes`, which is ahead of
+ * the anchor by at most 2^43.  Saturates.
+ */
 static u64 pace_line_reaches_ns(const struct pace_line *l, u64 line_rate_bps,
 				u64 bytes)
 {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A 4-ary implicit heap of packed keys (D. B. Johnson, "Priority queues with
- * update and finding minimum spanning trees", 1975): half the levels of a binary
- * heap, and the four children of an index share a cache line half of the time.
+ * update and finding minimum spanning trees", 1975): half the levels of a
+ * binary heap, and the four children of an index share a cache line half of the
+ * time.
  *
  * A key has 44 bits of value above 20 bits of id, so that equal values are
- * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is the
- * one from which the other is less than half the circle away.  All values in a
- * heap lie within 2^43 of each other; that is the caller's duty (PACE_LEAD_MAX
- * and the lag bound see to it).
+ * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is
+ * the one from which the other is less than half the circle away.  All values
+ * in a heap lie within 2^43 of each other; that is the caller's duty
+ * (PACE_LEAD_MAX and the lag bound see to it).
  */
 #include <pace/pace_sched.h>
 

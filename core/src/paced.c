@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Paced classes: who waits, who is eligible, over-subscription, and borrowing up
- * to a ceil.
+ * Paced classes: who waits, who is eligible, over-subscription, and borrowing
+ * up to a ceil.
  *
- * Order.  ORDER_CLOCK (paper 002, 2.2): one queue by clock.  The others: a class
- * waits in the queue by clock until its clock is reached, and then in a second
- * one; ORDER_RATE (paper 000, 3.4) by rate, ORDER_NEXT (WF2Q+) by virtual finish
- * time.  Each class changes queue once per frame, so a frame costs O(log n) in
- * all.
+ * Order.  ORDER_CLOCK (paper 002, 2.2): one queue by clock.  The others: a
+ * class waits in the queue by clock until its clock is reached, and then in a
+ * second one; ORDER_RATE (paper 000, 3.4) by rate, ORDER_NEXT (WF2Q+) by
+ * virtual finish time.  Each class changes queue once per frame, so a frame
+ * costs O(log n) in all.
  *
  * Keys of both queues are class clocks: no common move of all clocks touches
  * them.  Such a move may set the port back behind a class in `due`; it goes
@@ -16,8 +16,8 @@
 #include <pace/pace_sched.h>
 
 /*
- * After either clock has changed: the class may send when both are reached.  It
- * is the ceil clock that may have been left behind for years.
+ * Updates the eligible time after either clock has changed: the later of both.
+ * The ceil clock is the one that may have been left behind for years.
  */
 static inline void pace_eligible_update(struct pace_class *c)
 {
@@ -26,18 +26,19 @@ static inline void pace_eligible_update(struct pace_class *c)
 					    c->clock.bytes);
 }
 
-/* When it may send; without a ceil that is its clock. */
+/* Returns the eligible time of a class; without a ceil that is its clock. */
 static inline u64 pace_eligible_time(const struct pace_class *c)
 {
 	return c->sharing ? c->start : c->clock.bytes;
 }
 
-/* Queue key: 44 bits of clock, 20 of id; heap.c has the order. */
+/* Returns a queue key: 44 bits of clock, 20 of id; heap.c has the order. */
 static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
 {
 	return bytes << PACE_ID_BITS | c->id;
 }
 
+/* Returns true if the class may send at its rate now. */
 static inline bool pace_is_eligible(const struct pace_sched *s,
 				    const struct pace_class *c)
 {
@@ -45,8 +46,9 @@ static inline bool pace_is_eligible(const struct pace_sched *s,
 }
 
 /*
- * What decides between classes that are due, and what lag is measured by
- * (share.c): ORDER_CLOCK the clock, ORDER_NEXT the next clock.
+ * Returns the virtual finish time, which decides between eligible classes and
+ * which lag is measured by: in ORDER_NEXT the eligible time moved on by one
+ * longest train, in ORDER_CLOCK the eligible time itself.
  */
 static inline u64 pace_virtual_finish(const struct pace_sched *s,
 				      const struct pace_class *c)
@@ -59,7 +61,7 @@ static inline u64 pace_virtual_finish(const struct pace_sched *s,
 /* Above any rate: rates are at most 10^12 < 2^40. */
 #define RATE_KEY_TOP	(1ull << 40)
 
-/* What those due are ordered by, then by lowest id. */
+/* Returns the key that orders eligible classes, then by lowest id. */
 static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
 {
 	u64 value = s->cfg.order == PACE_ORDER_RATE ?
@@ -68,21 +70,22 @@ static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
 	return value << PACE_ID_BITS | c->id;
 }
 
+/* Returns the first class of a queue, or NULL. */
 static struct pace_class *queue_head(const struct pace_sched *s,
 				     const struct pace_queue *q)
 {
 	return pace_queue_empty(q) ? NULL : s->by_id[pace_queue_min(q)];
 }
 
-/* The class with the smallest start among those not seen due yet. */
+/* Returns the waiting class with the smallest eligible time, or NULL. */
 static struct pace_class *pace_first_waiting(const struct pace_sched *s)
 {
 	return queue_head(s, &s->waiting);
 }
 
 /*
- * The class furthest behind: of the smallest turn, among those seen due where
- * the order keeps them apart.  NULL in ORDER_RATE, which has no turns.
+ * Returns the class with the smallest virtual finish time: in ORDER_NEXT among
+ * the eligible ones.  NULL in ORDER_RATE, which has no virtual time.
  */
 static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 {
@@ -98,13 +101,13 @@ static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 	}
 }
 
-/* How many turns before its own a class's memory is fetched. */
+/* How many classes before its own turn a class's memory is fetched. */
 #define TABLE_AHEAD	28u
 #define CLASS_AHEAD	14u
 
 /*
- * The first of the queue has gone.  A wheel knows who comes next; among so many
- * classes none is in a cache.
+ * Fetches the memory of classes that come soon.  A wheel knows which they are;
+ * among so many classes none is in a cache.
  */
 static void fetch_coming(const struct pace_sched *s,
 			 const struct pace_queue *q)
@@ -151,7 +154,7 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 	c->due = false;
 }
 
-/* The first class that waits changes queue if its clock has been reached. */
+/* Moves the first waiting class to the eligible ones if its time has come. */
 static bool promote_eligible(struct pace_sched *s)
 {
 	struct pace_class *c = pace_first_waiting(s);
@@ -164,8 +167,8 @@ static bool promote_eligible(struct pace_sched *s)
 }
 
 /*
- * The class to send now, or NULL.  One alone needs no order: it stays where it
- * is.
+ * Returns the paced class to serve now, or NULL if none is eligible.  One class
+ * alone needs no order: it stays where it is.
  */
 static struct pace_class *pace_first_eligible(struct pace_sched *s)
 {
@@ -214,14 +217,15 @@ static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 	s->active_paced--;
 }
 
-/* What an active class is ordered by (clock, rate, next clock) is another. */
+/* Moves an active class to where its new clock or rate belongs. */
 static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
 	if (!c->due && (s->cfg.order == PACE_ORDER_CLOCK ||
 			s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
-				       pace_clock_key(pace_eligible_time(c), c));
+				       pace_clock_key(pace_eligible_time(c),
+						      c));
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
 	} else {
@@ -236,16 +240,16 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
  *
  * When classes ask for more than the line carries, the smallest clock (or next
  * clock) goes first and clocks fall behind the port's together, so capacity
- * divides in proportion to the rates.  What of a class is compared is its
- * turn, pace_virtual_finish(), and lag is how far that is behind.  ORDER_RATE has no
- * common lag.  Three questions remain.
+ * divides in proportion to the rates.  What is compared is
+ * the virtual finish time of each class, and lag is how far that is behind.
+ * ORDER_RATE has no common lag.  Three questions remain.
  *
  * 1. What must not come out as a burst.  Once the line suffices again, the
- *    common lag is forgotten: all clocks move forward until the smallest turn
- *    equals the schedule clock.  All means every paced class, active or not:
- *    one that is silent for a moment keeps its place relative to the others.
- *    Nothing is added to anything; the schedule clock, global - offset, is
- *    set back instead. O(1).
+ *    common lag is forgotten: all clocks move forward until the smallest
+ *    virtual finish time equals the schedule clock.  All means every paced
+ *    class, active or not: one that is silent for a moment keeps its place
+ *    relative to the others.  Nothing is added to anything; the schedule clock,
+ *    global - offset, is set back instead. O(1).
  *
  * 2. Where a class starts that comes back: pace_paced_return().  Silence earns
  *    nothing, and a queue that is empty for an instant costs nothing.
@@ -262,7 +266,7 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
  * Error bound: shares are exact, as clocks are.  decisions/0011, 0014.
  */
 
-/* Classes that enter and leave carry their demand with them. */
+/* Adds what a class asks for to the offered load, as it becomes active. */
 static void pace_load_add(struct pace_sched *s, const struct pace_class *c)
 {
 	s->demand_bps += c->demand_bps;
@@ -278,7 +282,7 @@ static bool pace_over_subscribed(const struct pace_sched *s)
 	return s->demand_bps > s->cfg.line_rate_bps;
 }
 
-/* Moves all class clocks forward. */
+/* Rebases all class clocks: moves them forward together. */
 static void rebase(struct pace_sched *s, u64 bytes)
 {
 	s->offset += bytes;
@@ -286,7 +290,7 @@ static void rebase(struct pace_sched *s, u64 bytes)
 	s->stats.shifted_bytes += bytes;
 }
 
-/* How far `clock` is behind the schedule clock; 0 if it is not. */
+/* Returns how far `clock` is behind the schedule clock; 0 if it is not. */
 static u64 lag_of(const struct pace_sched *s, u64 clock)
 {
 	u64 now = pace_schedule_clock(s);
@@ -295,9 +299,9 @@ static u64 lag_of(const struct pace_sched *s, u64 clock)
 }
 
 /*
- * After demand has shrunk: if it exceeded the line and does no longer, the
- * lag is forgotten.  `left`, not NULL, is the class that has just left: its
- * turn counts, or it would return ahead of it.
+ * Forgets the common lag if the offered load exceeded the line and no longer
+ * does.  `left`, if not NULL, is the class that has just left: its virtual
+ * finish time counts, or it would return ahead of it.
  */
 static void pace_lag_settle(struct pace_sched *s, bool was_over,
 			    const struct pace_class *left)
@@ -318,9 +322,10 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
 }
 
 /*
- * The most a turn may be behind.  While the line suffices, what is due and
- * unsent is at most one frame of each class, the frame on the wire and the
- * rounding of a gap: n + 2 largest frames.  A timer adds its own lateness.
+ * Returns the lag limit of a virtual finish time.  While the line suffices,
+ * what is due and unsent is at most one frame of each class, the frame on the
+ * wire and the rounding of a gap: n + 2 largest frames.  A timer adds its own
+ * lateness.
  */
 static u64 pace_lag_max(const struct pace_sched *s)
 {
@@ -328,7 +333,7 @@ static u64 pace_lag_max(const struct pace_sched *s)
 	       s->timer_bytes;
 }
 
-/* Enforces pace_lag_max() on all classes together; not ORDER_RATE. O(1). */
+/* Enforces pace_lag_max() on all classes together, but in ORDER_RATE.  O(1). */
 static void pace_lag_bound(struct pace_sched *s)
 {
 	const struct pace_class *last = pace_min_virtual_time(s);
@@ -343,9 +348,10 @@ static void pace_lag_bound(struct pace_sched *s)
 }
 
 /*
- * ORDER_RATE: rate decides, so lag is not common: classes of high rate have
- * none and the lowest starve.  A class is owed at most n + 2 largest frames'
- * worth of its own (and 2^20 frames, so that the product fits).
+ * Enforces a lag limit on one class in ORDER_RATE.  There rate decides, so lag
+ * is not common: classes of high rate have none and the lowest starve.  A class
+ * lags at most n + 2 largest frames' worth of its own (and 2^20 frames, so that
+ * the product fits).
  */
 static void pace_rate_lag_bound(const struct pace_sched *s,
 				struct pace_class *c)
@@ -365,11 +371,12 @@ static void pace_rate_lag_bound(const struct pace_sched *s,
 }
 
 /*
- * How far behind the schedule stands: classes of an earlier turn have had it.
+ * Returns how far virtual time is behind the schedule clock.
  *
- * That is the turn of the last frame, as in start-time fair queueing, but not
- * before the line last idled.  It is not the smallest turn of those active,
- * which would cost a fast class that runs empty its turns before a slow one's.
+ * Virtual time is the virtual finish time of the last frame, as in start-time
+ * fair queueing, but not before the line last idled.  It is not the smallest of
+ * the active classes: a fast class that runs empty would lose its frames before
+ * a slow one's.
  *
  * Only a host that stood still leaves the last frame behind by twice what lag
  * may be.
@@ -388,11 +395,11 @@ static u64 virtual_time_lag(const struct pace_sched *s)
 }
 
 /*
- * `c`, its demand added already, comes (back).  If its turn has not come yet
- * it keeps its clock: a queue that is empty for an instant has cost it
- * nothing.  If it was silent at its turn, or could have sent while the line
- * idled, it has earned nothing: it starts now, or, where clocks are behind
- * because demand exceeds the line, where they are.
+ * Sets the clock of a class that becomes active; its load is added already.  If
+ * virtual time has not passed it, it keeps its clock: a queue that is empty for
+ * an instant costs nothing.  If it was silent when it would have been served,
+ * or could have sent while the line idled, it has earned nothing: it starts
+ * now, or at virtual time if clocks lag because the load exceeds the line.
  */
 static void pace_paced_return(const struct pace_sched *s, struct pace_class *c)
 {
@@ -407,8 +414,9 @@ static void pace_paced_return(const struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Time has passed, maybe more than keys may be apart: lag is bounded before
- * each class that joins those due, so that no key is put far from the others.
+ * Moves classes to the eligible ones after time has passed, maybe more than
+ * keys may be apart.  Lag is bounded before each, so that no key is far from
+ * the others.
  */
 static void pace_paced_advance(struct pace_sched *s)
 {
@@ -418,7 +426,7 @@ static void pace_paced_advance(struct pace_sched *s)
 			pace_lag_bound(s);
 }
 
-/* Sets cfg.order; all wait until they are found due in it. O(n log n). */
+/* Sets cfg.order; all wait until found eligible in it.  O(n log n). */
 static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);
@@ -430,7 +438,9 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	s->cfg.order = order;
 	while ((c = queue_head(s, &s->due))) {
 		remove_from_queue(s, c);
-		/* May have been behind for long; starts in a queue are close. */
+		/*
+		 * May have been behind for long; starts in a queue are close.
+		 */
 		if (!pace_clock_ahead(pace_eligible_time(c), floor) &&
 		    pace_eligible_time(c) != floor)
 			pace_clock_set(&c->clock, floor);
@@ -440,7 +450,8 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 }
 
 /*
- * Above the rate, below the ceil: what would be a gap is shared.
+ * Borrowing: above the rate and below the ceil, classes share what would be a
+ * gap.
  *
  * A class with a ceil has two more clocks.  The ceil clock moves by
  * counted x line / ceil with every frame, and until it is reached the class may
@@ -470,9 +481,9 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
  */
 
 /*
- * How far behind its ceil clock a class may make up for frames of others: two
- * of its own periods.  One loses up to 2 % of a ceil among ten that share,
- * frames of the line instead of its own 20 %.
+ * Returns how far behind its ceil clock a class may make up for frames of
+ * others: two of its own periods.  One loses up to 2 % of a ceil among ten that
+ * share, frames of the line instead of its own 20 %.
  */
 static u64 ceil_slack(const struct pace_sched *s, const struct pace_class *c)
 {
@@ -489,13 +500,13 @@ static bool is_below_ceil(const struct pace_sched *s,
 	return !pace_clock_ahead(c->ceil_clock.bytes, pace_schedule_clock(s));
 }
 
-/* The class with the smallest ceil clock that is not reached yet, or NULL. */
+/* Returns the class with the smallest ceil clock not reached yet, or NULL. */
 static struct pace_class *pace_first_ceiled(const struct pace_sched *s)
 {
 	return queue_head(s, &s->ceiled);
 }
 
-/* Who joins those that share starts where they are. */
+/* Adds a class to those that borrow, at the time where they are. */
 static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
 	pace_clock_raise(&c->spare_clock, s->spare_time);
@@ -524,7 +535,7 @@ static void promote_borrowing(struct pace_sched *s)
 	}
 }
 
-/* Time may have run on: what stays in the queue by clock must be close. */
+/* Adds a class with a ceil, after others: keys in a queue are close. */
 static void pace_borrow_insert(struct pace_sched *s, struct pace_class *c)
 {
 	promote_borrowing(s);
@@ -534,7 +545,7 @@ static void pace_borrow_insert(struct pace_sched *s, struct pace_class *c)
 		insert_ceiled(s, c);
 }
 
-/* The class to send above its rate, or NULL. */
+/* Returns the class to serve above its rate, or NULL. */
 static struct pace_class *pace_borrow_next(struct pace_sched *s)
 {
 	struct pace_class *c;
@@ -549,14 +560,15 @@ static struct pace_class *pace_borrow_next(struct pace_sched *s)
 }
 
 /*
- * `c` comes (back), or had no ceil until now: it could have sent since its ceil
- * clock was reached, and did not.
+ * Raises the ceil clock of a class that becomes active, or had no ceil until
+ * now: it could have sent since that clock was reached, and did not.
  */
 static void pace_ceil_return(const struct pace_sched *s, struct pace_class *c)
 {
 	u64 now = pace_schedule_clock(s);
 
-	pace_clock_raise(&c->ceil_clock, pace_clock_earlier(c->clock.bytes, now));
+	pace_clock_raise(&c->ceil_clock,
+			 pace_clock_earlier(c->clock.bytes, now));
 	pace_eligible_update(c);
 }
 
@@ -567,7 +579,7 @@ static void ceil_advance(struct pace_class *c, u64 floor)
 			   c->ceil_bps);
 }
 
-/* `c` sends at its rate; its clock has not moved yet. */
+/* Charges the ceil of a class that sends at its rate, before its clock moves. */
 static void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 {
 	u64 floor = pace_schedule_clock(s) - ceil_slack(s, c);
@@ -575,7 +587,7 @@ static void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 	ceil_advance(c, pace_clock_earlier(c->clock.bytes, floor));
 }
 
-/* `c` sends above its rate. */
+/* Charges a frame that is sent above the rate. */
 static void pace_borrow_sent(struct pace_sched *s, struct pace_class *c)
 {
 	ceil_advance(c, pace_schedule_clock(s) - ceil_slack(s, c));

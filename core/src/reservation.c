@@ -8,24 +8,24 @@
  *
  * so that periods have no drift, through idle spells too: what the clock is in
  * each mode it is here.  Aligned, the end of each is the host's next instant
- * align_ns + k x period_ns, made bytes once a period: byte clock and host's clock
- * may then differ by what they drift apart in one.
+ * align_ns + k x period_ns, made bytes once a period: byte clock and host's
+ * clock may then differ by what they drift apart in one.
  *
- * The budget is what may leave in a period, as the layer counts.  Every frame is
- * charged with it when it is sent; rt frames within what is reserved and paced
- * frames go whether or not something is left, all others only if something is,
- * whole.  What is spent beyond it is owed by the next period, up to one budget.
- * So in any number of periods n, if no paced frame is sent, at most n budgets
- * and one longest train leave.  decisions/0140.
+ * The budget is what may leave in a period, as the layer counts.  Every frame
+ * is charged with it when it is sent; rt frames within what is reserved and
+ * paced frames go whether or not something is left, all others only if
+ * something is, whole.  What is spent beyond it is owed by the next period, up
+ * to one budget. So in any number of periods n, if no paced frame is sent, at
+ * most n budgets and one longest train leave.  decisions/0140.
  *
  * Cost: O(1) a period, and one look at each class that it leaves frames of.
  */
 #include <pace/pace_sched.h>
 
 /*
- * Where an active rt or nrt class is.  A new period takes all that wait to those
- * that may send, at once; what it changes of a class is done when that class is
- * looked at next: pace_stream_follow().
+ * Where an active rt or nrt class is.  A new period takes all that wait to
+ * those that may send, at once; what it changes of a class is done when that
+ * class is looked at next: pace_stream_follow().
  */
 enum pace_reservation_place {
 	PACE_PLACE_RT,		/* frames that came before the period */
@@ -108,7 +108,8 @@ static void end_by_bytes(struct pace_sched *s)
 
 /*
  * The host's next instant.  If it is, within half a period, the one that the
- * period before was to end at, the byte clock was ahead, and it is the next but one.
+ * period before was to end at, the byte clock was ahead, and it is the next but
+ * one.
  */
 static void end_by_host(struct pace_sched *s, u64 now_ns)
 {
@@ -234,25 +235,25 @@ static bool pace_period_awaited(const struct pace_sched *s)
  * frames, and is paid from what the budget then has left; beyond that it waits
  * for the next period.  Classes take turns by frame.
  *
- * When in the period: deadline first.  Paced frames have theirs at their clocks,
- * all rt frames at the period's end.  So a paced frame that is due goes before
- * them, until what rt classes have left would no more end in time: then they go
- * first.  A class that is paced sees an rt frame at most where it would have seen
- * a normal one, and rt frames end within their period whatever the paced
- * classes ask for.
+ * When in the period: deadline first.  Paced frames have theirs at their
+ * clocks, all rt frames at the period's end.  So a paced frame that is due goes
+ * before them, until what rt classes have left would no more end in time: then
+ * they go first.  A class that is paced sees an rt frame at most where it would
+ * have seen a normal one, and rt frames end within their period whatever the
+ * paced classes ask for.
  *
- * NRT.  A class sends its share of each period while the budget lasts, after all
- * rt frames of that period; the rest waits.
+ * NRT.  A class sends its share of each period while the budget lasts, after
+ * all rt frames of that period; the rest waits.
  *
  * The length of a frame is not known before it is sent: it goes if something is
  * left of what pays for it.  What an rt frame takes beyond the reservation the
- * budget pays; what an nrt frame takes beyond the share the class owes to its next
- * period.  So over any n periods a class that is nrt sends at most n shares and
- * one longest train.
+ * budget pays; what an nrt frame takes beyond the share the class owes to its
+ * next period.  So over any n periods a class that is nrt sends at most n
+ * shares and one longest train.
  *
- * Error bound: none; bytes are exact.  What is gated is known in wire bytes, as the
- * host tells (pace_arrived()); a class that is active with nothing known of what
- * came has one frame.  decisions/0141.
+ * Error bound: none; bytes are exact.  What is gated is known in wire bytes, as
+ * the host tells (pace_arrived()); a class that is active with nothing known of
+ * what came has one frame.  decisions/0141.
  */
 
 /* No train takes as much: after so much of its share a class owes nothing. */
@@ -433,7 +434,10 @@ static void place_nrt(struct pace_sched *s, struct pace_class *c)
 	move_to(s, c, PACE_PLACE_NRT_NEXT);
 }
 
-/* Charges a frame; returns true if the class is empty, and is to be unscheduled. */
+/*
+ * Charges a frame; returns true if the class is empty, and is to be
+ * unscheduled.
+ */
 static bool pace_reservation_sent(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_train *t, bool more)
 {

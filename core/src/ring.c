@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A ring of classes that take turns.  A pointer to the class whose turn it is
+ * names the ring; NULL is an empty one.  All operations are O(1).
+ */
 #include <pace/pace_sched.h>
 
-/* Last in turn. */
+/* Adds a class as the last in turn. */
 static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
 {
 	if (!*ring) {
@@ -16,6 +20,7 @@ static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
 	c->next->prev = c;
 }
 
+/* Removes a class; the next one takes its turn. */
 static inline void pace_ring_remove(struct pace_class **ring,
 				    struct pace_class *c)
 {
@@ -31,7 +36,7 @@ static inline void pace_ring_remove(struct pace_class **ring,
 	c->prev = NULL;
 }
 
-/* All of `from`, in their order, behind those in `to`. */
+/* Moves all classes of `from`, in their order, behind those in `to`. */
 static inline void pace_ring_join(struct pace_class **to,
 				  struct pace_class **from)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Who is next, and how long the wire stays silent before.
+ * The API of a running scheduler: activate, next, sent.  It answers which class
+ * is next, and how long the wire stays silent before that.
  *
  * Paper 002, 2.2 and 2.3: a class whose clock is not ahead of the port's, of
  * several the one that the order names; else a normal class; else a gap up to
@@ -15,7 +16,7 @@ u32 pace_min_gap_bytes(const struct pace_sched *s)
 	return s->min_gap_bytes;
 }
 
-/* A packet comes: what time it is. */
+/* Advances clock and period to the arrival of a packet. */
 static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 {
 	pace_invalidate(s);
@@ -25,7 +26,7 @@ static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 	pace_period_advance(s, now_ns);
 }
 
-/* The class has a packet and takes part from now on. */
+/* Adds a backlogged class to the schedule. */
 static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
 {
 	c->active = true;
@@ -46,6 +47,7 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
 	pace_paced_insert(s, c);
 }
 
+/* Takes a class out of the schedule. */
 static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 {
 	bool was_over = pace_over_subscribed(s);
@@ -63,7 +65,9 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_load_sub(s, c);
 		pace_lag_settle(s, was_over, c);
 	}
-	/* Whoever waited for that timer may not ask again when it runs out. */
+	/*
+	 * With no class active the caller may not poll when the timer runs out.
+	 */
 	if (!pace_active(s))
 		s->armed = false;
 }
@@ -104,9 +108,8 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 }
 
 /*
- * Wire bytes of the next gap frame of a gap that is above half a smallest
- * one: as large as possible, and such that no remainder is too small for a
- * frame.
+ * Returns the wire bytes of the next gap frame, for a gap above half a smallest
+ * frame: as many as possible without leaving a remainder too small for a frame.
  */
 static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 {
@@ -123,13 +126,13 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 	return gap_bytes >= 2 * (u64)min ? (u32)gap_bytes - min : min;
 }
 
-/* Frames this much ahead of their clock leave now: no gap is as short. */
+/* Returns how early a frame may leave, because no gap is as short. */
 static u64 early_bytes(const struct pace_sched *s)
 {
 	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
 }
 
-/* What `c` sends now is guaranteed, not spare. */
+/* Returns true if what `c` sends now is at its rate, and not borrowed. */
 static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
 	return !c->sharing ||
@@ -148,7 +151,7 @@ static struct pace_decision send_decision(const struct pace_sched *s,
 	return d;
 }
 
-/* GAP, and HYBRID within the lead; else HYBRID answers WAIT. */
+/* Decides in GAP, and in HYBRID: that answers WAIT outside the lead. */
 static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_class *c;
@@ -186,8 +189,8 @@ static struct pace_decision wait_decision(const struct pace_sched *s, u64 bytes)
 }
 
 /*
- * TIMER: the line is virtual.  A frame may leave when the one before it would
- * have left the wire.
+ * Decides in TIMER.  The line is virtual: a frame may leave when the one before
+ * it would have left the wire.
  */
 static struct pace_decision next_timer(struct pace_sched *s)
 {
@@ -209,8 +212,8 @@ static struct pace_decision next_timer(struct pace_sched *s)
 }
 
 /*
- * Hosts ask whenever a packet comes, most of them while a timer runs: the same
- * answer again, without a look at anything.
+ * Repeats its last answer while that stands: hosts ask whenever a packet comes,
+ * mostly while a timer runs.
  */
 struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 {
@@ -253,7 +256,7 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 	c->head_wire_bytes = wire_bytes;
 }
 
-/* A frame goes to the wire. */
+/* Charges the line with a frame that goes to the wire. */
 static void occupy_line(struct pace_sched *s, const struct pace_train *t)
 {
 	s->stats.sent_frames += t->frames;
@@ -284,7 +287,10 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 	}
 }
 
-/* An rt frame may go before paced ones that are due. */
+/*
+ * Accounts a frame of an rt or nrt class, which may go before eligible paced
+ * ones.
+ */
 static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 			  const struct pace_train *t, bool more)
 {
@@ -318,7 +324,7 @@ static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 	pace_load_add(s, c);
 }
 
-/* The clocks of a class move on by one train of its price. */
+/* Advances the clocks of a class by the frame cost of one train. */
 static void move_clocks(struct pace_sched *s, struct pace_class *c)
 {
 	if (!at_rate(s, c)) {

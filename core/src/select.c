@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Who may send now, and what is the first to come if nobody may.
+ * Selects the class to serve now, or finds the first to come if none may send.
  *
- * In this order: paced frames that are due; rt frames of the period, or these
- * first where time gets short for them (reservation.c); nrt frames; normal ones;
- * what would be a gap is shared (paced.c).  What the budget holds back waits
- * for the next period (reservation.c).
+ * The order: paced frames that are due; rt frames of the period, or these first
+ * where time gets short for them (reservation.c); nrt frames; normal ones; what
+ * would be a gap is shared (paced.c).  What the budget holds back waits for the
+ * next period (reservation.c).
  */
 #include <pace/pace_sched.h>
 
+/* Returns how many classes have a packet. */
 static inline u32 pace_active(const struct pace_sched *s)
 {
 	return s->active_paced + s->active_normal + s->period.active;
 }
 
-/* Whose nrt frame may go now, under guard too. */
+/*
+ * Returns the class whose nrt frame may go now, the guard band included, or
+ * NULL.
+ */
 static struct pace_class *pick_nrt(struct pace_sched *s)
 {
 	struct pace_class *c = pace_nrt_next(s);
@@ -26,9 +30,10 @@ static struct pace_class *pick_nrt(struct pace_sched *s)
 }
 
 /*
- * Who may send now, after paced and rt frames: an nrt class; a normal class; else
- * what would be a gap is shared.  While guard holds frames of those back, what is
- * shared ends in time as well, or they would never find room.
+ * Returns the class to serve when no paced or rt frame may go, or NULL: an nrt
+ * class; a normal class; else one that borrows what would be a gap.  While
+ * guard holds frames of those back, what is shared ends in time as well, or
+ * they would never find room.
  */
 static struct pace_class *pick_rest(struct pace_sched *s)
 {
@@ -59,7 +64,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	return c;
 }
 
-/* Who may send now, or NULL. */
+/* Returns the class to serve now, or NULL if none may send. */
 static struct pace_class *pace_select(struct pace_sched *s)
 {
 	struct pace_class *rt = s->period.active ? pace_rt_next(s) : NULL;
@@ -74,8 +79,8 @@ static struct pace_class *pace_select(struct pace_sched *s)
 }
 
 /*
- * What is the first to come, and when: the clock or ceil clock of a class, or,
- * NULL, the next period.  False: nothing is.
+ * Finds the first class to come, and at which clock; NULL stands for the next
+ * period.  Returns false if nothing is to come: `clock` is not set then.
  */
 static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
 			     u64 *clock)
@@ -101,7 +106,7 @@ static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls
 	return true;
 }
 
-/* Somebody may send, were the line free. */
+/* Returns true if a class might send, were the line free. */
 static bool pace_any_ready(struct pace_sched *s)
 {
 	if (pace_first_eligible(s) || (s->period.active && pace_rt_next(s)))

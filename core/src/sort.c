@@ -81,8 +81,8 @@ static bool is_sorted(const u64 *key, u32 n)
 }
 
 /*
- * Writes the n keys to `out`, ascending as unsigned numbers; what is in `key` is
- * lost.  Both have room for PACE_SORT_EXTRA keys more.
+ * Writes the n keys to `out`, ascending as unsigned numbers; what is in `key`
+ * is lost.  Both have room for PACE_SORT_EXTRA keys more.
  */
 static void pace_sort(u64 *key, u64 *out, u32 n)
 {

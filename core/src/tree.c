@@ -401,7 +401,8 @@ static void note_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
  * Finds the leaf that the smallest keys are in, none of which is before `from`,
  * and returns how many keys it has.  The tree is not empty.
  */
-static u32 pace_tree_first(struct pace_queue *q, u64 from, struct pace_path *path)
+static u32 pace_tree_first(struct pace_queue *q, u64 from,
+			   struct pace_path *path)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 keys = w->tree_keys, near = w->width, word;
@@ -473,7 +474,9 @@ static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
 	}
 }
 
-/* Returns false if the id is not in the tree, although its index is in a chunk. */
+/*
+ * Returns false if the id is not in the tree, although its index is in a chunk.
+ */
 static bool pace_tree_remove(struct pace_queue *q, u32 id)
 {
 	u32 place = q->place[id];
@@ -533,7 +536,8 @@ static void fetch_first(struct pace_queue *q, const struct pace_node *node)
 }
 
 /* Moves all keys of that leaf to `out`, oldest first. */
-static void pace_tree_take(struct pace_queue *q, struct pace_path *path, u64 *out)
+static void pace_tree_take(struct pace_queue *q, struct pace_path *path,
+			   u64 *out)
 {
 	struct pace_pool *p = q->pool;
 	u32 b = *path->slot & BLOCK_MASK, n = last_keys(*path->slot);

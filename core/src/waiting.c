@@ -28,7 +28,7 @@
 #define PACE_LEAD_NS_MIN	10000u
 #define PACE_LEAD_NS_MAX	250000u
 
-/* HYBRID: bytes are the clock again, and no timer is waited for. */
+/* Makes bytes the clock again (HYBRID), and forgets the timer. */
 static inline void pace_handed_out(struct pace_sched *s)
 {
 	s->idling = false;
@@ -36,9 +36,9 @@ static inline void pace_handed_out(struct pace_sched *s)
 }
 
 /*
- * Nobody was due when time was last looked at.  The line was free from
- * free_bytes on (as global counts); from then on it idled, until now or to the
- * first clock.
+ * Notes until when the line idled.  No class was eligible when time was last
+ * looked at, and the line was free from free_bytes on (as global counts); so it
+ * idled from then until now, or until the first class became eligible.
  */
 static void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 {
@@ -51,7 +51,10 @@ static void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 		s->idled = until;
 }
 
-/* What may be in a transmit ring, and must not be counted twice. */
+/*
+ * Returns how many bytes may still be in the transmit ring.  The clock of an
+ * idle line must not count them a second time.
+ */
 static u64 pace_ring_bytes(const struct pace_sched *s)
 {
 	u64 ring = (u64)PACE_RING_FRAMES * s->train_wire_bytes;
@@ -95,6 +98,7 @@ static u64 pace_ring_bytes(const struct pace_sched *s)
 #define MARGIN_SHIFT	3
 #define MARGIN_NS	1000u
 
+/* Sets how early timers are set, within its bounds. */
 static void pace_lead_set(struct pace_sched *s, u64 lead_ns)
 {
 	if (lead_ns < PACE_LEAD_NS_MIN)
@@ -106,7 +110,7 @@ static void pace_lead_set(struct pace_sched *s, u64 lead_ns)
 	s->gapped_frames = 0;
 }
 
-/* A frame was sent that gap frames preceded. */
+/* Shortens the lead a little, after a frame that gap frames preceded. */
 static void pace_lead_decay(struct pace_sched *s)
 {
 	u64 above = s->stats.lead_ns - PACE_LEAD_NS_MIN;
@@ -116,6 +120,7 @@ static void pace_lead_decay(struct pace_sched *s)
 		pace_lead_set(s, s->stats.lead_ns - (above >> DECAY_SHIFT));
 }
 
+/* Measures how late a timer ran out, and lengthens the lead to cover that. */
 static void observe_lateness(struct pace_sched *s, u64 now_ns)
 {
 	u64 late_ns = now_ns - s->wait_until_ns;
@@ -132,7 +137,7 @@ static void observe_lateness(struct pace_sched *s, u64 now_ns)
 		pace_lead_set(s, late_ns);
 }
 
-/* While nothing is handed out real time is the clock. */
+/* Advances the clock by real time, while nothing is handed out. */
 static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
 {
 	u64 busy_until = s->global;
@@ -151,15 +156,16 @@ static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
 }
 
 /*
- * How much silence, beyond the lead, is worth a timer: it costs the host as
- * much as one or two gap frames.  A timer that runs is waited for.
+ * Returns how much silence, beyond the lead, is worth a timer.  A timer costs
+ * the host as much as one or two gap frames; one that already runs costs
+ * nothing more.
  */
 static u64 pace_idle_least(const struct pace_sched *s)
 {
 	return s->idling ? s->min_gap_bytes : 2 * (u64)s->max_wire_bytes;
 }
 
-/* The wire is about to idle: see "Wire and system clock" above. */
+/* Begins an idle spell: see "Wire and system clock" above. */
 static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 {
 	u64 ring = pace_ring_bytes(s);
@@ -176,7 +182,10 @@ static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 	pace_idle_advance(s, now_ns);
 }
 
-/* Until a lead before the schedule clock reaches `clock`, farther away. */
+/*
+ * Arms the timer for a lead before the schedule clock reaches `clock`, which is
+ * farther away than the lead.
+ */
 static struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 {
 	s->armed = true;
@@ -190,10 +199,10 @@ static struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 }
 
 /*
- * TIMER: real time is the clock, also between frames; HYBRID: while the wire
- * idles.  What a host that stood still has missed is forgotten at once, before
- * anything is measured by it; a line that has been free for years stays within
- * a signed comparison.
+ * Advances the port's clock by real time: in TIMER always, in HYBRID while the
+ * wire idles.  What a host that stood still has missed is forgotten at once,
+ * before anything is measured by it; a line that has been free for years stays
+ * within a signed comparison.
  */
 static void advance_port_clock(struct pace_sched *s, u64 now_ns)
 {
@@ -217,8 +226,9 @@ static void advance_port_clock(struct pace_sched *s, u64 now_ns)
 }
 
 /*
- * Moves the clock, and with it the period.  But for TIMER the clock stands while
- * nobody has a packet: what period it is then is found out when one comes.
+ * Advances the clock, and with it the period.  In GAP and HYBRID the clock
+ * stands while no class has a packet; the next packet brings the period up to
+ * date.
  */
 static void pace_advance_clock(struct pace_sched *s, u64 now_ns)
 {
@@ -228,12 +238,12 @@ static void pace_advance_clock(struct pace_sched *s, u64 now_ns)
 }
 
 /*
- * GAP, HYBRID: the first packet after an idle spell.  The wire has really been
- * idle only for what line() is ahead of the bytes handed out; if it is behind,
- * the difference is still in the transmit ring and must not be counted twice.
- * A ring holds a bounded amount: without that bound, a NIC faster than its
- * nominal rate would, after a long busy spell, keep the clock from following
- * real time for as long.
+ * Ends an idle spell at its first packet (GAP, HYBRID).  The wire has really
+ * been idle only for what line() is ahead of the bytes handed out; if it is
+ * behind, the difference is still in the transmit ring and must not be counted
+ * twice. A ring holds a bounded amount: without that bound, a NIC faster than
+ * its nominal rate would, after a long busy spell, keep the clock from
+ * following real time for as long.
  *
  * Not called while any class is active: a device slower than its nominal
  * rate is never caught up.
@@ -256,8 +266,9 @@ static void end_idle(struct pace_sched *s, u64 now_ns)
 }
 
 /*
- * Something is about to change: what pace_next() has answered stands no more.
- * First comes the time that it did not pass when it only repeated itself.
+ * Invalidates the last answer of pace_next(), before anything changes.  While
+ * pace_next() only repeated that answer it did not advance the clock; this
+ * does.
  */
 static void pace_invalidate(struct pace_sched *s)
 {
