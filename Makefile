@@ -3,7 +3,12 @@
 
 BUILT   := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(BUILT)/release/pspacer
-SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
+
+# Without a Rust toolchain that will do, `setup` unpacks one here: tools/rust.sh.
+ifndef PSP_RUST_SOUGHT
+export PSP_RUST_SOUGHT := yes
+export PATH := $(shell tools/rust.sh path)$(PATH)
+endif
 
 .PHONY: help setup build demo test test-debug lint unit cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
 
@@ -27,7 +32,7 @@ help:
 	@echo "make clean              remove what was built"
 
 setup:
-	@tools/setup.sh ar cc clang dpkg-deb git make
+	@tools/setup.sh ar cargo cc clang dpkg-deb git make
 
 build: setup
 	cargo build --release --locked --package pspacer
@@ -103,8 +108,9 @@ bench-watch: setup
 	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
 	@bench/watch.sh $(PSPACER) build/lab
 
-install: setup
-	@tools/setup.sh dkms tc
+# Root's PATH need not have the Rust toolchain: `make build` comes before.
+install:
+	@tools/setup.sh cc dkms make tc
 	@tools/install.sh install
 
 uninstall:

@@ -3,7 +3,8 @@
 # Makes sure that the programs named as arguments are there, and installs the
 # Debian packages that hold the missing ones. Root is needed for that alone, so
 # it is asked for once, with what and why; with nothing missing this script
-# changes nothing and asks nothing.
+# changes nothing and asks nothing. Of `cargo` it makes sure as well, but without
+# root and installing nothing: tools/rust.sh.
 #
 # usage: setup.sh PROGRAM...
 set -eu
@@ -16,6 +17,7 @@ bc bc
 bison bison
 c++ g++
 cc gcc
+certificates ca-certificates
 clang clang
 dkms dkms
 dpkg-deb dpkg
@@ -35,6 +37,7 @@ tc iproute2
 xz xz-utils
 '
 
+rust=no
 missing_programs=
 missing_packages=
 need() {
@@ -46,10 +49,39 @@ need() {
 	esac
 }
 
+install_missing() {
+	if ! command -v apt-get >/dev/null 2>&1; then
+		echo "setup: missing:$missing_programs. On Debian the packages are:$missing_packages. This system has no apt-get: install their like and run this again." >&2
+		exit 1
+	fi
+
+	echo "setup: missing:$missing_programs; installing the packages:$missing_packages"
+	if [ "$(id -u)" = 0 ]; then
+		as_root=env
+	elif command -v sudo >/dev/null 2>&1; then
+		echo "setup: this one step needs root (the laboratory itself runs as any user)"
+		as_root="sudo env"
+	else
+		echo "setup: this one step needs root, and there is no sudo. As root, run: apt-get install$missing_packages" >&2
+		exit 1
+	fi
+	# shellcheck disable=SC2086 # both are lists
+	if ! $as_root DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null 2>&1; then
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null
+	fi
+}
+
 for program in "$@"; do
 	# Not a program, but what the kernel's objtool is compiled with.
 	if [ "$program" = libelf ]; then
 		[ -e /usr/include/libelf.h ] || need libelf
+		continue
+	fi
+	if [ "$program" = cargo ]; then
+		rust=yes
+		# cargo fetches crates over TLS.
+		[ -n "${SSL_CERT_FILE:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ] || need certificates
 		continue
 	fi
 	command -v "$program" >/dev/null 2>&1 || PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || need "$program"
@@ -68,30 +100,9 @@ for program in "$@"; do
 	esac
 done
 
-if ! command -v cargo >/dev/null 2>&1; then
-	echo "setup: no Rust toolchain: 'cargo' is not on the PATH. Install one (rustup, or your distribution's, 1.85 or newer) and run this again." >&2
-	exit 1
+if [ -n "$missing_programs" ]; then
+	install_missing
 fi
-
-[ -n "$missing_programs" ] || exit 0
-
-if ! command -v apt-get >/dev/null 2>&1; then
-	echo "setup: missing:$missing_programs. On Debian the packages are:$missing_packages. This system has no apt-get: install their like and run this again." >&2
-	exit 1
-fi
-
-echo "setup: missing:$missing_programs; installing the packages:$missing_packages"
-if [ "$(id -u)" = 0 ]; then
-	as_root=
-elif command -v sudo >/dev/null 2>&1; then
-	echo "setup: this one step needs root (the laboratory itself runs as any user)"
-	as_root=sudo
-else
-	echo "setup: this one step needs root, and there is no sudo. As root, run: apt-get install$missing_packages" >&2
-	exit 1
-fi
-# shellcheck disable=SC2086 # both are lists
-if ! $as_root apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null 2>&1; then
-	$as_root apt-get update -qq
-	$as_root apt-get install -y -qq --no-install-recommends $missing_packages >/dev/null
+if [ $rust = yes ]; then
+	"$(dirname "$0")/rust.sh" fetch
 fi

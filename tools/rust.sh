@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The Rust toolchain: the machine's own if it is new enough and whole, else one of
+# Debian's packages, unpacked into the cache and not installed: docs/decisions/0002.
+#
+# usage: rust.sh path      what to put before PATH: "FOLDER:", or nothing
+#        rust.sh fetch     unpacks one if the machine has none that will do
+#        rust.sh declared  unpacks exactly the version declared; prints its folder
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+declared=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$top/Cargo.toml")
+cache=${PSPACER_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/pspacer}
+toolchain=$cache/rust/$declared-1
+
+# Debian 12 has this version beside its own, for browsers. Its programs run with
+# the C library of Debian 12 and of anything newer, so one set serves all.
+suite=bookworm
+programs='cargo-web libstd-rust-web-dev rust-web-clippy rustc-web rustfmt-web'
+# What they are linked with, but for what every Debian has (libc6, libgcc-s1,
+# libstdc++6): those have to be the machine's.
+libraries="libstd-rust-web-$declared libbrotli1 libbsd0 libcom-err2 libcurl4 libedit2 libffi8
+	libgmp10 libgnutls30 libgssapi-krb5-2 libhogweed6 libhttp-parser2.9 libicu72 libidn2-0
+	libk5crypto3 libkeyutils1 libkrb5-3 libkrb5support0 libldap-2.5-0 libllvm19 liblzma5 libmd0
+	libnettle8 libnghttp2-14 libp11-kit0 libpcre3 libpsl5 librtmp1 libsasl2-2 libsqlite3-0
+	libssh2-1 libssl3 libtasn1-6 libtinfo6 libunistring2 libxml2 libz3-4 libzstd1 zlib1g"
+
+die() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+# Version of a program on the PATH, nothing if there is none.
+version() {
+	"$1" --version 2>/dev/null | sed -n '1s/^[a-z]* \([0-9.]*\).*/\1/p'
+}
+
+new_enough() {
+	[ -n "$1" ] && printf '%s\n%s\n' "$declared" "$1" | sort -V -C
+}
+
+# Why the toolchain on the PATH will not do; nothing if it will.
+objection() {
+	for program in cargo rustc; do
+		found=$(version $program)
+		if [ -z "$found" ]; then
+			echo "no $program on the PATH"
+			return
+		fi
+		if ! new_enough "$found"; then
+			echo "$program on the PATH is $found, older than $declared"
+			return
+		fi
+	done
+	for part in clippy fmt; do
+		if ! cargo $part --version >/dev/null 2>&1; then
+			echo "cargo on the PATH has no $part"
+			return
+		fi
+	done
+}
+
+# apt with a state of its own, which checks signatures and hashes.
+prepare_apt() {
+	mkdir -p "$cache/apt/lists/partial" "$cache/apt/rust/archives/partial"
+	"$top/tools/archive.sh" $suite >"$cache/apt/rust/debian.sources"
+	: >"$cache/apt/rust/status"
+	cat >"$cache/apt/rust/apt.conf" <<-EOF
+		APT::Architecture "amd64";
+		APT::Architectures "amd64";
+		APT::Get::List-Cleanup "false";
+		APT::Update::Error-Mode "any";
+		APT::Sandbox::User "";
+		Acquire::Languages "none";
+		Dir::State "$cache/apt/rust";
+		Dir::State::status "$cache/apt/rust/status";
+		Dir::State::lists "$cache/apt/lists";
+		Dir::Cache "$cache/apt/rust";
+		Dir::Etc::sourcelist "$cache/apt/rust/debian.sources";
+		Dir::Etc::sourceparts "-";
+		Dir::Etc::preferences "-";
+		Dir::Etc::preferencesparts "-";
+		#clear APT::Update::Post-Invoke;
+		#clear APT::Update::Post-Invoke-Success;
+	EOF
+	export APT_CONFIG="$cache/apt/rust/apt.conf"
+}
+
+# Runs something quietly; what it said is shown if it fails.
+quiet() {
+	said=$("$@" 2>&1) || die "$* failed:
+$said"
+}
+
+# For each program a script of its name in bin, which starts it with the libraries
+# unpacked beside it and does not tell them to the programs that it starts.
+wrap() {
+	lib='$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu'
+	for program in cargo clippy-driver rustc rustdoc rustfmt; do
+		cat >"$1/bin/$program" <<-EOF
+			#!/bin/sh
+			root=\$(dirname "\$(dirname "\$0")")
+			unset LD_LIBRARY_PATH
+			$([ $program != cargo ] || echo 'export CARGO="$0"')
+			exec /lib64/ld-linux-x86-64.so.2 --library-path "$lib" "\$root/usr/bin/$program" "\$@"
+		EOF
+	done
+	# It looks for clippy-driver beside the file that it was started from, so that
+	# may not be ld.so. What it starts is cargo alone.
+	mv "$1/usr/bin/cargo-clippy" "$1/bin/cargo-clippy.program"
+	cat >"$1/bin/cargo-clippy" <<-EOF
+		#!/bin/sh
+		root=\$(dirname "\$(dirname "\$0")")
+		LD_LIBRARY_PATH="$lib" exec "\$0.program" "\$@"
+	EOF
+	mv "$1/usr/bin/cargo-fmt" "$1/bin/cargo-fmt" # needs none
+	chmod +x "$1"/bin/*
+}
+
+unpack() {
+	[ ! -x "$toolchain/bin/cargo" ] || return 0
+	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
+		die "this system has no apt-get and dpkg-deb to fetch one with: install Rust $declared or newer, with clippy and rustfmt"
+	[ "$(dpkg --print-architecture)" = amd64 ] ||
+		die "packages of Rust are fetched for amd64 alone: install Rust $declared or newer, with clippy and rustfmt"
+	mkdir -p "$cache/locks" "$cache/rust"
+	# The lock that the laboratory takes before it uses these lists.
+	exec 9>"$cache/locks/apt"
+	flock 9
+	[ ! -x "$toolchain/bin/cargo" ] || return 0
+	echo "setup: Rust $declared is fetched from Debian's packages, 130 MB, and unpacked into $toolchain" >&2
+	prepare_apt
+	quiet apt-get -q update
+	cd "$cache/apt/rust/archives"
+	# shellcheck disable=SC2086 # both are lists
+	quiet apt-get -q download $programs $libraries
+	new=$toolchain.new
+	rm -rf "$new"
+	mkdir -p "$new/bin"
+	for package in *.deb; do
+		quiet dpkg-deb -x "$package" "$new"
+	done
+	cd "$cache"
+	rm -rf "$cache/apt/rust/archives" "$new/usr/share"
+	wrap "$new"
+	found=$(version "$new/bin/cargo")
+	case $found in
+	"$declared" | "$declared".*) ;;
+	*) die "the cargo unpacked into $new says it is '$found', expected $declared" ;;
+	esac
+	mv "$new" "$toolchain"
+}
+
+case ${1:-} in
+path)
+	[ -z "$(objection)" ] || echo "$toolchain/bin:"
+	;;
+fetch)
+	why=$(objection)
+	[ -n "$why" ] || exit 0
+	[ -x "$toolchain/bin/cargo" ] || echo "setup: $why" >&2
+	unpack
+	;;
+declared)
+	unpack
+	echo "$toolchain/bin"
+	;;
+*)
+	echo "usage: $0 path|fetch|declared" >&2
+	exit 2
+	;;
+esac
