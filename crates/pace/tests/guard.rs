@@ -211,9 +211,7 @@ fn no_paced_frame_waits_for_a_normal_one() {
             let len = 60 + random.below(1455) as u32;
             let head = |id: ClassId| normal.iter().position(|other| *other == id);
             let decision = wire.step(|id| (head(id).map_or(len, |place| heads[place]), true));
-            if let Decision::Send(id) = decision
-                && head(id).is_some()
-            {
+            if matches!(decision, Decision::Send(id) if head(id).is_some()) {
                 normals_sent += 1;
                 let end = wire.port.global_bytes();
                 for id in &paced {

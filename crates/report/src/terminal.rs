@@ -2,7 +2,7 @@
 //! Tables and a small chart for the terminal.
 
 use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, TableStyle,
+    Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets,
 };
 use trace::analyse::Curves;
 
@@ -31,7 +31,9 @@ impl Style {
 #[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut out = comfy_table::Table::new();
-    out.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+    out.load_preset(presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─')
         .set_content_arrangement(ContentArrangement::Disabled);
     if style.colour {
         out.enforce_styling();

@@ -80,10 +80,9 @@ impl Encapsulations {
 
     /// The number of `layer` within `parent`, where 0 is nothing.
     pub(crate) fn within(&mut self, parent: EncapsulationId, layer: Layer) -> EncapsulationId {
-        if let Some((last, id)) = *self.last(parent)
-            && last == layer
-        {
-            return id;
+        match *self.last(parent) {
+            Some((last, id)) if last == layer => return id,
+            _ => {}
         }
         let next = u32::try_from(self.nodes.len() + 1).unwrap_or(Self::MOST);
         let id = match self.by_place.get(&(parent, layer)) {

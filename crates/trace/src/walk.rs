@@ -272,12 +272,11 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
             _ => return Ok((ip, next)),
         };
         let header = place.bytes;
-        if next == 0
-            && length == 0
-            && let Some(jumbo) = jumbo(&header[..header_bytes.min(header.len())])
-        {
-            // A packet is no longer than what was on the wire.
-            limit(place, jumbo.min(place.wire_bytes));
+        if next == 0 && length == 0 {
+            if let Some(jumbo) = jumbo(&header[..header_bytes.min(header.len())]) {
+                // A packet is no longer than what was on the wire.
+                limit(place, jumbo.min(place.wire_bytes));
+            }
         }
         next = header[0];
         place.skip(header_bytes)?;

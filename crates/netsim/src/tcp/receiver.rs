@@ -77,9 +77,7 @@ impl Receiver {
 
     /// A segment with data, or a probe without any, has arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        if let Some((value, _)) = segment.stamps
-            && segment.seq <= self.last_ack_sent
-        {
+        if let (Some((value, _)), true) = (segment.stamps, segment.seq <= self.last_ack_sent) {
             self.echo = value;
         }
         if segment.end() == segment.seq {

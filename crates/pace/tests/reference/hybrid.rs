@@ -82,10 +82,8 @@ impl Reference {
     }
 
     pub(super) fn idle_follow(&mut self, now_ns: u64) {
-        if let Some(until) = self.lead.armed
-            && now_ns >= until
-        {
-            self.lead.observe(now_ns - until);
+        if let Some(late_ns) = self.lead.armed.and_then(|until| now_ns.checked_sub(until)) {
+            self.lead.observe(late_ns);
         }
         self.follow_line(now_ns);
         if self.line_floor() > self.global {

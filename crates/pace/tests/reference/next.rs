@@ -167,10 +167,9 @@ impl Reference {
             };
             let gap = (&first - &self.global).to_u64().expect("a gap");
             let min = self.wire(self.cfg.min_frame_bytes);
-            if let Some(id) = id
-                && gap <= min.max(1) / 2
-            {
-                return Choice::Send(id);
+            match id {
+                Some(id) if gap <= min.max(1) / 2 => return Choice::Send(id),
+                _ => {}
             }
             if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + self.idle_least() {
                 return self.gap(gap);

@@ -53,9 +53,7 @@ impl Reference {
             return;
         }
         let smallest = self.smallest_turn().into_iter().chain(left).min();
-        if let Some(smallest) = smallest
-            && smallest < self.global
-        {
+        if let Some(smallest) = smallest.filter(|smallest| *smallest < self.global) {
             let by = &self.global - smallest;
             self.shift(&by);
         }
@@ -79,9 +77,7 @@ impl Reference {
             return;
         }
         let floor = &self.global - self.lag_max();
-        if let Some(smallest) = self.smallest_turn()
-            && smallest < floor
-        {
+        if let Some(smallest) = self.smallest_turn().filter(|smallest| *smallest < floor) {
             let by = floor - smallest;
             self.shift(&by);
         }
