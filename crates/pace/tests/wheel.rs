@@ -114,7 +114,7 @@ impl Run {
             match self.port.next(self.now_ns) {
                 Decision::Send(class) => {
                     let global = self.port.global_bytes();
-                    self.sum = (self.sum ^ u64::from(class.index()) ^ global << 20)
+                    self.sum = (self.sum ^ u64::from(class.index()) ^ (global << 20))
                         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                         .rotate_left(23);
                     self.port.sent(class, 1514, more, self.now_ns).unwrap();

@@ -20,7 +20,7 @@ fn binomial(n: usize, k: usize, p: f64) -> f64 {
 fn enumerated(betas: &[f64]) -> Vec<f64> {
     let mut late = vec![0.0; betas.len() + 1];
     for ways in 0..1usize << betas.len() {
-        let at = |(i, b): (usize, &f64)| if ways >> i & 1 == 1 { *b } else { 1.0 - b };
+        let at = |(i, b): (usize, &f64)| if (ways >> i) & 1 == 1 { *b } else { 1.0 - b };
         let p: f64 = betas.iter().enumerate().map(at).product();
         late[ways.count_ones() as usize] += p;
     }

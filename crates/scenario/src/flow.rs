@@ -281,7 +281,7 @@ fn class_id(text: &str) -> Option<u32> {
         let number = u16::from_str_radix(text, 16).ok()?;
         (number > 0 && !text.starts_with('+')).then_some(u32::from(number))
     };
-    Some(part(major)? << 16 | part(minor)?)
+    Some((part(major)? << 16) | part(minor)?)
 }
 
 fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<FlowKind, Error> {

@@ -29,7 +29,7 @@ pub fn hardware_address(cable: usize, end: End) -> String {
     let number = cable + 1;
     format!(
         "02:70:73:{:02x}:{:02x}:{:02x}",
-        number >> 8 & 0xff,
+        (number >> 8) & 0xff,
         number & 0xff,
         end.index() + 1
     )

@@ -219,7 +219,7 @@ impl PcapNg {
             return Some(Err(what));
         };
         let frame = Frame {
-            time: known.clock.stamp(u64::from(high) << 32 | u64::from(low)),
+            time: known.clock.stamp((u64::from(high) << 32) | u64::from(low)),
             interface: known.number,
             link: known.link,
             way: Way::Unknown,

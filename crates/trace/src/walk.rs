@@ -246,7 +246,7 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     let mut ip = Ip {
         from: address(8),
         to: address(24),
-        ecn: h[1] >> 4 & 3,
+        ecn: (h[1] >> 4) & 3,
         id: 0,
         hop_limit: h[7],
         first_fragment: false,

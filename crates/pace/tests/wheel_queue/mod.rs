@@ -155,7 +155,7 @@ impl Model {
     }
 
     fn key(id: u32, value: u64) -> u64 {
-        value << ID_BITS | u64::from(id)
+        (value << ID_BITS) | u64::from(id)
     }
 
     pub fn insert(&mut self, id: u32, value: u64) {

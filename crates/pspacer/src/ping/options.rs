@@ -27,7 +27,7 @@ pub fn class(text: &str) -> Result<Class, String> {
         ("", _) => None,
         (_, Some((major, minor))) => {
             let hex = |text| u16::from_str_radix(text, 16).map_err(|_| wrong());
-            Some(u32::from(hex(major)?) << 16 | u32::from(hex(minor)?))
+            Some((u32::from(hex(major)?) << 16) | u32::from(hex(minor)?))
         }
         (number, None) => Some(number.parse().map_err(|_| wrong())?),
     };
