@@ -10,11 +10,13 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo test test-debug lint unit cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
+.PHONY: help setup build demo check fresh test test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
 
 help:
 	@echo "make demo               set up, build, boot the laboratory, show pacing"
 	@echo "make test               set up, then every test"
+	@echo "make check              for each edit: format, clippy, tests inside the crates"
+	@echo "make fresh              demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
 	@echo "make cross              the core's decisions on arm64 and s390x, under qemu-user"
 	@echo "make prove              bounded model checking of the core: docs/proofs.md"
@@ -44,7 +46,15 @@ demo: setup
 
 test: setup
 	@tools/setup.sh perl sparse nm tc
-	$(MAKE) --no-print-directory lint unit cross
+	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
+	@tools/test.sh all
+
+# For each edit: what was changed is compiled and checked, and no guest is booted.
+check: setup
+	@tools/test.sh check
+
+fresh:
+	@tests/fresh/run.sh $(or $(SUITE),bookworm)
 
 # A quarter of a minute, and 200 MB of packages the first time.
 cross: setup
@@ -72,17 +82,6 @@ fuzz: setup
 test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
 	cargo test --locked --package vmlab --test lab_debug -- --ignored --nocapture --test-threads 1
-
-lint:
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo run --quiet --release --locked --package pspacer -- lab lint
-
-unit:
-	$(MAKE) --no-print-directory -C lab test
-	$(MAKE) --no-print-directory -C tc check
-	$(MAKE) --no-print-directory -C bench check
-	cargo test --workspace --locked
 
 experiments: build
 	$(PSPACER) experiments --full

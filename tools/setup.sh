@@ -57,7 +57,7 @@ install_missing() {
 
 	echo "setup: missing:$missing_programs; installing the packages:$missing_packages"
 	if [ "$(id -u)" = 0 ]; then
-		as_root=env
+		as_root="env"
 	elif command -v sudo >/dev/null 2>&1; then
 		echo "setup: this one step needs root (the laboratory itself runs as any user)"
 		as_root="sudo env"
