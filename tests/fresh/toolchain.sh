@@ -91,6 +91,7 @@ signed-by:
  -----BEGIN PGP PUBLIC KEY BLOCK-----
  .
  abc
+# within: a field
  -----END PGP PUBLIC KEY BLOCK-----
 EOF
 expect "sources in stanzas, with a key inside" "$stanza
