@@ -263,7 +263,7 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 		goto failed;
 
 	cl->common.classid = classid;
-	INIT_LIST_HEAD(&cl->stalled);
+	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
 	psp_class_put_options(q, cl, opt, &cfg);
 
@@ -307,18 +307,6 @@ int psp_class_new(struct psp_qdisc *q, u32 classid,
 	return 0;
 }
 
-/* What waits in a class that has become one of kind rt has come just now. */
-static void psp_class_tell_backlog(struct psp_qdisc *q, struct psp_class *cl)
-{
-	const struct Qdisc *child = cl->child;
-	u64 wire_bytes = child->qstats.backlog +
-			 (u64)child->q.qlen * q->port.pace.overhead_bytes;
-
-	if (child->q.qlen)
-		pace_arrived(&q->pace, &cl->pace,
-			     min_t(u64, wire_bytes, U32_MAX), ktime_get_ns());
-}
-
 int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack)
@@ -338,8 +326,9 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
 		psp_class_put_options(q, cl, opt, &cfg);
-		if (!was_rt)
-			psp_class_tell_backlog(q, cl);
+		/* What waits there has come just now. */
+		if (!was_rt && !psp_child_is_throttled(cl))
+			psp_report_backlog(q, cl, ktime_get_ns());
 	}
 	sch_tree_unlock(q->sch);
 	if (refused)

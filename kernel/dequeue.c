@@ -6,13 +6,7 @@
 #include "compat/dequeue_drop.h"
 #include "deadline.h"
 
-/*
- * A child that holds frames but gave none sets a timer of its own and runs
- * the root when it fires; which child it was cannot be seen here.  So many of
- * them are asked again in one call ...
- */
-#define PSP_RETRIES		16
-/* ... and the rest so much later; also after a failed allocation. */
+/* So long after a failed allocation the next attempt is made. */
 #define PSP_RETRY_NS		(50 * NSEC_PER_USEC)
 /*
  * Classes that had no frame after all, and frames dropped at their turn, in
@@ -156,9 +150,10 @@ static struct sk_buff *psp_fill_gap(struct psp_qdisc *q, u32 gap_bytes,
 static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	u32 tries = min_t(u32, q->stalled_count, PSP_RETRIES);
+	bool asked = false;
 	u32 misses = 0;
 
+	psp_ask_busy(q, now_ns);
 	for (;;) {
 		struct pace_decision d = pace_next(&q->pace, now_ns);
 		struct sk_buff *skb;
@@ -172,20 +167,16 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
 			return NULL;
 		}
-		if (tries && !list_empty(&q->stalled)) {
-			tries--;
-			psp_wake(q, list_first_entry(&q->stalled,
-						     struct psp_class, stalled),
-				 now_ns);
-			continue;
+		if (!asked) {
+			asked = true;
+			if (psp_ask_idle(q, now_ns))
+				continue;
 		}
 		if (d.verdict == PACE_GAP)
 			return psp_fill_gap(q, d.gap_bytes, now_ns);
 		if (d.verdict == PACE_WAIT)
 			qdisc_watchdog_schedule_ns(&q->watchdog, d.until_ns);
-		else if (q->stalled_count > PSP_RETRIES)
-			qdisc_watchdog_schedule_ns(&q->watchdog,
-						   now_ns + PSP_RETRY_NS);
+		psp_ask_others(q);
 		return NULL;
 	}
 }

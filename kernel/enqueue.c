@@ -98,6 +98,9 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	psp_qlen_add(sch, 1, bytes);
+	/* Dequeue asks the child again, and reports all its frames then. */
+	if (psp_child_is_throttled(cl))
+		return NET_XMIT_SUCCESS;
 	if (wire_bytes)
 		pace_arrived(&q->pace, &cl->pace, wire_bytes, ktime_get_ns());
 	if (!cl->pace.active && cl->child->q.qlen)

@@ -13,6 +13,7 @@
 #ifndef SCH_PSP_H
 #define SCH_PSP_H
 
+#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -99,13 +100,13 @@ struct psp_class {
 	};
 	struct psp_flows *flows;	/* kind dynamic; else NULL */
 	struct Qdisc *child;
-	/* guard: the frame that is next, taken out of the child: head.c */
+	/* The next frame if it has been taken out of the child: ready.c. */
 	struct sk_buff *head;
 	/*
-	 * In psp_qdisc.stalled while the child holds frames but gave none
-	 * (netem, tbf): not active, tried again later.
+	 * In psp_qdisc.throttled while the child holds frames but gave none
+	 * (netem, tbf): not active, asked again later.
 	 */
-	struct list_head stalled;
+	struct list_head throttled;
 	struct psp_class_options opt;
 	u64 ceil_bps;			/* in force; pace.rate_bps is the rate */
 	unsigned int filters;		/* filters that name this class */
@@ -152,8 +153,10 @@ struct psp_qdisc {
 	struct tcf_block *block;
 
 	struct psp_class *serving;	/* whose child is being asked */
-	struct list_head stalled;
-	u32 stalled_count;
+	struct list_head throttled;	/* whoever is to be asked next first */
+	u32 throttled_count;
+	u32 ask_left;		/* of those, by ask_timer */
+	struct hrtimer ask_timer;
 	struct qdisc_watchdog watchdog;
 	struct sk_buff *gap;		/* template, the largest gap frame */
 	u16 queue;			/* transmit queue of every frame */
@@ -194,6 +197,11 @@ static inline void psp_qlen_add(struct Qdisc *sch, int frames, int bytes)
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
 }
 
+static inline bool psp_child_is_throttled(const struct psp_class *cl)
+{
+	return !list_empty(&cl->throttled);
+}
+
 static inline bool psp_kind_has_stream(u8 kind)
 {
 	return kind == TC_PSP_KIND_RT || kind == TC_PSP_KIND_NRT;
@@ -230,11 +238,20 @@ struct sk_buff *psp_dequeue(struct Qdisc *sch);
 void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
-void psp_stall(struct psp_qdisc *q, struct psp_class *cl);
 struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl);
 bool psp_more(struct psp_qdisc *q, struct psp_class *cl);
 void psp_announce(struct psp_qdisc *q, struct psp_class *cl);
+void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns);
 void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl);
+
+/* throttled.c */
+void psp_throttle(struct psp_qdisc *q, struct psp_class *cl);
+void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl);
+void psp_ask_busy(struct psp_qdisc *q, u64 now_ns);
+bool psp_ask_idle(struct psp_qdisc *q, u64 now_ns);
+void psp_ask_others(struct psp_qdisc *q);
+void psp_ask_init(struct psp_qdisc *q);
+void psp_ask_stop(struct psp_qdisc *q);
 
 /* train.c */
 bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,

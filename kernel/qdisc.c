@@ -59,7 +59,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 
 	q->sch = sch;
 	INIT_LIST_HEAD(&q->link);
-	INIT_LIST_HEAD(&q->stalled);
+	psp_ask_init(q);
 	qdisc_watchdog_init(&q->watchdog, sch);
 
 	err = psp_check_parent(sch, extack);
@@ -126,6 +126,7 @@ static void psp_destroy(struct Qdisc *sch)
 
 	psp_follow_stop(q);
 	qdisc_watchdog_cancel(&q->watchdog);
+	psp_ask_stop(q);
 	/* Filters let go of their classes: before those. */
 	tcf_block_put(q->block);
 	psp_classes_destroy(q);

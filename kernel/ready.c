@@ -3,30 +3,13 @@
  * Which classes have a frame to offer, and which frame.
  *
  * A class is active in core/ while it can be asked for a frame.  Children are
- * not peeked at (docs/decisions/0022); where core/ has to know the length of
- * a frame before its turn, guard on and a normal or nrt class, it is taken
- * out of the child and waits in psp_class.head.  Until it is sent or dropped
- * it counts in qlen and backlog of the qdisc, and no more in the child's.
+ * not peeked at (docs/decisions/0022).  A frame is taken out of the child and
+ * waits in psp_class.head where core/ has to know its length before its turn,
+ * guard on and a normal or nrt class, and where only asking told that there
+ * is one (throttled.c).  Until it is sent or dropped it counts in qlen and
+ * backlog of the qdisc, and no more in the child's.
  */
 #include "psp.h"
-
-static void psp_unstall(struct psp_qdisc *q, struct psp_class *cl)
-{
-	if (list_empty(&cl->stalled))
-		return;
-	list_del_init(&cl->stalled);
-	q->stalled_count--;
-}
-
-/* The class has frames, but its child gives none at present; not active. */
-void psp_stall(struct psp_qdisc *q, struct psp_class *cl)
-{
-	if (!list_empty(&cl->stalled))
-		return;
-	list_add_tail(&cl->stalled, &q->stalled);
-	q->stalled_count++;
-	q->count.child_retries++;
-}
 
 /*
  * The next frame, or NULL.  While the child is asked it may drop frames and
@@ -71,13 +54,28 @@ void psp_announce(struct psp_qdisc *q, struct psp_class *cl)
 		pace_set_head(&q->pace, &cl->pace, load.train.wire_bytes);
 }
 
-/* The class has a frame to offer, or, with a silent child, had better. */
+/* Reports to core/ all frames of a class of kind rt: it knows of none yet. */
+void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	u64 bytes = cl->child->qstats.backlog;
+	u64 frames = cl->child->q.qlen;
+
+	if (cl->head) {
+		bytes += qdisc_pkt_len(cl->head);
+		frames++;
+	}
+	bytes += frames * q->port.pace.overhead_bytes;
+	if (frames)
+		pace_arrived(&q->pace, &cl->pace, min_t(u64, bytes, U32_MAX),
+			     now_ns);
+}
+
+/* The class has frames, and is not throttled: it becomes active. */
 void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	psp_unstall(q, cl);
 	if (!psp_more(q, cl)) {
 		if (cl->child->q.qlen)
-			psp_stall(q, cl);
+			psp_throttle(q, cl);
 		return;
 	}
 	pace_activate(&q->pace, &cl->pace, now_ns);
@@ -89,7 +87,7 @@ void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 /* The class has none. */
 void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	psp_unstall(q, cl);
+	psp_unthrottle(q, cl);
 	pace_deactivate(&q->pace, &cl->pace, now_ns);
 }
 
@@ -98,7 +96,7 @@ void psp_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_sleep(q, cl, now_ns);
 	if (cl->child->q.qlen)
-		psp_stall(q, cl);
+		psp_throttle(q, cl);
 }
 
 /* The frame that was taken out goes the way of those in the child. */

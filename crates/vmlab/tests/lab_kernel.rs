@@ -88,3 +88,17 @@ fn classes_by_the_period() {
         run(kernel, "periods.sh", "");
     }
 }
+
+#[test]
+fn children_that_hold_frames_back() {
+    for kernel in Kernel::ALL {
+        run(kernel, "throttled.sh", "");
+    }
+}
+
+#[test]
+fn many_children_that_hold_frames_back() {
+    for kernel in Kernel::ALL {
+        run(kernel, "throttled-many.sh", "");
+    }
+}

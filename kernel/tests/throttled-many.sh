@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Many children that hold frames back at once: one that is ready is asked soon,
+# and none is asked for nothing.
+#
+#   pktgen --> c1a ==== 10 Mbit/s ==== c1b (sink)
+#   TCP, pktgen --> c2a ==== 10 Mbit/s ==== c2b (namespace two)
+#
+# So slow that the guest fills it at little cost; a frame of pktgen takes 1424
+# bytes.
+
+. "$(dirname "$0")/lib.sh"
+
+LINE=$((10000 / SLOW))
+RATE=$((1000 / SLOW))
+cable c1 ${LINE}000 sink=1 records_max=0
+
+# packets_of CLASSID: sent, as every qdisc with classes says.
+packets_of() {
+	tc -s class show dev c1a classid "$1" |
+		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
+}
+retries() { stat_of c1a child_retries; }
+
+# psp_port NETEM-DELAY: frames to port 9 are of class 1:1, which has 1 Mbit/s and
+# that netem; all others of 1:3, a normal class.
+psp_port() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 3
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	tc qdisc add dev c1a parent 1:1 handle 11: netem delay "$1" limit 1000
+	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
+		match ip dport 9 0xffff classid 1:1
+}
+
+# --- no credit for the time that a child held frames back --------------------
+
+psp_port $((300 * SLOW))ms
+# Every other one is of 1:3, the last, too: pktgen does not wait for those of 1:1.
+flow c1a "count 60" "delay 0" "udp_dst_min 9" "udp_dst_max 11"
+flow_done
+nap 100
+check "nothing is sent before its time" same 0 "$(packets_of 1:1)"
+nap 260
+check "netem gives 30 frames at once: they go at the class's rate" \
+	at_most 7 "$(packets_of 1:1)"
+check "from the instant on that it gives them" at_least 4 "$(packets_of 1:1)"
+check "all are sent" drained c1a
+
+# --- many are throttled at once ----------------------------------------------
+
+# throttled COUNT DELAY: so many classes from 1:100 on, each with a frame in a
+# netem of that delay.  Frames to port 8 are of a class whose clock is seconds
+# ahead after each, 1:2.
+throttled() {
+	i=0
+	while [ $i -lt "$1" ]; do
+		id=$(printf '%x' $((256 + i)))
+		echo "class add dev c1a parent 1: classid 1:$id psp rate 1mbit"
+		echo "qdisc add dev c1a parent 1:$id netem delay $2"
+		echo "filter add dev c1a parent 1: protocol ip pref 2 u32 match ip dport $((100 + i)) 0xffff classid 1:$id"
+		i=$((i + 1))
+	done >/tmp/throttled
+	tc -batch /tmp/throttled
+	tc class add dev c1a parent 1: classid 1:2 psp rate 4kbit
+	tc filter add dev c1a parent 1: protocol ip pref 3 u32 \
+		match ip dport 8 0xffff classid 1:2
+	# To each port in turn, and the last to 1:3: pktgen waits for that one.
+	flow c1a "count $(($1 + 1))" "delay 0" "udp_dst_min 100" \
+		"udp_dst_max $((101 + $1))"
+	flow_done
+	nap 100
+	check "$1 classes hold a frame each" same "$1" "$(backlog_of c1a)"
+}
+
+# ready FIRST-PORT FRAMES: to the ports from that on up to 10 in turn; what 1:1
+# sends of them within 40 ms.
+ready() {
+	from=$(packets_of 1:1)
+	flow c1a "count $2" "delay 0" "udp_dst_min $1" "udp_dst_max 11"
+	flow_done
+	nap 40
+	sent=$(($(packets_of 1:1) - from))
+}
+
+for count in 1 20 200; do
+	psp_port $((10 * SLOW))ms
+	throttled $count 60s
+	asked=$(retries)
+	nap 1000
+	check "$count throttled children and no traffic: none is asked" \
+		same "$asked" "$(retries)"
+	ready 9 2
+	check "$count throttled children: one that is ready sends" same 1 "$sent"
+	check "$count throttled children: they are asked a few times for it" \
+		at_most $((10 * count + 10)) $(($(retries) - asked))
+	# The second frame of 1:2 waits for its clock.
+	ready 8 6
+	check "$count throttled children, and the port waits: one that is ready sends" \
+		same 2 "$sent"
+
+	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 9" "udp_dst_max 12"
+	nap 200
+	from=$(packets_of 1:1)
+	nap 1000
+	check "$count throttled children, and the port is busy: one that is ready sends" \
+		at_least 87 $(($(packets_of 1:1) - from))
+	flow_stop
+	check "$count throttled children: the port goes while they hold frames" \
+		tc qdisc del dev c1a root
+done
+
+cut_cable c1
+
+# --- TCP ---------------------------------------------------------------------
+
+ip netns add two
+cable c2 ${LINE}000 records_max=0
+ip link set c2b netns two
+ip addr add 10.2.0.1/24 dev c2a
+ip -n two addr add 10.2.0.2/24 dev c2b
+ip -n two link set c2b up
+ip neigh add 10.2.0.2 lladdr "$(ip -n two -br link show c2b |
+	tr -s ' ' | cut -d ' ' -f 3)" dev c2a
+
+# tcp_beside_busy: bytes of TCP that class 1:1 sends in a second.
+tcp_beside_busy() {
+	tc qdisc add dev c2a parent 1:1 handle 11: netem delay 10ms limit 1000
+	tc filter add dev c2a parent 1: protocol ip pref 1 u32 \
+		match ip protocol 6 0xff classid 1:1
+	flow c2a "delay $((800000 * SLOW))"
+	ip netns exec two nc -l -p 7 >/dev/null &
+	nap 200
+	{ dd if=/dev/zero bs=64k count=100 2>/dev/null | nc 10.2.0.2 7; } &
+	nap 1200
+	tcp_bytes=$(tc -s class show dev c2a classid 1:1 |
+		sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p')
+	flow_stop
+	tc qdisc del dev c2a root
+	ip -n two link set c2b down
+	ip -n two link set c2b up
+}
+
+tc qdisc add dev c2a root handle 1: htb default 3
+tc class add dev c2a parent 1: classid 1:1 htb rate ${RATE}kbit
+tc class add dev c2a parent 1: classid 1:3 htb \
+	rate $((LINE * 8 / 10))kbit ceil ${LINE}kbit
+tcp_beside_busy
+htb_bytes=$tcp_bytes
+tc qdisc add dev c2a root handle 1: psp default 3
+tc class add dev c2a parent 1: classid 1:1 psp rate ${RATE}kbit
+tc class add dev c2a parent 1: classid 1:3 psp mode normal
+tcp_beside_busy
+check "TCP through netem below htb, beside a busy class" \
+	at_least 80000 "$htb_bytes"
+check "TCP through netem below psp: as much" \
+	at_least $((htb_bytes * 95 / 100)) "$tcp_bytes"
+ip netns del two
+finish

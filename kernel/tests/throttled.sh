@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Children that hold frames back (netem, tbf, fq, or one of these below another)
+# do not starve their class, whatever the others send.
+#
+#   pktgen --> c1a ==== 10 Mbit/s ==== c1b (sink)
+#
+# So slow that the guest fills it at little cost; a frame of pktgen takes 1424
+# bytes.
+
+. "$(dirname "$0")/lib.sh"
+
+LINE=$((10000 / SLOW))
+RATE=$((1000 / SLOW))
+cable c1 ${LINE}000 sink=1 records_max=0
+
+# packets_of CLASSID: sent, as every qdisc with classes says.
+packets_of() {
+	tc -s class show dev c1a classid "$1" |
+		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
+}
+
+# filters: frames to port 9 are of class 1:1, all others of the default, 1:3.
+filters() {
+	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
+		match ip dport 9 0xffff classid 1:1
+}
+
+# psp_port OPTION...: class 1:1 is added by whoever calls.
+psp_port() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp default 3 "$@"
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+}
+
+htb_port() {
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: htb default 3
+	tc class add dev c1a parent 1: classid 1:1 htb rate ${RATE}kbit
+	tc class add dev c1a parent 1: classid 1:3 htb \
+		rate $((LINE * 8 / 10))kbit ceil ${LINE}kbit
+}
+
+# child OPTION...: of class 1:1; with $below below it.
+below=
+child() {
+	# shellcheck disable=SC2086
+	tc qdisc add dev c1a parent 1:1 handle 11: "$@"
+	[ -z "$below" ] || tc qdisc add dev c1a parent 11:1 handle 12: $below
+}
+
+# beside_busy [N]: what both classes send in a second.  Of 2000 frames every Nth,
+# the third by default, is for 1:1; the others alone fill the line.
+beside_busy() {
+	filters
+	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 9" \
+		"udp_dst_max $((9 + ${1:-3}))"
+	# What has to fill first is full.
+	nap 200
+	from=$(packets_of 1:1)
+	from_normal=$(packets_of 1:3)
+	nap 1000
+	sent=$(($(packets_of 1:1) - from))
+	sent_normal=$(($(packets_of 1:3) - from_normal))
+	flow_stop
+}
+
+# --- a class keeps its rate beside a busy one --------------------------------
+
+# rate_kept NAME: $sent is what 1 Mbit/s are, 89 frames.
+rate_kept() {
+	check "$1: sends at its rate beside a busy class" at_least 87 "$sent"
+	check "$1: and no faster" at_most 91 "$sent"
+	check "$1: the other class has the rest" at_least "$rest" "$sent_normal"
+}
+rest=750
+
+# held_back NAME CHILD...: below a class of 1 Mbit/s.
+held_back() {
+	name=$1
+	shift
+	psp_port
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+	child "$@"
+	beside_busy
+	rate_kept "$name"
+}
+
+held_back "netem" netem delay 10ms limit 1000
+held_back "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
+held_back "fq" fq maxrate $((RATE * 2))kbit quantum 1514 initial_quantum 1514
+held_back "netem with a jitter" netem delay 10ms 5ms limit 1000
+below="netem delay 10ms limit 1000"
+held_back "netem below prio" prio
+held_back "netem below tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
+below=
+
+# nested in htb: class 11:1 of it has the netem.
+psp_port
+tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+child htb default 1
+tc class add dev c1a parent 11: classid 11:1 htb rate $((RATE * 4))kbit
+tc qdisc add dev c1a parent 11:1 handle 12: netem delay 10ms limit 1000
+beside_busy
+rate_kept "netem below a class of htb"
+
+for options in "mode timer" "mode gap" "guard on" "order rate"; do
+	# guard holds frames back that do not fit before one of 1:1.
+	[ "$options" != "guard on" ] || rest=700
+	# shellcheck disable=SC2086
+	psp_port $options
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+	child netem delay 10ms limit 1000
+	beside_busy
+	rate_kept "netem, $options"
+	rest=750
+done
+
+# A child slower than its class: as fast as below htb, side by side.
+slow_child() {
+	child tbf rate $((RATE / 2))kbit burst 3000 limit 1000000
+	beside_busy
+}
+htb_port
+slow_child
+htb_sent=$sent
+psp_port
+tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+slow_child
+check "tbf slower than its class: as much as below htb" \
+	at_least $((htb_sent - 1)) "$sent"
+check "and htb did send" at_least 42 "$htb_sent"
+
+# --- classes by the period, and normal ones ----------------------------------
+
+# 100 frames in a second come for 1:1, and go: 10.7 in 100 ms are reserved, as the
+# link layer counts.  Of the line 70 % are the budget of all, 625 frames.
+for kind in rt nrt; do
+	psp_port period $((100 * SLOW))ms
+	tc class add dev c1a parent 1: classid 1:1 psp mode $kind reserve 15000
+	child netem delay 10ms limit 1000
+	beside_busy 20
+	check "$kind: netem sends what is reserved, beside a busy class" \
+		at_least 95 "$sent"
+	check "$kind: and no more than came" at_most 105 "$sent"
+	check "$kind: the other class has the rest" at_least 480 "$sent_normal"
+done
+
+for guard in off on; do
+	psp_port guard $guard
+	tc class add dev c1a parent 1: classid 1:1 psp mode normal
+	child netem delay 10ms limit 1000
+	beside_busy
+	check "normal, guard $guard: netem has its half of the line" \
+		at_least 420 "$sent"
+	check "normal, guard $guard: and no more" at_least 420 "$sent_normal"
+done
+
+cut_cable c1
+finish
