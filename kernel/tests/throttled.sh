@@ -66,6 +66,48 @@ beside_busy() {
 	flow_stop
 }
 
+# --- the last frames of a class leave, however busy the others are -----------
+
+# last_frames NAME: 30 frames come for 1:1, and then none that its class could be
+# asked again for; as many for 1:3 as the line carries, and more, without end.
+last_frames() {
+	filters
+	flow c1a "count 60" "delay 0" "udp_dst_min 9" "udp_dst_max 11"
+	flow_done
+	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 10" "udp_dst_max 10"
+	nap 1000
+	check "$1: the last frames leave beside a busy class" \
+		same 30 "$(packets_of 1:1)"
+	flow_stop
+}
+
+# last_frames_of NAME CHILD...: below a class of 1 Mbit/s.
+last_frames_of() {
+	name=$1
+	shift
+	psp_port
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+	child "$@"
+	last_frames "$name"
+}
+
+last_frames_of "netem" netem delay $((300 * SLOW))ms
+last_frames_of "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
+last_frames_of "fq" fq maxrate $((RATE * 2))kbit quantum 1514 \
+	initial_quantum 1514
+below="netem delay $((300 * SLOW))ms"
+last_frames_of "netem below prio" prio
+below=
+# 10 frames in 100 ms are reserved.
+for kind in rt nrt normal; do
+	psp_port period $((100 * SLOW))ms
+	# shellcheck disable=SC2046
+	tc class add dev c1a parent 1: classid 1:1 psp mode $kind \
+		$([ $kind = normal ] || echo reserve 15000)
+	child netem delay $((300 * SLOW))ms
+	last_frames "$kind"
+done
+
 # --- a class keeps its rate beside a busy one --------------------------------
 
 # rate_kept NAME: $sent is what 1 Mbit/s are, 89 frames.
