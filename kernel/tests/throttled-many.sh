@@ -85,7 +85,7 @@ ready() {
 	sent=$(($(packets_of 1:1) - from))
 }
 
-for count in 1 20 200; do
+for count in 20 200; do
 	psp_port $((10 * SLOW))ms
 	throttled $count 60s
 	asked=$(retries)
@@ -124,6 +124,9 @@ ip -n two addr add 10.2.0.2/24 dev c2b
 ip -n two link set c2b up
 ip neigh add 10.2.0.2 lladdr "$(ip -n two -br link show c2b |
 	tr -s ' ' | cut -d ' ' -f 3)" dev c2a
+# Nor does the answer to ARP wait behind the busy class.
+ip -n two neigh add 10.2.0.1 lladdr "$(ip -br link show c2a |
+	tr -s ' ' | cut -d ' ' -f 3)" dev c2b
 
 # tcp_beside_busy: bytes of TCP that class 1:1 sends in a second.
 tcp_beside_busy() {
@@ -131,16 +134,19 @@ tcp_beside_busy() {
 	tc filter add dev c2a parent 1: protocol ip pref 1 u32 \
 		match ip protocol 6 0xff classid 1:1
 	flow c2a "delay $((800000 * SLOW))"
-	ip netns exec two nc -l -p 7 >/dev/null &
+	"$IP" netns exec two nc -l -p 7 >/dev/null 2>&1 &
+	receiver=$!
 	nap 200
-	{ dd if=/dev/zero bs=64k count=100 2>/dev/null | nc 10.2.0.2 7; } &
+	nc 10.2.0.2 7 </dev/zero >/dev/null 2>&1 &
+	sender=$!
 	nap 1200
 	tcp_bytes=$(tc -s class show dev c2a classid 1:1 |
 		sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p')
 	flow_stop
+	# Else they would try for minutes.
+	kill $sender $receiver || :
+	wait $sender $receiver 2>/dev/null || :
 	tc qdisc del dev c2a root
-	ip -n two link set c2b down
-	ip -n two link set c2b up
 }
 
 tc qdisc add dev c2a root handle 1: htb default 3
