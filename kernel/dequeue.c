@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The device asks for a frame: what core/ decides is carried out. */
-#include <linux/if_vlan.h>
-
 #include "psp.h"
 #include "compat/dequeue_drop.h"
 #include "deadline.h"
@@ -23,8 +21,7 @@ static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
 		       const struct sk_buff *skb, const struct psp_load *load,
 		       u64 now_ns, enum psp_drop_reason *reason)
 {
-	if (unlikely(load->frame_bytes >
-		     q->port.pace.max_frame_bytes + VLAN_HLEN)) {
+	if (unlikely(psp_is_long(q, skb, load->frame_bytes))) {
 		q->count.drop_long++;
 		cl->count.drop_long++;
 		*reason = PSP_DROP_LONG;

@@ -256,6 +256,8 @@ void psp_ask_stop(struct psp_qdisc *q);
 /* train.c */
 bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,
 		 struct psp_load *load);
+bool psp_is_long(const struct psp_qdisc *q, const struct sk_buff *skb,
+		 u32 frame_bytes);
 bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *cl,
 		     const struct sk_buff *skb);
 u32 psp_train_max(const struct net_device *dev, const struct psp_options *opt,

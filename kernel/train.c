@@ -4,6 +4,7 @@
  * whatever the device can do itself.  Between the frames of a train that is
  * not cut there is no room for a gap: it leaves as one burst.
  */
+#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
@@ -19,6 +20,9 @@
  * every frame may meet anyway, and less than timers are late.
  */
 #define PSP_TRAIN_NS	(10 * NSEC_PER_USEC)
+
+/* Most tags in a frame that the stack itself looks past. */
+#define PSP_TAGS_MAX	8
 
 /*
  * Bytes that every frame of the train starts with, link header included; 0
@@ -89,6 +93,44 @@ bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,
 	load->frame_bytes = load->train.len_bytes;
 	load->train.wire_bytes = pace_wire_bytes(&q->pace, load->train.len_bytes);
 	return true;
+}
+
+/* Tags that the frame itself carries, the stack's own limit at most. */
+static u32 psp_tags_within(const struct sk_buff *skb)
+{
+	const u32 offset = offsetof(struct ethhdr, h_proto);
+	__be16 buffer;
+	const __be16 *proto;
+	u32 tags;
+
+	for (tags = 0; tags < PSP_TAGS_MAX; tags++) {
+		proto = skb_header_pointer(skb, offset + tags * VLAN_HLEN,
+					   sizeof(buffer), &buffer);
+		if (!proto || !eth_type_vlan(*proto))
+			break;
+	}
+	return tags;
+}
+
+/*
+ * Is a frame of frame_bytes, or the largest of a train, longer than the device
+ * takes?  The MTU does not count the link header, nor VLAN tags: not the one
+ * that the device inserts, nor those in the frame, for a VLAN device has its
+ * lower device's MTU.  One tag's bytes are everybody's, as where bridges
+ * forward (is_skb_forwardable()).
+ */
+bool psp_is_long(const struct psp_qdisc *q, const struct sk_buff *skb,
+		 u32 frame_bytes)
+{
+	u32 max = q->port.pace.max_frame_bytes + VLAN_HLEN;
+	u32 tags;
+
+	if (likely(frame_bytes <= max))
+		return false;
+	if (qdisc_dev(q->sch)->type != ARPHRD_ETHER)
+		return true;
+	tags = psp_tags_within(skb) + !!skb_vlan_tag_present(skb);
+	return !tags || frame_bytes > max + (tags - 1) * VLAN_HLEN;
 }
 
 /* May the train stay whole? */

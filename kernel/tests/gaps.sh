@@ -139,6 +139,36 @@ ip neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev c1v
 ping -q -c 20 -i 0.002 -W 1 -s 1400 10.7.0.2 >/dev/null 2>&1 || :
 check "tagged frames are sent" at_least 20 "$(stat_of c1a sent_frames)"
 check "and their tags are counted" wire_agrees
+
+# longest VIA: a largest frame of the IP layer through VIA, after one for ARP.
+longest() {
+	ip addr add 10.8.0.1/24 dev "$1"
+	ip link set "$1" up
+	ip neigh add 10.8.0.2 lladdr 02:00:00:00:00:02 dev "$1"
+	ping -q -c 20 -i 0.002 -W 1 -s 1472 10.8.0.2 >/dev/null 2>&1 || :
+}
+
+# The outer tag goes beside the frame to the driver, the inner ones are in it.
+fresh mode gap
+ip link add link c1v name c1vv type vlan id 6
+longest c1vv
+check "the longest frames with two tags are sent" \
+	at_least 20 "$(stat_of c1a sent_frames)"
+check "none of them is too long" same 0 "$(stat_of c1a drop_long)"
+check "and both tags are counted" wire_agrees
+ip link del c1vv
+
+fresh mode gap
+ip link add link c1v name c1vv type vlan proto 802.1ad id 6
+ip link set c1vv up
+ip link add link c1vv name c1vvv type vlan id 7
+longest c1vvv
+check "the longest frames with three tags are sent" \
+	at_least 20 "$(stat_of c1a sent_frames)"
+check "none of them is too long, either" same 0 "$(stat_of c1a drop_long)"
+check "and all tags are counted" wire_agrees
+ip link del c1vvv
+ip link del c1vv
 ip link del c1v
 
 cut_cable c1
