@@ -82,7 +82,7 @@ enum wire_counter {
 	WIRE_N_DROPPED_FIFO, WIRE_N_DROPPED_POLICER, WIRE_N_RECORDS, WIRE_N_RECORDS_LOST,
 	WIRE_N_FLOWS_LOST, WIRE_N_RING_FULL, WIRE_N_BQL_STOPS, WIRE_N_COMPLETIONS,
 	WIRE_N_POLLS, WIRE_N_RX_FRAMES, WIRE_N_BUSY_FAULTS, WIRE_N_DROPPED_CARRIER,
-	WIRE_N_LOST, WIRE_N_LATE,
+	WIRE_N_LOST, WIRE_N_LATE, WIRE_N_FILTERED,
 	WIRE_N_COUNTERS
 };
 
@@ -121,6 +121,7 @@ struct wire_cable;
 struct wire_fault {
 	bool any;
 	bool no_carrier;
+	bool drop_control;		/* a filter of the NIC's on EtherType 0x8808 */
 	u64 busy_every;			/* mean distance in frames; 0: never */
 	u64 random;
 };
@@ -188,6 +189,7 @@ struct wire_cable {
 	u32 number;			/* from 1; the lowest that was free */
 	struct wire_end *end[2];
 	bool cut;			/* a fault: no carrier; under RTNL */
+	bool tx_pause;			/* what ethtool is told of flow control; under RTNL */
 	struct dentry *dir;
 	struct mutex read_mutex;	/* reading records against emptying them */
 };

@@ -396,6 +396,7 @@ static const char * const counter_names[WIRE_N_COUNTERS] = {
 	[WIRE_N_RX_FRAMES] = "rx_frames",
 	[WIRE_N_BUSY_FAULTS] = "busy_faults",
 	[WIRE_N_DROPPED_CARRIER] = "dropped_carrier",
+	[WIRE_N_FILTERED] = "filtered",
 	[WIRE_N_LOST] = "lost",
 	[WIRE_N_LATE] = "late",
 };

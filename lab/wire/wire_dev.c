@@ -250,9 +250,28 @@ static int wire_get_link_ksettings(struct net_device *dev, struct ethtool_link_k
 	return 0;
 }
 
+static void wire_get_pauseparam(struct net_device *dev, struct ethtool_pauseparam *pause)
+{
+	struct wire_end *end = netdev_priv(dev);
+
+	pause->tx_pause = end->cable->tx_pause;	/* changed under RTNL */
+}
+
+static void wire_get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
+			       struct kernel_ethtool_ringparam *more,
+			       struct netlink_ext_ack *extack)
+{
+	struct wire_end *end = netdev_priv(dev);
+
+	ring->tx_max_pending = end->ring_frames;
+	ring->tx_pending = end->ring_frames;
+}
+
 static const struct ethtool_ops wire_ethtool_ops = {
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = wire_get_link_ksettings,
+	.get_pauseparam = wire_get_pauseparam,
+	.get_ringparam = wire_get_ringparam,
 };
 
 /* ---- making one ---- */

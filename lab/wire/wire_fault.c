@@ -21,12 +21,17 @@ bool wire_fault_busy(struct wire_end *end)
 	return true;
 }
 
+static void fault_any(struct wire_end *end)
+{
+	end->fault.any = end->fault.busy_every || end->fault.no_carrier || end->fault.drop_control;
+}
+
 static void fault_busy(struct wire_end *end, u64 every, u64 seed)
 {
 	spin_lock_bh(&end->lock);
 	end->fault.busy_every = every;
 	end->fault.random = seed;
-	end->fault.any = every || end->fault.no_carrier;
+	fault_any(end);
 	spin_unlock_bh(&end->lock);
 }
 
@@ -41,10 +46,36 @@ static void fault_carrier(struct wire_cable *cable, bool cut)
 		end = cable->end[side];
 		spin_lock_bh(&end->lock);
 		end->fault.no_carrier = cut;
-		end->fault.any = cut || end->fault.busy_every;
+		fault_any(end);
 		spin_unlock_bh(&end->lock);
 	}
 	wire_carrier_update(cable);
+	rtnl_unlock();
+}
+
+static void fault_control(struct wire_cable *cable, bool drop)
+{
+	struct wire_end *end;
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		end = cable->end[side];
+		spin_lock_bh(&end->lock);
+		end->fault.drop_control = drop;
+		fault_any(end);
+		spin_unlock_bh(&end->lock);
+	}
+}
+
+/* As ethtool -A does on a NIC that negotiates anew. */
+static void fault_tx_pause(struct wire_cable *cable, bool on)
+{
+	int side;
+
+	rtnl_lock();
+	cable->tx_pause = on;
+	for (side = 0; side < 2; side++)
+		netdev_state_change(cable->end[side]->dev);
 	rtnl_unlock();
 }
 
@@ -84,6 +115,7 @@ static int fault_queues(struct wire_cable *cable, u32 queues)
 int wire_fault_write(struct wire_cable *cable, char *line)
 {
 	u64 busy_every = 0, seed = 1, carrier = 2 /* as it is */, rate_bps = 0, queues = 0;
+	u64 drop_control = 2, tx_pause = 2;
 	char side[2] = "";
 	struct wire_key keys[] = {
 		{ "end", .text = side, .max = sizeof(side) },
@@ -92,6 +124,8 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		{ "carrier", &carrier, .max = 1 },
 		{ "rate_bps", &rate_bps, .min = WIRE_RATE_MIN, .max = WIRE_RATE_MAX },
 		{ "queues", &queues, .min = 1, .max = cable->set.queues },
+		{ "drop_control", &drop_control, .max = 1 },
+		{ "tx_pause", &tx_pause, .max = 1 },
 	};
 	const struct wire_key *busy = &keys[1];
 	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
@@ -112,6 +146,10 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		fault_rate(cable, rate_bps);
 	if (carrier < 2)
 		fault_carrier(cable, !carrier);
+	if (drop_control < 2)
+		fault_control(cable, drop_control);
+	if (tx_pause < 2)
+		fault_tx_pause(cable, tx_pause);
 	return queues ? fault_queues(cable, queues) : 0;
 }
 

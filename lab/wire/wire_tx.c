@@ -296,11 +296,18 @@ static void wire_give(struct wire_end *end, struct sk_buff *skb, struct wire_fra
 		end->complete_ps = min(end->complete_ps, wire_queue_due(end, q));
 }
 
-/* Dropped for want of a carrier, or refused so that the stack keeps it. */
+/* Dropped for want of a carrier or by a filter, or refused so that the stack keeps it. */
 static bool wire_faulty(struct wire_end *end, struct sk_buff *skb, netdev_tx_t *status)
 {
 	if (end->fault.no_carrier) {
 		end->counter[WIRE_N_DROPPED_CARRIER]++;
+		dev_kfree_skb_any(skb);
+		*status = NETDEV_TX_OK;
+		return true;
+	}
+	if (end->fault.drop_control &&
+	    ((const struct ethhdr *)skb->data)->h_proto == cpu_to_be16(ETH_P_PAUSE)) {
+		end->counter[WIRE_N_FILTERED]++;
 		dev_kfree_skb_any(skb);
 		*status = NETDEV_TX_OK;
 		return true;

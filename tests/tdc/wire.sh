@@ -3,6 +3,7 @@
 #
 # $WIRE in the cases: a cable of the laboratory (lab/wire) in this namespace.
 #   wire.sh create NAME RATE_BPS [KEY=VALUE...]    devices NAMEa and NAMEb, up
+#   wire.sh fault NAME KEY=VALUE...
 #   wire.sh delete NAME
 set -e
 control=/sys/kernel/debug/wire
@@ -12,6 +13,11 @@ verb=$1
 name=$2
 if [ "$verb" = delete ]; then
 	echo "name=$name" >$control/delete
+	exit
+fi
+if [ "$verb" = fault ]; then
+	shift 2
+	echo "$*" >$control/$name/fault
 	exit
 fi
 rate=$3
