@@ -171,8 +171,13 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 		}
 		if (d.verdict == PACE_GAP)
 			return psp_fill_gap(q, d.gap_bytes, now_ns);
-		if (d.verdict == PACE_WAIT)
+		if (d.verdict == PACE_WAIT) {
 			qdisc_watchdog_schedule_ns(&q->watchdog, d.until_ns);
+			psp_line_wait(&q->watch,
+				      d.until_ns + q->pace.stats.lead_ns);
+		} else {
+			psp_line_idle(&q->watch);
+		}
 		psp_ask_others(q);
 		return NULL;
 	}
@@ -182,21 +187,27 @@ struct sk_buff *psp_dequeue(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct sk_buff *skb;
+	u64 now_ns;
 
 	/* The stack asks once more after the last frame of each run. */
-	if (!sch->q.qlen)
+	if (!sch->q.qlen) {
+		psp_line_idle(&q->watch);
 		return NULL;
+	}
 	if (unlikely(psp_share_queues(q) != q->port.queues))
-		psp_follow_queues();
+		psp_follow_later();
 	if (q->port.pace.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
-	skb = psp_next_frame(sch, ktime_get_ns());
+	now_ns = ktime_get_ns();
+	skb = psp_next_frame(sch, now_ns);
 
 	/*
 	 * On several transmit queues the order on the wire would be the
 	 * device's choice, not ours.
 	 */
-	if (skb)
+	if (skb) {
 		skb_set_queue_mapping(skb, q->queue);
+		psp_watch_handed(q, now_ns);
+	}
 	return skb;
 }

@@ -67,9 +67,10 @@ static int psp_follow(struct notifier_block *nb, unsigned long event, void *ptr)
 }
 
 /*
- * A change of the number of transmit queues is told to nobody: dequeue sees
- * it, but holds a lock that configuration waits for.  This work is the
- * module's, so that no qdisc waits for it, or it for one, on the way out.
+ * A change of the number of transmit queues is told to nobody, nor that the
+ * wire is no clock: dequeue sees both, but holds a lock that configuration
+ * waits for.  This work is the module's, so that no qdisc waits for it, or it
+ * for one, on the way out.
  */
 static void psp_follow_all(struct work_struct *work)
 {
@@ -78,11 +79,15 @@ static void psp_follow_all(struct work_struct *work)
 	rtnl_lock();
 	list_for_each_entry(q, &psp_qdiscs, link) {
 		u32 queues = psp_share_queues(q);
+		bool changed = queues != q->port.queues;
 
-		if (queues == q->port.queues)
+		if (!changed && !READ_ONCE(q->suspect))
 			continue;
 		psp_dev_lock(qdisc_dev(q->sch));
-		psp_follow_one(q);
+		if (changed)
+			psp_follow_one(q);
+		else
+			psp_watch_judge(q);
 		psp_dev_unlock(qdisc_dev(q->sch));
 		/* Once for each change, also if it could not be followed. */
 		WRITE_ONCE(q->port.queues, queues);
@@ -92,7 +97,7 @@ static void psp_follow_all(struct work_struct *work)
 
 static DECLARE_WORK(psp_follow_work, psp_follow_all);
 
-void psp_follow_queues(void)
+void psp_follow_later(void)
 {
 	schedule_work(&psp_follow_work);
 }

@@ -13,8 +13,10 @@
  * and all that is sent on it must pass here.  Where frames vanish at once,
  * filling gaps would spin.
  */
-static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
-				       const struct psp_port *port)
+static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
+				       const struct psp_options *opt,
+				       const struct psp_port *port,
+				       bool no_clock)
 {
 	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
 		return TC_PSP_WHY_NOT_ETHERNET;
@@ -28,6 +30,11 @@ static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
 	/* Sent bytes are no clock where others send too. */
 	if (port->queues > 1)
 		return TC_PSP_WHY_SHARED;
+	if (no_clock)
+		return TC_PSP_WHY_NO_CLOCK;
+	/* A pause time of 0 would take back the device's own "stop". */
+	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
+		return TC_PSP_WHY_FLOW_CONTROL;
 	return TC_PSP_WHY_NOTHING;
 }
 
@@ -44,6 +51,10 @@ static int psp_refuse_mode(struct netlink_ext_ack *extack, const char *mode,
 	case TC_PSP_WHY_SHARED:
 		psp_refuse(extack, "mode %s on %s: expected one transmit queue, not %u",
 			   mode, dev->name, dev->real_num_tx_queues);
+		break;
+	case TC_PSP_WHY_FLOW_CONTROL:
+		psp_refuse(extack, "gap pause on %s: expected tx flow control off, or gap multicast",
+			   dev->name);
 		break;
 	default:
 		psp_refuse(extack, "mode %s on %s: expected a wire, not %s",
@@ -69,7 +80,7 @@ void psp_default_options(const struct net_device *dev, struct psp_options *opt)
 		.mode = TC_PSP_MODE_AUTO,
 		.layer = TC_PSP_LAYER_LINK,
 		.order = TC_PSP_ORDER_NEXT,
-		.gap = TC_PSP_GAP_PAUSE,
+		.gap = TC_PSP_GAP_MULTICAST,
 		.split_gso = TC_PSP_SPLIT_GSO_AUTO,
 		/* paper 004, 2.1 and 4.3 */
 		.period_ns = 10 * NSEC_PER_MSEC,
@@ -125,16 +136,34 @@ static int psp_resolve_period(const struct psp_options *opt,
 	return 0;
 }
 
-static int psp_resolve_mode(const struct net_device *dev,
-			    const struct psp_options *opt,
-			    struct psp_port *port,
+/*
+ * Two reasons come up while the qdisc runs: then there is nobody to refuse to,
+ * and any mode is timer.  A request by hand is a new try.
+ */
+static bool psp_found_later(enum tc_psp_why why)
+{
+	return why == TC_PSP_WHY_NO_CLOCK || why == TC_PSP_WHY_FLOW_CONTROL;
+}
+
+static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
+			    struct psp_port *port, bool follow,
 			    struct netlink_ext_ack *extack)
 {
-	enum tc_psp_why why = psp_why_no_gaps(dev, port);
+	struct net_device *dev = qdisc_dev(q->sch);
+	enum tc_psp_why why;
 
 	port->pace.mode = PACE_MODE_TIMER;
+	if (opt->mode == TC_PSP_MODE_TIMER)
+		return 0;
+	why = psp_why_no_gaps(dev, opt, port, follow && q->no_clock);
+	if (follow && psp_found_later(why)) {
+		port->why_not_hybrid = why;
+		return 0;
+	}
 	switch (opt->mode) {
 	case TC_PSP_MODE_AUTO:
+		if (why == TC_PSP_WHY_FLOW_CONTROL)
+			return psp_refuse_mode(extack, "auto", dev, why);
 		port->why_not_hybrid = why;
 		if (why == TC_PSP_WHY_NOTHING)
 			port->pace.mode = PACE_MODE_HYBRID;
@@ -205,7 +234,7 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	if (!port->line_known)
 		pace->line_rate_bps = PACE_LINE_RATE_MAX;
 	err = psp_resolve_period(opt, port, follow, extack) ?:
-	      psp_resolve_mode(dev, opt, port, extack);
+	      psp_resolve_mode(q, opt, port, follow, extack);
 	if (err)
 		return err;
 
@@ -214,6 +243,8 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 		pace->max_frame_bytes = pace->min_frame_bytes;
 	pace->max_train_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
 					      pace->max_frame_bytes);
+	if (pace->mode != PACE_MODE_TIMER)
+		psp_device_holds(q, port);
 	refused = pace_check_config(pace);
 	return refused ? psp_refuse_port(extack, refused, port, NULL) : 0;
 }
@@ -262,6 +293,7 @@ int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		q->port = *port;
 		q->opt = *opt;
 		swap(q->gap, gap);
+		psp_watch_start(q);
 	}
 	sch_tree_unlock(q->sch);
 

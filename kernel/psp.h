@@ -27,6 +27,7 @@
 #include "../uapi/sch_psp.h"
 #include "compat/extack.h"
 #include "flows.h"
+#include "line_watch.h"
 
 /* As configured; what of it is in force is in psp_qdisc.port. */
 struct psp_options {
@@ -53,6 +54,9 @@ struct psp_port {
 	u32 queues;		/* transmit queues that share the line */
 	u64 device_bps;		/* the device's line; 0: never named */
 	u64 reserved_bytes;	/* by the classes that there are */
+	/* Mode timer: 0. */
+	u64 ring_bytes;		/* of largest frames or trains, in the device's ring */
+	u64 slack_bytes;	/* psp_line_slack_bytes() */
 };
 
 /* A class as configured; 0 where nothing was said or it does not apply. */
@@ -129,6 +133,7 @@ struct psp_counters {
 	u64 child_retries;
 	u64 trains_cut;
 	u64 trains_whole;
+	u64 no_clock;
 };
 
 struct psp_qdisc {
@@ -161,6 +166,15 @@ struct psp_qdisc {
 	struct sk_buff *gap;		/* template, the largest gap frame */
 	u16 queue;			/* transmit queue of every frame */
 	u64 aligned_at;			/* pace.stats.periods when clocks were read */
+
+	/* watch.c */
+	struct psp_line_watch watch;
+	u64 handed_bytes;		/* frames and gap frames */
+	u32 link_changes;		/* when the watch began */
+	bool suspect;			/* psp_watch_judge() is to come */
+	u64 suspect_ns;			/* when it came before; 0: never */
+	u64 suspect_raw_ns;		/* the same instant, on a clock never slewed */
+	bool no_clock;			/* it has found so; RTNL */
 
 	struct psp_counters count;
 };
@@ -330,6 +344,16 @@ int psp_share_line(const struct psp_qdisc *q, const struct psp_options *opt,
 		   struct psp_port *port, bool follow,
 		   struct netlink_ext_ack *extack);
 
+/* device.c */
+bool psp_device_pauses(struct net_device *dev);
+void psp_device_holds(struct psp_qdisc *q, struct psp_port *port);
+u32 psp_device_link_changes(const struct net_device *dev);
+
+/* watch.c */
+void psp_watch_handed(struct psp_qdisc *q, u64 now_ns);
+void psp_watch_start(struct psp_qdisc *q);
+void psp_watch_judge(struct psp_qdisc *q);
+
 /* refuse.c */
 int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 		    const struct psp_port *port, const struct psp_class *cl);
@@ -344,7 +368,7 @@ int psp_refuse_reserve(struct netlink_ext_ack *extack,
 extern struct list_head psp_qdiscs;	/* all there are; RTNL */
 void psp_follow_start(struct psp_qdisc *q);
 void psp_follow_stop(struct psp_qdisc *q);
-void psp_follow_queues(void);
+void psp_follow_later(void);
 int psp_follow_init(void);
 void psp_follow_exit(void);
 

@@ -88,6 +88,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_start(q, extack);
 	if (err)
 		return err;
+	psp_watch_start(q);
 	psp_follow_start(q);
 	return 0;
 }
@@ -107,7 +108,10 @@ static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_port_resolve(q, &opt, &port, false, extack);
 	if (err)
 		return err;
-	return psp_port_apply(q, &opt, &port, false, extack);
+	err = psp_port_apply(q, &opt, &port, false, extack);
+	if (!err)
+		q->no_clock = false;
+	return err;
 }
 
 static void psp_reset(struct Qdisc *sch)
@@ -115,6 +119,7 @@ static void psp_reset(struct Qdisc *sch)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	psp_line_idle(&q->watch);
 	if (q->direct.child)
 		psp_class_reset(q, &q->direct);
 	psp_classes_reset(q);

@@ -82,6 +82,15 @@ static void psp_fill_port(struct tc_psp_qdisc_stats *st,
 	st->queues = port->queues;
 }
 
+static void psp_fill_watch(struct tc_psp_qdisc_stats *st,
+			   const struct psp_qdisc *q)
+{
+	st->no_clock = q->count.no_clock;
+	st->line_measured_bps = q->watch.measured_bps;
+	st->wire_stops = q->watch.stops;
+	st->wire_stop_max_ns = q->watch.stop_max_ns;
+}
+
 static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
 			  const struct pace_stats *pace)
 {
@@ -141,6 +150,7 @@ int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	psp_fill_pace(&st, &q->pace.stats);
 	psp_fill_periods(&st, &q->pace);
 	psp_fill_counters(&st, &q->count);
+	psp_fill_watch(&st, q);
 	sch_tree_unlock(sch);
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));

@@ -18,7 +18,7 @@ static const char *const kinds[] = { "normal", "paced", "dynamic", "rt", "nrt",
 /* enum tc_psp_why: why mode auto is not hybrid */
 static const char *const whys[] = {
 	"", "not_ethernet", "no_transmit_queue", "software_device",
-	"line_unknown", "line_shared", NULL
+	"line_unknown", "line_shared", "no_wire_clock", "flow_control", NULL
 };
 
 const struct psp_words psp_modes = { modes, "auto, gap, timer or hybrid" };

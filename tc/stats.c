@@ -58,6 +58,14 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 	psp_show_number(f, "gap_failed", st->gap_failed);
 
 	start_line(f, "");
+	psp_show_number(f, "no_wire_clock", st->no_clock);
+	/* 0: the wire was never full for long enough */
+	if (st->line_measured_bps)
+		psp_show_rate(f, "line_measured", st->line_measured_bps);
+	psp_show_number(f, "wire_stops", st->wire_stops);
+	psp_show_time(f, "wire_stop_max", st->wire_stop_max_ns);
+
+	start_line(f, "");
 	psp_show_number(f, "early_bytes_max", st->early_bytes_max);
 	psp_show_number(f, "late_bytes_max", st->late_bytes_max);
 	psp_show_number(f, "shifts", st->shifts);

@@ -190,9 +190,14 @@ struct tc_psp_qdisc_stats {
 	__u64 rt_overrun;
 	__u64 rt_late_bytes;
 	__u64 nrt_deferred;
+	/* Modes gap and hybrid: is the wire a clock? */
+	__u64 no_clock;			/* times it was found to be none */
+	__u64 line_measured_bps;	/* while frames always waited; 0: not yet */
+	__u64 wire_stops;		/* times it was silent with a frame due */
+	__u64 wire_stop_max_ns;
 };
 
-/* Why mode auto is not hybrid. */
+/* Why gap frames are not sent. */
 enum tc_psp_why {
 	TC_PSP_WHY_NOTHING,		/* it is, or the mode was chosen by hand */
 	TC_PSP_WHY_NOT_ETHERNET,
@@ -200,6 +205,9 @@ enum tc_psp_why {
 	TC_PSP_WHY_SOFTWARE,		/* a software device, it has no wire */
 	TC_PSP_WHY_NO_RATE,		/* the device names no line rate */
 	TC_PSP_WHY_SHARED,		/* other transmit queues send on the wire */
+	/* Also of the modes that were chosen by hand: found later. */
+	TC_PSP_WHY_NO_CLOCK,		/* frames took less time than the line says */
+	TC_PSP_WHY_FLOW_CONTROL,	/* gap pause: the device sends PAUSE itself */
 };
 
 /*

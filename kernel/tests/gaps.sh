@@ -129,6 +129,41 @@ for mode in gap hybrid; do
 	check "$mode: it was busy" at_least 1 "$(counter c1 a busy_faults)"
 done
 
+# --- flow control --------------------------------------------------------------
+
+tc qdisc del dev c1a root
+echo "tx_pause=1" >$WIRE/c1/fault
+for mode in auto gap hybrid; do
+	refuse "gap pause beside the device's own PAUSE frames is refused ($mode)" \
+		"gap pause on c1a: expected tx flow control off" \
+		tc qdisc add dev c1a root handle 1: psp mode $mode gap pause
+done
+check "mode timer sends none" \
+	tc qdisc add dev c1a root handle 1: psp mode timer gap pause
+fresh mode gap
+check "the default kind is allowed" same gap "$(stat_of c1a mode_in_force)"
+burst 20 "skb_priority 65537"
+check "and is not PAUSE" same 0 "$(counter c1 a pause_frames)"
+check "though gaps are filled" at_least 100 "$(counter c1 a gap_frames)"
+refuse "a change to gap pause is refused, too" "expected tx flow control off" \
+	tc qdisc change dev c1a root handle 1: psp gap pause
+echo "tx_pause=0" >$WIRE/c1/fault
+for mode in auto gap; do
+	fresh mode $mode gap pause
+	before=$(stat_of c1a mode_in_force)
+	echo "tx_pause=1" >$WIRE/c1/fault
+	check "$mode: flow control turned on later ends the gap frames" \
+		same timer "$(stat_of c1a mode_in_force)"
+	check "$mode: and that is said" same flow_control \
+		"$(stat_of c1a why_not_hybrid)"
+	burst 20 "skb_priority 65537"
+	check "$mode: no PAUSE frame was sent" same 0 \
+		"$(counter c1 a pause_frames)"
+	echo "tx_pause=0" >$WIRE/c1/fault
+	check "$mode: turned off they are back" same "$before" \
+		"$(stat_of c1a mode_in_force)"
+done
+
 # --- VLAN tags ---------------------------------------------------------------
 
 fresh mode gap

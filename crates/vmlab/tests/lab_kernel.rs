@@ -48,6 +48,13 @@ fn gap_frames_modes_and_the_link() {
 }
 
 #[test]
+fn a_wire_that_is_no_clock() {
+    for kernel in Kernel::ALL {
+        run(kernel, "clock.sh", "");
+    }
+}
+
+#[test]
 fn trains_cut_and_whole() {
     for kernel in Kernel::ALL {
         run(kernel, "trains.sh", "");

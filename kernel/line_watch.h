@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Does the wire take the time that its line rate says?  Arithmetic alone, so
+ * that it is tested outside of the kernel: lab/tests/line_watch_test.c.
+ *
+ * Three questions, asked of the bytes that were handed out and when:
+ *
+ * Is it too fast?  Within any time t no wire takes more than line rate x t and
+ * what the ring holds.  The bytes fill a bucket that the line drains.  It drains
+ * 1/256 faster than the line: crystals differ by 200 ppm, and the kernel steers
+ * its clock by up to 500 ppm.  A bucket with more than the slack in it was
+ * filled by frames that took no time, unless the clock was slewed further.
+ *
+ * Has it stood still?  It has if the next frame comes later than it was due,
+ * or than the frames before it take and all that a device may hold of them: the
+ * bytes alone do not tell, for over seconds a wire 100 ppm slower than it says
+ * falls behind by a ring.
+ *
+ * How fast is it?  What was handed out in a window during which a frame always
+ * waited, by the length of that window.  The window before it filled the ring.
+ */
+#ifndef PSP_LINE_WATCH_H
+#define PSP_LINE_WATCH_H
+
+#include "pace_deps.h"
+
+/* Times per byte are in units of 2^-20 ns: 8389 at 1 Tbit/s, 2^40 at 8 kbit/s. */
+#define PSP_LINE_SHIFT		20
+#define PSP_LINE_NS_BITS	8000000000ull	/* ns of a byte at 1 bit/s */
+/* Of 100 ms at 1 Gbit/s a full ring of 256 frames is 3 %, and its change less. */
+#define PSP_LINE_WINDOW_NS	100000000ull
+/* Timers and interrupts are later than that on any host. */
+#define PSP_LINE_STOP_NS	10000ull
+
+struct psp_line_watch {
+	u64 line_rate_bps;	/* 0: nothing is watched */
+	u64 ns_per_byte;	/* in units of 2^-20 ns */
+	u64 part;		/* of a nanosecond, in the same units */
+
+	u64 fast_per_byte;	/* the same of a line that is 1/256 faster */
+	u64 fast_part;
+	u64 slack_ns;		/* what the ring may hold, as time on the line */
+	u64 fast_ns;		/* when the bucket is empty */
+	u64 spell_ns;		/* when it was empty last ... */
+	u64 spell_bytes;	/* ... and what was handed out since */
+
+	bool wanted;		/* a frame waits to be handed out */
+	u64 free_ns;		/* when the wire has sent what it was given */
+	u64 due_ns;		/* when the next frame is due; 0: at once */
+	u64 last_ns;		/* when the last one was handed out */
+	u64 stop_ns;		/* no shorter silence is a stop */
+
+	bool filled;		/* the window began with a ring filled */
+	u64 window_ns;		/* when it began; 0: none runs */
+	u64 window_bytes;
+
+	u64 measured_bps;	/* in the last whole window; 0: there was none */
+	u64 stops;
+	u64 stop_max_ns;
+};
+
+/*
+ * Most bytes that were handed out and have not left: twice what the transmit
+ * ring and the byte queue limit allow, for a device that is reset or suspended
+ * loses what was in them and is filled again, and 2 MiB for the packet buffer
+ * of the device.
+ */
+static inline u64 psp_line_slack_bytes(u64 ring_bytes, u64 limit_bytes)
+{
+	return 2 * (ring_bytes + limit_bytes) + (2u << 20);
+}
+
+/* From now on the line has this rate; what was counted stays. */
+static inline void psp_line_start(struct psp_line_watch *w, u64 line_rate_bps,
+				  u64 slack_bytes, u32 max_wire_bytes)
+{
+	u64 rem;
+
+	*w = (struct psp_line_watch) {
+		.line_rate_bps = line_rate_bps,
+		.measured_bps = line_rate_bps == w->line_rate_bps ?
+				w->measured_bps : 0,
+		.stops = w->stops,
+		.stop_max_ns = w->stop_max_ns,
+	};
+	if (!line_rate_bps)
+		return;
+	w->ns_per_byte = pace_div_rem(PSP_LINE_NS_BITS << PSP_LINE_SHIFT,
+				      line_rate_bps, &rem);
+	w->fast_per_byte = w->ns_per_byte - (w->ns_per_byte >> 8);
+	w->slack_ns = pace_mul_div(slack_bytes, PSP_LINE_NS_BITS,
+				   line_rate_bps);
+	w->stop_ns = max_wire_bytes * w->ns_per_byte >> PSP_LINE_SHIFT;
+	if (w->stop_ns < PSP_LINE_STOP_NS)
+		w->stop_ns = PSP_LINE_STOP_NS;
+}
+
+/* No frame waits. */
+static inline void psp_line_idle(struct psp_line_watch *w)
+{
+	w->wanted = false;
+	w->window_ns = 0;
+}
+
+/* The next frame is due then. */
+static inline void psp_line_wait(struct psp_line_watch *w, u64 due_ns)
+{
+	w->wanted = true;
+	w->due_ns = due_ns;
+	w->window_ns = 0;
+}
+
+/* For how long the wire has been silent although a frame was due. */
+static inline u64 psp_line_silence(const struct psp_line_watch *w, u64 now_ns)
+{
+	u64 since_ns = w->due_ns > w->free_ns ? w->due_ns : w->free_ns;
+
+	return w->wanted && now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+/*
+ * Is that silence the wire's, or does the device, with held_bytes at most when
+ * the last frame was handed out, still send?
+ */
+static inline bool psp_line_dry(const struct psp_line_watch *w, u64 now_ns,
+				u64 held_bytes)
+{
+	u64 held_ns = pace_mul_div(held_bytes, w->ns_per_byte,
+				   1u << PSP_LINE_SHIFT);
+
+	return w->due_ns || now_ns - w->last_ns > held_ns;
+}
+
+static inline void psp_line_stopped(struct psp_line_watch *w, u64 silence_ns)
+{
+	w->stops++;
+	if (silence_ns > w->stop_max_ns)
+		w->stop_max_ns = silence_ns;
+}
+
+static inline void psp_line_measure(struct psp_line_watch *w, u32 wire_bytes,
+				    u64 now_ns)
+{
+	u64 elapsed_ns = now_ns - w->window_ns;
+
+	if (!w->window_ns) {
+		w->window_ns = now_ns;
+		w->window_bytes = 0;
+		w->filled = false;
+		return;
+	}
+	w->window_bytes += wire_bytes;
+	if (elapsed_ns < PSP_LINE_WINDOW_NS)
+		return;
+	if (w->filled)
+		w->measured_bps = pace_mul_div(w->window_bytes,
+					       PSP_LINE_NS_BITS, elapsed_ns);
+	w->filled = true;
+	w->window_ns = now_ns;
+	w->window_bytes = 0;
+}
+
+/* Whole nanoseconds; the rest is kept in *part for the next frame. */
+static inline u64 psp_line_ns(u64 per_byte, u64 *part, u32 wire_bytes)
+{
+	u64 units = wire_bytes * per_byte + *part;
+
+	*part = units & ((1u << PSP_LINE_SHIFT) - 1);
+	return units >> PSP_LINE_SHIFT;
+}
+
+/* Was a clock slewed that took mono_ns while the untouched one took raw_ns? */
+static inline bool psp_line_slewed(u64 mono_ns, u64 raw_ns)
+{
+	return mono_ns + (raw_ns >> 10) < raw_ns;
+}
+
+/*
+ * A frame, or train, was handed out, of wire_bytes below 2^23.  True: no wire
+ * of that rate takes so much.
+ */
+static inline bool psp_line_handed(struct psp_line_watch *w, u32 wire_bytes,
+				   u64 now_ns)
+{
+	if (now_ns > w->free_ns)
+		w->free_ns = now_ns;
+	w->free_ns += psp_line_ns(w->ns_per_byte, &w->part, wire_bytes);
+	w->wanted = true;
+	w->due_ns = 0;
+	w->last_ns = now_ns;
+
+	if (now_ns > w->fast_ns) {
+		w->fast_ns = now_ns;
+		w->spell_ns = now_ns;
+		w->spell_bytes = 0;
+	}
+	w->fast_ns += psp_line_ns(w->fast_per_byte, &w->fast_part, wire_bytes);
+	w->spell_bytes += wire_bytes;
+
+	psp_line_measure(w, wire_bytes, now_ns);
+	return w->fast_ns > now_ns && w->fast_ns - now_ns > w->slack_ns;
+}
+
+/* What it took, bit/s, since the bucket was empty. */
+static inline u64 psp_line_taken_bps(const struct psp_line_watch *w, u64 now_ns)
+{
+	u64 elapsed_ns = now_ns > w->spell_ns ? now_ns - w->spell_ns : 0;
+
+	return pace_mul_div(w->spell_bytes, PSP_LINE_NS_BITS,
+			    elapsed_ns < 1000 ? 1000 : elapsed_ns);
+}
+
+#endif /* PSP_LINE_WATCH_H */
