@@ -123,6 +123,21 @@ pub(crate) const fn kernel(kernel: Kernel) -> Set {
     }
 }
 
+/// The generic kernel of a suite, whose modules are the drivers of real NICs.
+pub(crate) const fn generic_kernel(kernel: Kernel) -> Set {
+    const WANTED: &[&str] = &["linux-image-amd64", "linux-headers-amd64"];
+    let (name, cloud) = match kernel {
+        Kernel::V6_1 => ("generic-6.1", self::kernel(Kernel::V6_1)),
+        Kernel::V6_12 => ("generic-6.12", self::kernel(Kernel::V6_12)),
+        Kernel::V7 => ("generic-7", self::kernel(Kernel::V7)),
+    };
+    Set {
+        name,
+        wanted: WANTED,
+        ..cloud
+    }
+}
+
 impl Set {
     /// Changes with what is asked for.
     fn key(&self) -> String {

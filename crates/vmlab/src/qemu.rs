@@ -48,6 +48,8 @@ pub(crate) struct Guest<'a> {
     pub timeout: Duration,
     /// Where the logs stay.
     pub folder: &'a Path,
+    /// QEMU's devices, of each two that are joined by a hub.
+    pub nics: &'a [&'static str],
     /// Ends the guest early when set.
     pub stop: &'a AtomicBool,
 }
@@ -141,6 +143,7 @@ impl Guest<'_> {
                 text(shared)
             ))
             .args(["-device", "ivshmem-plain,memdev=results"]);
+        command.args(nic_words(self.nics));
         command
     }
 
@@ -171,6 +174,38 @@ impl Guest<'_> {
     }
 }
 
+/// No host network: a hub ends inside QEMU, and keeps virtual time. Devices
+/// `02:00:00:00:HUB:1` and `:2` are the two of a hub. igb has virtual functions,
+/// whose places on the bus must be free: it gets a PCIe port for itself.
+fn nic_words(nics: &[&'static str]) -> Vec<String> {
+    let mut words = Vec::new();
+    if !nics.is_empty() {
+        words.extend(["-machine".into(), "q35".into()]);
+    }
+    for (hub, nic) in nics.iter().enumerate() {
+        for end in 1..=2 {
+            words.push("-netdev".into());
+            words.push(format!("hubport,id=hub{hub}end{end},hubid={hub}"));
+            let mut bus = String::new();
+            if nic.starts_with("igb") {
+                let port = format!("hub{hub}port{end}");
+                let slot = 2 * hub + end;
+                words.push("-device".into());
+                words.push(format!(
+                    "pcie-root-port,id={port},chassis={slot},slot={slot}"
+                ));
+                bus = format!(",bus={port}");
+            }
+            words.push("-device".into());
+            // without their boot ROMs, which are in another package
+            words.push(format!(
+                "{nic},netdev=hub{hub}end{end},mac=02:00:00:00:{hub:02x}:{end:02x},romfile={bus}"
+            ));
+        }
+    }
+    words
+}
+
 enum Ended {
     Well,
     Badly(String),
@@ -198,6 +233,26 @@ impl Tail {
         while let Some(end) = self.part.iter().position(|byte| *byte == b'\n') {
             let bytes: Vec<u8> = self.part.drain(..=end).collect();
             line(String::from_utf8_lossy(&bytes).trim());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_of_each_nic_share_a_hub() {
+        assert!(nic_words(&[]).is_empty());
+        let words = nic_words(&["e1000e", "virtio-net-pci,speed=1000", "igb"]).join(" ");
+        for expected in [
+            "-netdev hubport,id=hub0end2,hubid=0 ",
+            "-device e1000e,netdev=hub0end1,mac=02:00:00:00:00:01,romfile=",
+            "-device virtio-net-pci,speed=1000,netdev=hub1end2,mac=02:00:00:00:01:02,romfile= ",
+            "-device pcie-root-port,id=hub2port1,chassis=5,slot=5 ",
+            "-device igb,netdev=hub2end1,mac=02:00:00:00:02:01,romfile=,bus=hub2port1",
+        ] {
+            assert!(words.contains(expected), "{expected} in {words}");
         }
     }
 }

@@ -207,6 +207,7 @@ impl Runner<'_> {
             seed: self.spec.seed,
             timeout: self.spec.timeout.unwrap_or_else(|| timeout(simulated)),
             folder: &folder,
+            nics: &[],
             stop,
         };
         let first_cell = cells.first().map_or(0, |cell| cell.index);

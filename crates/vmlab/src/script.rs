@@ -129,6 +129,7 @@ pub fn run_script(
         seed: spec.seed,
         timeout: spec.timeout,
         folder: spec.out_dir,
+        nics: &lab.nics,
         stop: &AtomicBool::new(false),
     };
     let shared = guest.boot(scratch.path(), &mut |_| {})?;

@@ -26,6 +26,9 @@ pub struct Lab {
     pub refresh: bool,
     /// Boot the debug kernel, whatever kernel is asked for.
     pub debug_kernel: bool,
+    /// QEMU's NICs that a guest gets two of each of, joined by a hub of their
+    /// own. With any, the kernel is Debian's generic one, which has drivers.
+    pub nics: Vec<&'static str>,
 }
 
 /// What is common to the guests of a run.
@@ -49,6 +52,7 @@ impl Lab {
             sources,
             refresh: false,
             debug_kernel: false,
+            nics: Vec::new(),
         })
     }
 
@@ -66,7 +70,10 @@ impl Lab {
             let built = debug_kernel::root(&self.cache, &self.sources, &source, progress)?;
             (debug_kernel::NAME, built)
         } else {
-            let set = packages::kernel(kernel);
+            let set = match self.nics.is_empty() {
+                true => packages::kernel(kernel),
+                false => packages::generic_kernel(kernel),
+            };
             (set.name, root(&set)?)
         };
         let kernel = KernelFiles::find(name, &kernel_root)?;

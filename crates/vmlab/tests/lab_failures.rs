@@ -91,6 +91,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         sources: Sources::find().unwrap(),
         refresh: false,
         debug_kernel: false,
+        nics: Vec::new(),
     };
     // apt reads this instead of the machine's configuration: a source that is
     // there, under a name that no archive has

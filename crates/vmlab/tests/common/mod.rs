@@ -118,6 +118,20 @@ pub fn no_memory(lab: &Lab, timeout: Duration) {
 
 /// One of the qdisc's own tests, `kernel/tests/NAME`, in a guest.
 pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeout: Duration) {
+    // the debug kernel knows no VLANs
+    let vlans: &[&str] = if lab.debug_kernel { &[] } else { &["8021q"] };
+    kernel_test_with(lab, kernel, name, variables, timeout, vlans);
+}
+
+/// The same with more modules.
+pub fn kernel_test_with(
+    lab: &Lab,
+    kernel: Kernel,
+    name: &str,
+    variables: &str,
+    timeout: Duration,
+    more: &[&str],
+) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files = [
         (root.join("kernel/tests/lib.sh"), "/tests/lib.sh".to_owned()),
@@ -135,9 +149,7 @@ pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeo
         .map(|(from, to)| (from.as_path(), to.as_str()))
         .collect();
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-    // the debug kernel knows no VLANs
-    let vlans = (!lab.debug_kernel).then_some("8021q");
-    let modules: Vec<&str> = QDISC_MODULES.iter().copied().chain(vlans).collect();
+    let modules: Vec<&str> = QDISC_MODULES.iter().chain(more).copied().collect();
     let spec = ScriptSpec {
         kernel,
         modules: &modules,
@@ -149,6 +161,8 @@ pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeo
     };
     let ran = run_script(lab, &spec, &Quiet)
         .unwrap_or_else(|error| panic!("{kernel}, {name}: {error}\n{}", console(folder.path())));
+    // for who asks with --nocapture
+    println!("{kernel}, {name}:\n{}", ran.output);
     let ok = ran
         .output
         .lines()
