@@ -338,3 +338,31 @@ fn a_frame_beyond_the_largest_is_bounded() {
     let clock = port.class_clock(slow).unwrap();
     assert_eq!(clock.bytes, pace::LEAD_MAX_BYTES - 1);
 }
+
+/// Between 480 and 492 of 1000 Mbit/s the gap after a packet of 1500 bytes is a
+/// little longer than a largest frame: it takes two gap frames, or one where the
+/// MTU is 84 bytes larger. What the wire carries is the same.
+#[test]
+fn a_gap_a_little_longer_than_a_frame_takes_two() {
+    for rate_mbit in [480, 486, 490, 492] {
+        let of = |max_frame_bytes: u32| {
+            let mut wire = Wire::new(Config::ethernet(GBIT, max_frame_bytes));
+            wire.paced(rate_mbit * 1_000_000);
+            let (mut packets, mut gaps, mut bytes) = (0, 0, 0);
+            while packets < 1000 {
+                match wire.step(|_| (1514, true)) {
+                    Decision::Send(_) => packets += 1,
+                    Decision::Gap { wire_bytes } => {
+                        gaps += 1;
+                        bytes += u64::from(wire_bytes);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            (gaps, bytes)
+        };
+        let (usual, larger) = (of(1514), of(1598));
+        assert_eq!((usual.0, larger.0), (2 * 999, 999), "{rate_mbit} Mbit/s");
+        assert_eq!(usual.1, larger.1, "{rate_mbit} Mbit/s");
+    }
+}
