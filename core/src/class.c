@@ -85,6 +85,19 @@ static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
 	return quot + (rem != 0);
 }
 
+/*
+ * period_of() < PACE_LEAD_MAX, solved for the rate.  PACE_TRAIN_WIRE_MAX x line
+ * < 2^62, and what comes out is at most the line's rate.
+ */
+u64 pace_least_rate_bps(const struct pace_config *cfg)
+{
+	const struct pace_train t = longest_train(cfg);
+	u64 rem;
+	u64 quot = advance_of(cfg, PACE_LEAD_MAX - 1, &t, &rem);
+
+	return quot + (rem != 0);
+}
+
 static enum pace_error check_reservation(const struct pace_config *cfg,
 					 const struct pace_class_config *c)
 {
@@ -115,7 +128,7 @@ static enum pace_error check_class(const struct pace_config *cfg,
 		return PACE_ERR_RATE_ZERO;
 	if (c->rate_bps > cfg->line_rate_bps)
 		return PACE_ERR_RATE_LINE;
-	if (period_of(cfg, c->rate_bps) >= PACE_LEAD_MAX)
+	if (c->rate_bps < pace_least_rate_bps(cfg))
 		return PACE_ERR_RATE_LOW;
 	if (c->ceil_bps && (c->ceil_bps < c->rate_bps ||
 			    c->ceil_bps > cfg->line_rate_bps))

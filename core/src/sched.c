@@ -248,6 +248,23 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 	       pace_clock_ahead(clock, pace_schedule_clock(s));
 }
 
+/* As pace_pass_time() would, or wake(): where bytes are the clock it stands. */
+u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
+		    u64 now_ns)
+{
+	struct pace_line line = s->line;
+	u64 now = s->global;
+
+	if (c->kind != PACE_KIND_PACED)
+		return 0;
+	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || !pace_active(s)) {
+		pace_line_follow(&line, s->cfg.line_rate_bps, now_ns);
+		now = pace_later(line.bytes, now);
+	}
+	now -= s->offset;
+	return pace_clock_ahead(c->clock.bytes, now) ? c->clock.bytes - now : 0;
+}
+
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 {
 	if (!PACE_ASSERT(pace_id_held(s, c)))

@@ -333,6 +333,12 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 				 struct pace_class **culprit);
 
 /*
+ * The least rate of a paced class that is not PACE_ERR_RATE_LOW; `cfg` as
+ * pace_check_config() takes it.
+ */
+u64 pace_least_rate_bps(const struct pace_config *cfg);
+
+/*
  * May a new class, `c` NULL, or `c` be that?  PACE_ERR_RESERVED: beside the other
  * classes', which pace_reserved_bytes() tells.
  */
@@ -413,6 +419,13 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes);
  * a ceil, for that.  While an answer PACE_WAIT stands: as of that answer.
  */
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
+/*
+ * How far, in byte times, a paced class is from the clock of its rate: what it
+ * has sent ahead of its rate, active or not.  0: it owes nothing, and is no
+ * different from a new one.  Passes no time. O(1).
+ */
+u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
+		    u64 now_ns);
 /* A gap of gap_bytes went to the wire. O(1). */
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
 

@@ -65,6 +65,8 @@ unsafe extern "C" {
         cfg: *const RawClassConfig,
     ) -> ErrorCode;
     fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
+    fn pace_least_rate_bps(cfg: *const RawConfig) -> u64;
+    fn pace_debt_bytes(s: *const RawSched, c: *const RawClass, now_ns: u64) -> u64;
     fn pace_budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64;
     fn pace_reserved_bytes(s: *const RawSched, c: *const RawClass) -> u64;
     fn pace_arrived(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
@@ -111,6 +113,12 @@ impl Drop for Memory {
         // only this value frees it.
         drop(unsafe { Box::from_raw(slice.as_ptr()) });
     }
+}
+
+/// Of a configuration that the core takes.
+pub(crate) fn least_rate_bps(cfg: &RawConfig) -> u64 {
+    // SAFETY: a pure function.
+    unsafe { pace_least_rate_bps(cfg) }
 }
 
 pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64 {
@@ -380,6 +388,12 @@ impl Port {
         let class = self.class(slot)?;
         // SAFETY: as above.
         Some(unsafe { pace_is_throttled(self.sched(), class) })
+    }
+
+    pub fn debt_bytes(&self, slot: u32, now_ns: u64) -> Option<u64> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        Some(unsafe { pace_debt_bytes(self.sched(), class, now_ns) })
     }
 
     pub fn gap_sent(&mut self, gap_bytes: u32) {

@@ -179,6 +179,15 @@ impl Scheduler {
         })
     }
 
+    /// The least rate of a paced class that is not [`Error::RateLow`].
+    ///
+    /// # Errors
+    /// As [`Scheduler::new`].
+    pub fn least_rate_bps(config: &Config) -> Result<u64, Error> {
+        Self::new(config, 0)?;
+        Ok(ffi::least_rate_bps(&config.raw()))
+    }
+
     /// Starts the byte clock elsewhere than at 0, to test across its wrap.
     ///
     /// # Errors
@@ -425,6 +434,18 @@ impl Scheduler {
     pub fn is_throttled(&self, class: ClassId) -> Result<bool, Error> {
         let slot = self.slot(class)?;
         self.port.is_throttled(slot).ok_or(Error::UnknownClass)
+    }
+
+    /// How far, in byte times, the class is from the clock of its rate: what it
+    /// has sent ahead of its rate. 0: it is no different from a new one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn debt_bytes(&self, class: ClassId, now_ns: u64) -> Result<u64, Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .debt_bytes(slot, now_ns)
+            .ok_or(Error::UnknownClass)
     }
 
     /// A gap of `wire_bytes` went to the wire. O(1).

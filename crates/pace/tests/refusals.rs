@@ -208,6 +208,29 @@ fn the_lowest_rate() {
     }
 }
 
+/// What a host goes by is what the core goes by, trains and layers included.
+#[test]
+fn the_least_rate_is_the_lowest_not_refused() {
+    for line_rate_bps in [8_000, GBIT, 400 * GBIT, 1000 * GBIT] {
+        for max_train_bytes in [0, 1514, 65_536, 1 << 18] {
+            for layer in [Layer::Link, Layer::Wire, Layer::Ip] {
+                let config = Config {
+                    line_rate_bps,
+                    layer,
+                    ..trains(max_train_bytes, 1514)
+                };
+                let least = Scheduler::least_rate_bps(&config).unwrap();
+                let mut port = Scheduler::new(&config, 0).unwrap();
+                assert!(port.add_class(&paced(least)).is_ok(), "{config:?}");
+                if least > 1 {
+                    let refused = port.add_class(&paced(least - 1));
+                    assert_eq!(refused, Err(Error::RateLow), "{config:?}");
+                }
+            }
+        }
+    }
+}
+
 /// A frame that moves its clock by 2^42 byte times is one too many.
 #[test]
 fn the_lowest_rate_to_the_byte() {

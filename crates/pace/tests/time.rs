@@ -33,6 +33,31 @@ fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
     port.sent(class, 1514, false, now_ns).unwrap();
 }
 
+/// What a class owes when it runs empty is gone after as long as the core would
+/// have made its next packet wait, and not before.
+#[test]
+fn a_debt_is_paid_when_the_clock_is_reached() {
+    for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
+        for rate in [GBIT, GBIT / 10, 2400] {
+            let (mut port, ids) = port(mode, &[rate]);
+            assert_eq!(port.debt_bytes(ids[0], 0), Ok(0), "new");
+            one_packet(&mut port, ids[0], 0);
+            let clock = (1514 * GBIT).div_ceil(rate);
+            // Bytes handed out are the clock where gaps fill the wire.
+            let behind = if mode == Mode::Timer { 0 } else { 1538 };
+            let at = |ns: u64| port.debt_bytes(ids[0], ns).unwrap();
+            assert_eq!(at(0), clock.saturating_sub(behind), "{mode:?} {rate}");
+            let seconds = clock.div_ceil(1000) * 1000 * BYTE_NS;
+            assert_eq!(at(seconds), 0, "{mode:?} {rate}");
+            if rate < GBIT {
+                let half = clock / 2;
+                assert_eq!(at(half * BYTE_NS), clock - half, "{mode:?} {rate}");
+                assert_eq!(at((clock - 1) * BYTE_NS), 1, "{mode:?} {rate}");
+            }
+        }
+    }
+}
+
 #[test]
 fn no_packet_no_gap() {
     let (mut port, ids) = port(Mode::Gap, &[GBIT / 10]);
