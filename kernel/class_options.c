@@ -15,6 +15,10 @@ static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 	[TCA_PSP_CLASS_FLOWS]	= { .type = NLA_U32 },
 	[TCA_PSP_CLASS_DEADLINE] = { .type = NLA_U64 },
 	[TCA_PSP_CLASS_RESERVE]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_LIMIT]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_FLOW_LIMIT] = { .type = NLA_U32 },
+	[TCA_PSP_CLASS_HORIZON]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_PACING_FLOOR] = { .type = NLA_U64 },
 };
 
 /* The kinds of class that know an option; deadline: all. */
@@ -33,6 +37,14 @@ static const struct {
 	{ TCA_PSP_CLASS_FLOOR, "floor", "mode dynamic",
 	  BIT(TC_PSP_KIND_DYNAMIC) },
 	{ TCA_PSP_CLASS_FLOWS, "flows", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_LIMIT, "limit", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_FLOW_LIMIT, "flow-limit", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_HORIZON, "horizon", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_PACING_FLOOR, "pacing-floor", "mode dynamic",
 	  BIT(TC_PSP_KIND_DYNAMIC) },
 	{ TCA_PSP_CLASS_RESERVE, "reserve", "mode rt or nrt",
 	  BIT(TC_PSP_KIND_RT) | BIT(TC_PSP_KIND_NRT) },
@@ -88,7 +100,44 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 	if (opt->kind != TC_PSP_KIND_DYNAMIC) {
 		opt->floor_bps = 0;
 		opt->flows = 0;
+		opt->limit = 0;
+		opt->flow_limit = 0;
+		opt->horizon_ns = 0;
+		opt->pacing_floor_bps = 0;
 	}
+}
+
+static int psp_check_limit(const char *name, u32 limit,
+			   struct netlink_ext_ack *extack)
+{
+	if (limit <= TC_PSP_LIMIT_MAX)
+		return 0;
+	psp_refuse(extack, "%s %u: expected 1 to %u frames", name, limit,
+		   TC_PSP_LIMIT_MAX);
+	return -ERANGE;
+}
+
+/* What bounds the frames of flows. */
+static int psp_check_bounds(struct psp_class_options *opt,
+			    struct netlink_ext_ack *extack)
+{
+	opt->limit = opt->limit ?: PSP_LIMIT_DEFAULT;
+	opt->flow_limit = opt->flow_limit ?: PSP_FLOW_LIMIT_DEFAULT;
+	opt->horizon_ns = opt->horizon_ns ?: PSP_HORIZON_DEFAULT;
+	if (opt->horizon_ns < TC_PSP_HORIZON_MIN ||
+	    opt->horizon_ns > TC_PSP_HORIZON_MAX) {
+		psp_refuse(extack, "horizon %lluns: expected %lluns to %lluns",
+			   opt->horizon_ns, TC_PSP_HORIZON_MIN,
+			   TC_PSP_HORIZON_MAX);
+		return -ERANGE;
+	}
+	if (opt->ceil_bps && opt->pacing_floor_bps > opt->ceil_bps) {
+		psp_refuse(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
+			   opt->pacing_floor_bps, opt->ceil_bps);
+		return -ERANGE;
+	}
+	return psp_check_limit("limit", opt->limit, extack) ?:
+	       psp_check_limit("flow-limit", opt->flow_limit, extack);
 }
 
 static int psp_check_dynamic(struct psp_class_options *opt,
@@ -106,7 +155,21 @@ static int psp_check_dynamic(struct psp_class_options *opt,
 			   opt->floor_bps, opt->ceil_bps);
 		return -ERANGE;
 	}
-	return 0;
+	return psp_check_bounds(opt, extack);
+}
+
+/* Of flows. */
+static void psp_parse_bounds(struct nlattr **tb, struct psp_class_options *opt)
+{
+	if (tb[TCA_PSP_CLASS_LIMIT])
+		opt->limit = nla_get_u32(tb[TCA_PSP_CLASS_LIMIT]);
+	if (tb[TCA_PSP_CLASS_FLOW_LIMIT])
+		opt->flow_limit = nla_get_u32(tb[TCA_PSP_CLASS_FLOW_LIMIT]);
+	if (tb[TCA_PSP_CLASS_HORIZON])
+		opt->horizon_ns = nla_get_u64(tb[TCA_PSP_CLASS_HORIZON]);
+	if (tb[TCA_PSP_CLASS_PACING_FLOOR])
+		opt->pacing_floor_bps =
+			nla_get_u64(tb[TCA_PSP_CLASS_PACING_FLOOR]);
 }
 
 /* Changes in *opt what `attr` names; a new class has to name its kind. */
@@ -144,6 +207,7 @@ int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 		opt->deadline_ns = nla_get_u64(tb[TCA_PSP_CLASS_DEADLINE]);
 	if (tb[TCA_PSP_CLASS_RESERVE])
 		opt->reserve_bytes = nla_get_u64(tb[TCA_PSP_CLASS_RESERVE]);
+	psp_parse_bounds(tb, opt);
 	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_check_dynamic(opt, extack)
 						: 0;
 }
@@ -153,7 +217,20 @@ static int psp_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, TCA_PSP_CLASS_PAD);
 }
 
-/* What was not given is not shown, but for the quantum. */
+static int psp_put_bounds(struct sk_buff *skb,
+			  const struct psp_class_options *opt)
+{
+	if (nla_put_u32(skb, TCA_PSP_CLASS_LIMIT, opt->limit) ||
+	    nla_put_u32(skb, TCA_PSP_CLASS_FLOW_LIMIT, opt->flow_limit) ||
+	    psp_put_u64(skb, TCA_PSP_CLASS_HORIZON, opt->horizon_ns) ||
+	    (opt->pacing_floor_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_PACING_FLOOR,
+			 opt->pacing_floor_bps)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* What was not given is not shown, but for quantum, horizon and limits. */
 static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 			 const struct psp_class_options *opt)
 {
@@ -177,7 +254,7 @@ static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 	    (opt->reserve_bytes &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_RESERVE, opt->reserve_bytes)))
 		return -EMSGSIZE;
-	return 0;
+	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_put_bounds(skb, opt) : 0;
 }
 
 int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,

@@ -25,6 +25,24 @@ struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
 	return child;
 }
 
+/* What classes have set aside for flows that they no longer allow. */
+static void psp_classes_trim(struct psp_qdisc *q)
+{
+	struct psp_class *cl;
+	unsigned int i;
+
+	for (i = 0; i < q->classes.hashsize; i++) {
+		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
+			u32 ids = cl->flows ? psp_flows_ids(cl->flows) : 0;
+
+			if (!cl->flows || ids >= cl->flows->reserved)
+				continue;
+			q->reserved -= cl->flows->reserved - ids;
+			cl->flows->reserved = ids;
+		}
+	}
+}
+
 /*
  * Room for `more` classes and flows.  At least as much again each time: O(1) a
  * class.
@@ -133,7 +151,7 @@ static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
 	cl->opt = *opt;
 	cl->ceil_bps = cfg->ceil_bps ?: cfg->rate_bps;
 	if (cl->flows)
-		psp_flows_clamp(q, cl, psp_rate_least(&q->port.pace),
+		psp_flows_clamp(q, cl, pace_least_rate_bps(&q->port.pace),
 				cl->ceil_bps);
 }
 
@@ -142,12 +160,14 @@ static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
 				const struct psp_class_options *opt,
 				struct netlink_ext_ack *extack)
 {
-	u32 reserved = cl->flows ? cl->flows->reserved : 0;
 	struct psp_flows *flows;
+	u32 reserved;
 	int err;
 
 	if (cl->flows && cl->flows->max == opt->flows)
 		return 0;
+	psp_classes_trim(q);
+	reserved = cl->flows ? cl->flows->reserved : 0;
 	if (opt->flows > reserved) {
 		err = psp_make_room(q, opt->flows - reserved, extack);
 		if (err)
@@ -159,11 +179,13 @@ static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
 
 	sch_tree_lock(q->sch);
 	if (cl->flows)
-		psp_flows_move(flows, cl->flows);
-	swap(cl->flows, flows);
+		psp_flows_resize(cl->flows, flows);
+	else
+		swap(cl->flows, flows);
 	sch_tree_unlock(q->sch);
 	q->reserved += cl->flows->reserved - reserved;
-	kvfree(flows);
+	if (flows)
+		psp_flows_free(flows);
 	return 0;
 }
 
@@ -179,7 +201,7 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 	cl->flows = NULL;
 	sch_tree_unlock(q->sch);
 	q->reserved -= flows->reserved;
-	kvfree(flows);
+	psp_flows_free(flows);
 }
 
 /*
@@ -206,7 +228,7 @@ static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
 		return -EBUSY;
 	}
 	q->reserved -= flows->reserved;
-	kvfree(flows);
+	psp_flows_free(flows);
 	return 0;
 }
 
@@ -252,6 +274,7 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 	enum pace_error refused;
 	int err;
 
+	psp_classes_trim(q);
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_make_room(q, 1 + opt->flows, extack) ?:
 	      psp_class_room(q, cl, opt, extack);
@@ -388,7 +411,7 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
 	const struct pace_config *now = &q->port.pace;
-	u64 least_bps = max(psp_rate_least(now), psp_rate_least(cfg));
+	u64 least_bps = max(pace_least_rate_bps(now), pace_least_rate_bps(cfg));
 	u64 most_bps = min(now->line_rate_bps, cfg->line_rate_bps);
 	const struct pace_class_config whole_line = {
 		.kind = PACE_KIND_PACED,
@@ -397,6 +420,9 @@ void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 	struct psp_class *cl;
 	unsigned int i;
 
+	/* From 1 Tbit/s to some kbit/s: there is no rate for both. */
+	if (least_bps > most_bps)
+		return;
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
 			if (!cl->flows)

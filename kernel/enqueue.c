@@ -186,7 +186,7 @@ int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		psp_stamp(skb, ktime_get_ns());
 	/* Of a train before it is cut: its frames may have no socket. */
 	if (cl->flows)
-		f = psp_flow_of(q, cl, skb);
+		f = psp_flow_of(q, cl, skb, to_free);
 	if (skb_is_gso(skb) && !psp_train_whole(q, cl, skb))
 		return psp_enqueue_train(skb, sch, cl, f, to_free);
 	return psp_enqueue_frame(skb, sch, cl, f, to_free);

@@ -70,12 +70,20 @@ static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 	return pace_counted_bytes(&q->port.pace, &packet);
 }
 
-/* The slowest rate that core/ takes whatever the layer: PACE_LEAD_MAX. */
-u64 psp_rate_least(const struct pace_config *cfg)
+/*
+ * No flow is slower, whatever its socket asks for.  By default its clock takes
+ * one horizon for a largest frame: no idle flow keeps its place for longer.
+ */
+static u64 psp_flow_least(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	u64 bytes = cfg->max_frame_bytes + cfg->overhead_bytes;
+	const struct pace_config *cfg = &q->port.pace;
+	u64 least_bps = cl->opt.pacing_floor_bps;
 
-	return div64_u64(bytes * cfg->line_rate_bps, PACE_LEAD_MAX - 1) + 1;
+	if (!least_bps)
+		least_bps = div64_u64(cfg->max_frame_bytes *
+				      (u64)BITS_PER_BYTE * NSEC_PER_SEC,
+				      cl->opt.horizon_ns);
+	return max(least_bps, pace_least_rate_bps(cfg));
 }
 
 static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
@@ -181,9 +189,10 @@ u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 		rate_bps = max_Bps > ceil_bps / BITS_PER_BYTE ?
 			   ceil_bps : (u64)max_Bps * BITS_PER_BYTE;
 	}
+	rate_bps = max(rate_bps, psp_flow_least(q, cl));
 	if (rate_bps >= ceil_bps) {
 		*exact = true;
 		return ceil_bps;
 	}
-	return max(rate_bps, psp_rate_least(&q->port.pace));
+	return rate_bps;
 }

@@ -69,6 +69,11 @@ struct psp_class_options {
 	u64 floor_bps;
 	u64 deadline_ns;
 	u64 reserve_bytes;
+	/* Kind dynamic: */
+	u32 limit;			/* frames of all flows */
+	u32 flow_limit;			/* frames of one */
+	u64 horizon_ns;
+	u64 pacing_floor_bps;
 };
 
 struct psp_class_counters {
@@ -81,6 +86,9 @@ struct psp_class_counters {
 	u64 drop_long;
 	u64 drop_late;
 	u64 drop_flow;
+	u64 drop_limit;
+	u64 drop_horizon;
+	u64 drop_evicted;
 };
 
 /* What a class sends, second by second: psp_window_add(). */
@@ -129,6 +137,9 @@ struct psp_counters {
 	u64 drop_long;
 	u64 drop_late;
 	u64 drop_flow;
+	u64 drop_limit;
+	u64 drop_horizon;
+	u64 drop_evicted;
 	u64 gap_failed;
 	u64 child_retries;
 	u64 trains_cut;

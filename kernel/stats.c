@@ -134,6 +134,9 @@ static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
 	st->drop_long = count->drop_long;
 	st->drop_late = count->drop_late;
 	st->drop_flow = count->drop_flow;
+	st->drop_limit = count->drop_limit;
+	st->drop_horizon = count->drop_horizon;
+	st->drop_evicted = count->drop_evicted;
 	st->gap_failed = count->gap_failed;
 	st->child_retries = count->child_retries;
 	st->trains_cut = count->trains_cut;
@@ -174,6 +177,9 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->drop_long = cl->count.drop_long;
 	st->drop_late = cl->count.drop_late;
 	st->drop_flow = cl->count.drop_flow;
+	st->drop_limit = cl->count.drop_limit;
+	st->drop_horizon = cl->count.drop_horizon;
+	st->drop_evicted = cl->count.drop_evicted;
 	if (cl->pace.stream) {
 		st->reserve_bytes = cl->stream->reserve_bytes;
 		st->over = cl->stream->over;
@@ -211,7 +217,8 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	}
 	psp_fill_class(&st, cl);
 	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
-		      st.drop_late + st.drop_flow;
+		      st.drop_late + st.drop_flow + st.drop_limit +
+		      st.drop_horizon + st.drop_evicted;
 	sch_tree_unlock(sch);
 	if (cl->flows)
 		psp_flows_stats(q, cl, &st);

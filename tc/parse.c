@@ -46,7 +46,8 @@ static void explain_class(void)
 	fputs("Usage: ... psp [ mode paced ] rate RATE [ ceil RATE ] [ deadline TIME ]\n"
 	      "       ... psp mode normal [ quantum BYTES ] [ deadline TIME ]\n"
 	      "       ... psp mode dynamic [ rate RATE ] [ ceil RATE ] [ floor RATE ]\n"
-	      "               [ flows NUMBER ] [ deadline TIME ]\n"
+	      "               [ flows NUMBER ] [ limit FRAMES ] [ flow-limit FRAMES ]\n"
+	      "               [ horizon TIME ] [ pacing-floor RATE ] [ deadline TIME ]\n"
 	      "       ... psp mode { rt | nrt } reserve BYTES [ deadline TIME ]\n"
 	      "rate      of a paced class; what it counts is the qdisc's layer\n"
 	      "ceil      up to where the class shares what others leave {rate}\n"
@@ -57,6 +58,9 @@ static void explain_class(void)
 	      "reserve   bytes in a period, as the qdisc's layer counts\n"
 	      "quantum   bytes a normal class sends in its turn {one largest frame}\n"
 	      "flows     most flows at a time\n"
+	      "limit     most frames in all flows {32768}; flow-limit: in one {4096}\n"
+	      "horizon   frames that would wait for longer are dropped {10s}\n"
+	      "pacing-floor  no flow is slower {one largest frame in a horizon}\n"
 	      "deadline  frames that waited for longer are dropped; 0: none {0}\n"
 	      "See tc-psp(8).\n", stderr);
 }
@@ -254,6 +258,44 @@ static int parse_flows(struct nlmsghdr *n, const char *key, const char *value)
 	return put_u32(n, TCA_PSP_CLASS_FLOWS, flows);
 }
 
+static int put_limit(struct nlmsghdr *n, int type, const char *key,
+		     const char *value)
+{
+	uint64_t frames;
+
+	if (!psp_parse_number(value, 10, &frames) || !frames ||
+	    frames > TC_PSP_LIMIT_MAX)
+		return psp_bad_value(key, value, "1 to 1048576 frames");
+	return put_u32(n, type, frames);
+}
+
+static int parse_limit(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_limit(n, TCA_PSP_CLASS_LIMIT, key, value);
+}
+
+static int parse_flow_limit(struct nlmsghdr *n, const char *key,
+			    const char *value)
+{
+	return put_limit(n, TCA_PSP_CLASS_FLOW_LIMIT, key, value);
+}
+
+static int parse_horizon(struct nlmsghdr *n, const char *key, const char *value)
+{
+	uint64_t time_ns;
+
+	if (!psp_parse_time(value, &time_ns) || time_ns < TC_PSP_HORIZON_MIN ||
+	    time_ns > TC_PSP_HORIZON_MAX)
+		return psp_bad_value(key, value, "1s to 3600s");
+	return put_u64(n, TCA_PSP_CLASS_HORIZON, time_ns);
+}
+
+static int parse_pacing_floor(struct nlmsghdr *n, const char *key,
+			      const char *value)
+{
+	return put_rate(n, TCA_PSP_CLASS_PACING_FLOOR, key, value);
+}
+
 static int parse_deadline(struct nlmsghdr *n, const char *key,
 			  const char *value)
 {
@@ -310,6 +352,10 @@ static const struct option class_options[] = {
 	{ "flows", parse_flows },
 	{ "deadline", parse_deadline },
 	{ "reserve", parse_reserve },
+	{ "limit", parse_limit },
+	{ "flow-limit", parse_flow_limit },
+	{ "horizon", parse_horizon },
+	{ "pacing-floor", parse_pacing_floor },
 	{ NULL, NULL },
 };
 

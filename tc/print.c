@@ -145,6 +145,22 @@ int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	return 0;
 }
 
+/* Of flows. */
+static void print_bounds(FILE *f, struct rtattr **tb)
+{
+	if (tb[TCA_PSP_CLASS_LIMIT])
+		psp_show_number(f, "limit", get_uint(tb[TCA_PSP_CLASS_LIMIT]));
+	if (tb[TCA_PSP_CLASS_FLOW_LIMIT])
+		psp_show_number(f, "flow-limit",
+				get_uint(tb[TCA_PSP_CLASS_FLOW_LIMIT]));
+	if (tb[TCA_PSP_CLASS_HORIZON])
+		psp_show_time(f, "horizon",
+			      get_uint(tb[TCA_PSP_CLASS_HORIZON]));
+	if (tb[TCA_PSP_CLASS_PACING_FLOOR])
+		psp_show_rate(f, "pacing-floor",
+			      get_uint(tb[TCA_PSP_CLASS_PACING_FLOOR]));
+}
+
 int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_PSP_CLASS_MAX + 1];
@@ -166,6 +182,7 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		psp_show_rate(f, "floor", get_uint(tb[TCA_PSP_CLASS_FLOOR]));
 	if (tb[TCA_PSP_CLASS_FLOWS])
 		psp_show_number(f, "flows", get_uint(tb[TCA_PSP_CLASS_FLOWS]));
+	print_bounds(f, tb);
 	if (tb[TCA_PSP_CLASS_RESERVE])
 		psp_show_number(f, "reserve",
 				get_uint(tb[TCA_PSP_CLASS_RESERVE]));

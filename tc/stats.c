@@ -92,6 +92,10 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 	psp_show_number(f, "drop_late", st->drop_late);
 	psp_show_number(f, "drop_flow", st->drop_flow);
 	psp_show_number(f, "child_retries", st->child_retries);
+	start_line(f, "");
+	psp_show_number(f, "drop_limit", st->drop_limit);
+	psp_show_number(f, "drop_horizon", st->drop_horizon);
+	psp_show_number(f, "drop_evicted", st->drop_evicted);
 	print_periods(f, st);
 }
 
@@ -132,6 +136,12 @@ static void print_flows(FILE *f, const struct tc_psp_class_stats *st)
 	psp_show_number(f, "flows_active", st->flows_active);
 	psp_show_number(f, "flows_seen", st->flows_seen);
 	psp_show_number(f, "flows_refused", st->flows_refused);
+	psp_show_number(f, "flows_evicted", st->flows_evicted);
+	psp_show_number(f, "flow_users", st->flow_users);
+	start_line(f, "");
+	psp_show_number(f, "drop_limit", st->drop_limit);
+	psp_show_number(f, "drop_horizon", st->drop_horizon);
+	psp_show_number(f, "drop_evicted", st->drop_evicted);
 	start_line(f, "");
 	psp_show_rate(f, "flow_rate_min", st->flow_rate_min_bps);
 	psp_show_rate(f, "flow_rate_max", st->flow_rate_max_bps);

@@ -73,6 +73,16 @@ enum {
 				 * dropped, not sent; 0: none
 				 */
 	TCA_PSP_CLASS_RESERVE,	/* u64, bytes a period; kinds rt and nrt */
+	/* Kind dynamic; 0: the default */
+	TCA_PSP_CLASS_LIMIT,	/* u32: most frames in all flows together */
+	TCA_PSP_CLASS_FLOW_LIMIT,	/* u32: most frames in one flow */
+	TCA_PSP_CLASS_HORIZON,	/* u64, ns: a frame that would wait for longer, at
+				 * its flow's rate, is dropped
+				 */
+	TCA_PSP_CLASS_PACING_FLOOR,	/* u64, bit/s: no flow is slower, whatever its
+					 * socket asks for; 0: one largest frame
+					 * in a horizon
+					 */
 	__TCA_PSP_CLASS_MAX,
 };
 
@@ -129,6 +139,9 @@ enum tc_psp_kind {
 	__TC_PSP_KIND_MAX,
 };
 
+#define TC_PSP_LIMIT_MAX	(1u << 20)	/* frames */
+#define TC_PSP_HORIZON_MIN	1000000000ull	/* ns */
+#define TC_PSP_HORIZON_MAX	3600000000000ull	/* ns */
 #define TC_PSP_PERIOD_MIN	125000		/* ns */
 #define TC_PSP_PERIOD_MAX	1000000000	/* ns */
 #define TC_PSP_ALIGN_OFF	(~0ull)
@@ -195,6 +208,10 @@ struct tc_psp_qdisc_stats {
 	__u64 line_measured_bps;	/* while frames always waited; 0: not yet */
 	__u64 wire_stops;		/* times it was silent with a frame due */
 	__u64 wire_stop_max_ns;
+	/* Kind dynamic: */
+	__u64 drop_limit;		/* the class held as many frames as it may */
+	__u64 drop_horizon;		/* would have waited beyond the horizon */
+	__u64 drop_evicted;		/* of a flow that made room for another user's */
 };
 
 /* Why gap frames are not sent. */
@@ -253,6 +270,13 @@ struct tc_psp_class_stats {
 					 */
 	__u64 overrun;			/* rt: frames were left though it was not */
 	__u64 rt_late_bytes;		/* sent beyond what is reserved */
+	/* Kind dynamic: */
+	__u64 drop_limit;		/* causes as for the qdisc */
+	__u64 drop_horizon;
+	__u64 drop_evicted;
+	__u64 flows_evicted;		/* flows that made room for another user's */
+	__u32 flow_users;		/* owners of the flows known now */
+	__u32 pad;
 };
 
 #endif /* _UAPI_SCH_PSP_H */

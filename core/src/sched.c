@@ -248,7 +248,10 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 	       pace_clock_ahead(clock, pace_schedule_clock(s));
 }
 
-/* As pace_pass_time() would, or wake(): where bytes are the clock it stands. */
+/*
+ * The port's clock at now_ns is worked out as pace_advance_clock() would move
+ * it; where bytes are the clock, it stands.
+ */
 u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 		    u64 now_ns)
 {
@@ -258,7 +261,7 @@ u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 	if (c->kind != PACE_KIND_PACED)
 		return 0;
 	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || !pace_active(s)) {
-		pace_line_follow(&line, s->cfg.line_rate_bps, now_ns);
+		pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
 		now = pace_later(line.bytes, now);
 	}
 	now -= s->offset;

@@ -27,8 +27,6 @@ receivers=$!
 receivers="$receivers $!"
 ulimit -n 4096
 
-now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
-
 # send MILLISECONDS SPEC...: psp-send's report is in /tmp/sent.
 send() {
 	stop_ns=$(($1 * SLOW * 1000000))
@@ -40,43 +38,12 @@ send() {
 		$flows >/tmp/sent 2>&1
 }
 
-# sent KEY: a number of the first flow's report.
-sent() { head -n 1 /tmp/sent | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"; }
-
 port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
 add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
 change() { tc -n one class change dev c1a parent 1: classid 1:1 psp "$@"; }
-# got KEY: a number of the class's options and statistics; rates in bit/s.
-got() {
-	tc -n one -s class show dev c1a classid 1:1 |
-		sed 's/^ backlog \([^ ]*\)b \([0-9]*\)p/ bytes \1 frames \2/' |
-		tr -s ' (,' '\n\n\n' | grep -A 1 -x -e "$1" | tail -n 1 |
-		sed 's/Gbit$/000000000/; s/Mbit$/000000/; s/Kbit$/000/; s/bit$//'
-}
-# qdisc_got KEY
-qdisc_got() {
-	tc -n one -s -j qdisc show dev c1a root | tr ',{}' '\n\n\n' |
-		sed -n "s/^\"$1\"://p" | tail -n 1
-}
-
-# between LEAST MOST ACTUAL
-between() {
-	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ] ||
-		{ echo "expected $1 to $2, found $3"; return 1; }
-}
 
 # about EXPECTED ACTUAL: within 5 %.
 about() { between $(($1 * 95 / 100)) $(($1 * 105 / 100)) "$2"; }
-
-# settled: nothing waits, in the qdisc's books or in the class's.
-settled() {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ "$(qdisc_got qlen)" = 0 ] && break
-		sleep 0.1
-	done
-	same "0 0" "$(qdisc_got qlen) $(qdisc_got backlog)" &&
-		same "0 0" "$(got frames) $(got bytes)"
-}
 
 # --- the formula -----------------------------------------------------------
 
@@ -238,6 +205,7 @@ check "nothing waits" settled
 
 # --- one flow cannot eat the memory -------------------------------------------
 
+change mode dynamic horizon 600s
 ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * 600000000)) \
 	--sndbuf 100000000 --flow to=10.1.0.2:100,pacing=100000 >/tmp/sent 2>&1
 # Some have been sent since.
@@ -247,7 +215,55 @@ check "also with the qdisc's" same "$(got drop_flow)" "$(qdisc_got drop_flow)"
 check "the class goes with all of them" \
 	tc -n one class del dev c1a classid 1:1
 check "and the qdisc holds none" same 0 "$(qdisc_got qlen)"
+tc -n one qdisc del dev c1a root
 
+# --- rates that no clock could keep -------------------------------------------
+
+# A train of 64 KB, headers of each frame counted, on a line of 400 Gbit/s: no clock goes below 6706 bit/s.
+port line 1gbit mode timer split-gso off
+add mode dynamic
+send 300 to=10.1.0.2:100,pacing=4000,rate=1000000
+check "a slow flow keeps its rate" same 4000 "$(got flow_rate_min)"
+check "and does not forbid a faster line" \
+	tc -n one qdisc change dev c1a root handle 1: psp line 400gbit
+check "it is raised to what a clock can keep" \
+	between 6000 7000 "$(got flow_rate_min)"
+check "nor an MTU" ip -n one link set c1a mtu 9000
+check "nor another" ip -n one link set c1a mtu 1500
+send 300 to=10.1.0.2:100,pacing=4000,rate=1000000
+check "a new flow that asks for less is raised as well" same 0 "$(got flows_refused)"
+check "to the same" between 6000 7000 "$(got flow_rate_max)"
+tc -n one qdisc del dev c1a root
+
+# --- a slow flow's clock is not forgotten ---------------------------------------
+
+# 1514 bytes at 2400 bit/s: 5.05 s a frame. One is offered every 3.1 s.
+port
+add mode dynamic
+"$IP" netns exec two psp-recv --port 103 >/tmp/received 2>&1 &
+receiver=$!
+send 13500 to=10.1.0.2:103,pacing=2400,rate=3907
+sleep 0.1
+kill $receiver
+wait $receiver || :
+check "five frames were offered" same 5 "$(sent datagrams)"
+timely "one has gone every five seconds" between 2 3 "$(received 103)"
+tc -n one qdisc del dev c1a root
+
+# --- fewer flows give places back --------------------------------------------
+
+port
+i=1
+while [ $i -le 15 ]; do
+	tc -n one class add dev c1a parent 1: classid 1:$i psp mode dynamic flows 65536
+	tc -n one class change dev c1a parent 1: classid 1:$i psp mode dynamic flows 10
+	i=$((i + 1))
+done
+check "ids of flows no longer allowed are free" \
+	tc -n one class add dev c1a parent 1: classid 1:f0 psp mode dynamic flows 65536
+tc -n one qdisc del dev c1a root
+
+port
 # --- refusals -------------------------------------------------------------------
 
 refuse "flows 0" 'flows "0"' add mode dynamic flows 0

@@ -251,3 +251,40 @@ counter() {
 at_most() {
 	[ "$2" -le "$1" ] || { echo "expected $1 or less, found $2"; return 1; }
 }
+
+# between LEAST MOST ACTUAL
+between() {
+	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ] ||
+		{ echo "expected $1 to $2, found $3"; return 1; }
+}
+
+# CLOCK_MONOTONIC
+now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
+
+# sent KEY: a number of the first flow's report in /tmp/sent.
+sent() { head -n 1 /tmp/sent | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"; }
+
+# Of c1a in the namespace one, where psp's handle is 1:.
+
+# got KEY: a number of the class 1:1's options and statistics; rates in bit/s.
+got() {
+	tc -n one -s class show dev c1a classid 1:1 |
+		sed 's/^ backlog \([^ ]*\)b \([0-9]*\)p/ bytes \1 frames \2/' |
+		tr -s ' (,' '\n\n\n' | grep -A 1 -x -e "$1" | tail -n 1 |
+		sed 's/Gbit$/000000000/; s/Mbit$/000000/; s/Kbit$/000/; s/bit$//'
+}
+# qdisc_got KEY
+qdisc_got() {
+	tc -n one -s -j qdisc show dev c1a root | tr ',{}' '\n\n\n' |
+		sed -n "s/^\"$1\"://p" | tail -n 1
+}
+
+# settled: nothing waits, in the qdisc's books or in the class's.
+settled() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(qdisc_got qlen)" = 0 ] && break
+		sleep 0.1
+	done
+	same "0 0" "$(qdisc_got qlen) $(qdisc_got backlog)" &&
+		same "0 0" "$(got frames) $(got bytes)"
+}

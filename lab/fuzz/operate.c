@@ -118,6 +118,19 @@ static void psp_root(struct random *r, const struct port *port, struct message *
 	psp_options(r, m);
 }
 
+/* Of a dynamic class. */
+static void psp_bounds(struct random *r, struct message *m)
+{
+	if (random_percent(r, 50))
+		put_u32(m, TCA_PSP_CLASS_LIMIT, random_value(r, 21));
+	if (random_percent(r, 50))
+		put_u32(m, TCA_PSP_CLASS_FLOW_LIMIT, random_value(r, 21));
+	if (random_percent(r, 50))
+		put_u64(m, TCA_PSP_CLASS_HORIZON, random_value(r, 42));
+	if (random_percent(r, 50))
+		put_u64(m, TCA_PSP_CLASS_PACING_FLOOR, random_value(r, 30));
+}
+
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
 	uint32_t kind = random_below(r, __TC_PSP_KIND_MAX);
@@ -147,6 +160,8 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 		put_u64(m, TCA_PSP_CLASS_FLOOR, random_value(r, 30));
 	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
 		put_u32(m, TCA_PSP_CLASS_FLOWS, random_value(r, 12));
+	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+		psp_bounds(r, m);
 	if (random_percent(r, stream ? 95 : 3))
 		put_u64(m, TCA_PSP_CLASS_RESERVE,
 			random_percent(r, 90) ? 1 + random_below(r, 100000) : random_value(r, 64));

@@ -24,6 +24,7 @@
 #include "flow.h"
 #include "sampler.h"
 #include "tcp.h"
+#include "user.h"
 
 #define NSEC_PER_SEC	1000000000LL
 #define EVENTS_MAX	64
@@ -76,7 +77,7 @@ static void usage(const char *why)
 {
 	fprintf(stderr, "psp-send: %s\n"
 		"usage: psp-send [--epoch-ns N] [--start-ns N] --stop-ns N [--sndbuf BYTES]\n"
-		"                [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
+		"                [--uid N] [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
 		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
 		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
@@ -444,6 +445,7 @@ int main(int argc, char **argv)
 		{ "start-ns", required_argument, NULL, 's' },
 		{ "stop-ns", required_argument, NULL, 't' },
 		{ "sndbuf", required_argument, NULL, 'b' },
+		{ "uid", required_argument, NULL, 'u' },
 		{ "samples", required_argument, NULL, 'p' },
 		{ "flow", required_argument, NULL, 'f' },
 		{ "flows", required_argument, NULL, 'F' },
@@ -461,12 +463,16 @@ int main(int argc, char **argv)
 		else if (option == 'p')
 			samples = optarg;
 		else if (option == '?' ||
-			 !parse_number(optarg, 0, option == 'b' ? INT32_MAX : INT64_MAX / 4,
+			 !parse_number(optarg, 0,
+				       option == 'b' || option == 'u' ? INT32_MAX :
+									INT64_MAX / 4,
 				       &number[option]))
 			usage("wrong option");
 	}
 	if (optind != argc || !flow_count)
 		usage(flow_count ? "too many words" : "there is no flow");
+	if (number['u'] && !become_user(number['u']))
+		fail("--uid", strerror(errno));
 
 	run(number['e'], number['s'], number['t'], number['b'], samples);
 	for (size_t i = 0; i < flow_count; i++)

@@ -93,6 +93,7 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     let read = |path: PathBuf| fs::read(&path).at("read", &path);
     image.file("init", read(programs.join("agent"))?);
     image.file("usr/bin/psp-send", read(programs.join("psp-send"))?);
+    image.file("usr/bin/psp-hostile", read(programs.join("psp-hostile"))?);
     image.file("usr/bin/psp-recv", read(programs.join("psp-recv"))?);
     image.file(
         &format!("{TC_PLUGINS}/q_psp.so"),
