@@ -64,6 +64,12 @@ fn dynamic_pacing() {
 
 #[test]
 #[ignore = "make test-debug"]
+fn a_user_without_privileges() {
+    run("hostile.sh", "SLOW=5 HOSTILE_SECONDS=15");
+}
+
+#[test]
+#[ignore = "make test-debug"]
 fn classes_by_the_period() {
     run("periods.sh", "SLOW=5");
 }

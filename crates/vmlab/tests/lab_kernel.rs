@@ -90,6 +90,13 @@ fn dynamic_pacing() {
 }
 
 #[test]
+fn a_user_without_privileges_gets_what_is_stated() {
+    for kernel in Kernel::ALL {
+        run(kernel, "hostile.sh", "");
+    }
+}
+
+#[test]
 fn classes_by_the_period() {
     for kernel in Kernel::ALL {
         run(kernel, "periods.sh", "");

@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What users without privileges get of a class of kind dynamic: what is stated,
+# and nothing of anybody else's.
+#
+#   one: psp-hostile, psp-send -> c1a (psp) ==== 10 Mbit/s ==== c1b -> two: psp-recv
+#
+# HOSTILE_SECONDS: how long the attack takes; 60.
+
+. "$(dirname "$0")/lib.sh"
+
+HOSTILE_SECONDS=${HOSTILE_SECONDS:-60}
+MALLORY=1001
+ALICE=1002
+BOB=1003
+
+ip netns add one
+ip netns add two
+cable c1 10000000 records_max=0
+two_hosts c1 10.1.0
+ulimit -n 4096
+
+port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
+add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
+
+# send_as UID MILLISECONDS SPEC...: the report is in /tmp/sent.UID.
+send_as() {
+	uid=$1
+	stop_ns=$(($2 * SLOW * 1000000))
+	shift 2
+	flows=
+	for spec in "$@"; do flows="$flows --flow $spec"; done
+	# shellcheck disable=SC2086 # one word a flow
+	ip netns exec one psp-send --uid "$uid" --epoch-ns "$(now_ns)" \
+		--stop-ns $stop_ns $flows >"/tmp/sent.$uid" 2>&1
+}
+
+# of UID KEY: a number of the first flow's report.
+of() { head -n 1 "/tmp/sent.$1" | tr ',{}' '\n\n\n' | sed -n "s/^\"$2\"://p"; }
+
+# receive PORT COUNT, and received PORT once it has been told to stop_receiving.
+receive() {
+	"$IP" netns exec two psp-recv --port "$1" --count "$2" >/tmp/received 2>&1 &
+	receiver=$!
+	sleep 0.1
+}
+stop_receiving() {
+	kill $receiver
+	wait $receiver || :
+}
+received() { sed -n "s/.*\"port\":$1,\"received\":\([0-9]*\).*/\1/p" /tmp/received; }
+
+# --- each bound by itself --------------------------------------------------
+
+port mode timer
+check "bounds have defaults" add mode dynamic
+check "of all flows" same 32768 "$(got limit)"
+check "of one" same 4096 "$(got flow-limit)"
+check "of time" same 10s "$(got horizon)"
+send_as $MALLORY 100 to=10.1.0.2:100,pacing=8
+check "no clock is further away than the horizon" same 1211 "$(got flow_rate_min)"
+tc -n one qdisc del dev c1a root
+
+port mode timer
+add mode dynamic flow-limit 20 pacing-floor 5kbit
+send_as $MALLORY 300 to=10.1.0.2:100,pacing=8
+check "a pacing-floor holds" same 5000 "$(got flow_rate_min)"
+tc -n one qdisc del dev c1a root
+
+port mode timer
+add mode dynamic flow-limit 20
+send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
+check "one flow holds as many frames as it may" between 18 20 "$(got frames)"
+check "more are dropped and counted" at_least 1 "$(got drop_flow)"
+tc -n one qdisc del dev c1a root
+
+# 1514 bytes take 121 ms: 17 frames begin within 2 s.
+port mode timer
+add mode dynamic horizon 2s
+send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
+check "what would wait beyond the horizon is dropped" \
+	between 14 18 "$(got frames)"
+check "and counted" at_least 1 "$(got drop_horizon)"
+check "also with the qdisc's" same "$(got drop_horizon)" "$(qdisc_got drop_horizon)"
+check "no other cause" same 0 "$(got drop_flow)"
+tc -n one qdisc del dev c1a root
+
+# Else a queue filled at a high rate would be kept for hours at a low one.
+port mode timer
+add mode dynamic horizon 2s
+check "a socket is filled, then slowed down" \
+	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 12500 \
+	--to 10.1.0.2 --port 100
+check "what would now wait beyond the horizon is dropped" \
+	between 12 18 "$(got frames)"
+check "and counted" at_least 40 "$(got drop_horizon)"
+tc -n one qdisc del dev c1a root
+
+# --- of what is full, who has most gives ------------------------------------
+
+slow=to=10.1.0.2:100,pacing=100000
+port mode timer
+add mode dynamic limit 40
+send_as $MALLORY 400 $slow $slow $slow
+check "all flows hold as many frames as the class may" between 36 40 "$(got frames)"
+check "more are dropped and counted" at_least 1 "$(got drop_limit)"
+send_as $MALLORY 2000 $slow $slow $slow &
+mallory=$!
+receive 200 1
+send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000
+check "another user sends meanwhile" at_least 10 "$(of $ALICE datagrams)"
+check "two users have flows" same 2 "$(got flow_users)"
+check "the bound holds" at_most 40 "$(got frames)"
+wait $mallory || :
+sleep 0.2
+stop_receiving
+check "and loses no frame to the first" same "$(of $ALICE datagrams)" "$(received 200)"
+tc -n one qdisc del dev c1a root
+
+# Frames without a flow are held up: they would come too late. 10 frames of 16 kbit.
+port mode timer
+add mode dynamic flows 4 rate 16kbit
+tc -n one qdisc add dev c1a parent 1:1 pfifo limit 10
+send_as $MALLORY 3000 $slow $slow $slow $slow $slow $slow &
+mallory=$!
+nap 500
+check "one user has all the flows" same "4 1" "$(got flows_known) $(got flow_users)"
+check "and what is beyond is no flow" at_least 1 "$(got flows_refused)"
+receive 200 1
+send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000
+check "another user's gets in" same 2 "$(got flow_users)"
+check "in the place of one of the first's" same 1 "$(got flows_evicted)"
+check "whose frames are counted" at_least 1 "$(got drop_evicted)"
+wait $mallory || :
+sleep 0.2
+stop_receiving
+check "it loses no frame" same "$(of $ALICE datagrams)" "$(received 200)"
+check "there are as many flows as may be" at_most 4 "$(got flows_known)"
+tc -n one qdisc del dev c1a root
+
+# --- a hostile user ------------------------------------------------------------
+
+# What may be asked of the line: 33 x 100 kbit of class 1:1, and 4 Mbit of 1:2.
+# ARP has class 1:3: what is unclassified must not wait behind a hostile user.
+slab_before=$(slab_kb)
+tc -n one qdisc add dev c1a root handle 1: psp default 3 mode timer layer wire
+tc -n one class add dev c1a parent 1: classid 1:3 psp mode normal
+add mode dynamic ceil 100kbit rate 100kbit flows 32 limit 500 flow-limit 100
+tc -n one class add dev c1a parent 1: classid 1:2 psp rate 4mbit
+tc -n one filter add dev c1a parent 1: protocol ip pref 1 u32 \
+	match ip dport 300 0xffff classid 1:2
+tc -n one filter add dev c1a parent 1: protocol ip pref 2 matchall classid 1:1
+seconds=$((HOSTILE_SECONDS * SLOW))
+"$IP" netns exec two psp-recv --port 100 --count 8 >/dev/null 2>&1 &
+sink=$!
+"$IP" netns exec one psp-hostile --uid $MALLORY --seconds $seconds --to 10.1.0.2 \
+	--port 100 --ports 8 --sockets 512 --seed 1 >/tmp/hostile 2>&1 &
+mallory=$!
+nap 3000
+receive 200 101
+send_as $BOB $(((HOSTILE_SECONDS - 10) * 1000)) to=10.1.0.2:300,rate=6000000 &
+bob=$!
+send_as $ALICE $(((HOSTILE_SECONDS - 10) * 1000)) \
+	to=10.1.0.2:200,payload=200,pacing=80000,rate=40000 &
+alice=$!
+
+frames_most=0
+flows_most=0
+slab_most=0
+users_most=0
+# most NAME NUMBER: NAME_most is the largest.
+most() { eval "[ $2 -le \$${1}_most ] || ${1}_most=$2"; }
+while kill -0 $mallory 2>/dev/null; do
+	most frames "$(got frames)"
+	most flows "$(got flows_known)"
+	most users "$(got flow_users)"
+	most slab $(($(sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo) - slab_before))
+	sleep 1
+done
+wait $bob || :
+wait $alice || :
+ended=0
+wait $mallory || ended=$?
+check "the hostile user ended as it should" same 0 $ended
+hostile() { tr ',{}' '\n\n\n' </tmp/hostile | sed -n "s/^\"$1\"://p"; }
+timely "it opened many sockets" at_least 500 "$(hostile opened)"
+timely "and sent much" at_least 5000 "$(hostile sent)"
+# 1000 frames are the class's own queue's.
+check "frames were never more than the bounds" between 400 1500 $frames_most
+check "flows were never more than the bound" between 30 32 $flows_most
+check "the other user had a flow meanwhile" same 2 $users_most
+check "flows beyond the bound were none" at_least 1 "$(got flows_refused)"
+check "frames beyond the limit were dropped" at_least 1 "$(got drop_limit)"
+check "frames beyond the horizon were dropped" at_least 1 "$(got drop_horizon)"
+check "frames beyond a flow's share were dropped" at_least 1 "$(got drop_flow)"
+# 1500 frames of up to 4 kB, sockets, flows.
+check "memory was bounded" at_most 30000 $slab_most
+sleep 2
+stop_receiving
+timely "the other user sent all along" \
+	at_least $(((HOSTILE_SECONDS - 10) * 18)) "$(of $ALICE datagrams)"
+timely "and lost nothing to the hostile one" same "$(of $ALICE datagrams)" "$(received 200)"
+# As much as 4 Mbit/s are on the wire, within 1 %; what its socket held at the end,
+# up to 100 frames, was sent after that.
+bobs=$(((HOSTILE_SECONDS - 10) * 4000000 / 1538 / 8))
+timely "another's class kept its rate" \
+	between $((bobs * 99 / 100)) $((bobs * 101 / 100 + 100)) "$(received 300)"
+
+# Flows within the horizon, the class's own queue at its rate.
+kill $sink
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+	[ "$(qdisc_got qlen)" = 0 ] && break
+	sleep 10
+done
+check "what it left behind is sent" settled
+sleep 15
+check "and none of its flows is known" same 0 "$(got flows_known)"
+check "the books are even" same \
+	$(($(got drop_child) + $(got drop_flow) + $(got drop_limit) + $(got drop_horizon) + $(got drop_evicted))) \
+	"$(got dropped)"
+tc -n one qdisc del dev c1a root
+# Caches of 512 sockets remain; what passed through was some hundred MB.
+given_back "its memory is given back" 8000 "$slab_before"
+
+# --- rates that no clock could keep --------------------------------------------
+
+port mode timer split-gso off line 400gbit
+add mode dynamic pacing-floor 1bit
+check "a hostile user on a fast line, trains whole" \
+	"$IP" netns exec one psp-hostile --uid $MALLORY --seconds $((3 * SLOW)) \
+	--to 10.1.0.2 --port 100 --ports 8 --sockets 64 --seed 2
+check "no clock is out of reach" at_least 6000 "$(got flow_rate_min)"
+check "its rates forbid no MTU" ip -n one link set c1a mtu 9000
+check "nor another" ip -n one link set c1a mtu 1500
+check "nor a line" tc -n one qdisc change dev c1a root handle 1: psp line 1tbit
+tc -n one qdisc del dev c1a root
+
+ip netns del one
+ip netns del two
+cut_cable c1
+finish
