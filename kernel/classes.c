@@ -178,10 +178,15 @@ static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
 		return -ENOMEM;
 
 	sch_tree_lock(q->sch);
-	if (cl->flows)
+	if (cl->flows) {
 		psp_flows_resize(cl->flows, flows);
-	else
+	} else {
+		/* From now on frames find flows, and bounds to go by. */
+		cl->opt.limit = opt->limit;
+		cl->opt.flow_limit = opt->flow_limit;
+		cl->opt.horizon_ns = opt->horizon_ns;
 		swap(cl->flows, flows);
+	}
 	sch_tree_unlock(q->sch);
 	q->reserved += cl->flows->reserved - reserved;
 	if (flows)
