@@ -81,6 +81,36 @@ fn a_router_that_is_just_missed() {
     assert_eq!(s.overs.all, 0);
 }
 
+/// Nine routers in a row on segments that nobody else uses, each RT-IP thread just
+/// before its packet comes: 9 x (10 ms + 1 ms) and what ten segments take.
+#[test]
+fn nine_routers_on_idle_segments_keep_the_bound() {
+    let names: Vec<_> = (0..11).map(|n| format!("h{n}")).collect();
+    let mut text = String::new();
+    for (n, name) in names.iter().enumerate() {
+        // Of h1 on: 0.1 ms after the ITM thread of the host before.
+        let phase_us = match n {
+            0 => 0,
+            n => (n as u64 * 1_100) % 10_000,
+        };
+        text += &format!(
+            "[[host]]\nname = \"{name}\"\n[[node]]\nhost = \"{name}\"\nphase = \"{phase_us}us\"\n"
+        );
+    }
+    for (n, pair) in names.windows(2).enumerate() {
+        text += &format!("[[segment]]\nname = \"s{n}\"\nhosts = {pair:?}\n");
+    }
+    text += "[[stream]]\nname = \"s\"\ntype = \"rt\"\nfrom = \"h0\"\nto = \"h10\"\npayload = \"1208b\"\n";
+    let ran = run(&format!("settle = \"1s\"\n{text}"), 1);
+    let s = &ran.streams[0];
+    // To the next router's RT-IP thread 10.1 ms, and its slot: nine times.
+    let delay_ns = 9 * 11_100_000 + HOP_NS;
+    assert_eq!((s.sent, s.arrived), (20, 20));
+    assert_eq!(s.one_way.worst().unwrap().0.as_ns(), delay_ns);
+    assert!((100_000_000..110_000_000).contains(&delay_ns), "{delay_ns}");
+    assert_eq!((s.overs.all, s.overs.medium), (0, 0), "{:?}", s.overs);
+}
+
 #[test]
 fn a_ping_comes_back_by_its_senders_period() {
     for (receive, expected_ns) in [

@@ -44,6 +44,16 @@ impl RateLatency {
     }
 }
 
+/// Longest delay over `stages` routers that each route once a period and send a slot
+/// later (paper 004, 4.3, which leaves out the slot): (stages + 1) x (period + slot). At
+/// each a packet waits for less than a period and for the slot; the one more is for all
+/// devices and media together.
+#[must_use]
+pub fn isochronous_ns(stages: usize, period_ns: u64, slot_ns: u64) -> u64 {
+    let turns = u64::try_from(stages).unwrap_or(u64::MAX).saturating_add(1);
+    turns.saturating_mul(period_ns.saturating_add(slot_ns))
+}
+
 /// Bounds of the delay over a chain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
@@ -143,6 +153,28 @@ mod tests {
         let periods: Vec<_> = found.per_hop_ns.iter().map(|ns| ns / T_NS).collect();
         assert_eq!(periods, [2.0, 3.0, 4.0]);
         assert!(found.per_hop_sum_ns >= found.pay_bursts_only_once_ns);
+    }
+
+    #[test]
+    fn the_slot_counts_at_each_router_and_once_more() {
+        assert_eq!(isochronous_ns(9, 10_000_000, 1_000_000), 110_000_000);
+        // The sender's turn, and what the medium may take.
+        assert_eq!(isochronous_ns(0, 10_000_000, 1_000_000), 11_000_000);
+        assert_eq!(isochronous_ns(usize::MAX, 1, 1), u64::MAX);
+        // The chain as one server, each a slot later, is within it.
+        let server = RateLatency {
+            latency_ns: T_NS + T_NS / 10.0,
+            ..RateLatency::periodic(1250.0, T_NS)
+        };
+        let stream = TokenBucket {
+            burst_bytes: 1250.0,
+            rate_bps: server.rate_bps,
+        };
+        for hops in 1..=9 {
+            let found = bounds(stream, &vec![server; hops]).unwrap();
+            let most_ns = isochronous_ns(hops, 10_000_000, 1_000_000) as f64;
+            assert!(found.pay_bursts_only_once_ns <= most_ns);
+        }
     }
 
     #[test]

@@ -115,13 +115,12 @@ fn per_stage(
     }
 }
 
-/// Longest delay of a packet that is `late_periods` late: it has waited up to a
-/// period before it went at all. Of N stages none is longer than N + 1 periods
-/// (paper 004, 4.3).
+/// Longest delay of a packet that is `late_periods` late, if one that is not late is
+/// through within one period and slot; `turn_ns` is both together. Of N stages none is
+/// longer than N + 1 of them (paper 004, 4.3), whatever the phases are.
 #[must_use]
-pub fn delay_ns_max(late_periods: usize, period_ns: u64) -> u64 {
-    let periods = u64::try_from(late_periods).map_or(u64::MAX, |k| k.saturating_add(1));
-    periods.saturating_mul(period_ns)
+pub fn delay_ns_max(late_periods: usize, turn_ns: u64) -> u64 {
+    crate::bounds::isochronous_ns(late_periods, turn_ns, 0)
 }
 
 #[cfg(test)]

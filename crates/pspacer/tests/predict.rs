@@ -48,9 +48,32 @@ fn the_papers_figures() {
         &distribution(&answer),
         &[0.4096, 0.4096, 0.1536, 0.0256, 0.0016],
     );
-    // Period x (routers + 1), by the prediction and by network calculus.
+    // (routers + 1) x (period + slot), and by network calculus without a slot for the
+    // media.
+    assert_eq!(answer["distribution"][4]["delay_ns_max"], 55_000_000);
+    assert_eq!(answer["bounds"]["isochronous_ns"], 55_000_000);
+    assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 54e6);
+    // As the paper has it.
+    let answer = json(&["--beta", "0.2", "--hops", "4", "--slot", "0s"]);
     assert_eq!(answer["distribution"][4]["delay_ns_max"], 50_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 50e6);
+}
+
+/// Without a router a packet still waits for its sender's turn and the medium.
+#[test]
+fn no_router_is_not_no_delay() {
+    let args = ["--beta", "0.2", "--hops", "0", "--period", "10ms"];
+    let answer = json(&args);
+    assert_eq!(answer["bounds"]["isochronous_ns"], 11_000_000);
+    assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], Value::Null);
+    let text = pspacer(&[&["predict"], &args[..]].concat()).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("1 x (10 ms + 1 ms): 11 ms"), "{text}");
+    assert!(!text.contains(" 0 ns") && !text.contains(" 0 s"), "{text}");
+    // A slot is a part of the period.
+    let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(!out.status.success() && said.contains("--slot"), "{said}");
 }
 
 #[test]

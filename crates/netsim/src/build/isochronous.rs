@@ -77,6 +77,7 @@ fn node(of: &Isochronous, host: usize, seed: u64) -> NodeConfig {
             slot: Span::from_ns(of.slot_ns),
         },
         late_first: node.late_first,
+        reserved_period: Span::from_ns(of.period_ns),
         packet_cost: Span::from_ns(node.packet_cost_ns),
         queue_frames: node.queue_frames,
     }

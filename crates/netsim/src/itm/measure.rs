@@ -113,18 +113,56 @@ pub struct Stage {
     pub late: u64,
 }
 
-/// Packets with a one-way delay above period x (routers + 1), by what made them so.
+/// Time that a packet has lost on its way, by cause. What the same way takes on
+/// empty segments, with nobody else at the nodes, is no part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LostTime {
+    /// Periods beyond the first at nodes.
+    pub deferred: Span,
+    /// In devices and on segments: others were sent, or collided with it.
+    pub medium: Span,
+    /// Until SLIH took it: it took others.
+    pub receiving: Span,
+}
+
+/// Packets with a one-way delay above (routers + 1) x (period + slot), by what made
+/// them so. A cause counts only if the packet lost time by it, and is above the
+/// bound without it no more; each packet by the first cause that says so together with
+/// those before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overs {
     /// All of them.
     pub all: u64,
     /// They have waited for a period beyond the first at a node, for want of
-    /// budget or of time in the slot.
+    /// budget, of time in the slot, or of a reservation.
     pub deferred: u64,
-    /// Else: devices, segments and slots alone took more than a period.
+    /// Devices and segments had others to send, or collisions.
     pub medium: u64,
-    /// Else.
+    /// SLIH had others to take.
+    pub receiving: u64,
+    /// No cause says so: the bound does not hold.
     pub unexplained: u64,
+}
+
+impl Overs {
+    /// A packet is `over` above the bound.
+    pub(super) fn add(&mut self, over: Span, lost: LostTime) {
+        let causes = [
+            (lost.deferred, &mut self.deferred),
+            (lost.medium, &mut self.medium),
+            (lost.receiving, &mut self.receiving),
+        ];
+        self.all += 1;
+        let mut explained = Span::ZERO;
+        for (time, count) in causes {
+            explained = explained + time;
+            if explained >= over {
+                *count += 1;
+                return;
+            }
+        }
+        self.unexplained += 1;
+    }
 }
 
 /// What is counted of a stream.
@@ -197,6 +235,7 @@ impl StreamMeasure {
         self.overs.all += other.overs.all;
         self.overs.deferred += other.overs.deferred;
         self.overs.medium += other.overs.medium;
+        self.overs.receiving += other.overs.receiving;
         self.overs.unexplained += other.overs.unexplained;
         self.span = self.span.max(other.span);
     }
@@ -210,8 +249,11 @@ pub struct NodeCounts {
     /// NRT budget that these took, bytes on the wire.
     pub late_first_bytes: u64,
     /// RT packets that had to wait for another period, once for each period: no
-    /// late-first, or the NRT budget was used up.
+    /// late-first, the NRT budget was used up, or a period's backlog was paid for.
     pub deferred: u64,
+    /// RT packets that had to wait for another period, once for each period: their
+    /// stream has sent more than is reserved for it.
+    pub excess: u64,
     /// RT packets that RT-IP had no time for in its slot, once for each period.
     pub slot_overruns: u64,
     /// Times at which ITM found a device that had not sent everything of the
@@ -229,9 +271,41 @@ impl NodeCounts {
         self.late_first += other.late_first;
         self.late_first_bytes += other.late_first_bytes;
         self.deferred += other.deferred;
+        self.excess += other.excess;
         self.slot_overruns += other.slot_overruns;
         self.device_busy += other.device_busy;
         self.nrt_deferred += other.nrt_deferred;
         self.nrt_dropped += other.nrt_dropped;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_counts_only_if_it_was_there_and_suffices() {
+        let ms = |ms: u64| Span::from_ns(ms * 1_000_000);
+        let over = |deferred, medium, receiving| {
+            let mut overs = Overs::default();
+            let lost = LostTime {
+                deferred: ms(deferred),
+                medium: ms(medium),
+                receiving: ms(receiving),
+            };
+            overs.add(ms(2), lost);
+            assert_eq!(overs.all, 1);
+            [
+                overs.deferred,
+                overs.medium,
+                overs.receiving,
+                overs.unexplained,
+            ]
+        };
+        assert_eq!(over(10, 10, 0), [1, 0, 0, 0]);
+        assert_eq!(over(0, 2, 0), [0, 1, 0, 0]);
+        assert_eq!(over(0, 1, 1), [0, 0, 1, 0]);
+        assert_eq!(over(0, 1, 0), [0, 0, 0, 1]);
+        assert_eq!(over(0, 0, 0), [0, 0, 0, 1]);
     }
 }

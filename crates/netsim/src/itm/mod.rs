@@ -6,8 +6,9 @@
 //! of each real-time (RT) stream what is reserved for it, and of everything
 //! else (NRT) what the node's NRT budget allows. A router's RT-IP thread runs
 //! one slot before: it routes what RT packets have come by then. With
-//! late-first, RT packets beyond the reservation, which are late, go first too,
-//! and the NRT budget of that period pays.
+//! late-first, RT packets that are late go first too, and the NRT budget of that
+//! period pays. Late is what a stream has not sent of its reservations of the
+//! periods before; what it sends beyond that is excess, and waits.
 
 mod measure;
 mod network;
@@ -101,6 +102,9 @@ pub struct NodeConfig {
     pub nrt_bytes: Option<Vec<u64>>,
     /// Late RT packets go first.
     pub late_first: bool,
+    /// Period that reservations are of. `clock.period` is longer at a node that is
+    /// short of time.
+    pub reserved_period: Span,
     /// Time that a thread needs for a packet.
     pub packet_cost: Span,
     /// NRT packets that wait for the budget at each device.

@@ -4,7 +4,7 @@
 //! Numbers of event sources, and so the order of what happens at the same
 //! instant: segments; streams that send; RT-IP threads, by node; ITM threads.
 
-use super::measure::StreamMeasure;
+use super::measure::{LostTime, StreamMeasure};
 use super::node::{Node, Packet, RtQueue};
 use super::{Class, Hop, NetworkConfig, NodeCounts, StreamConfig, Traffic};
 use crate::agenda::Agenda;
@@ -36,6 +36,13 @@ struct Step {
     queue: usize,
     /// First bit leaves to last bit there, with nobody else.
     least: Span,
+}
+
+impl Step {
+    /// Time lost in the device and on the segment until a packet's last bit came.
+    fn lost(&self, packet: &Packet, now: Time) -> Span {
+        now.since(packet.released) - self.least
+    }
 }
 
 struct Stream {
@@ -229,7 +236,6 @@ impl Network {
             self.reach(&packet);
         }
         if hop == last && (hop == there || is_taken_at_once) {
-            packet.medium = packet.medium + self.now.since(packet.released);
             if hop != there {
                 self.come_back(&packet);
             } else {
@@ -240,8 +246,10 @@ impl Network {
         let node = &mut self.nodes[step.to];
         let at = node.slih(self.now);
         packet.hop += 1;
-        packet.medium = packet.medium + at.since(packet.released);
+        packet.lost.medium = packet.lost.medium + step.lost(&packet, self.now);
         if by_period {
+            let waited = at.since(self.now) - node.config.packet_cost;
+            packet.lost.receiving = packet.lost.receiving + waited;
             let earliest = packet.released + step.least + node.config.packet_cost;
             packet.expected = node.config.clock.run_from(earliest);
             node.received.push_back((at, packet));
@@ -265,21 +273,16 @@ impl Network {
         measure.one_way.add(delay, packet.number);
         let first = *stream.first_arrival.get_or_insert(self.now);
         measure.span = self.now.since(first);
-        let sender = stream.steps[0].node;
-        let period = self.nodes[sender].config.clock.period;
-        let routers = stream.config.way.len() as u64;
-        if stream.config.class == Class::Nrt || delay.as_ps() <= period.as_ps() * routers {
+        // Of the sender and each router: (routers + 1) x (period + slot).
+        let senders = stream.steps.iter().take(packet.hop + 1);
+        let turns = senders.map(|step| self.nodes[step.node].config.clock);
+        let bound = turns.fold(Span::ZERO, |sum, of| sum + of.period + of.slot);
+        if stream.config.class == Class::Nrt || delay <= bound {
             return;
         }
-        let medium = packet.medium + self.now.since(packet.released);
-        measure.overs.all += 1;
-        if packet.was_deferred {
-            measure.overs.deferred += 1;
-        } else if medium > period {
-            measure.overs.medium += 1;
-        } else {
-            measure.overs.unexplained += 1;
-        }
+        let mut lost = packet.lost;
+        lost.medium = lost.medium + stream.steps[packet.hop].lost(packet, self.now);
+        measure.overs.add(delay - bound, lost);
     }
 
     /// A packet is back at its sender.
@@ -328,7 +331,6 @@ impl Network {
                 let is_rt = self.streams[packet.stream].config.class == Class::Rt;
                 if packet.hop > 0 && is_rt {
                     let met = packet.expected + clock.slot;
-                    packet.medium = packet.medium + clock.slot;
                     self.pass(&mut packet, clock.periods(met, self.now));
                 }
                 self.release(packet);
@@ -396,10 +398,9 @@ impl Network {
             born: self.now,
             released: self.now,
             expected: self.now,
-            medium: Span::ZERO,
+            lost: LostTime::default(),
             hop: 0,
             late: 0,
-            was_deferred: false,
         };
         of.numbers += 1;
         of.measure.sent += 1;
@@ -451,11 +452,7 @@ impl Stream {
                 },
             });
             if config.class == Class::Rt {
-                rt.push(RtQueue {
-                    port,
-                    reserve: config.reserve,
-                    packets: Default::default(),
-                });
+                rt.push(RtQueue::new(port, config.reserve));
             }
         }
         let clock = nodes[hops.first()?.node].config.clock;

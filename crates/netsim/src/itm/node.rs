@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::measure::LostTime;
 use super::{Clock, NodeConfig, NodeCounts};
 use crate::device::wire_bytes;
 use crate::time::{Span, Time};
@@ -19,15 +20,17 @@ pub(super) struct Packet {
     pub released: Time,
     /// When RT-IP would have met it, had the last segment been empty.
     pub expected: Time,
-    /// On devices and segments, with SLIH and between RT-IP and ITM so far.
-    pub medium: Span,
+    /// What it lost so far.
+    pub lost: LostTime,
     /// Hops behind it, the way back included.
     pub hop: usize,
     /// Periods lost so far.
     pub late: u64,
-    /// Had to wait for another period at some node.
-    pub was_deferred: bool,
 }
+
+/// Reservations of so many periods may be sent later: packets come so late behind as
+/// many nodes, each of which has delayed them by a period.
+const SAVED_PERIODS: u64 = 8;
 
 /// What waits of one stream, in one direction, for ITM.
 #[derive(Debug)]
@@ -35,6 +38,38 @@ pub(super) struct RtQueue {
     pub port: usize,
     pub reserve: u32,
     pub packets: VecDeque<Packet>,
+    /// What the stream may send now, in packets x ps of a reserved period: a run of ITM
+    /// brings `reserve` x the time since the run before.
+    credit: u64,
+}
+
+impl RtQueue {
+    /// Of a stream that was silent before.
+    pub fn new(port: usize, reserve: u32) -> Self {
+        Self {
+            port,
+            reserve,
+            packets: VecDeque::new(),
+            credit: u64::MAX,
+        }
+    }
+
+    /// ITM runs again, after `since`.
+    fn begin(&mut self, since: Span, reserved_period: Span) {
+        let reserve = u64::from(self.reserve);
+        let brought = reserve.saturating_mul(since.as_ps());
+        let most = reserve.saturating_mul(reserved_period.as_ps());
+        let most = most.saturating_mul(SAVED_PERIODS + 1);
+        self.credit = self.credit.saturating_add(brought).min(most);
+    }
+
+    /// A packet that the stream may send.
+    fn pop(&mut self, reserved_period: Span) -> Option<Packet> {
+        let left = self.credit.checked_sub(reserved_period.as_ps())?;
+        let packet = self.packets.pop_front()?;
+        self.credit = left;
+        Some(packet)
+    }
 }
 
 /// A node.
@@ -128,8 +163,9 @@ impl Node {
             };
             taken.push(packet);
         }
+        let period = self.config.clock.period;
         for (_, packet) in self.received.iter_mut().take_while(|of| has_come(of)) {
-            packet.was_deferred = true;
+            packet.lost.deferred = packet.lost.deferred + period;
             self.counts.slot_overruns += 1;
         }
     }
@@ -141,31 +177,41 @@ impl Node {
         };
         let mut nrt_bytes = budgets.get(port).copied().unwrap_or(0);
         let counts = &mut self.counts;
+        let (period, reserved) = (self.config.clock.period, self.config.reserved_period);
         for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
-            for _ in 0..queue.reserve {
-                let Some(packet) = queue.packets.pop_front() else {
-                    break;
-                };
-                taken.push(packet);
-            }
+            queue.begin(period, reserved);
+            let own = (0..queue.reserve).map_while(|_| queue.pop(reserved));
+            taken.extend(own);
         }
         for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
-            loop {
-                let fits = |packet: &Packet| {
-                    self.config.late_first && u64::from(wire_bytes(packet.frame_bytes)) <= nrt_bytes
-                };
-                let Some(packet) = pop_if(&mut queue.packets, fits) else {
+            // One period's backlog at most.
+            let late = if self.config.late_first {
+                queue.reserve
+            } else {
+                0
+            };
+            for _ in 0..late {
+                let next = queue.packets.front();
+                let bytes = next.map_or(0, |next| u64::from(wire_bytes(next.frame_bytes)));
+                let Some(left) = nrt_bytes.checked_sub(bytes) else {
                     break;
                 };
-                let bytes = u64::from(wire_bytes(packet.frame_bytes));
-                nrt_bytes -= bytes;
+                let Some(packet) = queue.pop(reserved) else {
+                    break;
+                };
+                nrt_bytes = left;
                 counts.late_first += 1;
                 counts.late_first_bytes += bytes;
                 taken.push(packet);
             }
-            for packet in &mut queue.packets {
-                packet.was_deferred = true;
-                counts.deferred += 1;
+            let may_send = queue.credit / reserved.as_ps().max(1);
+            for (packet, number) in queue.packets.iter_mut().zip(0..) {
+                packet.lost.deferred = packet.lost.deferred + period;
+                if number < may_send {
+                    counts.deferred += 1;
+                } else {
+                    counts.excess += 1;
+                }
             }
         }
         let queue = &mut self.nrt[port];
@@ -209,10 +255,9 @@ mod tests {
             born: Time::START,
             released: Time::START,
             expected: Time::START,
-            medium: Span::ZERO,
+            lost: LostTime::default(),
             hop: 1,
             late: 0,
-            was_deferred: false,
         }
     }
 
@@ -228,15 +273,12 @@ mod tests {
             },
             nrt_bytes: Some(vec![nrt_packets * WIRE_BYTES + WIRE_BYTES / 2]),
             late_first,
+            reserved_period: span(10_000_000),
             packet_cost: Span::ZERO,
             queue_frames: 8,
         });
         for _ in 0..2 {
-            node.rt.push(RtQueue {
-                port: 0,
-                reserve: 2,
-                packets: VecDeque::new(),
-            });
+            node.rt.push(RtQueue::new(0, 2));
         }
         node
     }
@@ -286,7 +328,27 @@ mod tests {
         fill(&mut node, [4, 0], 0);
         assert_eq!(run(&mut node), [(0, 0), (0, 1), (0, 2)]);
         assert_eq!((node.counts.late_first, node.counts.deferred), (1, 1));
-        assert!(node.rt[0].packets[0].was_deferred);
+        let period = node.config.clock.period;
+        assert_eq!(node.rt[0].packets[0].lost.deferred, period);
+    }
+
+    /// 30 times what is reserved, in every period: after what it had saved, a stream has
+    /// its reservation, and NRT all of its budget.
+    #[test]
+    fn excess_gets_no_more_than_is_reserved() {
+        let mut node = node(true, 3);
+        let mut sent = [0; 3];
+        let periods = 30;
+        for _ in 0..periods {
+            fill(&mut node, [60, 0], 3);
+            run(&mut node).iter().for_each(|(s, _)| sent[*s] += 1);
+        }
+        let saved = 2 * SAVED_PERIODS;
+        assert_eq!(sent[0], 2 * periods + saved);
+        // What was late was paid for, two packets a period at most.
+        assert_eq!(node.counts.late_first, saved);
+        assert_eq!(sent[2], 3 * periods - saved);
+        assert!(node.counts.excess > 0);
     }
 
     #[test]

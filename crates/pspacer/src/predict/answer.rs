@@ -15,6 +15,7 @@ use serde::Serialize;
 pub struct Answer {
     pub format: &'static str,
     pub period_ns: u64,
+    pub slot_ns: u64,
     pub hops: usize,
     pub round_trip: bool,
     pub stages: usize,
@@ -35,7 +36,8 @@ pub struct Answer {
 pub struct Row {
     pub delay_periods: usize,
     pub probability: f64,
-    /// Longest delay of such a packet.
+    /// Longest delay of such a packet, if one that is not late is through within a
+    /// period and slot.
     pub delay_ns_max: u64,
     /// Share of the packets in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,10 +55,13 @@ pub struct Measured {
 /// Bounds, and what they are of.
 #[derive(Serialize)]
 pub struct Served {
+    /// (stages + 1) x (period + slot).
+    pub isochronous_ns: u64,
     pub stream: TokenBucket,
     pub servers: Vec<RateLatency>,
+    /// Network calculus has nothing to say of no server.
     #[serde(flatten)]
-    pub bounds: Bounds,
+    pub bounds: Option<Bounds>,
 }
 
 impl From<(&PathBuf, Classes)> for Measured {
@@ -70,7 +75,7 @@ impl From<(&PathBuf, Classes)> for Measured {
 }
 
 /// The distribution, with the shares that were measured.
-pub fn rows(late: &[f64], period_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
+pub fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
     let share = |k: usize| {
         let classes = classes?;
         let count = classes.counts.get(k)?;
@@ -80,7 +85,7 @@ pub fn rows(late: &[f64], period_ns: u64, classes: Option<&Classes>) -> Vec<Row>
     let row = |(k, &probability): (usize, &f64)| Row {
         delay_periods: k,
         probability,
-        delay_ns_max: delay_ns_max(k, period_ns),
+        delay_ns_max: delay_ns_max(k, turn_ns),
         measured: share(k),
     };
     late.iter().enumerate().map(row).collect()

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use predict::bounds::{RateLatency, TokenBucket, bounds};
+use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
 use predict::classes::Classes;
 use predict::distribution::Chain;
 use predict::{estimate, fit, measured};
@@ -56,6 +56,9 @@ pub struct PredictArgs {
     /// Period of the routers
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     pub period: u64,
+    /// Between RT-IP and ITM threads of a router [default: a tenth of the period]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub slot: Option<u64>,
     /// There and back: 2N + 1 stages, because the host that reflects may be late too
     #[arg(long)]
     pub round_trip: bool,
@@ -91,7 +94,7 @@ pub struct Stream {
     #[arg(long, value_name = "RATE,...", value_parser = rate, value_delimiter = ',')]
     pub reserve: Vec<u64>,
     /// How late a router begins to serve it: one time for all, or one for each stage
-    /// [default: the period]
+    /// [default: the period and the slot]
     #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',')]
     pub latency: Vec<u64>,
 }
@@ -109,6 +112,13 @@ pub fn main(args: &PredictArgs) -> Result<()> {
     ensure!(
         args.period > 0,
         "--period 0: expected a time above 0, such as 10ms"
+    );
+    let slot_ns = slot_ns(args);
+    ensure!(
+        slot_ns < args.period,
+        "--slot: {} is not below the period of {}",
+        text::time(slot_ns as f64),
+        text::time(args.period as f64)
     );
     let answer = answer(args)?;
     if let Some(path) = &args.plot {
@@ -151,25 +161,37 @@ fn answer(args: &PredictArgs) -> Result<Answer> {
         .as_ref()
         .map(|c| fit::chi_squared(c, &late, estimated));
     let (stream, servers) = served(args, stages)?;
-    let bounds = bounds(stream, &servers)?;
+    let bounds = match servers[..] {
+        [] => None,
+        _ => Some(bounds(stream, &servers)?),
+    };
+    let slot_ns = slot_ns(args);
+    let turn_ns = args.period.saturating_add(slot_ns);
     Ok(Answer {
         format: "pspacer-predict-1",
         period_ns: args.period,
+        slot_ns,
         hops,
         round_trip: args.round_trip,
         stages,
         mean_periods: chain.mean_periods(),
         betas: chain.betas().to_vec(),
-        distribution: answer::rows(&late, args.period, classes.as_ref()),
+        distribution: answer::rows(&late, turn_ns, classes.as_ref()),
         measured: args.file.as_ref().zip(classes).map(Measured::from),
         estimate: found,
         fit,
         bounds: Served {
+            isochronous_ns: isochronous_ns(stages, args.period, slot_ns),
             stream,
             servers,
             bounds,
         },
     })
+}
+
+/// As the router has it where nothing else is said.
+fn slot_ns(args: &PredictArgs) -> u64 {
+    args.slot.unwrap_or(args.period / 10)
 }
 
 fn hops_of(args: &PredictArgs) -> usize {
@@ -205,7 +227,8 @@ fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLat
         rate_bps: rate_bps as f64,
     };
     let rates = each("--reserve", &stream.reserve, rate_bps, stages)?;
-    let latencies = each("--latency", &stream.latency, args.period, stages)?;
+    let turn_ns = args.period.saturating_add(slot_ns(args));
+    let latencies = each("--latency", &stream.latency, turn_ns, stages)?;
     let server = |(rate, latency): (u64, u64)| RateLatency {
         rate_bps: rate as f64,
         latency_ns: latency as f64,

@@ -167,16 +167,29 @@ fn fit(fit: &Fit) -> String {
 
 fn bounds(answer: &Answer) -> String {
     let served = &answer.bounds;
+    let mut out = format!(
+        "bound, {} x ({} + {}): {}\n",
+        answer.stages + 1,
+        time(answer.period_ns as f64),
+        time(answer.slot_ns as f64),
+        time(served.isochronous_ns as f64),
+    );
+    let Some(bounds) = &served.bounds else {
+        return out;
+    };
     let stream = &served.stream;
-    format!(
+    // Writing to a String cannot fail.
+    let _ = write!(
+        out,
         "bounds (network calculus) for a stream of {} bit/s, {} bytes at once:\n  \
          the burst paid once      {}\n  \
          each hop by itself, sum  {}\n",
         report::count(stream.rate_bps as u64),
         short(stream.burst_bytes, 1),
-        time(served.bounds.pay_bursts_only_once_ns),
-        time(served.bounds.per_hop_sum_ns),
-    )
+        time(bounds.pay_bursts_only_once_ns),
+        time(bounds.per_hop_sum_ns),
+    );
+    out
 }
 
 /// Nanoseconds with the unit that suits them.

@@ -164,6 +164,7 @@ fn nodes(cell: &Cell, ran: &Ran) -> BTreeMap<String, Value> {
             "late_first": counts.late_first,
             "late_first_bytes": counts.late_first_bytes,
             "deferred": counts.deferred,
+            "excess": counts.excess,
             "slot_overruns": counts.slot_overruns,
             "device_busy": counts.device_busy,
             "nrt_deferred": counts.nrt_deferred,
@@ -312,6 +313,7 @@ fn report(m: &StreamMeasure, fit: Option<&Lateness>) -> Value {
             "all": m.overs.all,
             "deferred": m.overs.deferred,
             "medium": m.overs.medium,
+            "receiving": m.overs.receiving,
             "unexplained": m.overs.unexplained,
         });
         fields.insert("over".into(), overs);
