@@ -69,7 +69,7 @@ fn no_router_is_not_no_delay() {
     let text = pspacer(&[&["predict"], &args[..]].concat()).stdout;
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("1 x (10 ms + 1 ms): 11 ms"), "{text}");
-    assert!(!text.contains(" 0 ns") && !text.contains(" 0 s"), "{text}");
+    assert!(!text.contains("paid once"), "{text}");
     // A slot is a part of the period.
     let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
     let said = String::from_utf8(out.stderr).unwrap();

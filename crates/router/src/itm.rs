@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What leaves a port in a period (paper 004, 2.2.1 and 3.1): each stream's
-//! reservation, streams that are late beyond it at the cost of best effort, and
-//! best effort with what is left.
+//! reservation, what of streams is late at the cost of best effort, and best effort
+//! with what is left.
+//!
+//! Late is what a stream has not sent of its reservations of the periods before. What
+//! a stream sends beyond all of them is excess: it waits until a later reservation has
+//! room for it, and best effort pays nothing for it.
 
 use std::collections::VecDeque;
 
@@ -13,6 +17,13 @@ pub trait WireLength {
     fn wire_bytes(&self) -> u64;
 }
 
+/// Reservations of so many periods may be sent later: packets come so late behind as
+/// many routers, each of which has delayed them by a period.
+const SAVED_PERIODS: u64 = 8;
+/// A full frame with two VLAN tags: a stream that reserves less in a period sends one
+/// when it has saved as much.
+const LONGEST_WIRE_BYTES: u64 = 1546;
+
 /// What became of a stream's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounts {
@@ -20,9 +31,12 @@ pub struct StreamCounts {
     pub sent: u64,
     /// Of them, beyond the period's reservation: late from an earlier one.
     pub late: u64,
-    /// Periods at whose end packets were left, because best effort had nothing
-    /// left to pay with.
+    /// Periods at whose end late packets were left, because best effort had nothing
+    /// left to pay with, or had paid for one period's backlog.
     pub deferred: u64,
+    /// Packets that waited for another period because the stream had sent more than
+    /// is reserved for it.
+    pub excess: u64,
     /// No room in the queue.
     pub dropped: u64,
 }
@@ -49,8 +63,65 @@ pub struct Itm<F> {
 #[derive(Debug)]
 struct Queue<F> {
     reserve_bytes: u64,
+    /// What the stream may send: its reservations, without what it has sent of them.
+    credit_bytes: u64,
     waiting: VecDeque<F>,
+    /// How many of those that wait, from the first on, are counted as excess.
+    counted: usize,
     counts: StreamCounts,
+}
+
+impl<F: WireLength> Queue<F> {
+    /// A stream that was silent before.
+    fn new(reserve_bytes: u64, most_packets: usize) -> Self {
+        Self {
+            reserve_bytes,
+            credit_bytes: u64::MAX,
+            waiting: VecDeque::with_capacity(most_packets),
+            counted: 0,
+            counts: StreamCounts::default(),
+        }
+    }
+
+    fn reserve(&mut self, periods: u64) {
+        let saved_bytes = self.reserve_bytes.saturating_mul(SAVED_PERIODS);
+        let most_bytes = self
+            .reserve_bytes
+            .saturating_add(saved_bytes.max(LONGEST_WIRE_BYTES));
+        let more_bytes = self.reserve_bytes.saturating_mul(periods);
+        self.credit_bytes = self.credit_bytes.saturating_add(more_bytes).min(most_bytes);
+    }
+
+    /// Sends the reservation of a period, and what is late as far as `rest_bytes` pay
+    /// for it: one period's backlog at most.
+    fn period(&mut self, rest_bytes: &mut u64, send: &mut impl FnMut(F)) {
+        self.reserve(1);
+        let mut own_bytes = self.reserve_bytes;
+        let mut backlog_bytes = self.reserve_bytes.max(LONGEST_WIRE_BYTES);
+        while let Some(packet) = self.waiting.front() {
+            let wire_bytes = packet.wire_bytes();
+            let Some(credit_bytes) = self.credit_bytes.checked_sub(wire_bytes) else {
+                self.counts.excess += self.waiting.len().saturating_sub(self.counted) as u64;
+                self.counted = self.waiting.len();
+                return;
+            };
+            let late_bytes = wire_bytes.saturating_sub(own_bytes);
+            let paid = rest_bytes
+                .checked_sub(late_bytes)
+                .zip(backlog_bytes.checked_sub(late_bytes));
+            let Some((rest, backlog)) = paid else {
+                self.counts.deferred += 1;
+                return;
+            };
+            (*rest_bytes, backlog_bytes) = (rest, backlog);
+            own_bytes = own_bytes.saturating_sub(wire_bytes);
+            self.credit_bytes = credit_bytes;
+            self.counted = self.counted.saturating_sub(1);
+            self.counts.late += u64::from(late_bytes > 0);
+            self.counts.sent += 1;
+            self.waiting.pop_front().into_iter().for_each(&mut *send);
+        }
+    }
 }
 
 impl<F: WireLength> Itm<F> {
@@ -58,13 +129,9 @@ impl<F: WireLength> Itm<F> {
     /// reserved for each stream, and queues of `most_packets` each.
     #[must_use]
     pub fn new(budget_bytes: u64, reserve_bytes: &[u64], most_packets: usize) -> Self {
-        let queue = |reserve_bytes: &u64| Queue {
-            reserve_bytes: *reserve_bytes,
-            waiting: VecDeque::with_capacity(most_packets),
-            counts: StreamCounts::default(),
-        };
+        let queues = reserve_bytes.iter();
         Self {
-            streams: reserve_bytes.iter().map(queue).collect(),
+            streams: queues.map(|r| Queue::new(*r, most_packets)).collect(),
             best_effort: VecDeque::with_capacity(most_packets),
             best_effort_counts: BestEffortCounts::default(),
             budget_bytes,
@@ -98,6 +165,11 @@ impl<F: WireLength> Itm<F> {
         }
     }
 
+    /// So many periods went by unused: what was reserved in them is late.
+    pub fn missed(&mut self, periods: u64) {
+        self.streams.iter_mut().for_each(|q| q.reserve(periods));
+    }
+
     /// Sends what a period allows, streams first in their order. O(packets).
     pub fn period(&mut self, mut send: impl FnMut(F)) {
         let reserved: u64 = self.streams.iter().map(|q| q.reserve_bytes).sum();
@@ -105,22 +177,7 @@ impl<F: WireLength> Itm<F> {
         // segment has its own budget to keep.
         let mut rest_bytes = self.budget_bytes.saturating_sub(reserved);
         for queue in &mut self.streams {
-            let mut reserve_bytes = queue.reserve_bytes;
-            while let Some(packet) = queue.waiting.front() {
-                let wire_bytes = packet.wire_bytes();
-                if let Some(left) = reserve_bytes.checked_sub(wire_bytes) {
-                    reserve_bytes = left;
-                } else if let Some(left) = rest_bytes.checked_sub(wire_bytes - reserve_bytes) {
-                    rest_bytes = left;
-                    reserve_bytes = 0;
-                    queue.counts.late += 1;
-                } else {
-                    queue.counts.deferred += 1;
-                    break;
-                }
-                queue.counts.sent += 1;
-                queue.waiting.pop_front().into_iter().for_each(&mut send);
-            }
+            queue.period(&mut rest_bytes, &mut send);
         }
         while let Some(left) = self
             .best_effort
@@ -182,6 +239,73 @@ mod tests {
         // What the stream leaves of its reservation is not for others.
         assert_eq!(sent(&mut itm).len(), 2);
         assert_eq!(itm.waiting(), 0);
+    }
+
+    /// 30 times what is reserved: once what it had saved is sent, a stream has its
+    /// reservation, and best effort all the rest.
+    #[test]
+    fn excess_gets_no_more_than_is_reserved() {
+        let mut itm = Itm::new(7_000, &[200], 1024);
+        let mut best_effort = Vec::new();
+        for _ in 0..200 {
+            for _ in 0..60 {
+                let _ = itm.push(Some(0), 100);
+                let _ = itm.push(None, 101);
+                let _ = itm.push(None, 101);
+            }
+            best_effort.push(sent(&mut itm).iter().filter(|p| **p == 101).count());
+        }
+        let counts = itm.stream_counts().next().unwrap();
+        // 400 are reserved; what was saved are fewer than 40.
+        assert!((400..440).contains(&counts.sent), "{counts:?}");
+        assert!(best_effort[100..].iter().all(|n| *n == 6_800 / 101));
+    }
+
+    /// Three groups at once, as behind two routers that delayed two of them: one goes at
+    /// the cost of best effort in each period, and nothing is behind for good.
+    #[test]
+    fn what_was_late_is_made_up_for() {
+        let mut itm = Itm::new(20_000, &[2_000], 64);
+        let push = |itm: &mut Itm<u64>, packets| {
+            for _ in 0..packets {
+                itm.push(Some(0), 1_000).unwrap();
+            }
+            sent(itm).len()
+        };
+        let groups = [2, 2, 2, 0, 0, 6, 2, 2, 2];
+        let left = groups.map(|packets| push(&mut itm, packets));
+        assert_eq!(left, [2, 2, 2, 0, 0, 4, 4, 2, 2]);
+        let counts = itm.stream_counts().next().unwrap();
+        assert_eq!((counts.late, counts.deferred, counts.excess), (4, 1, 0));
+    }
+
+    /// Reservations of periods in which the thread did not run are not lost.
+    #[test]
+    fn missed_periods_are_made_up_for() {
+        let mut itm = Itm::new(9_000, &[2_000], 64);
+        for _ in 0..20 {
+            for _ in 0..3 {
+                itm.push(Some(0), 2_000).unwrap();
+            }
+            itm.missed(2);
+            sent(&mut itm);
+        }
+        let counts = itm.stream_counts().next().unwrap();
+        assert_eq!(counts.excess, 0, "{counts:?}");
+    }
+
+    /// A full frame is more than the reservation of a period: it goes once so many
+    /// periods have passed.
+    #[test]
+    fn a_frame_longer_than_its_reservation_waits_for_several() {
+        let mut itm = Itm::new(20_000, &[500], 64);
+        let periods = (0..40).map(|_| {
+            itm.push(Some(0), 1_500).unwrap();
+            sent(&mut itm).len()
+        });
+        let all: usize = periods.sum();
+        // 20,000 bytes, and what was saved before.
+        assert!((13..=16).contains(&all), "{all}");
     }
 
     #[test]

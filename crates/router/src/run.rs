@@ -32,7 +32,7 @@ use threads::{Ends, ip_thread, itm_thread, receive_thread, rt_ip_thread};
 /// many that wait to be received into by AF_XDP.
 const CHUNKS: u32 = 2048;
 /// Packets in one queue of a port.
-const QUEUE: usize = 1024;
+const QUEUE: u32 = 1024;
 /// How often neighbours are asked for again.
 const NEIGHBOURS_NS: u64 = 1_000_000_000;
 
@@ -121,7 +121,11 @@ pub fn run(config: &Config, ready: impl FnOnce()) -> Result<Report, RunError> {
 impl<'a> Router<'a> {
     fn open(config: &'a Config) -> Result<Self, RunError> {
         let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
-        let chunks = CHUNKS.saturating_mul(devices);
+        let streams = u32::try_from(config.streams.len()).unwrap_or(u32::MAX);
+        // Streams that send too much fill their queues, and no others.
+        let chunks = CHUNKS
+            .saturating_mul(devices)
+            .saturating_add(QUEUE.saturating_mul(streams));
         let pool = Pool::new(chunks)?;
         let frames = chunks as usize;
         let own_addresses = own_addresses()?;

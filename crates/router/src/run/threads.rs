@@ -63,7 +63,7 @@ impl Period {
     }
 
     /// Waits for the next period. How many were missed meanwhile: they are left
-    /// out, a reservation is not made up for twice.
+    /// out, and what was reserved in them is late.
     fn wait(&mut self) -> io::Result<u64> {
         sleep_until(self.due_ns)?;
         let late_ns = monotonic_ns()?.saturating_sub(self.due_ns);
@@ -177,14 +177,16 @@ pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Frame>>> {
     let config = router.config;
     let queues = |device: &Device| {
         let reserve_bytes = config.reserve_bytes(device);
-        Itm::new(device.budget_bytes, &reserve_bytes, QUEUE)
+        Itm::new(device.budget_bytes, &reserve_bytes, QUEUE as usize)
     };
     let mut itms: Vec<_> = config.devices.iter().map(queues).collect();
     let mut frames = VecDeque::new();
     let mut period = Period::new(config.period_ns, 1)?;
     let mut draining = 0;
     loop {
-        router.counters.periods_missed.add(period.wait()?);
+        let missed = period.wait()?;
+        router.counters.periods_missed.add(missed);
+        itms.iter_mut().for_each(|itm| itm.missed(missed));
         let ending = router.ends.routing.load(Ordering::Acquire);
         let mut left = 0;
         for ((port, device), itm) in router.ports.iter().zip(&config.devices).zip(&mut itms) {
