@@ -104,8 +104,12 @@ impl Chunk {
         }
     }
 
-    /// The frame alone, to be sent. `None` if there is none.
-    pub(crate) fn into_packet(mut self) -> Option<Packet> {
+    /// The frame alone, to be sent by a socket of `pool`. `None` if there is none, or
+    /// the chunk is another pool's.
+    pub(crate) fn into_packet(mut self, pool: &Pool) -> Option<Packet> {
+        if !Arc::ptr_eq(&self.pool.0, &pool.0) {
+            return None;
+        }
         let frame = self.packet.as_mut()?.adjust_head(BEFORE);
         frame.ok().and_then(|()| self.packet.take())
     }
@@ -142,18 +146,29 @@ mod tests {
         assert_eq!(pool.take().unwrap().bytes(), [0; BEFORE_BYTES]);
     }
 
+    /// The kernel reads an address of the pool that a socket has: that of another pool
+    /// would be some other frame's.
+    #[test]
+    fn a_chunk_is_sent_by_its_own_pool_alone() {
+        let (ours, theirs) = (Pool::new(1).unwrap(), Pool::new(1).unwrap());
+        let mut chunk = theirs.take().unwrap();
+        chunk.set_length(BEFORE_BYTES + 60);
+        assert!(chunk.into_packet(&ours).is_none());
+        assert!(theirs.take().is_some(), "it is back where it came from");
+    }
+
     #[test]
     fn only_the_frame_is_sent() {
         let pool = Pool::new(1).unwrap();
         let mut chunk = pool.take().unwrap();
         chunk.set_length(BEFORE_BYTES + 60);
-        let packet = chunk.into_packet().unwrap();
+        let packet = chunk.into_packet(&pool).unwrap();
         assert_eq!(packet.len(), 60);
         assert!(pool.take().is_none());
         pool.lock().free_packet(packet);
         let mut chunk = pool.take().unwrap();
         chunk.set_length(BEFORE_BYTES - 1);
-        assert!(chunk.into_packet().is_none());
+        assert!(chunk.into_packet(&pool).is_none());
         assert!(pool.take().is_some(), "no frame, nothing sent");
     }
 }

@@ -155,9 +155,10 @@ impl XdpSocket {
     /// the latest. O(1).
     ///
     /// # Errors
-    /// When the device takes no more for now, or there is no frame.
+    /// When the device takes no more for now, there is no frame, or the chunk is not of
+    /// this socket's pool.
     pub fn send(&self, chunk: Chunk) -> io::Result<()> {
-        let packet = chunk.into_packet().ok_or(Errno::EINVAL)?;
+        let packet = chunk.into_packet(&self.pool).ok_or(Errno::EINVAL)?;
         let mut sending = locked(&self.sending);
         let mut one = One(Some(packet));
         if sending.put(&mut one) {

@@ -7,6 +7,10 @@ use std::os::fd::BorrowedFd;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+/// What a program takes from a socket before it looks at its signals again: a sender
+/// that is faster than it must not keep it from its end.
+pub const BATCH: usize = 64;
+
 /// Waits until one of them is readable or has an error to read, a signal was
 /// handled, or so long, to a millisecond upwards.
 ///

@@ -11,7 +11,7 @@ use live::clock::{monotonic_ns, tai_ns};
 use live::priority::{Scheduling, schedule};
 use live::signals::Signals;
 use live::udp::{Class, StampedSocket};
-use live::wait::readable;
+use live::wait::{BATCH, readable};
 use ping::packet::{MOST_BYTES, PORT};
 use ping::reflector::{Reflected, Reflector, stamp};
 use serde::Serialize;
@@ -105,7 +105,7 @@ fn reflect(socket: &StampedSocket, reflector: &mut Reflector, signals: &Signals)
     let mut unsent = 0;
     loop {
         readable(&[socket.as_fd(), signals.as_fd()], IDLE_NS)?;
-        loop {
+        for _ in 0..BATCH {
             let received = match socket.receive(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
@@ -126,5 +126,31 @@ fn reflect(socket: &StampedSocket, reflector: &mut Reflector, signals: &Signals)
         if signals.came()? {
             return Ok(unsent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A signal has come, and the socket is full: it ends all the same, after one batch.
+    #[test]
+    fn a_signal_is_seen_while_datagrams_come() {
+        let signals = Signals::block().unwrap();
+        let local = (Ipv4Addr::LOCALHOST, 0);
+        let socket = StampedSocket::new(UdpSocket::bind(local).unwrap(), false).unwrap();
+        let sender = UdpSocket::bind(local).unwrap();
+        let to = socket.socket().local_addr().unwrap();
+        for _ in 0..200 {
+            sender.send_to(b"no probe", to).unwrap();
+        }
+        // To this thread alone.
+        nix::sys::signal::raise(nix::sys::signal::SIGTERM).unwrap();
+        let mut reflector = Reflector::new(RATE_PPS);
+        assert_eq!(reflect(&socket, &mut reflector, &signals).unwrap(), 0);
+        let taken = reflector.counts().invalid;
+        assert!((1..=BATCH as u64).contains(&taken), "{taken}");
     }
 }

@@ -14,7 +14,7 @@ use live::clock::{monotonic_ns, sleep_until, tai_ns};
 use live::priority::{Scheduling, schedule};
 use live::signals::Signals;
 use live::udp::{Class, StampedSocket};
-use live::wait::readable;
+use live::wait::{BATCH, readable};
 use ping::packet::{Header, Kind, MOST_BYTES};
 use ping::schedule::Schedule;
 use ping::statistics::{Outcome, REMEMBERED, Results, Sent, Statistics};
@@ -257,7 +257,10 @@ impl Taker<'_> {
     }
 
     fn take_stamps(&mut self) -> Result<()> {
-        while let Some(left) = self.socket.left_at()? {
+        for _ in 0..BATCH {
+            let Some(left) = self.socket.left_at()? else {
+                break;
+            };
             if let Some(sequence) = self.numbers.sequence(left.number) {
                 self.statistics.stamped(sequence, left.kernel_ns);
             }
@@ -265,16 +268,17 @@ impl Taker<'_> {
         Ok(())
     }
 
+    /// A batch: more of them wait in the socket, which stays readable.
     fn take_answers(
         &mut self,
         buffer: &mut [u8],
         sender: &Receiver<Said>,
         on_answer: &mut impl FnMut(&Answer),
     ) -> Result<()> {
-        loop {
+        for _ in 0..BATCH {
             let received = match self.socket.receive(buffer) {
                 Ok(Some(received)) => received,
-                Ok(None) => return Ok(()),
+                Ok(None) => break,
                 // A closed port or a broken way: the probes are lost.
                 Err(_) => continue,
             };
@@ -296,6 +300,7 @@ impl Taker<'_> {
             on_answer(&answer);
             self.judge(&answer);
         }
+        Ok(())
     }
 
     /// Whether this round trip ends the run.
@@ -309,5 +314,51 @@ impl Taker<'_> {
                 round_trip_ns,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// A peer that sends faster than they are taken does not keep ping from its signals.
+    #[test]
+    fn answers_are_taken_in_batches() {
+        let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let plan = Plan {
+            address: peer.local_addr().unwrap(),
+            period_ns: 1_000_000,
+            count: None,
+            wait_ns: 0,
+            size_bytes: 100,
+            class: Class::default(),
+            one_way: false,
+            stop_above_ns: None,
+        };
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        peer.connect(socket.local_addr().unwrap()).unwrap();
+        socket.connect(plan.address).unwrap();
+        let socket = StampedSocket::new(socket, true).unwrap();
+        let mut taker = Taker {
+            plan: &plan,
+            socket: &socket,
+            statistics: Statistics::new(1, false),
+            numbers: Numbers::default(),
+            above: None,
+        };
+        for _ in 0..200 {
+            peer.send(b"no answer").unwrap();
+        }
+        let (_said, sender) = channel();
+        let mut buffer = vec![0; MOST_BYTES];
+        taker
+            .take_answers(&mut buffer, &sender, &mut |_| {})
+            .unwrap();
+        let left = std::iter::from_fn(|| socket.receive(&mut buffer).unwrap());
+        assert_eq!(left.count(), 200 - BATCH);
     }
 }
