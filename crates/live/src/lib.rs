@@ -6,9 +6,11 @@
 //! (docs/decisions/0162).
 
 pub mod clock;
+pub mod links;
 pub mod neighbours;
 pub mod packet;
 pub mod priority;
+mod rtnetlink;
 pub mod signals;
 pub mod udp;
 pub mod wait;

@@ -1,60 +1,160 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which station has an address: the kernel asks (ARP) and knows.
+//! Which MAC address a neighbour has: the kernel asks (ARP, neighbour discovery) and
+//! knows.
 
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 
-/// Where nobody listens (RFC 863): the kernel has to ask for the station before.
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+
+use crate::rtnetlink::dump;
+
+/// Where nobody listens (RFC 863): the kernel has to know the MAC address before.
 const DISCARD: u16 = 9;
 
-/// Makes the kernel ask, with one datagram of one byte.
+/// What the kernel thinks of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has this MAC address: confirmed, being confirmed, or set by hand.
+    Known([u8; 6]),
+    /// It had this one. Nobody has confirmed it for a while; the kernel does once
+    /// something is sent.
+    Stale([u8; 6]),
+    /// It is asked for.
+    Asked,
+    /// It did not answer.
+    Failed,
+}
+
+/// A neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Number of the device.
+    pub device: u32,
+    /// IPv4 or IPv6.
+    pub address: IpAddr,
+    /// And its MAC address.
+    pub state: State,
+}
+
+/// Makes the kernel ask, or confirm what is stale, with one datagram of one byte.
+/// `device` is that of a link-local address.
 ///
 /// # Errors
 /// When there is no way to the address.
-pub fn ask(address: Ipv4Addr) -> io::Result<()> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    socket.send_to(&[0], (address, DISCARD)).map(|_| ())
+pub fn ask(address: IpAddr, device: u32) -> io::Result<()> {
+    let (any, to): (SocketAddr, SocketAddr) = match address {
+        IpAddr::V4(address) => (([0; 4], 0).into(), (address, DISCARD).into()),
+        IpAddr::V6(address) => (
+            ([0; 16], 0).into(),
+            SocketAddrV6::new(address, DISCARD, 0, device).into(),
+        ),
+    };
+    UdpSocket::bind(any)?.send_to(&[0], to).map(|_| ())
 }
 
-/// What the kernel knows: address, device and station of each neighbour.
+/// What the kernel knows of all neighbours, IPv4 and IPv6.
 ///
 /// # Errors
 /// When the kernel's table cannot be read.
-pub fn known() -> io::Result<Vec<(Ipv4Addr, String, String)>> {
-    let table = std::fs::read_to_string("/proc/net/arp")?;
-    Ok(table.lines().skip(1).filter_map(entry).collect())
+pub fn known() -> io::Result<Vec<Neighbour>> {
+    let all = dump(RouteNetlinkMessage::GetNeighbour(
+        NeighbourMessage::default(),
+    ))?;
+    let neighbours = all.iter().filter_map(|entry| match entry {
+        RouteNetlinkMessage::NewNeighbour(entry) => neighbour(entry),
+        _ => None,
+    });
+    Ok(neighbours.collect())
 }
 
-/// `IP address, HW type, Flags, HW address, Mask, Device`.
-fn entry(line: &str) -> Option<(Ipv4Addr, String, String)> {
-    let columns: Vec<_> = line.split_whitespace().collect();
-    let [address, _, flags, station, _, device] = columns.as_slice() else {
-        return None;
+fn neighbour(entry: &NeighbourMessage) -> Option<Neighbour> {
+    let mut address = None;
+    let mut mac = None;
+    for attribute in &entry.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(v4)) => {
+                address = Some(IpAddr::V4(*v4));
+            }
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(v6)) => {
+                address = Some(IpAddr::V6(*v6));
+            }
+            // NDA_LLADDR; devices other than Ethernet's have other lengths.
+            NeighbourAttribute::LinkLocalAddress(bytes) => {
+                mac = <[u8; 6]>::try_from(bytes.as_slice()).ok();
+            }
+            _ => {}
+        }
+    }
+    let state = match entry.header.state {
+        NeighbourState::Failed => State::Failed,
+        NeighbourState::Incomplete | NeighbourState::None => State::Asked,
+        NeighbourState::Stale => State::Stale(mac?),
+        _ => State::Known(mac?),
     };
-    // Complete, or set by hand: ATF_COM.
-    let flags = u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok()?;
-    let whole = flags & 2 != 0;
-    whole.then_some((
-        address.parse().ok()?,
-        (*device).to_owned(),
-        (*station).to_owned(),
-    ))
+    Some(Neighbour {
+        device: entry.header.ifindex,
+        address: address?,
+        state,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use super::*;
 
+    const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+    fn entry(state: NeighbourState, to: NeighbourAddress, mac: &[u8]) -> NeighbourMessage {
+        let mut entry = NeighbourMessage::default();
+        entry.header.ifindex = 7;
+        entry.header.state = state;
+        entry.attributes = vec![
+            NeighbourAttribute::Destination(to),
+            NeighbourAttribute::LinkLocalAddress(mac.to_vec()),
+        ];
+        entry
+    }
+
     #[test]
-    fn lines_of_the_table() {
-        let of = |flags| format!("10.1.0.2  0x1  {flags}  02:00:00:00:00:01  *  eth0");
-        let expected = (
-            Ipv4Addr::new(10, 1, 0, 2),
-            "eth0".to_owned(),
-            "02:00:00:00:00:01".to_owned(),
-        );
-        assert_eq!(entry(&of("0x2")), Some(expected));
-        assert_eq!(entry(&of("0x0")), None);
-        assert_eq!(entry("10.1.0.2"), None);
+    fn states_and_families() {
+        let v4 = Ipv4Addr::new(10, 1, 0, 2);
+        let v6 = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
+        for (state, expected) in [
+            (NeighbourState::Reachable, State::Known(MAC)),
+            (NeighbourState::Delay, State::Known(MAC)),
+            (NeighbourState::Probe, State::Known(MAC)),
+            (NeighbourState::Permanent, State::Known(MAC)),
+            (NeighbourState::Stale, State::Stale(MAC)),
+            (NeighbourState::Incomplete, State::Asked),
+            (NeighbourState::Failed, State::Failed),
+        ] {
+            for (to, address) in [
+                (NeighbourAddress::Inet(v4), IpAddr::V4(v4)),
+                (NeighbourAddress::Inet6(v6), IpAddr::V6(v6)),
+            ] {
+                let expected = Neighbour {
+                    device: 7,
+                    address,
+                    state: expected,
+                };
+                assert_eq!(neighbour(&entry(state, to, &MAC)), Some(expected));
+            }
+        }
+        // An address of InfiniBand's length, and none.
+        let to = NeighbourAddress::Inet(v4);
+        let long = entry(NeighbourState::Reachable, to, &[0; 20]);
+        assert_eq!(neighbour(&long), None);
+        assert_eq!(neighbour(&NeighbourMessage::default()), None);
+    }
+
+    #[test]
+    fn the_kernel_has_a_table() {
+        known().unwrap();
     }
 }

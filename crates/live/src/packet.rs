@@ -115,11 +115,14 @@ fn link(device: &str) -> io::Result<(LinkAddr, [u8; 6])> {
     Ok((link, mac))
 }
 
-/// IPv4 addresses of this host.
+/// IPv4 addresses of this host, each with the name of its device.
 ///
 /// # Errors
 /// When they cannot be listed.
-pub fn own_addresses() -> io::Result<Vec<std::net::Ipv4Addr>> {
-    let all = getifaddrs()?.filter_map(|i| Some(i.address?.as_sockaddr_in()?.ip()));
+pub fn own_addresses() -> io::Result<Vec<(String, std::net::Ipv4Addr)>> {
+    let all = getifaddrs()?.filter_map(|i| {
+        let address = i.address?.as_sockaddr_in()?.ip();
+        Some((i.interface_name, address))
+    });
     Ok(all.collect())
 }

@@ -91,12 +91,13 @@ fn summary(report: &Report) -> String {
         let c = stream.counts;
         let _ = writeln!(
             out,
-            "stream {} by {}: {} sent, {} of them late, {} periods deferred, {} dropped",
+            "stream {} by {}: {} sent, {} of them late, {} periods deferred, {} excess, {} dropped",
             stream.name,
             stream.device,
             count(c.sent),
             count(c.late),
             count(c.deferred),
+            count(c.excess),
             count(c.dropped)
         );
     }
@@ -122,8 +123,14 @@ fn summary(report: &Report) -> String {
         ),
         (c.no_buffer, "without a free buffer, or longer than one"),
         (c.ttl, "without a hop left"),
+        (c.too_long, "longer than the MTU towards the next hop"),
         (c.no_route, "without a route"),
         (c.no_neighbour, "whose next hop did not answer"),
+        (c.icmp_sent, "senders told by ICMP"),
+        (
+            c.icmp_limited,
+            "senders not told, because there were too many",
+        ),
         (c.box_full, "without room between threads"),
         (c.send_failed, "not taken by the device"),
         (c.undelivered, "still queued at the end"),

@@ -3,7 +3,7 @@
 //! refused before anything is opened.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use scenario::units::{RATE, TIME, rate_bps, time_ns};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ const FULL_FRAME: usize = 1514;
 const BIT_NS: u128 = 8_000_000_000;
 
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
-const ADDRESS: &str = "an IPv4 address";
+const ADDRESS: &str = "an address, IPv4 or IPv6";
 const IO: &str = "\"auto\", \"xdp\" or \"packet\"";
 const MAC: &str = "a station such as \"02:00:00:00:00:01\"";
 
@@ -311,7 +311,7 @@ impl Text<'_> {
 
     fn route(self, route: &FileRoute, devices: &[Device]) -> Result<Route, ConfigError> {
         let named = |name: &str| devices.iter().position(|d| d.name == name);
-        let address = |text: &str| text.parse::<Ipv4Addr>().ok();
+        let address = |text: &str| text.parse::<IpAddr>().ok();
         let station = route.mac.as_ref();
         Ok(Route {
             to: self.value("to", &route.to, Prefix::parse, PREFIX)?,

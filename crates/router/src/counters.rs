@@ -43,10 +43,16 @@ counters! {
     no_buffer,
     /// No hop left.
     ttl,
+    /// Longer than the next hop's network takes (the MTU of the device towards it).
+    too_long,
     /// No route.
     no_route,
     /// The next hop did not say which station it is.
     no_neighbour,
+    /// ICMP errors sent: to senders of packets that could not be forwarded.
+    icmp_sent,
+    /// ICMP errors not sent, because there were too many.
+    icmp_limited,
     /// No room in a box between threads.
     box_full,
     /// The device did not take a frame.

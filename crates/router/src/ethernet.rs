@@ -7,9 +7,9 @@ use std::net::Ipv4Addr;
 pub type Mac = [u8; 6];
 
 /// Bytes of the Ethernet header.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
-const IPV4: usize = 20;
+pub(crate) const IPV4: usize = 20;
 /// Preamble, check sum and inter-packet gap.
 const AROUND: u64 = 24;
 /// Shortest frame on the wire, with what is around it.
@@ -28,6 +28,21 @@ pub struct Header {
     pub port: Option<u16>,
     /// Hops it may still go.
     pub ttl: u8,
+    /// Bytes of the packet, its header included.
+    pub total_bytes: usize,
+    /// Of which datagram it is a fragment, if it is one.
+    pub fragment: Option<Fragment>,
+}
+
+/// What a fragment says of its datagram, beside the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// UDP, TCP or another one.
+    pub protocol: u8,
+    /// Its number.
+    pub id: u16,
+    /// It is the first, which has the port.
+    pub first: bool,
 }
 
 /// Why a frame is not forwarded.
@@ -75,7 +90,13 @@ pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
     if destination.is_multicast() || destination.is_broadcast() || destination.is_loopback() {
         return Err(Refusal::NotOurs);
     }
-    let first = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff == 0;
+    let offset = u16::from_be_bytes([fixed[6], fixed[7]]);
+    let first = offset & 0x1fff == 0;
+    let fragment = Fragment {
+        protocol: fixed[9],
+        id: u16::from_be_bytes([fixed[4], fixed[5]]),
+        first,
+    };
     let has_ports = matches!(fixed[9], 6 | 17) && first;
     let ports = packet
         .get(header_bytes..)
@@ -87,6 +108,9 @@ pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
         dscp: fixed[1] >> 2,
         port: port.filter(|_| has_ports),
         ttl: fixed[8],
+        total_bytes: total,
+        // More of them follow, or came before.
+        fragment: (offset & 0x3fff != 0).then_some(fragment),
     })
 }
 
@@ -147,7 +171,7 @@ pub fn complete_sum(frame: &mut [u8]) {
 }
 
 /// One's complement sum; 0xffff over a header whose check sum is right.
-fn sum(bytes: &[u8]) -> u16 {
+pub(crate) fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks_exact(2);
     let odd = words.remainder().first().map_or(0, |b| u32::from(*b) << 8);
     let words = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
@@ -223,7 +247,15 @@ mod tests {
         later[20..22].copy_from_slice(&[0, 1]);
         let check = u16::from_be_bytes([later[24], later[25]]);
         later[24..26].copy_from_slice(&(check - 1).to_be_bytes());
-        assert_eq!(read(&later, OWN).unwrap().port, None, "a later fragment");
+        let header = read(&later, OWN).unwrap();
+        assert_eq!(header.port, None, "a later fragment");
+        let fragment = Fragment {
+            protocol: 17,
+            id: 1,
+            first: false,
+        };
+        assert_eq!(header.fragment, Some(fragment));
+        assert_eq!(read(&good, OWN).unwrap().fragment, None);
     }
 
     /// As a sender leaves it, its completed sum is one that the receiver takes; a

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `[...]` is an event box; a packet's buffer is handed from one to the next and
-//! never copied. `config`, `ethernet`, `table`, `itm` and `ebox` know no device and no
+//! never copied. `config`, `ethernet`, `fragments`, `icmp`, `table`, `itm` and `ebox` know no device and no
 //! clock; `run` has the threads.
 
 #![forbid(unsafe_code)]
@@ -19,6 +19,8 @@ pub mod config;
 mod counters;
 pub mod ebox;
 pub mod ethernet;
+mod fragments;
+mod icmp;
 pub mod itm;
 mod run;
 pub mod table;

@@ -22,6 +22,7 @@ use live::wait::readable;
 use crate::config::Config;
 use crate::counters::{Counters, DeviceReport, Report, StreamReport};
 use crate::ebox::EventBox;
+use crate::icmp::Limit;
 use crate::itm::Itm;
 use forward::Frame;
 use neighbours::Neighbours;
@@ -47,6 +48,28 @@ pub enum RunError {
         /// What the system says.
         error: io::Error,
     },
+    /// What AF_PACKET asks for.
+    #[error(
+        "device {name}: {error}: AF_PACKET needs CAP_NET_RAW (of the network namespace's \
+         owner); run it as root, or: setcap cap_net_raw,cap_sys_nice+ep on pspacer"
+    )]
+    Rights {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Each packet would be sent twice.
+    #[error(
+        "device {name}: the kernel forwards its IPv4 packets too, and by AF_PACKET both would \
+         send each: expected 0 in {path}, as by: sysctl -w net.ipv4.ip_forward=0"
+    )]
+    Forwards {
+        /// Its name.
+        name: String,
+        /// Where the kernel says so.
+        path: String,
+    },
     /// A device that is to be used by AF_XDP alone.
     #[error("device {name}: no AF_XDP (`io` is \"xdp\"): {error}")]
     NoXdp {
@@ -67,7 +90,10 @@ pub enum RunError {
 struct Router<'a> {
     config: &'a Config,
     ports: Vec<Port>,
-    own_addresses: RwLock<Vec<Ipv4Addr>>,
+    /// Each with its device.
+    own_addresses: RwLock<Vec<(String, Ipv4Addr)>>,
+    /// How many errors senders are told.
+    errors: Limit,
     neighbours: RwLock<Neighbours>,
     /// Received packets of streams, and of best effort.
     streams: EventBox<Frame>,
@@ -118,6 +144,10 @@ pub fn run(config: &Config, ready: impl FnOnce()) -> Result<Report, RunError> {
     Ok(router.report(&itms))
 }
 
+fn addresses(own: &[(String, Ipv4Addr)]) -> Vec<Ipv4Addr> {
+    own.iter().map(|(_, address)| *address).collect()
+}
+
 impl<'a> Router<'a> {
     fn open(config: &'a Config) -> Result<Self, RunError> {
         let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
@@ -130,13 +160,15 @@ impl<'a> Router<'a> {
         let frames = chunks as usize;
         let own_addresses = own_addresses()?;
         let devices = config.devices.iter();
-        let ports = devices.map(|device| Port::open(device, &own_addresses, &pool, frames));
+        let own = addresses(&own_addresses);
+        let ports = devices.map(|device| Port::open(device, &own, &pool, frames));
         let ports = ports.collect::<Result<_, _>>()?;
         Ok(Self {
             config,
             ports,
             own_addresses: RwLock::new(own_addresses),
             neighbours: RwLock::new(Neighbours::new(config)),
+            errors: Limit::default(),
             streams: EventBox::new(frames),
             best_effort: EventBox::new(frames),
             pool,
@@ -168,7 +200,8 @@ impl<'a> Router<'a> {
     /// Addresses come and go while the router runs.
     fn take_own_addresses(&self) -> io::Result<()> {
         let own = own_addresses()?;
-        self.ports.iter().for_each(|port| port.set_own(&own));
+        let addresses = addresses(&own);
+        self.ports.iter().for_each(|port| port.set_own(&addresses));
         *self
             .own_addresses
             .write()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where packets go and which stream they belong to.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::ethernet::{Header, Mac};
 
@@ -42,8 +42,9 @@ pub struct Route {
     pub to: Prefix,
     /// Index of the device.
     pub device: usize,
-    /// The next hop, which may be the destination.
-    pub via: Ipv4Addr,
+    /// The next hop, which may be the destination; its neighbours may know it by an
+    /// IPv6 address alone (RFC 8950).
+    pub via: IpAddr,
     /// Its station, if it is not to be asked for.
     pub mac: Option<Mac>,
 }
@@ -108,7 +109,7 @@ mod tests {
         let of = |to, device| Route {
             to: Prefix::parse(to).unwrap(),
             device,
-            via: Ipv4Addr::LOCALHOST,
+            via: Ipv4Addr::LOCALHOST.into(),
             mac: None,
         };
         let routes = [of("10.0.0.0/8", 0), of("10.2.0.0/16", 1), of("10.2.0.7", 2)];

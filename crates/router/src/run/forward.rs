@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A frame's buffer, and what is decided of it.
 
+use std::net::Ipv4Addr;
 use std::sync::PoisonError;
 
 use afxdp::{BEFORE_BYTES, Chunk};
+use live::clock::monotonic_ns;
 use live::packet::VNET_BYTES;
 
-use crate::ethernet::{self, Header, Refusal, complete_sum, forward};
+use crate::ebox::Notify;
+use crate::ethernet::{self, ETHERNET, Header, Refusal, complete_sum, forward};
+use crate::fragments::Fragments;
+use crate::icmp::{Problem, error};
 use crate::itm::WireLength;
 use crate::table::route;
 
@@ -27,6 +32,8 @@ const NEEDS_SUM: u8 = 1;
 /// queue and never copied; and what is known of it.
 pub(crate) struct Frame {
     chunk: Chunk,
+    /// Index of the port that it came by.
+    from: usize,
     /// What was read of it.
     pub header: Option<Header>,
     /// Index of its stream, if it is of one.
@@ -37,6 +44,7 @@ impl From<Chunk> for Frame {
     fn from(chunk: Chunk) -> Self {
         Self {
             chunk,
+            from: 0,
             header: None,
             stream: None,
         }
@@ -70,6 +78,11 @@ impl Frame {
         self.chunk.bytes().get(VNET_BYTES..).unwrap_or_default()
     }
 
+    /// Without the Ethernet header.
+    fn packet(&self) -> &[u8] {
+        self.frame().get(ETHERNET..).unwrap_or_default()
+    }
+
     fn frame_mut(&mut self) -> &mut [u8] {
         self.chunk
             .bytes_mut()
@@ -87,14 +100,20 @@ impl WireLength for Frame {
 impl Router<'_> {
     /// Reads a received frame and finds its stream. `false`, counted, if it
     /// goes no further.
-    pub(super) fn classify(&self, port: usize, frame: &mut Frame) -> bool {
+    pub(super) fn classify(
+        &self,
+        port: usize,
+        frame: &mut Frame,
+        fragments: &mut Fragments,
+    ) -> bool {
         let Some(own) = self.ports.get(port).map(|p| p.station) else {
             return false;
         };
         let own_addresses = self.own_addresses.read();
         let own_addresses = own_addresses.unwrap_or_else(PoisonError::into_inner);
+        let is_own = |address| own_addresses.iter().any(|(_, own)| *own == address);
         let header = match ethernet::read(frame.frame(), own) {
-            Ok(header) if own_addresses.contains(&header.destination) => {
+            Ok(header) if is_own(header.destination) => {
                 self.counters.not_ours.add(1);
                 return false;
             }
@@ -108,31 +127,102 @@ impl Router<'_> {
                 return false;
             }
         };
-        frame.stream = self.config.streams.iter().position(|s| s.holds(&header));
+        let streams = &self.config.streams;
+        let by_header = |header: &Header| streams.iter().position(|s| s.holds(header));
+        frame.stream = fragments.stream(&header, by_header);
         frame.header = Some(header);
+        frame.from = port;
         true
     }
 
     /// Finds the port by which a frame leaves, and makes it ready for it.
-    /// `None`, counted, if there is no way.
+    /// `None`, counted, and its sender told, if there is no way.
     pub(super) fn route(&self, frame: &mut Frame) -> Option<usize> {
-        let header = frame.header?;
-        if header.ttl <= 1 {
-            self.counters.ttl.add(1);
-            return None;
+        match self.find_way(frame.header?) {
+            Ok((port, station)) => {
+                let own = self.ports.get(port)?.station;
+                forward(frame.frame_mut(), own, station);
+                Some(port)
+            }
+            Err(problem) => {
+                let counter = match problem {
+                    Problem::NoHopLeft => &self.counters.ttl,
+                    Problem::NoRoute => &self.counters.no_route,
+                    Problem::NoNeighbour => &self.counters.no_neighbour,
+                    Problem::TooLong { .. } => &self.counters.too_long,
+                };
+                counter.add(1);
+                self.tell_sender(problem, frame);
+                None
+            }
         }
-        let Some(route) = route(&self.config.routes, header.destination) else {
-            self.counters.no_route.add(1);
-            return None;
-        };
+    }
+
+    /// The port and the next hop's MAC address.
+    fn find_way(&self, header: Header) -> Result<(usize, ethernet::Mac), Problem> {
+        if header.ttl <= 1 {
+            return Err(Problem::NoHopLeft);
+        }
+        let route = route(&self.config.routes, header.destination).ok_or(Problem::NoRoute)?;
         let neighbours = self.neighbours.read();
         let neighbours = neighbours.unwrap_or_else(PoisonError::into_inner);
-        let Some(station) = neighbours.station(route.device, route.via) else {
-            self.counters.no_neighbour.add(1);
-            return None;
+        let mtu_bytes = neighbours.mtu_bytes(route.device);
+        if header.total_bytes > mtu_bytes {
+            return Err(Problem::TooLong { mtu_bytes });
+        }
+        let station = neighbours.station(route.device, route.via);
+        Ok((route.device, station.ok_or(Problem::NoNeighbour)?))
+    }
+
+    /// Sends an ICMP error, as best effort, if one may be sent.
+    fn tell_sender(&self, problem: Problem, about: &Frame) {
+        let Some(packet) = self
+            .address_of(about.from)
+            .and_then(|from| error(problem, about.packet(), from))
+        else {
+            return;
         };
-        let own = self.ports.get(route.device)?.station;
-        forward(frame.frame_mut(), own, station);
-        Some(route.device)
+        // Without a clock none is sent: their rate could not be kept.
+        let Ok(now_ns) = monotonic_ns() else { return };
+        if !self.errors.allow(now_ns) {
+            self.counters.icmp_limited.add(1);
+            return;
+        }
+        let Some(mut frame) = self.new_frame(&packet) else {
+            self.counters.no_buffer.add(1);
+            return;
+        };
+        // Errors are never about errors: this ends.
+        let Some(port) = self.route(&mut frame).and_then(|p| self.ports.get(p)) else {
+            return;
+        };
+        match port.routed.notify(frame, Notify::Stay) {
+            Ok(()) => self.counters.icmp_sent.add(1),
+            Err(_) => self.counters.box_full.add(1),
+        }
+    }
+
+    /// What a port is called by those that send to it; else any of this host's.
+    fn address_of(&self, port: usize) -> Option<Ipv4Addr> {
+        let name = &self.config.devices.get(port)?.name;
+        let own = self.own_addresses.read();
+        let own = own.unwrap_or_else(PoisonError::into_inner);
+        let others = own.iter().filter(|(_, address)| !address.is_loopback());
+        let found = own.iter().find(|(device, _)| device == name);
+        found.or(others.into_iter().next()).map(|(_, a)| *a)
+    }
+
+    /// A frame of a packet of this router's own.
+    fn new_frame(&self, packet: &[u8]) -> Option<Frame> {
+        let mut chunk = self.pool.take()?;
+        chunk.set_length(VNET_BYTES + ETHERNET + packet.len());
+        let mut frame = Frame::from(chunk);
+        let (ethernet, room) = frame.frame_mut().split_first_chunk_mut::<ETHERNET>()?;
+        // To itself, until it is routed.
+        *ethernet = [0; ETHERNET];
+        ethernet[12..].copy_from_slice(&[0x08, 0x00]);
+        room.get_mut(..packet.len())?.copy_from_slice(packet);
+        frame.header = Some(ethernet::read(frame.frame(), [0; 6]).ok()?);
+        Some(frame)
     }
 }

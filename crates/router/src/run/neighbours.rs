@@ -1,81 +1,189 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stations of the next hops.
+//! The MAC addresses of the next hops, and the MTU on the way to them.
 
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::thread;
 use std::time::Duration;
 
-use live::neighbours::{ask, known};
+use live::links::{Link, links};
+use live::neighbours::{Neighbour, State, ask, known};
 
-use crate::config::{Config, mac};
+use crate::config::Config;
 use crate::ethernet::Mac;
 
 /// How long, in steps, an answer is waited for.
 const STEPS: u32 = 20;
 const STEP: Duration = Duration::from_millis(10);
 
-/// Stations by device and next hop.
+/// MAC addresses by device and next hop; MTUs by device.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Neighbours(HashMap<(usize, Ipv4Addr), Mac>);
+pub(crate) struct Neighbours {
+    stations: HashMap<(usize, IpAddr), Mac>,
+    mtu_bytes: Vec<Option<usize>>,
+}
 
 impl Neighbours {
     /// Those that the configuration names.
     pub fn new(config: &Config) -> Self {
         let named = config.routes.iter();
-        Self(
-            named
-                .filter_map(|r| Some(((r.device, r.via), r.mac?)))
-                .collect(),
-        )
-    }
-
-    /// The station of a next hop.
-    pub fn station(&self, device: usize, via: Ipv4Addr) -> Option<Mac> {
-        self.0.get(&(device, via)).copied()
-    }
-
-    /// Takes what the kernel knows; asks for what it does not, and waits a
-    /// little for the answers. The kernel forgets, we do not: a router that
-    /// stops for a neighbour that is asked again would be late.
-    pub fn look(&mut self, config: &Config) {
-        self.take(config);
-        let lacking = self.lacking(config);
-        if lacking.is_empty() {
-            return;
+        let named = named.filter_map(|r| Some(((r.device, r.via), r.mac?)));
+        Self {
+            stations: named.collect(),
+            mtu_bytes: vec![None; config.devices.len()],
         }
-        for via in lacking {
+    }
+
+    /// The MAC address of a next hop.
+    pub fn station(&self, device: usize, via: IpAddr) -> Option<Mac> {
+        self.stations.get(&(device, via)).copied()
+    }
+
+    /// Longest packet that a device sends, as far as the kernel says.
+    pub fn mtu_bytes(&self, device: usize) -> usize {
+        let known = self.mtu_bytes.get(device).copied().flatten();
+        known.unwrap_or(usize::MAX)
+    }
+
+    /// Takes what the kernel knows; asks for what it does not, and waits a little for
+    /// the answers. Has stale ones confirmed, as the kernel does where it forwards
+    /// itself: a next hop may have another MAC address and not say so.
+    pub fn look(&mut self, config: &Config) {
+        // Without the kernel's tables what is known stays.
+        let links = links().unwrap_or_default();
+        let link = |device: &crate::config::Device| links.iter().find(|l| l.name == device.name);
+        let of_devices: Vec<Option<&Link>> = config.devices.iter().map(link).collect();
+        for (known, link) in self.mtu_bytes.iter_mut().zip(&of_devices) {
+            *known = link.map_or(*known, |link| Some(link.mtu_bytes));
+        }
+        let numbers: Vec<u32> = of_devices
+            .iter()
+            .map(|l| l.map_or(0, |l| l.index))
+            .collect();
+        for (device, via) in self.take(config, &numbers) {
             // One that cannot be asked for is counted when packets are for it.
-            let _ = ask(via);
+            let _ = ask(via, numbers.get(device).copied().unwrap_or(0));
         }
         for _ in 0..STEPS {
-            thread::sleep(STEP);
-            self.take(config);
             if self.lacking(config).is_empty() {
                 return;
             }
+            thread::sleep(STEP);
+            self.take(config, &numbers);
         }
     }
 
-    fn lacking(&self, config: &Config) -> Vec<Ipv4Addr> {
-        let routes = config.routes.iter();
-        let lacking = routes.filter(|r| self.station(r.device, r.via).is_none());
-        lacking.map(|r| r.via).collect()
+    fn lacking(&self, config: &Config) -> Vec<(usize, IpAddr)> {
+        let hops = config.routes.iter().map(|r| (r.device, r.via));
+        hops.filter(|hop| !self.stations.contains_key(hop))
+            .collect()
     }
 
-    fn take(&mut self, config: &Config) {
-        // A table that cannot be read has nobody in it.
-        for (address, device, station) in known().unwrap_or_default() {
-            let device = config.devices.iter().position(|d| d.name == device);
-            if let Some((device, station)) = device.zip(mac(&station)) {
-                let named = config
-                    .routes
-                    .iter()
-                    .any(|r| (r.device, r.via) == (device, address) && r.mac.is_some());
-                if !named {
-                    self.0.insert((device, address), station);
+    /// Takes the kernel's table; gives the next hops that are to be asked for.
+    fn take(&mut self, config: &Config, numbers: &[u32]) -> Vec<(usize, IpAddr)> {
+        let table = known().unwrap_or_default();
+        self.apply(config, numbers, &table)
+    }
+
+    fn apply(
+        &mut self,
+        config: &Config,
+        numbers: &[u32],
+        table: &[Neighbour],
+    ) -> Vec<(usize, IpAddr)> {
+        let mut to_ask = Vec::new();
+        for route in config.routes.iter().filter(|r| r.mac.is_none()) {
+            let hop = (route.device, route.via);
+            let number = numbers.get(route.device);
+            let entry = table
+                .iter()
+                .find(|n| Some(&n.device) == number && n.address == route.via);
+            match entry.map(|n| n.state) {
+                Some(State::Known(station)) => {
+                    self.stations.insert(hop, station);
                 }
+                Some(State::Stale(station)) => {
+                    self.stations.insert(hop, station);
+                    to_ask.push(hop);
+                }
+                // While it is asked again, what was known may still be right.
+                Some(State::Asked) => {}
+                Some(State::Failed) => {
+                    self.stations.remove(&hop);
+                    to_ask.push(hop);
+                }
+                // The kernel forgets what it does not use itself.
+                None => to_ask.push(hop),
             }
         }
+        to_ask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+[[device]]
+name = "a"
+budget = "70mbit"
+[[route]]
+to = "10.2.0.0/16"
+device = "a"
+via = "10.1.0.2"
+[[route]]
+to = "10.3.0.0/16"
+device = "a"
+via = "fe80::2"
+[[route]]
+to = "10.4.0.0/16"
+device = "a"
+via = "10.1.0.4"
+mac = "02:00:00:00:00:04"
+"#;
+
+    fn at(address: &str, state: State) -> Neighbour {
+        Neighbour {
+            device: 7,
+            address: address.parse().unwrap(),
+            state,
+        }
+    }
+
+    #[test]
+    fn next_hops_follow_the_kernels_table() {
+        let config = crate::config::read(TEXT).unwrap();
+        let hops: Vec<_> = config.routes.iter().map(|r| (r.device, r.via)).collect();
+        let (old, new) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 9]);
+        let mut neighbours = Neighbours::new(&config);
+        let mut of = |v4: State, v6: State, device| {
+            let other = at("10.1.0.4", State::Known(old));
+            let table = [at("10.1.0.2", v4), at("fe80::2", v6), other];
+            let asked = neighbours.apply(&config, &[device], &table);
+            let station = |hop: &(usize, IpAddr)| neighbours.station(hop.0, hop.1);
+            (hops.iter().map(station).collect::<Vec<_>>(), asked)
+        };
+        let named = Some([2, 0, 0, 0, 0, 4]);
+        // Another device's table.
+        assert_eq!(
+            of(State::Known(old), State::Known(old), 3),
+            (vec![None, None, named], vec![hops[0], hops[1]])
+        );
+        assert_eq!(
+            of(State::Known(old), State::Stale(old), 7),
+            (vec![Some(old), Some(old), named], vec![hops[1]])
+        );
+        assert_eq!(
+            of(State::Asked, State::Failed, 7),
+            (vec![Some(old), None, named], vec![hops[1]])
+        );
+        assert_eq!(
+            of(State::Stale(new), State::Known(new), 7),
+            (vec![Some(new), Some(new), named], vec![hops[0]])
+        );
+        // The kernel has forgotten both.
+        assert_eq!(neighbours.apply(&config, &[7], &[]), hops[..2]);
+        assert_eq!(neighbours.station(0, hops[0].1), Some(new));
     }
 }

@@ -50,7 +50,14 @@ impl Port {
         let station = station(&device.name).map_err(failed)?;
         let xdp = || XdpSocket::open(&device.name, station, own, pool).map(Box::new);
         let packet = |why_not| {
-            let socket = PacketSocket::open(&device.name).map_err(failed)?;
+            let socket = PacketSocket::open(&device.name).map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => RunError::Rights {
+                    name: device.name.clone(),
+                    error,
+                },
+                _ => failed(error),
+            })?;
+            forwards_alone(&device.name)?;
             Ok::<_, RunError>(Socket::Packet(socket, why_not))
         };
         let socket = match device.io {
@@ -137,6 +144,19 @@ impl Port {
             counters.received.add(dropped);
             counters.no_buffer.add(dropped);
         }
+    }
+}
+
+/// A frame that comes by AF_PACKET goes to the kernel too, which must not forward it.
+fn forwards_alone(device: &str) -> Result<(), RunError> {
+    let path = format!("/proc/sys/net/ipv4/conf/{device}/forwarding");
+    // A host without this file has no IPv4 that forwards.
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.trim() != "0" => Err(RunError::Forwards {
+            name: device.to_owned(),
+            path,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ use live::wait::readable;
 
 use crate::config::Device;
 use crate::ebox::{Listen, Notify};
+use crate::fragments::Fragments;
 use crate::itm::Itm;
 
 use super::QUEUE;
@@ -123,18 +124,19 @@ pub(super) fn receive_thread(router: &Router<'_>, index: usize) -> io::Result<()
     };
     let name = format!("receive from {}", device.name);
     router.begin(&name, &[Scheduling::Fifo(RECEIVE_PRIORITY)]);
+    let mut fragments = Fragments::default();
     while !router.ends.receiving.load(Ordering::Acquire) {
         readable(&[port.as_fd()], IDLE_NS)?;
         port.receive(&router.pool, &router.counters, |frame| {
-            take(router, index, frame);
+            take(router, index, frame, &mut fragments);
         })?;
     }
     port.count_dropped(&router.counters);
     Ok(())
 }
 
-fn take(router: &Router<'_>, port: usize, mut frame: Frame) {
-    if !router.classify(port, &mut frame) {
+fn take(router: &Router<'_>, port: usize, mut frame: Frame, fragments: &mut Fragments) {
+    if !router.classify(port, &mut frame, fragments) {
         return;
     }
     // This thread goes on: it waits for its device when it has no more, and a

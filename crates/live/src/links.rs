@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel says of devices.
+
+use std::io;
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+
+use crate::rtnetlink::dump;
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Longest packet that it sends, without the Ethernet header.
+    pub mtu_bytes: usize,
+}
+
+/// All devices of this network namespace.
+///
+/// # Errors
+/// When the kernel's table cannot be read.
+pub fn links() -> io::Result<Vec<Link>> {
+    let all = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let links = all.iter().filter_map(|entry| match entry {
+        RouteNetlinkMessage::NewLink(entry) => link(entry),
+        _ => None,
+    });
+    Ok(links.collect())
+}
+
+fn link(entry: &LinkMessage) -> Option<Link> {
+    let attributes = || entry.attributes.iter();
+    let name = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(name.clone()),
+        _ => None,
+    });
+    let mtu = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::Mtu(mtu) => usize::try_from(*mtu).ok(),
+        _ => None,
+    });
+    Some(Link {
+        index: entry.header.index,
+        name: name?,
+        mtu_bytes: mtu?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_there() {
+        let links = links().unwrap();
+        let lo = links.iter().find(|link| link.name == "lo").unwrap();
+        assert!(lo.index > 0 && lo.mtu_bytes >= 1280, "{lo:?}");
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which stream fragments are of: only the first has the port.
+
+use std::collections::VecDeque;
+
+use crate::ethernet::{Fragment, Header};
+
+/// Datagrams that are remembered: of a flood of first fragments the oldest are
+/// forgotten.
+const MOST: usize = 256;
+
+/// What fragments of one datagram have in common (RFC 791, 3.2).
+type Key = (std::net::Ipv4Addr, std::net::Ipv4Addr, u8, u16);
+
+/// Datagrams whose first fragment was a stream's, the latest first.
+#[derive(Debug, Default)]
+pub struct Fragments(VecDeque<(Key, usize)>);
+
+impl Fragments {
+    /// The stream of a packet. `by_header` says what its own header does. A later fragment
+    /// is of its first one's, if that has come before by the same device. O(1), of
+    /// fragments O(datagrams remembered).
+    pub fn stream(
+        &mut self,
+        header: &Header,
+        by_header: impl FnOnce(&Header) -> Option<usize>,
+    ) -> Option<usize> {
+        let Some(Fragment {
+            protocol,
+            id,
+            first,
+        }) = header.fragment
+        else {
+            return by_header(header);
+        };
+        let key = (header.source, header.destination, protocol, id);
+        let known = self.0.iter().position(|(k, _)| *k == key);
+        if !first {
+            let known = known.and_then(|place| self.0.get(place));
+            return known
+                .map(|(_, stream)| *stream)
+                .or_else(|| by_header(header));
+        }
+        // A number that is used again.
+        known.and_then(|place| self.0.remove(place));
+        let stream = by_header(header)?;
+        self.0.truncate(MOST - 1);
+        self.0.push_front((key, stream));
+        Some(stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn header(id: u16, first: bool) -> Header {
+        Header {
+            source: Ipv4Addr::new(10, 1, 0, 1),
+            destination: Ipv4Addr::new(10, 3, 0, 2),
+            dscp: 0,
+            port: first.then_some(5001),
+            ttl: 9,
+            total_bytes: 576,
+            fragment: Some(Fragment {
+                protocol: 17,
+                id,
+                first,
+            }),
+        }
+    }
+
+    fn by_port(header: &Header) -> Option<usize> {
+        (header.port == Some(5001)).then_some(3)
+    }
+
+    #[test]
+    fn later_fragments_go_with_the_first() {
+        let mut fragments = Fragments::default();
+        assert_eq!(fragments.stream(&header(1, false), by_port), None);
+        assert_eq!(fragments.stream(&header(1, true), by_port), Some(3));
+        assert_eq!(fragments.stream(&header(1, false), by_port), Some(3));
+        assert_eq!(fragments.stream(&header(1, false), by_port), Some(3));
+        assert_eq!(fragments.stream(&header(2, false), by_port), None);
+        // Another host's of the same number.
+        let mut other = header(1, false);
+        other.source = Ipv4Addr::new(10, 1, 0, 9);
+        assert_eq!(fragments.stream(&other, by_port), None);
+        // The number is another datagram's now, which is of no stream.
+        assert_eq!(fragments.stream(&header(1, true), |_| None), None);
+        assert_eq!(fragments.stream(&header(1, false), by_port), None);
+        // Without a port in its reservation each is known by itself.
+        assert_eq!(fragments.stream(&header(5, false), |_| Some(7)), Some(7));
+    }
+
+    #[test]
+    fn memory_has_an_end() {
+        let mut fragments = Fragments::default();
+        for id in 0..10_000 {
+            fragments.stream(&header(id, true), by_port);
+        }
+        assert_eq!(fragments.0.len(), MOST);
+        assert_eq!(fragments.stream(&header(9_999, false), by_port), Some(3));
+        assert_eq!(fragments.stream(&header(0, false), by_port), None);
+    }
+}
