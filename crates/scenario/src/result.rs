@@ -371,7 +371,7 @@ flow_metrics! {
     /// RT packets that lost a period or more on all of their way, the way back
     /// included, per cent.
     late_way_pct: Option<f64>,
-    /// RT packets with a one-way delay above period x (routers + 1).
+    /// RT packets with a one-way delay above (routers + 1) x (period + slot).
     over: Option<u64>,
     /// Those of them that no counted precondition explains.
     over_unexplained: Option<u64>,
