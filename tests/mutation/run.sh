@@ -118,9 +118,12 @@ rm -rf "$tree" "$MUTATION/core" "$MUTATION/mutants"
 mkdir -p "$tree" "$MUTATION/mutants"
 cd "$top"
 if [ -n "$commit" ]; then
-	git archive "$commit" core crates/pace fuzz/corpus Cargo.toml Cargo.lock | tar -x -C "$tree"
+	# Older commits have no crates/testkit.
+	# shellcheck disable=SC2046 # nothing, or one path
+	git archive "$commit" core crates/pace $(git ls-tree --name-only "$commit" crates/testkit) \
+		fuzz/corpus Cargo.toml Cargo.lock | tar -x -C "$tree"
 else
-	git ls-files -z --cached --others --exclude-standard core crates/pace fuzz/corpus Cargo.toml Cargo.lock |
+	git ls-files -z --cached --others --exclude-standard core crates/pace crates/testkit fuzz/corpus Cargo.toml Cargo.lock |
 		tar -c --null --files-from=- --ignore-failed-read 2>/dev/null | tar -x -C "$tree"
 fi
 cp -r "$tree/core" "$MUTATION/core"

@@ -132,6 +132,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         /// Against an ordered set.
         #[test]
         fn as_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {

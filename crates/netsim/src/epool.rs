@@ -337,6 +337,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         /// Never more than the capacity, and no reading is lost uncounted.
         #[test]
         fn what_is_kept_and_what_is_left_out_are_all(

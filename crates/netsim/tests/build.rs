@@ -203,7 +203,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(testkit::cases(500))]
 
     /// Whatever stands in the lines, they are understood or refused.
     #[test]

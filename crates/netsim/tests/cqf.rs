@@ -116,6 +116,8 @@ fn what_does_not_end_within_the_cycle_does_not_go() {
 }
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     /// Whatever comes: out in the next cycle or dropped, and in order.
     #[test]
     fn no_frame_is_late(rate_mbps in 1u64..100, burst in 1u32..60, budget in 250u64..12_500) {

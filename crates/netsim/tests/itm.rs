@@ -201,7 +201,7 @@ fn cascade(routers: usize, rt: u64, nrt_mbit: u64, itm: bool, switched: bool) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(testkit::cases(24))]
 
     /// Every packet arrives, is lost, or is still under way; the bound holds or a
     /// counted precondition does not; the same seed gives the same.

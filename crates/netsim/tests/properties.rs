@@ -158,7 +158,7 @@ fn run(plan: &Plan) -> (Network, Log) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(testkit::cases(24))]
 
     #[test]
     fn nothing_is_lost_unseen_and_nothing_comes_twice(plan in plan()) {

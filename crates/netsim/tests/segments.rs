@@ -338,7 +338,7 @@ fn efficiency_beside_metcalfe_and_boggs() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(testkit::cases(64))]
 
     /// Every frame arrives once or is lost once, a station's in order; the same
     /// seed gives the same events.

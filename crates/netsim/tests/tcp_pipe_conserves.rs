@@ -17,7 +17,7 @@ fn congestion() -> impl Strategy<Value = Congestion> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(testkit::cases(200))]
 
     #[test]
     fn every_byte_arrives(

@@ -141,6 +141,8 @@ mod hostile {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         /// Any text is read or refused.
         #[test]
         fn no_text_panics(text in "[-+~. 0-9<>`%{}SFP:()a-z\n,=]{0,200}") {

@@ -10,7 +10,6 @@ mod reference;
 use pace::{Config, Layer, Mode, Order};
 use pair::{FRAMES_MAX, Op, Pair, Part, Size, replay, train_bytes};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, RngSeed};
 
 fn size() -> impl Strategy<Value = Size> {
     prop_oneof![
@@ -158,26 +157,12 @@ fn start() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// The same cases every time, unless PROPTEST_CASES and PROPTEST_RNG_SEED ask
-/// for others; `part` of so many.
-fn deterministic(cases: u32, part: u32) -> ProptestConfig {
-    let asked = ProptestConfig::default();
-    let other = std::env::var_os("PROPTEST_CASES").is_some();
-    ProptestConfig {
-        cases: if other { asked.cases } else { cases } / part,
-        rng_algorithm: RngAlgorithm::ChaCha,
-        rng_seed: match asked.rng_seed {
-            RngSeed::Random => RngSeed::Fixed(20_060_601),
-            seed => seed,
-        },
-        failure_persistence: None,
-        max_shrink_iters: asked.max_shrink_iters.min(20_000),
-        ..asked
-    }
-}
+/// Operations are many and cases may be few: four steps of shrinking a case,
+/// which is proptest's own, would end too early.
+const SHRINK_STEPS: u32 = 20_000;
 
 proptest! {
-    #![proptest_config(deterministic(2000, 1))]
+    #![proptest_config(ProptestConfig { max_shrink_iters: SHRINK_STEPS, ..testkit::cases(2000) })]
 
     #[test]
     fn core_and_reference_agree(
@@ -203,7 +188,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(deterministic(2000, 2))]
+    #![proptest_config(ProptestConfig { max_shrink_iters: SHRINK_STEPS, ..testkit::cases(1000) })]
 
     /// Most classes go by the period, and frames come all the time.
     #[test]
@@ -231,7 +216,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(deterministic(2000, 55))]
+    #![proptest_config(ProptestConfig { max_shrink_iters: SHRINK_STEPS, ..testkit::cases(36) })]
 
     /// Queues of several levels, with places freed and taken in the middle.
     #[test]

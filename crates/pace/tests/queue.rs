@@ -8,7 +8,6 @@ mod corpus;
 mod wheel_queue;
 
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, RngSeed};
 use wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 
 /// How far ahead of the smallest value new ones are: what a queue is weak at.
@@ -241,13 +240,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 300,
-        rng_algorithm: RngAlgorithm::ChaCha,
-        rng_seed: RngSeed::Fixed(20_090_520),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(testkit::cases(300))]
 
     #[test]
     fn any_sequence_is_in_order(ops in prop::collection::vec(op(), 1..1500)) {

@@ -21,6 +21,8 @@ fn header() -> impl Strategy<Value = Header> {
 }
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     #[test]
     fn headers_survive(header in header(), more in 0usize..100) {
         let mut bytes = vec![0; LEAST_BYTES + more];

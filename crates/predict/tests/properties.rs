@@ -28,6 +28,8 @@ fn enumerated(betas: &[f64]) -> Vec<f64> {
 }
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     #[test]
     fn alike_routers_are_binomial(beta in 0.0..=1.0f64, hops in 0usize..40) {
         let late = Chain::one_way(&[beta], hops).unwrap().late();

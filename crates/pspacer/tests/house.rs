@@ -133,6 +133,8 @@ fn crates_depend_only_on_whom_they_may() {
         ("stall", &["trace"]),
         ("predict", &[]),
         ("ping", &[]),
+        // For tests of all others: see below.
+        ("testkit", &[]),
         // Clocks, sockets and threads of the live tools; no rules of ours.
         ("live", &[]),
         // Compiles bpf/, for build scripts.
@@ -177,7 +179,8 @@ fn crates_depend_only_on_whom_they_may() {
         };
         for d in p["dependencies"].as_array().unwrap() {
             let dep = d["name"].as_str().unwrap();
-            if ours.contains(dep) && !may.contains(&dep) {
+            let helps_tests = dep == "testkit" && d["kind"] == "dev";
+            if ours.contains(dep) && !may.contains(&dep) && !helps_tests {
                 bad.push(format!("{name} may not depend on {dep}"));
             }
         }
@@ -286,6 +289,83 @@ fn pure_crates_touch_no_world() {
         }
     }
     report("pure code that is not", &bad);
+}
+
+/// What is wrong with how a file sets property tests up.
+fn property_faults(text: &str) -> Vec<String> {
+    let mut bad = vec![];
+    for (number, line) in (1..).zip(text.lines()) {
+        // Each would bring a configuration with a seed of its own.
+        let own = [
+            "proptest!(",
+            "ProptestConfig::",
+            "TestRunner",
+            "rng_seed",
+            "RngSeed",
+        ];
+        bad.extend(
+            own.iter()
+                .filter(|own| line.contains(**own))
+                .map(|own| format!("{number}: {own}")),
+        );
+    }
+    for (at, _) in text.match_indices("proptest! {") {
+        let number = text[..at].lines().count();
+        let block = text[at + "proptest! {".len()..].trim_start();
+        let config = block
+            .strip_prefix("#![proptest_config(")
+            .and_then(|rest| rest.split_once(")]"))
+            .map_or("", |(config, _)| config);
+        if !config.contains("testkit::") {
+            bad.push(format!(
+                "{number}: expected #![proptest_config(testkit::...)]"
+            ));
+        }
+    }
+    bad
+}
+
+/// Property tests have the same cases in every run: testkit sees to the seed.
+#[test]
+fn property_tests_use_the_shared_set_up() {
+    let mut bad = vec![];
+    let mut blocks = 0;
+    for (name, text) in files() {
+        let rust = name.starts_with("crates/") && name.ends_with(".rs");
+        if !rust || name.starts_with("crates/testkit/") || name.ends_with("tests/house.rs") {
+            continue;
+        }
+        blocks += text.matches("proptest! {").count();
+        bad.extend(
+            property_faults(&text)
+                .iter()
+                .map(|fault| format!("{name}:{fault}")),
+        );
+    }
+    assert!(blocks > 20, "only {blocks} property tests found");
+    report("property tests that may differ from run to run", &bad);
+}
+
+#[test]
+fn a_property_test_of_its_own_seed_is_found() {
+    let faults = |text: &str| property_faults(text).len();
+    assert_eq!(
+        faults("proptest! {\n    #![proptest_config(testkit::cases(3))]\n}"),
+        0
+    );
+    let more = "proptest! {\n #![proptest_config(ProptestConfig { max_shrink_iters: 9, ..testkit::cases(3) })]";
+    assert_eq!(faults(more), 0);
+    assert_eq!(
+        faults("proptest! {\n    #[test]\n    fn any(x: u8) {}\n}"),
+        1
+    );
+    assert_eq!(
+        faults("proptest! {\n #![proptest_config(ProptestConfig::with_cases(3))]"),
+        2
+    );
+    assert_eq!(faults("proptest!(|(x: u8)| {});"), 1);
+    let seed = "proptest! { #![proptest_config(ProptestConfig { rng_seed: RngSeed::Random, ..testkit::cases(3) })]";
+    assert_eq!(faults(seed), 2);
 }
 
 /// Only bindings may be unsafe.

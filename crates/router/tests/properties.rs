@@ -27,6 +27,8 @@ const RESERVE_BYTES: [u64; 3] = [200, 3000, 84];
 const BUDGET_BYTES: u64 = 8000;
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     #[test]
     fn a_period_keeps_its_budget_and_every_order(
         periods in vec(vec((0usize..4, 84u64..1539), 0..20), 1..30),

@@ -76,7 +76,7 @@ fn check(text: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(testkit::properties())]
 
     #[test]
     fn any_text(text in ".{0,400}") {

@@ -108,7 +108,7 @@ fn said(segments: &[Segment]) -> serde_json::Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(testkit::cases(300))]
 
     #[test]
     fn any_segments_are_taken(mut all in prop::collection::vec(any_segment(), 0..200)) {

@@ -161,6 +161,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn nothing_is_lost(
             frames in proptest::collection::vec((0u64..90_000_000, 1u32..9000), 0..50),

@@ -182,6 +182,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn a_shift_in_time_changes_nothing(flow in flow(), shift in 0u64..1 << 60) {
             let moved: Vec<_> = flow.iter().map(|&(t, b)| (t + shift, b)).collect();

@@ -537,6 +537,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn any_bytes_are_read_without_panic(
             link in prop::sample::select(vec![0, 1, 101, 113, 276]),

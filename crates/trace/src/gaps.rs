@@ -191,6 +191,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn percentile_is_the_definition(values in proptest::collection::vec(0u64..50, 1..60), percent in 0u8..=100) {
             let found = distribution(&values).percentile_ps(percent).unwrap();

@@ -250,6 +250,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn any_bytes_are_classified_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             for number in [0, 1, 101, 113, 276] {

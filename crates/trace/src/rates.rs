@@ -257,6 +257,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         /// Neighbouring windows add up to the whole.
         #[test]
         fn windows_add_up(

@@ -326,6 +326,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn neighbouring_windows_add_up(cut in 1_000_000_001u64..9_999_999_999) {
             let (from, to) = (1_000_000_000, 10_000_000_000);

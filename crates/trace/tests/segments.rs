@@ -228,6 +228,8 @@ fn capture(order: Order) -> Vec<u8> {
 }
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     #[test]
     fn mutated_captures_are_read_without_panic(
         big in any::<bool>(),

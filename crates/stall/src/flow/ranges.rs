@@ -85,6 +85,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn it_is_the_set_of_its_bytes(
             ops in prop::collection::vec((0u64..200, 0u64..30, any::<bool>()), 0..60)

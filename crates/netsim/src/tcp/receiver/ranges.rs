@@ -71,6 +71,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         /// Against a set of bytes.
         #[test]
         fn as_a_set_of_bytes(inserts in prop::collection::vec((1u64..100, 1u64..20), 1..40), upto in 1u64..130) {

@@ -119,7 +119,7 @@ fn check(sender: &Sender) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(testkit::cases(2000))]
 
     #[test]
     fn sums_hold_and_polling_ends(

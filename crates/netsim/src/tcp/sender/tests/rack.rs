@@ -101,6 +101,8 @@ fn an_undone_recovery_leaves_the_window_as_it_was() {
 }
 
 proptest! {
+    #![proptest_config(testkit::properties())]
+
     /// RFC 9937: what was sent never exceeds what the reduction allows: the
     /// share of the delivered while in flight is above the threshold; and in
     /// flight plus the allowance never passes the threshold after that.
@@ -221,7 +223,7 @@ fn transmissions(sender: &Sender, tags: u8) -> Vec<(Time, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(testkit::cases(500))]
 
     /// RFC 8985, section 6.2, step 5. Until a timeout: nothing is lost that was
     /// sent after all that was delivered; and what was sent before, and has
