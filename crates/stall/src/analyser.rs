@@ -22,13 +22,15 @@ type Key = (Endpoint, Endpoint, EncapsulationId);
 /// Takes the segments of a capture one by one.
 ///
 /// Memory grows with connections and with what each has under way, not with
-/// packets: an ended connection keeps its results alone.
+/// packets: a connection that is over, or has nothing under way, keeps its
+/// results alone.
 #[derive(Debug)]
 pub struct Analyser {
     options: Options,
     start_ns: Option<u64>,
     by_key: FxHashMap<Key, usize>,
-    connections: Vec<Connection>,
+    /// Each by itself: a list that grows would move and double them all.
+    connections: Vec<Box<Connection>>,
     /// Where the last segment went: the next one mostly goes there too.
     last: Option<(Key, usize)>,
 }
@@ -87,10 +89,18 @@ impl Analyser {
         let index = self.connections.len();
         let wanted = self.options.history_of == Some(index);
         let recorder = wanted.then(|| Recorder::new(self.options.history_most));
-        self.connections
-            .push(Connection::new(self.options, ends, segment, now, recorder));
+        let connection = Connection::new(self.options, ends, segment, now, recorder);
+        self.connections.push(Box::new(connection));
         self.by_key.insert(key, index);
         index
+    }
+
+    /// Steps taken so far through what is under way: segments and ranges that
+    /// were looked at or moved. They are what may cost more than constant time.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        let flows = self.connections.iter().flat_map(|c| &c.flows);
+        flows.map(crate::flow::Flow::steps).sum()
     }
 
     /// What was found.
@@ -99,7 +109,7 @@ impl Analyser {
         let start_ns = self.start_ns.unwrap_or_default();
         let connections = self.connections.into_iter();
         let connections: Vec<_> = connections
-            .map(|connection| report(connection, EPOCH_NS))
+            .map(|connection| report(*connection, EPOCH_NS))
             .collect();
         let mut notes = Vec::new();
         if connections.is_empty() {

@@ -127,6 +127,9 @@ impl Connection {
             if flags.any(Flags::FIN) {
                 self.fins[from] = true;
             }
+            if self.fins == [true; 2] {
+                self.settle();
+            }
         }
         if self.recorder.is_some() {
             self.record(at);
@@ -256,6 +259,15 @@ impl Connection {
         let to_client = between(handshake.syn_ack, handshake.ack);
         self.flows[client].set_handshake(to_client, to_server);
         self.flows[1 - client].set_handshake(to_server, to_client);
+    }
+
+    /// Both sides have ended it: once all is acknowledged, buffers go.
+    fn settle(&mut self) {
+        if self.flows.iter().all(Flow::is_finished) {
+            for flow in &mut self.flows {
+                flow.settle();
+            }
+        }
     }
 
     /// Another connection has its ports now: results stay, buffers go.

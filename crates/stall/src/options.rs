@@ -12,6 +12,10 @@ pub struct Options {
     pub stops_most: usize,
     /// Segments under way that are remembered of one direction.
     pub outstanding_most: usize,
+    /// Ranges reported by SACK that are remembered of one direction.
+    pub reported_most: usize,
+    /// Segments under way that one retransmission is noted of.
+    pub repeated_most: usize,
     /// The connection, by its index in [`Analysis::connections`], whose
     /// [`History`] is wanted: a second reading of the same capture.
     ///
@@ -29,6 +33,10 @@ impl Default for Options {
             min_stop_blind_ns: 200_000_000,
             stops_most: 1000,
             outstanding_most: 1 << 18,
+            // One hole in sixty segments of the largest flight.
+            reported_most: 4096,
+            // A full segment that repeats others of one byte each has fewer.
+            repeated_most: 2048,
             history_of: None,
             history_most: 400_000,
         }

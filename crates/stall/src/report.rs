@@ -159,6 +159,22 @@ fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
         ),
     );
     note(
+        counts.reports_beyond > 0,
+        format!(
+            "{} SACK blocks from the {to} made more ranges than are remembered: what they \
+             report counts as lost until it is acknowledged",
+            counts.reports_beyond
+        ),
+    );
+    note(
+        counts.repeats_beyond > 0,
+        format!(
+            "{} retransmissions to the {to} repeat more segments than one is noted of: the \
+             rest counts as sent once",
+            counts.repeats_beyond
+        ),
+    );
+    note(
         counts.jumps > 0,
         format!(
             "{} segments to or from the {to} have numbers out of all windows",

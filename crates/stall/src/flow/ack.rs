@@ -172,7 +172,9 @@ impl Flow {
         }
         let highest = self.board.highest_sacked().max(self.una);
         let before = delivered.bytes;
-        self.board.sack(start, end, delivered);
+        if !self.board.sack(start, end, delivered) {
+            self.counts.reports_beyond += 1;
+        }
         if delivered.bytes > before && start > highest {
             let (near, far) = (&self.receiver_side, &self.sender_side);
             // Near the receiver only the other half has a queue in it; else

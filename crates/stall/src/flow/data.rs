@@ -220,22 +220,20 @@ impl Flow {
             }
             return true;
         }
-        let range = self.board.range(start.max(self.una), end);
-        // Empty: data from before the capture.
-        let first = self.board.get(range.start).copied();
-        let Some(first) = first.filter(|_| !range.is_empty()) else {
-            return true;
+        let from = start.max(self.una);
+        let Some(first) = self.board.cut(from, end) else {
+            return true; // data from before the capture
         };
         if first.copies > 0 && first.ip_id == segment.ip_id && segment.ip_id != 0 {
             self.counts.copies += 1;
             return false;
         }
         let segments = (end - first.start).div_ceil(self.mss()).max(1);
-        if first.copies == 0 && self.is_overtaken(at, segment, &first, range.end) {
+        if first.copies == 0 && self.is_overtaken(at, segment, &first, end) {
             self.counts.bytes += end - first.start;
             self.counts.out_of_order += segments;
             self.tally.overtaken(at, 1);
-            self.mark_copies(at, segment, range, None);
+            self.mark_copies(at, segment, (from, end), None);
             self.show(|| What::OutOfOrder {
                 start: start.saturating_sub(ORIGIN),
                 end: end.saturating_sub(ORIGIN),
@@ -254,14 +252,14 @@ impl Flow {
         if first.copies >= 2 && first.kind != Some(Kind::Probe) {
             self.retransmissions.of_lost_retransmission += segments;
         }
-        self.mark_copies(at, segment, range, Some(kind));
+        self.mark_copies(at, segment, (from, end), Some(kind));
         true
     }
 
     /// Fills a hole, but was sent before what came instead of it.
-    fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: usize) -> bool {
+    fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: u64) -> bool {
         let late_ns = at.now.saturating_sub(hole.first_ns);
-        let next = self.board.get(next).filter(|next| next.copies == 1);
+        let next = self.board.at(next).filter(|next| next.copies == 1);
         if let (Some(stamps), Some(next)) = (segment.timestamps, next) {
             let age = stamps.value.wrapping_sub(next.stamp) as i32;
             if age != 0 {
@@ -273,20 +271,8 @@ impl Flow {
         late_ns < round_ns.map_or(REORDERED_NS, |_| self.rtt_min_ns() / 4 * 3)
     }
 
-    fn mark_copies(
-        &mut self,
-        at: At,
-        segment: &Segment,
-        range: std::ops::Range<usize>,
-        kind: Option<Kind>,
-    ) {
-        for index in range {
-            if kind.is_some() {
-                self.board.note_retransmission(index);
-            }
-            let Some(sent) = self.board.get_mut(index) else {
-                return;
-            };
+    fn mark_copies(&mut self, at: At, segment: &Segment, range: (u64, u64), kind: Option<Kind>) {
+        let is_whole = self.board.change(range, kind.is_some(), |sent| {
             let again = u8::from(kind.is_some() && sent.copies == 0);
             // What fills a hole is a second copy that was not seen to be one.
             sent.copies = sent.copies.saturating_add(1 + again);
@@ -295,11 +281,14 @@ impl Flow {
             sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
             sent.ip_id = segment.ip_id;
             sent.kind = kind.or(sent.kind);
+        });
+        if !is_whole {
+            self.counts.repeats_beyond += 1;
         }
     }
 
     /// What made the sender send `first` and what follows it again.
-    fn kind_of(&self, at: At, first: &Sent, end: u64) -> Kind {
+    fn kind_of(&mut self, at: At, first: &Sent, end: u64) -> Kind {
         let is_head = first.start <= self.una;
         let is_tail = end >= self.nxt;
         let since_ns = at.now.saturating_sub(self.last_ack_ns.max(first.last_ns));
@@ -339,7 +328,7 @@ impl Flow {
     }
 
     fn has_loss_evidence(&self, end: u64) -> bool {
-        self.board.sacked_above(end) > 0
+        self.board.highest_sacked() > end
             || self.gap.duplicate_acks.count() > 0
             || self.recovery_point.is_some()
     }

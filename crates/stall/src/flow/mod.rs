@@ -5,6 +5,7 @@ mod ack;
 mod data;
 pub(crate) mod facts;
 mod pauses;
+mod queue;
 mod ranges;
 pub(crate) mod round_trip;
 pub(crate) mod rounds;
@@ -137,6 +138,9 @@ pub(crate) struct Counts {
     pub(crate) bytes: u64,
     pub(crate) unseen_bytes: u64,
     pub(crate) forgotten: u64,
+    /// SACK blocks, and retransmissions, that told of more than is remembered.
+    pub(crate) reports_beyond: u64,
+    pub(crate) repeats_beyond: u64,
     pub(crate) jumps: u64,
     pub(crate) copies: u64,
     pub(crate) ce_marked: u64,
@@ -163,7 +167,7 @@ impl Flow {
             has_begin: false,
             una: ORIGIN,
             nxt: ORIGIN,
-            board: Scoreboard::default(),
+            board: Scoreboard::new(&options),
             fin: None,
             has_data: false,
             scale: None,
@@ -309,6 +313,10 @@ impl Flow {
         self.fin.is_some_and(|fin| self.una >= fin)
     }
 
+    pub(crate) fn steps(&self) -> u64 {
+        self.board.steps()
+    }
+
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -352,6 +360,17 @@ impl Flow {
         if let Some(shown) = &mut self.shown {
             shown.push(what());
         }
+    }
+
+    /// All was sent and acknowledged: no buffer has more room than it needs.
+    /// Something may still come: reports of what was sent again without need.
+    pub(crate) fn settle(&mut self) {
+        if self.board.is_empty() {
+            self.board.release();
+        }
+        self.told.shrink_to_fit();
+        self.recent.shrink_to_fit();
+        self.stops.shrink_to_fit();
     }
 
     /// Nothing more is expected: results stay, buffers go.

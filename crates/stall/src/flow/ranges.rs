@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A set of bytes, as ranges that do not touch.
 
-/// Disjoint ranges in order.
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// Disjoint ranges in order: start and end of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
-    list: Vec<(u64, u64)>,
+    list: BTreeMap<u64, u64>,
     bytes: u64,
 }
 
 impl Ranges {
+    /// The last range that begins at or below `at`, if it ends there or above.
+    fn up_to(&self, at: u64) -> Option<(u64, u64)> {
+        let (&from, &to) = self.list.range(..=at).next_back()?;
+        (to >= at).then_some((from, to))
+    }
+
+    /// Whether `start..end` overlaps a range or lies against one.
+    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
+        self.up_to(start).is_some() || self.list.range(start..=end).next().is_some()
+    }
+
     /// Adds `start..end` and calls `fresh` with each part that was not there.
-    /// O(log n), and n where ranges come or go in the middle.
+    /// O(log n) for it and each range that it joins.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
-        let first = self.list.partition_point(|range| range.1 < start);
-        let (mut low, mut high, mut at, mut last) = (start, end, start, first);
-        while let Some(&(from, to)) = self.list.get(last).filter(|range| range.0 <= end) {
+        let before = self.up_to(start);
+        let (mut low, mut high, mut at) = (start, end, start);
+        let mut next = before.or_else(|| self.first_in(start, end));
+        while let Some((from, to)) = next {
             if at < from {
                 self.bytes += from - at;
                 fresh(at, from);
@@ -25,35 +40,45 @@ impl Ranges {
             at = at.max(to);
             low = low.min(from);
             high = high.max(to);
-            last += 1;
+            if before.is_none_or(|before| before.0 != from) {
+                self.list.remove(&from);
+            }
+            next = self.first_in(at.max(from + 1), end);
         }
         if at < end {
             self.bytes += end - at;
             fresh(at, end);
         }
-        if last == first + 1 {
-            self.list[first] = (low, high);
-        } else {
-            self.list.splice(first..last, [(low, high)]);
+        self.list.insert(low, high);
+    }
+
+    /// The first range that begins in `start..=end`.
+    fn first_in(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if start > end {
+            return None;
         }
+        let (&from, &to) = self.list.range(start..=end).next()?;
+        Some((from, to))
     }
 
     /// Forgets what is below `to`; the answer is how many bytes that were.
+    /// O(log n) for each range that goes.
     pub(crate) fn drop_below(&mut self, to: u64) -> u64 {
-        if self.list.first().is_none_or(|range| range.0 >= to) {
-            return 0;
-        }
         let mut dropped = 0;
-        let gone = self.list.partition_point(|range| range.1 <= to);
-        for (start, end) in self.list.drain(..gone) {
-            dropped += end - start;
-        }
-        if let Some(range) = self.list.first_mut().filter(|range| range.0 < to) {
-            dropped += to - range.0;
-            range.0 = to;
+        while let Some(first) = self.list.first_entry().filter(|first| *first.key() < to) {
+            let (start, end) = first.remove_entry();
+            dropped += end.min(to) - start;
+            if end > to {
+                self.list.insert(to, end);
+            }
         }
         self.bytes -= dropped;
         dropped
+    }
+
+    /// Ranges in it.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
     }
 
     /// Bytes in it.
@@ -63,14 +88,14 @@ impl Ranges {
 
     /// Byte after the last one; 0 if there is none.
     pub(crate) fn end(&self) -> u64 {
-        self.list.last().map_or(0, |range| range.1)
+        self.list.last_key_value().map_or(0, |(_, &end)| end)
     }
 
-    /// How many bytes of it lie at or above `from`.
+    /// How many bytes of it lie at or above `from`. O(ranges there).
     pub(crate) fn bytes_from(&self, from: u64) -> u64 {
-        let first = self.list.partition_point(|range| range.1 <= from);
-        let above = self.list.iter().skip(first);
-        above.map(|range| range.1 - range.0.max(from)).sum()
+        let cut = self.up_to(from).map_or(0, |(_, to)| to - from);
+        let above = self.list.range((Bound::Excluded(from), Bound::Unbounded));
+        cut + above.map(|(start, end)| end - start).sum::<u64>()
     }
 
     /// Forgets everything, memory included.
@@ -110,6 +135,10 @@ mod tests {
                 prop_assert_eq!(ranges.end(), bytes.last().map_or(0, |last| last + 1));
                 let above = bytes.range(100..).count();
                 prop_assert_eq!(ranges.bytes_from(100) as usize, above);
+                let runs = bytes.iter().filter(|&&byte| !bytes.contains(&(byte + 1))).count();
+                prop_assert_eq!(ranges.len(), runs);
+                let near = bytes.range(99..=110).next().is_some();
+                prop_assert_eq!(ranges.touches(100, 110), near);
             }
         }
     }

@@ -3,10 +3,10 @@
 //! acknowledged, as its sender would have to keep it (RFC 6675), and what of it
 //! the receiver has said to have.
 
-use std::collections::VecDeque;
-
+use super::queue::{Place, Queue};
 use super::ranges::Ranges;
 use crate::history::RetransmissionKind;
+use crate::options::Options;
 
 /// A segment under way, or a hole: bytes that were passed over.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,24 @@ pub(crate) struct Sent {
     retrans_epoch: u32,
     /// What the last retransmission was for.
     pub(crate) kind: Option<RetransmissionKind>,
+}
+
+impl Sent {
+    pub(super) fn new(start: u64, end: u64, now: u64, packet: u64, copies: u8) -> Self {
+        Self {
+            start,
+            end,
+            first_ns: now,
+            last_ns: now,
+            packet,
+            stamp: 0,
+            ip_id: 0,
+            copies,
+            sacked: false,
+            retrans_epoch: 0,
+            kind: None,
+        }
+    }
 }
 
 /// What an acknowledgement brought.
@@ -78,10 +96,16 @@ impl Delivered {
 }
 
 /// Segments in order of their bytes, without gaps between them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
-    sent: VecDeque<Sent>,
+    sent: Queue,
     sacked: Ranges,
+    /// The most segments and ranges that it remembers.
+    sent_most: usize,
+    sacked_most: usize,
+    repeated_most: usize,
+    /// Segments and ranges looked at.
+    steps: u64,
     /// Bytes of retransmissions thought to be in flight.
     retrans_bytes: u64,
     /// A timeout takes all of them for lost by beginning a new one.
@@ -91,12 +115,31 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            sent: Queue::default(),
+            sacked: Ranges::default(),
+            sent_most: options.outstanding_most,
+            sacked_most: options.reported_most,
+            repeated_most: options.repeated_most,
+            steps: 0,
+            retrans_bytes: 0,
+            epoch: 0,
+            lost_below: 0,
+        }
+    }
+
+    /// Segments and ranges looked at or moved so far.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps + self.sent.moved()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.sent.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.sent.is_empty()
+        self.sent.len() == 0
     }
 
     pub(crate) fn head(&self) -> Option<&Sent> {
@@ -107,7 +150,9 @@ impl Scoreboard {
         self.sacked.bytes()
     }
 
-    pub(crate) fn sacked_above(&self, from: u64) -> u64 {
+    /// O(ranges above it).
+    pub(crate) fn sacked_above(&mut self, from: u64) -> u64 {
+        self.steps += self.sacked.len() as u64;
         self.sacked.bytes_from(from)
     }
 
@@ -117,19 +162,8 @@ impl Scoreboard {
 
     /// New data, or a hole if `copies` is 0, behind everything else.
     pub(crate) fn push(&mut self, start: u64, end: u64, now: u64, packet: u64, copies: u8) {
-        self.sent.push_back(Sent {
-            start,
-            end,
-            first_ns: now,
-            last_ns: now,
-            packet,
-            stamp: 0,
-            ip_id: 0,
-            copies,
-            sacked: false,
-            retrans_epoch: 0,
-            kind: None,
-        });
+        self.sent
+            .push_back(Sent::new(start, end, now, packet, copies));
     }
 
     /// The segment pushed last.
@@ -147,6 +181,7 @@ impl Scoreboard {
     /// Everything below `to` has arrived. O(segments acknowledged).
     pub(crate) fn ack(&mut self, to: u64, delivered: &mut Delivered) {
         while let Some(head) = self.sent.front_mut().filter(|head| head.start < to) {
+            self.steps += 1;
             let upto = head.end.min(to);
             let bytes = upto - head.start;
             if !head.sacked {
@@ -164,13 +199,22 @@ impl Scoreboard {
         self.sacked.drop_below(to);
     }
 
-    /// `start..end` has arrived. O(log n + segments that are new in it).
-    pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) {
+    /// `start..end` has arrived. O(log n + segments that are new in it). `false`:
+    /// that is one range too many, or one segment, and is not remembered.
+    #[must_use]
+    pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) -> bool {
         let (low, high) = match (self.sent.front(), self.sent.back()) {
             (Some(first), Some(last)) => (first.start, last.end),
-            _ => return,
+            _ => return true,
         };
         let (start, end) = (start.max(low), end.min(high));
+        if start >= end {
+            return true;
+        }
+        let is_one_more = self.sacked.len() >= self.sacked_most && !self.sacked.touches(start, end);
+        if is_one_more || !self.has_room_to_split(start) || !self.has_room_to_split(end) {
+            return false;
+        }
         let mut fresh: [(u64, u64); 8] = [(0, 0); 8];
         let mut many = Vec::new(); // only where a block closes many holes
         let mut count = 0;
@@ -185,42 +229,64 @@ impl Scoreboard {
         for &(from, to) in few.chain(&many) {
             self.mark_sacked(from, to, delivered);
         }
+        true
     }
 
     fn mark_sacked(&mut self, from: u64, to: u64, delivered: &mut Delivered) {
         self.split(from);
         self.split(to);
-        let mut at = self.index(from);
+        let mut at = self.sent.find(from);
         while let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.start < to) {
+            self.steps += 1;
             sent.sacked = true;
             delivered.note(sent, sent.end - sent.start);
             if sent.retrans_epoch == self.epoch + 1 {
                 sent.retrans_epoch = 0;
                 self.retrans_bytes -= sent.end - sent.start;
             }
-            at += 1;
+            at = self.sent.next(at);
         }
     }
 
-    /// The segments of `start..end`, split so that they are just that.
-    pub(crate) fn range(&mut self, start: u64, end: u64) -> std::ops::Range<usize> {
+    /// Splits segments at both ends of `start..end`; the first one in it, if there is one.
+    pub(crate) fn cut(&mut self, start: u64, end: u64) -> Option<Sent> {
         self.split(start);
         self.split(end);
-        self.index(start)..self.index(end)
+        self.at(start).filter(|first| first.start < end).copied()
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Sent> {
-        self.sent.get(index)
+    /// The segment that `at` lies in, or the first one behind it.
+    pub(crate) fn at(&self, at: u64) -> Option<&Sent> {
+        self.sent.get(self.sent.find(at))
     }
 
-    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Sent> {
-        self.sent.get_mut(index)
+    /// Calls `change` with each segment of `start..end`; those that were sent `again`
+    /// are in flight once more. `false`: there are too many, and the rest is left as it is.
+    #[must_use]
+    pub(crate) fn change(
+        &mut self,
+        (start, end): (u64, u64),
+        again: bool,
+        change: impl Fn(&mut Sent),
+    ) -> bool {
+        let mut at = self.sent.find(start);
+        for _ in 0..self.repeated_most {
+            if again {
+                self.note_retransmission(at, end);
+            }
+            let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.start < end) else {
+                return true;
+            };
+            self.steps += 1;
+            change(sent);
+            at = self.sent.next(at);
+        }
+        self.sent.get(at).is_none_or(|sent| sent.start >= end)
     }
 
-    /// Segment `index` was sent again.
-    pub(crate) fn note_retransmission(&mut self, index: usize) {
+    fn note_retransmission(&mut self, at: Place, end: u64) {
         let mark = self.epoch + 1;
-        if let Some(sent) = self.sent.get_mut(index) {
+        if let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.start < end) {
             if sent.retrans_epoch != mark && !sent.sacked {
                 sent.retrans_epoch = mark;
                 self.retrans_bytes += sent.end - sent.start;
@@ -251,23 +317,30 @@ impl Scoreboard {
 
     /// Forgets everything, memory included.
     pub(crate) fn release(&mut self) {
-        self.sent = VecDeque::new();
+        self.sent = Queue::default();
         self.sacked.release();
         self.retrans_bytes = 0;
     }
 
-    fn index(&self, at: u64) -> usize {
-        self.sent.partition_point(|sent| sent.end <= at)
+    /// Whether `at` is between two segments, or there may be one more.
+    fn has_room_to_split(&self, at: u64) -> bool {
+        // Two, for the other end of what is to be cut out.
+        self.sent.len() + 2 <= self.sent_most || self.at(at).is_none_or(|sent| sent.start >= at)
     }
 
+    /// Segments that are too many stay whole.
     fn split(&mut self, at: u64) {
-        let index = self.index(at);
-        let Some(sent) = self.sent.get_mut(index).filter(|sent| sent.start < at) else {
+        let place = self.sent.find(at);
+        if self.sent.len() >= self.sent_most {
+            return;
+        }
+        let Some(sent) = self.sent.get_mut(place).filter(|sent| sent.start < at) else {
             return;
         };
         let mut tail = *sent;
         sent.end = at;
         tail.start = at;
-        self.sent.insert(index + 1, tail);
+        self.steps += 1;
+        self.sent.insert_behind(place, tail);
     }
 }

@@ -19,6 +19,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// Gives memory back that is not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.on_the_way.shrink_to_fit();
+    }
+
     /// The receiver said so now. What it says within a step counts as said at the
     /// step's start: that may make the edge too far by a step, and a window less
     /// full than it is, never fuller.
