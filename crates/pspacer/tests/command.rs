@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{pspacer, root};
+use common::{Folder, pspacer, root};
 
 /// Refused with this exit status, one sentence on standard error that has all
 /// of `words`, and nothing on standard output.
@@ -80,8 +80,8 @@ fn unknown_scenarios_and_wrong_options_are_refused() {
 
 #[test]
 fn wrong_scenarios_name_file_line_and_key() {
-    let dir = std::env::temp_dir().join(format!("pspacer-command-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
+    let folder = Folder::new("command-scenarios");
+    let dir = &folder.0;
     let good = std::fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
     let cases = [
         (
@@ -115,13 +115,12 @@ fn wrong_scenarios_name_file_line_and_key() {
         let expected: Vec<&str> = words.iter().copied().chain([name, line.as_str()]).collect();
         refused(&["lab", "run", &path.display().to_string()], 1, &expected);
     }
-    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
 fn a_folder_with_somebodys_files_is_not_emptied() {
-    let dir = std::env::temp_dir().join(format!("pspacer-out-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
+    let folder = Folder::new("command-out");
+    let dir = &folder.0;
     std::fs::write(dir.join("thesis.txt"), "years of work").unwrap();
     refused(
         &[
@@ -136,7 +135,6 @@ fn a_folder_with_somebodys_files_is_not_emptied() {
         &["--out", "not results of ours"],
     );
     assert!(dir.join("thesis.txt").is_file());
-    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

@@ -133,17 +133,22 @@ impl Queue {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else {
             return;
         };
-        let at = (place.index + 1).min(chunk.len());
-        self.moved += at.min(chunk.len() - at) as u64;
-        chunk.insert(at, sent);
-        self.len += 1;
-        if chunk.len() > CHUNK {
-            let half = chunk.split_off(CHUNK / 2);
+        let (mut number, mut at) = (place.chunk, (place.index + 1).min(chunk.len()));
+        if chunk.len() >= CHUNK {
             // Halves take CHUNK / 2 insertions to be full again: of so many, each
             // moves one chunk's share.
-            let behind = place.chunk + 1;
+            let half = chunk.split_off(CHUNK / 2);
+            let behind = number + 1;
             self.moved += behind.min(self.chunks.len() - behind) as u64 + half.len() as u64;
             self.chunks.insert(behind, half);
+            if at > CHUNK / 2 {
+                (number, at) = (behind, at - CHUNK / 2);
+            }
+        }
+        if let Some(chunk) = self.chunks.get_mut(number) {
+            self.moved += at.min(chunk.len() - at) as u64;
+            chunk.insert(at, sent);
+            self.len += 1;
         }
     }
 }
