@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs psp on this host: the kernel module through DKMS, the tc plugin, the
-# command and the manual pages; or takes it all away again. Everything is
-# checked before anything is changed, and a failure takes back what was done.
+# command with all that it needs, and the manual pages; or takes it all away again.
+# Everything is checked before anything is changed, and a failure takes back what was
+# done. install-command is for hosts without the module: the command alone, which needs
+# no root where PREFIX is the user's own.
 #
-# usage: install.sh install|uninstall
+# usage: install.sh install|uninstall|install-command|uninstall-command
 #   PREFIX  where the command and manual pages go (/usr/local)
+#   PSPACER the command that was built (CARGO_TARGET_DIR/release/pspacer)
 #   KVER    the kernel to build for (the running one)
 #   CARGO_TARGET_DIR  where the command was built (target)
 set -eu
@@ -14,7 +17,10 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
 prefix=${PREFIX:-/usr/local}
 kver=${KVER:-$(uname -r)}
-binary=${CARGO_TARGET_DIR:-$top/target}/release/pspacer
+binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
+share=$prefix/share/pspacer
+# What the command reads: scenarios, and what a guest is compiled from and runs.
+read_folders="LICENSES core experiments kernel lab tc tests/tdc uapi"
 source_dir=/usr/src/sch_psp-$version
 
 die() {
@@ -30,6 +36,10 @@ tc_dir() {
 	die "no tc plugin directory (looked for /usr/lib/*/tc): is iproute2 installed? Nothing was changed."
 }
 
+check_command() {
+	[ -x "$binary" ] || die "the command is not built ($binary): run 'make build' first. Nothing was changed."
+}
+
 check_install() {
 	[ "$(id -u)" = 0 ] || die "needs root: it puts a module under /lib/modules and files under $prefix. Nothing was changed."
 	[ "$kver" != "$(uname -r)" ] || [ -e /proc/modules ] ||
@@ -37,9 +47,41 @@ check_install() {
 	[ -e "/lib/modules/$kver/build/Makefile" ] ||
 		die "no headers for kernel $kver (/lib/modules/$kver/build): install linux-headers for it first. Nothing was changed."
 	command -v dkms >/dev/null || die "dkms is missing: install the package 'dkms'. Nothing was changed."
-	[ -x "$binary" ] || die "the command is not built: run 'make build' first. Nothing was changed."
+	check_command
 	[ -e "$top/tc/q_psp.so" ] || die "the tc plugin is not built: run 'make build' first. Nothing was changed."
 	plugin=$(tc_dir)/q_psp.so
+}
+
+# Which file a shell looks for when it completes this command.
+completions='bash share/bash-completion/completions/pspacer
+zsh share/zsh/site-functions/_pspacer
+fish share/fish/vendor_completions.d/pspacer.fish'
+
+remove_command() {
+	rm -rf "$share"
+	rm -f "$prefix/bin/pspacer" "$prefix/share/man/man1/pspacer.1" \
+		"$prefix/share/man/man8/tc-psp.8"
+	echo "$completions" | while read -r _ file; do rm -f "$prefix/$file"; done
+}
+
+install_command() {
+	install -D -m 755 "$binary" "$prefix/bin/pspacer"
+	install -D -m 644 "$top/docs/man/pspacer.1" "$prefix/share/man/man1/pspacer.1"
+	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
+	rm -rf "$share"
+	install -d "$share"
+	# shellcheck disable=SC2086 # several folders; nothing that was built in them
+	(cd "$top" && find $read_folders -type f \( -name '*.[chS]' -o -name '*.sh' -o -name '*.mk' \
+		-o -name 'Kbuild*' -o -name 'Makefile*' -o -name '*.toml' -o -name '*.json' \
+		-o -name '*.config' -o -name '*.conf' -o -name '*.md' -o -name '*.txt' \
+		-o -name .gitignore \) ! -name '*.mod.c' \
+		-exec cp --parents --preserve=mode -t "$share" {} +)
+	chmod -R a+rX,go-w "$share"
+	echo "$completions" | while read -r shell file; do
+		install -d "$(dirname "$prefix/$file")"
+		"$prefix/bin/pspacer" completions "$shell" >"$prefix/$file"
+		chmod 644 "$prefix/$file"
+	done
 }
 
 remove_all() {
@@ -47,8 +89,8 @@ remove_all() {
 		dkms remove "sch_psp/$version" --all >/dev/null 2>&1 || true
 	fi
 	rm -rf "$source_dir"
-	rm -f "$(tc_dir)/q_psp.so" "$prefix/bin/pspacer" \
-		"$prefix/share/man/man1/pspacer.1" "$prefix/share/man/man8/tc-psp.8"
+	rm -f "$(tc_dir)/q_psp.so"
+	remove_command
 }
 
 install_all() {
@@ -64,9 +106,7 @@ install_all() {
 	fi
 	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
-	install -D -m 755 "$binary" "$prefix/bin/pspacer"
-	install -D -m 644 "$top/docs/man/pspacer.1" "$prefix/share/man/man1/pspacer.1"
-	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
+	install_command
 	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
@@ -81,8 +121,17 @@ uninstall)
 	remove_all
 	echo "uninstalled: psp $version"
 	;;
+install-command)
+	check_command
+	install_command
+	echo "installed: $prefix/bin/pspacer, pspacer(1), what it reads in $share, completions for bash, zsh and fish"
+	;;
+uninstall-command)
+	remove_command
+	echo "uninstalled: $prefix/bin/pspacer"
+	;;
 *)
-	echo "usage: $0 install|uninstall" >&2
+	echo "usage: $0 install|uninstall|install-command|uninstall-command" >&2
 	exit 2
 	;;
 esac

@@ -9,6 +9,9 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use vmlab::{Event, Progress};
 
+use crate::output;
+use crate::terminal;
+
 /// Shows what the laboratory does.
 pub struct Bars {
     multi: MultiProgress,
@@ -51,7 +54,7 @@ impl Bars {
         if !self.terminal {
             let said = state.said.entry(key).or_insert(0);
             if *said == 0 {
-                eprintln!("{message}");
+                output::note(message);
             }
             *said += 1;
             return;
@@ -88,6 +91,9 @@ impl Bars {
 
 impl Progress for Bars {
     fn event(&self, event: &Event<'_>) {
+        if terminal::is_quiet() {
+            return;
+        }
         match *event {
             Event::Download {
                 set,
@@ -144,12 +150,14 @@ impl Progress for Bars {
             Event::BootEnd { boot, ok } => {
                 self.end(&format!("boot {boot}"));
                 if !ok && !self.terminal {
-                    eprintln!("guest {boot}: failed");
+                    output::note(&format!("guest {boot}: failed"));
                 }
             }
             Event::Note { text } => {
-                self.multi.suspend(|| eprintln!("{text}"));
+                self.multi.suspend(|| output::note(text));
             }
+            // Nothing to see.
+            Event::Output { .. } => {}
         }
     }
 }

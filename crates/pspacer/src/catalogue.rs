@@ -4,23 +4,31 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use scenario::{Options, Scenario};
 
 /// What every experiment's folder has beside its scenarios.
 pub const PAPER: &str = "paper.toml";
 
-/// The folder of the experiments: below the working directory or one of its
-/// parents, or where the installed command keeps it.
-pub fn experiments() -> Result<PathBuf> {
-    let here = std::env::current_dir().context("cannot tell the working directory")?;
-    let above = here.ancestors().map(|d| d.join("experiments"));
-    above
-        .into_iter()
-        .find(|d| d.is_dir() && d.parent().is_some_and(|p| p.join("core").is_dir()))
-        .context(
-            "no experiments here: run this inside the pspacer source tree, or name a scenario file",
-        )
+/// The folder with `experiments/`: PSPACER_ROOT, the source tree around the working
+/// folder, or where the installed command keeps it.
+pub fn root() -> Result<PathBuf> {
+    let has_experiments = |root: &PathBuf| root.join("experiments").is_dir();
+    if let Some(root) = vmlab::named_root() {
+        ensure!(
+            has_experiments(&root),
+            "PSPACER_ROOT is {}, which has no folder experiments; expected the folder of \
+             pspacer's sources",
+            root.display()
+        );
+        return Ok(root);
+    }
+    // Other projects have experiments too.
+    let is_ours = |root: &PathBuf| has_experiments(root) && root.join("core").is_dir();
+    vmlab::roots().into_iter().find(is_ours).context(
+        "no experiments here: run this inside the pspacer source tree, set PSPACER_ROOT to it, or \
+         name a scenario file",
+    )
 }
 
 /// The scenario files of one folder, `scenario.toml` first, then by name.
@@ -37,7 +45,7 @@ pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The folders of all experiments, by name.
 pub fn folders() -> Result<Vec<PathBuf>> {
-    let root = experiments()?;
+    let root = root()?.join("experiments");
     let mut folders: Vec<_> = fs::read_dir(&root)
         .with_context(|| format!("cannot read {}", root.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -18,6 +18,7 @@ use trace::timeline::TimelineReader;
 use trace::waits::stamps_ps;
 use trace::{FlowTable, Record};
 
+use crate::results_dir::ResultsDir;
 use crate::truth;
 
 /// Intervals of the report's curves: a point for every other pixel.
@@ -44,7 +45,7 @@ pub struct Sent {
 /// `busy_ns` how long its CPU was busy in each window.
 pub fn measure(
     cell: &Cell,
-    dir: &Path,
+    (out, dir): (&ResultsDir, &Path),
     zero_ns: u64,
     busy_ns: &[u64],
 ) -> Result<(CellResult, Curves)> {
@@ -60,7 +61,7 @@ pub fn measure(
     let zero_ps = zero_ns.saturating_mul(1000);
     let analysis = analyse(cell, &sent, &tcp, (zero_ps, busy_ns))
         .with_context(|| format!("cannot analyse {}", dir.display()))?;
-    keep(cell, dir, &sent, zero_ps, analysis)
+    keep(cell, (out, dir), &sent, zero_ps, analysis)
 }
 
 /// Measures what was sent. `zero_ps` is t = 0 on its clock.
@@ -92,21 +93,21 @@ pub fn analyse(
 /// the result says of it. `zero_ps` is t = 0 on the clock of what was sent.
 pub fn keep(
     cell: &Cell,
-    dir: &Path,
+    (out, dir): (&ResultsDir, &Path),
     sent: &[Sent],
     zero_ps: u64,
     mut analysis: CellAnalysis,
 ) -> Result<(CellResult, Curves)> {
-    export(cell, dir, sent)?;
-    captures(cell, dir, sent)?;
+    export(cell, (out, dir), sent)?;
+    captures(cell, (out, dir), sent)?;
     for (flow, waits) in cell.flows.iter().zip(&mut analysis.waits) {
         if !waits.is_empty() {
             let path = dir.join(format!("flow-{}.delays.csv", flow.name));
-            write(&path, delays_table(waits.counts_ns()).as_bytes())?;
+            out.write(&path, delays_table(waits.counts_ns()).as_bytes())?;
         }
     }
     let curves = serde_json::to_string(&analysis.curves)?;
-    write(&dir.join("curves.json"), curves.as_bytes())?;
+    out.write(&dir.join("curves.json"), curves.as_bytes())?;
 
     let zero_ns = zero_ps / 1000;
     let result = CellResult {
@@ -169,7 +170,7 @@ fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
 
 /// What the scenario's captures show: what leaves their ends when it leaves, and what
 /// arrives there when it arrives.
-fn captures(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
+fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Result<()> {
     for capture in &cell.captures {
         let cable = &cell.cables[capture.at.cable];
         let of = |end: End| {
@@ -191,19 +192,19 @@ fn captures(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
         };
         let path = dir.join(format!("{}.pcapng", capture.name));
         // Of one moment, what arrives comes before what it makes leave.
-        write_capture(&path, &[coming, leaving])?;
+        write_capture(out, &path, &[coming, leaving])?;
     }
     Ok(())
 }
 
-fn write_capture(path: &Path, directions: &[Exported<'_>]) -> Result<()> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+fn write_capture(out: &ResultsDir, path: &Path, directions: &[Exported<'_>]) -> Result<()> {
+    let file = out.create(path)?;
     write_pcapng(BufWriter::new(file), directions)
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// `wire.pcapng`: every cable whose frames were kept in part.
-fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
+fn export(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Result<()> {
     let directions: Vec<_> = sent
         .iter()
         .map(|s| (s, &cell.cables[s.direction.cable]))
@@ -219,7 +220,7 @@ fn export(cell: &Cell, dir: &Path, sent: &[Sent]) -> Result<()> {
     if directions.is_empty() {
         return Ok(());
     }
-    write_capture(&dir.join("wire.pcapng"), &directions)
+    write_capture(out, &dir.join("wire.pcapng"), &directions)
 }
 
 /// Delays in ns and how many packets had them, as `pspacer predict` reads it.

@@ -4,24 +4,93 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use scenario::Kernel;
 
 use crate::sim::{Shard, seeds};
+use crate::terminal::Colour;
+use crate::values;
+pub use crate::values::Pair;
+
+/// Headings of options.
+pub const OUTPUT: &str = "Output";
+/// What of the input is meant.
+pub const FILTERS: &str = "Filters";
+/// How it is run.
+pub const RUN: &str = "Run";
 
 /// Precise packet pacing: run it in the laboratory, measure it on a wire
 #[derive(Debug, Parser)]
-#[command(
-    name = "pspacer",
-    version,
-    after_help = "Exit status: 0 all well; 1 a run, a file or a bound failed (the reason is on standard \
-                  error); 2 the command line is wrong; 3 with --exit-code of stalls or watch, \
-                  something stopped. Of ping: 0 there was an answer; 1 there was none; 2 anything else; \
-                  3 a round trip was above --stop-above.\n\nSee tc-psp(8) for the qdisc itself."
-)]
+#[command(name = "pspacer", version, subcommand_required = true)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
+    /// Only results and errors: no progress, no notes, and of ping no line for each answer
+    #[arg(long, short, global = true, help_heading = OUTPUT)]
+    pub quiet: bool,
+    /// Colours: on a terminal unless NO_COLOR is set, always, or never
+    #[arg(long, value_name = "WHEN", global = true, help_heading = OUTPUT, value_enum,
+        default_value_t = Colour::Auto, hide_possible_values = true)]
+    pub color: Colour,
+}
+
+/// Exit statuses, and what they say. The manual page has them, and `--help`.
+pub const STATUSES: [(&str, &str); 5] = [
+    ("0", "All is well. Of ping: there was an answer."),
+    (
+        "1",
+        "A run, a file or a bound failed; the reason is on standard error. Of ping: there was no \
+         answer.",
+    ),
+    (
+        "2",
+        "The command line is wrong. Of ping: anything else failed.",
+    ),
+    (
+        "3",
+        "With --exit-code of stalls or watch: something stopped. Of ping: a round trip was above \
+         --stop-above.",
+    ),
+    (
+        "141",
+        "Whoever read standard output has gone; nothing is said of that.",
+    ),
+];
+
+/// The subcommands by what they are about.
+pub const GROUPS: [(&str, &[&str]); 4] = [
+    ("Scenarios", &["lab", "sim", "experiments"]),
+    ("Captures", &["measure", "stalls"]),
+    ("Live", &["watch", "ping", "reflect", "router"]),
+    ("Others", &["predict", "completions", "help"]),
+];
+
+/// The command line, its help with the subcommands by group.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        help += &format!("\n{group}:\n");
+        for name in names {
+            let about = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            let about = about.map_or_else(
+                || "This text, or that of a subcommand".to_owned(),
+                ToString::to_string,
+            );
+            help += &format!("  {name:<12} {about}\n");
+        }
+    }
+    help += "\nOptions:\n{options}{after-help}";
+    let mut after = String::from("Exit status:\n");
+    for (status, meaning) in STATUSES {
+        after += &format!("  {status:<4} {meaning}\n");
+    }
+    after += "\nSee pspacer(1), and tc-psp(8) for the qdisc itself.";
+    command.help_template(help).after_help(after)
 }
 
 /// The subcommands.
@@ -49,6 +118,12 @@ pub enum Command {
     Predict(crate::predict::PredictArgs),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
+    /// Write what a shell needs to complete this command's words to standard output
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        #[arg(hide_possible_values = true)]
+        shell: Shell,
+    },
     /// Write the manual page of this command to standard output
     #[command(hide = true)]
     Man,
@@ -60,7 +135,7 @@ pub enum Lab {
     /// What there is to run
     List {
         /// One JSON array on standard output
-        #[arg(long)]
+        #[arg(long, help_heading = OUTPUT)]
         json: bool,
     },
     /// Run a scenario: a file, a folder under experiments/, or its name
@@ -80,10 +155,11 @@ pub enum Lab {
 #[derive(Debug, Args)]
 pub struct Guest {
     /// Kernel to boot [default: 6.1]
-    #[arg(long, value_name = "6.1|6.12|7")]
-    pub kernel: Option<String>,
+    #[arg(long, value_name = "6.1|6.12|7", help_heading = RUN, value_parser = values::kernel(),
+        hide_possible_values = true)]
+    pub kernel: Option<Kernel>,
     /// The debug kernel instead; built first if the cache has none
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub debug: bool,
 }
 
@@ -94,7 +170,7 @@ pub struct LabTdc {
     #[command(flatten)]
     pub guest: Guest,
     /// Only the case with this id, or those whose name contains this
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = FILTERS)]
     pub only: Option<String>,
 }
 
@@ -105,10 +181,10 @@ pub struct LabFuzz {
     #[command(flatten)]
     pub guest: Guest,
     /// Everything follows from it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUN)]
     pub seed: u64,
     /// How many
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = RUN)]
     pub operations: u64,
 }
 
@@ -118,8 +194,8 @@ pub struct Chosen {
     /// Scenario file, experiment folder, or the name of either
     pub scenario: String,
     /// Change a parameter, a sweep or a key of the scenario; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", help_heading = RUN, value_parser = values::pair)]
+    pub set: Vec<Pair>,
     /// Short or full
     #[command(flatten)]
     pub form: Form,
@@ -132,16 +208,17 @@ pub struct Run {
     #[command(flatten)]
     pub chosen: Chosen,
     /// Seed instead of the scenario's; the same seed repeats a run to the byte
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = RUN)]
     pub seed: Option<u64>,
-    /// Folder of the results; replaced if it is one of ours, refused if it is not
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the results [default: out/NAME]. What pspacer wrote there is replaced; a folder
+    /// with files, that pspacer has not marked, is refused
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
     /// result.json on standard output, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Guests or cells side by side [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = RUN)]
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -152,10 +229,11 @@ pub struct LabRun {
     #[command(flatten)]
     pub run: Run,
     /// Kernel to boot instead of the scenario's
-    #[arg(long, value_name = "6.1|6.12|7")]
-    pub kernel: Option<String>,
+    #[arg(long, value_name = "6.1|6.12|7", help_heading = RUN, value_parser = values::kernel(),
+        hide_possible_values = true)]
+    pub kernel: Option<Kernel>,
     /// Look for newer kernels and programs, even if the cache has some
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub refresh: bool,
 }
 
@@ -163,10 +241,10 @@ pub struct LabRun {
 #[derive(Debug, Args)]
 pub struct Form {
     /// The full form: every cell, as long as docs/results.md is made with
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub full: bool,
     /// The short form, what `[quick]` in the scenario says (the default)
-    #[arg(long, conflicts_with = "full")]
+    #[arg(long, conflicts_with = "full", help_heading = RUN)]
     pub quick: bool,
 }
 
@@ -176,22 +254,23 @@ pub struct Experiments {
     /// Short or full
     #[command(flatten)]
     pub form: Form,
-    /// Where results.md and figures/ go [default: docs of the full form, out/quick of the short one]
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
+    /// Where results.md and figures/ go [default: of the full form the docs of the source tree, or
+    /// out/full without one; of the short form out/quick]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT, alias = "results")]
+    pub out: Option<PathBuf>,
     /// Only the experiment of this name, or those whose name contains it; the other sections of
     /// results.md stay
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = FILTERS)]
     pub only: Option<String>,
     /// One JSON object on standard output, nothing else there: of the one experiment of --only
-    #[arg(long, requires = "only")]
+    #[arg(long, requires = "only", help_heading = OUTPUT)]
     pub json: bool,
     /// Take the laboratory's results of an earlier call where they are of the same cells and seed,
     /// and newer than the scenario; why flows stopped is judged anew from their captures
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub reuse: bool,
     /// Guests side by side [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = RUN)]
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -213,16 +292,16 @@ pub struct SimSweep {
     #[command(flatten)]
     pub chosen: Chosen,
     /// Seeds, such as 1..100 or 1,2,5 [default: the scenario's]
-    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, help_heading = RUN)]
     pub seeds: Option<Seeds>,
     /// Folder of the table; that of the same sweep is gone on with
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
     /// Only part I of N, I from 0: for the array jobs of a cluster
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", help_heading = RUN)]
     pub shard: Option<Shard>,
     /// Cells side by side [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = RUN)]
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -241,6 +320,6 @@ pub struct SimMerge {
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// Folder of the joined table
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: PathBuf,
 }

@@ -5,12 +5,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use scenario::Kernel;
 use vmlab::{FuzzSpec, load_cases, run_fuzz, run_tdc};
 
 use crate::bars::Bars;
 use crate::cli::{Guest, LabFuzz, LabTdc};
+use crate::output::print;
 
 /// Processor time of a guest; the debug kernel is some ten times slower.
 const TIMEOUT: Duration = Duration::from_secs(2 * 3600);
@@ -18,10 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 fn lab(guest: &Guest) -> Result<(vmlab::Lab, Kernel)> {
     let mut lab = vmlab::Lab::find()?;
     lab.debug_kernel = guest.debug;
-    let kernel = match &guest.kernel {
-        Some(kernel) => kernel.parse().context("--kernel")?,
-        None => Kernel::V6_1,
-    };
+    let kernel = guest.kernel.unwrap_or(Kernel::V6_1);
     Ok((lab, kernel))
 }
 
@@ -41,7 +39,7 @@ pub fn tdc(args: &LabTdc) -> Result<bool> {
     let ran = run_tdc(&lab, kernel, &cases, TIMEOUT, out, &bars);
     bars.clear();
     let ran = ran?;
-    print!("{}", ran.tap());
+    print(&ran.tap())?;
     Ok(ran.is_ok())
 }
 
@@ -59,6 +57,6 @@ pub fn fuzz(args: &LabFuzz) -> Result<bool> {
     let ran = run_fuzz(&lab, spec, &bars);
     bars.clear();
     let ran = ran?;
-    print!("{}", ran.output);
+    print(&ran.output)?;
     Ok(ran.status == 0)
 }

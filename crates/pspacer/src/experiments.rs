@@ -16,19 +16,21 @@ use crate::catalogue;
 use crate::cells::write;
 use crate::cli::Experiments;
 use crate::lab;
+use crate::output::{note, print};
 use crate::paper::{Paper, Row, human};
 use crate::runs::Finished;
 use crate::sim;
+use crate::terminal;
 use crate::truth::Matrix;
 
 /// Runs them; `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
     let quick = !args.form.full;
-    let results = match quick {
-        true => "out/quick",
-        false => "docs",
+    let results = match &args.out {
+        Some(results) => results.clone(),
+        None => usual_results(quick)?,
     };
-    let results = args.results.as_deref().unwrap_or(Path::new(results));
+    let results = results.as_path();
     let mut runs = Runs::new(args, results.join("figures"));
     let mut page = Page::new(quick);
     let (mut ok, mut printed) = (true, vec![]);
@@ -69,7 +71,7 @@ pub fn main(args: &Experiments) -> Result<bool> {
         }
     }
     if args.json {
-        print!("{}", json_of(&printed)?);
+        print(&json_of(&printed)?)?;
     }
     let path = results.join("results.md");
     let mut text = page.text;
@@ -80,10 +82,22 @@ pub fn main(args: &Experiments) -> Result<bool> {
     }
     fs::create_dir_all(results).with_context(|| format!("cannot make {}", results.display()))?;
     write(&path, text.as_bytes())?;
-    if !args.json {
-        println!("Results: {}", path.display());
+    if !args.json && !terminal::is_quiet() {
+        print(&format!("Results: {}\n", path.display()))?;
     }
     Ok(ok)
+}
+
+/// The full form makes the project's own page, if this is a source tree.
+fn usual_results(quick: bool) -> Result<PathBuf> {
+    if quick {
+        return Ok(PathBuf::from("out/quick"));
+    }
+    let docs = catalogue::root()?.join("docs");
+    Ok(match docs.is_dir() {
+        true => docs,
+        false => PathBuf::from("out/full"),
+    })
 }
 
 fn name_of(folder: &Path) -> String {
@@ -191,12 +205,11 @@ impl<'a> Runs<'a> {
         if let Some(done) = self.done.get(&key) {
             return Ok(Rc::clone(done));
         }
-        eprintln!(
-            "{}: {} ({} cells)",
-            scenario.name,
-            scenario.title,
-            scenario.cells.len()
-        );
+        let cells = scenario.cells.len();
+        note(&format!(
+            "{}: {} ({cells} cells)",
+            scenario.name, scenario.title
+        ));
         let is_also_in_lab = is_modelled && !sim::is_needed(scenario);
         let suffix = if is_also_in_lab { "-sim" } else { "" };
         let kernel = match scenario.kernel {
@@ -232,7 +245,7 @@ impl<'a> Runs<'a> {
         }
         if self.args.reuse && out.join("result.json").exists() {
             if let Some(finished) = Finished::read(out, scenario, file)? {
-                eprintln!("{}: as it is in {}", scenario.name, out.display());
+                note(&format!("{}: as it is in {}", scenario.name, out.display()));
                 return Ok(finished);
             }
         }

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer lab`: from a scenario to a folder of results.
 
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use scenario::result::Engine;
 use scenario::{Kernel, Options, Scenario};
-use vmlab::RunSpec;
+use vmlab::{Event, Progress, RunSpec};
 
 use crate::bars::Bars;
 use crate::catalogue;
 use crate::cells;
 use crate::cli::{Lab, LabRun};
 use crate::conformance;
-use crate::runs::{self, Finished};
+use crate::output::print;
+use crate::results_dir::ResultsDir;
+use crate::runs::Finished;
 use crate::sim;
+use crate::terminal;
 use crate::truth;
 
 /// Runs a subcommand of `pspacer lab`; `false` if a bound did not hold.
@@ -47,22 +51,27 @@ fn list(json: bool) -> Result<bool> {
                 })
             })
             .collect();
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
         return Ok(true);
     }
+    let mut text = String::new();
     let width = all.iter().map(|(_, s)| s.name.len()).max().unwrap_or(0);
     for (_, s) in &all {
-        println!("{:width$}  {:>4} cells  {}", s.name, s.cells.len(), s.title);
-        println!("{:width$}              {}", "", s.source);
+        let (name, cells, title, source) = (&s.name, s.cells.len(), &s.title, &s.source);
+        let _ = writeln!(text, "{name:width$}  {cells:>4} cells  {title}");
+        let _ = writeln!(text, "{:width$}              {source}", "");
     }
-    println!("\npspacer lab run NAME runs one of them.");
+    if !terminal::is_quiet() {
+        text += "\npspacer lab run NAME runs one of them.\n";
+    }
+    print(&text)?;
     Ok(true)
 }
 
 fn run_and_show(args: &LabRun) -> Result<bool> {
     let mut scenario = args.run.scenario()?;
     if let Some(kernel) = &args.kernel {
-        scenario.kernel = kernel.parse::<Kernel>().context("--kernel")?;
+        scenario.kernel = *kernel;
     }
     let mut lab = vmlab::Lab::find()?;
     lab.refresh = args.refresh;
@@ -90,7 +99,7 @@ pub fn run(
         scenario.name
     );
     truth::check(scenario)?;
-    runs::make_room(out)?;
+    let room = ResultsDir::open(out)?;
     let bars = Bars::new();
     let spec = RunSpec {
         cells: &scenario.cells,
@@ -101,19 +110,24 @@ pub fn run(
         jobs,
         timeout: None,
     };
-    let ran = vmlab::run(lab, &spec, &bars);
+    let noted = |event: &Event<'_>| match event {
+        // A file that is not in the marker stays; this run fails at its next one.
+        Event::Output { path, is_folder } => drop(room.announce(path, *is_folder)),
+        other => bars.event(other),
+    };
+    let ran = vmlab::run(lab, &spec, &noted);
     bars.clear();
     let ran = ran?;
     let mut cells = vec![];
     for (cell, output) in scenario.cells.iter().zip(&ran.cells) {
         let (mut measured, drawn) =
-            cells::measure(cell, &output.dir, output.zero_ns, &output.busy_ns)?;
+            cells::measure(cell, (&room, &output.dir), output.zero_ns, &output.busy_ns)?;
         measured.tc.clone_from(&output.tc);
         measured.flow_reports.clone_from(&output.flow_reports);
         cells.push((measured, drawn));
     }
     let engine = (Engine::Vmlab, ran.kernel_release);
-    Finished::write(scenario, engine, (cells, vec![]), out, &ran.stats)
+    Finished::write(scenario, engine, (cells, vec![]), &room, &ran.stats)
 }
 
 fn lint() -> Result<bool> {
@@ -121,8 +135,8 @@ fn lint() -> Result<bool> {
     let said = vmlab::Lab::find().and_then(|lab| lab.lint(Kernel::V6_1, &bars));
     bars.clear();
     let said = said?;
-    print!("{said}");
+    print(&said)?;
     ensure!(said.is_empty(), "checkpatch or sparse has something to say");
-    println!("checkpatch and sparse: nothing to say");
+    print("checkpatch and sparse: nothing to say\n")?;
     Ok(true)
 }

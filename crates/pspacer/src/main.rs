@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `pspacer` command.
 
+// Printing that fails is an error, and no panic: see `output`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bars;
 mod both;
 mod catalogue;
@@ -11,22 +14,25 @@ mod experiments;
 mod lab;
 mod man;
 mod measure;
+mod output;
 mod paper;
 mod ping;
 mod predict;
 mod reflect;
+mod results_dir;
 mod router;
 mod runs;
 mod sim;
 mod stalls;
 mod terminal;
 mod truth;
+mod values;
 mod watch;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
 use cli::{Cli, Command};
 
@@ -34,13 +40,21 @@ use cli::{Cli, Command};
 const STOPPED: u8 = 3;
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("pspacer: {error:#}");
-            ExitCode::FAILURE
+    let matches = cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    terminal::want(cli.color, cli.quiet);
+    let result = run(&cli).and_then(|code| output::flush().map(|()| code));
+    let failed = match &cli.command {
+        Command::Ping(_) => ExitCode::from(ping::TROUBLE),
+        _ => ExitCode::FAILURE,
+    };
+    result.unwrap_or_else(|error| match output::is_closed() {
+        true => ExitCode::from(output::CLOSED),
+        false => {
+            output::error(&error);
+            failed
         }
-    }
+    })
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {
@@ -50,13 +64,20 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
         Command::Stalls(args) => stalls::main(args).map(flowed),
         Command::Watch(args) => watch::main(args).map(flowed),
-        Command::Ping(args) => Ok(ping::main(args)),
+        Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Experiments(args) => experiments::main(args).map(bounds),
+        Command::Completions { shell } => {
+            // It is made in memory: its own writer takes a failure for a panic.
+            let mut script = vec![];
+            clap_complete::generate(*shell, &mut cli::command(), "pspacer", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Man => {
-            man::write(std::io::stdout().lock(), Cli::command())?;
+            man::write(output::out(), cli::command())?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -75,6 +96,6 @@ fn bounds(hold: bool) -> ExitCode {
     if hold {
         return ExitCode::SUCCESS;
     }
-    eprintln!("pspacer: a bound does not hold");
+    output::error(&anyhow::anyhow!("a bound does not hold"));
     ExitCode::FAILURE
 }

@@ -2,7 +2,7 @@
 //! `pspacer measure`: rates, gaps and burstiness of what somebody captured.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,48 +13,52 @@ use trace::survey::{Part, Series, Survey, survey};
 use trace::timeline::TimelineReader;
 use trace::{Damage, FlowFilter, FlowTable, ReadError, Record};
 
+use crate::cli::{FILTERS, OUTPUT};
+use crate::output::{note, out};
+use crate::results_dir::ResultsDir;
+use crate::terminal;
+use crate::values::{rate, some_time, time};
+
 /// Arguments of `pspacer measure`.
 #[derive(Debug, Args)]
 pub struct MeasureArgs {
-    /// A capture (pcap or pcapng, also gzip or zstd packed), or a timeline of
-    /// the laboratory (timeline.a, with flows.a beside it)
+    /// A capture (pcap or pcapng, also gzip or zstd packed), whatever its name; "-" is standard
+    /// input. Or a timeline of the laboratory (timeline.a, with flows.a beside it)
     pub file: PathBuf,
     /// Only these flows: tcp, udp, src, dst, host, sport, dport, port and
     /// their values, as in "udp dport 5001"; may be repeated
-    #[arg(long, value_name = "FILTER")]
+    #[arg(long, value_name = "FILTER", help_heading = FILTERS)]
     pub flow: Vec<FlowFilter>,
     /// Line rate, as in 1gbit: gaps are then given in byte times
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = UNITS)]
     pub line: Option<u64>,
     /// MTU of the device: the unit of burstiness [default: a flow's largest packet]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = mtu, help_heading = UNITS)]
     pub mtu: Option<u32>,
     /// Begin, after the first packet, as in 100ms
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = FILTERS)]
     pub from: Option<u64>,
     /// End, after the first packet
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = FILTERS)]
     pub to: Option<u64>,
     /// Interval of the curves [default: about 400 of them]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = some_time, help_heading = OUTPUT)]
     pub interval: Option<u64>,
     /// One JSON object on standard output, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also write report.html, measures.json and the plots into this folder
-    #[arg(long, value_name = "DIR")]
-    pub report: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", alias = "report", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
 }
 
-/// A rate above 0, in bit/s.
-pub fn rate(text: &str) -> Result<u64, String> {
-    let known = scenario::units::rate_bps(text).filter(|r| *r > 0);
-    known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
-}
+/// Heading of what numbers are given in.
+const UNITS: &str = "Units";
 
-/// A time, in ns.
-pub fn time(text: &str) -> Result<u64, String> {
-    scenario::units::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
+/// Bytes above 0.
+fn mtu(text: &str) -> Result<u32, String> {
+    let known = text.parse().ok().filter(|bytes| *bytes > 0);
+    known.ok_or_else(|| "expected bytes, 1 or more".to_owned())
 }
 
 /// What was read, whatever the format.
@@ -85,18 +89,18 @@ struct Measures<'a> {
 /// cannot be written. A file damaged further on is measured up to there.
 pub fn main(args: &MeasureArgs) -> Result<()> {
     let source = read(&args.file).with_context(|| args.file.display().to_string())?;
-    for note in source
+    for told in source
         .notes
         .iter()
         .chain(&source.damage.as_ref().map(ToString::to_string))
     {
-        eprintln!("pspacer: {}: {note}", args.file.display());
+        note(&format!("pspacer: {}: {told}", args.file.display()));
     }
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name(&args.file);
     let found = measure(args, &source, &name)?;
     let measures = Measures {
         format: "pspacer-measures-1",
-        file: name.clone().into_owned(),
+        file: name.clone(),
         frames: source.records.len(),
         resolution_ps: source.resolution_ps,
         damage: source.damage.as_ref().map(ToString::to_string),
@@ -104,11 +108,10 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
     };
     let mut json = serde_json::to_string_pretty(&measures)?;
     json.push('\n');
-    if let Some(folder) = &args.report {
-        write_report(folder, &name, &source, &found, &json)
-            .with_context(|| format!("cannot write the report into {}", folder.display()))?;
+    if let Some(folder) = &args.out {
+        write_report(folder, &name, &source, &found, &json)?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = out();
     if args.json {
         out.write_all(json.as_bytes())?;
     } else {
@@ -116,7 +119,8 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
         out.write_all(report::terminal::chart(&found.curves, style).as_bytes())?;
         writeln!(out)?;
         out.write_all(report::window_summary(&found.window, style).as_bytes())?;
-        for hint in hints(args, &source) {
+        let hints = hints(args, &source).into_iter();
+        for hint in hints.filter(|_| !terminal::is_quiet()) {
             writeln!(out, "{hint}")?;
         }
     }
@@ -157,17 +161,42 @@ fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<Source> {
-    let file = BufReader::new(File::open(path)?);
-    let name = path
-        .file_name()
+/// What people call the file.
+fn name(path: &Path) -> String {
+    path.file_name()
         .unwrap_or_default()
         .to_string_lossy()
-        .into_owned();
-    if let Some(end) = name.strip_prefix("timeline.") {
+        .into_owned()
+}
+
+/// First bytes of what holds captures: pcap of either order and resolution, pcapng,
+/// gzip, zstd. Timelines have none of their own.
+const CAPTURES: [[u8; 4]; 6] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+    [0x28, 0xb5, 0x2f, 0xfd],
+];
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+fn read(path: &Path) -> Result<Source> {
+    if path.as_os_str() == "-" {
+        return read_packets(stdin().lock());
+    }
+    let mut file = BufReader::new(File::open(path)?);
+    let first = file.fill_buf()?;
+    let is_capture = first.starts_with(&GZIP) || CAPTURES.iter().any(|m| first.starts_with(m));
+    let end = name(path).strip_prefix("timeline.").map(str::to_owned);
+    if let (Some(end), false) = (end, is_capture) {
         return read_timeline(file, &path.with_file_name(format!("flows.{end}")));
     }
-    let capture = read_capture(file)?;
+    read_packets(file)
+}
+
+fn read_packets(from: impl Read) -> Result<Source> {
+    let capture = read_capture(from)?;
     let mut notes = Vec::new();
     if capture.out_of_order > 0 {
         notes.push(format!(
@@ -195,7 +224,7 @@ fn read(path: &Path) -> Result<Source> {
     })
 }
 
-fn read_timeline(file: impl std::io::Read, flows: &Path) -> Result<Source> {
+fn read_timeline(file: impl Read, flows: &Path) -> Result<Source> {
     let text = fs::read_to_string(flows)
         .with_context(|| format!("a timeline needs its flow table {}", flows.display()))?;
     let flows = FlowTable::parse(&text).with_context(|| flows.display().to_string())?;
@@ -246,7 +275,8 @@ fn write_report(
     found: &Survey,
     json: &str,
 ) -> Result<()> {
-    fs::create_dir_all(folder)?;
+    let folder = ResultsDir::open(folder)?;
+    let write = |name: &str, bytes: &[u8]| folder.write(&folder.path().join(name), bytes);
     let resolution = match source.resolution_ps {
         ps if ps % 1_000_000 == 0 => format!("{} µs", ps / 1_000_000),
         ps if ps % 1_000 == 0 => format!("{} ns", ps / 1_000),
@@ -264,13 +294,9 @@ fn write_report(
                 .map_or("to its end".to_owned(), ToString::to_string),
         ),
     ];
-    fs::write(
-        folder.join("report.html"),
-        report::survey_html(name, &facts, found),
-    )?;
-    fs::write(folder.join("measures.json"), json)?;
-    for plot in report::cell_plots(&found.curves) {
-        fs::write(folder.join(&plot.name), plot.svg)?;
-    }
-    Ok(())
+    let page = report::survey_html(name, &facts, found);
+    write("report.html", page.as_bytes())?;
+    write("measures.json", json.as_bytes())?;
+    let mut plots = report::cell_plots(&found.curves).into_iter();
+    plots.try_for_each(|plot| write(&plot.name, plot.svg.as_bytes()))
 }

@@ -16,6 +16,9 @@ use ping::packet::{MOST_BYTES, PORT};
 use ping::reflector::{Reflected, Reflector, stamp};
 use serde::Serialize;
 
+use crate::cli::{OUTPUT, RUN};
+use crate::output;
+
 /// Answers a second where nothing else is asked for.
 const RATE_PPS: u64 = 10_000;
 /// How long nothing may come before the signals are looked at again.
@@ -27,19 +30,19 @@ const PRIORITY: u8 = 80;
 #[derive(Debug, Args)]
 pub struct ReflectArgs {
     /// Address to listen at
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    #[arg(long, value_name = "ADDRESS", help_heading = RUN, default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     pub bind: IpAddr,
     /// UDP port; 0 for any that is free
-    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    #[arg(long, value_name = "PORT", help_heading = RUN, default_value_t = PORT)]
     pub port: u16,
     /// Answers a second at most; probes beyond get none
-    #[arg(long, value_name = "N", default_value_t = RATE_PPS)]
+    #[arg(long, value_name = "N", help_heading = RUN, default_value_t = RATE_PPS)]
     pub max_rate: u64,
     /// Priority of the socket and code point of the answers, as for ping
-    #[arg(long, value_name = "PRIO/DSCP", value_parser = crate::ping::class)]
+    #[arg(long, value_name = "PRIO/DSCP", help_heading = RUN, value_parser = crate::ping::class)]
     pub class: Option<Class>,
     /// One JSON object on standard output at the end, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
 }
 
@@ -68,10 +71,10 @@ pub fn main(args: &ReflectArgs) -> Result<()> {
     let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
     let port = socket.socket().local_addr()?.port();
     // Standard output is the report's.
-    eprintln!(
-        "pspacer: reflecting at {} port {port}; {granted}",
-        args.bind
-    );
+    let at = args.bind;
+    output::note(&format!(
+        "pspacer: reflecting at {at} port {port}; {granted}"
+    ));
     let mut reflector = Reflector::new(args.max_rate);
     let unsent = reflect(&socket, &mut reflector, &signals)?;
     let report = Report {
@@ -80,7 +83,7 @@ pub fn main(args: &ReflectArgs) -> Result<()> {
         reflected: reflector.counts(),
         unsent,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = output::out();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &report)?;
         writeln!(out)?;

@@ -13,6 +13,9 @@ use router::Report;
 use router::config::{Config, read};
 use serde::Serialize;
 
+use crate::cli::{OUTPUT, RUN};
+use crate::output;
+
 /// Arguments of `pspacer router`.
 #[derive(Debug, Args)]
 pub struct RouterArgs {
@@ -20,10 +23,10 @@ pub struct RouterArgs {
     #[arg(value_name = "CONFIG.toml")]
     pub config: PathBuf,
     /// Only check the configuration, and say what each device may send in a period
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub check: bool,
     /// One JSON object on standard output at the end, nothing else there
-    #[arg(long, conflicts_with = "check")]
+    #[arg(long, conflicts_with = "check", help_heading = OUTPUT)]
     pub json: bool,
 }
 
@@ -44,12 +47,12 @@ pub fn main(args: &RouterArgs) -> Result<()> {
     let name = || args.config.display().to_string();
     let text = fs::read_to_string(&args.config).with_context(name)?;
     let config = read(&text).with_context(name)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = output::out();
     if args.check {
         out.write_all(budgets(&config).as_bytes())?;
         return Ok(());
     }
-    let ready = || eprintln!("pspacer: routing; SIGINT or SIGTERM ends it");
+    let ready = || output::note("pspacer: routing; SIGINT or SIGTERM ends it");
     let report = router::run(&config, ready)?;
     if args.json {
         let json = Json {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use scenario::result::{CellResult, Engine, FORMAT, RunResult, TransferRow};
 use scenario::{Options, Scenario};
 use serde::Serialize;
@@ -13,26 +13,20 @@ use trace::analyse::Curves;
 
 use crate::catalogue;
 use crate::cells::write;
-use crate::cli::{Chosen, Run};
+use crate::cli::{Chosen, Pair, Run};
+use crate::output::print;
+use crate::results_dir::ResultsDir;
 use crate::terminal;
 use crate::truth;
 
-/// What every folder of results has, and no other folder should.
+/// What a run found, in its folder.
 const RESULT: &str = "result.json";
-
-/// Marks a folder whose run has begun and may have failed.
-const STARTED: &str = ".pspacer";
 
 impl Chosen {
     /// The file, and what it says with what the command line changes.
     pub fn read(&self) -> Result<(PathBuf, Scenario)> {
-        let mut set = vec![];
-        for pair in &self.set {
-            let Some((key, value)) = pair.split_once('=') else {
-                bail!("--set {pair:?}: expected KEY=VALUE, as in --set rate=250mbit");
-            };
-            set.push((key.trim().to_owned(), value.trim().to_owned()));
-        }
+        let pair = |pair: &Pair| (pair.key.clone(), pair.value.clone());
+        let set = self.set.iter().map(pair).collect();
         let quick = !self.form.full;
         let file = catalogue::find(&self.scenario)?;
         let scenario = catalogue::read(&file, &Options { quick, set })?;
@@ -76,7 +70,7 @@ impl Finished {
         scenario: &Scenario,
         (engine, kernel): (Engine, String),
         (cells, table): (Vec<(CellResult, Curves)>, Vec<TransferRow>),
-        out: &Path,
+        out: &ResultsDir,
         stats: &impl Serialize,
     ) -> Result<Self> {
         let (cells, curves): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
@@ -94,21 +88,21 @@ impl Finished {
         };
         for (cell, drawn) in result.cells.iter().zip(&curves) {
             for plot in report::cell_plots(drawn) {
-                let path = out.join(&cell.dir).join(plot.name);
-                write(&path, plot.svg.as_bytes())?;
+                let path = out.path().join(&cell.dir).join(plot.name);
+                out.write(&path, plot.svg.as_bytes())?;
             }
         }
         let drawn: Vec<_> = curves.iter().cloned().map(Some).collect();
         for plot in report::run_plots(&result, &drawn) {
-            write(&out.join(plot.name), plot.svg.as_bytes())?;
+            out.write(&out.path().join(plot.name), plot.svg.as_bytes())?;
         }
         let page = report::html(&result, &drawn);
-        write(&out.join("report.html"), page.as_bytes())?;
-        write(&out.join(RESULT), result.to_json()?.as_bytes())?;
+        out.write(&out.path().join("report.html"), page.as_bytes())?;
+        out.write(&out.path().join(RESULT), result.to_json()?.as_bytes())?;
         let stats = serde_json::to_string_pretty(stats)?;
-        write(&out.join("run.json"), stats.as_bytes())?;
+        out.write(&out.path().join("run.json"), stats.as_bytes())?;
         Ok(Self {
-            out: out.to_path_buf(),
+            out: out.path().to_path_buf(),
             result,
             curves,
             plots: vec![],
@@ -129,7 +123,7 @@ impl Finished {
             .with_context(|| format!("{} is damaged", path.display()))?;
         let params = result.cells.iter().map(|cell| &cell.params);
         let is_same = result.seed == scenario.seed
-            && result.kernel.starts_with(&scenario.kernel.to_string())
+            && scenario.kernel.is_of(&result.kernel)
             && params.eq(scenario.cells.iter().map(|cell| &cell.params));
         if !is_same || changed(file)? > changed(&path)? {
             return Ok(None);
@@ -160,35 +154,18 @@ impl Finished {
     /// Says what was found; `false` if a bound did not hold.
     pub fn show(&self, json: bool) -> Result<bool> {
         if json {
-            print!("{}", self.result.to_json()?);
+            print(&self.result.to_json()?)?;
             return Ok(self.result.ok);
         }
         let style = terminal::style();
         if let [curves] = &self.curves[..] {
-            println!("{}", report::terminal::chart(curves, style));
+            print(&format!("{}\n", report::terminal::chart(curves, style)))?;
         }
-        println!("{}", report::summary(&self.result, style));
-        println!("Report: {}", self.out.join("report.html").display());
+        print(&report::summary(&self.result, style))?;
+        if !terminal::is_quiet() {
+            let page = self.out.join("report.html");
+            print(&format!("\nReport: {}\n", page.display()))?;
+        }
         Ok(self.result.ok)
     }
-}
-
-/// An empty folder for results: new, or one of ours, whose old results go.
-/// Anything else is refused: it could be somebody's work.
-pub fn make_room(out: &Path) -> Result<()> {
-    if out.exists() {
-        let empty = fs::read_dir(out)
-            .with_context(|| format!("--out {}: expected a folder", out.display()))?
-            .next()
-            .is_none();
-        ensure!(
-            empty || out.join(RESULT).is_file() || out.join(STARTED).is_file(),
-            "--out {}: the folder has files that are not results of ours; expected a new or empty \
-             folder, or one with a {RESULT}",
-            out.display()
-        );
-        fs::remove_dir_all(out).with_context(|| format!("cannot empty {}", out.display()))?;
-    }
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    write(&out.join(STARTED), b"results are being made here\n")
 }

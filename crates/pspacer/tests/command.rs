@@ -55,14 +55,34 @@ fn unknown_scenarios_and_wrong_options_are_refused() {
     );
     refused(
         &["lab", "run", "busy-host", "--kernel", "5.4"],
-        1,
-        &["5.4", "6.12"],
+        2,
+        &["5.4", "6.12", "--kernel"],
     );
+    refused(&["lab", "tdc", "--kernel", "6.13"], 2, &["6.13", "6.12"]);
+    refused(&["lab", "fuzz", "--kernel", ""], 2, &["6.12"]);
     refused(
         &["lab", "run", "busy-host", "--set", "rate"],
-        1,
+        2,
         &["--set", "KEY=VALUE"],
     );
+    refused(
+        &["predict", "x.json", "--cell", "routers"],
+        2,
+        &["--cell", "KEY=VALUE"],
+    );
+    for args in [
+        &["predict", "--beta", "0.1", "--period", "0s"][..],
+        &["predict", "--beta", "1.5"],
+        &["predict", "--beta", "x"],
+        &["predict", "--beta", "0.1", "--level", "1"],
+        &["ping", "127.0.0.1", "--period", "0ms"],
+        &["measure", "x.pcap", "--interval", "0s"],
+        &["measure", "x.pcap", "--mtu", "0"],
+        &["watch", "--duration", "never"],
+    ] {
+        refused(args, 2, &["error: ", "expected"]);
+    }
+    refused(&["completions", "basic"], 2, &["basic", "bash", "fish"]);
     refused(
         &["lab", "run", "busy-host", "--set", "speed=1"],
         1,
@@ -145,5 +165,131 @@ fn the_manual_page_is_current() {
     assert!(
         out.stdout == kept,
         "docs/man/pspacer.1 is not what the command says: run `pspacer man > docs/man/pspacer.1`"
+    );
+}
+
+/// The first words of the lines below each heading of a help text.
+fn groups(help: &str) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = vec![];
+    for line in help.lines() {
+        let word = line.split_whitespace().next();
+        if let Some(heading) = line.strip_suffix(':').filter(|h| !h.starts_with(' ')) {
+            groups.push((heading.to_owned(), vec![]));
+        } else if let (true, Some(word), Some((_, words))) = (
+            line.starts_with("  ") && !line.starts_with("   ")
+                || line.trim_start().starts_with('-'),
+            word,
+            groups.last_mut(),
+        ) {
+            words.push(word.trim_end_matches(',').to_owned());
+        }
+    }
+    groups
+}
+
+#[test]
+fn help_has_the_subcommands_and_options_by_heading() {
+    let help = |args: &[&str]| {
+        let out = pspacer(args);
+        assert!(out.status.success(), "{args:?}");
+        groups(&String::from_utf8(out.stdout).unwrap())
+    };
+    let top = help(&["--help"]);
+    let of = |name: &str| -> &[String] {
+        let found = top.iter().find(|(heading, _)| heading == name);
+        found.map_or(&[], |(_, words)| words)
+    };
+    assert_eq!(of("Scenarios"), ["lab", "sim", "experiments"]);
+    assert_eq!(of("Captures"), ["measure", "stalls"]);
+    assert_eq!(of("Live"), ["watch", "ping", "reflect", "router"]);
+    assert_eq!(of("Others"), ["predict", "completions", "help"]);
+    // Whatever writes or filters does it by the same words.
+    for (verb, outputs) in [
+        (&["lab", "run"][..], &["--out", "--json"][..]),
+        (&["sim", "run"], &["--out", "--json"]),
+        (&["sim", "sweep"], &["--out"]),
+        (&["sim", "merge"], &["--out"]),
+        (&["experiments"], &["--out", "--json"]),
+        (&["measure"], &["--out", "--json"]),
+        (&["stalls"], &["--json", "--report"]),
+        (&["watch"], &["--out", "--json"]),
+        (&["ping"], &["--json", "--plot"]),
+        (&["reflect"], &["--json"]),
+        (&["router"], &["--json"]),
+        (&["predict"], &["--json", "--plot"]),
+    ] {
+        let found = help(&[verb, &["--help"]].concat());
+        let output = found.iter().find(|(heading, _)| heading == "Output");
+        let (_, words) = output.unwrap_or_else(|| panic!("{verb:?}: {found:?}"));
+        for word in outputs.iter().chain(&["--quiet", "--color"]) {
+            assert!(
+                words.iter().any(|w| w == word) || *word == "--quiet",
+                "{verb:?} {word}: {words:?}"
+            );
+        }
+        // No option stands outside of a heading that says what it is for.
+        let others = found.iter().find(|(heading, _)| heading == "Options");
+        let lone: Vec<_> = others.iter().flat_map(|(_, words)| words).collect();
+        assert!(
+            lone.iter()
+                .all(|w| ["-h", "-V", "-q"].contains(&w.as_str())),
+            "{verb:?}: {lone:?}"
+        );
+    }
+}
+
+/// What scripts of today call is understood tomorrow.
+#[test]
+fn old_names_of_options_are_understood() {
+    for args in [
+        &["measure", "--report", "x", "gone.pcap"][..],
+        &["stalls", "--connection", "1", "gone.pcap"],
+        &["experiments", "--results", "x", "--only", "no-such"],
+    ] {
+        refused(args, 1, &[]);
+    }
+}
+
+#[test]
+fn completions_are_made_for_each_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let out = pspacer(&["completions", shell]);
+        assert!(out.status.success(), "{shell}");
+        let script = String::from_utf8(out.stdout).unwrap();
+        for word in ["stalls", "min-duration", "predict"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let out = pspacer(&["completions", "bash"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pspacer");
+    std::fs::write(&path, out.stdout).unwrap();
+    let asked = ". \"$0\"; COMP_WORDS=(pspacer lab run --kernel 6); COMP_CWORD=4; \
+                 _pspacer pspacer 6 --kernel; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let mut bash = std::process::Command::new("bash");
+    let out = bash.arg("-c").arg(asked).arg(&path).output().unwrap();
+    let shown = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(
+        shown.lines().collect::<Vec<_>>(),
+        ["6.1", "6.12"],
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+}
+
+#[test]
+fn the_manual_page_has_every_exit_status() {
+    let page = std::fs::read_to_string(root().join("docs/man/pspacer.1")).unwrap();
+    let (_, behind) = page.split_once("\n.SH EXIT STATUS\n").unwrap();
+    let (section, _) = behind.split_once("\n.SH ").unwrap();
+    let terms: Vec<&str> = section
+        .split(".TP\n")
+        .skip(1)
+        .filter_map(|t| t.lines().next())
+        .collect();
+    assert_eq!(
+        terms,
+        ["0", "1", "2", "3", "141"].map(|n| format!("\\fB{n}\\fR")),
+        "{section}"
     );
 }

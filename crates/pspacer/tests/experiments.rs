@@ -98,9 +98,15 @@ fn tree(name: &str, zero_ns: Option<u64>) -> Folder {
 }
 
 fn experiments(tree: &Folder) -> Output {
+    experiments_from(tree, &tree.0, &[])
+}
+
+/// From another folder, with more options.
+fn experiments_from(tree: &Folder, from: &std::path::Path, more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))
         .args(["experiments", "--only", "tiny", "--reuse", "--json"])
-        .current_dir(&tree.0)
+        .args(more)
+        .current_dir(from)
         .env("PSPACER_ROOT", &tree.0) // which has no sources for a guest
         .output()
         .unwrap()
@@ -134,4 +140,46 @@ fn what_cannot_be_judged_anew_is_not_taken() {
     assert_eq!(out.status.code(), Some(1));
     let said = text(&out.stderr);
     assert!(said.contains("sources"), "a guest is wanted: {said}");
+}
+
+/// A result of 6.12 is none of 6.1, though its release begins like that.
+#[test]
+fn the_results_of_another_kernel_are_not_taken() {
+    for (release, is_taken) in [
+        ("6.1.0", true),
+        ("6.1", true),
+        ("6.1-rc3", true),
+        ("6.12.9", false),
+    ] {
+        let tree = tree("experiments-kernel", Some(1_000_000_000));
+        let kept = tree.0.join("out/quick-runs/tiny/result.json");
+        let text_of = fs::read_to_string(&kept).unwrap().replace("6.1.0", release);
+        fs::write(&kept, text_of).unwrap();
+        let out = experiments(&tree);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.success(), is_taken, "{release}: {said}");
+        assert_eq!(
+            said.contains("sources"),
+            !is_taken,
+            "{release}: a guest is wanted: {said}"
+        );
+    }
+}
+
+/// The full form is the project's own page, wherever the command is called.
+#[test]
+fn the_page_is_in_the_project_and_not_in_the_working_folder() {
+    let tree = tree("experiments-docs", Some(1_000_000_000));
+    let below = tree.0.join("below");
+    fs::create_dir_all(below.join("out/experiments")).unwrap();
+    fs::rename(
+        tree.0.join("out/quick-runs/tiny"),
+        below.join("out/experiments/tiny"),
+    )
+    .unwrap();
+    fs::create_dir(tree.0.join("docs")).unwrap();
+    let out = experiments_from(&tree, &below, &["--full"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(tree.0.join("docs/results.md").is_file());
+    assert!(!below.join("docs").exists());
 }

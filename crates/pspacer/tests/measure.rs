@@ -135,6 +135,65 @@ fn a_timeline_needs_its_flow_table() {
     assert_eq!(json["resolution_ps"], 1);
 }
 
+/// What a file is, its first bytes say: not its name, and not where it comes from.
+#[test]
+fn a_capture_is_one_whatever_it_is_called() {
+    let folder = Folder::new("measure-names");
+    let frames = |out: Output| {
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        json["frames"].as_u64()
+    };
+    for name in ["timeline.a", "timeline.pcap", "flows.a", "even"] {
+        let file = folder.0.join(name);
+        fs::write(&file, capture()).unwrap();
+        assert_eq!(frames(measure(&file, &["--json"])), Some(1000), "{name}");
+    }
+    let gzip = Command::new("gzip")
+        .arg("-c")
+        .arg(folder.0.join("even"))
+        .output()
+        .unwrap();
+    fs::write(folder.0.join("timeline.b"), gzip.stdout).unwrap();
+    assert_eq!(
+        frames(measure(&folder.0.join("timeline.b"), &["--json"])),
+        Some(1000)
+    );
+}
+
+#[test]
+fn standard_input_is_read() {
+    let folder = Folder::new("measure-stdin");
+    let file = folder.0.join("even.pcap");
+    fs::write(&file, capture()).unwrap();
+    let read = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
+        command.args(["measure", "-"]).args(arguments);
+        command.current_dir(&folder.0);
+        command
+            .stdin(fs::File::open(&file).unwrap())
+            .output()
+            .unwrap()
+    };
+    let out = read(&["--json"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(
+        (json["frames"].as_u64(), json["file"].as_str()),
+        (Some(1000), Some("-"))
+    );
+    fs::write(&file, &capture()[..24 + 80 * 10 + 7]).unwrap();
+    assert!(text(&read(&[]).stderr).contains("pspacer: -: only the first 824 bytes"));
+    fs::write(&file, "just text").unwrap();
+    let wrong = read(&[]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        text(&wrong.stderr).contains("expected a capture"),
+        "{}",
+        text(&wrong.stderr)
+    );
+}
+
 #[test]
 fn mistakes_are_told() {
     let folder = Folder::new("measure-mistakes");

@@ -156,7 +156,6 @@ fn a_run_of_the_laboratory_or_the_simulator() {
     for (more, words) in [
         (&[][..], "2 cells of s are meant"),
         (&["--cell", "routers=3"], "no cell of s has that"),
-        (&["--cell", "routers"], "expected KEY=VALUE"),
         (&["--cell", "routers=1"], "no delays were measured"),
         (&["--cell", "routers=2"], "--flow: expected one of ping, rt"),
         (
@@ -172,6 +171,13 @@ fn a_run_of_the_laboratory_or_the_simulator() {
             "{more:?}: {said}"
         );
     }
+    let out = pspacer(&["predict", &file, "--cell", "routers"]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("--cell") && said.contains("expected KEY=VALUE"),
+        "{said}"
+    );
     let table = folder.path().join("cell-1/flow-rt.delays.csv");
     let out = pspacer(&["predict", table.to_str().unwrap(), "--flow", "rt"]);
     let said = String::from_utf8(out.stderr).unwrap();
@@ -185,7 +191,7 @@ fn what_is_refused() {
     fs::write(&broken, "delay_ns\nsoon\n").unwrap();
     let broken = broken.to_str().unwrap();
     for (args, status, words) in [
-        (&["--beta", "2"][..], 1, &["beta 2", "0 to 1"][..]),
+        (&["--beta", "2"][..], 2, &["--beta", "'2'", "0 to 1"][..]),
         (
             &["--beta", "0.1,0.2", "--hops", "3"],
             1,
@@ -196,7 +202,11 @@ fn what_is_refused() {
             1,
             &["4097", "at most 4096"],
         ),
-        (&["--beta", "0.1", "--period", "0s"], 1, &["--period 0"]),
+        (
+            &["--beta", "0.1", "--period", "0s"],
+            2,
+            &["'0s'", "--period"],
+        ),
         (
             &["--beta", "0.1", "--reserve", "1kbit"],
             1,

@@ -219,6 +219,38 @@ fn tables(folder: &Folder, out: &str) -> [Vec<u8>; 2] {
     ["csv", "json"].map(|kind| folder.read(&format!("{out}/table.{kind}")))
 }
 
+/// Every column of a sweep's table has a name of its own.
+#[test]
+fn a_parameter_called_like_a_metric_is_refused() {
+    let folder = Folder::new("columns");
+    for (parameter, is_fine) in [
+        ("frames", false),
+        ("rate_bps", false),
+        ("window", false),
+        ("lose", true),
+    ] {
+        let named = SWEEP.replace("\nloss =", &format!("\n{parameter} ="));
+        fs::write(
+            folder.at("lossy.toml"),
+            named.replace("${loss}", &format!("${{{parameter}}}")),
+        )
+        .unwrap();
+        let (file, out) = (folder.at("lossy.toml"), folder.at(parameter));
+        let args = ["sim", "sweep", &file, "--out", &out];
+        if is_fine {
+            fine(&args);
+            let table = String::from_utf8(folder.read(&format!("{parameter}/table.csv"))).unwrap();
+            let columns: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+            let names: std::collections::BTreeSet<&str> = columns.iter().copied().collect();
+            assert_eq!(names.len(), columns.len(), "{columns:?}");
+            assert!(names.contains("lose") && names.contains("frames"));
+            continue;
+        }
+        let said = refused(&args);
+        assert!(said.contains(&format!("a column `{parameter}`")), "{said}");
+    }
+}
+
 #[test]
 fn a_sweep_is_the_same_however_it_is_cut() {
     let folder = Folder::new("sweep");

@@ -24,15 +24,21 @@ pub enum Kernel {
 impl Kernel {
     /// All of them, oldest first.
     pub const ALL: [Self; 3] = [Self::V6_1, Self::V6_12, Self::V7];
+    /// Their names, in that order.
+    pub const NAMES: [&str; 3] = ["6.1", "6.12", "7"];
+
+    /// Whether a release, such as `6.12.9-amd64`, is one of this kernel's.
+    #[must_use]
+    pub fn is_of(self, release: &str) -> bool {
+        let name = self.to_string();
+        let rest = release.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    }
 }
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::V6_1 => "6.1",
-            Self::V6_12 => "6.12",
-            Self::V7 => "7",
-        })
+        f.pad(Self::NAMES[*self as usize])
     }
 }
 

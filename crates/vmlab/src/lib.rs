@@ -38,7 +38,7 @@ pub use console::Failure;
 pub use error::Error;
 pub use fuzz_run::{FuzzSpec, run_fuzz, run_no_memory};
 pub use progress::{Event, Progress, Quiet};
-pub use repo::Sources;
+pub use repo::{Sources, named_root, roots};
 pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, run};
 pub use script::{QDISC_MODULES, ScriptOutput, ScriptSpec, run_script};
 pub use setup::{Lab, dpdk};

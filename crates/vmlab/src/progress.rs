@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is going on, for whoever shows it.
 
+use std::path::Path;
+
 /// One thing that takes time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
@@ -51,6 +53,13 @@ pub enum Event<'a> {
         boot: usize,
         /// It gave results.
         ok: bool,
+    },
+    /// A file is about to be written, or a folder made, in the folder of the results.
+    Output {
+        /// Its path.
+        path: &'a Path,
+        /// It is a folder.
+        is_folder: bool,
     },
     /// One line worth reading.
     Note {

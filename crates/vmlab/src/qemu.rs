@@ -28,6 +28,8 @@ const KERNEL_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 nokaslr norandmaps 
 /// Without `erms` and `fsrm` the kernel copies by words: `rep movsb` would count
 /// every byte as an instruction.
 const CPU: &str = "max,-erms,-fsrm";
+/// Files that a guest has while it runs: what it boots, its results, its progress.
+const SCRATCH: [&str; 3] = ["initrd", "shared", "progress"];
 const POLL: Duration = Duration::from_millis(20);
 
 /// What a guest is made of.
@@ -60,6 +62,19 @@ impl Guest<'_> {
         self.folder.join("console.log")
     }
 
+    /// What [`Guest::boot`] writes: its folder with the logs, and what `scratch` holds.
+    pub fn files(&self, scratch: &Path) -> Vec<PathBuf> {
+        let mut files = vec![self.folder.to_owned(), self.console(), self.words()];
+        files.push(scratch.to_owned());
+        files.extend(SCRATCH.map(|name| scratch.join(name)));
+        files
+    }
+
+    /// What QEMU says.
+    fn words(&self) -> PathBuf {
+        self.folder.join("qemu.log")
+    }
+
     fn failed(&self, failure: Failure) -> Error {
         Error::Guest {
             failure,
@@ -71,15 +86,13 @@ impl Guest<'_> {
     /// end, and gives the file with the shared memory, which `scratch` holds.
     pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).at("create", self.folder)?;
-        let initrd = scratch.join("initrd");
+        let [initrd, shared, progress] = SCRATCH.map(|name| scratch.join(name));
         fs::write(&initrd, self.initrd).at("write", &initrd)?;
-        let shared = scratch.join("shared");
         File::create(&shared)
             .and_then(|file| file.set_len(self.shared_bytes))
             .at("create", &shared)?;
-        let progress = scratch.join("progress");
         File::create(&progress).at("create", &progress)?;
-        let words = self.folder.join("qemu.log");
+        let words = self.words();
         let log = File::create(&words).at("create", &words)?;
         let mut command = self.command(&initrd, &shared, &progress);
         command
@@ -87,7 +100,7 @@ impl Guest<'_> {
             .stdout(Stdio::null())
             .stderr(log);
         let child = command.spawn().map_err(|source| Error::Start {
-            program: "qemu-system-x86_64".into(),
+            program: "setpriv (util-linux), which starts QEMU".into(),
             source,
         })?;
         let mut tail = Tail::open(&progress)?;
@@ -115,7 +128,7 @@ impl Guest<'_> {
         let usr = self.qemu.join("usr");
         // QEMU takes a doubled comma for a comma
         let text = |path: &Path| path.display().to_string().replace(',', ",,");
-        let mut command = Command::new(usr.join("lib64/ld-linux-x86-64.so.2"));
+        let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
         command
             .arg("--library-path")
             .arg(usr.join("lib/x86_64-linux-gnu"))
@@ -206,6 +219,17 @@ fn nic_words(nics: &[&'static str]) -> Vec<String> {
     words
 }
 
+/// A program that does not outlive this one, however this one ends: the kernel
+/// kills it when the thread that started it is gone. Where that has happened
+/// before the kernel was asked, the shell sees another parent, and stops.
+fn tied(program: &Path) -> Command {
+    const WHILE_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "sh", "-c", WHILE_PARENT]);
+    command.arg(std::process::id().to_string()).arg(program);
+    command
+}
+
 enum Ended {
     Well,
     Badly(String),
@@ -239,7 +263,102 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use std::env;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
+
+    /// Names the folder in which [`holder`] boots a guest.
+    const FOLDER: &str = "PSPACER_TEST_HOLDER";
+
+    /// Instead of QEMU: says its number, and after a while that it is still there.
+    const LOADER: &str =
+        "#!/bin/sh\nexec 3>\"$FIFO\"\necho $$ >&3\nsleep 30 3>&-\necho outlived >&3\n";
+
+    /// Not a test of its own: the command that is killed below.
+    #[test]
+    fn holder() {
+        let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
+            return;
+        };
+        let guest = Guest {
+            qemu: &folder,
+            kernel: Path::new("none"),
+            kernel_line: "",
+            initrd: &[],
+            memory_bytes: 1 << 20,
+            shared_bytes: 1 << 12,
+            seed: 1,
+            timeout: Duration::from_secs(60),
+            folder: &folder.join("logs"),
+            stop: &AtomicBool::new(false),
+        };
+        // In a thread, as guests are run side by side.
+        std::thread::scope(|threads| {
+            threads.spawn(|| guest.boot(&folder, &mut |_| {}).map(drop));
+        });
+    }
+
+    /// Whatever ends the command ends its guest: nothing else would.
+    #[test]
+    fn a_guest_does_not_outlive_its_command() {
+        for signal in ["KILL", "TERM", "INT"] {
+            let folder = tempfile::tempdir().unwrap();
+            let fifo = folder.path().join("fifo");
+            assert!(
+                Command::new("mkfifo")
+                    .arg(&fifo)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            let loader = folder.path().join("usr/lib64/ld-linux-x86-64.so.2");
+            fs::create_dir_all(loader.parent().unwrap()).unwrap();
+            let mut file = File::create(&loader).unwrap();
+            file.write_all(LOADER.as_bytes()).unwrap();
+            drop(file);
+            fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+            let mut command = Command::new(env::current_exe().unwrap());
+            command.args(["--exact", "qemu::tests::holder"]);
+            command.env(FOLDER, folder.path()).env("FIFO", &fifo);
+            let mut command = command.stdout(Stdio::null()).spawn().unwrap();
+            let mut said = BufReader::new(File::open(&fifo).unwrap());
+            let mut number = String::new();
+            said.read_line(&mut number).unwrap();
+            let number: u32 = number.trim().parse().unwrap();
+            assert_ne!(number, command.id());
+            let pid = command.id().to_string();
+            let kill = Command::new("kill").args(["-s", signal, &pid]).status();
+            assert!(kill.unwrap().success());
+            assert!(command.wait().unwrap().signal().is_some());
+            // The end of the fifo: nobody holds it open any more.
+            let mut last = String::new();
+            said.read_to_string(&mut last).unwrap();
+            assert_eq!(last, "", "SIG{signal}: the guest has outlived its command");
+        }
+    }
+
+    /// One whose command ended before the kernel was asked to watch it.
+    #[test]
+    fn a_guest_of_another_parent_does_not_start() {
+        let command = tied(Path::new("echo"));
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_owned()).collect();
+        let own = std::process::id().to_string();
+        let place = args.iter().position(|arg| *arg == *own).unwrap();
+        let run = |parent: &str| {
+            let mut args = args.clone();
+            args[place] = parent.into();
+            let mut command = Command::new(command.get_program());
+            command.args(args).arg("started").output().unwrap()
+        };
+        assert_eq!(run(&own).stdout, b"started\n");
+        let other = run("1");
+        assert!(other.stdout.is_empty() && !other.status.success());
+    }
 
     #[test]
     fn two_of_each_nic_share_a_hub() {

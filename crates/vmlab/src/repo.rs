@@ -16,24 +16,39 @@ pub struct Sources {
     root: PathBuf,
 }
 
+/// Where the project may be: `$PSPACER_ROOT` alone if it is set; else the current
+/// folder and those above it, then where the program is installed
+/// (`../share/pspacer`), then the folders above the program.
+#[must_use]
+pub fn roots() -> Vec<PathBuf> {
+    if let Some(root) = named_root() {
+        return vec![root];
+    }
+    let current = env::current_dir().unwrap_or_default();
+    let program = env::current_exe().unwrap_or_default();
+    let folder = program.parent().unwrap_or(Path::new(""));
+    let prefix = folder.parent().unwrap_or(Path::new(""));
+    let around = current.ancestors().map(Path::to_owned);
+    let installed = prefix.join("share/pspacer");
+    let above = folder.ancestors().map(Path::to_owned);
+    around.chain([installed]).chain(above).collect()
+}
+
+/// `$PSPACER_ROOT`, if it is set.
+#[must_use]
+pub fn named_root() -> Option<PathBuf> {
+    let root = env::var_os("PSPACER_ROOT").filter(|root| !root.is_empty());
+    root.map(PathBuf::from)
+}
+
 impl Sources {
-    /// `$PSPACER_ROOT`; else the current folder or one above it; else beside
-    /// the installed program, in `../share/pspacer`; else above the program.
+    /// The first of [`roots`] that has them.
     ///
     /// # Errors
     /// [`Error::NoSources`] when none of them has the sources.
     pub fn find() -> Result<Self, Error> {
-        if let Some(root) = env::var_os("PSPACER_ROOT").map(PathBuf::from) {
-            return Self::at(root);
-        }
-        let current = env::current_dir().unwrap_or_default();
-        let program = env::current_exe().unwrap_or_default();
-        let folder = program.parent().unwrap_or(Path::new(""));
-        current
-            .ancestors()
-            .map(Path::to_owned)
-            .chain([folder.join("../share/pspacer")])
-            .chain(folder.ancestors().map(Path::to_owned))
+        roots()
+            .into_iter()
             .find_map(|root| Self::at(root).ok())
             .ok_or(Error::NoSources)
     }

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::console::Failure;
 use crate::error::Error;
+use crate::progress::{Event, Progress};
 
 /// First bytes of the shared memory once there are results.
 const MAGIC: &[u8; 8] = b"PSPLAB01";
@@ -43,9 +44,10 @@ pub(crate) fn collect(
     folder: &Path,
     boot: &Path,
     console: &Path,
+    progress: &dyn Progress,
 ) -> Result<Boot, Error> {
     let console = console.to_owned();
-    let failure = match unpack(shared, folder, boot) {
+    let failure = match unpack(shared, folder, boot, progress) {
         Ok(found) if found.status == "ok" => return Ok(found),
         Ok(found) => Failure::Step(found.status),
         Err(Fault::None) => Failure::NoResult,
@@ -59,7 +61,12 @@ pub(crate) fn collect(
 
 /// Unpacks the results into `folder`: files of cell N into `cell-N`, the others
 /// into `boot`.
-fn unpack(shared: &Path, folder: &Path, boot: &Path) -> Result<Boot, Fault> {
+fn unpack(
+    shared: &Path,
+    folder: &Path,
+    boot: &Path,
+    progress: &dyn Progress,
+) -> Result<Boot, Fault> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| Fault::Io { path, source }
@@ -103,11 +110,14 @@ fn unpack(shared: &Path, folder: &Path, boot: &Path) -> Result<Boot, Fault> {
             1 => boot.join(&place),
             _ => folder.join(&place),
         };
+        let output = |path, is_folder| progress.event(&Event::Output { path, is_folder });
         if let Some(parent) = target.parent() {
+            output(parent, true);
             fs::create_dir_all(parent).map_err(at(parent))?;
         }
-        let mut output = File::create(&target).map_err(at(&target))?;
-        let copied = io::copy(&mut entry, &mut output).map_err(at(&target))?;
+        output(&target, false);
+        let mut written = File::create(&target).map_err(at(&target))?;
+        let copied = io::copy(&mut entry, &mut written).map_err(at(&target))?;
         if copied != entry.size() {
             return Err(Fault::Damaged(format!("{} is cut off", name.display())));
         }
@@ -148,6 +158,7 @@ fn zeros(marks: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::Quiet;
 
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());
@@ -174,7 +185,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shared");
         fs::write(&path, bytes).unwrap();
-        let boot = unpack(&path, folder.path(), &folder.path().join("boot-0"));
+        let boot = unpack(&path, folder.path(), &folder.path().join("boot-0"), &Quiet);
         (folder, boot)
     }
 

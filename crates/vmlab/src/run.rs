@@ -216,6 +216,13 @@ impl Runner<'_> {
             first_cell,
             cells: cells.len(),
         });
+        for path in guest.files(scratch.path()) {
+            let is_folder = path == folder || path == scratch.path();
+            self.progress.event(&Event::Output {
+                path: &path,
+                is_folder,
+            });
+        }
         let begin = Instant::now();
         let mut boot_s = None;
         let shared = guest.boot(scratch.path(), &mut |line| {
@@ -228,7 +235,8 @@ impl Runner<'_> {
         for cell in cells {
             remove_folder(&self.spec.out_dir.join(format!("cell-{}", cell.index)))?;
         }
-        let found = collect(&shared, self.spec.out_dir, &folder, &guest.console())?;
+        let out_dir = self.spec.out_dir;
+        let found = collect(&shared, out_dir, &folder, &guest.console(), self.progress)?;
         let outputs = cells
             .iter()
             .enumerate()

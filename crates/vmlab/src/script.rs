@@ -134,7 +134,7 @@ pub fn run_script(
     };
     let shared = guest.boot(scratch.path(), &mut |_| {})?;
     let console = guest.console();
-    collect(&shared, spec.out_dir, spec.out_dir, &console)?;
+    collect(&shared, spec.out_dir, spec.out_dir, &console, progress)?;
     let read = |name: &str| {
         let path = spec.out_dir.join(name);
         fs::read(&path)

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use live::udp::Class;
 use ping::delays::Summary;
@@ -21,13 +21,16 @@ use ping::statistics::Results;
 use report::{Histogram, HistogramBar};
 use serde::Serialize;
 
-use crate::measure::time;
+use crate::cli::{OUTPUT, RUN};
+use crate::output;
+use crate::terminal;
+use crate::values::{some_time, time};
 pub use options::{class, probe_bytes};
 use run::{Done, Plan};
 
 /// As ping(8): an answer came; none came; anything else.
 const NO_ANSWER: u8 = 1;
-const TROUBLE: u8 = 2;
+pub const TROUBLE: u8 = 2;
 /// A round trip was above `--stop-above`.
 const ABOVE: u8 = 3;
 
@@ -37,42 +40,41 @@ pub struct PingArgs {
     /// Where "pspacer reflect" runs: a name or an address
     pub host: String,
     /// UDP port of the reflector
-    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    #[arg(long, value_name = "PORT", default_value_t = PORT, help_heading = RUN)]
     pub port: u16,
     /// Time from one probe to the next, whatever becomes of them
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "10ms",
+        help_heading = RUN)]
     pub period: u64,
     /// UDP payload of a probe in bytes, 52 to 65507
-    #[arg(long, value_name = "BYTES", default_value_t = LEAST_BYTES, value_parser = probe_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = LEAST_BYTES, value_parser = probe_bytes,
+        help_heading = RUN)]
     pub size: usize,
     /// Stop after this many probes [default: at Ctrl-C]
-    #[arg(long, short = 'c', value_name = "N", conflicts_with = "duration")]
+    #[arg(long, short = 'c', value_name = "N", conflicts_with = "duration", help_heading = RUN)]
     pub count: Option<u64>,
     /// Stop after this long
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = RUN)]
     pub duration: Option<u64>,
     /// How long to wait for answers after the last probe
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s", help_heading = RUN)]
     pub wait: u64,
     /// Priority of the socket and code point of the packets, as in 6, 6/46, /46; or a class of
     /// psp, as in 1:10
-    #[arg(long, value_name = "PRIO/DSCP", value_parser = class)]
+    #[arg(long, value_name = "PRIO/DSCP", value_parser = class, help_heading = RUN)]
     pub class: Option<Class>,
     /// Stop at the first round trip above this, name it, and exit with 3
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = RUN)]
     pub stop_above: Option<u64>,
     /// Both hosts have one clock, or clocks that are kept alike (PTP): one-way delays too
     /// [default: for addresses of this host's loopback]
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub synced: bool,
-    /// Only the summary
-    #[arg(long, short = 'q')]
-    pub quiet: bool,
     /// One JSON object on standard output at the end, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also draw the distribution of round trips
-    #[arg(long, value_name = "OUT.svg")]
+    #[arg(long, value_name = "OUT.svg", help_heading = OUTPUT)]
     pub plot: Option<PathBuf>,
 }
 
@@ -99,23 +101,11 @@ pub struct Above {
     round_trip_ns: u64,
 }
 
-/// Sends, waits and prints. Errors are said here, because ping(8) has a status
-/// of its own for them.
-pub fn main(args: &PingArgs) -> ExitCode {
-    match run(args) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("pspacer: {error:#}");
-            ExitCode::from(TROUBLE)
-        }
-    }
-}
-
-fn run(args: &PingArgs) -> Result<ExitCode> {
-    ensure!(
-        args.period > 0,
-        "--period 0: expected a time above 0, such as 10ms"
-    );
+/// Sends, waits and prints.
+///
+/// # Errors
+/// When the host has no address, the socket fails, or an output cannot be written.
+pub fn main(args: &PingArgs) -> Result<ExitCode> {
     let address = resolve(&args.host, args.port)?;
     let within = |duration| Schedule::count_within(duration, args.period);
     let plan = Plan {
@@ -128,14 +118,13 @@ fn run(args: &PingArgs) -> Result<ExitCode> {
         one_way: args.synced || address.ip().is_loopback(),
         stop_above_ns: args.stop_above,
     };
-    let lines = !args.quiet && !args.json;
+    let lines = !terminal::is_quiet() && !args.json;
     if !args.json {
-        println!("{}", text::head(&plan));
+        output::print(&format!("{}\n", text::head(&plan)))?;
     }
-    let done = run::run(&plan, |answer| {
-        if lines {
-            println!("{}", text::line(&plan, answer));
-        }
+    let done = run::run(&plan, |answer| match lines {
+        true => output::print(&format!("{}\n", text::line(&plan, answer))),
+        false => Ok(()),
     })
     .with_context(|| address.to_string())?;
     if let Some(path) = &args.plot {
@@ -151,7 +140,7 @@ fn run(args: &PingArgs) -> Result<ExitCode> {
 }
 
 fn print(args: &PingArgs, plan: &Plan, done: &Done) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::out();
     if !args.json {
         out.write_all(text::summary(plan, done).as_bytes())?;
         return Ok(());

@@ -60,7 +60,7 @@ pub struct Done {
 /// Sends all probes and takes their answers, until all are there, the wait
 /// after the last is over, a round trip is above the threshold, or a signal
 /// comes.
-pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer)) -> Result<Done> {
+pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Result<Done> {
     let signals = Signals::block()?;
     let session = RandomState::new().hash_one(std::process::id());
     let any: SocketAddr = match plan.address {
@@ -211,7 +211,7 @@ impl Taker<'_> {
         &mut self,
         signals: &Signals,
         sender: &Receiver<Said>,
-        on_answer: &mut impl FnMut(&Answer),
+        on_answer: &mut impl FnMut(&Answer) -> Result<()>,
     ) -> Result<()> {
         let mut buffer = vec![0; MOST_BYTES];
         let mut ended_ns = None;
@@ -273,7 +273,7 @@ impl Taker<'_> {
         &mut self,
         buffer: &mut [u8],
         sender: &Receiver<Said>,
-        on_answer: &mut impl FnMut(&Answer),
+        on_answer: &mut impl FnMut(&Answer) -> Result<()>,
     ) -> Result<()> {
         for _ in 0..BATCH {
             let received = match self.socket.receive(buffer) {
@@ -297,7 +297,7 @@ impl Taker<'_> {
                 bytes: received.bytes,
                 outcome: self.statistics.answer(&header, received_ns, by_kernel),
             };
-            on_answer(&answer);
+            on_answer(&answer)?;
             self.judge(&answer);
         }
         Ok(())

@@ -18,7 +18,9 @@ use predict::distribution::Chain;
 use predict::{estimate, fit, measured};
 use report::{Histogram, HistogramBar};
 
-use crate::measure::{rate, time};
+use crate::cli::{FILTERS, OUTPUT, Pair};
+use crate::output;
+use crate::values::{level, pair, probability, rate, size, some_time, time};
 use answer::{Answer, Measured, Served};
 
 /// Rate of the stream where none is given. A stream that fills its reservation
@@ -26,6 +28,9 @@ use answer::{Answer, Measured, Served};
 const RATE_BPS: u64 = 1_000_000;
 /// Nanoseconds of a second times bits of a byte.
 const NS_BYTE: u64 = 8_000_000_000;
+
+/// Heading of what is predicted for.
+const CHAIN: &str = "Routers";
 
 /// Arguments of `pspacer predict`.
 #[derive(Debug, Args)]
@@ -39,43 +44,49 @@ pub struct PredictArgs {
         long,
         value_name = "KEY=VALUE,...",
         value_delimiter = ',',
-        requires = "file"
+        value_parser = pair,
+        requires = "file",
+        help_heading = FILTERS
     )]
-    pub cell: Vec<String>,
+    pub cell: Vec<Pair>,
     /// Of a run: the flow or stream [default: the one whose delays are known]
-    #[arg(long, value_name = "NAME", requires = "file")]
+    #[arg(long, value_name = "NAME", requires = "file", help_heading = FILTERS)]
     pub flow: Option<String>,
     /// Probability that a packet misses its period at a router: one for all, or one for each,
     /// as in 0.2,0.1; with --round-trip one more, for the host that reflects [default: estimated
     /// from FILE]
-    #[arg(long, value_name = "P,...", value_delimiter = ',')]
+    #[arg(long, value_name = "P,...", value_delimiter = ',', value_parser = probability,
+        help_heading = CHAIN)]
     pub beta: Vec<f64>,
     /// Routers one way [default: one for each value of --beta, or 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = CHAIN)]
     pub hops: Option<usize>,
     /// Period of the routers
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "10ms",
+        help_heading = CHAIN)]
     pub period: u64,
     /// Between RT-IP and ITM threads of a router [default: a tenth of the period]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = CHAIN)]
     pub slot: Option<u64>,
     /// There and back: 2N + 1 stages, because the host that reflects may be late too
-    #[arg(long)]
+    #[arg(long, help_heading = CHAIN)]
     pub round_trip: bool,
     /// Delay of a packet that is not late [default: the least in FILE]
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "file")]
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "file",
+        help_heading = FILTERS)]
     pub base: Option<u64>,
     /// Confidence of the interval of beta
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level,
+        help_heading = CHAIN)]
     pub level: f64,
     /// Of the stream, for the bounds
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Stream")]
     pub stream: Stream,
     /// One JSON object on standard output, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also draw the distribution, measured beside predicted
-    #[arg(long, value_name = "OUT.svg")]
+    #[arg(long, value_name = "OUT.svg", help_heading = OUTPUT)]
     pub plot: Option<PathBuf>,
 }
 
@@ -99,20 +110,12 @@ pub struct Stream {
     pub latency: Vec<u64>,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    scenario::units::size_bytes(text).ok_or_else(|| format!("expected {}", scenario::units::SIZE))
-}
-
 /// Predicts and prints.
 ///
 /// # Errors
 /// When the file cannot be read or holds no delays, a value is out of its
 /// range, or an output cannot be written.
 pub fn main(args: &PredictArgs) -> Result<()> {
-    ensure!(
-        args.period > 0,
-        "--period 0: expected a time above 0, such as 10ms"
-    );
     let slot_ns = slot_ns(args);
     ensure!(
         slot_ns < args.period,
@@ -125,7 +128,7 @@ pub fn main(args: &PredictArgs) -> Result<()> {
         let svg = report::histogram(&plot(&answer)).svg;
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = output::out();
     if args.json {
         serde_json::to_writer_pretty(&mut out, &answer)?;
         writeln!(out)?;

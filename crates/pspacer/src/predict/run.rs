@@ -9,10 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use scenario::result::{CellResult, FORMAT, RunResult};
 use serde::Deserialize;
 
+use crate::cli::Pair;
+
 /// Which cell and flow.
 pub struct Wanted<'a> {
     /// `KEY=VALUE` of the cell's parameters.
-    pub cell: &'a [String],
+    pub cell: &'a [Pair],
     /// The flow's name.
     pub flow: Option<&'a str>,
     /// Its round trips.
@@ -57,19 +59,20 @@ pub fn table(path: &Path, text: &str, wanted: &Wanted<'_>) -> Result<Option<Stri
 }
 
 /// The one cell that has all these parameters.
-fn cell<'a>(run: &'a RunResult, pairs: &[String]) -> Result<&'a CellResult> {
+fn cell<'a>(run: &'a RunResult, pairs: &[Pair]) -> Result<&'a CellResult> {
     let mut cells: Vec<&CellResult> = run.cells.iter().collect();
     for pair in pairs {
-        let Some((key, value)) = pair.split_once('=') else {
-            bail!("--cell {pair:?}: expected KEY=VALUE, as in --cell routers=2");
-        };
-        cells.retain(|cell| cell.params.get(key).is_some_and(|known| known == value));
+        cells.retain(|cell| cell.params.get(&pair.key) == Some(&pair.value));
     }
     match cells[..] {
         [cell] => Ok(cell),
         [] => bail!(
             "--cell {}: no cell of {} has that",
-            pairs.join(","),
+            pairs
+                .iter()
+                .map(Pair::to_string)
+                .collect::<Vec<_>>()
+                .join(","),
             run.scenario
         ),
         [first, ..] => bail!(

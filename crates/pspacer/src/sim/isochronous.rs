@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 use trace::analyse::{Curves, bounds};
 
 use super::{CELL_STEPS, progress_bar, side_by_side};
-use crate::cells::{delays_table, write};
-use crate::runs::{self, Finished};
+use crate::cells::delays_table;
+use crate::results_dir::ResultsDir;
+use crate::runs::Finished;
 
 /// Step of the delays in reports and pictures, as in paper 004's figures.
 const STEP_NS: u64 = 500_000;
@@ -34,7 +35,7 @@ pub fn is_meant(scenario: &Scenario) -> bool {
 
 /// Runs a scenario into `out`, each cell `runs` times with seeds that count up.
 pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
-    runs::make_room(out)?;
+    let room = ResultsDir::open(out)?;
     let begin = Instant::now();
     // At most 1000.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
@@ -67,7 +68,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         frames += ran.segments.iter().map(|s| s.frames).sum::<u64>();
         let of = of(cell)?;
         pictures.add(scenario, cell, of, &ran);
-        results.push((result(cell, of, &ran, out)?, Curves::default()));
+        results.push((result(cell, of, &ran, &room)?, Curves::default()));
     }
     let simulated_s = scenario.cells.iter().map(|c| c.duration_ns + c.settle_ns);
     let simulated_s = simulated_s.sum::<u64>() as f64 / 1e9 * runs as f64;
@@ -79,10 +80,10 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         "packet_hops_per_s": (frames as f64 / wall_s).round(),
     });
     let engine = (Engine::Netsim, String::new());
-    let mut finished = Finished::write(scenario, engine, (results, vec![]), out, &stats)?;
+    let mut finished = Finished::write(scenario, engine, (results, vec![]), &room, &stats)?;
     finished.plots = pictures.plots();
     for plot in &finished.plots {
-        write(&out.join(&plot.name), plot.svg.as_bytes())?;
+        room.write(&out.join(&plot.name), plot.svg.as_bytes())?;
     }
     Ok(finished)
 }
@@ -94,10 +95,9 @@ fn of(cell: &Cell) -> Result<&Isochronous> {
 }
 
 /// What the result says of a cell; its folder gets the delays as tables.
-fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &Path) -> Result<CellResult> {
+fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<CellResult> {
     let name = format!("cell-{}", cell.index);
-    let dir = out.join(&name);
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let dir = out.folder(&name)?;
     let run_s = cell.duration_ns as f64 / 1e9;
     let whole_s = run_s * ran.runs as f64;
     let (mut flows, mut reports) = (vec![], BTreeMap::new());
@@ -114,7 +114,7 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &Path) -> Result<CellRe
         ] {
             if delays.count() > 0 {
                 let path = dir.join(format!("stream-{}.{what}.csv", stream.name));
-                write(&path, delays_table(delays.recorded()).as_bytes())?;
+                out.write(&path, delays_table(delays.recorded()).as_bytes())?;
             }
         }
     }

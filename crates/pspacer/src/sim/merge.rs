@@ -6,9 +6,10 @@ use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::shard::{self, Part, Shard};
+use super::shard::{Part, Shard};
 use super::table::{self, write_table};
 use crate::cli::SimMerge;
+use crate::output::print;
 
 /// Merges folders; refuses what is not one whole sweep.
 pub fn main(args: &SimMerge) -> Result<()> {
@@ -59,7 +60,8 @@ pub fn main(args: &SimMerge) -> Result<()> {
     }
     let out = &args.out;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let is_ours = out.join(shard::FILE).exists() && !args.folders.contains(out);
+    // A file of that name may be anybody's.
+    let is_ours = Part::read(out).is_ok() && !args.folders.contains(out);
     let is_empty = fs::read_dir(out)
         .with_context(|| format!("cannot read {}", out.display()))?
         .next()
@@ -75,10 +77,6 @@ pub fn main(args: &SimMerge) -> Result<()> {
         ..first
     };
     whole.write(out)?;
-    println!(
-        "{} rows of work: {}",
-        entries.len(),
-        out.join("table.csv").display()
-    );
-    Ok(())
+    let (rows, table) = (entries.len(), out.join("table.csv"));
+    print(&format!("{rows} rows of work: {}\n", table.display()))
 }

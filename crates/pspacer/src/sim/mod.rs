@@ -32,9 +32,12 @@ use trace::analyse::Curves;
 use trace::timeline::write_timeline;
 use trace::waits::stamps_ps;
 
-use crate::cells::{self, Sent, write};
+use crate::cells::{self, Sent};
 use crate::cli::{Run, Sim};
-use crate::runs::{self, Finished};
+use crate::output;
+use crate::results_dir::ResultsDir;
+use crate::runs::Finished;
+use crate::terminal;
 
 /// Steps of a cell in the progress bar.
 const CELL_STEPS: f64 = 100.0;
@@ -94,7 +97,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         return isochronous::run(scenario, out, jobs);
     }
     check(scenario)?;
-    runs::make_room(out)?;
+    let room = ResultsDir::open(out)?;
     let begin = Instant::now();
     // At most 1000.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
@@ -104,7 +107,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         let (cell, run) = (&scenario.cells[index / runs], index % runs);
         let seed = scenario.seed.wrapping_add(run as u64);
         // The files are those of the first run.
-        let out = (run == 0).then_some(out);
+        let out = (run == 0).then_some(&room);
         run_one(cell, seed, out, &bar)
             .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))
     });
@@ -135,7 +138,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
     notes.sort();
     notes.dedup();
     for note in &notes {
-        eprintln!("pspacer: {note}");
+        output::note(&format!("pspacer: {note}"));
     }
     let stats = json!({
         "wall_s": wall_s,
@@ -146,10 +149,10 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         "not_modelled": notes,
     });
     let engine = (Engine::Netsim, String::new());
-    let mut finished = Finished::write(scenario, engine, (results, table), out, &stats)?;
+    let mut finished = Finished::write(scenario, engine, (results, table), &room, &stats)?;
     finished.plots = Senders::plots(senders);
     for plot in &finished.plots {
-        write(&out.join(&plot.name), plot.svg.as_bytes())?;
+        room.write(&out.join(&plot.name), plot.svg.as_bytes())?;
     }
     Ok(finished)
 }
@@ -165,7 +168,7 @@ struct One {
 
 /// Runs a cell; into `out`, if there is one, it writes the cell's folder as the
 /// laboratory's guest leaves one.
-fn run_one(cell: &Cell, seed: u64, out: Option<&Path>, bar: &ProgressBar) -> Result<One> {
+fn run_one(cell: &Cell, seed: u64, out: Option<&ResultsDir>, bar: &ProgressBar) -> Result<One> {
     let mut told = 0;
     let ran = run_cell(cell, seed, out.is_some(), &mut |share| {
         // Between 0 and CELL_STEPS.
@@ -185,14 +188,13 @@ fn run_one(cell: &Cell, seed: u64, out: Option<&Path>, bar: &ProgressBar) -> Res
 }
 
 /// Writes a cell's folder, and measures it.
-fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves, Senders)> {
-    let dir = out.join(format!("cell-{}", cell.index));
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+fn measure(cell: &Cell, ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
+    let dir = out.folder(&format!("cell-{}", cell.index))?;
     let reports = reports(cell, &ran);
-    let senders = Senders::keep(cell, &ran.recorder, &dir)?;
-    let (sent, tcp) = recorded(cell, ran.recorder, Some(&dir))?;
+    let senders = Senders::keep(cell, &ran.recorder, (out, &dir))?;
+    let (sent, tcp) = recorded(cell, ran.recorder, Some((out, &dir)))?;
     let analysis = cells::analyse(cell, &sent, &tcp, (0, &[]))?;
-    let (mut result, curves) = cells::keep(cell, &dir, &sent, 0, analysis)?;
+    let (mut result, curves) = cells::keep(cell, (out, &dir), &sent, 0, analysis)?;
     result.flow_reports = reports;
     Ok((result, curves, senders))
 }
@@ -202,21 +204,21 @@ fn measure(cell: &Cell, ran: Ran, out: &Path) -> Result<(CellResult, Curves, Sen
 fn recorded(
     cell: &Cell,
     recorder: Recorder,
-    dir: Option<&Path>,
+    folder: Option<(&ResultsDir, &Path)>,
 ) -> Result<(Vec<Sent>, Vec<Vec<trace::tcp::TcpSample>>)> {
     let mut sent = vec![];
     for (index, of) in recorder.sent.into_iter().enumerate() {
         let direction = Recorder::direction(index);
         let cable = &cell.cables[direction.cable];
         let name = format!("{}.{}", cable.name, direction.end);
-        if let Some(dir) = dir {
+        if let Some((out, dir)) = folder {
             let mut bytes = vec![];
             write_timeline(&mut bytes, &of.records)?;
-            write(&dir.join(format!("timeline.{name}")), &bytes)?;
+            out.write(&dir.join(format!("timeline.{name}")), &bytes)?;
             let flows = of.flows.to_text();
-            write(&dir.join(format!("flows.{name}")), flows.as_bytes())?;
+            out.write(&dir.join(format!("flows.{name}")), flows.as_bytes())?;
             if cable.snap_bytes > 0 {
-                write(&dir.join(format!("snap.{name}")), &of.snap)?;
+                out.write(&dir.join(format!("snap.{name}")), &of.snap)?;
             }
         }
         sent.push(Sent {
@@ -230,9 +232,9 @@ fn recorded(
     }
     let mut tcp = vec![];
     for (flow, of) in cell.flows.iter().zip(recorder.tcp) {
-        if let (Some(dir), false) = (dir, of.csv.is_empty()) {
+        if let (Some((out, dir)), false) = (folder, of.csv.is_empty()) {
             let path = dir.join(format!("flow-{}.tcp", flow.name));
-            write(&path, of.csv.as_bytes())?;
+            out.write(&path, of.csv.as_bytes())?;
         }
         tcp.push(of.samples);
     }
@@ -272,6 +274,9 @@ fn reports(cell: &Cell, ran: &Ran) -> BTreeMap<String, Value> {
 /// A bar on standard error, if that is a terminal.
 fn progress_bar(length: u64, what: &str) -> ProgressBar {
     const TEMPLATE: &str = "{spinner} {msg:12} {bar:40} {percent:>3} % {eta:>5}";
+    if terminal::is_quiet() {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new(length);
     // The template is a constant; the default is there if it is none.
     let style = ProgressStyle::with_template(TEMPLATE);

@@ -11,7 +11,7 @@ use netsim::tcp::Moment;
 use report::{SenderRecord, Variables};
 use scenario::Cell;
 
-use crate::cells::write;
+use crate::results_dir::ResultsDir;
 
 /// The records of a cell's sampled flows, for pictures.
 #[derive(Clone, Debug, Default)]
@@ -24,11 +24,19 @@ pub struct Senders {
 
 impl Senders {
     /// Takes them over from a recorder, and writes them into the cell's folder.
-    pub fn keep(cell: &Cell, recorder: &Recorder, dir: &Path) -> Result<Self> {
+    pub fn keep(
+        cell: &Cell,
+        recorder: &Recorder,
+        (out, dir): (&ResultsDir, &Path),
+    ) -> Result<Self> {
         let mut senders = Self::default();
         for (flow, epool) in cell.flows.iter().zip(&recorder.epools) {
             if let Some(epool) = epool {
-                file(epool, &dir.join(format!("flow-{}.epool.csv", flow.name)))?;
+                file(
+                    epool,
+                    out,
+                    &dir.join(format!("flow-{}.epool.csv", flow.name)),
+                )?;
                 senders.whole.push(record(cell, &flow.name, epool));
             }
         }
@@ -36,7 +44,11 @@ impl Senders {
         let all = recorder.closeups.iter().filter(|(.., e)| e.omitted() == 0);
         for (flow, closeup, epool) in all.filter(|(.., e)| !e.records().is_empty()) {
             let name = &cell.flows[*flow].name;
-            file(epool, &dir.join(format!("flow-{name}.epool-{closeup}.csv")))?;
+            file(
+                epool,
+                out,
+                &dir.join(format!("flow-{name}.epool-{closeup}.csv")),
+            )?;
             senders.stretches.push((
                 cell.closeups[*closeup].name.clone(),
                 record(cell, name, epool),
@@ -72,10 +84,10 @@ impl Senders {
 const MOST_PANELS: usize = 8;
 
 /// Writes a record as a table.
-pub fn file(epool: &Epool, path: &Path) -> Result<()> {
+pub fn file(epool: &Epool, out: &ResultsDir, path: &Path) -> Result<()> {
     let mut bytes = vec![];
     epool.write_csv(&mut bytes)?;
-    write(path, &bytes)
+    out.write(path, &bytes)
 }
 
 fn record(cell: &Cell, flow: &str, epool: &Epool) -> SenderRecord {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which part of a sweep is done here, and which sweep it is.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
+use fs4::{FileExt, TryLockError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -166,6 +167,22 @@ impl Part {
         text.push('\n');
         write(&folder.join(FILE), text.as_bytes())
     }
+}
+
+/// Held while a sweep's folder is written to.
+///
+/// # Errors
+/// When another run of the sweep has it.
+pub fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(FILE);
+    let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let is_taken = matches!(FileExt::try_lock(&file), Err(TryLockError::WouldBlock));
+    ensure!(
+        !is_taken,
+        "--out {}: another run is writing there; expected a folder for each shard",
+        folder.display()
+    );
+    Ok(file)
 }
 
 fn sha256(path: &Path) -> Result<String> {

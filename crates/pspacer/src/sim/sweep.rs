@@ -15,6 +15,7 @@ use super::table::{self, Entry, Journal, rows, write_table};
 use super::{progress_bar, recorded, reports, side_by_side};
 use crate::cells;
 use crate::cli::SimSweep;
+use crate::output::print;
 
 /// Runs what of the sweep is not done yet.
 pub fn main(args: &SimSweep) -> Result<()> {
@@ -23,7 +24,7 @@ pub fn main(args: &SimSweep) -> Result<()> {
     let seeds = seeds.map_or_else(|| vec![scenario.seed], |seeds| seeds.0.clone());
     let part = Part {
         sweep: Sweep {
-            set: args.chosen.set.clone(),
+            set: args.chosen.set.iter().map(ToString::to_string).collect(),
             full: args.chosen.form.full,
             ..Sweep::new(&scenario, &file, seeds)?
         },
@@ -40,12 +41,8 @@ pub fn main(args: &SimSweep) -> Result<()> {
     table::check(&scenario)?;
     make_room(&out, &part)?;
     let done = run(&scenario, &part, &out, args)?;
-    println!(
-        "{done} of {} done: {}",
-        part.numbers().count(),
-        out.join("table.csv").display()
-    );
-    Ok(())
+    let (all, table) = (part.numbers().count(), out.join("table.csv"));
+    print(&format!("{done} of {all} done: {}\n", table.display()))
 }
 
 /// The folder is new, empty, or this very sweep's.
@@ -82,6 +79,7 @@ fn make_room(out: &Path, part: &Part) -> Result<()> {
 }
 
 fn run(scenario: &Scenario, part: &Part, out: &Path, args: &SimSweep) -> Result<usize> {
+    let _lock = shard::lock(out)?;
     let journal = Journal::open(out)?;
     let all: Vec<usize> = part.numbers().collect();
     let is_known = |number: &usize| journal.entries.contains_key(number);

@@ -47,9 +47,11 @@ pub struct Row {
 
 /// Refuses parameters that are called like columns of the table.
 pub fn check(scenario: &scenario::Scenario) -> Result<()> {
+    let own = ["number", "seed", "window", "flow"];
     for name in scenario.cells.iter().flat_map(|cell| cell.params.keys()) {
+        let mut columns = own.iter().chain(FlowMetrics::NAMES);
         ensure!(
-            !["number", "seed", "window", "flow"].contains(&name.as_str()),
+            !columns.any(|column| column == name),
             "{}: the table of a sweep has a column `{name}`; expected another name for the \
              parameter",
             scenario.name

@@ -61,7 +61,7 @@ impl Files {
             .map(|p| p.metadata().map_or(0, |m| m.len()));
         self.bar.reset();
         self.bar.set_length(sizes.sum());
-        if !self.has_stdin() && std::io::stderr().is_terminal() {
+        if !self.has_stdin() && std::io::stderr().is_terminal() && !crate::terminal::is_quiet() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let sources = self.paths.iter().map(|path| {

@@ -18,6 +18,9 @@ use trace::Damage;
 use trace::encapsulation::Encapsulations;
 use trace::segments::Counts;
 
+use crate::cli::{FILTERS, OUTPUT, RUN};
+use crate::output;
+use crate::values;
 use files::Files;
 use select::Selector;
 
@@ -29,30 +32,30 @@ pub struct StallsArgs {
     /// is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only this connection: its number in the list, or addresses and ports as in
-    /// "10.1.1.1:80", ":5001" or "10.1.1.1 10.1.2.1:80"; may be repeated
-    #[arg(long, value_name = "N|ENDS")]
-    pub connection: Vec<Selector>,
+    /// Only these connections: "port 80" and the like as for measure; addresses and ports as in
+    /// "10.1.1.1:80", ":5001" or "10.1.1.1 10.1.2.1:80"; or a number in the list; may be repeated
+    #[arg(long, value_name = "FILTER|ENDS|N", alias = "connection", help_heading = FILTERS)]
+    pub flow: Vec<Selector>,
     /// Only stops that took at least this long, as in 50ms [default: what is
     /// long for the connection's round trip, and at least 20ms]
-    #[arg(long, value_name = "TIME", value_parser = crate::measure::time)]
+    #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = FILTERS)]
     pub min_duration: Option<u64>,
     /// Every connection and every stop; else the worst of each
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub all: bool,
     /// One JSON object on standard output, nothing else there
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also write a page with the worst connection (or the one named by
-    /// --connection) drawn: sequence numbers, flight, window and throughput
+    /// --flow) drawn: sequence numbers, flight, window and throughput
     /// over time
-    #[arg(long, value_name = "OUT.html")]
+    #[arg(long, value_name = "OUT.html", help_heading = OUTPUT)]
     pub report: Option<PathBuf>,
     /// Interval of the throughput in the page, as in 10ms [default: about 200 of them]
-    #[arg(long, value_name = "TIME", value_parser = crate::measure::time)]
+    #[arg(long, value_name = "TIME", value_parser = values::some_time, help_heading = OUTPUT)]
     pub interval: Option<u64>,
     /// Exit with 3 if a stop was found, for scripts
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub exit_code: bool,
 }
 
@@ -82,13 +85,13 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         "--report reads the capture twice: name a file instead of -"
     );
     let mut found = analyse(args, &files, None)?;
-    found.shown = worst_first(&found.analysis, &args.connection);
+    found.shown = worst_first(&found.analysis, &args.flow);
     for note in found.notes() {
-        eprintln!("pspacer: {note}");
+        output::note(&format!("pspacer: {note}"));
     }
-    if found.shown.is_empty() && !args.connection.is_empty() {
+    if found.shown.is_empty() && !args.flow.is_empty() {
         bail!(
-            "no connection matches --connection; there are {}, as \"pspacer stalls --all\" lists them",
+            "no connection matches --flow; there are {}, as \"pspacer stalls --all\" lists them",
             found.analysis.connections.len()
         );
     }
@@ -96,8 +99,7 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         let page = draw(args, &files, &mut found)?;
         fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let out = std::io::stdout().lock();
-    let mut out = std::io::BufWriter::new(out);
+    let mut out = std::io::BufWriter::new(output::out());
     if args.json {
         json::write(&mut out, &found)?;
     } else {

@@ -6,14 +6,17 @@ use std::str::FromStr;
 
 use stall::Connection;
 use trace::segment::Endpoint;
+use trace::{FlowFilter, FlowKey, Proto};
 
-/// `--connection`.
+/// `--flow`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// By its number in the list, from 1.
     Number(usize),
     /// By what is known of one end, or of both.
     Ends(End, Option<End>),
+    /// By the words that measure takes; of either direction.
+    Flow(FlowFilter),
 }
 
 /// What is known of an end.
@@ -58,8 +61,8 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
-            "expected a number from 1, or one or two ends such as 10.1.1.1, 10.1.1.1:80, \
-             [fe80::1]:80 or :80"
+            "expected a number from 1, one or two ends such as 10.1.1.1, 10.1.1.1:80, \
+             [fe80::1]:80 or :80, or conditions such as \"dst 10.1.1.1 port 80\""
                 .to_owned()
         };
         if let Ok(number) = text.trim().parse() {
@@ -74,7 +77,7 @@ impl FromStr for Selector {
         match ends.as_deref() {
             Ok([one]) => Ok(Self::Ends(*one, None)),
             Ok([one, other]) => Ok(Self::Ends(*one, Some(*other))),
-            _ => Err(expected()),
+            _ => text.parse().map(Self::Flow).map_err(|_| expected()),
         }
     }
 }
@@ -90,7 +93,21 @@ impl Selector {
                 one.matches(client) && other.matches(server)
                     || one.matches(server) && other.matches(client)
             }
+            Self::Flow(filter) => {
+                filter.matches(&key(client, server)) || filter.matches(&key(server, client))
+            }
         }
+    }
+}
+
+/// What goes from one end to the other.
+fn key(from: &Endpoint, to: &Endpoint) -> FlowKey {
+    FlowKey::Ports {
+        proto: Proto::Tcp,
+        src: from.address,
+        sport: from.port,
+        dst: to.address,
+        dport: to.port,
     }
 }
 

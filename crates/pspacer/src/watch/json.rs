@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `--json` prints, a line an object (`docs/formats.md`, "Watch").
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use watch::{Connection, Cost};
 
 use super::Counted;
 use super::session::{Session, verdict};
+use crate::output::{Out, out};
 
 const FORMAT: &str = "pspacer-watch-2";
 
@@ -35,7 +36,7 @@ struct Summary<'a> {
     connections: u64,
     /// Found in all connections.
     stops: u64,
-    /// Connections that `--record` had no room for.
+    /// Connections that `--out` had no room for.
     unrecorded_connections: u64,
     #[serde(skip_serializing_if = "<[Cost]>::is_empty")]
     costs: &'a [Cost],
@@ -109,7 +110,7 @@ fn watching(
 
 /// Standard output: a line when it begins, one for each connection when it ends,
 /// and one at the end.
-pub struct Stream(BufWriter<Stdout>);
+pub struct Stream(BufWriter<Out>);
 
 impl Stream {
     /// Writes the first line.
@@ -117,7 +118,7 @@ impl Stream {
     /// # Errors
     /// Those of standard output.
     pub fn start() -> Result<Self> {
-        let mut stream = Self(BufWriter::new(io::stdout()));
+        let mut stream = Self(BufWriter::new(out()));
         stream.line(&Start {
             kind: "start",
             format: FORMAT,

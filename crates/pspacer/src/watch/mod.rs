@@ -5,6 +5,7 @@ mod json;
 mod lines;
 mod recording;
 mod screen;
+mod select;
 mod session;
 
 use std::io::{self, IsTerminal, Write};
@@ -17,10 +18,13 @@ use live::clock::monotonic_ns;
 use live::signals::Signals;
 use watch::{Cost, Filter, Network, Tracer};
 
+use crate::cli::{FILTERS, OUTPUT, RUN};
+use crate::output;
 use json::Stream;
 use lines::Lines;
 use recording::Recording;
 use screen::Screen;
+use select::Selector;
 use session::Session;
 
 /// The ring buffer is read this often: nothing wakes the reader.
@@ -33,31 +37,36 @@ const LOOK_EVERY_NS: u64 = 250_000_000;
 pub struct WatchArgs {
     /// Only sockets of this process: those it has, connects or accepts; not its
     /// children's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = FILTERS)]
     pub pid: Option<u32>,
-    /// Only connections with this port at either end
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Only connections with this port at either end, or to this address or network: "port 80",
+    /// "dst 10.1.0.5", "dst 2001:db8::/32 port 443"
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["port", "dst"], help_heading = FILTERS)]
+    pub flow: Option<Selector>,
+    /// As in --flow "port N"
+    #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
+        help_heading = FILTERS)]
     pub port: Option<u16>,
-    /// Only connections to this address or network, as in 10.1.0.5 or
-    /// 2001:db8::/32
-    #[arg(long, value_name = "ADDRESS[/BITS]")]
+    /// As in --flow "dst ADDRESS"
+    #[arg(long, hide = true, value_name = "ADDRESS[/BITS]", help_heading = FILTERS)]
     pub dst: Option<Network>,
     /// Stop after this time, as in 30s [default: with q, Ctrl-C or SIGTERM]
-    #[arg(long, value_name = "TIME", value_parser = crate::measure::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::time, help_heading = RUN)]
     pub duration: Option<u64>,
     /// JSON objects on standard output, a line each and nothing else there: each
     /// connection when it ends, a summary last
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Also write each connection's variables at each acknowledgement into this
     /// new folder: tables of the simulator's form (flow-N.epool.csv), and plots
-    #[arg(long, value_name = "DIR")]
-    pub record: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", alias = "record", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
     /// Let the kernel time the BPF program, and say what a record costs
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub cost: bool,
     /// Exit with 3 if a stop was found, for scripts
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub exit_code: bool,
 }
 
@@ -79,12 +88,13 @@ struct Counted {
 /// Without rights, BTF or BPF; when the process is not there; when an output
 /// cannot be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
-    let recording = args.record.as_deref().map(Recording::new).transpose()?;
+    let recording = args.out.as_deref().map(Recording::new).transpose()?;
     let signals = Signals::block().context("signals")?;
+    let flow = args.flow.clone().unwrap_or_default();
     let filter = Filter {
         pid: args.pid,
-        port: args.port,
-        destination: args.dst,
+        port: flow.port.or(args.port),
+        destination: flow.destination.or(args.dst),
     };
     let mut tracer = Tracer::attach(&filter)?;
     if args.cost {
@@ -94,7 +104,7 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     let mut session = Session::new(monotonic_ns()?, recording, stream);
     let mut view = View::new(args)?;
     if !matches!(view, View::Screen(_)) {
-        eprintln!("pspacer: watching; Ctrl-C ends it");
+        output::note("pspacer: watching; Ctrl-C ends it");
     }
     let result = watch_until(args, &mut tracer, &mut session, &mut view, &signals);
     view.close()?;
@@ -112,7 +122,7 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     if let Some(mut stream) = session.stream() {
         stream.summary(&session, &counted)?;
     } else {
-        let mut out = io::BufWriter::new(io::stdout().lock());
+        let mut out = io::BufWriter::new(output::out());
         let lines = Lines::new(crate::terminal::style());
         lines.stops(&mut out, &session, &found)?;
         lines.summary(&mut out, &session, &counted)?;
@@ -186,7 +196,7 @@ impl View {
         match self {
             Self::Screen(screen) => screen.draw(session, told, lost, now_ns),
             Self::Lines(lines) => {
-                let mut out = io::stdout().lock();
+                let mut out = output::out();
                 lines.stops(&mut out, session, told)?;
                 Ok(out.flush()?)
             }
@@ -197,7 +207,9 @@ impl View {
     /// The screen shows it by itself.
     fn process_ended(&self, session: &Session) {
         if let (Self::Lines(_) | Self::Nothing, Some(pid)) = (self, session.ended_process) {
-            eprintln!("pspacer: process {pid} has ended; no new connection is taken for its own");
+            output::note(&format!(
+                "pspacer: process {pid} has ended; no new connection is taken for its own"
+            ));
         }
     }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--record`: the same tables and plots that the simulator writes of its
+//! `--out`: the same tables and plots that the simulator writes of its
 //! senders.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use netsim::epool::Epool;
 use netsim::tcp::{self, Moment, Observer, Vars};
 use netsim::{Span, Time};
@@ -14,7 +13,7 @@ use report::SenderRecord;
 use watch::{CaState, Connection, Reading};
 
 use super::session;
-use crate::cells::write;
+use crate::results_dir::ResultsDir;
 use crate::sim::senders;
 
 /// Connections recorded at one time: each may take 15 MB.
@@ -29,7 +28,7 @@ const DRAWN_MOST: usize = 8;
 
 /// Records in memory, each until its connection ends.
 pub struct Recording {
-    folder: PathBuf,
+    folder: ResultsDir,
     /// By the sockets.
     epools: BTreeMap<u64, Epool>,
     /// Of the first connections, by their numbers.
@@ -43,14 +42,10 @@ impl Recording {
     /// Into this folder, which is made.
     ///
     /// # Errors
-    /// When it cannot be made, or there is something in it.
+    /// When it cannot be made, or there are files in it that are not ours.
     pub fn new(folder: &Path) -> Result<Self> {
-        let at = || format!("--record {}", folder.display());
-        fs::create_dir_all(folder).with_context(at)?;
-        let is_empty = fs::read_dir(folder).with_context(at)?.next().is_none();
-        ensure!(is_empty, "{}: expected a new or an empty folder", at());
         Ok(Self {
-            folder: folder.to_owned(),
+            folder: ResultsDir::open(folder)?,
             epools: BTreeMap::new(),
             drawn: BTreeMap::new(),
             rows: 0,
@@ -98,7 +93,7 @@ impl Recording {
         }
         let number = connection.number;
         let name = format!("flow-{number}.epool.csv");
-        senders::file(&epool, &self.folder.join(&name))?;
+        senders::file(&epool, &self.folder, &self.folder.path().join(&name))?;
         self.rows += epool.records().len();
         let ends = session::ends(cookie, Some(connection));
         let drawn = senders::drawn(format!("#{number}  {ends}"), &epool);
@@ -116,7 +111,8 @@ impl Recording {
     pub fn draw(&self) -> Result<()> {
         let drawn: Vec<SenderRecord> = self.drawn.values().cloned().collect();
         for plot in report::sender_plots(&drawn, &[]) {
-            write(&self.folder.join(&plot.name), plot.svg.as_bytes())?;
+            let path = self.folder.path().join(&plot.name);
+            self.folder.write(&path, plot.svg.as_bytes())?;
         }
         Ok(())
     }

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A folder of results. Its marker names every file that is written into it, so
+//! that a later run removes those and no other. One run at a time has it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use fs4::{FileExt, TryLockError};
+
+/// The marker: [`HEAD`], then the path of a file in each line; folders end with `/`.
+const MARKER: &str = ".pspacer";
+/// First lines of a marker.
+const HEAD: &str = "pspacer-files-1\n# Written by pspacer. Before it writes here again it removes \
+                    the files below, and no others.\n";
+
+/// A folder that is written into.
+pub struct ResultsDir {
+    path: PathBuf,
+    /// The marker, locked.
+    marker: Mutex<File>,
+}
+
+impl ResultsDir {
+    /// Makes the folder, or takes what an earlier run wrote out of it. A folder that is
+    /// neither empty nor marked is refused, and so is one with files of somebody else's in
+    /// the way: nothing is then removed.
+    ///
+    /// # Errors
+    /// Names the folder, and what is wrong with it.
+    pub fn open(out: &Path) -> Result<Self> {
+        let named = || format!("--out {}", out.display());
+        let said = |what: &str| format!("--out {}: {what}", out.display());
+        ensure!(
+            !out.as_os_str().is_empty(),
+            "--out: no folder is named; expected a new or an empty folder"
+        );
+        ensure!(
+            out.exists() || !out.is_symlink(),
+            said("a link that leads nowhere; expected a folder")
+        );
+        ensure!(
+            out.is_dir() || !out.exists(),
+            said("a file; expected a folder")
+        );
+        fs::create_dir_all(out).with_context(|| said("cannot make the folder"))?;
+        let marker = out.join(MARKER);
+        let is_marked = marker.symlink_metadata().is_ok_and(|m| m.is_file());
+        let is_empty = fs::read_dir(out).with_context(named)?.next().is_none();
+        ensure!(
+            is_marked || is_empty,
+            said(
+                "the folder has files that are not results of ours; expected a new or an \
+                 empty folder, or one that pspacer has marked"
+            )
+        );
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        let mut file = options
+            .open(&marker)
+            .with_context(|| said("cannot write into the folder"))?;
+        if let Err(TryLockError::WouldBlock) = FileExt::try_lock(&file) {
+            bail!(said("another run is writing there"));
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text)
+            .with_context(|| marker.display().to_string())?;
+        let listed = listed(&text, &marker)?;
+        check_foreign(out, &listed)?;
+        remove(out, &listed)?;
+        file.set_len(0).with_context(named)?;
+        file.rewind().with_context(named)?;
+        file.write_all(HEAD.as_bytes())
+            .with_context(|| said("cannot write into the folder"))?;
+        Ok(Self {
+            path: out.to_path_buf(),
+            marker: Mutex::new(file),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes a file that is about to be written, or a folder that is about to be made.
+    ///
+    /// # Errors
+    /// When the marker cannot be written.
+    pub fn announce(&self, path: &Path, is_folder: bool) -> Result<()> {
+        let within = path.strip_prefix(&self.path).unwrap_or(path);
+        let end = if is_folder { "/" } else { "" };
+        let line = format!("{}{end}\n", within.display());
+        let mut marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner);
+        marker
+            .write_all(line.as_bytes())
+            .with_context(|| format!("cannot write {}", self.path.join(MARKER).display()))
+    }
+
+    /// Makes a folder in it, and gives its path.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        self.announce(&path, true)?;
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// Makes a file below it; `path` begins with that of the folder.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(&self, path: &Path) -> Result<File> {
+        self.announce(path, false)?;
+        File::create(path).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes a file below it; `path` begins with that of the folder.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = self.create(path)?;
+        file.write_all(bytes)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// The lines of a marker; only names below its folder.
+fn listed(text: &str, marker: &Path) -> Result<BTreeSet<String>> {
+    if text.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let first = HEAD.lines().next().unwrap_or_default();
+    ensure!(
+        text.lines().next() == Some(first),
+        "{}: not a marker of this version; expected a new or an empty folder",
+        marker.display()
+    );
+    // What follows the last end of line was cut off: that file was not written.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().skip(1).filter(|line| !line.starts_with('#'));
+    let listed: BTreeSet<String> = lines.map(str::to_owned).collect();
+    let is_below = |name: &str| {
+        let parts = Path::new(name).components();
+        !name.is_empty()
+            && parts
+                .clone()
+                .all(|part| matches!(part, Component::Normal(_)))
+    };
+    if let Some(name) = listed.iter().find(|name| !is_below(name)) {
+        bail!(
+            "{}: {name:?} is no file below that folder, and pspacer did not write that line; \
+             expected a new or an empty folder",
+            marker.display()
+        );
+    }
+    Ok(listed)
+}
+
+/// What a run writes into the folder itself.
+fn is_ours(name: &str) -> bool {
+    ["result.json", "report.html", "run.json", "measures.json"].contains(&name)
+        || [".svg", ".epool.csv"].iter().any(|end| name.ends_with(end))
+        || ["cell-", "boot-", ".boot-"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+/// Refuses files that a run would write over or among, and that no run has written.
+fn check_foreign(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let at = out.join(&folder);
+        let entries = fs::read_dir(&at).with_context(|| format!("cannot read {}", at.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", at.display()))?;
+            let name = folder.join(entry.file_name());
+            let text = name.to_string_lossy().into_owned();
+            if folder.as_os_str().is_empty() && !is_ours(&text) {
+                continue;
+            }
+            let kind = entry.file_type().with_context(|| text.clone())?;
+            let is_known = match kind.is_dir() {
+                true => listed.contains(&format!("{text}/")),
+                false => kind.is_file() && listed.contains(&text),
+            };
+            ensure!(
+                is_known,
+                "--out {}: {text} is in the way and was not written by pspacer; move it, or name \
+                 another folder",
+                out.display()
+            );
+            if kind.is_dir() {
+                folders.push(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the listed files, then the folders that are empty without them. None of the
+/// folders is a link: [`check_foreign`] has seen that for those of a run, and what else a
+/// marker lists is left alone.
+fn remove(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
+    let is_run = |name: &&String| name.split('/').next().is_some_and(is_ours);
+    // A folder comes before what is in it.
+    for name in listed.iter().rev().filter(is_run) {
+        let path = out.join(name);
+        let removed = match name.ends_with('/') {
+            true => fs::remove_dir(&path),
+            false => fs::remove_file(&path),
+        };
+        match removed {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(e).with_context(|| format!("cannot remove {}", path.display())),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command as it is installed: what it needs is found, wherever it is run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Folder, root, text};
+use serde_json::Value;
+
+/// Runs a program in an empty folder of its own, with a bare environment.
+fn run(program: &Path, args: &[&str], root: Option<&Path>, from: &Path) -> Output {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(from).env_clear();
+    if let Some(root) = root {
+        command.env("PSPACER_ROOT", root);
+    }
+    command.output().unwrap()
+}
+
+fn names(out: &Output) -> Vec<String> {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let rows: Vec<Value> = serde_json::from_slice(&out.stdout).unwrap();
+    let name = |row: &Value| row["name"].as_str().unwrap().to_owned();
+    rows.iter().map(name).collect()
+}
+
+#[test]
+fn the_root_is_obeyed_by_list_and_by_names() {
+    let folder = Folder::new("installed-root");
+    let tree = folder.0.join("tree");
+    let tiny = tree.join("experiments/tiny");
+    fs::create_dir_all(&tiny).unwrap();
+    let busy = fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
+    let busy = busy.replace("name = \"busy-host\"", "name = \"tiny\"");
+    fs::write(tiny.join("scenario.toml"), busy).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_pspacer"));
+    let list = ["lab", "list", "--json"];
+    assert_eq!(
+        names(&run(program, &list, Some(&tree), &folder.0)),
+        ["tiny"]
+    );
+    // It comes before the tree around the working folder.
+    assert_eq!(names(&run(program, &list, Some(&tree), &root())), ["tiny"]);
+    let none = run(program, &["sim", "run", "no-such"], Some(&tree), &root());
+    assert!(
+        text(&none.stderr).contains("there are: tiny"),
+        "{}",
+        text(&none.stderr)
+    );
+    // A wrong one is named, and nothing else is taken.
+    let gone = folder.0.join("gone");
+    let wrong = run(program, &list, Some(&gone), &root());
+    assert_eq!(wrong.status.code(), Some(1));
+    let said = text(&wrong.stderr);
+    assert!(
+        said.contains("PSPACER_ROOT") && said.contains("gone"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_installed_command_has_its_experiments_sources_and_pages() {
+    let folder = Folder::new("installed-files");
+    let prefix = folder.0.join("usr");
+    let install = |verb: &str| {
+        let mut command = Command::new(root().join("tools/install.sh"));
+        command.arg(verb).env("PREFIX", &prefix);
+        command.env("PSPACER", env!("CARGO_BIN_EXE_pspacer"));
+        let out = command.output().unwrap();
+        assert!(
+            out.status.success(),
+            "{}{}",
+            text(&out.stdout),
+            text(&out.stderr)
+        );
+    };
+    install("install-command");
+    let program = prefix.join("bin/pspacer");
+    let here = names(&run(&program, &["lab", "list", "--json"], None, &folder.0));
+    let list = ["lab", "list", "--json"];
+    let there = names(&run(
+        Path::new(env!("CARGO_BIN_EXE_pspacer")),
+        &list,
+        None,
+        &root(),
+    ));
+    assert_eq!(here, there);
+    assert!(here.contains(&"busy-host".to_owned()));
+    // By name, and on the simulator, which needs nothing else.
+    let args = ["sim", "run", "pspacer-single-rate", "--set", "rate=500mbit"];
+    let ran = run(&program, &args, None, &folder.0);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert!(
+        folder
+            .0
+            .join("out/pspacer-single-rate/result.json")
+            .exists()
+            || folder
+                .0
+                .join("out/pspacer-single-rate-sim/result.json")
+                .exists()
+    );
+    // Everything that a guest is compiled from is there, and is the same.
+    let share = prefix.join("share/pspacer");
+    for folder in ["core", "kernel", "lab", "uapi", "tc", "tests/tdc"] {
+        let mut kept = Command::new("git");
+        kept.args(["ls-files", folder]).current_dir(root());
+        for name in text(&kept.output().unwrap().stdout).lines() {
+            let there = fs::read(share.join(name));
+            assert_eq!(there.ok(), fs::read(root().join(name)).ok(), "{name}");
+        }
+    }
+    for name in [
+        "share/man/man1/pspacer.1",
+        "share/bash-completion/completions/pspacer",
+        "share/zsh/site-functions/_pspacer",
+        "share/fish/vendor_completions.d/pspacer.fish",
+    ] {
+        assert!(
+            fs::metadata(prefix.join(name)).unwrap().len() > 500,
+            "{name}"
+        );
+    }
+    install("uninstall-command");
+    let mut left = vec![];
+    for entry in walk(&prefix) {
+        left.push(entry);
+    }
+    assert_eq!(left, Vec::<String>::new());
+}
+
+/// Every file below a folder.
+fn walk(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return vec![];
+    };
+    let mut found = vec![];
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        match path.is_dir() {
+            true => found.extend(walk(&path)),
+            false => found.push(path.display().to_string()),
+        }
+    }
+    found
+}
