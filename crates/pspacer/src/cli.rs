@@ -38,20 +38,18 @@ pub struct Cli {
 
 /// Exit statuses, and what they say. The manual page has them, and `--help`.
 pub const STATUSES: [(&str, &str); 5] = [
-    ("0", "All is well. Of ping: there was an answer."),
+    ("0", "All is well. Of ping: an answer came."),
     (
         "1",
-        "A run, a file or a bound failed; the reason is on standard error. Of ping: there was no \
-         answer.",
+        "A run, a file or a bound failed: standard error says why. Of ping: no answer came.",
     ),
     (
         "2",
-        "The command line is wrong. Of ping: anything else failed.",
+        "The command line is wrong. Of ping: that, or anything else failed.",
     ),
     (
         "3",
-        "With --exit-code of stalls or watch: something stopped. Of ping: a round trip was above \
-         --stop-above.",
+        "Of stalls and watch with --exit-code: something stopped. Of ping: --stop-above.",
     ),
     (
         "141",

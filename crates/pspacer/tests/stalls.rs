@@ -61,6 +61,32 @@ fn a_verdict_for_each_connection_and_the_worst_first() {
     assert!(widest <= Some(100), "{shown}");
 }
 
+/// A quantity is written in one way, wherever on the screen it stands.
+#[test]
+fn the_verdict_and_the_facts_have_the_same_units() {
+    let folder = Folder::new("stalls-units");
+    for rounds in [1, 40, 400] {
+        let mut capture = Capture::new();
+        capture.transfer(1_000_000, 5001, rounds, None);
+        let shown = text(&stalls(&[&folder.file("a.pcap", &capture.0)]).stdout);
+        let moved = |line: &str| {
+            let (before, _) = line.split_once(" to the server").unwrap();
+            let words: Vec<&str> = before.split_whitespace().rev().take(2).collect();
+            (words[1].to_owned(), words[0].to_owned())
+        };
+        let lines: Vec<_> = shown
+            .lines()
+            .filter(|l| l.contains("to the server"))
+            .collect();
+        assert_eq!(moved(lines[0]), moved(lines[1]), "{shown}");
+        // And none has four digits before its unit.
+        assert!(
+            moved(lines[0]).0.parse::<f64>().unwrap() < 1000.0,
+            "{shown}"
+        );
+    }
+}
+
 #[test]
 fn json_has_what_the_text_has() {
     let folder = Folder::new("stalls-json");

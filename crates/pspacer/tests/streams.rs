@@ -255,7 +255,7 @@ fn quiet_is_without_notes() {
     let out = calls.folder.0.join("run").display().to_string();
     let args = ["sim", "run", NOTED[0], NOTED[1], NOTED[2], "--out", &out];
     let noted = pspacer(&args);
-    assert!(text(&noted.stderr).contains("is not modelled"));
+    assert!(text(&noted.stderr).contains("not modelled"));
     let quiet = pspacer(&[&args[..], &["--quiet"]].concat());
     assert_eq!(
         (quiet.status.code(), text(&quiet.stderr)),

@@ -16,6 +16,7 @@ mod connection;
 mod flow;
 mod history;
 mod options;
+mod quantity;
 mod recorder;
 mod report;
 mod rules;
@@ -31,5 +32,5 @@ pub use analysis::{
 pub use cause::{Cause, Confidence, Side};
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;
-pub use vantage::ms;
-pub use verdict::{rate, sum_up};
+pub use quantity::{ms, rate, size};
+pub use verdict::sum_up;

@@ -6,6 +6,7 @@ use crate::analysis::{Place, Vantage};
 use crate::cause::Confidence;
 use crate::connection::Connection;
 use crate::flow::Flow;
+pub(crate) use crate::quantity::ms;
 
 /// Below this of the whole way, in percent, an end is where the capture is.
 const NEAR_PERCENT: u64 = 5;
@@ -133,17 +134,4 @@ fn by_hops(connection: &Connection, client: usize) -> Option<Found> {
     };
     let reason = format!("no router lies between the {name} and the capture");
     Some((place, Confidence::Medium, reason))
-}
-
-/// A duration as explanations word it.
-#[must_use]
-pub fn ms(ns: u64) -> String {
-    let us = ns / 1000;
-    if us < 10_000 {
-        format!("{}.{:03} ms", us / 1000, us % 1000)
-    } else if us < 10_000_000 {
-        format!("{} ms", us / 1000)
-    } else {
-        format!("{}.{} s", us / 1_000_000, us / 100_000 % 10)
-    }
 }

@@ -6,30 +6,9 @@ use std::collections::BTreeMap;
 use crate::analysis::{Connection, Direction, Flow, Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::rounds::per_second;
+pub(crate) use crate::quantity::rate;
+use crate::quantity::{ms, size};
 use crate::rules::Origin;
-use crate::vantage::ms;
-
-/// A rate in words.
-#[must_use]
-pub fn rate(bps: u64) -> String {
-    match bps {
-        0..1_000_000 => format!("{} kbit/s", bps / 1000),
-        1_000_000..100_000_000 => {
-            format!("{}.{} Mbit/s", bps / 1_000_000, bps / 100_000 % 10)
-        }
-        100_000_000..10_000_000_000 => format!("{} Mbit/s", bps / 1_000_000),
-        _ => format!("{} Gbit/s", bps / 1_000_000_000),
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
-    }
-}
 
 /// What weighs most of some stops: the cause, and how sure it is.
 struct Weight {

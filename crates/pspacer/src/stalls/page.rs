@@ -78,7 +78,7 @@ fn stop(s: &Stop) -> StallStop {
     StallStop {
         start_s: in_seconds(s.start_ns),
         duration_s: in_seconds(s.duration_ns),
-        cost: s.bytes_cost.map(text::bytes).unwrap_or_default(),
+        cost: s.bytes_cost.map(stall::size).unwrap_or_default(),
         cause: text::cause(s),
         side: format!(
             "{}; {} confidence",

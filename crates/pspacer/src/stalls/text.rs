@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use report::Style;
-use stall::{Connection, Direction, Place, Stop, StopKind};
+use stall::{Connection, Direction, Place, Stop, StopKind, ms, size};
 
 use super::{Found, words};
 
@@ -125,26 +125,31 @@ impl<W: Write> Writer<'_, W> {
             Direction::ToClient => "to the client",
         };
         let cost = match s.bytes_cost {
-            Some(cost) => format!(", cost {}", bytes(cost)),
+            Some(cost) => format!(", cost {}", size(cost)),
             None => String::new(),
         };
         let times = match s.count {
             0 | 1 => String::new(),
             n => format!(", {} times in a row", report::count(n)),
         };
-        writeln!(
-            self.out,
-            "\n    at {:>10}  {kind} {way} for {}{cost}{times}",
-            seconds(s.start_ns),
-            seconds(s.duration_ns)
-        )?;
+        let at = format!("at {:>10}  ", ms(s.start_ns));
+        let head = format!("{kind} {way} for {}{cost}{times}", ms(s.duration_ns));
+        writeln!(self.out)?;
+        if 4 + at.chars().count() + head.chars().count() <= self.width() {
+            writeln!(self.out, "    {at}{head}")?;
+        } else {
+            self.paragraph(4, &format!("{at}{head}"))?;
+        }
         let cause = format!(
             "{}: {}; {} confidence",
             cause(s),
             side(s.side),
             words(&s.confidence)
         );
-        writeln!(self.out, "      {}", self.bold(&cause))?;
+        let (begin, end) = self.bold_marks();
+        write!(self.out, "{begin}")?;
+        self.paragraph(6, &cause)?;
+        write!(self.out, "{end}")?;
         self.paragraph(6, &s.explanation)?;
         if !s.advice.is_empty() {
             self.paragraph(6, &format!("→ {}", s.advice))?;
@@ -155,17 +160,26 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    fn bold(&self, text: &str) -> String {
-        if self.style.colour {
-            format!("\x1b[1m{text}\x1b[0m")
-        } else {
-            text.to_owned()
+    /// What begins and ends bold text.
+    fn bold_marks(&self) -> (&'static str, &'static str) {
+        match self.style.colour {
+            true => ("\x1b[1m", "\x1b[0m"),
+            false => ("", ""),
         }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        let (begin, end) = self.bold_marks();
+        format!("{begin}{text}{end}")
+    }
+
+    fn width(&self) -> usize {
+        usize::from(self.style.width).clamp(40, WIDEST)
     }
 
     /// Text in lines that fit, from this column on.
     fn paragraph(&mut self, indent: usize, text: &str) -> io::Result<()> {
-        let width = usize::from(self.style.width).clamp(40, WIDEST);
+        let width = self.width();
         let mut used = 0;
         for word in text.split_whitespace() {
             let length = word.chars().count();
@@ -199,7 +213,7 @@ pub fn facts(c: &Connection) -> String {
                 1 => " (1 segment sent again)".to_owned(),
                 n => format!(" ({} segments sent again)", report::count(n)),
             };
-            format!("{} {way}{again}", bytes(f.bytes))
+            format!("{} {way}{again}", size(f.bytes))
         })
         .collect();
     let place = match c.vantage.place {
@@ -213,8 +227,8 @@ pub fn facts(c: &Connection) -> String {
     };
     format!(
         "from {} for {}; {data}; {place}",
-        seconds(c.start_ns),
-        seconds(c.duration_ns),
+        ms(c.start_ns),
+        ms(c.duration_ns),
     )
 }
 
@@ -250,30 +264,6 @@ pub fn evidence(packets: &[u64]) -> String {
     }
 }
 
-/// A time after the start.
-pub fn seconds(ns: u64) -> String {
-    match ns {
-        0..10_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
-        10_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.3} s", ns as f64 / 1e9),
-    }
-}
-
-/// Bytes with a unit of a thousand.
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} bytes"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,12 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities() {
-        assert_eq!(seconds(1_500_000), "1.500 ms");
-        assert_eq!(seconds(412_340_000), "412.3 ms");
-        assert_eq!(seconds(61_000_000_000), "61.000 s");
-        assert_eq!(bytes(999), "999 bytes");
-        assert_eq!(bytes(12_345_678), "12.3 MB");
+    fn packets_of_a_stop() {
         assert_eq!(evidence(&[1, 2]), "1, 2");
         assert_eq!(
             evidence(&(1..=10).collect::<Vec<_>>()),

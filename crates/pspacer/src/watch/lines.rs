@@ -25,13 +25,13 @@ pub fn stop_line(stop: &Stop) -> String {
         StopKind::Slow => "slow",
     };
     let cost = match stop.bytes_cost {
-        Some(cost) => format!(", cost {}", text::bytes(cost)),
+        Some(cost) => format!(", cost {}", stall::size(cost)),
         None => String::new(),
     };
     format!(
         "{kind} at {} for {}{cost}: {}; {}; {} confidence",
-        text::seconds(stop.start_ns),
-        text::seconds(stop.duration_ns),
+        stall::ms(stop.start_ns),
+        stall::ms(stop.duration_ns),
         text::cause(stop),
         text::side(stop.side),
         words(&stop.confidence)
@@ -96,7 +96,7 @@ impl Lines {
         counted: &Counted,
     ) -> io::Result<()> {
         let mut all = session.connections();
-        let took = text::seconds(session.end_ns.saturating_sub(session.start_ns));
+        let took = stall::ms(session.end_ns.saturating_sub(session.start_ns));
         writeln!(
             out,
             "{} connections in {took}, {} records; {}",

@@ -7,7 +7,6 @@ use watch::{Connection, Happening, Record, Watcher};
 
 use super::json::Stream;
 use super::recording::Recording;
-use crate::stalls::text;
 
 /// Something to tell of a connection.
 #[derive(Clone, Debug)]
@@ -191,7 +190,7 @@ pub fn verdict(connection: &Connection) -> String {
         None => String::new(),
     };
     let stops = stall::sum_up(connection.stops.iter());
-    format!("{} sent{rate}{stops}.", text::bytes(bytes))
+    format!("{} sent{rate}{stops}.", stall::size(bytes))
 }
 
 #[cfg(test)]
