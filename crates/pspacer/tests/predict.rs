@@ -185,6 +185,29 @@ fn a_run_of_the_laboratory_or_the_simulator() {
 }
 
 #[test]
+fn standard_input_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("delays.csv");
+    fs::write(&table, "delay_ns\n1000000\n1200000\n11000000\n").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pspacer"));
+    let command = command.args(["predict", "-", "--json"]);
+    let out = command
+        .stdin(fs::File::open(&table).unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let piped: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let mut named = json(&[table.to_str().unwrap()]);
+    assert_eq!(piped["measured"]["file"], "-");
+    named["measured"]["file"] = "-".into();
+    assert_eq!(piped, named);
+}
+
+#[test]
 fn what_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("broken.csv");

@@ -246,6 +246,70 @@ fn one_run_at_a_time_and_an_interrupted_one_is_taken_away() {
     place.fine(&out);
 }
 
+#[test]
+fn one_sweep_at_a_time_in_a_folder() {
+    let place = Place::new("out-sweeps");
+    let long = SCENARIO.replace("20ms", "3600s");
+    let scenario = place.folder.file("long.toml", long.as_bytes());
+    let out = place.at("sweep");
+    let sweep = |seeds: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
+        command.args(["sim", "sweep", &scenario, "--seeds", seeds, "--out", &out]);
+        command
+    };
+    let mut first = sweep("1..2").stderr(Stdio::null()).spawn().unwrap();
+    while !Path::new(&out).join("rows.jsonl").is_file() {
+        std::thread::yield_now();
+    }
+    let second = sweep("1..2").output().unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let said = text(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--out") && said.contains("another run"),
+        "{said}"
+    );
+}
+
+/// The folder of a sweep that could not begin is one to begin in.
+#[test]
+fn a_sweep_that_could_not_begin_leaves_nothing() {
+    let place = Place::new("out-sweep-full");
+    let out = place.at("sweep");
+    fs::create_dir(&out).unwrap();
+    // No file may be longer than nothing: as on a full disk, but for anybody.
+    let sweep = |limit: &str| {
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg("trap '' XFSZ; ulimit -f $1; shift; exec \"$@\"");
+        shell.args(["sh", limit, env!("CARGO_BIN_EXE_pspacer"), "sim", "sweep"]);
+        shell
+            .args([&place.scenario, "--out", &out])
+            .output()
+            .unwrap()
+    };
+    let failed = sweep("0");
+    let said = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("sweep.json") && said.contains("too large"),
+        "{said}"
+    );
+    let next = sweep("unlimited");
+    assert!(next.status.success(), "{}", text(&next.stderr));
+}
+
+/// A machine has no use for more threads than there is work.
+#[test]
+fn absurdly_many_jobs_are_as_many_as_there_is_work() {
+    let place = Place::new("out-jobs");
+    let mut command = command(&place.scenario, &place.at("run"));
+    let ran = command.args(["--jobs", "99999999"]).output().unwrap();
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+}
+
 /// Root may write anywhere, so this is for the others.
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {

@@ -36,7 +36,8 @@ const CHAIN: &str = "Routers";
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     /// Measured delays: what "pspacer ping --json" prints, a table whose first line is
-    /// delay_ns or delay_ns,count, or the result.json of a run with its folder
+    /// delay_ns or delay_ns,count, or the result.json of a run with its folder; "-" is standard
+    /// input
     #[arg(required_unless_present = "beta")]
     pub file: Option<PathBuf>,
     /// Of a run: what tells the cell, as in routers=2
@@ -207,7 +208,11 @@ fn hops_of(args: &PredictArgs) -> usize {
 
 fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
     let name = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(name)?;
+    let text = match path.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => fs::read_to_string(path),
+    };
+    let text = text.with_context(name)?;
     let wanted = run::Wanted {
         cell: &args.cell,
         flow: args.flow.as_deref(),

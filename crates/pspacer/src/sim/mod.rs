@@ -39,6 +39,8 @@ use crate::results_dir::ResultsDir;
 use crate::runs::Finished;
 use crate::terminal;
 
+/// At most so many cells side by side.
+const MOST_THREADS: usize = 1024;
 /// Steps of a cell in the progress bar.
 const CELL_STEPS: f64 = 100.0;
 
@@ -292,7 +294,8 @@ fn side_by_side<T: Send>(
     jobs: Option<NonZeroUsize>,
     work: impl Fn(usize) -> Result<T> + Sync + Send,
 ) -> Result<Vec<T>> {
-    let threads = jobs.map_or(0, NonZeroUsize::get); // 0: one for each core
+    // 0: one for each core. More threads than work, or than any machine has cores, are a slip.
+    let threads = jobs.map_or(0, |jobs| jobs.get().min(count.clamp(1, MOST_THREADS)));
     let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
     let pieces = (0..count).into_par_iter().with_max_len(1);
     pool.install(|| pieces.map(work).collect())

@@ -165,7 +165,17 @@ impl Part {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        write(&folder.join(FILE), text.as_bytes())
+        // Whole or not at all: the folder of a sweep is known by this file.
+        let next = folder.join(format!("{FILE}.new"));
+        let moved = write(&next, text.as_bytes()).and_then(|()| {
+            let path = folder.join(FILE);
+            fs::rename(&next, &path).with_context(|| format!("cannot write {}", path.display()))
+        });
+        if moved.is_err() {
+            // What is left of it would make the folder look like somebody's.
+            let _ = fs::remove_file(&next);
+        }
+        moved
     }
 }
 
