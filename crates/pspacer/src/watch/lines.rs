@@ -129,7 +129,7 @@ impl Lines {
         if session.unrecorded() > 0 {
             writeln!(
                 out,
-                "--record had no room for {} connections",
+                "--out had no room for {} connections",
                 report::count(session.unrecorded())
             )?;
         }

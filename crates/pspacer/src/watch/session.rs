@@ -133,7 +133,7 @@ impl Session {
         });
     }
 
-    /// Connections that `--record` had no room for.
+    /// Connections that `--out` had no room for.
     pub fn unrecorded(&self) -> u64 {
         self.recording.as_ref().map_or(0, |r| r.left_out)
     }
