@@ -295,6 +295,7 @@ mod tests {
             seed: 1,
             timeout: Duration::from_secs(60),
             folder: &folder.join("logs"),
+            nics: &[],
             stop: &AtomicBool::new(false),
         };
         // In a thread, as guests are run side by side.

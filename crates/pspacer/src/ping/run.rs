@@ -356,7 +356,7 @@ mod tests {
         let (_said, sender) = channel();
         let mut buffer = vec![0; MOST_BYTES];
         taker
-            .take_answers(&mut buffer, &sender, &mut |_| {})
+            .take_answers(&mut buffer, &sender, &mut |_| Ok(()))
             .unwrap();
         let left = std::iter::from_fn(|| socket.receive(&mut buffer).unwrap());
         assert_eq!(left.count(), 200 - BATCH);
