@@ -115,7 +115,11 @@ impl Listening {
             .unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = said
-            .find_map(|line| line.unwrap().strip_prefix("port ")?.parse().ok())
+            .find_map(|line| {
+                let line = line.unwrap();
+                line.strip_prefix("port ")
+                    .and_then(|port| port.parse().ok())
+            })
             .unwrap();
         let commands = child.stdin.take();
         Self {
