@@ -51,7 +51,9 @@ fresh() {
 of() {
 	driver=$1
 	line=$2
-	check "$driver: there are two" nic "$driver"
+	# Not by check, whose subshell would keep the names.
+	nic "$driver" || :
+	check "$driver: there are two" [ -n "$near" -a -n "$far" ]
 	[ -n "$near" ] && [ -n "$far" ] || return 0
 	ip link set "$near" up
 	ip link set "$far" up
