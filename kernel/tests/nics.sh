@@ -47,7 +47,7 @@ fresh() {
 		tc class add dev "$near" parent 1: classid 1:1 psp rate "$rate"
 }
 
-# of DRIVER LINE-MBIT: LINE 0: its driver does not say.
+# of DRIVER LINE-MBIT: as QEMU's device tells it.
 of() {
 	driver=$1
 	line=$2
@@ -76,16 +76,10 @@ of() {
 	flow "$near" "delay 0" "skb_priority 65537"
 	sleep 1
 	tc -s qdisc show dev "$near" root | sed 's/^/# /'
-	if [ "$3" = fast ]; then
-		check "$driver: that it is no clock is found" same 1 \
-			"$(stat_of "$near" no_wire_clock)"
-		check "$driver: timer is in force" same timer \
-			"$(stat_of "$near" mode_in_force)"
-	else
-		check "$driver: how fast it is was measured" at_least 1 \
-			"$(tc -s -j qdisc show dev "$near" root |
-			   json_of line_measured_bps)"
-	fi
+	check "$driver: that it is no clock is found" same 1 \
+		"$(stat_of "$near" no_wire_clock)"
+	check "$driver: timer is in force" same timer \
+		"$(stat_of "$near" mode_in_force)"
 	ip link set "$near" down
 	sleep 0.1
 	ip link set "$near" up
@@ -113,9 +107,9 @@ of() {
 		[ ! -e "/sys/class/net/$near" ]
 }
 
-of e1000e 1000 fast
-of igb 1000 fast
-of virtio_net 1000 fast
-of 8139cp 100 fast
-of vmxnet3 10000 slow
+of e1000e 1000
+of igb 1000
+of virtio_net 1000
+of 8139cp 100
+of vmxnet3 1000
 finish

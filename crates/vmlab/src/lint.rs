@@ -15,11 +15,13 @@ use crate::packages::{self, CHECKPATCH};
 use crate::progress::{Event, Progress};
 use crate::setup::Lab;
 
-/// Folders in kernel style.
+/// Folders, and files, in kernel style.
 const FOLDERS: &[&str] = &[
+    "core/pace.c",
     "core/src",
     "core/include",
     "core/deps/kernel",
+    "core/deps/mul_div.h",
     "kernel",
     "uapi",
     "lab/wire",
