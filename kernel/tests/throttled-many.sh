@@ -8,7 +8,9 @@
 #   TCP, pktgen --> c2a ==== 10 Mbit/s ==== c2b (namespace two)
 #
 # So slow that the guest fills it at little cost; a frame of pktgen takes 1424
-# bytes.
+# bytes.  pktgen begins with the port after udp_dst_min and ends a turn with
+# udp_dst_min, and it does not end before its last frame has been sent: that one
+# is for 1:3 everywhere here.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -37,13 +39,16 @@ psp_port() {
 
 # --- no credit for the time that a child held frames back --------------------
 
-psp_port $((300 * SLOW))ms
-# Every other one is of 1:3, the last, too: pktgen does not wait for those of 1:1.
-flow c1a "count 60" "delay 0" "udp_dst_min 9" "udp_dst_max 11"
+psp_port $((500 * SLOW))ms
+flow c1a "count 60" "delay 0" "udp_dst_min 8" "udp_dst_max 10"
 flow_done
 nap 100
 check "nothing is sent before its time" same 0 "$(packets_of 1:1)"
-nap 260
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	nap 20
+	[ "$(packets_of 1:1)" = 0 ] || break
+done
+nap 30
 check "netem gives 30 frames at once: they go at the class's rate" \
 	at_most 7 "$(packets_of 1:1)"
 check "from the instant on that it gives them" at_least 4 "$(packets_of 1:1)"
@@ -52,7 +57,7 @@ check "all are sent" drained c1a
 # --- many are throttled at once ----------------------------------------------
 
 # throttled COUNT DELAY: so many classes from 1:100 on, each with a frame in a
-# netem of that delay.  Frames to port 8 are of a class whose clock is seconds
+# netem of that delay.  Frames to port 10 are of a class whose clock is seconds
 # ahead after each, 1:2.
 throttled() {
 	i=0
@@ -66,20 +71,19 @@ throttled() {
 	tc -batch /tmp/throttled
 	tc class add dev c1a parent 1: classid 1:2 psp rate 4kbit
 	tc filter add dev c1a parent 1: protocol ip pref 3 u32 \
-		match ip dport 8 0xffff classid 1:2
-	# To each port in turn, and the last to 1:3: pktgen waits for that one.
-	flow c1a "count $(($1 + 1))" "delay 0" "udp_dst_min 100" \
-		"udp_dst_max $((101 + $1))"
+		match ip dport 10 0xffff classid 1:2
+	flow c1a "count $(($1 + 1))" "delay 0" "udp_dst_min 99" \
+		"udp_dst_max $((100 + $1))"
 	flow_done
 	nap 100
 	check "$1 classes hold a frame each" same "$1" "$(backlog_of c1a)"
 }
 
-# ready FIRST-PORT FRAMES: to the ports from that on up to 10 in turn; what 1:1
-# sends of them within 40 ms.
+# ready LAST-PORT FRAMES: to the ports 9 to that and 8 in turn; what 1:1 sends of
+# them within 40 ms.
 ready() {
 	from=$(packets_of 1:1)
-	flow c1a "count $2" "delay 0" "udp_dst_min $1" "udp_dst_max 11"
+	flow c1a "count $2" "delay 0" "udp_dst_min 8" "udp_dst_max $(($1 + 1))"
 	flow_done
 	nap 40
 	sent=$(($(packets_of 1:1) - from))
@@ -97,11 +101,11 @@ for count in 20 200; do
 	check "$count throttled children: they are asked a few times for it" \
 		at_most $((10 * count + 10)) $(($(retries) - asked))
 	# The second frame of 1:2 waits for its clock.
-	ready 8 6
+	ready 10 6
 	check "$count throttled children, and the port waits: one that is ready sends" \
 		same 2 "$sent"
 
-	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 9" "udp_dst_max 12"
+	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 7" "udp_dst_max 10"
 	nap 200
 	from=$(packets_of 1:1)
 	nap 1000
@@ -128,24 +132,21 @@ ip neigh add 10.2.0.2 lladdr "$(ip -n two -br link show c2b |
 ip -n two neigh add 10.2.0.1 lladdr "$(ip -br link show c2a |
 	tr -s ' ' | cut -d ' ' -f 3)" dev c2b
 
-# tcp_beside_busy: bytes of TCP that class 1:1 sends in a second.
+"$IP" netns exec two psp-recv --port 7 --tcp >/dev/null 2>&1 &
+receiver=$!
+
+# tcp_beside_busy: bytes of TCP that class 1:1 sends in two seconds.
 tcp_beside_busy() {
 	tc qdisc add dev c2a parent 1:1 handle 11: netem delay 10ms limit 1000
 	tc filter add dev c2a parent 1: protocol ip pref 1 u32 \
 		match ip protocol 6 0xff classid 1:1
 	flow c2a "delay $((800000 * SLOW))"
-	"$IP" netns exec two nc -l -p 7 >/dev/null 2>&1 &
-	receiver=$!
 	nap 200
-	nc 10.2.0.2 7 </dev/zero >/dev/null 2>&1 &
-	sender=$!
-	nap 1200
+	psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * 2000000000)) \
+		--flow to=10.2.0.2:7,proto=tcp >/dev/null
 	tcp_bytes=$(tc -s class show dev c2a classid 1:1 |
 		sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p')
 	flow_stop
-	# Else they would try for minutes.
-	kill $sender $receiver || :
-	wait $sender $receiver 2>/dev/null || :
 	tc qdisc del dev c2a root
 }
 
@@ -160,8 +161,9 @@ tc class add dev c2a parent 1: classid 1:1 psp rate ${RATE}kbit
 tc class add dev c2a parent 1: classid 1:3 psp mode normal
 tcp_beside_busy
 check "TCP through netem below htb, beside a busy class" \
-	at_least 80000 "$htb_bytes"
+	at_least 200000 "$htb_bytes"
 check "TCP through netem below psp: as much" \
 	at_least $((htb_bytes * 95 / 100)) "$tcp_bytes"
+kill $receiver
 ip netns del two
 finish
