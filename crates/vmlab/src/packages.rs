@@ -289,7 +289,8 @@ impl Apt {
         let status = path("status");
         fs::write(&status, "").at("write", &status)?;
         let config = path("apt.conf");
-        let release = set.suites.last().copied().unwrap_or_default();
+        let suites = archives.available(set.suites);
+        let release = suites.last().copied().unwrap_or_default();
         let settings = [
             ("APT::Architecture", "amd64".into()),
             ("APT::Architectures", "amd64".into()),

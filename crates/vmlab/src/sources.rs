@@ -87,16 +87,27 @@ impl Archives {
         Ok(Self { main, security })
     }
 
-    /// A sources file of these suites. Security suites come from the security
-    /// archive, and are left out where the machine has none.
+    /// The archive that has a suite: security suites are in one of their own,
+    /// which not every machine has.
+    fn archive_with(&self, suite: &str) -> Option<&Archive> {
+        match suite.ends_with("-security") {
+            true => self.security.as_ref(),
+            false => Some(&self.main),
+        }
+    }
+
+    /// Those of `suites` that can be had, the most wanted one last as before.
+    pub fn available<'a>(&self, suites: &[&'a str]) -> Vec<&'a str> {
+        let has = |suite: &&str| self.archive_with(suite).is_some();
+        suites.iter().copied().filter(has).collect()
+    }
+
+    /// A sources file of those of `suites` that can be had.
     pub fn sources(&self, suites: &[&str]) -> String {
         suites
             .iter()
             .filter_map(|suite| {
-                let archive = match suite.ends_with("-security") {
-                    true => self.security.as_ref()?,
-                    false => &self.main,
-                };
+                let archive = self.archive_with(suite)?;
                 let mut text = format!(
                     "Types: deb\nURIs: {}\nSuites: {suite}\nComponents: main\n",
                     archive.uri
@@ -225,6 +236,25 @@ deb [arch=amd64 signed-by=/a.gpg,/b.gpg] mirror+file:/etc/apt/mirrors.list bookw
 
     fn texts() -> Vec<String> {
         vec![DEB822.into(), ONE_LINE.into()]
+    }
+
+    /// As a minimal root has it. apt refuses a default release that its sources
+    /// do not have.
+    #[test]
+    fn without_security_the_main_suite_is_the_wanted_one() {
+        let archive = Archive {
+            uri: "http://archive.invalid/debian".into(),
+            signed_by: String::new(),
+        };
+        let mut archives = Archives {
+            main: archive.clone(),
+            security: None,
+        };
+        let suites = ["bookworm", "bookworm-security"];
+        assert_eq!(archives.available(&suites), ["bookworm"]);
+        assert!(!archives.sources(&suites).contains("security"));
+        archives.security = Some(archive);
+        assert_eq!(archives.available(&suites), suites);
     }
 
     #[test]
