@@ -87,7 +87,7 @@ tick() {
 	done
 }
 count() {
-	grep -cE '^test .*(ok|FAILED|ignored.*)$' || true
+	grep -cE '^test .* \.\.\. (ok|FAILED|ignored.*)$' || true
 }
 # How many tests there are in files.
 number() {

@@ -323,7 +323,10 @@ mod tests {
             file.write_all(LOADER.as_bytes()).unwrap();
             drop(file);
             fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
-            let mut command = Command::new(env::current_exe().unwrap());
+            // A job in the background has inherited that SIGINT is ignored.
+            let mut command = Command::new("env");
+            command.arg("--default-signal=INT,TERM");
+            command.arg(env::current_exe().unwrap());
             command.args(["--exact", "qemu::tests::holder"]);
             command.env(FOLDER, folder.path()).env("FIFO", &fifo);
             let mut command = command.stdout(Stdio::null()).spawn().unwrap();
