@@ -43,11 +43,14 @@ struct {
 	MAP_NUMBER(max_entries, 1 << 12);
 } listeners SEC(".maps");
 
-/* How many of them a port has, by listening_key(). */
+/*
+ * How many of them a port has, by listening_key(). An entry stays at 0: two
+ * that go at once on two CPUs could not tell who is the last.
+ */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_TYPE(key, u64);
-	MAP_TYPE(value, u32);
+	MAP_TYPE(value, s32);
 	MAP_NUMBER(max_entries, 1 << 12);
 } listening SEC(".maps");
 
@@ -104,13 +107,15 @@ INLINE u64 listening_key(struct sock *sk)
 INLINE int is_owned(struct sock *sk)
 {
 	u64 key = bpf_get_socket_cookie(sk);
+	s32 *count;
 
 	if (bpf_map_lookup_elem(&owned, &key))
 		return 1;
 	if (has_process_ended())
 		return 0;
 	key = listening_key(sk);
-	return bpf_map_lookup_elem(&listening, &key) != 0;
+	count = bpf_map_lookup_elem(&listening, &key);
+	return count && *count > 0;
 }
 
 INLINE int is_wanted(struct sock *sk)
@@ -142,7 +147,7 @@ INLINE void note_listening(struct sock *sk)
 {
 	u64 cookie = bpf_get_socket_cookie(sk);
 	u64 key = listening_key(sk);
-	u32 *count, one = 1;
+	s32 *count, one = 1;
 
 	if (bpf_map_update_elem(&listeners, &cookie, &key, 0)) {
 		count_lost(LOST_SOCKETS);
@@ -177,7 +182,7 @@ INLINE void note_owner(struct sock *sk, int from, int to)
 INLINE void forget_listening(struct sock *sk, int from)
 {
 	u64 cookie, *found, key;
-	u32 *count;
+	s32 *count;
 
 	if (!want_pid || from != TCP_LISTEN)
 		return;
@@ -188,12 +193,8 @@ INLINE void forget_listening(struct sock *sk, int from)
 	key = *found;
 	bpf_map_delete_elem(&listeners, &cookie);
 	count = bpf_map_lookup_elem(&listening, &key);
-	if (!count)
-		return;
-	if (*count > 1)
+	if (count)
 		__sync_fetch_and_add(count, -1);
-	else
-		bpf_map_delete_elem(&listening, &key);
 }
 
 INLINE void forget_owner(struct sock *sk)

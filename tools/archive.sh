@@ -8,9 +8,11 @@
 set -eu
 
 # apt knows every form of source and says the address of each; it fetches nothing.
+# Archives of others call a suite "stable" or "bookworm" too, but have no updates
+# or backports of it: an archive that has is taken before one that has not.
 uri=$(apt-get update --print-uris | sed -n "s,^'\(.*\)/dists/\([^/]*\)/main/.*,\2 \1,p" |
-	sed -nE 's/^(bullseye|bookworm|trixie|forky|duke|sid|(old)*stable|testing|unstable)(-updates|-backports)? //p' |
-	head -n 1)
+	sed -nE 's/^(bullseye|bookworm|trixie|forky|duke|sid|(old)*stable|testing|unstable)(-updates|-backports)? /\3 /p' |
+	awk 'NF == 2 && !sure { sure = $2 } NF == 1 && !first { first = $1 } END { print sure ? sure : first }')
 if [ -z "$uri" ]; then
 	echo "setup: apt's sources on this machine name no Debian archive (a suite as bookworm or stable, component main)" >&2
 	exit 1

@@ -132,6 +132,8 @@ unpack() {
 	prepare_apt
 	quiet apt-get -q update
 	cd "$cache/apt/rust/archives"
+	# Of a download that was interrupted, maybe of other versions.
+	rm -f -- *.deb
 	# shellcheck disable=SC2086 # both are lists
 	quiet apt-get -q download $programs $libraries
 	new=$toolchain.new

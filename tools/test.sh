@@ -16,7 +16,7 @@ begun=$(date +%s)
 ticker=
 trap '[ -z "$ticker" ] || kill "$ticker" 2>/dev/null' EXIT
 # What runs in the background does not hear of an interrupt by itself.
-trap 'trap - EXIT INT; kill 0' INT
+trap 'trap "" TERM; trap - EXIT INT HUP; kill 0; exit 130' INT TERM HUP
 
 part=0
 # part WHAT COMMAND...
@@ -80,7 +80,7 @@ lane() {
 
 # How far the lanes are, now and then.
 tick() {
-	while sleep 30; do
+	while sleep 30 && kill -0 $$ 2>/dev/null; do
 		of_guests=$(cat "$logs/kernel.log" "$logs/laboratory.log" 2>/dev/null | count)
 		of_host=$(count <"$logs/host.log")
 		echo "[$part/$parts] tests: $of_host of $all_host on the host, $of_guests of $all_guests with guests, $(($(date +%s) - begun)) s so far"

@@ -16,7 +16,7 @@ use crate::cells;
 use crate::cli::{Lab, LabRun};
 use crate::conformance;
 use crate::output::print;
-use crate::results_dir::ResultsDir;
+use crate::results_dir::{ResultsDir, Writer};
 use crate::runs::Finished;
 use crate::sim;
 use crate::terminal;
@@ -99,7 +99,7 @@ pub fn run(
         scenario.name
     );
     truth::check(scenario)?;
-    let room = ResultsDir::open(out)?;
+    let room = ResultsDir::open(out, Writer::Run)?;
     let bars = Bars::new();
     let spec = RunSpec {
         cells: &scenario.cells,

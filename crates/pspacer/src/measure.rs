@@ -15,7 +15,7 @@ use trace::{Damage, FlowFilter, FlowTable, ReadError, Record};
 
 use crate::cli::{FILTERS, OUTPUT};
 use crate::output::{note, out};
-use crate::results_dir::ResultsDir;
+use crate::results_dir::{ResultsDir, Writer};
 use crate::terminal;
 use crate::values::{rate, some_time, time};
 
@@ -275,7 +275,7 @@ fn write_report(
     found: &Survey,
     json: &str,
 ) -> Result<()> {
-    let folder = ResultsDir::open(folder)?;
+    let folder = ResultsDir::open(folder, Writer::Measure)?;
     let write = |name: &str, bytes: &[u8]| folder.write(&folder.path().join(name), bytes);
     let resolution = match source.resolution_ps {
         ps if ps % 1_000_000 == 0 => format!("{} µs", ps / 1_000_000),

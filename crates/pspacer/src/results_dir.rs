@@ -13,9 +13,35 @@ use fs4::{FileExt, TryLockError};
 
 /// The marker: [`HEAD`], then the path of a file in each line; folders end with `/`.
 const MARKER: &str = ".pspacer";
-/// First lines of a marker.
-const HEAD: &str = "pspacer-files-1\n# Written by pspacer. Before it writes here again it removes \
-                    the files below, and no others.\n";
+/// Begins the first line of a marker; the [`Writer`] ends it.
+const FORMAT: &str = "pspacer-files-1 ";
+/// Second line of a marker.
+const NOTE: &str = "# Written by pspacer. Before it writes here again it removes the files below, \
+                    and no others.\n";
+
+/// What wrote a folder. Each takes only files of its own kind out of one: what is measured
+/// may lie among the results of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A scenario's run, in the laboratory or simulated.
+    Run,
+    /// `pspacer measure`.
+    Measure,
+    /// `pspacer watch`.
+    Watch,
+}
+
+impl Writer {
+    /// First line of its markers.
+    fn head(self) -> String {
+        let name = match self {
+            Self::Run => "run",
+            Self::Measure => "measure",
+            Self::Watch => "watch",
+        };
+        format!("{FORMAT}{name}")
+    }
+}
 
 /// A folder that is written into.
 pub struct ResultsDir {
@@ -26,12 +52,12 @@ pub struct ResultsDir {
 
 impl ResultsDir {
     /// Makes the folder, or takes what an earlier run wrote out of it. A folder that is
-    /// neither empty nor marked is refused, and so is one with files of somebody else's in
-    /// the way: nothing is then removed.
+    /// neither empty nor marked by the same writer is refused, and so is one with files of
+    /// somebody else's in the way: nothing is then removed.
     ///
     /// # Errors
     /// Names the folder, and what is wrong with it.
-    pub fn open(out: &Path) -> Result<Self> {
+    pub fn open(out: &Path, writer: Writer) -> Result<Self> {
         let named = || format!("--out {}", out.display());
         let said = |what: &str| format!("--out {}: {what}", out.display());
         ensure!(
@@ -68,12 +94,12 @@ impl ResultsDir {
         let mut text = String::new();
         file.read_to_string(&mut text)
             .with_context(|| marker.display().to_string())?;
-        let listed = listed(&text, &marker)?;
+        let listed = listed(&text, &marker, writer)?;
         check_foreign(out, &listed)?;
         remove(out, &listed)?;
         file.set_len(0).with_context(named)?;
         file.rewind().with_context(named)?;
-        file.write_all(HEAD.as_bytes())
+        file.write_all(format!("{}\n{NOTE}", writer.head()).as_bytes())
             .with_context(|| said("cannot write into the folder"))?;
         Ok(Self {
             path: out.to_path_buf(),
@@ -132,14 +158,21 @@ impl ResultsDir {
 }
 
 /// The lines of a marker; only names below its folder.
-fn listed(text: &str, marker: &Path) -> Result<BTreeSet<String>> {
+fn listed(text: &str, marker: &Path, writer: Writer) -> Result<BTreeSet<String>> {
     if text.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let first = HEAD.lines().next().unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    let Some(other) = first.strip_prefix(FORMAT) else {
+        bail!(
+            "{}: a marker of another version of pspacer; move or remove that folder, or name \
+             another one",
+            marker.display()
+        );
+    };
     ensure!(
-        text.lines().next() == Some(first),
-        "{}: not a marker of this version; expected a new or an empty folder",
+        first == writer.head(),
+        "{}: the folder has the files of a pspacer {other}; expected a new or an empty folder",
         marker.display()
     );
     // What follows the last end of line was cut off: that file was not written.

@@ -161,6 +161,26 @@ fn a_capture_is_one_whatever_it_is_called() {
     );
 }
 
+/// A capture may well lie among the results of the run that made it.
+#[test]
+fn the_results_of_a_run_are_not_taken_away() {
+    let folder = Folder::new("measure-into-a-run");
+    let file = folder.0.join("wire.pcapng");
+    fs::write(&file, capture()).unwrap();
+    fs::write(folder.0.join("result.json"), "hours").unwrap();
+    let marker = "pspacer-files-1 run\nresult.json\nwire.pcapng\n";
+    fs::write(folder.0.join(".pspacer"), marker).unwrap();
+    let out = measure(&file, &["--out", folder.0.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("of a pspacer run"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(file.is_file());
+    assert!(folder.0.join("result.json").is_file());
+}
+
 #[test]
 fn standard_input_is_read() {
     let folder = Folder::new("measure-stdin");

@@ -56,6 +56,9 @@ impl Archives {
     /// From `apt-get update --print-uris` and the texts of the sources files.
     fn from_uris(printed: &str, texts: &[String]) -> Result<Self, Error> {
         let (mut main, mut security, mut seen) = (None, None, Vec::new());
+        // Archives of others call a suite "stable" or "bookworm" too, but have no
+        // updates or backports of it: one that has is taken before them.
+        let mut sure = None;
         for line in printed.lines() {
             let Some((uri, suite)) = archive_of(line) else {
                 continue;
@@ -67,7 +70,9 @@ impl Archives {
             }
             let slot = match kind {
                 "security" => &mut security,
-                _ => &mut main,
+                "updates" | "backports" => &mut sure,
+                "" => &mut main,
+                _ => continue,
             };
             slot.get_or_insert_with(|| Archive {
                 uri: uri.to_owned(),
@@ -78,7 +83,7 @@ impl Archives {
             });
         }
         seen.dedup();
-        let main = main.ok_or_else(|| Error::NoArchive {
+        let main = sure.or(main).ok_or_else(|| Error::NoArchive {
             seen: match seen.is_empty() {
                 true => "it has none".into(),
                 false => seen.join(", "),
@@ -236,6 +241,21 @@ deb [arch=amd64 signed-by=/a.gpg,/b.gpg] mirror+file:/etc/apt/mirrors.list bookw
 
     fn texts() -> Vec<String> {
         vec![DEB822.into(), ONE_LINE.into()]
+    }
+
+    #[test]
+    fn an_archive_of_others_with_a_suite_of_that_name_is_not_taken() {
+        let line = |host: &str, suite: &str| {
+            format!("'http://{host}.invalid/dists/{suite}/main/binary-amd64/Packages' a 0\n")
+        };
+        let printed = line("vendor", "stable")
+            + &line("database", "bookworm-pgdg")
+            + &line("debian", "bookworm")
+            + &line("debian", "bookworm-updates");
+        let archives = Archives::from_uris(&printed, &[]).unwrap();
+        assert_eq!(archives.main.uri, "http://debian.invalid");
+        let alone = Archives::from_uris(&line("debian", "bookworm"), &[]).unwrap();
+        assert_eq!(alone.main.uri, "http://debian.invalid");
     }
 
     /// As a minimal root has it. apt refuses a default release that its sources

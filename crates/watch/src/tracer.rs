@@ -228,7 +228,7 @@ fn own(ebpf: &mut Ebpf, process: &Process) -> Result<(), Error> {
         owned.insert(cookie, 1, 0)?;
     }
     let mut listeners: HashMap<_, u64, u64> = HashMap::try_from(map(ebpf, "listeners")?)?;
-    let mut listening: HashMap<_, u64, u32> = HashMap::try_from(map(ebpf, "listening")?)?;
+    let mut listening: HashMap<_, u64, i32> = HashMap::try_from(map(ebpf, "listening")?)?;
     for (cookie, port) in sockets.listening {
         let key = (u64::from(sockets.network) << 32) | u64::from(port);
         // The program has noted one that began to listen meanwhile.

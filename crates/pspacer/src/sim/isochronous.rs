@@ -22,7 +22,7 @@ use trace::analyse::{Curves, bounds};
 
 use super::{CELL_STEPS, progress_bar, side_by_side};
 use crate::cells::delays_table;
-use crate::results_dir::ResultsDir;
+use crate::results_dir::{ResultsDir, Writer};
 use crate::runs::Finished;
 
 /// Step of the delays in reports and pictures, as in paper 004's figures.
@@ -35,7 +35,7 @@ pub fn is_meant(scenario: &Scenario) -> bool {
 
 /// Runs a scenario into `out`, each cell `runs` times with seeds that count up.
 pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Result<Finished> {
-    let room = ResultsDir::open(out)?;
+    let room = ResultsDir::open(out, Writer::Run)?;
     let begin = Instant::now();
     // At most 1000.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);

@@ -35,7 +35,7 @@ use trace::waits::stamps_ps;
 use crate::cells::{self, Sent};
 use crate::cli::{Run, Sim};
 use crate::output;
-use crate::results_dir::ResultsDir;
+use crate::results_dir::{ResultsDir, Writer};
 use crate::runs::Finished;
 use crate::terminal;
 
@@ -99,7 +99,7 @@ pub fn run(scenario: &Scenario, out: &Path, jobs: Option<NonZeroUsize>) -> Resul
         return isochronous::run(scenario, out, jobs);
     }
     check(scenario)?;
-    let room = ResultsDir::open(out)?;
+    let room = ResultsDir::open(out, Writer::Run)?;
     let begin = Instant::now();
     // At most 1000.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);

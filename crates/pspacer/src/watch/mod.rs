@@ -88,7 +88,6 @@ struct Counted {
 /// Without rights, BTF or BPF; when the process is not there; when an output
 /// cannot be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
-    let recording = args.out.as_deref().map(Recording::new).transpose()?;
     let signals = Signals::block().context("signals")?;
     let flow = args.flow.clone().unwrap_or_default();
     let filter = Filter {
@@ -100,6 +99,8 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     if args.cost {
         tracer.count_costs()?;
     }
+    // Only now: what an earlier call recorded stays where watching is not possible.
+    let recording = args.out.as_deref().map(Recording::new).transpose()?;
     let stream = args.json.then(Stream::start).transpose()?;
     let mut session = Session::new(monotonic_ns()?, recording, stream);
     let mut view = View::new(args)?;

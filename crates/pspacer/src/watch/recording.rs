@@ -13,7 +13,7 @@ use report::SenderRecord;
 use watch::{CaState, Connection, Reading};
 
 use super::session;
-use crate::results_dir::ResultsDir;
+use crate::results_dir::{ResultsDir, Writer};
 use crate::sim::senders;
 
 /// Connections recorded at one time: each may take 15 MB.
@@ -23,6 +23,8 @@ const READINGS_MOST: usize = 100_000;
 /// Rows of all files together, about 1 GB. No connection is recorded anew beyond
 /// that: a disk is not filled by a watch of days.
 const ROWS_MOST: usize = 10_000_000;
+/// Files, for the same reason: one of a few rows takes a block.
+const FILES_MOST: usize = 100_000;
 /// More of them are not drawn together.
 const DRAWN_MOST: usize = 8;
 
@@ -34,6 +36,7 @@ pub struct Recording {
     /// Of the first connections, by their numbers.
     drawn: BTreeMap<u64, SenderRecord>,
     rows: usize,
+    files: usize,
     /// Connections that there was no room for.
     pub left_out: u64,
 }
@@ -45,10 +48,11 @@ impl Recording {
     /// When it cannot be made, or there are files in it that are not ours.
     pub fn new(folder: &Path) -> Result<Self> {
         Ok(Self {
-            folder: ResultsDir::open(folder)?,
+            folder: ResultsDir::open(folder, Writer::Watch)?,
             epools: BTreeMap::new(),
             drawn: BTreeMap::new(),
             rows: 0,
+            files: 0,
             left_out: 0,
         })
     }
@@ -56,7 +60,9 @@ impl Recording {
     /// Takes what happened to a connection.
     pub fn reading(&mut self, of: &Connection, reading: &Reading, start_ns: u64) {
         if of.readings == 1 {
-            let is_full = self.epools.len() >= OPEN_MOST || self.rows >= ROWS_MOST;
+            let is_full = self.epools.len() >= OPEN_MOST
+                || self.rows >= ROWS_MOST
+                || self.files >= FILES_MOST;
             self.left_out += u64::from(is_full);
             if !is_full {
                 let epool = Epool::new(READINGS_MOST, Moment::Ack);
@@ -95,6 +101,7 @@ impl Recording {
         let name = format!("flow-{number}.epool.csv");
         senders::file(&epool, &self.folder, &self.folder.path().join(&name))?;
         self.rows += epool.records().len();
+        self.files += 1;
         let ends = session::ends(cookie, Some(connection));
         let drawn = senders::drawn(format!("#{number}  {ends}"), &epool);
         self.drawn.insert(number, drawn);
