@@ -3,7 +3,7 @@
  * Whose flows they are, and who gives way where there is no room.
  *
  * A user is a uid: any process may open as many sockets as it likes, but not
- * as somebody else.  Nothing is shared out in advance.  Where a bound is
+ * as somebody else; subordinate uids count as users of their own.  Nothing is shared out in advance.  Where a bound is
  * reached, one of the users who have most gives way: so of N flows (or frames)
  * among U users, nobody who has N / 2U or less loses one to another (rank.h).
  */

@@ -86,7 +86,8 @@ static void psp_follow_all(struct work_struct *work)
 		psp_dev_lock(qdisc_dev(q->sch));
 		if (changed)
 			psp_follow_one(q);
-		else
+		/* Still, if the port could not follow: or none would look again. */
+		if (READ_ONCE(q->suspect))
 			psp_watch_judge(q);
 		psp_dev_unlock(qdisc_dev(q->sch));
 		/* Once for each change, also if it could not be followed. */
