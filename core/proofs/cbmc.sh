@@ -12,6 +12,7 @@
 set -eu
 
 suite=trixie
+top=$(cd "$(dirname "$0")/../.." && pwd)
 packages='cbmc libc6 libgcc-s1 libstdc++6 minisat zlib1g'
 
 die() {
@@ -56,21 +57,12 @@ if [ -x "$program" ] && suits "$program"; then
 	exit
 fi
 
-# The machine's archive: what apt would update from.
-archive=$(apt-get update --print-uris |
-	sed -n "s|^'\([^']*\)/dists/[a-z]*/.*/\{0,1\}InRelease'.*|\1|p; s|^'\([^']*\)/dists/[a-z]*/InRelease'.*|\1|p" |
-	grep -v -e -security | head -n 1)
-[ -n "$archive" ] || die "apt on this machine has no Debian archive: install cbmc 6 or name one with CBMC="
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-
 new=$(mktemp -d "$cache/cbmc-new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial" "$new/root"
 : >"$new/apt/status"
-{
-	printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n' "$archive" "$suite"
-	[ ! -e "$keys" ] || printf 'Signed-By: %s\n' "$keys"
-} >"$new/apt/debian.sources"
+"$top/tools/archive.sh" "$suite" >"$new/apt/debian.sources" ||
+	die "install cbmc 6 or name one with CBMC="
 cat >"$new/apt/apt.conf" <<EOF
 APT::Architecture "amd64";
 APT::Architectures "amd64";
