@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every test, for `make test`; and for `make check` those that need no guest.
 # Says which part runs, how many there are, and what each took. Of the parts that
-# compile each uses all processors; the tests then run in three lanes side by side,
-# of which two boot guests: one guest is one processor's work.
+# compile each uses all processors; then the tests that boot guests run beside those
+# that do not.
 #
 # usage: test.sh all|check
 set -eu
@@ -47,17 +47,8 @@ declared() {
 		cargo check --quiet --workspace --all-targets --locked
 }
 
-# Names of test files as options of cargo, those that boot guests or the others.
-# A name says so: lab_* or *_lab.
-guests() {
-	ls crates/*/tests | sed -n 's/\.rs$//p' | sort -u | grep -E '^lab_|_lab$'
-}
-options() {
-	sed 's/^/--test /'
-}
-kernel='--test lab_kernel'
-laboratory=$(guests | grep -v '^lab_kernel$' | options)
-host="--lib --bins $(ls crates/*/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | options)"
+# Names of test files that boot no guest, as options of cargo: tools/guest-tests.sh.
+host="--lib --bins $(ls crates/*/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
 
 # lane NAME THREADS OPTIONS...: a line for each file as it ends, and the whole of it
 # if a test failed. cargo test's own output stays in the log.
@@ -78,49 +69,41 @@ lane() {
 	[ "$(cat "$logs/$name.status")" = 0 ]
 }
 
-# How far the lanes are, now and then.
+# How far the tests are, now and then.
 tick() {
 	while sleep 30 && kill -0 $$ 2>/dev/null; do
-		of_guests=$(cat "$logs/kernel.log" "$logs/laboratory.log" 2>/dev/null | count)
-		of_host=$(count <"$logs/host.log")
+		of_guests=$(cat "$logs"/guest/*.log 2>/dev/null | ended)
+		of_host=$(ended <"$logs/host.log")
 		echo "[$part/$parts] tests: $of_host of $all_host on the host, $of_guests of $all_guests with guests, $(($(date +%s) - begun)) s so far"
 	done
 }
-count() {
+ended() {
 	grep -cE '^test .* \.\.\. (ok|FAILED|ignored.*)$' || true
-}
-# How many tests there are in files.
-number() {
-	cargo test --workspace --locked "$@" -- --list 2>/dev/null | grep -c ': test$' || true
 }
 
 tests() {
 	rm -f "$logs"/*.log
-	# shellcheck disable=SC2086 # lists of options
-	all_host=$(number $host) all_guests=$(number $kernel $laboratory)
+	# shellcheck disable=SC2086 # a list of options
+	all_host=$(cargo test --workspace --locked $host -- --list 2>/dev/null | grep -c ': test$' || true)
+	all_guests=$(tools/guest-tests.sh list | wc -l)
 	: >"$logs/host.log"
 	tick &
 	ticker=$!
+	tools/guest-tests.sh all "$logs" &
+	guests=$!
 	# shellcheck disable=SC2086
-	{
-		lane kernel 1 $kernel &
-		first=$!
-		lane laboratory 1 $laboratory &
-		second=$!
-		lane host 2 $host && ok=yes || ok=no
-		wait $first || ok=no
-		wait $second || ok=no
-	}
+	lane host 2 $host && ok=yes || ok=no
+	wait $guests || ok=no
 	kill "$ticker" 2>/dev/null || true
 	ticker=
 	[ $ok = yes ]
 }
 
-# At the end, what cargo test itself said, lane by lane.
+# At the end, what cargo test itself said.
 sum() {
-	for name in kernel laboratory host documents; do
-		echo "cargo test: $name"
-		cat "$logs/$name.log"
+	for log in "$logs"/guest/*.log "$logs/host.log" "$logs/documents.log"; do
+		echo "cargo test: $(basename "$log" .log)"
+		cat "$log"
 	done
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The qdisc's own tests, `kernel/tests/*.sh`, each in a guest: no kernel
-//! complaint, and every line of their TAP is `ok`.
+//! complaint, and every line of their TAP is `ok`. Each kernel is a test of its own,
+//! so that guests run side by side.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -10,109 +11,52 @@ use common::{LONG, kernel_test};
 use scenario::Kernel;
 use vmlab::Lab;
 
-fn run(kernel: Kernel, name: &str, variables: &str) {
-    kernel_test(&Lab::find().unwrap(), kernel, name, variables, LONG * 2);
+fn run(kernel: Kernel, script: &str) {
+    kernel_test(&Lab::find().unwrap(), kernel, script, "", LONG * 2);
 }
 
-#[test]
-fn bad_input_is_refused() {
-    for kernel in Kernel::ALL {
-        run(kernel, "bad-input.sh", "");
-    }
+/// A module for each script, a test in it for each kernel.
+macro_rules! on_every_kernel {
+    ($($name:ident: $script:literal;)+) => {$(
+        mod $name {
+            use super::{Kernel, run};
+
+            #[test]
+            fn v6_1() {
+                run(Kernel::V6_1, $script);
+            }
+
+            #[test]
+            fn v6_12() {
+                run(Kernel::V6_12, $script);
+            }
+
+            #[test]
+            fn v7() {
+                run(Kernel::V7, $script);
+            }
+        }
+    )+};
 }
 
-#[test]
-fn the_papers_commands_work_word_for_word() {
-    for kernel in Kernel::ALL {
-        run(kernel, "papers.sh", "");
-    }
-}
-
-#[test]
-fn traps_of_other_qdiscs() {
-    for kernel in Kernel::ALL {
-        run(kernel, "traps.sh", "");
-    }
+on_every_kernel! {
+    a_user_without_privileges_gets_what_is_stated: "hostile.sh";
+    children_that_hold_frames_back: "throttled.sh";
+    many_children_that_hold_frames_back: "throttled-many.sh";
+    classes_by_the_period: "periods.sh";
+    a_wire_that_is_no_clock: "clock.sh";
+    dynamic_pacing: "dynamic.sh";
+    gap_frames_modes_and_the_link: "gaps.sh";
+    traps_of_other_qdiscs: "traps.sh";
+    trains_cut_and_whole: "trains.sh";
+    deadlines_and_ceil: "waits.sh";
+    guard: "guard.sh";
+    shares_of_a_line_below_mq: "shares.sh";
+    the_papers_commands_work_word_for_word: "papers.sh";
+    bad_input_is_refused: "bad-input.sh";
 }
 
 #[test]
 fn changes_under_traffic() {
-    run(Kernel::V6_1, "stress.sh", "");
-}
-
-#[test]
-fn gap_frames_modes_and_the_link() {
-    for kernel in Kernel::ALL {
-        run(kernel, "gaps.sh", "");
-    }
-}
-
-#[test]
-fn a_wire_that_is_no_clock() {
-    for kernel in Kernel::ALL {
-        run(kernel, "clock.sh", "");
-    }
-}
-
-#[test]
-fn trains_cut_and_whole() {
-    for kernel in Kernel::ALL {
-        run(kernel, "trains.sh", "");
-    }
-}
-
-#[test]
-fn deadlines_and_ceil() {
-    for kernel in Kernel::ALL {
-        run(kernel, "waits.sh", "");
-    }
-}
-
-#[test]
-fn guard() {
-    for kernel in Kernel::ALL {
-        run(kernel, "guard.sh", "");
-    }
-}
-
-#[test]
-fn shares_of_a_line_below_mq() {
-    for kernel in Kernel::ALL {
-        run(kernel, "shares.sh", "");
-    }
-}
-
-#[test]
-fn dynamic_pacing() {
-    for kernel in Kernel::ALL {
-        run(kernel, "dynamic.sh", "");
-    }
-}
-
-#[test]
-fn a_user_without_privileges_gets_what_is_stated() {
-    for kernel in Kernel::ALL {
-        run(kernel, "hostile.sh", "");
-    }
-}
-
-#[test]
-fn classes_by_the_period() {
-    for kernel in Kernel::ALL {
-        run(kernel, "periods.sh", "");
-    }
-}
-
-#[test]
-fn children_that_hold_frames_back() {
-    for kernel in Kernel::ALL {
-        run(kernel, "throttled.sh", "");
-    }
-}
-
-#[test]
-fn many_children_that_hold_frames_back() {
-    for kernel in Kernel::ALL {
-        run(kernel, "throttled-many.sh", "");
-    }
+    run(Kernel::V6_1, "stress.sh");
 }
