@@ -60,38 +60,6 @@ objection() {
 	done
 }
 
-# apt with a state of its own, which checks signatures and hashes.
-prepare_apt() {
-	mkdir -p "$cache/apt/lists/partial" "$cache/apt/rust/archives/partial"
-	"$top/tools/archive.sh" $suite >"$cache/apt/rust/debian.sources"
-	: >"$cache/apt/rust/status"
-	cat >"$cache/apt/rust/apt.conf" <<-EOF
-		APT::Architecture "amd64";
-		APT::Architectures "amd64";
-		APT::Get::List-Cleanup "false";
-		APT::Update::Error-Mode "any";
-		APT::Sandbox::User "";
-		Acquire::Languages "none";
-		Dir::State "$cache/apt/rust";
-		Dir::State::status "$cache/apt/rust/status";
-		Dir::State::lists "$cache/apt/lists";
-		Dir::Cache "$cache/apt/rust";
-		Dir::Etc::sourcelist "$cache/apt/rust/debian.sources";
-		Dir::Etc::sourceparts "-";
-		Dir::Etc::preferences "-";
-		Dir::Etc::preferencesparts "-";
-		#clear APT::Update::Post-Invoke;
-		#clear APT::Update::Post-Invoke-Success;
-	EOF
-	export APT_CONFIG="$cache/apt/rust/apt.conf"
-}
-
-# Runs something quietly; what it said is shown if it fails.
-quiet() {
-	said=$("$@" 2>&1) || die "$* failed:
-$said"
-}
-
 # For each program a script of its name in bin, which starts it with the libraries
 # unpacked beside it and does not tell them to the programs that it starts.
 wrap() {
@@ -119,31 +87,22 @@ wrap() {
 
 unpack() {
 	[ ! -x "$toolchain/bin/cargo" ] || return 0
-	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
-		die "this system has no apt-get and dpkg-deb to fetch one with: install Rust $declared or newer, with clippy and rustfmt"
-	[ "$(dpkg --print-architecture)" = amd64 ] ||
-		die "packages of Rust are fetched for amd64 alone: install Rust $declared or newer, with clippy and rustfmt"
+	command -v apt-get >/dev/null && [ "$(dpkg --print-architecture)" = amd64 ] ||
+		die "Rust is fetched from Debian's packages for amd64 alone: install Rust $declared or newer, with clippy and rustfmt"
 	mkdir -p "$cache/locks" "$cache/rust"
-	# The lock that the laboratory takes before it uses these lists.
-	exec 9>"$cache/locks/apt"
-	flock 9
+	exec 8>"$cache/locks/rust"
+	flock 8
 	[ ! -x "$toolchain/bin/cargo" ] || return 0
 	echo "setup: Rust $declared is fetched from Debian's packages, 130 MB, and unpacked into $toolchain" >&2
-	prepare_apt
-	quiet apt-get -q update
-	cd "$cache/apt/rust/archives"
-	# Of a download that was interrupted, maybe of other versions.
-	rm -f -- *.deb
-	# shellcheck disable=SC2086 # both are lists
-	quiet apt-get -q download $programs $libraries
 	new=$toolchain.new
 	rm -rf "$new"
 	mkdir -p "$new/bin"
-	for package in *.deb; do
-		quiet dpkg-deb -x "$package" "$new"
+	# shellcheck disable=SC2086 # both are lists
+	"$top/tools/debs.sh" $suite "$new/packages" $programs $libraries
+	for package in "$new"/packages/*.deb; do
+		dpkg-deb -x "$package" "$new"
 	done
-	cd "$cache"
-	rm -rf "$cache/apt/rust/archives" "$new/usr/share"
+	rm -rf "$new/packages" "$new/usr/share"
 	wrap "$new"
 	found=$(version "$new/bin/cargo")
 	case $found in

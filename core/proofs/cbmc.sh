@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Prints the path of a cbmc that runs on this machine: the installed one, or
 # Debian's package, fetched without installing anything and without root
-# (docs/decisions/0077): apt resolves and verifies in a state of its own, from
-# this machine's own archive with the suite exchanged; the program is started
-# by the loader of the C library that it was built with.
+# (docs/decisions/0077, tools/debs.sh); the program is started by the loader of the
+# C library that it was built with.
 #
 # usage: cbmc.sh
 #   CBMC           a cbmc to use instead
@@ -59,39 +58,14 @@ fi
 
 new=$(mktemp -d "$cache/cbmc-new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
-mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial" "$new/root"
-: >"$new/apt/status"
-"$top/tools/archive.sh" "$suite" >"$new/apt/debian.sources" ||
-	die "install cbmc 6 or name one with CBMC="
-cat >"$new/apt/apt.conf" <<EOF
-APT::Architecture "amd64";
-APT::Architectures "amd64";
-APT::Sandbox::User "";
-APT::Update::Error-Mode "any";
-Acquire::Languages "none";
-Dir::State "$new/apt";
-Dir::State::status "$new/apt/status";
-Dir::State::lists "$new/apt/lists";
-Dir::Cache "$new/apt";
-Dir::Etc::sourcelist "$new/apt/debian.sources";
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferences "-";
-Dir::Etc::preferencesparts "-";
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-EOF
 echo "cbmc.sh: fetching cbmc of $suite (33 MB and the lists of packages), once" >&2
 # shellcheck disable=SC2086 # a list
-(cd "$new/apt/archives" &&
-	APT_CONFIG=$new/apt/apt.conf apt-get -q update &&
-	APT_CONFIG=$new/apt/apt.conf apt-get -q download $packages) >"$new/log" 2>&1 || {
-	cat "$new/log" >&2
-	die "could not fetch cbmc of $suite; with a network it is tried again"
-}
-for package in "$new"/apt/archives/*.deb; do
+"$top/tools/debs.sh" "$suite" "$new/packages" $packages >&2 ||
+	die "could not fetch cbmc of $suite: install cbmc 6 or name one with CBMC="
+for package in "$new"/packages/*.deb; do
 	dpkg-deb -x "$package" "$new/root"
 done
-rm -rf "$new/apt" "$new/log"
+rm -rf "$new/packages"
 cat >"$new/cbmc" <<'EOF'
 #!/bin/sh
 root=$(dirname "$(readlink -f "$0")")/root
