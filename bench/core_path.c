@@ -24,7 +24,7 @@ static bool add_classes(struct world *w, struct path *p)
 
 	for (id = 0; id < w->classes; id++) {
 		const struct pace_class_config cfg = {
-			.kind = PACE_KIND_PACED,
+			.type = PACE_TYPE_PACED,
 			.rate_bps = w->flow[id].rate_bps,
 		};
 
@@ -166,11 +166,11 @@ static void swap_rates(struct world *w, struct path *p)
 	struct pace_class *a = &p->cls[random_below(&w->random, w->classes)];
 	struct pace_class *b = &p->cls[random_below(&w->random, w->classes)];
 	const struct pace_class_config of_a = {
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = a->rate_bps,
 	};
 	const struct pace_class_config of_b = {
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = b->rate_bps,
 	};
 

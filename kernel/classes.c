@@ -91,17 +91,17 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 	}
 	if (opt->kind == TC_PSP_KIND_NORMAL)
 		return (struct pace_class_config){
-			.kind = PACE_KIND_NORMAL,
+			.type = PACE_TYPE_NORMAL,
 			.quantum_bytes = opt->quantum_bytes,
 		};
 	if (psp_kind_has_stream(opt->kind))
 		return (struct pace_class_config){
-			.kind = opt->kind == TC_PSP_KIND_RT ? PACE_KIND_RT :
-							      PACE_KIND_NRT,
+			.type = opt->kind == TC_PSP_KIND_RT ? PACE_TYPE_RT :
+							      PACE_TYPE_NRT,
 			.reserve_bytes = opt->reserve_bytes,
 		};
 	return (struct pace_class_config){
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = min(rate_bps, most_bps),
 		.ceil_bps = min(ceil_bps, most_bps),
 	};
@@ -139,7 +139,7 @@ psp_class_own(const struct psp_class *cl, u8 kind,
 	if (kind == TC_PSP_KIND_DYNAMIC)
 		own.ceil_bps = 0;
 	if (psp_kind_has_stream(kind))
-		own.stream = cl->stream;
+		own.reservation = cl->stream;
 	return own;
 }
 
@@ -350,7 +350,7 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 		return err;
 	own = psp_class_own(cl, opt->kind, &cfg);
 	sch_tree_lock(q->sch);
-	was_rt = cl->pace.kind == PACE_KIND_RT;
+	was_rt = cl->pace.type == PACE_TYPE_RT;
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
 		psp_class_put_options(q, cl, opt, &cfg);
@@ -396,7 +396,7 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 			cfg = psp_class_config(&cl->opt, line_rate_bps,
 					       line_rate_bps);
 			own = psp_class_own(cl, cl->opt.kind, &cfg);
-			if (cfg.kind != PACE_KIND_PACED ||
+			if (cfg.type != PACE_TYPE_PACED ||
 			    (cfg.rate_bps == cl->pace.rate_bps &&
 			     (cfg.ceil_bps ?: cfg.rate_bps) == cl->ceil_bps))
 				continue;
@@ -419,7 +419,7 @@ void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 	u64 least_bps = max(pace_least_rate_bps(now), pace_least_rate_bps(cfg));
 	u64 most_bps = min(now->line_rate_bps, cfg->line_rate_bps);
 	const struct pace_class_config whole_line = {
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = most_bps,
 	};
 	struct psp_class *cl;

@@ -65,15 +65,15 @@ static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
 		     const struct psp_load *load, u64 now_ns)
 {
-	u64 spare = q->pace.stats.spare_frames;
+	u64 spare = q->pace.stats.borrowed_frames;
 	struct psp_class *cl = psp_class_of(c);
 	struct psp_flow *f = psp_flow_at(c);
 	bool more = f ? f->queue.qlen : psp_more(q, cl);
 
-	pace_sent_train(&q->pace, c, load->train.len_bytes,
+	pace_sent_burst(&q->pace, c, load->train.len_bytes,
 			load->train.wire_bytes, load->train.frames, more,
 			now_ns);
-	cl->count.spare_frames += q->pace.stats.spare_frames - spare;
+	cl->count.spare_frames += q->pace.stats.borrowed_frames - spare;
 
 	if (more) {
 		if (!f)

@@ -74,7 +74,7 @@ static u32 psp_device_ring_frames(struct net_device *dev)
 void psp_device_holds(struct psp_qdisc *q, struct psp_port *port)
 {
 	const struct pace_config *pace = &port->pace;
-	u32 train_bytes = max(pace->max_train_bytes, pace->max_frame_bytes);
+	u32 train_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
 	u32 frames = DIV_ROUND_UP(train_bytes, pace->max_frame_bytes);
 	u64 limit_bytes = 0;
 

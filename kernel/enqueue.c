@@ -70,7 +70,7 @@ static u32 psp_gated_bytes(const struct psp_qdisc *q,
 {
 	struct psp_load load;
 
-	if (cl->pace.kind != PACE_KIND_RT || !psp_load_of(q, skb, &load))
+	if (cl->pace.type != PACE_TYPE_RT || !psp_load_of(q, skb, &load))
 		return 0;
 	return load.train.wire_bytes;
 }

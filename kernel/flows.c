@@ -226,7 +226,7 @@ static void psp_flow_note_rate(const struct psp_qdisc *q, struct psp_flow *f,
 			       u64 rate_bps)
 {
 	u32 bytes = max(q->port.pace.max_frame_bytes,
-			q->port.pace.max_train_bytes);
+			q->port.pace.max_burst_bytes);
 
 	/* Half a second. */
 	f->slow |= rate_bps < 2ull * BITS_PER_BYTE * bytes;
@@ -237,7 +237,7 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 				     struct sk_buff **to_free)
 {
 	const struct pace_class_config cfg = {
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = rate_bps,
 	};
 	struct psp_flows *flows = cl->flows;
@@ -279,7 +279,7 @@ static void psp_flow_set_rate(struct psp_qdisc *q, struct psp_flow *f,
 			      u64 rate_bps)
 {
 	const struct pace_class_config cfg = {
-		.kind = PACE_KIND_PACED,
+		.type = PACE_TYPE_PACED,
 		.rate_bps = rate_bps,
 	};
 

@@ -61,7 +61,7 @@ struct sock *psp_flow_socket(const struct sk_buff *skb)
 static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 {
 	u32 bytes = ip_bytes + q->port.pace.link_header_bytes;
-	const struct pace_train packet = {
+	const struct pace_burst packet = {
 		.len_bytes = bytes,
 		.frames = 1,
 		.wire_bytes = pace_wire_bytes(&q->pace, bytes),

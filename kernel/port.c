@@ -223,7 +223,7 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 			.link_header_bytes = header,
 			.layer = psp_layer(opt),
 			.order = psp_order(opt),
-			.guard = opt->guard,
+			.guard_band = opt->guard,
 		},
 		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
 	};
@@ -241,7 +241,7 @@ int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	/* An MTU below the smallest frame still sends smallest frames. */
 	if (pace->max_frame_bytes < pace->min_frame_bytes)
 		pace->max_frame_bytes = pace->min_frame_bytes;
-	pace->max_train_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
+	pace->max_burst_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
 					      pace->max_frame_bytes);
 	if (pace->mode != PACE_MODE_TIMER)
 		psp_device_holds(q, port);

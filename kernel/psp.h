@@ -126,7 +126,7 @@ struct psp_class {
 	struct psp_class_counters count;
 	struct psp_window window;
 	struct psp_lateness *late;	/* NULL: never was paced */
-	struct pace_stream *stream;	/* NULL: never was of kind rt or nrt */
+	struct pace_reservation *stream;	/* NULL: never was of kind rt or nrt */
 };
 
 struct psp_counters {
@@ -192,7 +192,7 @@ struct psp_qdisc {
 
 /* What a frame, or a train of frames that leave as one, is to core/. */
 struct psp_load {
-	struct pace_train train;
+	struct pace_burst train;
 	u32 frame_bytes;	/* the largest frame */
 };
 

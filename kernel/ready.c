@@ -35,8 +35,8 @@ bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->head)
 		return true;
-	if (!q->port.pace.guard || (cl->pace.kind != PACE_KIND_NORMAL &&
-				    cl->pace.kind != PACE_KIND_NRT))
+	if (!q->port.pace.guard_band || (cl->pace.type != PACE_TYPE_NORMAL &&
+				    cl->pace.type != PACE_TYPE_NRT))
 		return cl->child->q.qlen > 0;
 	if (cl->child->q.qlen)
 		cl->head = psp_pull(q, cl);

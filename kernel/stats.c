@@ -50,7 +50,7 @@ void psp_count_late(struct psp_class *cl, u32 frames, s64 late_bytes)
 {
 	u32 bucket;
 
-	if (cl->pace.kind != PACE_KIND_PACED || !cl->late)
+	if (cl->pace.type != PACE_TYPE_PACED || !cl->late)
 		return;
 	bucket = late_bytes > 0 ? fls64(late_bytes) : 0;
 	if (bucket >= TC_PSP_LATE_BUCKETS)
@@ -100,10 +100,10 @@ static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
 	st->gap_wire_bytes = pace->gap_wire_bytes;
 	st->early_bytes_max = pace->early_bytes_max;
 	st->late_bytes_max = pace->late_bytes_max;
-	st->shifts = pace->shifts;
-	st->shifted_bytes = pace->shifted_bytes;
-	st->spare_frames = pace->spare_frames;
-	st->guarded = pace->guarded;
+	st->shifts = pace->rebases;
+	st->shifted_bytes = pace->rebased_bytes;
+	st->spare_frames = pace->borrowed_frames;
+	st->guarded = pace->guard_band_held;
 	st->waits = pace->waits;
 	st->wait_late_max_ns = pace->wait_late_max_ns;
 	st->lead_ns = pace->lead_ns;
@@ -163,7 +163,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 			   const struct psp_class *cl)
 {
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);
-	if (cl->pace.kind == PACE_KIND_PACED) {
+	if (cl->pace.type == PACE_TYPE_PACED) {
 		st->rate_bps = cl->pace.rate_bps;
 		st->ceil_bps = cl->ceil_bps;
 	}
@@ -180,7 +180,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->drop_limit = cl->count.drop_limit;
 	st->drop_horizon = cl->count.drop_horizon;
 	st->drop_evicted = cl->count.drop_evicted;
-	if (cl->pace.stream) {
+	if (cl->pace.reservation) {
 		st->reserve_bytes = cl->stream->reserve_bytes;
 		st->over = cl->stream->over;
 		st->deferred = cl->stream->deferred;

@@ -148,7 +148,7 @@ bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *cl,
 		break;
 	}
 	return psp_load_of(q, skb, &load) &&
-	       load.train.len_bytes <= q->port.pace.max_train_bytes;
+	       load.train.len_bytes <= q->port.pace.max_burst_bytes;
 }
 
 /*

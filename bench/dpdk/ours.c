@@ -42,7 +42,7 @@ static bool add_classes(const struct setup *s)
 
 	for (id = 0; id < s->classes; id++) {
 		const struct pace_class_config cfg = {
-			.kind = PACE_KIND_PACED,
+			.type = PACE_TYPE_PACED,
 			.rate_bps = s->rate_bps[s->profile[id]],
 		};
 

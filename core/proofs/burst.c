@@ -26,7 +26,7 @@ struct bottleneck {
 static void add(struct pace_class *c, u64 rate_bps)
 {
 	const struct pace_class_config cfg = {
-		.kind = PACE_KIND_PACED, .rate_bps = rate_bps,
+		.type = PACE_TYPE_PACED, .rate_bps = rate_bps,
 	};
 
 	PROVE(pace_class_add(&s, c, &cfg) == PACE_OK, "added");

@@ -14,9 +14,9 @@
 #define VALUES		15u
 
 static u64 keys[CAPACITY];
-static u32 places[CAPACITY];
+static u32 indices[CAPACITY];
 static struct pace_queue q = {
-	.key = keys, .place = places, .capacity = CAPACITY, .heap_keys = ~0u,
+	.key = keys, .index = indices, .capacity = CAPACITY, .heap_keys = ~0u,
 };
 
 /* Where values begin: nowhere special, and just before either wrap. */
@@ -41,7 +41,7 @@ static u32 id_in(u64 key)
 	return key & PACE_KEY_ID_MASK;
 }
 
-/* The order, and places that keys and ids agree about. */
+/* The order, and indices that keys and ids agree about. */
 static bool valid(void)
 {
 	bool ok = q.count <= CAPACITY;
@@ -50,29 +50,29 @@ static bool valid(void)
 	for (i = 0; i < CAPACITY; i++) {
 		if (i < q.count) {
 			ok = ok && id_in(q.key[i]) < CAPACITY &&
-			     q.place[id_in(q.key[i])] == i;
+			     q.index[id_in(q.key[i])] == i;
 			if (i)
 				ok = ok && q.key[(i - 1) / HEAP_ARY] - origin <=
 						   q.key[i] - origin;
 		}
-		ok = ok && (q.place[i] == PACE_ID_NONE ||
-			    (q.place[i] < q.count &&
-			     id_in(q.key[q.place[i]]) == i));
+		ok = ok && (q.index[i] == PACE_ID_NONE ||
+			    (q.index[i] < q.count &&
+			     id_in(q.key[q.index[i]]) == i));
 	}
 	return ok;
 }
 
 static bool holds(u32 id)
 {
-	return q.place[id] != PACE_ID_NONE;
+	return q.index[id] != PACE_ID_NONE;
 }
 
 static u64 key_of(u32 id)
 {
-	return q.key[q.place[id]];
+	return q.key[q.index[id]];
 }
 
-/* Any heap of COUNT keys; the ids that are not in it have no place. */
+/* Any heap of COUNT keys; the ids that are not in it have no index. */
 static void any_heap(void)
 {
 	u32 i;
@@ -82,13 +82,13 @@ static void any_heap(void)
 				 -(8ull << PACE_ID_BITS);
 	q.count = COUNT;
 	for (i = 0; i < CAPACITY; i++)
-		places[i] = PACE_ID_NONE;
+		indices[i] = PACE_ID_NONE;
 	for (i = 0; i < COUNT; i++) {
 		u32 id = nondet_u32() & 7;
 
-		GIVEN(id < CAPACITY && places[id] == PACE_ID_NONE);
+		GIVEN(id < CAPACITY && indices[id] == PACE_ID_NONE);
 		keys[i] = usual_key(id);
-		places[id] = i;
+		indices[id] = i;
 	}
 	GIVEN(valid());
 }
@@ -111,7 +111,7 @@ void proof(void)
 	pace_heap_insert(&q, key);
 #elif OP == 1
 	GIVEN(holds(id));
-	pace_heap_remove(&q, q.place[id]);
+	pace_heap_remove(&q, q.index[id]);
 #else
 	GIVEN(pace_queue_min(&q) == id);
 	pace_heap_replace_min(&q, key);

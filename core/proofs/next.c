@@ -44,7 +44,7 @@ void proof(void)
 	PROVE(d.verdict != PACE_WAIT, "GAP never waits");
 	if (d.verdict == PACE_SEND) {
 		PROVE(c && c->active, "who sends is active");
-		if (c->kind == PACE_KIND_PACED) {
+		if (c->type == PACE_TYPE_PACED) {
 			PROVE(ahead(c) <= half, "not before its clock");
 			PROVE(d.late_bytes == -ahead(c), "late by so much");
 			if (other->active && other != c && ahead(c) <= 0 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * @proves one common offset is adding to all clocks (paper 002, 2.4): from any two states that differ in that alone, the same decision; and after a send, a leave or a decision they differ in that alone
- * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; the port's clock at one place; any state with clocks within 2^4 of it, 2^2 or 2^3 where a step is large; any number of steps; frames of the size priced
+ * @bounds GAP; 2 active paced classes without ceil; one set of frame sizes; the port's clock at one position; any state with clocks within 2^4 of it, 2^2 or 2^3 where a step is large; any number of steps; frames of the size priced
  * @options --unwind 3 --slice-formula
  * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=7 ORDER=0 WHO=0 STEP=0
  * @each CLASSES=2 ONE_CONFIG=1 ACTIVE=3 AT=5 NEAR=15 ORDER=0 WHO=0 STEP=1..2
@@ -21,10 +21,10 @@ enum { STEP_SEND, STEP_LEAVE, STEP_NEXT };
 /* What came of a step; clocks as they would be had everything been added. */
 struct outcome {
 	struct pace_decision d;
-	u64 global, served, idled;
+	u64 global, last_finish, idled;
 	struct seen {
 		u64 clock, frac, key;
-		bool active, due;
+		bool active, eligible;
 	} class0, class1;
 };
 
@@ -35,14 +35,14 @@ static struct seen look(const struct pace_class *c)
 	u64 key = 0;
 
 	if (c->active)
-		key = (c->due ? due_key_ : waiting_key)[1 + c->id] +
+		key = (c->eligible ? eligible_key_ : waiting_key)[1 + c->id] +
 		      (s.offset << PACE_ID_BITS);
 	return (struct seen){
 		.clock = c->clock.bytes + s.offset,
 		.frac = c->clock.frac,
 		.key = key,
 		.active = c->active,
-		.due = c->due,
+		.eligible = c->eligible,
 	};
 }
 
@@ -51,14 +51,14 @@ static struct outcome step(bool more)
 	struct outcome o = { 0 };
 
 	if (STEP == STEP_SEND)
-		pace_sent_train(&s, who, who->last.len_bytes,
+		pace_sent_burst(&s, who, who->last.len_bytes,
 				who->last.wire_bytes, who->last.frames, more, 0);
 	else if (STEP == STEP_LEAVE)
 		pace_deactivate(&s, who, 0);
 	else
 		o.d = pace_next(&s, 0);
 	o.global = s.global;
-	o.served = s.served + s.offset;
+	o.last_finish = s.last_finish + s.offset;
 	o.idled = s.idled + s.offset;
 	o.class0 = look(&class0);
 	o.class1 = look(&class1);
@@ -68,7 +68,7 @@ static struct outcome step(bool more)
 static bool same(const struct seen *a, const struct seen *b)
 {
 	return a->clock == b->clock && a->frac == b->frac && a->key == b->key &&
-	       a->active == b->active && a->due == b->due;
+	       a->active == b->active && a->eligible == b->eligible;
 }
 
 static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
@@ -77,8 +77,8 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 	c->clock.bytes += bytes;
 	if (!c->active)
 		return;
-	pace_queue_insert(c->due ? &s.due : &s.waiting,
-			  (c->due ? pace_virtual_finish(&s, c) : pace_eligible_time(c)) <<
+	pace_queue_insert(c->eligible ? &s.eligible : &s.waiting,
+			  (c->eligible ? pace_virtual_finish(&s, c) : pace_eligible_time(c)) <<
 			  PACE_ID_BITS | c->id);
 }
 
@@ -98,19 +98,19 @@ void proof(void)
 	/* The same state, its offset added to every clock. */
 	s = before;
 	s.offset = 0;
-	s.served += before.offset;
+	s.last_finish += before.offset;
 	s.idled += before.offset;
-	any_queue(&s.waiting, waiting_key, waiting_place);
-	any_queue(&s.due, due_key_, due_place);
+	any_queue(&s.waiting, waiting_key, waiting_index);
+	any_queue(&s.eligible, eligible_key_, eligible_index);
 	s.waiting.count = 0;
-	s.due.count = 0;
+	s.eligible.count = 0;
 	add(&class0, &a0, before.offset);
 	add(&class1, &a1, before.offset);
 	all = step(more);
 
 	PROVE(once.d.verdict == all.d.verdict && once.d.cls == all.d.cls &&
 	      once.d.gap_bytes == all.d.gap_bytes, "the same decision");
-	PROVE(once.global == all.global && once.served == all.served &&
+	PROVE(once.global == all.global && once.last_finish == all.last_finish &&
 	      once.idled == all.idled, "at the same time");
 	PROVE(same(&once.class0, &all.class0) && same(&once.class1, &all.class1),
 	      "the same clocks, in the same order");

@@ -5,7 +5,7 @@
  * such a queue is proved in heap_step.c.
  *
  * key[0] is the smallest key, as pace_queue_min() expects; key[1 + id] is that
- * of an id.  place[id] says whether it is there.  Each of the scheduler's
+ * of an id.  index[id] says whether it is there.  Each of the scheduler's
  * queues is named: a pointer that may be to either of two parts of one structure
  * costs the solver a hundredfold.
  */
@@ -23,7 +23,7 @@ static void model_find_min(struct pace_queue *q)
 
 	q->count = 0;
 	for (i = 0; i < CLASSES; i++) {
-		if (q->place[i] == PACE_ID_NONE)
+		if (q->index[i] == PACE_ID_NONE)
 			continue;
 		q->count++;
 		if (!found || (s64)(q->key[1 + i] - q->key[0]) < 0)
@@ -36,16 +36,16 @@ static void model_insert(struct pace_queue *q, u64 key)
 {
 	u32 id = key & PACE_KEY_ID_MASK;
 
-	PROVE(id < CLASSES && q->place[id] == PACE_ID_NONE, "not in the queue");
+	PROVE(id < CLASSES && q->index[id] == PACE_ID_NONE, "not in the queue");
 	q->key[1 + id] = key;
-	q->place[id] = 0;
+	q->index[id] = 0;
 	model_find_min(q);
 }
 
 static void model_remove(struct pace_queue *q, u32 id)
 {
-	PROVE(id < CLASSES && q->place[id] != PACE_ID_NONE, "in the queue");
-	q->place[id] = PACE_ID_NONE;
+	PROVE(id < CLASSES && q->index[id] != PACE_ID_NONE, "in the queue");
+	q->index[id] = PACE_ID_NONE;
 	model_find_min(q);
 }
 
@@ -62,12 +62,12 @@ static void model_replace_min(struct pace_queue *q, u64 key)
 	do {							\
 		if ((q) == &s.waiting)				\
 			operation(&s.waiting, value);		\
-		else if ((q) == &s.due)				\
-			operation(&s.due, value);		\
-		else if ((q) == &s.ceiled)			\
-			operation(&s.ceiled, value);		\
+		else if ((q) == &s.eligible)				\
+			operation(&s.eligible, value);		\
+		else if ((q) == &s.at_ceil)			\
+			operation(&s.at_ceil, value);		\
 		else						\
-			operation(&s.spare, value);		\
+			operation(&s.borrowing, value);		\
 	} while (0)
 
 static void pace_queue_insert(struct pace_queue *q, u64 key)
@@ -119,18 +119,18 @@ static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 		       void *memory, u32 capacity)
 {
 	static u64 keys[4][MODEL_KEYS];
-	static u32 places[4][CLASSES];
+	static u32 indices[4][CLASSES];
 	static u32 queues;
 	u32 i;
 
 	(void)pool;
 	(void)memory;
 	q->key = keys[queues];
-	q->place = places[queues];
+	q->index = indices[queues];
 	q->capacity = capacity;
 	q->heap_keys = PACE_ID_NONE;
 	for (i = 0; i < CLASSES; i++)
-		q->place[i] = PACE_ID_NONE;
+		q->index[i] = PACE_ID_NONE;
 	queues++;
 }
 

@@ -33,10 +33,10 @@ static struct pace_sched s;
 /* Objects of their own: a pointer into an array of them costs the solver much. */
 static struct pace_class class0, class1, class2;
 static struct pace_class *table[CLASSES];
-static u64 waiting_key[MODEL_KEYS], due_key_[MODEL_KEYS],
-	   ceiled_key[MODEL_KEYS], spare_key[MODEL_KEYS];
-static u32 waiting_place[CLASSES], due_place[CLASSES], ceiled_place[CLASSES],
-	   spare_place[CLASSES];
+static u64 waiting_key[MODEL_KEYS], eligible_key_[MODEL_KEYS],
+	   at_ceil_key[MODEL_KEYS], borrowing_key[MODEL_KEYS];
+static u32 waiting_index[CLASSES], eligible_index[CLASSES], at_ceil_index[CLASSES],
+	   borrowing_index[CLASSES];
 
 /* How far apart clocks are, at most, and what longest frames cost. */
 #ifndef NEAR
@@ -52,8 +52,8 @@ static u64 any_time(void)
 	return (nondet_u64() & NEAR) - (NEAR >> 1);
 }
 
-/* Where the port is: one place will do where all else is relative to it. */
-static u64 any_place(void)
+/* Where the port is: one position will do where all else is relative to it. */
+static u64 any_position(void)
 {
 #ifdef AT
 	return AT;
@@ -80,51 +80,51 @@ static void any_config(void)
 #endif
 	s.cfg.order = ORDER;
 	s.cfg.mode = MODE;
-	s.cfg.guard = GUARD;
+	s.cfg.guard_band = GUARD;
 	/* As set_config() has it. */
 	s.max_wire_bytes = pace_wire_bytes(&s, s.cfg.max_frame_bytes);
 	s.min_gap_bytes = pace_wire_bytes(&s, s.cfg.min_frame_bytes);
-	s.train_wire_bytes = s.max_wire_bytes;
+	s.burst_wire_bytes = s.max_wire_bytes;
 #ifndef ONE_CONFIG
-	s.train_wire_bytes += nondet_u32() & 0xff;
+	s.burst_wire_bytes += nondet_u32() & 0xff;
 #endif
 	s.slack_bytes = nondet_u64() & NEAR;
 	s.stall_bytes = nondet_u64() & NEAR;
 	s.timer_bytes = MODE == PACE_MODE_GAP ? 0 : s.stall_bytes;
 }
 
-static void any_queue(struct pace_queue *q, u64 *key, u32 *place)
+static void any_queue(struct pace_queue *q, u64 *key, u32 *index)
 {
 	u32 i;
 
 	q->key = key;
-	q->place = place;
+	q->index = index;
 	q->capacity = CLASSES;
 	q->heap_keys = PACE_ID_NONE;
 	for (i = 0; i < CLASSES; i++)
-		place[i] = PACE_ID_NONE;
+		index[i] = PACE_ID_NONE;
 }
 
 /* A rate and what a longest train and the last one cost at it. */
 static void any_prices(struct pace_class *c)
 {
 	c->rate_bps = 1 + (nondet_u64() & NEAR);
-	c->period = 1 + (nondet_u64() & NEAR);
+	c->max_cost_bytes = 1 + (nondet_u64() & NEAR);
 	c->rate_quot = nondet_u64() & NEAR;
 	c->rate_rem = nondet_u64() & NEAR;
-	c->demand_bps = 1 + (nondet_u64() & 0x3fff);
+	c->offered_load_bps = 1 + (nondet_u64() & 0x3fff);
 	c->last.frames = 1;
 	c->last.len_bytes = 1 + (nondet_u32() & 0xff);
 	c->last.wire_bytes = 1 + (nondet_u32() & 0xff);
 	GIVEN(c->rate_rem < c->rate_bps);
-	GIVEN(c->last.wire_bytes <= s.train_wire_bytes);
+	GIVEN(c->last.wire_bytes <= s.burst_wire_bytes);
 }
 
 static void any_paced(struct pace_class *c)
 {
 	u64 now = pace_schedule_clock(&s);
 
-	c->kind = PACE_KIND_PACED;
+	c->type = PACE_TYPE_PACED;
 	any_prices(c);
 	c->clock.frac = nondet_u64() & NEAR;
 	GIVEN(c->clock.frac < c->rate_bps);
@@ -132,17 +132,17 @@ static void any_paced(struct pace_class *c)
 	c->clock.bytes = now - NEAR + (nondet_u64() & (2 * NEAR + 1));
 	if (!c->active)
 		return;
-	s.demand_bps += c->demand_bps;
+	s.offered_load_bps += c->offered_load_bps;
 	s.active_paced++;
 #ifdef DUE
-	c->due = DUE >> c->id & 1;
+	c->eligible = DUE >> c->id & 1;
 #else
-	c->due = ORDER != PACE_ORDER_CLOCK && nondet_bool();
+	c->eligible = ORDER != PACE_ORDER_CLOCK && nondet_bool();
 #endif
-	if (!c->due)
+	if (!c->eligible)
 		pace_queue_insert(&s.waiting, pace_clock_key(pace_eligible_time(c), c));
 	else
-		pace_queue_insert(&s.due,
+		pace_queue_insert(&s.eligible,
 				  (ORDER == PACE_ORDER_RATE ?
 				   (1ull << 40) - c->rate_bps :
 				   pace_virtual_finish(&s, c)) << PACE_ID_BITS | c->id);
@@ -150,7 +150,7 @@ static void any_paced(struct pace_class *c)
 
 static void any_normal(struct pace_class *c)
 {
-	c->kind = PACE_KIND_NORMAL;
+	c->type = PACE_TYPE_NORMAL;
 	c->quantum_bytes = nondet_bool() ? 0 :
 			   PACE_QUANTUM_MIN + (nondet_u32() & 0xff);
 	c->head_wire_bytes = nondet_u32() & 0xff;
@@ -187,17 +187,17 @@ static struct pace_class *any_of_paced(void)
 static void any_scheduler(void)
 {
 	any_config();
-	s.global = any_place();
+	s.global = any_position();
 	s.offset = any_time();
-	s.served = s.global - s.offset - (nondet_u64() & NEAR);
+	s.last_finish = s.global - s.offset - (nondet_u64() & NEAR);
 	s.idled = s.global - s.offset - (nondet_u64() & NEAR);
 	s.capacity = CLASSES;
 	s.id_end = CLASSES;
 	s.by_id = table;
-	any_queue(&s.waiting, waiting_key, waiting_place);
-	any_queue(&s.due, due_key_, due_place);
-	any_queue(&s.ceiled, ceiled_key, ceiled_place);
-	any_queue(&s.spare, spare_key, spare_place);
+	any_queue(&s.waiting, waiting_key, waiting_index);
+	any_queue(&s.eligible, eligible_key_, eligible_index);
+	any_queue(&s.at_ceil, at_ceil_key, at_ceil_index);
+	any_queue(&s.borrowing, borrowing_key, borrowing_index);
 	any_class(&class0, 0);
 	any_class(&class1, 1);
 	if (CLASSES > 2)

@@ -91,7 +91,7 @@ static bool pace_head_fits(const struct pace_sched *s,
 			   const struct pace_class *c)
 {
 	return pace_fits(s, c->head_wire_bytes ? c->head_wire_bytes :
-						 s->train_wire_bytes);
+						 s->burst_wire_bytes);
 }
 
 static bool any_fits(const struct pace_sched *s)
@@ -138,11 +138,11 @@ static struct pace_class *pace_guarded_next(struct pace_sched *s)
 	struct pace_class *c = s->ring;
 
 	if (!any_fits(s)) {
-		s->stats.guarded++;
+		s->stats.guard_band_held++;
 		return NULL;
 	}
 	if (!pace_head_fits(s, c))
-		s->stats.guarded++;
+		s->stats.guard_band_held++;
 	for (;; c = c->next) {
 		if (!pace_head_fits(s, c)) {
 			pass_over(s, c);

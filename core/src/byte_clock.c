@@ -17,7 +17,7 @@
  * has a new denominator: the fraction is then rounded up, once, and the class
  * loses less than one byte time (pace_clock_round_up()).
  *
- * Sizes.  s <= 2^22 (PACE_TRAIN_WIRE_MAX) and R < 2^40, so s R < 2^62;
+ * Sizes.  s <= 2^22 (PACE_BURST_WIRE_MAX) and R < 2^40, so s R < 2^62;
  * frac + rem < 2^41.
  *
  * The line's clock: how many bytes the wire could have carried by now.

@@ -4,9 +4,9 @@
 
 #define OVERHEAD_MAX	256u
 
-static inline bool pace_kind_reserves(enum pace_kind kind)
+static inline bool pace_type_reserves(enum pace_type type)
 {
-	return kind == PACE_KIND_RT || kind == PACE_KIND_NRT;
+	return type == PACE_TYPE_RT || type == PACE_TYPE_NRT;
 }
 
 static u32 padded_bytes(const struct pace_config *cfg, u32 len_bytes)
@@ -20,9 +20,9 @@ u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes)
 	return padded_bytes(&s->cfg, len_bytes) + s->cfg.overhead_bytes;
 }
 
-static struct pace_train frame_of(const struct pace_config *cfg, u32 len_bytes)
+static struct pace_burst frame_of(const struct pace_config *cfg, u32 len_bytes)
 {
-	return (struct pace_train){
+	return (struct pace_burst){
 		.len_bytes = len_bytes,
 		.frames = 1,
 		.wire_bytes = padded_bytes(cfg, len_bytes) +
@@ -31,13 +31,13 @@ static struct pace_train frame_of(const struct pace_config *cfg, u32 len_bytes)
 }
 
 /* The longest train, made of largest frames. */
-static struct pace_train longest_train(const struct pace_config *cfg)
+static struct pace_burst longest_burst(const struct pace_config *cfg)
 {
-	struct pace_train t;
+	struct pace_burst t;
 
-	if (!cfg->max_train_bytes)
+	if (!cfg->max_burst_bytes)
 		return frame_of(cfg, cfg->max_frame_bytes);
-	t.len_bytes = cfg->max_train_bytes;
+	t.len_bytes = cfg->max_burst_bytes;
 	t.frames = (t.len_bytes + cfg->max_frame_bytes - 1) /
 		   cfg->max_frame_bytes;
 	t.wire_bytes = t.len_bytes + t.frames * cfg->overhead_bytes;
@@ -54,11 +54,11 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 		return PACE_ERR_FRAME;
 	if (cfg->overhead_bytes > OVERHEAD_MAX)
 		return PACE_ERR_OVERHEAD;
-	if (cfg->max_train_bytes &&
-	    (cfg->max_train_bytes < cfg->max_frame_bytes ||
-	     cfg->max_train_bytes > PACE_FRAME_MAX ||
-	     longest_train(cfg).wire_bytes > PACE_TRAIN_WIRE_MAX))
-		return PACE_ERR_TRAIN;
+	if (cfg->max_burst_bytes &&
+	    (cfg->max_burst_bytes < cfg->max_frame_bytes ||
+	     cfg->max_burst_bytes > PACE_FRAME_MAX ||
+	     longest_burst(cfg).wire_bytes > PACE_BURST_WIRE_MAX))
+		return PACE_ERR_BURST;
 	if (cfg->period_ns && (cfg->period_ns < PACE_PERIOD_NS_MIN ||
 			       cfg->period_ns > PACE_PERIOD_NS_MAX))
 		return PACE_ERR_PERIOD;
@@ -69,7 +69,7 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 
 /* Whole bytes and remainder by which a train moves a clock of rate_bps. */
 static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
-		      const struct pace_train *t, u64 *rem)
+		      const struct pace_burst *t, u64 *rem)
 {
 	return pace_div_rem(pace_counted_bytes(cfg, t) * cfg->line_rate_bps,
 			    rate_bps, rem);
@@ -78,7 +78,7 @@ static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
 /* The same for the longest train, rounded up: a period. */
 static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
 {
-	const struct pace_train t = longest_train(cfg);
+	const struct pace_burst t = longest_burst(cfg);
 	u64 rem;
 	u64 quot = advance_of(cfg, rate_bps, &t, &rem);
 
@@ -86,12 +86,12 @@ static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
 }
 
 /*
- * period_of() < PACE_LEAD_MAX, solved for the rate.  PACE_TRAIN_WIRE_MAX x line
+ * period_of() < PACE_LEAD_MAX, solved for the rate.  PACE_BURST_WIRE_MAX x line
  * < 2^62, and what comes out is at most the line's rate.
  */
 u64 pace_least_rate_bps(const struct pace_config *cfg)
 {
-	const struct pace_train t = longest_train(cfg);
+	const struct pace_burst t = longest_burst(cfg);
 	u64 rem;
 	u64 quot = advance_of(cfg, PACE_LEAD_MAX - 1, &t, &rem);
 
@@ -103,7 +103,7 @@ static enum pace_error check_reservation(const struct pace_config *cfg,
 {
 	if (!cfg->period_ns ||
 	    pace_line_bytes(cfg->line_rate_bps, cfg->period_ns) <
-	    longest_train(cfg).wire_bytes)
+	    longest_burst(cfg).wire_bytes)
 		return PACE_ERR_PERIOD;
 	if (!cfg->budget_bytes)
 		return PACE_ERR_BUDGET;
@@ -115,14 +115,14 @@ static enum pace_error check_reservation(const struct pace_config *cfg,
 static enum pace_error check_class(const struct pace_config *cfg,
 				   const struct pace_class_config *c)
 {
-	if (c->kind == PACE_KIND_NORMAL) {
+	if (c->type == PACE_TYPE_NORMAL) {
 		if (c->quantum_bytes &&
 		    (c->quantum_bytes < PACE_QUANTUM_MIN ||
 		     c->quantum_bytes > PACE_QUANTUM_MAX))
 			return PACE_ERR_QUANTUM;
 		return PACE_OK;
 	}
-	if (pace_kind_reserves(c->kind))
+	if (pace_type_reserves(c->type))
 		return check_reservation(cfg, c);
 	if (!c->rate_bps)
 		return PACE_ERR_RATE_ZERO;
@@ -138,7 +138,7 @@ static enum pace_error check_class(const struct pace_config *cfg,
 
 /* Wire bit/s in such trains, rounded up; more than the line is enough. */
 static u64 offered_load(const struct pace_sched *s, u64 rate_bps,
-			const struct pace_train *t)
+			const struct pace_burst *t)
 {
 	u64 quot, rem;
 
@@ -150,7 +150,7 @@ static u64 offered_load(const struct pace_sched *s, u64 rate_bps,
 
 /* What a train moves a clock of rate_bps by; such that clocks stay close. */
 static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
-		      const struct pace_train *t, u64 *rem)
+		      const struct pace_burst *t, u64 *rem)
 {
 	u64 quot = advance_of(&s->cfg, rate_bps, t, rem);
 
@@ -168,11 +168,11 @@ static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
  */
 static void pace_class_set_frame_cost(const struct pace_sched *s,
 				      struct pace_class *c,
-				      const struct pace_train *t)
+				      const struct pace_burst *t)
 {
 	c->last = *t;
 	c->rate_quot = frame_cost(s, c->rate_bps, t, &c->rate_rem);
 	if (c->ceil_bps)
 		c->ceil_quot = frame_cost(s, c->ceil_bps, t, &c->ceil_rem);
-	c->demand_bps = offered_load(s, c->rate_bps, t);
+	c->offered_load_bps = offered_load(s, c->rate_bps, t);
 }

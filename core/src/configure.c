@@ -8,7 +8,7 @@ enum pace_error pace_class_check(const struct pace_sched *s,
 {
 	enum pace_error err = check_class(&s->cfg, cfg);
 
-	if (!err && pace_kind_reserves(cfg->kind) &&
+	if (!err && pace_type_reserves(cfg->type) &&
 	    cfg->reserve_bytes + pace_reserved_bytes(s, c) > s->cfg.budget_bytes)
 		return PACE_ERR_RESERVED;
 	return err;
@@ -17,18 +17,18 @@ enum pace_error pace_class_check(const struct pace_sched *s,
 static void configure_class(struct pace_sched *s, struct pace_class *c,
 			    const struct pace_class_config *cfg)
 {
-	const struct pace_train last = c->last;
+	const struct pace_burst last = c->last;
 	u64 ceil_bps = 0;
 
-	if (c->stream && c->kind != cfg->kind)
+	if (c->reservation && c->type != cfg->type)
 		pace_reservation_end(s, c);
-	c->kind = cfg->kind;
+	c->type = cfg->type;
 	c->head_wire_bytes = 0;
-	if (pace_kind_reserves(cfg->kind)) {
+	if (pace_type_reserves(cfg->type)) {
 		pace_reservation_begin(s, c, cfg);
 		return;
 	}
-	if (cfg->kind == PACE_KIND_NORMAL) {
+	if (cfg->type == PACE_TYPE_NORMAL) {
 		c->quantum_bytes = cfg->quantum_bytes;
 		return;
 	}
@@ -37,7 +37,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 		ceil_bps = cfg->ceil_bps;
 	if (c->rate_bps != cfg->rate_bps) {
 		pace_clock_round_up(&c->clock);
-		pace_clock_round_up(&c->spare_clock);
+		pace_clock_round_up(&c->borrow_clock);
 	}
 	if (c->ceil_bps != ceil_bps)
 		pace_clock_round_up(&c->ceil_clock);
@@ -45,8 +45,8 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 		pace_ceil_return(s, c);
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
-	c->sharing = ceil_bps != 0;
-	c->period = period_of(&s->cfg, c->rate_bps);
+	c->has_ceil = ceil_bps != 0;
+	c->max_cost_bytes = period_of(&s->cfg, c->rate_bps);
 	pace_class_set_frame_cost(s, c, &last);
 	pace_eligible_update(c);
 }
@@ -68,7 +68,7 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	/* It owes nothing: its turn is behind where it may start. */
 	pace_clock_set(&c->clock, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
 	pace_clock_set(&c->ceil_clock, c->clock.bytes);
-	pace_clock_set(&c->spare_clock, s->spare_time);
+	pace_clock_set(&c->borrow_clock, s->borrow_time);
 	c->last = frame_of(&s->cfg, s->cfg.max_frame_bytes);
 	configure_class(s, c, cfg);
 	return PACE_OK;
@@ -87,13 +87,13 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
-	if (c->kind != cfg->kind) {
+	if (c->type != cfg->type) {
 		pace_unschedule_class(s, c);
 		configure_class(s, c, cfg);
 		pace_schedule_class(s, c);
 		return PACE_OK;
 	}
-	if (c->kind != PACE_KIND_PACED) {
+	if (c->type != PACE_TYPE_PACED) {
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
@@ -121,7 +121,7 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 	pace_invalidate(s);
 	if (c->active)
 		pace_unschedule_class(s, c);
-	if (c->stream)
+	if (c->reservation)
 		pace_reservation_end(s, c);
 	pace_id_release(s, c);
 }
@@ -130,7 +130,7 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 {
 	s->cfg = *cfg;
 	s->max_wire_bytes = pace_wire_bytes(s, cfg->max_frame_bytes);
-	s->train_wire_bytes = longest_train(cfg).wire_bytes;
+	s->burst_wire_bytes = longest_burst(cfg).wire_bytes;
 	s->min_gap_bytes = pace_wire_bytes(s, cfg->min_frame_bytes);
 	if (!s->min_gap_bytes)
 		s->min_gap_bytes = 1;
@@ -166,7 +166,7 @@ void pace_set_global(struct pace_sched *s, u64 global_bytes)
 	if (!PACE_ASSERT(!s->id_end))
 		return;
 	s->global = global_bytes;
-	s->served = global_bytes;
+	s->last_finish = global_bytes;
 	s->idled = global_bytes;
 	s->busy_until = global_bytes;
 	pace_line_anchor(&s->line, global_bytes, s->line.ns);
@@ -185,12 +185,12 @@ static struct pace_class *find_culprit(const struct pace_sched *s,
 		if (!c)
 			continue;
 		*err = check_class(cfg, &(struct pace_class_config){
-					.kind = c->kind,
+					.type = c->type,
 					.rate_bps = c->rate_bps,
 					.ceil_bps = c->ceil_bps,
 					.quantum_bytes = c->quantum_bytes,
-					.reserve_bytes = c->stream ?
-						c->stream->reserve_bytes : 0,
+					.reserve_bytes = c->reservation ?
+						c->reservation->reserve_bytes : 0,
 				   });
 		if (*err)
 			return c;
@@ -205,11 +205,11 @@ static void set_all_frame_costs(struct pace_sched *s)
 {
 	u32 id;
 
-	s->demand_bps = 0;
+	s->offered_load_bps = 0;
 	for (id = 0; id < s->id_end; id++) {
 		struct pace_class *c = s->by_id[id];
 
-		struct pace_train t;
+		struct pace_burst t;
 
 		if (!c)
 			continue;
@@ -218,9 +218,9 @@ static void set_all_frame_costs(struct pace_sched *s)
 		if (t.len_bytes > s->cfg.max_frame_bytes)
 			t = frame_of(&s->cfg, s->cfg.max_frame_bytes);
 		c->last = t;
-		if (c->kind != PACE_KIND_PACED)
+		if (c->type != PACE_TYPE_PACED)
 			continue;
-		c->period = period_of(&s->cfg, c->rate_bps);
+		c->max_cost_bytes = period_of(&s->cfg, c->rate_bps);
 		pace_class_set_frame_cost(s, c, &t);
 		if (c->active)
 			pace_load_add(s, c);

@@ -34,35 +34,35 @@ static inline u32 pace_queue_min(const struct pace_queue *q)
 
 #define HEAP_ARY	4u
 
-static inline void heap_set(struct pace_queue *q, u32 place, u64 key)
+static inline void heap_set(struct pace_queue *q, u32 index, u64 key)
 {
-	q->key[place] = key;
-	q->place[key & PACE_KEY_ID_MASK] = place;
+	q->key[index] = key;
+	q->index[key & PACE_KEY_ID_MASK] = index;
 }
 
-/* `key` belongs at `place` or nearer to the root. */
-static void sift_up(struct pace_queue *q, u32 place, u64 key)
+/* `key` belongs at `index` or nearer to the root. */
+static void sift_up(struct pace_queue *q, u32 index, u64 key)
 {
-	while (place) {
-		u32 parent = (place - 1) / HEAP_ARY;
+	while (index) {
+		u32 parent = (index - 1) / HEAP_ARY;
 
 		if (!pace_key_before(key, q->key[parent]))
 			break;
-		heap_set(q, place, q->key[parent]);
-		place = parent;
+		heap_set(q, index, q->key[parent]);
+		index = parent;
 	}
-	heap_set(q, place, key);
+	heap_set(q, index, key);
 }
 
 /* A key and where it is, so that none is loaded twice. */
 struct heap_entry {
 	u64 key;
-	u32 place;
+	u32 index;
 };
 
-static inline struct heap_entry entry_at(const u64 *key, u32 place)
+static inline struct heap_entry entry_at(const u64 *key, u32 index)
 {
-	return (struct heap_entry){ .key = key[place], .place = place };
+	return (struct heap_entry){ .key = key[index], .index = index };
 }
 
 /* Whichever has the smaller key.  A mask, no branch. */
@@ -72,7 +72,7 @@ static inline struct heap_entry smaller_entry(struct heap_entry a,
 	u64 take_b = -(u64)pace_key_before(b.key, a.key);
 
 	a.key ^= (a.key ^ b.key) & take_b;
-	a.place ^= (a.place ^ b.place) & (u32)take_b;
+	a.index ^= (a.index ^ b.index) & (u32)take_b;
 	return a;
 }
 
@@ -97,25 +97,25 @@ static inline struct heap_entry smallest_child(const u64 *key, u32 first,
 	return best;
 }
 
-/* `key` belongs at `place` or farther from the root. */
-static void sift_down(struct pace_queue *q, u32 place, u64 key)
+/* `key` belongs at `index` or farther from the root. */
+static void sift_down(struct pace_queue *q, u32 index, u64 key)
 {
 	u64 *const keys = q->key;
-	u32 *const place_of = q->place;
+	u32 *const index_of = q->index;
 	const u32 count = q->count;
 	u32 first;
 
-	while ((first = place * HEAP_ARY + 1) < count) {
+	while ((first = index * HEAP_ARY + 1) < count) {
 		struct heap_entry child = smallest_child(keys, first, count);
 
 		if (!pace_key_before(child.key, key))
 			break;
-		keys[place] = child.key;
-		place_of[child.key & PACE_KEY_ID_MASK] = place;
-		place = child.place;
+		keys[index] = child.key;
+		index_of[child.key & PACE_KEY_ID_MASK] = index;
+		index = child.index;
 	}
-	keys[place] = key;
-	place_of[key & PACE_KEY_ID_MASK] = place;
+	keys[index] = key;
+	index_of[key & PACE_KEY_ID_MASK] = index;
 }
 
 static void pace_heap_insert(struct pace_queue *q, u64 key)
@@ -123,18 +123,18 @@ static void pace_heap_insert(struct pace_queue *q, u64 key)
 	sift_up(q, q->count++, key);
 }
 
-static void pace_heap_remove(struct pace_queue *q, u32 place)
+static void pace_heap_remove(struct pace_queue *q, u32 index)
 {
 	u64 last = q->key[--q->count];
 
-	q->place[q->key[place] & PACE_KEY_ID_MASK] = PACE_ID_NONE;
-	if (place == q->count)
+	q->index[q->key[index] & PACE_KEY_ID_MASK] = PACE_ID_NONE;
+	if (index == q->count)
 		return;
 	/* The last key fills the hole, then moves to where it belongs. */
-	if (place && pace_key_before(last, q->key[(place - 1) / HEAP_ARY]))
-		sift_up(q, place, last);
+	if (index && pace_key_before(last, q->key[(index - 1) / HEAP_ARY]))
+		sift_up(q, index, last);
 	else
-		sift_down(q, place, last);
+		sift_down(q, index, last);
 }
 
 static bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)

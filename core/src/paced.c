@@ -21,15 +21,15 @@
  */
 static inline void pace_eligible_update(struct pace_class *c)
 {
-	if (c->sharing)
-		c->start = pace_clock_later(c->ceil_clock.bytes,
+	if (c->has_ceil)
+		c->eligible_time = pace_clock_later(c->ceil_clock.bytes,
 					    c->clock.bytes);
 }
 
 /* Returns the eligible time of a class; without a ceil that is its clock. */
 static inline u64 pace_eligible_time(const struct pace_class *c)
 {
-	return c->sharing ? c->start : c->clock.bytes;
+	return c->has_ceil ? c->eligible_time : c->clock.bytes;
 }
 
 /* Returns a queue key: 44 bits of clock, 20 of id; heap.c has the order. */
@@ -55,7 +55,7 @@ static inline u64 pace_virtual_finish(const struct pace_sched *s,
 {
 	u64 eligible = pace_eligible_time(c);
 
-	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->period : eligible;
+	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->max_cost_bytes : eligible;
 }
 
 /* Above any rate: rates are at most 10^12 < 2^40. */
@@ -93,8 +93,8 @@ static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 	case PACE_ORDER_CLOCK:
 		return queue_head(s, &s->waiting);
 	case PACE_ORDER_NEXT:
-		return s->active_paced <= 1 && pace_queue_empty(&s->due) ?
-		       queue_head(s, &s->waiting) : queue_head(s, &s->due);
+		return s->active_paced <= 1 && pace_queue_empty(&s->eligible) ?
+		       queue_head(s, &s->waiting) : queue_head(s, &s->eligible);
 	case PACE_ORDER_RATE:
 	default:
 		return NULL;
@@ -121,13 +121,13 @@ static void fetch_coming(const struct pace_sched *s,
 	c = s->by_id[pace_queue_coming(q, CLASS_AHEAD)];
 	pace_prefetch(c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
-		pace_prefetch(&c->period);
+		pace_prefetch(&c->max_cost_bytes);
 }
 
 struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
 {
 	u32 id = pace_queue_coming(s->cfg.order == PACE_ORDER_CLOCK ?
-				   &s->waiting : &s->due, ahead);
+				   &s->waiting : &s->eligible, ahead);
 
 	return id == PACE_ID_NONE ? NULL : s->by_id[id];
 }
@@ -140,18 +140,18 @@ static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 
 static void insert_eligible(struct pace_sched *s, struct pace_class *c)
 {
-	c->due = true;
-	pace_queue_insert(&s->due, eligible_key(s, c));
+	c->eligible = true;
+	pace_queue_insert(&s->eligible, eligible_key(s, c));
 }
 
 static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_queue *q = c->due ? &s->due : &s->waiting;
+	struct pace_queue *q = c->eligible ? &s->eligible : &s->waiting;
 
 	pace_queue_remove(q, c->id);
 	if (pace_queue_has_wheel(q))
 		fetch_coming(s, q);
-	c->due = false;
+	c->eligible = false;
 }
 
 /* Moves the first waiting class to the eligible ones if its time has come. */
@@ -176,12 +176,12 @@ static struct pace_class *pace_first_eligible(struct pace_sched *s)
 
 	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1) {
 		c = pace_first_waiting(s);
-		if (c || pace_queue_empty(&s->due))
+		if (c || pace_queue_empty(&s->eligible))
 			return c && pace_is_eligible(s, c) ? c : NULL;
 	}
 	while (promote_eligible(s))
 		;
-	while ((c = queue_head(s, &s->due)) && !pace_is_eligible(s, c)) {
+	while ((c = queue_head(s, &s->eligible)) && !pace_is_eligible(s, c)) {
 		remove_from_queue(s, c);
 		insert_waiting(s, c);
 	}
@@ -220,7 +220,7 @@ static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 /* Moves an active class to where its new clock or rate belongs. */
 static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
-	if (!c->due && (s->cfg.order == PACE_ORDER_CLOCK ||
+	if (!c->eligible && (s->cfg.order == PACE_ORDER_CLOCK ||
 			s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
 		pace_queue_replace_min(&s->waiting,
@@ -269,25 +269,25 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 /* Adds what a class asks for to the offered load, as it becomes active. */
 static void pace_load_add(struct pace_sched *s, const struct pace_class *c)
 {
-	s->demand_bps += c->demand_bps;
+	s->offered_load_bps += c->offered_load_bps;
 }
 
 static void pace_load_sub(struct pace_sched *s, const struct pace_class *c)
 {
-	s->demand_bps -= c->demand_bps;
+	s->offered_load_bps -= c->offered_load_bps;
 }
 
 static bool pace_over_subscribed(const struct pace_sched *s)
 {
-	return s->demand_bps > s->cfg.line_rate_bps;
+	return s->offered_load_bps > s->cfg.line_rate_bps;
 }
 
 /* Rebases all class clocks: moves them forward together. */
 static void rebase(struct pace_sched *s, u64 bytes)
 {
 	s->offset += bytes;
-	s->stats.shifts++;
-	s->stats.shifted_bytes += bytes;
+	s->stats.rebases++;
+	s->stats.rebased_bytes += bytes;
 }
 
 /* Returns how far `clock` is behind the schedule clock; 0 if it is not. */
@@ -329,7 +329,7 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
  */
 static u64 pace_lag_max(const struct pace_sched *s)
 {
-	return ((u64)s->active_paced + 2) * s->train_wire_bytes +
+	return ((u64)s->active_paced + 2) * s->burst_wire_bytes +
 	       s->timer_bytes;
 }
 
@@ -358,7 +358,7 @@ static void pace_rate_lag_bound(const struct pace_sched *s,
 {
 	u32 wire = c->last.wire_bytes;
 	u64 frames = ((u64)s->active_paced + 2) *
-		     ((s->train_wire_bytes + wire - 1) / wire);
+		     ((s->burst_wire_bytes + wire - 1) / wire);
 	u64 max;
 
 	if (frames > 1u << 20)
@@ -387,8 +387,8 @@ static u64 virtual_time_lag(const struct pace_sched *s)
 
 	if (s->cfg.order == PACE_ORDER_RATE)
 		return 0;
-	if (lag_of(s, s->served) < lag)
-		lag = lag_of(s, s->served);
+	if (lag_of(s, s->last_finish) < lag)
+		lag = lag_of(s, s->last_finish);
 	if (lag_of(s, s->idled) < lag)
 		lag = lag_of(s, s->idled);
 	return lag;
@@ -436,7 +436,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 		while (promote_eligible(s))
 			;
 	s->cfg.order = order;
-	while ((c = queue_head(s, &s->due))) {
+	while ((c = queue_head(s, &s->eligible))) {
 		remove_from_queue(s, c);
 		/*
 		 * May have been behind for long; starts in a queue are close.
@@ -455,7 +455,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
  *
  * A class with a ceil has two more clocks.  The ceil clock moves by
  * counted x line / ceil with every frame, and until it is reached the class may
- * send nothing: pace_class.start is the later of the two.  The spare clock
+ * send nothing: pace_class.eligible_time is the later of the two.  The spare clock
  * moves by counted x line / rate with every frame sent above the rate, and of
  * those whose ceil clock is reached the smallest goes first: start-time fair
  * queueing (Goyal, Vin and Cheng, 1996), so what is spare divides in proportion
@@ -501,35 +501,35 @@ static bool is_below_ceil(const struct pace_sched *s,
 }
 
 /* Returns the class with the smallest ceil clock not reached yet, or NULL. */
-static struct pace_class *pace_first_ceiled(const struct pace_sched *s)
+static struct pace_class *pace_first_at_ceil(const struct pace_sched *s)
 {
-	return queue_head(s, &s->ceiled);
+	return queue_head(s, &s->at_ceil);
 }
 
 /* Adds a class to those that borrow, at the time where they are. */
 static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
-	pace_clock_raise(&c->spare_clock, s->spare_time);
-	c->spare = true;
-	pace_queue_insert(&s->spare, pace_clock_key(c->spare_clock.bytes, c));
+	pace_clock_raise(&c->borrow_clock, s->borrow_time);
+	c->borrowing = true;
+	pace_queue_insert(&s->borrowing, pace_clock_key(c->borrow_clock.bytes, c));
 }
 
-static void insert_ceiled(struct pace_sched *s, struct pace_class *c)
+static void insert_at_ceil(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->ceiled, pace_clock_key(c->ceil_clock.bytes, c));
+	pace_queue_insert(&s->at_ceil, pace_clock_key(c->ceil_clock.bytes, c));
 }
 
 static void pace_borrow_remove(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_remove(c->spare ? &s->spare : &s->ceiled, c->id);
-	c->spare = false;
+	pace_queue_remove(c->borrowing ? &s->borrowing : &s->at_ceil, c->id);
+	c->borrowing = false;
 }
 
 static void promote_borrowing(struct pace_sched *s)
 {
 	struct pace_class *c;
 
-	while ((c = queue_head(s, &s->ceiled)) && is_below_ceil(s, c)) {
+	while ((c = queue_head(s, &s->at_ceil)) && is_below_ceil(s, c)) {
 		pace_borrow_remove(s, c);
 		insert_borrowing(s, c);
 	}
@@ -542,7 +542,7 @@ static void pace_borrow_insert(struct pace_sched *s, struct pace_class *c)
 	if (is_below_ceil(s, c))
 		insert_borrowing(s, c);
 	else
-		insert_ceiled(s, c);
+		insert_at_ceil(s, c);
 }
 
 /* Returns the class to serve above its rate, or NULL. */
@@ -552,9 +552,9 @@ static struct pace_class *pace_borrow_next(struct pace_sched *s)
 
 	promote_borrowing(s);
 	/* All clocks may have been moved forward since. */
-	while ((c = queue_head(s, &s->spare)) && !is_below_ceil(s, c)) {
+	while ((c = queue_head(s, &s->borrowing)) && !is_below_ceil(s, c)) {
 		pace_borrow_remove(s, c);
-		insert_ceiled(s, c);
+		insert_at_ceil(s, c);
 	}
 	return c;
 }
@@ -591,9 +591,9 @@ static void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 static void pace_borrow_sent(struct pace_sched *s, struct pace_class *c)
 {
 	ceil_advance(c, pace_schedule_clock(s) - ceil_slack(s, c));
-	pace_clock_raise(&c->spare_clock, s->spare_time);
-	s->spare_time = c->spare_clock.bytes;
-	pace_clock_advance(&c->spare_clock, c->rate_quot, c->rate_rem,
+	pace_clock_raise(&c->borrow_clock, s->borrow_time);
+	s->borrow_time = c->borrow_clock.bytes;
+	pace_clock_advance(&c->borrow_clock, c->rate_quot, c->rate_rem,
 			   c->rate_bps);
-	s->stats.spare_frames++;
+	s->stats.borrowed_frames++;
 }

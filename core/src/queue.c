@@ -66,7 +66,7 @@ static struct pace_pool *pace_pool_resize(const struct pace_pool *from,
 	return p;
 }
 
-static size_t place_bytes(u32 capacity)
+static size_t index_bytes(u32 capacity)
 {
 	return ((size_t)capacity * sizeof(u32) + 7) & ~(size_t)7;
 }
@@ -79,7 +79,7 @@ static size_t wheel_bytes(u32 capacity)
 /* Bytes of memory for `capacity` ids, a multiple of 8. */
 static size_t pace_queue_bytes(u32 capacity)
 {
-	return (size_t)capacity * sizeof(u64) + place_bytes(capacity) +
+	return (size_t)capacity * sizeof(u64) + index_bytes(capacity) +
 	       wheel_bytes(capacity);
 }
 
@@ -107,26 +107,26 @@ static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 			      void *memory, u32 capacity)
 {
 	u64 *key = memory;
-	u32 *place = (u32 *)(key + capacity);
+	u32 *index = (u32 *)(key + capacity);
 	u32 kept = q->capacity < capacity ? q->capacity : capacity;
 	struct pace_wheel *wheel = NULL;
 
 	if (kept) {
 		pace_memmove(key, q->key, q->count * sizeof(*key));
-		pace_memmove(place, q->place, kept * sizeof(*place));
+		pace_memmove(index, q->index, kept * sizeof(*index));
 	} else {
 		q->wheel_from = PACE_WHEEL_FROM;
 	}
-	pace_memset(place + kept, 0xff, (capacity - kept) * sizeof(*place));
+	pace_memset(index + kept, 0xff, (capacity - kept) * sizeof(*index));
 	if (pool) {
-		wheel = (void *)((u8 *)place + place_bytes(capacity));
+		wheel = (void *)((u8 *)index + index_bytes(capacity));
 		if (q->wheel)
 			pace_memmove(wheel, q->wheel, sizeof(*wheel));
 		else
 			pace_wheel_init(wheel);
 	}
 	q->key = key;
-	q->place = place;
+	q->index = index;
 	q->capacity = capacity;
 	q->pool = pool;
 	q->wheel = wheel;
@@ -144,7 +144,7 @@ static void pace_queue_insert(struct pace_queue *q, u64 key)
 {
 	u32 id = key & PACE_KEY_ID_MASK;
 
-	if (!PACE_ASSERT(id < q->capacity && q->place[id] == PACE_ID_NONE))
+	if (!PACE_ASSERT(id < q->capacity && q->index[id] == PACE_ID_NONE))
 		return;
 	if (q->count >= q->heap_keys)
 		pace_wheel_insert(q, key);
@@ -155,12 +155,12 @@ static void pace_queue_insert(struct pace_queue *q, u64 key)
 /* Removes an id that is in the queue.  O(log n). */
 static void pace_queue_remove(struct pace_queue *q, u32 id)
 {
-	if (!PACE_ASSERT(id < q->capacity && q->place[id] != PACE_ID_NONE))
+	if (!PACE_ASSERT(id < q->capacity && q->index[id] != PACE_ID_NONE))
 		return;
 	if (!q->heap_keys)
 		pace_wheel_remove(q, id);
 	else
-		pace_heap_remove(q, q->place[id]);
+		pace_heap_remove(q, q->index[id]);
 }
 
 /* Gives the smallest id another key; the id stays the same.  O(log n). */

@@ -27,12 +27,12 @@
  * those that may send, at once; what it changes of a class is done when that
  * class is looked at next: pace_stream_follow().
  */
-enum pace_reservation_place {
-	PACE_PLACE_RT,		/* frames that came before the period */
-	PACE_PLACE_RT_LATE,	/* the same, beyond what is reserved */
-	PACE_PLACE_RT_NEXT,	/* frames that came in it */
-	PACE_PLACE_NRT,		/* has some of its share left */
-	PACE_PLACE_NRT_NEXT,	/* has sent its share */
+enum pace_reservation_ring {
+	PACE_RING_RT,		/* frames that came before the period */
+	PACE_RING_RT_LATE,	/* the same, beyond what is reserved */
+	PACE_RING_RT_NEXT,	/* frames that came in it */
+	PACE_RING_NRT,		/* has some of its share left */
+	PACE_RING_NRT_NEXT,	/* has sent its share */
 };
 
 /* Something is left of the budget, or there is none in force. */
@@ -64,7 +64,7 @@ u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent)
 
 u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 own = c && c->stream ? c->stream->reserve_bytes : 0;
+	u64 own = c && c->reservation ? c->reservation->reserve_bytes : 0;
 
 	return s->period.reserved_bytes - own;
 }
@@ -142,9 +142,9 @@ static u64 count_left(struct pace_class *first, bool overrun)
 		return 0;
 	do {
 		if (overrun)
-			c->stream->overrun++;
+			c->reservation->overrun++;
 		else
-			c->stream->deferred++;
+			c->reservation->deferred++;
 		classes++;
 		c = c->next;
 	} while (c != first);
@@ -155,10 +155,10 @@ static u64 count_left(struct pace_class *first, bool overrun)
 static void count_all_left(struct pace_sched *s)
 {
 	struct pace_period *p = &s->period;
-	struct pace_class *late = p->ring[PACE_PLACE_RT_LATE];
-	struct pace_class *nrt = p->ring[PACE_PLACE_NRT];
+	struct pace_class *late = p->ring[PACE_RING_RT_LATE];
+	struct pace_class *nrt = p->ring[PACE_RING_NRT];
 
-	s->stats.rt_overrun += count_left(p->ring[PACE_PLACE_RT], true);
+	s->stats.rt_overrun += count_left(p->ring[PACE_RING_RT], true);
 	if (pace_budget_left(s)) {
 		s->stats.rt_overrun += count_left(late, true);
 		return;
@@ -180,9 +180,9 @@ static void begin_period(struct pace_sched *s)
 		p->left_bytes = 0;
 	p->left_bytes += budget;
 	p->gated_wire_bytes = p->backlog_wire_bytes;
-	pace_ring_join(&p->ring[PACE_PLACE_RT], &p->ring[PACE_PLACE_RT_LATE]);
-	pace_ring_join(&p->ring[PACE_PLACE_RT], &p->ring[PACE_PLACE_RT_NEXT]);
-	pace_ring_join(&p->ring[PACE_PLACE_NRT], &p->ring[PACE_PLACE_NRT_NEXT]);
+	pace_ring_join(&p->ring[PACE_RING_RT], &p->ring[PACE_RING_RT_LATE]);
+	pace_ring_join(&p->ring[PACE_RING_RT], &p->ring[PACE_RING_RT_NEXT]);
+	pace_ring_join(&p->ring[PACE_RING_NRT], &p->ring[PACE_RING_NRT_NEXT]);
 	s->stats.periods++;
 }
 
@@ -218,12 +218,12 @@ static bool pace_period_awaited(const struct pace_sched *s)
 
 	if (!p->classes)
 		return false;
-	if (p->ring[PACE_PLACE_RT_NEXT] || p->ring[PACE_PLACE_NRT_NEXT])
+	if (p->ring[PACE_RING_RT_NEXT] || p->ring[PACE_RING_NRT_NEXT])
 		return true;
 	return !pace_budget_left(s) &&
-	       (p->ring[PACE_PLACE_RT_LATE] || p->ring[PACE_PLACE_NRT] ||
-		s->ring || !pace_queue_empty(&s->spare) ||
-		!pace_queue_empty(&s->ceiled));
+	       (p->ring[PACE_RING_RT_LATE] || p->ring[PACE_RING_NRT] ||
+		s->ring || !pace_queue_empty(&s->borrowing) ||
+		!pace_queue_empty(&s->at_ceil));
 }
 
 /*
@@ -257,7 +257,7 @@ static bool pace_period_awaited(const struct pace_sched *s)
  */
 
 /* No train takes as much: after so much of its share a class owes nothing. */
-#define DEBT_MAX	((u64)PACE_TRAIN_WIRE_MAX)
+#define DEBT_MAX	((u64)PACE_BURST_WIRE_MAX)
 
 static u64 smaller_of(u64 a, u64 b)
 {
@@ -265,7 +265,7 @@ static u64 smaller_of(u64 a, u64 b)
 }
 
 /* What is left of an nrt class's share, `periods` after it was worked out. */
-static s64 share_left(const struct pace_stream *st, u64 periods)
+static s64 share_left(const struct pace_reservation *st, u64 periods)
 {
 	s64 left = st->left_bytes, reserve = st->reserve_bytes;
 
@@ -280,33 +280,33 @@ static s64 share_left(const struct pace_stream *st, u64 periods)
 /* Brings the class up to the period that runs. */
 static void update_class(const struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_stream *st = c->stream;
+	struct pace_reservation *st = c->reservation;
 	u64 periods = s->stats.periods - st->period;
 
 	if (!periods)
 		return;
 	st->period = s->stats.periods;
 	st->gated_wire_bytes = st->backlog_wire_bytes;
-	if (c->kind == PACE_KIND_RT) {
+	if (c->type == PACE_TYPE_RT) {
 		st->left_bytes = (s64)st->reserve_bytes;
-		st->place = PACE_PLACE_RT;
+		st->ring = PACE_RING_RT;
 	} else {
 		st->left_bytes = share_left(st, periods);
-		st->place = PACE_PLACE_NRT;
+		st->ring = PACE_RING_NRT;
 	}
 }
 
 /* Last of those there, also if it is there already. */
 static void move_to(struct pace_sched *s, struct pace_class *c,
-		    enum pace_reservation_place place)
+		    enum pace_reservation_ring index)
 {
-	pace_ring_remove(&s->period.ring[c->stream->place], c);
-	c->stream->place = place;
-	pace_ring_add(&s->period.ring[place], c);
+	pace_ring_remove(&s->period.ring[c->reservation->ring], c);
+	c->reservation->ring = index;
+	pace_ring_add(&s->period.ring[index], c);
 }
 
 /* So many bytes of the first frames wait no more. */
-static void spend_backlog(struct pace_sched *s, struct pace_stream *st,
+static void spend_backlog(struct pace_sched *s, struct pace_reservation *st,
 			  u64 wire_bytes)
 {
 	struct pace_period *p = &s->period;
@@ -325,15 +325,15 @@ static void pace_reservation_begin(struct pace_sched *s, struct pace_class *c,
 {
 	struct pace_period *p = &s->period;
 
-	if (!c->stream) {
-		c->stream = cfg->stream;
-		pace_memset(c->stream, 0, sizeof(*c->stream));
+	if (!c->reservation) {
+		c->reservation = cfg->reservation;
+		pace_memset(c->reservation, 0, sizeof(*c->reservation));
 		p->classes++;
 	} else {
 		update_class(s, c);
 	}
-	p->reserved_bytes += cfg->reserve_bytes - c->stream->reserve_bytes;
-	c->stream->reserve_bytes = cfg->reserve_bytes;
+	p->reserved_bytes += cfg->reserve_bytes - c->reservation->reserve_bytes;
+	c->reservation->reserve_bytes = cfg->reserve_bytes;
 }
 
 /* Its frames, if it has any, are not known of any more. */
@@ -342,34 +342,34 @@ static void pace_reservation_end(struct pace_sched *s, struct pace_class *c)
 	struct pace_period *p = &s->period;
 
 	update_class(s, c);
-	spend_backlog(s, c->stream, ~0ull);
-	p->reserved_bytes -= c->stream->reserve_bytes;
+	spend_backlog(s, c->reservation, ~0ull);
+	p->reserved_bytes -= c->reservation->reserve_bytes;
 	if (!--p->classes)
 		p->running = false;
-	c->stream = NULL;
+	c->reservation = NULL;
 }
 
 /* The class comes; what it has was told before: pace_arrived(). */
 static void pace_reservation_insert(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_stream *st = c->stream;
+	struct pace_reservation *st = c->reservation;
 
 	update_class(s, c);
-	if (c->kind == PACE_KIND_RT)
-		st->place = st->gated_wire_bytes ? PACE_PLACE_RT :
-						   PACE_PLACE_RT_NEXT;
+	if (c->type == PACE_TYPE_RT)
+		st->ring = st->gated_wire_bytes ? PACE_RING_RT :
+						   PACE_RING_RT_NEXT;
 	else
-		st->place = st->left_bytes > 0 ? PACE_PLACE_NRT :
-						 PACE_PLACE_NRT_NEXT;
-	pace_ring_add(&s->period.ring[st->place], c);
+		st->ring = st->left_bytes > 0 ? PACE_RING_NRT :
+						 PACE_RING_NRT_NEXT;
+	pace_ring_add(&s->period.ring[st->ring], c);
 	s->period.active++;
 }
 
 static void pace_reservation_remove(struct pace_sched *s, struct pace_class *c)
 {
 	update_class(s, c);
-	spend_backlog(s, c->stream, ~0ull);
-	pace_ring_remove(&s->period.ring[c->stream->place], c);
+	spend_backlog(s, c->reservation, ~0ull);
+	pace_ring_remove(&s->period.ring[c->reservation->ring], c);
 	s->period.active--;
 }
 
@@ -377,43 +377,43 @@ static void pace_reservation_arrived(struct pace_sched *s, struct pace_class *c,
 				     u32 wire_bytes)
 {
 	update_class(s, c);
-	c->stream->backlog_wire_bytes += wire_bytes;
+	c->reservation->backlog_wire_bytes += wire_bytes;
 	s->period.backlog_wire_bytes += wire_bytes;
 }
 
 /* Where an active rt class belongs, by what it has. */
-static void place_rt(struct pace_sched *s, struct pace_class *c)
+static void move_rt(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_stream *st = c->stream;
+	struct pace_reservation *st = c->reservation;
 
 	if (!st->gated_wire_bytes) {
-		move_to(s, c, PACE_PLACE_RT_NEXT);
+		move_to(s, c, PACE_RING_RT_NEXT);
 		return;
 	}
 	if (st->left_bytes > 0) {
-		move_to(s, c, PACE_PLACE_RT);
+		move_to(s, c, PACE_RING_RT);
 		return;
 	}
-	if (st->place == PACE_PLACE_RT) {
+	if (st->ring == PACE_RING_RT) {
 		st->over++;
 		s->stats.rt_over++;
 	}
-	move_to(s, c, PACE_PLACE_RT_LATE);
+	move_to(s, c, PACE_RING_RT_LATE);
 }
 
 static void pace_reservation_dropped(struct pace_sched *s, struct pace_class *c,
 				     u32 wire_bytes)
 {
 	update_class(s, c);
-	spend_backlog(s, c->stream, wire_bytes);
-	if (c->active && c->stream->place != PACE_PLACE_RT_NEXT)
-		place_rt(s, c);
+	spend_backlog(s, c->reservation, wire_bytes);
+	if (c->active && c->reservation->ring != PACE_RING_RT_NEXT)
+		move_rt(s, c);
 }
 
 static void charge_rt(struct pace_sched *s, struct pace_class *c,
-		      const struct pace_train *t)
+		      const struct pace_burst *t)
 {
-	struct pace_stream *st = c->stream;
+	struct pace_reservation *st = c->reservation;
 	u64 counted = pace_counted_bytes(&s->cfg, t);
 	u64 own = st->left_bytes > 0 ? smaller_of(st->left_bytes, counted) : 0;
 
@@ -423,15 +423,15 @@ static void charge_rt(struct pace_sched *s, struct pace_class *c,
 	spend_backlog(s, st, t->wire_bytes);
 }
 
-static void place_nrt(struct pace_sched *s, struct pace_class *c)
+static void move_nrt(struct pace_sched *s, struct pace_class *c)
 {
-	if (c->stream->left_bytes > 0) {
-		move_to(s, c, PACE_PLACE_NRT);
+	if (c->reservation->left_bytes > 0) {
+		move_to(s, c, PACE_RING_NRT);
 		return;
 	}
-	c->stream->deferred++;
+	c->reservation->deferred++;
 	s->stats.nrt_deferred++;
-	move_to(s, c, PACE_PLACE_NRT_NEXT);
+	move_to(s, c, PACE_RING_NRT_NEXT);
 }
 
 /*
@@ -439,41 +439,41 @@ static void place_nrt(struct pace_sched *s, struct pace_class *c)
  * unscheduled.
  */
 static bool pace_reservation_sent(struct pace_sched *s, struct pace_class *c,
-				  const struct pace_train *t, bool more)
+				  const struct pace_burst *t, bool more)
 {
 	update_class(s, c);
-	if (c->kind == PACE_KIND_RT)
+	if (c->type == PACE_TYPE_RT)
 		charge_rt(s, c, t);
 	else
-		c->stream->left_bytes -= pace_counted_bytes(&s->cfg, t);
+		c->reservation->left_bytes -= pace_counted_bytes(&s->cfg, t);
 	if (!more)
 		return true;
-	if (c->kind == PACE_KIND_RT)
-		place_rt(s, c);
+	if (c->type == PACE_TYPE_RT)
+		move_rt(s, c);
 	else
-		place_nrt(s, c);
+		move_nrt(s, c);
 	return false;
 }
 
 /* Whose rt frame may go now, or NULL. */
 static struct pace_class *pace_rt_next(struct pace_sched *s)
 {
-	struct pace_class *c = s->period.ring[PACE_PLACE_RT];
+	struct pace_class *c = s->period.ring[PACE_RING_RT];
 
 	if (c) {
 		update_class(s, c);
-		if (!c->stream->gated_wire_bytes)
-			c->stream->gated_wire_bytes = 1;
+		if (!c->reservation->gated_wire_bytes)
+			c->reservation->gated_wire_bytes = 1;
 		return c;
 	}
-	return pace_budget_left(s) ? s->period.ring[PACE_PLACE_RT_LATE] : NULL;
+	return pace_budget_left(s) ? s->period.ring[PACE_RING_RT_LATE] : NULL;
 }
 
 /* After one more longest train what is gated would not end in the period. */
 static bool pace_rt_urgent(const struct pace_sched *s)
 {
 	return s->period.end.bytes - s->global <=
-	       s->period.gated_wire_bytes + s->train_wire_bytes;
+	       s->period.gated_wire_bytes + s->burst_wire_bytes;
 }
 
 /* Whose nrt frame may go now, or NULL.  O(1) amortised over periods. */
@@ -483,12 +483,12 @@ static struct pace_class *pace_nrt_next(struct pace_sched *s)
 
 	if (!pace_budget_left(s))
 		return NULL;
-	while ((c = s->period.ring[PACE_PLACE_NRT])) {
+	while ((c = s->period.ring[PACE_RING_NRT])) {
 		update_class(s, c);
-		if (c->stream->left_bytes > 0)
+		if (c->reservation->left_bytes > 0)
 			return c;
 		/* It still owes more than a share. */
-		move_to(s, c, PACE_PLACE_NRT_NEXT);
+		move_to(s, c, PACE_RING_NRT_NEXT);
 	}
 	return NULL;
 }

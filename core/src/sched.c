@@ -30,17 +30,17 @@ static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
 {
 	c->active = true;
-	if (c->kind == PACE_KIND_NORMAL) {
+	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_insert(s, c);
 		return;
 	}
-	if (c->stream) {
+	if (c->reservation) {
 		pace_reservation_insert(s, c);
 		return;
 	}
 	pace_load_add(s, c);
 	pace_paced_return(s, c);
-	if (c->sharing) {
+	if (c->has_ceil) {
 		pace_ceil_return(s, c);
 		pace_borrow_insert(s, c);
 	}
@@ -54,13 +54,13 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 
 	c->active = false;
 	c->head_wire_bytes = 0;
-	if (c->kind == PACE_KIND_NORMAL) {
+	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_remove(s, c);
-	} else if (c->stream) {
+	} else if (c->reservation) {
 		pace_reservation_remove(s, c);
 	} else {
 		pace_paced_remove(s, c);
-		if (c->sharing)
+		if (c->has_ceil)
 			pace_borrow_remove(s, c);
 		pace_load_sub(s, c);
 		pace_lag_settle(s, was_over, c);
@@ -83,7 +83,7 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
 		  u64 now_ns)
 {
-	if (c->kind != PACE_KIND_RT || !PACE_ASSERT(pace_id_held(s, c)))
+	if (c->type != PACE_TYPE_RT || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
 	advance_to_arrival(s, now_ns);
 	pace_reservation_arrived(s, c, wire_bytes);
@@ -92,7 +92,7 @@ void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
 void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
 		  u64 now_ns)
 {
-	if (c->kind != PACE_KIND_RT || !PACE_ASSERT(pace_id_held(s, c)))
+	if (c->type != PACE_TYPE_RT || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
 	advance_to_arrival(s, now_ns);
 	pace_reservation_dropped(s, c, wire_bytes);
@@ -135,7 +135,7 @@ static u64 early_bytes(const struct pace_sched *s)
 /* Returns true if what `c` sends now is at its rate, and not borrowed. */
 static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
-	return !c->sharing ||
+	return !c->has_ceil ||
 	       !pace_clock_ahead(pace_eligible_time(c),
 				 pace_schedule_clock(s) + early_bytes(s));
 }
@@ -145,7 +145,7 @@ static struct pace_decision send_decision(const struct pace_sched *s,
 {
 	struct pace_decision d = { .verdict = PACE_SEND, .cls = c };
 
-	if (c->kind == PACE_KIND_PACED && at_rate(s, c))
+	if (c->type == PACE_TYPE_PACED && at_rate(s, c))
 		d.late_bytes = (s64)(pace_schedule_clock(s) -
 				     pace_eligible_time(c));
 	return d;
@@ -234,7 +234,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 		d = next_gap(s, now_ns);
 	/* guard counts how often it holds a frame back. */
 	if (d.verdict == PACE_WAIT &&
-	    !(s->cfg.guard && (s->active_normal || s->period.active)))
+	    !(s->cfg.guard_band && (s->active_normal || s->period.active)))
 		s->quiet_until_ns = d.until_ns;
 	s->asked_ns = now_ns;
 	return d;
@@ -244,7 +244,7 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 {
 	u64 clock = c->ceil_bps ? c->ceil_clock.bytes : c->clock.bytes;
 
-	return c->active && c->kind == PACE_KIND_PACED &&
+	return c->active && c->type == PACE_TYPE_PACED &&
 	       pace_clock_ahead(clock, pace_schedule_clock(s));
 }
 
@@ -258,7 +258,7 @@ u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 	struct pace_line line = s->line;
 	u64 now = s->global;
 
-	if (c->kind != PACE_KIND_PACED)
+	if (c->type != PACE_TYPE_PACED)
 		return 0;
 	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || !pace_active(s)) {
 		pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
@@ -277,7 +277,7 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 }
 
 /* Charges the line with a frame that goes to the wire. */
-static void occupy_line(struct pace_sched *s, const struct pace_train *t)
+static void occupy_line(struct pace_sched *s, const struct pace_burst *t)
 {
 	s->stats.sent_frames += t->frames;
 	s->stats.sent_wire_bytes += t->wire_bytes;
@@ -312,7 +312,7 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
  * ones.
  */
 static void sent_reserved(struct pace_sched *s, struct pace_class *c,
-			  const struct pace_train *t, bool more)
+			  const struct pace_burst *t, bool more)
 {
 	if (!pace_first_eligible(s))
 		s->idled = pace_schedule_clock(s);
@@ -322,7 +322,7 @@ static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 }
 
 static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
-			     const struct pace_train *t, bool more)
+			     const struct pace_burst *t, bool more)
 {
 	s->idled = pace_schedule_clock(s);
 	occupy_line(s, t);
@@ -334,7 +334,7 @@ static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
 }
 
 static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
-			      const struct pace_train *t)
+			      const struct pace_burst *t)
 {
 	if (c->last.len_bytes == t->len_bytes && c->last.frames == t->frames &&
 	    c->last.wire_bytes == t->wire_bytes)
@@ -354,8 +354,8 @@ static void move_clocks(struct pace_sched *s, struct pace_class *c)
 		note_lateness(s, c);
 		if (s->cfg.order == PACE_ORDER_RATE)
 			pace_rate_lag_bound(s, c);
-		s->served = pace_virtual_finish(s, c);
-		if (c->sharing)
+		s->last_finish = pace_virtual_finish(s, c);
+		if (c->has_ceil)
 			pace_ceil_sent(s, c);
 		pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem,
 				   c->rate_bps);
@@ -364,7 +364,7 @@ static void move_clocks(struct pace_sched *s, struct pace_class *c)
 }
 
 static void sent_paced(struct pace_sched *s, struct pace_class *c,
-		       const struct pace_train *t, bool more)
+		       const struct pace_burst *t, bool more)
 {
 	update_frame_cost(s, c, t);
 	move_clocks(s, c);
@@ -373,17 +373,17 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 		pace_unschedule_class(s, c);
 		return;
 	}
-	if (c->sharing) {
+	if (c->has_ceil) {
 		pace_borrow_remove(s, c);
 		pace_borrow_insert(s, c);
 	}
 	pace_paced_update(s, c);
 }
 
-void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
 {
-	const struct pace_train t = {
+	const struct pace_burst t = {
 		.len_bytes = len_bytes,
 		.frames = frames,
 		.wire_bytes = wire_bytes,
@@ -391,16 +391,16 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 
 	if (!PACE_ASSERT(c->active && len_bytes && frames &&
 			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
-			 wire_bytes <= PACE_TRAIN_WIRE_MAX))
+			 wire_bytes <= PACE_BURST_WIRE_MAX))
 		return;
 	pace_invalidate(s);
 	pace_advance_clock(s, now_ns);
 	c->head_wire_bytes = 0;
 	if (s->period.classes)
 		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);
-	if (c->kind == PACE_KIND_NORMAL)
+	if (c->type == PACE_TYPE_NORMAL)
 		sent_best_effort(s, c, &t, more);
-	else if (c->stream)
+	else if (c->reservation)
 		sent_reserved(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
@@ -410,7 +410,7 @@ void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	       bool more, u64 now_ns)
 {
-	pace_sent_train(s, c, len_bytes, pace_wire_bytes(s, len_bytes), 1, more,
+	pace_sent_burst(s, c, len_bytes, pace_wire_bytes(s, len_bytes), 1, more,
 			now_ns);
 }
 

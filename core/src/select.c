@@ -23,9 +23,9 @@ static struct pace_class *pick_nrt(struct pace_sched *s)
 {
 	struct pace_class *c = pace_nrt_next(s);
 
-	if (!c || !s->cfg.guard || pace_head_fits(s, c))
+	if (!c || !s->cfg.guard_band || pace_head_fits(s, c))
 		return c;
-	s->stats.guarded++;
+	s->stats.guard_band_held++;
 	return NULL;
 }
 
@@ -46,17 +46,17 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 		c = pick_nrt(s);
 		if (c)
 			return c;
-		held = s->period.ring[PACE_PLACE_NRT];
+		held = s->period.ring[PACE_RING_NRT];
 	}
 	if (s->active_normal) {
-		if (!s->cfg.guard)
+		if (!s->cfg.guard_band)
 			return pace_best_effort_next(s);
 		c = pace_guarded_next(s);
 		if (c)
 			return c;
 		held = true;
 	}
-	if (pace_queue_empty(&s->spare) && pace_queue_empty(&s->ceiled))
+	if (pace_queue_empty(&s->borrowing) && pace_queue_empty(&s->at_ceil))
 		return NULL;
 	c = pace_borrow_next(s);
 	if (c && held && !pace_fits(s, c->last.wire_bytes))
@@ -89,8 +89,8 @@ static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls
 	struct pace_class *spare = NULL;
 	u64 end = s->period.end.bytes - s->offset;
 
-	if (!pace_queue_empty(&s->ceiled) && pace_budget_left(s))
-		spare = pace_first_ceiled(s);
+	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
+		spare = pace_first_at_ceil(s);
 	if (c)
 		*clock = pace_eligible_time(c);
 	if (spare && (!c || pace_clock_ahead(*clock,

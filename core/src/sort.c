@@ -13,7 +13,7 @@
 #define RANK_KEYS	32u
 
 /*
- * A key's place is the number of keys before it.  Four at a time; to make up
+ * A key's index is the number of keys before it.  Four at a time; to make up
  * the four there are keys at the end that belong behind all others.
  */
 static void rank_sort(u64 *key, u64 *out, u32 n)

@@ -7,7 +7,7 @@
 #include <pace/pace_sched.h>
 
 #define QUEUES		4
-#define QUEUES_OF(s)	{ &(s)->waiting, &(s)->due, &(s)->ceiled, &(s)->spare }
+#define QUEUES_OF(s)	{ &(s)->waiting, &(s)->eligible, &(s)->at_ceil, &(s)->borrowing }
 
 static u32 clamp_capacity(u32 capacity)
 {

@@ -34,13 +34,13 @@
 #define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
 
 /*
- * Where an id is: below PACE_PLACE_CHUNK a place in the heap, else block and
+ * Where an id is: below PACE_INDEX_CHUNK an index in the heap, else block and
  * slot of a chunk.  A key that goes from there to the run, and from the run to
- * the root of an empty heap, leaves its place as it was: one line of cache
+ * the root of an empty heap, leaves its index as it was: one line of cache
  * less.  Whether it is still there can be told: pace_tree_remove().
  */
-#define PACE_PLACE_CHUNK	(1u << 31)
-#define PACE_PLACE_SLOT_BITS	5u
+#define PACE_INDEX_CHUNK	(1u << 31)
+#define PACE_INDEX_SLOT_BITS	5u
 
 /* A chunk's keys; those before it in its leaf are full. */
 struct pace_chunk {
@@ -179,8 +179,8 @@ static inline u32 leaf_put(struct pace_queue *q, u32 word, u64 key)
 	}
 	word &= BLOCK_MASK;
 	q->pool->block[word].chunk.key[n] = key;
-	q->place[key & PACE_KEY_ID_MASK] =
-		PACE_PLACE_CHUNK | word << PACE_PLACE_SLOT_BITS | n;
+	q->index[key & PACE_KEY_ID_MASK] =
+		PACE_INDEX_CHUNK | word << PACE_INDEX_SLOT_BITS | n;
 	return word | (n + 1) << ABOVE_BLOCK;
 }
 
@@ -335,8 +335,8 @@ static bool pace_tree_insert(struct pace_queue *q, u64 key)
 	*slot = word + (1u << ABOVE_BLOCK);
 	word &= BLOCK_MASK;
 	block[word].chunk.key[n] = key;
-	q->place[key & PACE_KEY_ID_MASK] =
-		PACE_PLACE_CHUNK | word << PACE_PLACE_SLOT_BITS | n;
+	q->index[key & PACE_KEY_ID_MASK] =
+		PACE_INDEX_CHUNK | word << PACE_INDEX_SLOT_BITS | n;
 	return true;
 }
 
@@ -479,9 +479,9 @@ static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
  */
 static bool pace_tree_remove(struct pace_queue *q, u32 id)
 {
-	u32 place = q->place[id];
-	u32 b = (place & ~PACE_PLACE_CHUNK) >> PACE_PLACE_SLOT_BITS;
-	u32 i = place & ((1u << PACE_PLACE_SLOT_BITS) - 1);
+	u32 index = q->index[id];
+	u32 b = (index & ~PACE_INDEX_CHUNK) >> PACE_INDEX_SLOT_BITS;
+	u32 i = index & ((1u << PACE_INDEX_SLOT_BITS) - 1);
 	struct pace_pool *p = q->pool;
 	u64 key = p->block[b].chunk.key[i], moved;
 	struct pace_chunk *last;
@@ -501,7 +501,7 @@ static bool pace_tree_remove(struct pace_queue *q, u32 id)
 	moved = last->key[n];
 	if (moved != key) {
 		p->block[b].chunk.key[i] = moved;
-		q->place[moved & PACE_KEY_ID_MASK] = place;
+		q->index[moved & PACE_KEY_ID_MASK] = index;
 	}
 	word &= BLOCK_MASK;
 	if (n) {

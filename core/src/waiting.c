@@ -57,7 +57,7 @@ static void pace_note_idle(struct pace_sched *s, u64 free_bytes)
  */
 static u64 pace_ring_bytes(const struct pace_sched *s)
 {
-	u64 ring = (u64)PACE_RING_FRAMES * s->train_wire_bytes;
+	u64 ring = (u64)PACE_RING_FRAMES * s->burst_wire_bytes;
 
 	return ring < s->stall_bytes ? s->stall_bytes : ring;
 }

@@ -39,8 +39,8 @@ static inline u32 pace_wheel_keys(const struct pace_wheel *w)
 #define WIDE_KEYS	8u
 /* Above so many even coinciding keys are taken faster from the tree. */
 #define COINCIDING_KEYS	65536u
-/* How far ahead places are fetched: at most PACE_RUN_LOW. */
-#define PLACES_AHEAD	16u
+/* How far ahead indices are fetched: at most PACE_RUN_LOW. */
+#define INDICES_AHEAD	16u
 
 /* The width follows how fast keys are taken. */
 static void adapt_width(struct pace_wheel *w, u64 root)
@@ -199,7 +199,7 @@ static void pace_wheel_close(struct pace_queue *q)
 	q->wheel->open = false;
 	q->heap_keys = q->wheel_from;
 	if (q->count)
-		q->place[pace_queue_min(q)] = 0;
+		q->index[pace_queue_min(q)] = 0;
 	if (!q->heap_keys) {
 		q->heap_keys = 1;
 		wheel_open(q);
@@ -290,12 +290,12 @@ static void remove_from_run(struct pace_wheel *w, u32 id)
 }
 
 /* What will be written to when a key of the run has been the root. */
-static inline void fetch_place(const struct pace_queue *q)
+static inline void fetch_index(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 
-	if (pace_run_keys(w) > PLACES_AHEAD)
-		pace_prefetch(&q->place[w->run[w->head + PLACES_AHEAD] &
+	if (pace_run_keys(w) > INDICES_AHEAD)
+		pace_prefetch(&q->index[w->run[w->head + INDICES_AHEAD] &
 					PACE_KEY_ID_MASK]);
 }
 
@@ -311,7 +311,7 @@ static inline void take_root(struct pace_queue *q)
 		if (q->count == 1 || pace_heap_root_may_be(q, next)) {
 			w->head++;
 			q->key[0] = next;
-			fetch_place(q);
+			fetch_index(q);
 			return;
 		}
 	}
@@ -321,17 +321,17 @@ static inline void take_root(struct pace_queue *q)
 static void pace_wheel_remove(struct pace_queue *q, u32 id)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 place = q->place[id];
+	u32 index = q->index[id];
 
 	if (id == pace_queue_min(q))
 		take_root(q);
-	else if (place < PACE_PLACE_CHUNK)
-		pace_heap_remove(q, place);
+	else if (index < PACE_INDEX_CHUNK)
+		pace_heap_remove(q, index);
 	else if (pace_tree_remove(q, id))
 		w->tree_keys--;
 	else
 		remove_from_run(w, id);
-	q->place[id] = PACE_ID_NONE;
+	q->index[id] = PACE_ID_NONE;
 	if (q->count + pace_wheel_keys(w) < q->wheel_from / 2)
 		w->open = false;
 	wheel_settle(q);
@@ -351,7 +351,7 @@ static void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 		w->taken++;
 		w->head++;
 		q->key[0] = next;
-		fetch_place(q);
+		fetch_index(q);
 		return;
 	}
 	take_root(q);

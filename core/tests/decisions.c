@@ -20,7 +20,7 @@
 
 struct slot {
 	struct pace_class pace;
-	struct pace_stream stream;
+	struct pace_reservation reservation;
 	u32 frames;		/* that the class has waiting */
 	bool added;
 };
@@ -89,20 +89,20 @@ static int check_division(void)
 
 static struct pace_class_config random_class(struct slot *slot)
 {
-	struct pace_class_config cfg = { .kind = below(4) };
+	struct pace_class_config cfg = { .type = below(4) };
 
-	switch (cfg.kind) {
-	case PACE_KIND_PACED:
+	switch (cfg.type) {
+	case PACE_TYPE_PACED:
 		cfg.rate_bps = 100000 + random_bits(29);
 		if (below(3) == 0)
 			cfg.ceil_bps = cfg.rate_bps + random_bits(28);
 		break;
-	case PACE_KIND_NORMAL:
+	case PACE_TYPE_NORMAL:
 		cfg.quantum_bytes = 256 + below(4000);
 		break;
 	default:
 		cfg.reserve_bytes = 1500 + below(20000);
-		cfg.stream = &slot->stream;
+		cfg.reservation = &slot->reservation;
 		break;
 	}
 	return cfg;
@@ -213,10 +213,10 @@ static void note_stats(const struct pace_stats *stats)
 	note(stats->gap_wire_bytes);
 	note(stats->early_bytes_max);
 	note(stats->late_bytes_max);
-	note(stats->shifts);
-	note(stats->shifted_bytes);
-	note(stats->spare_frames);
-	note(stats->guarded);
+	note(stats->rebases);
+	note(stats->rebased_bytes);
+	note(stats->borrowed_frames);
+	note(stats->guard_band_held);
 	note(stats->waits);
 	note(stats->lead_ns);
 	note(stats->periods);
@@ -247,7 +247,7 @@ static int run(u32 mode, u32 order, bool guard, bool wheel)
 		.link_header_bytes = 14,
 		.order = order,
 		.mode = mode,
-		.guard = guard,
+		.guard_band = guard,
 		.period_ns = 1000000,
 		.budget_bytes = 87500,
 	};

@@ -35,7 +35,7 @@
 #define PACE_LINE_RATE_MIN	8000ull			/* bit/s */
 #define PACE_LINE_RATE_MAX	1000000000000ull	/* 1 Tbit/s */
 #define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame or train */
-#define PACE_TRAIN_WIRE_MAX	(1u << 22)		/* what a train takes on the wire */
+#define PACE_BURST_WIRE_MAX	(1u << 22)		/* what a train takes on the wire */
 
 /* Smaller quanta cost too many rounds a frame; 0 chooses max_frame. */
 #define PACE_QUANTUM_MIN	256u
@@ -65,9 +65,9 @@ enum pace_error {
 	PACE_ERR_QUANTUM,	/* quantum outside PACE_QUANTUM_MIN..MAX */
 	PACE_ERR_CEIL,		/* ceil below the rate, or above the line rate */
 	/* max_train below max_frame, above PACE_FRAME_MAX, or, made of largest
-	 * frames, above PACE_TRAIN_WIRE_MAX
+	 * frames, above PACE_BURST_WIRE_MAX
 	 */
-	PACE_ERR_TRAIN,
+	PACE_ERR_BURST,
 	/* period outside PACE_PERIOD_NS_MIN..MAX, or, for an rt or nrt class,
 	 * none, or one in which the line does not carry a longest train
 	 */
@@ -108,15 +108,15 @@ enum pace_mode {
 	PACE_MODE_HYBRID,
 };
 
-enum pace_kind {
-	PACE_KIND_PACED,	/* has a rate and a clock */
-	PACE_KIND_NORMAL,	/* best effort, round robin by bytes */
+enum pace_type {
+	PACE_TYPE_PACED,	/* has a rate and a clock */
+	PACE_TYPE_NORMAL,	/* best effort, round robin by bytes */
 	/*
 	 * Isochronous (paper 004): what has come by the start of a period goes
 	 * out in it.  src/reservation.c.
 	 */
-	PACE_KIND_RT,
-	PACE_KIND_NRT,		/* so much in a period, the rest in the next */
+	PACE_TYPE_RT,
+	PACE_TYPE_NRT,		/* so much in a period, the rest in the next */
 };
 
 struct pace_config {
@@ -128,13 +128,13 @@ struct pace_config {
 	 * Largest number of bytes handed over as one train of frames, whose
 	 * headers are counted once each; 0: max_frame_bytes, no trains.
 	 */
-	u32 max_train_bytes;
+	u32 max_burst_bytes;
 	u32 link_header_bytes;	/* what PACE_LAYER_IP leaves out */
 	enum pace_layer layer;
 	enum pace_order order;
 	enum pace_mode mode;
 	/* A normal or nrt frame goes only where it ends before a paced one is due. */
-	bool guard;
+	bool guard_band;
 	/*
 	 * In force while there is an rt or nrt class: so many bytes, as the
 	 * layer counts, leave in a period.  src/reservation.c.  0: no such classes.
@@ -150,13 +150,13 @@ struct pace_config {
  * it is given, and the core's as long as the class is of either kind.  Hosts read
  * the counters.
  */
-struct pace_stream {
+struct pace_reservation {
 	u64 reserve_bytes;
 	u64 period;		/* pace_stats.periods as of which the rest is */
 	s64 left_bytes;		/* of what is reserved; NRT: below 0, owed */
 	u64 backlog_wire_bytes;	/* RT: what has come and was not sent */
 	u64 gated_wire_bytes;	/* of that, by the period's start */
-	u8 place;		/* src/reservation.c */
+	u8 ring;		/* src/reservation.c */
 	/* Periods in which... */
 	u64 over;		/* RT: more had come than is reserved */
 	u64 deferred;		/* frames were left for the next: budget or share */
@@ -165,7 +165,7 @@ struct pace_stream {
 };
 
 struct pace_class_config {
-	enum pace_kind kind;
+	enum pace_type type;
 	u64 rate_bps;		/* PACED: guaranteed */
 	/*
 	 * PACED: what would be a gap is shared in proportion to the rates, as
@@ -174,7 +174,7 @@ struct pace_class_config {
 	u64 ceil_bps;
 	u32 quantum_bytes;	/* NORMAL: wire bytes per round; 0 = one max_frame */
 	u64 reserve_bytes;	/* RT, NRT: per period, as the layer counts */
-	struct pace_stream *stream;	/* RT, NRT; of a class that has one: not read */
+	struct pace_reservation *reservation;	/* RT, NRT; of a class that has one: not read */
 };
 
 /*
@@ -187,8 +187,8 @@ struct pace_clock {
 	u64 frac;
 };
 
-/* What one call hands over: a frame, or a train of them (pace_sent_train()). */
-struct pace_train {
+/* What one call hands over: a frame, or a train of them (pace_sent_burst()). */
+struct pace_burst {
 	u32 len_bytes;
 	u32 frames;
 	u32 wire_bytes;
@@ -196,7 +196,7 @@ struct pace_train {
 
 /* What the rates of this port count of it. */
 static inline u32 pace_counted_bytes(const struct pace_config *cfg,
-				     const struct pace_train *t)
+				     const struct pace_burst *t)
 {
 	u64 headers;
 
@@ -223,10 +223,10 @@ static inline u32 pace_counted_bytes(const struct pace_config *cfg,
  */
 struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
-	u8 kind;		/* enum pace_kind */
+	u8 type;		/* enum pace_type */
 	bool active;		/* has a packet and takes part in decisions */
-	bool due;		/* is in the queue of those due; never in ORDER_CLOCK */
-	bool sharing;		/* PACED: has a ceil above its rate */
+	bool eligible;		/* is in the queue of those due; never in ORDER_CLOCK */
+	bool has_ceil;		/* PACED: has a ceil above its rate */
 	/*
 	 * PACED.  All clocks are compared with the port's less the common
 	 * offset.
@@ -236,26 +236,26 @@ struct pace_class {
 	/* Two divisions per change of packet size, none per packet. */
 	u64 rate_quot;
 	u64 rate_rem;
-	struct pace_train last;	/* priced above */
+	struct pace_burst last;	/* priced above */
 	u32 head_wire_bytes;	/* of the first frame; 0: not known */
 
-	u64 period;		/* by which a longest train moves the clock, rounded up */
-	u64 demand_bps;		/* wire bit/s this class asks for, at its last packet size */
+	u64 max_cost_bytes;		/* by which a longest train moves the clock, rounded up */
+	u64 offered_load_bps;		/* wire bit/s this class asks for, at its last packet size */
 	/* With a ceil above its rate: src/paced.c. */
-	u64 start;		/* with a ceil, when it may send: pace_eligible_time() */
+	u64 eligible_time;		/* with a ceil, when it may send: pace_eligible_time() */
 	u64 ceil_bps;		/* 0: none */
 	struct pace_clock ceil_clock;
-	struct pace_clock spare_clock;	/* its turn among those that share */
+	struct pace_clock borrow_clock;	/* its turn among those that share */
 
 	u64 ceil_quot;
 	u64 ceil_rem;
-	bool spare;		/* is in the queue of those within their ceil */
+	bool borrowing;		/* is in the queue of those within their ceil */
 	/* NORMAL */
 	bool passed;		/* guard: its visit ended unserved */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
-	struct pace_stream *stream;	/* RT, NRT */
+	struct pace_reservation *reservation;	/* RT, NRT */
 	u64 unused;		/* makes it three lines */
 };
 
@@ -288,14 +288,14 @@ struct pace_stats {
 	u64 gap_wire_bytes;
 	u64 early_bytes_max;	/* largest lead given by gap rounding */
 	u64 late_bytes_max;	/* largest class clock behind the port's at a send */
-	u64 shifts;		/* over-subscription: common moves of all clocks */
-	u64 shifted_bytes;
-	u64 spare_frames;	/* sent above a class's rate, below its ceil */
-	u64 guarded;		/* decisions in which guard held a normal frame back */
+	u64 rebases;		/* over-subscription: common moves of all clocks */
+	u64 rebased_bytes;
+	u64 borrowed_frames;	/* sent above a class's rate, below its ceil */
+	u64 guard_band_held;		/* decisions in which guard held a normal frame back */
 	u64 waits;		/* HYBRID: timers that ran out */
 	u64 wait_late_max_ns;	/* HYBRID: how late the latest of them was */
 	u64 lead_ns;		/* HYBRID: how early the next is set */
-	/* Isochronous classes; in periods of a class as in struct pace_stream. */
+	/* Isochronous classes; in periods of a class as in struct pace_reservation. */
 	u64 periods;		/* begun */
 	u64 periods_spent;	/* ended with frames held back by the budget */
 	u64 rt_over;
@@ -402,11 +402,11 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	       bool more, u64 now_ns);
 /*
  * The same for a train of `frames` frames that the host hands over as one and
- * that leave back to back: len_bytes (up to max_train_bytes) in all, headers of
- * every frame counted, wire_bytes (up to PACE_TRAIN_WIRE_MAX) on the wire,
+ * that leave back to back: len_bytes (up to max_burst_bytes) in all, headers of
+ * every frame counted, wire_bytes (up to PACE_BURST_WIRE_MAX) on the wire,
  * padding and overhead of every frame counted.  O(log n).
  */
-void pace_sent_train(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);
 /*
  * What the class's first frame (or train) takes on the wire, for a host that

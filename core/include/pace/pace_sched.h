@@ -13,8 +13,8 @@ struct pace_wheel;
 
 /* A priority queue of packed keys: src/queue.c. */
 struct pace_queue {
-	u64 *key;	/* the heap: by place */
-	u32 *place;	/* by id; PACE_ID_NONE when not queued */
+	u64 *key;	/* the heap: by index */
+	u32 *index;	/* by id; PACE_ID_NONE when not queued */
 	u32 count;	/* in the heap; 0 if there is none anywhere */
 	u32 heap_keys;	/* with so many in the heap the wheel is asked */
 	u32 capacity;
@@ -34,7 +34,7 @@ struct pace_line {
 };
 
 /* Where an active rt or nrt class waits for its turn: src/reservation.c. */
-#define PACE_PLACES	5
+#define PACE_RINGS	5
 
 /* The period that runs: src/reservation.c. */
 struct pace_period {
@@ -50,7 +50,7 @@ struct pace_period {
 	s64 left_bytes;		/* of the budget; below 0: owed by the next */
 	u64 backlog_wire_bytes;	/* of all rt classes */
 	u64 gated_wire_bytes;	/* of that, what may go in this period */
-	struct pace_class *ring[PACE_PLACES];
+	struct pace_class *ring[PACE_RINGS];
 };
 
 struct pace_sched {
@@ -69,7 +69,7 @@ struct pace_sched {
 	 * schedule clock".
 	 */
 	u64 offset;
-	u64 served;	/* virtual finish time of the last paced frame */
+	u64 last_finish;	/* virtual finish time of the last paced frame */
 	/* No paced class was due at this schedule clock: a normal or gap frame
 	 * began, or the line was idle until then.
 	 */
@@ -80,13 +80,13 @@ struct pace_sched {
 
 	u32 active_paced;
 	u32 active_normal;
-	u64 demand_bps;			/* of all active paced classes, on the wire */
+	u64 offered_load_bps;			/* of all active paced classes, on the wire */
 
 	struct pace_queue waiting;	/* active paced classes by clock */
-	struct pace_queue due;		/* those that may send, as the order says */
-	struct pace_queue ceiled;	/* with a ceil: by ceil clock, until reached */
-	struct pace_queue spare;	/* with a ceil: who shares what is left */
-	u64 spare_time;			/* spare clock of the last spare frame */
+	struct pace_queue eligible;		/* those that may send, as the order says */
+	struct pace_queue at_ceil;	/* with a ceil: by ceil clock, until reached */
+	struct pace_queue borrowing;	/* with a ceil: who shares what is left */
+	u64 borrow_time;			/* spare clock of the last spare frame */
 	struct pace_class *ring;	/* active normal classes; whose turn it is */
 	struct pace_period period;	/* rt and nrt classes */
 
@@ -107,7 +107,7 @@ struct pace_sched {
 
 	/* Derived from cfg. */
 	u32 max_wire_bytes;		/* of one frame */
-	u32 train_wire_bytes;		/* of the longest train, of largest frames */
+	u32 burst_wire_bytes;		/* of the longest train, of largest frames */
 	u32 min_gap_bytes;
 	u64 slack_bytes;		/* PACE_SLACK_NS of line */
 	u64 stall_bytes;		/* PACE_STALL_NS of line */

@@ -51,9 +51,9 @@ pub struct Config {
     pub min_frame_bytes: u32,
     /// Link header included; also the largest gap frame.
     pub max_frame_bytes: u32,
-    /// The most handed over as one train of frames, their headers counted once
-    /// each; 0: no trains.
-    pub max_train_bytes: u32,
+    /// The most handed over as one burst of frames, their headers counted once
+    /// each; 0: no bursts.
+    pub max_burst_bytes: u32,
     /// What [`Layer::Ip`] leaves out.
     pub link_header_bytes: u32,
     /// What rates count.
@@ -63,7 +63,7 @@ pub struct Config {
     /// How to wait.
     pub mode: Mode,
     /// A normal or nrt frame goes only where it ends before a paced one is due.
-    pub guard: bool,
+    pub guard_band: bool,
     /// What [`ClassConfig::Rt`] and [`ClassConfig::Nrt`] go by: in force while
     /// there is such a class, which there cannot be with `None`.
     pub period: Option<Period>,
@@ -100,12 +100,12 @@ impl Config {
             overhead_bytes: 24,
             min_frame_bytes: 60,
             max_frame_bytes,
-            max_train_bytes: 0,
+            max_burst_bytes: 0,
             link_header_bytes: 14,
             layer: Layer::Link,
             order: Order::Clock,
             mode: Mode::Gap,
-            guard: false,
+            guard_band: false,
             period: None,
         }
     }
@@ -116,7 +116,7 @@ impl Config {
             overhead_bytes: self.overhead_bytes,
             min_frame_bytes: self.min_frame_bytes,
             max_frame_bytes: self.max_frame_bytes,
-            max_train_bytes: self.max_train_bytes,
+            max_burst_bytes: self.max_burst_bytes,
             link_header_bytes: self.link_header_bytes,
             layer: match self.layer {
                 Layer::Link => layout::LAYER_LINK,
@@ -133,7 +133,7 @@ impl Config {
                 Mode::Timer => layout::MODE_TIMER,
                 Mode::Hybrid => layout::MODE_HYBRID,
             },
-            guard: self.guard,
+            guard_band: self.guard_band,
             aligned: self.period.is_some_and(|period| period.align_ns.is_some()),
             period_ns: self.period.map_or(0, |period| period.length_ns.max(1)),
             budget_bytes: self.period.map_or(0, |period| period.budget_bytes),
@@ -152,7 +152,7 @@ pub enum ClassConfig {
     },
     /// Paced, and shares what would be a gap with others like it, in
     /// proportion to their rates.
-    Sharing {
+    Borrowing {
         /// Guaranteed; at the port's [`Layer`].
         rate_bps: u64,
         /// Never passed.
@@ -180,7 +180,7 @@ impl ClassConfig {
         let none = RawClassConfig::NONE;
         match *self {
             ClassConfig::Paced { rate_bps } => RawClassConfig { rate_bps, ..none },
-            ClassConfig::Sharing { rate_bps, ceil_bps } => RawClassConfig {
+            ClassConfig::Borrowing { rate_bps, ceil_bps } => RawClassConfig {
                 rate_bps,
                 // 0 is how the core spells no ceiling: an explicit 0 is below
                 // any rate but 0, which is refused first.
@@ -188,18 +188,18 @@ impl ClassConfig {
                 ..none
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {
-                kind: layout::KIND_NORMAL,
+                class_type: layout::TYPE_NORMAL,
                 // 0 is how the core spells None: an explicit 0 is below any quantum.
                 quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
                 ..none
             },
             ClassConfig::Rt { reserve_bytes } => RawClassConfig {
-                kind: layout::KIND_RT,
+                class_type: layout::TYPE_RT,
                 reserve_bytes,
                 ..none
             },
             ClassConfig::Nrt { reserve_bytes } => RawClassConfig {
-                kind: layout::KIND_NRT,
+                class_type: layout::TYPE_NRT,
                 reserve_bytes,
                 ..none
             },
@@ -240,9 +240,9 @@ pub enum Error {
     /// `PACE_ERR_CEIL`
     #[error("the ceiling is below the rate or above the line rate")]
     Ceil,
-    /// `PACE_ERR_TRAIN`
-    #[error("the longest train is shorter than the largest frame, or above 2^18 bytes")]
-    Train,
+    /// `PACE_ERR_BURST`
+    #[error("the longest burst is shorter than the largest frame, or above 2^18 bytes")]
+    Burst,
     /// `PACE_ERR_PERIOD`
     #[error("there is no period, or it is outside 125 us to 1 s or too short for a frame")]
     Period,
@@ -278,7 +278,7 @@ impl Error {
             layout::ERR_FULL => Error::Full,
             layout::ERR_QUANTUM => Error::Quantum,
             layout::ERR_CEIL => Error::Ceil,
-            layout::ERR_TRAIN => Error::Train,
+            layout::ERR_BURST => Error::Burst,
             layout::ERR_PERIOD => Error::Period,
             layout::ERR_BUDGET => Error::Budget,
             layout::ERR_RESERVE => Error::Reserve,

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 #[cfg(test)]
 use crate::layout::{ERR_BUSY, ERR_FULL};
 use crate::layout::{
-    ErrorCode, KIND_RT, RawClassConfig, RawConfig, RawDecision, RawStats, RawStream,
+    ErrorCode, RawClassConfig, RawConfig, RawDecision, RawReservation, RawStats, TYPE_RT,
 };
 
 pub(crate) const ID_NONE: u32 = u32::MAX;
@@ -75,7 +75,7 @@ unsafe extern "C" {
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
-    fn pace_sent_train(
+    fn pace_sent_burst(
         s: *mut RawSched,
         c: *mut RawClass,
         len_bytes: u32,
@@ -129,20 +129,20 @@ pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> 
 /// A class of the core, and what it has beside itself if it goes by periods.
 struct Class {
     class: Memory,
-    stream: Option<Memory>,
+    reservation: Option<Memory>,
 }
 
 impl Class {
     /// `cfg`, with the memory that it asks for.
     fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
-        if cfg.kind < KIND_RT {
+        if cfg.class_type < TYPE_RT {
             return *cfg;
         }
-        let stream = self
-            .stream
-            .get_or_insert_with(|| Memory::zeroed(size_of::<RawStream>()));
+        let reservation = self
+            .reservation
+            .get_or_insert_with(|| Memory::zeroed(size_of::<RawReservation>()));
         RawClassConfig {
-            stream: stream.start.as_ptr().cast(),
+            reservation: reservation.start.as_ptr().cast(),
             ..*cfg
         }
     }
@@ -243,7 +243,7 @@ impl Port {
         let mut held = Class {
             // SAFETY: a constant of shim.c.
             class: Memory::zeroed(unsafe { pace_shim_class_bytes }),
-            stream: None,
+            reservation: None,
         };
         let cfg = &held.fitted(cfg);
         let class: *mut RawClass = held.class.start.as_ptr().cast();
@@ -300,15 +300,15 @@ impl Port {
     }
 
     /// All 0 for a class that never went by periods.
-    pub fn stream(&self, slot: u32) -> Option<RawStream> {
+    pub fn reservation(&self, slot: u32) -> Option<RawReservation> {
         let held = self.classes.get(slot as usize)?.as_ref()?;
         Some(
-            held.stream
+            held.reservation
                 .as_ref()
-                .map_or_else(RawStream::default, |memory| {
+                .map_or_else(RawReservation::default, |memory| {
                     // SAFETY: as large as that, made of integers, and only the core
                     // writes to it, in calls that have returned.
-                    unsafe { *memory.start.as_ptr().cast::<RawStream>() }
+                    unsafe { *memory.start.as_ptr().cast::<RawReservation>() }
                 }),
         )
     }
@@ -353,8 +353,8 @@ impl Port {
         Some(())
     }
 
-    /// The caller has checked that the class is active and the train valid.
-    pub fn sent_train(
+    /// The caller has checked that the class is active and the burst valid.
+    pub fn sent_burst(
         &mut self,
         slot: u32,
         (len_bytes, wire_bytes, frames): (u32, u32, u32),
@@ -364,7 +364,7 @@ impl Port {
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler.
         unsafe {
-            pace_sent_train(
+            pace_sent_burst(
                 self.sched(),
                 class,
                 len_bytes,
@@ -453,12 +453,12 @@ mod tests {
         overhead_bytes: 24,
         min_frame_bytes: 60,
         max_frame_bytes: 1514,
-        max_train_bytes: 0,
+        max_burst_bytes: 0,
         link_header_bytes: 14,
         layer: 0,
         order: 0,
         mode: 0,
-        guard: false,
+        guard_band: false,
         aligned: false,
         period_ns: 0,
         budget_bytes: 0,

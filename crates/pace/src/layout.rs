@@ -18,12 +18,12 @@ pub(crate) struct RawConfig {
     pub overhead_bytes: u32,
     pub min_frame_bytes: u32,
     pub max_frame_bytes: u32,
-    pub max_train_bytes: u32,
+    pub max_burst_bytes: u32,
     pub link_header_bytes: u32,
     pub layer: u32,
     pub order: u32,
     pub mode: u32,
-    pub guard: bool,
+    pub guard_band: bool,
     pub aligned: bool,
     pub period_ns: u64,
     pub budget_bytes: u64,
@@ -33,22 +33,22 @@ pub(crate) struct RawConfig {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct RawClassConfig {
-    pub kind: u32,
+    pub class_type: u32,
     pub rate_bps: u64,
     pub ceil_bps: u64,
     pub quantum_bytes: u32,
     pub reserve_bytes: u64,
-    pub stream: *mut RawStream,
+    pub reservation: *mut RawReservation,
 }
 
 impl RawClassConfig {
     pub const NONE: Self = RawClassConfig {
-        kind: KIND_PACED,
+        class_type: TYPE_PACED,
         rate_bps: 0,
         ceil_bps: 0,
         quantum_bytes: 0,
         reserve_bytes: 0,
-        stream: std::ptr::null_mut(),
+        reservation: std::ptr::null_mut(),
     };
 }
 
@@ -70,10 +70,10 @@ pub(crate) struct RawStats {
     pub gap_wire_bytes: u64,
     pub early_bytes_max: u64,
     pub late_bytes_max: u64,
-    pub shifts: u64,
-    pub shifted_bytes: u64,
-    pub spare_frames: u64,
-    pub guarded: u64,
+    pub rebases: u64,
+    pub rebased_bytes: u64,
+    pub borrowed_frames: u64,
+    pub guard_band_held: u64,
     pub waits: u64,
     pub wait_late_max_ns: u64,
     pub lead_ns: u64,
@@ -86,16 +86,16 @@ pub(crate) struct RawStats {
     pub nrt_deferred: u64,
 }
 
-/// `struct pace_stream`: given to the core, read here.
+/// `struct pace_reservation`: given to the core, read here.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub(crate) struct RawStream {
+pub(crate) struct RawReservation {
     _reserve_bytes: u64,
     _period: u64,
     _left_bytes: i64,
     _backlog_wire_bytes: u64,
     _gated_wire_bytes: u64,
-    _place: u8,
+    _ring: u8,
     pub over: u64,
     pub deferred: u64,
     pub overrun: u64,
@@ -117,12 +117,12 @@ layout!(
     overhead_bytes 8,
     min_frame_bytes 12,
     max_frame_bytes 16,
-    max_train_bytes 20,
+    max_burst_bytes 20,
     link_header_bytes 24,
     layer 28,
     order 32,
     mode 36,
-    guard 40,
+    guard_band 40,
     aligned 41,
     period_ns 48,
     budget_bytes 56,
@@ -130,21 +130,21 @@ layout!(
 );
 layout!(
     RawClassConfig,
-    48: kind 0,
+    48: class_type 0,
     rate_bps 8,
     ceil_bps 16,
     quantum_bytes 24,
     reserve_bytes 32,
-    stream 40
+    reservation 40
 );
 layout!(
-    RawStream,
+    RawReservation,
     80: _reserve_bytes 0,
     _period 8,
     _left_bytes 16,
     _backlog_wire_bytes 24,
     _gated_wire_bytes 32,
-    _place 40,
+    _ring 40,
     over 48,
     deferred 56,
     overrun 64,
@@ -166,10 +166,10 @@ layout!(
     gap_wire_bytes 24,
     early_bytes_max 32,
     late_bytes_max 40,
-    shifts 48,
-    shifted_bytes 56,
-    spare_frames 64,
-    guarded 72,
+    rebases 48,
+    rebased_bytes 56,
+    borrowed_frames 64,
+    guard_band_held 72,
     waits 80,
     wait_late_max_ns 88,
     lead_ns 96,
@@ -204,10 +204,10 @@ values! {
     MODE_GAP 0,
     MODE_TIMER 1,
     MODE_HYBRID 2,
-    KIND_PACED 0,
-    KIND_NORMAL 1,
-    KIND_RT 2,
-    KIND_NRT 3,
+    TYPE_PACED 0,
+    TYPE_NORMAL 1,
+    TYPE_RT 2,
+    TYPE_NRT 3,
     SEND 1,
     GAP 2,
     WAIT 3,
@@ -221,7 +221,7 @@ values! {
     ERR_BUSY 8,
     ERR_QUANTUM 9,
     ERR_CEIL 10,
-    ERR_TRAIN 11,
+    ERR_BURST 11,
     ERR_PERIOD 12,
     ERR_BUDGET 13,
     ERR_RESERVE 14,

@@ -35,8 +35,8 @@ pub const CLASSES_MAX: u32 = 1 << 20;
 /// A clock is never ahead of the port's by as much: `PACE_LEAD_MAX`, bytes.
 pub const LEAD_MAX_BYTES: u64 = 1 << 42;
 
-/// The most that a train may take on the wire.
-pub const TRAIN_WIRE_MAX_BYTES: u32 = 1 << 22;
+/// The most that a burst may take on the wire.
+pub const BURST_WIRE_MAX_BYTES: u32 = 1 << 22;
 
 /// Storage to begin with; it doubles when it is full.
 const CAPACITY_FIRST: u32 = 16;
@@ -59,11 +59,11 @@ impl ClassId {
 
 /// Frames handed over as one, which leave back to back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Train {
+pub struct Burst {
     /// In all, headers of every frame counted; 1 to [`FRAME_MAX_BYTES`].
     pub len_bytes: u32,
     /// Padding and overhead of every frame counted; at most
-    /// [`TRAIN_WIRE_MAX_BYTES`].
+    /// [`BURST_WIRE_MAX_BYTES`].
     pub wire_bytes: u32,
     /// How many.
     pub frames: u32,
@@ -105,13 +105,13 @@ pub struct Stats {
     /// Furthest a class clock was behind the port's when its frame left.
     pub late_bytes_max: u64,
     /// How often all clocks were moved forward together.
-    pub shifts: u64,
+    pub rebases: u64,
     /// By how much in all.
-    pub shifted_bytes: u64,
+    pub rebased_bytes: u64,
     /// Frames sent above a class's rate, within its ceiling.
-    pub spare_frames: u64,
+    pub borrowed_frames: u64,
     /// Decisions in which guard held a normal frame back.
-    pub guarded: u64,
+    pub guard_band_held: u64,
     /// Timers that ran out ([`Mode::Hybrid`]).
     pub waits: u64,
     /// How late the latest of them was.
@@ -122,7 +122,7 @@ pub struct Stats {
     pub periods: u64,
     /// Of those, ended with frames that the budget held back.
     pub periods_spent: u64,
-    /// Of all classes: [`StreamStats`].
+    /// Of all classes: [`ReservationStats`].
     pub rt_over: u64,
     /// Likewise, of rt classes.
     pub rt_deferred: u64,
@@ -130,13 +130,13 @@ pub struct Stats {
     pub rt_overrun: u64,
     /// Likewise.
     pub rt_late_bytes: u64,
-    /// [`StreamStats::deferred`] of nrt classes.
+    /// [`ReservationStats::deferred`] of nrt classes.
     pub nrt_deferred: u64,
 }
 
 /// What has happened to a class that goes by periods, in periods in which...
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamStats {
+pub struct ReservationStats {
     /// more had come for an rt class than it has reserved;
     pub over: u64,
     /// frames had to wait for the next, as the budget, or an nrt class's share,
@@ -312,10 +312,10 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
-    pub fn stream_stats(&self, class: ClassId) -> Result<StreamStats, Error> {
+    pub fn reservation_stats(&self, class: ClassId) -> Result<ReservationStats, Error> {
         let slot = self.slot(class)?;
-        let raw = self.port.stream(slot).ok_or(Error::UnknownClass)?;
-        Ok(StreamStats {
+        let raw = self.port.reservation(slot).ok_or(Error::UnknownClass)?;
+        Ok(ReservationStats {
             over: raw.over,
             deferred: raw.deferred,
             overrun: raw.overrun,
@@ -389,28 +389,28 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// As [`Scheduler::sent`], for a train of frames. O(log n).
+    /// As [`Scheduler::sent`], for a burst of frames. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`]; [`Error::Inactive`]; [`Error::Length`] for a
-    /// train without frames or bytes, or beyond its limits.
-    pub fn sent_train(
+    /// burst without frames or bytes, or beyond its limits.
+    pub fn sent_burst(
         &mut self,
         class: ClassId,
-        train: Train,
+        burst: Burst,
         more: bool,
         now_ns: u64,
     ) -> Result<(), Error> {
         let slot = self.active_slot(class)?;
-        if !(1..=FRAME_MAX_BYTES).contains(&train.len_bytes)
-            || !(1..=TRAIN_WIRE_MAX_BYTES).contains(&train.wire_bytes)
-            || train.frames == 0
+        if !(1..=FRAME_MAX_BYTES).contains(&burst.len_bytes)
+            || !(1..=BURST_WIRE_MAX_BYTES).contains(&burst.wire_bytes)
+            || burst.frames == 0
         {
             return Err(Error::Length);
         }
-        let sizes = (train.len_bytes, train.wire_bytes, train.frames);
+        let sizes = (burst.len_bytes, burst.wire_bytes, burst.frames);
         self.port
-            .sent_train(slot, sizes, more, now_ns)
+            .sent_burst(slot, sizes, more, now_ns)
             .ok_or(Error::UnknownClass)
     }
 
@@ -463,10 +463,10 @@ impl Scheduler {
             gap_wire_bytes: raw.gap_wire_bytes,
             early_bytes_max: raw.early_bytes_max,
             late_bytes_max: raw.late_bytes_max,
-            shifts: raw.shifts,
-            shifted_bytes: raw.shifted_bytes,
-            spare_frames: raw.spare_frames,
-            guarded: raw.guarded,
+            rebases: raw.rebases,
+            rebased_bytes: raw.rebased_bytes,
+            borrowed_frames: raw.borrowed_frames,
+            guard_band_held: raw.guard_band_held,
             waits: raw.waits,
             wait_late_max_ns: raw.wait_late_max_ns,
             lead_ns: raw.lead_ns,

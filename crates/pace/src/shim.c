@@ -16,36 +16,36 @@ SAME_OFFSET(pace_config, line_rate_bps, 0);
 SAME_OFFSET(pace_config, overhead_bytes, 8);
 SAME_OFFSET(pace_config, min_frame_bytes, 12);
 SAME_OFFSET(pace_config, max_frame_bytes, 16);
-SAME_OFFSET(pace_config, max_train_bytes, 20);
+SAME_OFFSET(pace_config, max_burst_bytes, 20);
 SAME_OFFSET(pace_config, link_header_bytes, 24);
 SAME_OFFSET(pace_config, layer, 28);
 SAME_OFFSET(pace_config, order, 32);
 SAME_OFFSET(pace_config, mode, 36);
-SAME_OFFSET(pace_config, guard, 40);
+SAME_OFFSET(pace_config, guard_band, 40);
 SAME_OFFSET(pace_config, aligned, 41);
 SAME_OFFSET(pace_config, period_ns, 48);
 SAME_OFFSET(pace_config, budget_bytes, 56);
 SAME_OFFSET(pace_config, align_ns, 64);
 
 SAME_SIZE(struct pace_class_config, 48);
-SAME_OFFSET(pace_class_config, kind, 0);
+SAME_OFFSET(pace_class_config, type, 0);
 SAME_OFFSET(pace_class_config, rate_bps, 8);
 SAME_OFFSET(pace_class_config, ceil_bps, 16);
 SAME_OFFSET(pace_class_config, quantum_bytes, 24);
 SAME_OFFSET(pace_class_config, reserve_bytes, 32);
-SAME_OFFSET(pace_class_config, stream, 40);
+SAME_OFFSET(pace_class_config, reservation, 40);
 
-SAME_SIZE(struct pace_stream, 80);
-SAME_OFFSET(pace_stream, reserve_bytes, 0);
-SAME_OFFSET(pace_stream, period, 8);
-SAME_OFFSET(pace_stream, left_bytes, 16);
-SAME_OFFSET(pace_stream, backlog_wire_bytes, 24);
-SAME_OFFSET(pace_stream, gated_wire_bytes, 32);
-SAME_OFFSET(pace_stream, place, 40);
-SAME_OFFSET(pace_stream, over, 48);
-SAME_OFFSET(pace_stream, deferred, 56);
-SAME_OFFSET(pace_stream, overrun, 64);
-SAME_OFFSET(pace_stream, late_bytes, 72);
+SAME_SIZE(struct pace_reservation, 80);
+SAME_OFFSET(pace_reservation, reserve_bytes, 0);
+SAME_OFFSET(pace_reservation, period, 8);
+SAME_OFFSET(pace_reservation, left_bytes, 16);
+SAME_OFFSET(pace_reservation, backlog_wire_bytes, 24);
+SAME_OFFSET(pace_reservation, gated_wire_bytes, 32);
+SAME_OFFSET(pace_reservation, ring, 40);
+SAME_OFFSET(pace_reservation, over, 48);
+SAME_OFFSET(pace_reservation, deferred, 56);
+SAME_OFFSET(pace_reservation, overrun, 64);
+SAME_OFFSET(pace_reservation, late_bytes, 72);
 
 SAME_SIZE(struct pace_decision, 40);
 SAME_OFFSET(pace_decision, verdict, 0);
@@ -61,10 +61,10 @@ SAME_OFFSET(pace_stats, gap_frames, 16);
 SAME_OFFSET(pace_stats, gap_wire_bytes, 24);
 SAME_OFFSET(pace_stats, early_bytes_max, 32);
 SAME_OFFSET(pace_stats, late_bytes_max, 40);
-SAME_OFFSET(pace_stats, shifts, 48);
-SAME_OFFSET(pace_stats, shifted_bytes, 56);
-SAME_OFFSET(pace_stats, spare_frames, 64);
-SAME_OFFSET(pace_stats, guarded, 72);
+SAME_OFFSET(pace_stats, rebases, 48);
+SAME_OFFSET(pace_stats, rebased_bytes, 56);
+SAME_OFFSET(pace_stats, borrowed_frames, 64);
+SAME_OFFSET(pace_stats, guard_band_held, 72);
 SAME_OFFSET(pace_stats, waits, 80);
 SAME_OFFSET(pace_stats, wait_late_max_ns, 88);
 SAME_OFFSET(pace_stats, lead_ns, 96);
@@ -79,7 +79,7 @@ SAME_OFFSET(pace_stats, nrt_deferred, 152);
 SAME_SIZE(enum pace_layer, 4);
 SAME_SIZE(enum pace_order, 4);
 SAME_SIZE(enum pace_mode, 4);
-SAME_SIZE(enum pace_kind, 4);
+SAME_SIZE(enum pace_type, 4);
 SAME_SIZE(enum pace_verdict, 4);
 SAME_SIZE(enum pace_error, 4);
 
@@ -92,11 +92,11 @@ _Static_assert(_Alignof(struct pace_class) <= 8, "alignment");
 const u32 pace_shim_values[] = {
 	PACE_LAYER_LINK, PACE_LAYER_WIRE, PACE_LAYER_IP, PACE_ORDER_CLOCK,
 	PACE_ORDER_RATE, PACE_ORDER_NEXT, PACE_MODE_GAP, PACE_MODE_TIMER,
-	PACE_MODE_HYBRID, PACE_KIND_PACED, PACE_KIND_NORMAL, PACE_KIND_RT,
-	PACE_KIND_NRT, PACE_SEND, PACE_GAP, PACE_WAIT, PACE_ERR_LINE_RATE,
+	PACE_MODE_HYBRID, PACE_TYPE_PACED, PACE_TYPE_NORMAL, PACE_TYPE_RT,
+	PACE_TYPE_NRT, PACE_SEND, PACE_GAP, PACE_WAIT, PACE_ERR_LINE_RATE,
 	PACE_ERR_RATE_ZERO, PACE_ERR_RATE_LINE, PACE_ERR_RATE_LOW,
 	PACE_ERR_FRAME, PACE_ERR_OVERHEAD, PACE_ERR_FULL, PACE_ERR_BUSY,
-	PACE_ERR_QUANTUM, PACE_ERR_CEIL, PACE_ERR_TRAIN, PACE_ERR_PERIOD,
+	PACE_ERR_QUANTUM, PACE_ERR_CEIL, PACE_ERR_BURST, PACE_ERR_PERIOD,
 	PACE_ERR_BUDGET, PACE_ERR_RESERVE, PACE_ERR_RESERVED,
 };
 

@@ -8,7 +8,7 @@ mod pair;
 mod reference;
 
 use pace::{Config, Layer, Mode, Order};
-use pair::{FRAMES_MAX, Op, Pair, Part, Size, replay, train_bytes};
+use pair::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes, replay};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = Size> {
@@ -62,18 +62,18 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (1usize..40, size(), any::<bool>())
             .prop_map(|(steps, size, heads)| Op::Run { steps, size, heads }),
         3 => (1..=FRAMES_MAX, size(), any::<bool>())
-            .prop_map(|(frames, size, more)| Op::Train { frames, size, more }),
+            .prop_map(|(frames, size, more)| Op::Burst { frames, size, more }),
         1 => (class(), size()).prop_map(|(number, size)| Op::Head(number, size)),
         2 => (class(), part()).prop_map(|(number, part)| Op::Rate(number, part)),
         1 => (class(), prop::option::of(part()), 0u32..4000)
-            .prop_map(|(number, part, quantum)| Op::Kind(number, part, quantum)),
+            .prop_map(|(number, part, quantum)| Op::Type(number, part, quantum)),
         1 => prop::option::weighted(0.7, part()).prop_map(Op::Add),
         1 => class().prop_map(Op::Remove),
         3 => elapsed().prop_map(Op::Pass),
         1 => (0u64..5_000_000).prop_map(Op::Back),
         1 => (0.1..10.0f64, 1u32..10_000, order(), any::<bool>()).prop_map(
-            |(line, max_frame_bytes, order, guard)| Op::Reconfigure {
-                line, max_frame_bytes, order, guard
+            |(line, max_frame_bytes, order, guard_band)| Op::Reconfigure {
+                line, max_frame_bytes, order, guard_band
             }
         ),
         1 => mode().prop_map(Op::Mode),
@@ -127,20 +127,20 @@ fn config() -> impl Strategy<Value = Config> {
         2 => (0u32..100, 0u32..10_000, 0u32..=256)
             .prop_map(|(min, more, overhead)| (min, (min + more).max(1), overhead)),
     ];
-    let train = prop_oneof![2 => Just(0u32), 1 => 1u32..60_000];
+    let burst = prop_oneof![2 => Just(0u32), 1 => 1u32..60_000];
     let how = (layer(), order(), mode(), any::<bool>());
-    (line, frame, 0u32..20, train, how).prop_map(
-        |(line_rate_bps, (min, max, overhead), header, train, how)| Config {
+    (line, frame, 0u32..20, burst, how).prop_map(
+        |(line_rate_bps, (min, max, overhead), header, burst, how)| Config {
             line_rate_bps,
             overhead_bytes: overhead,
             min_frame_bytes: min,
             max_frame_bytes: max,
-            max_train_bytes: train_bytes(train, max, overhead),
+            max_burst_bytes: burst_bytes(burst, max, overhead),
             link_header_bytes: header,
             layer: how.0,
             order: how.1,
             mode: how.2,
-            guard: how.3,
+            guard_band: how.3,
             period: None,
         },
     )
@@ -256,21 +256,21 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
         overhead_bytes: 24,
         min_frame_bytes: 60,
         max_frame_bytes: 1514,
-        max_train_bytes: 0,
+        max_burst_bytes: 0,
         link_header_bytes: 0,
         layer: Layer::Link,
         order: Order::Clock,
         mode: Mode::Gap,
-        guard: false,
+        guard_band: false,
         period: None,
     };
     let reconfigure = |line, max_frame_bytes, order| Op::Reconfigure {
         line,
         max_frame_bytes,
         order,
-        guard: false,
+        guard_band: false,
     };
-    let train = Op::Train {
+    let burst = Op::Burst {
         frames: 1,
         size: Size::Smallest,
         more: false,
@@ -288,8 +288,8 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
     pair.apply(&Op::Activate(0));
     pair.apply(&reconfigure(7.4, 298, Order::Next));
     pair.apply(&run);
-    pair.apply(&train);
-    pair.apply(&train);
+    pair.apply(&burst);
+    pair.apply(&burst);
     pair.apply(&reconfigure(4.5, 1, Order::Clock));
 }
 
@@ -315,7 +315,7 @@ fn what_is_demanded_is_rounded_up() {
         heads: false,
     });
     pair.apply(&Op::Deactivate(0));
-    assert!(pair.core.stats().shifted_bytes > 0);
+    assert!(pair.core.stats().rebased_bytes > 0);
 }
 
 /// Asked before the instant that it is to wait for, the core looks at nothing:

@@ -186,6 +186,6 @@ fn any_lengths_are_paced_precisely_by_next_clock() {
             let bound = MTU + range(id).1 + rounding(rate);
             assert!(bytes <= bound, "{bytes} > {bound} at {rate} of {rates:?}");
         }
-        assert_eq!(wire.port.stats().shifts, 0, "{rates:?}");
+        assert_eq!(wire.port.stats().rebases, 0, "{rates:?}");
     }
 }

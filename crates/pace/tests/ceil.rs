@@ -204,7 +204,7 @@ fn no_window_holds_less_than_the_rate_less_two_frames() {
         let mut mix = Mix::new(&mut random, Order::Next);
         // Overhead: 850 Mbit/s of 1514 bytes is 864 on the wire.
         mix.wire.run_until(RUN, 1514);
-        let spare = mix.wire.port.stats().spare_frames;
+        let spare = mix.wire.port.stats().borrowed_frames;
         for &(id, rate, ceil) in &mix.classes {
             let least = shortfall(&mix.wire, id, rate);
             assert!(
@@ -225,7 +225,7 @@ fn best_effort_goes_before_what_is_spare() {
         wire.run_until(RUN, 1514);
         assert!((rate(&wire, greedy) / MBIT as f64 - 100.0).abs() < 0.25);
         assert!((rate(&wire, ssh) / MBIT as f64 - 900.0).abs() < 0.25);
-        assert_eq!(wire.port.stats().spare_frames, 0);
+        assert_eq!(wire.port.stats().borrowed_frames, 0);
     }
 }
 
@@ -262,7 +262,7 @@ fn a_ceil_comes_and_goes_under_way() {
             let rate_bps = 100 * MBIT;
             let config = match ceil {
                 None => ClassConfig::Paced { rate_bps },
-                Some(ceil) => ClassConfig::Sharing {
+                Some(ceil) => ClassConfig::Borrowing {
                     rate_bps,
                     ceil_bps: ceil * MBIT,
                 },
@@ -302,7 +302,7 @@ fn beyond_the_line_rates_decide() {
         wire.run(10_000, 1514);
         let counts = ids.map(|id| wire.of(id).count());
         assert_eq!(counts, [4000, 2000, 2000, 2000]);
-        assert_eq!(wire.port.stats().spare_frames, 0);
+        assert_eq!(wire.port.stats().borrowed_frames, 0);
     }
 }
 
@@ -319,7 +319,7 @@ fn a_timer_shares_the_same() {
         };
         let mut port = Scheduler::new(&cfg, 0).unwrap();
         let ids = [(100, 400), (100, 150)].map(|(rate, ceil)| {
-            let config = ClassConfig::Sharing {
+            let config = ClassConfig::Borrowing {
                 rate_bps: rate * MBIT,
                 ceil_bps: ceil * MBIT,
             };

@@ -4,7 +4,7 @@
 
 mod wire;
 
-use pace::{ClassId, Config, Decision, Order, Train};
+use pace::{Burst, ClassId, Config, Decision, Order};
 use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
@@ -12,10 +12,10 @@ const MBIT: u64 = 1_000_000;
 const ORDERS: [Order; 3] = [Order::Clock, Order::Rate, Order::Next];
 const RUN: u64 = 12_500_000;
 
-fn guarded(order: Order) -> Config {
+fn guard_band_held(order: Order) -> Config {
     Config {
         order,
-        guard: true,
+        guard_band: true,
         ..Config::ethernet(GBIT, 1514)
     }
 }
@@ -41,7 +41,7 @@ fn run(wire: &mut Wire, until: u64, len: impl Fn(ClassId, u64) -> u32, ids: &[Cl
 #[test]
 fn a_frame_too_long_waits_and_the_paced_one_is_on_time() {
     for order in ORDERS {
-        let mut wire = Wire::new(guarded(order));
+        let mut wire = Wire::new(guard_band_held(order));
         let paced = wire.paced(100 * MBIT);
         let normal = wire.normal(None);
         wire.run_until(10 * 15_140, 1514);
@@ -50,7 +50,7 @@ fn a_frame_too_long_waits_and_the_paced_one_is_on_time() {
         assert_eq!(wire.of(normal).count(), 10 * 8);
         // What is left, 1298, is a gap.
         assert_eq!(wire.gaps, [1298; 10]);
-        assert_eq!(wire.port.stats().guarded, 10);
+        assert_eq!(wire.port.stats().guard_band_held, 10);
         assert_eq!(wire.port.stats().late_bytes_max, 0);
     }
 }
@@ -59,14 +59,14 @@ fn a_frame_too_long_waits_and_the_paced_one_is_on_time() {
 #[test]
 fn without_guard_it_is_late() {
     let mut wire = Wire::new(Config {
-        guard: false,
-        ..guarded(Order::Next)
+        guard_band: false,
+        ..guard_band_held(Order::Next)
     });
     wire.paced(100 * MBIT);
     wire.normal(None);
     wire.run_until(10 * 15_140, 1514);
     assert!(wire.port.stats().late_bytes_max > 0);
-    assert_eq!(wire.port.stats().guarded, 0);
+    assert_eq!(wire.port.stats().guard_band_held, 0);
 }
 
 /// What a head is decides, not what a largest frame would be; forgotten, it is
@@ -79,7 +79,7 @@ fn the_length_of_the_head_decides() {
         (Some(1491), false),
         (Some(0), false),
     ] {
-        let mut wire = Wire::new(guarded(Order::Next));
+        let mut wire = Wire::new(guard_band_held(Order::Next));
         // 3028 bytes apart: 1490 are free.
         let paced = wire.paced(500 * MBIT);
         let normal = wire.normal(None);
@@ -104,30 +104,30 @@ fn the_length_of_the_head_decides() {
     }
 }
 
-/// A train counts what it takes on the wire.
+/// A burst counts what it takes on the wire.
 #[test]
 fn trains_wait_as_a_whole() {
     let cfg = Config {
-        max_train_bytes: 4542,
-        ..guarded(Order::Next)
+        max_burst_bytes: 4542,
+        ..guard_band_held(Order::Next)
     };
     let mut wire = Wire::new(cfg);
     let paced = wire.paced(250 * MBIT);
     let normal = wire.normal(None);
-    let train = Train {
+    let burst = Burst {
         len_bytes: 3 * 1514,
         wire_bytes: 3 * 1538,
         frames: 3,
     };
-    // 6056 - 1538 = 4518 are free, a train takes 4614.
+    // 6056 - 1538 = 4518 are free, a burst takes 4614.
     assert_eq!(wire.step(|_| (1514, true)), Decision::Send(paced));
     assert!(
         matches!(wire.port.next(0), Decision::Gap { .. }),
-        "unknown: the longest train"
+        "unknown: the longest burst"
     );
     wire.port.set_head(normal, 2 * 1538).unwrap();
     assert_eq!(wire.port.next(0), Decision::Send(normal));
-    wire.port.set_head(normal, train.wire_bytes).unwrap();
+    wire.port.set_head(normal, burst.wire_bytes).unwrap();
     assert!(matches!(wire.port.next(0), Decision::Gap { .. }));
 }
 
@@ -136,7 +136,7 @@ fn trains_wait_as_a_whole() {
 #[test]
 fn another_of_the_round_goes_instead() {
     for order in ORDERS {
-        let mut wire = Wire::new(guarded(order));
+        let mut wire = Wire::new(guard_band_held(order));
         let paced = wire.paced(500 * MBIT); // 1490 free
         let long = wire.normal(None);
         let short = wire.normal(None);
@@ -164,7 +164,7 @@ fn another_of_the_round_goes_instead() {
 fn deficits_stay_fair() {
     let mut random = Random(3);
     for order in ORDERS {
-        let mut wire = Wire::new(guarded(order));
+        let mut wire = Wire::new(guard_band_held(order));
         let ids = [
             wire.paced(100 * MBIT),
             wire.normal(None),
@@ -194,7 +194,7 @@ fn no_paced_frame_waits_for_a_normal_one() {
         let order = ORDERS[round % 3];
         let n = 1 + random.below(8) as usize;
         let load = 50 + random.below(800);
-        let mut wire = Wire::new(guarded(order));
+        let mut wire = Wire::new(guard_band_held(order));
         let rates = random.rates(n, load * MBIT, 30);
         let paced: Vec<_> = rates.iter().map(|&rate| wire.paced(rate)).collect();
         let normal: Vec<_> = (0..=random.below(4)).map(|_| wire.normal(None)).collect();

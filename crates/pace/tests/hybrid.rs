@@ -33,11 +33,11 @@ struct Host {
 }
 
 impl Host {
-    fn new(order: Order, guard: bool) -> Self {
+    fn new(order: Order, guard_band: bool) -> Self {
         let cfg = Config {
             mode: Mode::Hybrid,
             order,
-            guard,
+            guard_band,
             ..Config::ethernet(GBIT, 1514)
         };
         Host {
@@ -337,7 +337,7 @@ fn a_busy_line_never_waits() {
             quantum_bytes: None,
         }],
         vec![ClassConfig::Paced { rate_bps: GBIT }; 2],
-        vec![ClassConfig::Sharing {
+        vec![ClassConfig::Borrowing {
             rate_bps: MBIT,
             ceil_bps: GBIT,
         }],
@@ -369,10 +369,10 @@ fn guard_and_ceil_wait_too() {
             .enumerate()
             .all(|(i, start)| start.abs_diff(i as u64 * PERIOD) <= 42 * BYTE_NS)
     );
-    assert!(host.port.stats().guarded > 10);
+    assert!(host.port.stats().guard_band_held > 10);
     host.port.deactivate(normal, host.now).unwrap();
     let from = host.now;
-    let sharing = host.add(ClassConfig::Sharing {
+    let sharing = host.add(ClassConfig::Borrowing {
         rate_bps: 2 * MBIT,
         ceil_bps: 20 * MBIT,
     });

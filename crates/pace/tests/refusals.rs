@@ -3,7 +3,7 @@
 //! `PACE_ERR_BUSY` of the core are tested beside the binding (src/ffi.rs).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pace::{ClassConfig, Config, Decision, Error, Layer, Scheduler, Train};
+use pace::{Burst, ClassConfig, Config, Decision, Error, Layer, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -11,9 +11,9 @@ fn ethernet() -> Config {
     Config::ethernet(GBIT, 1514)
 }
 
-fn trains(max_train_bytes: u32, max_frame_bytes: u32) -> Config {
+fn bursts(max_burst_bytes: u32, max_frame_bytes: u32) -> Config {
     Config {
-        max_train_bytes,
+        max_burst_bytes,
         max_frame_bytes,
         ..ethernet()
     }
@@ -100,18 +100,18 @@ fn lines() {
             },
             Some(Error::Overhead),
         ),
-        (trains(1513, 1514), Some(Error::Train)),
-        (trains(1514, 1514), None),
-        (trains(1 << 18, 1514), None),
-        (trains((1 << 18) + 1, 1514), Some(Error::Train)),
+        (bursts(1513, 1514), Some(Error::Burst)),
+        (bursts(1514, 1514), None),
+        (bursts(1 << 18, 1514), None),
+        (bursts((1 << 18) + 1, 1514), Some(Error::Burst)),
         // 2^18 bytes in frames of 60 are 367 kB of wire; in frames of 1, 6.5 MB.
-        (trains(1 << 18, 60), None),
+        (bursts(1 << 18, 60), None),
         (
             Config {
                 min_frame_bytes: 0,
-                ..trains(1 << 18, 1)
+                ..bursts(1 << 18, 1)
             },
-            Some(Error::Train),
+            Some(Error::Burst),
         ),
     ];
     for (config, expected) in cases {
@@ -130,7 +130,7 @@ fn paced(rate_bps: u64) -> ClassConfig {
 }
 
 fn sharing(rate_bps: u64, ceil_bps: u64) -> ClassConfig {
-    ClassConfig::Sharing { rate_bps, ceil_bps }
+    ClassConfig::Borrowing { rate_bps, ceil_bps }
 }
 
 fn normal(quantum_bytes: u32) -> ClassConfig {
@@ -208,16 +208,16 @@ fn the_lowest_rate() {
     }
 }
 
-/// What a host goes by is what the core goes by, trains and layers included.
+/// What a host goes by is what the core goes by, bursts and layers included.
 #[test]
 fn the_least_rate_is_the_lowest_not_refused() {
     for line_rate_bps in [8_000, GBIT, 400 * GBIT, 1000 * GBIT] {
-        for max_train_bytes in [0, 1514, 65_536, 1 << 18] {
+        for max_burst_bytes in [0, 1514, 65_536, 1 << 18] {
             for layer in [Layer::Link, Layer::Wire, Layer::Ip] {
                 let config = Config {
                     line_rate_bps,
                     layer,
-                    ..trains(max_train_bytes, 1514)
+                    ..bursts(max_burst_bytes, 1514)
                 };
                 let least = Scheduler::least_rate_bps(&config).unwrap();
                 let mut port = Scheduler::new(&config, 0).unwrap();
@@ -280,7 +280,7 @@ fn a_line_that_a_class_does_not_fit() {
     }
 }
 
-/// A ceil has to fit the new line as well, and the lowest rate a longest train.
+/// A ceil has to fit the new line as well, and the lowest rate a longest burst.
 #[test]
 fn lines_that_a_ceil_or_a_train_does_not_fit() {
     let mut port = Scheduler::new(&ethernet(), 0).unwrap();
@@ -288,7 +288,7 @@ fn lines_that_a_ceil_or_a_train_does_not_fit() {
     for (config, expected) in [
         (Config::ethernet(GBIT / 2, 1514), None),
         (Config::ethernet(GBIT / 2 - 1, 1514), Some(Error::Ceil)),
-        (trains(1 << 18, 1514), Some(Error::RateLow)),
+        (bursts(1 << 18, 1514), Some(Error::RateLow)),
     ] {
         let refused = port.reconfigure(&config, 0).err();
         assert_eq!(refused.map(|refused| refused.error), expected);
@@ -337,13 +337,13 @@ fn frames_that_cannot_have_been_sent() {
         ((1 << 18) + 1, 1 << 19, 200),
         (1 << 18, (1 << 22) + 1, 200),
     ] {
-        let train = Train {
+        let burst = Burst {
             len_bytes,
             wire_bytes,
             frames,
         };
-        let refused = port.sent_train(class, train, true, 0);
-        assert_eq!(refused, Err(Error::Length), "{train:?}");
+        let refused = port.sent_burst(class, burst, true, 0);
+        assert_eq!(refused, Err(Error::Length), "{burst:?}");
     }
     assert_eq!(port.wire_bytes(u32::MAX), Err(Error::Length));
     assert_eq!(port.global_bytes(), 0);

@@ -324,7 +324,7 @@ fn late_timers_are_made_up_for() {
     }
     let due = now / BYTE_NS * 9 / 10;
     assert!(sent.abs_diff(due) <= 6250 + 2 * 1514, "{sent} of {due}");
-    assert_eq!(port.stats().shifts, 0);
+    assert_eq!(port.stats().rebases, 0);
 }
 
 /// A host that stood still for a second does not make up for it, and does not

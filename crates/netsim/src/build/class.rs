@@ -78,7 +78,7 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
         }),
         (Mode::Paced, Some(rate_bps), None) => PspKind::Static(ClassConfig::Paced { rate_bps }),
         (Mode::Paced, Some(rate_bps), Some(ceil_bps)) => {
-            PspKind::Static(ClassConfig::Sharing { rate_bps, ceil_bps })
+            PspKind::Static(ClassConfig::Borrowing { rate_bps, ceil_bps })
         }
         (Mode::Dynamic, rate, ceil) => PspKind::Dynamic {
             rate_bps: rate.unwrap_or(port.line_bps),

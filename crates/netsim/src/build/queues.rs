@@ -245,7 +245,7 @@ impl Reader<'_> {
                 "budget" => period.budget = words.budget("budget")?,
                 "align" if words.peek() == Some("off") => drop(words.next()),
                 "align" => period.align = Some(words.time("align")?),
-                "guard" => config.guard = words.switch("guard")?,
+                "guard" => config.guard_band = words.switch("guard")?,
                 "mode" => {
                     let auto = ("auto", Mode::Hybrid);
                     let known = [("gap", Mode::Gap), ("timer", Mode::Timer)];

@@ -2,7 +2,7 @@
 //! Any bytes as a port and what happens to it: what a fuzzer changes
 //! (docs/fuzzing.md).
 
-use super::{FRAMES_MAX, Op, Pair, Part, Size, train_bytes};
+use super::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes};
 use arbitrary::{Result, Unstructured};
 use pace::{Config, Layer, Mode, Order};
 
@@ -75,14 +75,14 @@ fn op(source: &mut Unstructured, periods: bool) -> Result<Op> {
             size: size(source)?,
             heads: source.arbitrary()?,
         },
-        11 => Op::Train {
+        11 => Op::Burst {
             frames: source.int_in_range(1..=FRAMES_MAX)?,
             size: size(source)?,
             more: source.arbitrary()?,
         },
         12 => Op::Head(class(source)?, size(source)?),
         13..=14 => Op::Rate(class(source)?, part(source)?),
-        15 => Op::Kind(
+        15 => Op::Type(
             class(source)?,
             optional_part(source)?,
             source.int_in_range(0..=4000)?,
@@ -95,7 +95,7 @@ fn op(source: &mut Unstructured, periods: bool) -> Result<Op> {
             line: f64::from(source.int_in_range(1..=100u8)?) / 10.0,
             max_frame_bytes: source.int_in_range(1..=10_000)?,
             order: order(source)?,
-            guard: source.arbitrary()?,
+            guard_band: source.arbitrary()?,
         },
         22 => Op::Mode(mode(source)?),
         24..=26 => Op::Stream(
@@ -215,7 +215,7 @@ fn config(source: &mut Unstructured) -> Result<(Config, bool)> {
             (min, (min + more).max(1), source.int_in_range(0..=256)?)
         }
     };
-    let train = match source.int_in_range(0..=2u8)? {
+    let burst = match source.int_in_range(0..=2u8)? {
         2 => source.int_in_range(1..=60_000)?,
         _ => 0,
     };
@@ -224,15 +224,15 @@ fn config(source: &mut Unstructured) -> Result<(Config, bool)> {
         overhead_bytes: overhead,
         min_frame_bytes: min,
         max_frame_bytes: max,
-        max_train_bytes: train_bytes(train, max, overhead),
+        max_burst_bytes: burst_bytes(burst, max, overhead),
         link_header_bytes: source.int_in_range(0..=19)?,
         layer: *source.choose(&[Layer::Link, Layer::Wire, Layer::Ip])?,
         order: order(source)?,
         mode: mode(source)?,
-        guard: false,
+        guard_band: false,
         period: None,
     };
     let last = source.arbitrary::<u8>()?;
-    let guard = last & 1 == 1;
-    Ok((Config { guard, ..cfg }, last >= 0xe0))
+    let guard_band = last & 1 == 1;
+    Ok((Config { guard_band, ..cfg }, last >= 0xe0))
 }

@@ -5,14 +5,14 @@
 mod bytes;
 mod stream;
 
-use crate::reference::{Choice, Kind, Reference, wrapped};
-use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler, Train};
+use crate::reference::{Choice, Reference, Type, wrapped};
+use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 
 pub use bytes::replay;
 
-/// The longest train of a port: so much more than a frame, or none where its
+/// The longest burst of a port: so much more than a frame, or none where its
 /// frames' overhead would be more than a port may have.
-pub fn train_bytes(more: u32, frame_bytes: u32, overhead_bytes: u32) -> u32 {
+pub fn burst_bytes(more: u32, frame_bytes: u32, overhead_bytes: u32) -> u32 {
     match more == 0 || more / frame_bytes * overhead_bytes > 1 << 20 {
         true => 0,
         false => frame_bytes + more,
@@ -36,15 +36,15 @@ pub enum Op {
         size: Size,
         heads: bool,
     },
-    /// A train of so many frames.
-    Train {
+    /// A burst of so many frames.
+    Burst {
         frames: u32,
         size: Size,
         more: bool,
     },
     Head(usize, Size),
     Rate(usize, Part),
-    Kind(usize, Option<Part>, u32),
+    Type(usize, Option<Part>, u32),
     Add(Option<Part>),
     Remove(usize),
     Pass(u64),
@@ -53,7 +53,7 @@ pub enum Op {
         line: f64,
         max_frame_bytes: u32,
         order: Order,
-        guard: bool,
+        guard_band: bool,
     },
     Mode(Mode),
     /// A class by the period, rt or not, with so much of the budget reserved.
@@ -73,7 +73,7 @@ pub struct Part {
     pub ceil: Option<f64>,
 }
 
-/// The most frames in one train.
+/// The most frames in one burst.
 pub const FRAMES_MAX: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -126,9 +126,9 @@ impl Pair {
     }
 
     /// This part of the line, or as close as is allowed.
-    fn paced(&self, part: Part) -> (ClassConfig, Kind) {
+    fn paced(&self, part: Part) -> (ClassConfig, Type) {
         let line = self.cfg.line_rate_bps;
-        let longest = self.cfg.max_train_bytes.max(self.cfg.max_frame_bytes);
+        let longest = self.cfg.max_burst_bytes.max(self.cfg.max_frame_bytes);
         let frames = longest.div_ceil(self.cfg.max_frame_bytes) + FRAMES_MAX;
         let counted = u128::from(longest + frames * 356);
         let lowest = (counted * u128::from(line)) >> 42;
@@ -137,22 +137,22 @@ impl Pair {
             let ceil_bps = 0;
             return (
                 ClassConfig::Paced { rate_bps },
-                Kind::Paced { rate_bps, ceil_bps },
+                Type::Paced { rate_bps, ceil_bps },
             );
         };
         let ceil_bps = rate_bps + ((line - rate_bps) as f64 * up) as u64;
-        let config = ClassConfig::Sharing { rate_bps, ceil_bps };
-        (config, Kind::Paced { rate_bps, ceil_bps })
+        let config = ClassConfig::Borrowing { rate_bps, ceil_bps };
+        (config, Type::Paced { rate_bps, ceil_bps })
     }
 
-    fn any_kind(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Kind) {
+    fn any_kind(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Type) {
         match fraction {
             Some(fraction) => self.paced(fraction),
             None if quantum == 0 => (
                 ClassConfig::Normal {
                     quantum_bytes: None,
                 },
-                Kind::Normal { quantum_bytes: 0 },
+                Type::Normal { quantum_bytes: 0 },
             ),
             None => {
                 let quantum_bytes = quantum.clamp(256, 1 << 20);
@@ -160,7 +160,7 @@ impl Pair {
                     ClassConfig::Normal {
                         quantum_bytes: Some(quantum_bytes),
                     },
-                    Kind::Normal { quantum_bytes },
+                    Type::Normal { quantum_bytes },
                 )
             }
         }
@@ -178,9 +178,9 @@ impl Pair {
         self.plain.activate(id.index(), self.now_ns);
     }
 
-    /// What is sent as `frames`, which is only a train if trains are allowed.
-    fn train(&self, frames: u32, size: Size) -> Train {
-        let longest = self.cfg.max_train_bytes;
+    /// What is sent as `frames`, which is only a burst if bursts are allowed.
+    fn burst(&self, frames: u32, size: Size) -> Burst {
+        let longest = self.cfg.max_burst_bytes;
         if longest == 0 || frames == 1 {
             return self.plain.frame(size.bytes(&self.cfg));
         }
@@ -191,20 +191,20 @@ impl Pair {
             Size::Any(number) => 1 + number % longest,
         };
         let padding = frames * self.cfg.min_frame_bytes;
-        Train {
+        Burst {
             len_bytes,
             wire_bytes: len_bytes.max(padding).max(1) + frames * self.cfg.overhead_bytes,
             frames,
         }
     }
 
-    fn sent(&mut self, id: ClassId, train: Train, more: bool) {
-        match train.frames {
-            1 => self.core.sent(id, train.len_bytes, more, self.now_ns),
-            _ => self.core.sent_train(id, train, more, self.now_ns),
+    fn sent(&mut self, id: ClassId, burst: Burst, more: bool) {
+        match burst.frames {
+            1 => self.core.sent(id, burst.len_bytes, more, self.now_ns),
+            _ => self.core.sent_burst(id, burst, more, self.now_ns),
         }
         .unwrap();
-        self.plain.sent(id.index(), train, more, self.now_ns);
+        self.plain.sent(id.index(), burst, more, self.now_ns);
     }
 
     fn set_head(&mut self, id: ClassId, size: Size) {
@@ -222,8 +222,8 @@ impl Pair {
             (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
                 assert_eq!(late_bytes, self.plain.late(index), "lateness");
                 match self.take_frame(id) {
-                    Some((train, more)) => self.sent(id, train, more),
-                    None => self.sent(id, self.train(frames, size), more),
+                    Some((burst, more)) => self.sent(id, burst, more),
+                    None => self.sent(id, self.burst(frames, size), more),
                 }
             }
             (Decision::Gap { wire_bytes }, Choice::Gap(bytes)) if wire_bytes == bytes => {
@@ -253,9 +253,9 @@ impl Pair {
             "global"
         );
         assert_eq!(
-            self.core.stats().shifted_bytes,
+            self.core.stats().rebased_bytes,
             wrapped(&self.plain.shifted),
-            "shifts"
+            "rebases"
         );
         for id in &self.classes {
             let throttled = self.plain.is_throttled(id.index());
@@ -271,13 +271,16 @@ impl Pair {
         let stats = self.core.stats();
         let timers = (stats.waits, stats.wait_late_max_ns, stats.lead_ns);
         assert_eq!(timers, self.plain.timers(), "timers");
-        assert_eq!(stats.spare_frames, self.plain.spare_frames, "spare");
-        assert_eq!(stats.guarded, self.plain.guarded, "guarded");
+        assert_eq!(stats.borrowed_frames, self.plain.borrowed_frames, "spare");
+        assert_eq!(
+            stats.guard_band_held, self.plain.guard_band_held,
+            "guard_band_held"
+        );
         for id in &self.classes {
             let clock = self.core.class_clock(*id).unwrap();
             let expected = self.plain.clock(id.index());
             // Common moves follow time; what is compared is free of them.
-            let bytes = clock.bytes.wrapping_sub(stats.shifted_bytes);
+            let bytes = clock.bytes.wrapping_sub(stats.rebased_bytes);
             let moved = wrapped(&self.plain.shifted);
             let expected = (expected.0.wrapping_sub(moved), expected.1);
             assert_eq!((bytes, clock.frac), expected, "clock of {id:?}");
@@ -297,7 +300,7 @@ impl Pair {
         | Op::Deactivate(number)
         | Op::Head(number, _)
         | Op::Rate(number, _)
-        | Op::Kind(number, _, _)
+        | Op::Type(number, _, _)
         | Op::Stream(number, _, _)
         | Op::Drop(number)
         | Op::Remove(number)) = op
@@ -318,7 +321,7 @@ impl Pair {
             }
             Op::Head(_, size) => self.set_head(id, size),
             Op::Rate(_, fraction) => self.change(id, Some(fraction), 0),
-            Op::Kind(_, fraction, quantum) => self.change(id, fraction, quantum),
+            Op::Type(_, fraction, quantum) => self.change(id, fraction, quantum),
             _ => {
                 self.frames.remove(&id);
                 self.core.remove_class(id).unwrap();
@@ -349,7 +352,7 @@ impl Pair {
             } => {
                 self.step(1, size, more, late_ns);
             }
-            Op::Train { frames, size, more } => {
+            Op::Burst { frames, size, more } => {
                 self.step(frames, size, more, 0);
             }
             Op::Run { steps, size, heads } => {
@@ -371,18 +374,18 @@ impl Pair {
                 line,
                 max_frame_bytes,
                 order,
-                guard,
+                guard_band,
             } => {
                 let line_rate_bps = (self.cfg.line_rate_bps as f64 * line) as u64;
                 self.reconfigure(Config {
                     line_rate_bps: line_rate_bps.clamp(8000, 1_000_000_000_000),
                     max_frame_bytes: max_frame_bytes.max(self.cfg.min_frame_bytes),
-                    max_train_bytes: match self.cfg.max_train_bytes {
+                    max_burst_bytes: match self.cfg.max_burst_bytes {
                         0 => 0,
                         bytes => bytes.max(max_frame_bytes).max(self.cfg.min_frame_bytes),
                     },
                     order,
-                    guard,
+                    guard_band,
                     ..self.cfg
                 });
             }

@@ -3,8 +3,8 @@
 //! here, as a host keeps them.
 
 use super::{Config, Pair};
-use crate::reference::Kind;
-use pace::{ClassConfig, ClassId, Period, Train};
+use crate::reference::Type;
+use pace::{Burst, ClassConfig, ClassId, Period};
 use std::collections::{BTreeMap, VecDeque};
 
 pub type Frames = BTreeMap<ClassId, VecDeque<u32>>;
@@ -23,7 +23,7 @@ impl Pair {
     }
 
     /// The first frame of an rt class, and whether there is another.
-    pub(super) fn take_frame(&mut self, id: ClassId) -> Option<(Train, bool)> {
+    pub(super) fn take_frame(&mut self, id: ClassId) -> Option<(Burst, bool)> {
         let frames = self.frames.get_mut(&id)?;
         let len_bytes = frames.pop_front().expect("an active class has a frame");
         Some((self.plain.frame(len_bytes), !frames.is_empty()))
@@ -53,11 +53,11 @@ impl Pair {
         let (config, kind) = match rt {
             true => (
                 ClassConfig::Rt { reserve_bytes },
-                Kind::Rt { reserve_bytes },
+                Type::Rt { reserve_bytes },
             ),
             false => (
                 ClassConfig::Nrt { reserve_bytes },
-                Kind::Nrt { reserve_bytes },
+                Type::Nrt { reserve_bytes },
             ),
         };
         let was_rt = self.frames.contains_key(&id);
@@ -92,8 +92,12 @@ impl Pair {
         let stats = self.core.stats();
         assert_eq!(stats, self.plain.counted_periods(stats), "periods");
         for id in &self.classes {
-            let counted = self.core.stream_stats(*id).unwrap();
-            assert_eq!(counted, self.plain.stream_stats(id.index()), "of {id:?}");
+            let counted = self.core.reservation_stats(*id).unwrap();
+            assert_eq!(
+                counted,
+                self.plain.reservation_stats(id.index()),
+                "of {id:?}"
+            );
         }
     }
 }

@@ -14,7 +14,7 @@ use hybrid::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
-use pace::{Config, Layer, Mode, Order, Train};
+use pace::{Burst, Config, Layer, Mode, Order};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 use stream::Periods;
@@ -27,7 +27,7 @@ const RING_FRAMES: u64 = 256;
 const NEVER_HAD_A_TURN: u64 = 1 << 43;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Type {
     /// A ceil of 0 is none.
     Paced {
         rate_bps: u64,
@@ -53,7 +53,7 @@ pub enum Choice {
 }
 
 struct Class {
-    kind: Kind,
+    kind: Type,
     active: bool,
     /// The last it had; 0 if it was never paced.
     rate_bps: u64,
@@ -65,7 +65,7 @@ struct Class {
     spare_clock: BigRational,
     /// Among those that share what is spare.
     spare: bool,
-    last: Train,
+    last: Burst,
     deficit_bytes: i64,
     /// Guard: its visit ended unserved.
     passed: bool,
@@ -74,10 +74,10 @@ struct Class {
 }
 
 impl Class {
-    fn set(&mut self, kind: Kind) {
+    fn set(&mut self, kind: Type) {
         self.kind = kind;
         self.head = 0;
-        if let Kind::Paced { rate_bps, ceil_bps } = kind {
+        if let Type::Paced { rate_bps, ceil_bps } = kind {
             self.rate_bps = rate_bps;
             self.ceil_bps = if ceil_bps > rate_bps { ceil_bps } else { 0 };
         }
@@ -122,8 +122,8 @@ pub struct Reference {
     /// Asked last while it stood: periods wait for something to change.
     asked_ns: u64,
     pub shifted: BigInt,
-    pub spare_frames: u64,
-    pub guarded: u64,
+    pub borrowed_frames: u64,
+    pub guard_band_held: u64,
 }
 
 fn ratio(a: u64, b: u64) -> BigRational {
@@ -152,8 +152,8 @@ impl Reference {
             periods: Periods::new(),
             standing_ns: None,
             asked_ns: 0,
-            spare_frames: 0,
-            guarded: 0,
+            borrowed_frames: 0,
+            guard_band_held: 0,
             shifted: BigInt::zero(),
         }
     }
@@ -162,23 +162,23 @@ impl Reference {
         u64::from(len.max(self.cfg.min_frame_bytes) + self.cfg.overhead_bytes)
     }
 
-    /// A frame as a train of one.
-    pub fn frame(&self, len_bytes: u32) -> Train {
-        Train {
+    /// A frame as a burst of one.
+    pub fn frame(&self, len_bytes: u32) -> Burst {
+        Burst {
             len_bytes,
             wire_bytes: self.wire(len_bytes) as u32,
             frames: 1,
         }
     }
 
-    /// The longest train, of largest frames.
-    fn longest(&self) -> Train {
-        match self.cfg.max_train_bytes {
+    /// The longest burst, of largest frames.
+    fn longest(&self) -> Burst {
+        match self.cfg.max_burst_bytes {
             0 => self.frame(self.cfg.max_frame_bytes),
             len_bytes => {
                 let frames = len_bytes.div_ceil(self.cfg.max_frame_bytes);
                 let wire_bytes = len_bytes + frames * self.cfg.overhead_bytes;
-                Train {
+                Burst {
                     len_bytes,
                     wire_bytes,
                     frames,
@@ -187,12 +187,12 @@ impl Reference {
         }
     }
 
-    fn counted(&self, train: Train) -> u64 {
-        let headers = u64::from(train.frames) * u64::from(self.cfg.link_header_bytes);
+    fn counted(&self, burst: Burst) -> u64 {
+        let headers = u64::from(burst.frames) * u64::from(self.cfg.link_header_bytes);
         match self.cfg.layer {
-            Layer::Link => u64::from(train.len_bytes),
-            Layer::Wire => u64::from(train.wire_bytes),
-            Layer::Ip => u64::from(train.len_bytes).saturating_sub(headers).max(1),
+            Layer::Link => u64::from(burst.len_bytes),
+            Layer::Wire => u64::from(burst.wire_bytes),
+            Layer::Ip => u64::from(burst.len_bytes).saturating_sub(headers).max(1),
         }
     }
 
@@ -203,7 +203,7 @@ impl Reference {
     }
 
     fn is_active_paced(class: &Class) -> bool {
-        class.active && matches!(class.kind, Kind::Paced { .. })
+        class.active && matches!(class.kind, Type::Paced { .. })
     }
 
     fn paced(&self) -> impl Iterator<Item = (&u32, &Class)> {
@@ -216,19 +216,19 @@ impl Reference {
         self.wire(self.cfg.max_frame_bytes)
     }
 
-    fn max_train(&self) -> u64 {
+    fn max_burst(&self) -> u64 {
         u64::from(self.longest().wire_bytes)
     }
 
-    fn advance(&self, rate_bps: u64, train: Train) -> BigRational {
-        ratio(self.counted(train), 1) * ratio(self.cfg.line_rate_bps, rate_bps)
+    fn advance(&self, rate_bps: u64, burst: Burst) -> BigRational {
+        ratio(self.counted(burst), 1) * ratio(self.cfg.line_rate_bps, rate_bps)
     }
 
     fn class_mut(&mut self, id: u32) -> &mut Class {
         self.classes.get_mut(&id).expect("a known class")
     }
 
-    pub fn add(&mut self, id: u32, kind: Kind) {
+    pub fn add(&mut self, id: u32, kind: Type) {
         self.stir();
         let never = integer(&(&self.global - NEVER_HAD_A_TURN));
         let mut class = Class {
@@ -257,7 +257,7 @@ impl Reference {
         self.stop_without_streams(None);
     }
 
-    pub fn change(&mut self, id: u32, kind: Kind) {
+    pub fn change(&mut self, id: u32, kind: Type) {
         self.stir();
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
@@ -282,13 +282,13 @@ impl Reference {
         if class.ceil_bps != old.1 {
             class.ceil_clock = class.ceil_clock.ceil();
         }
-        if old.1 == 0 && matches!(kind, Kind::Paced { .. }) {
+        if old.1 == 0 && matches!(kind, Type::Paced { .. }) {
             self.ceil_return(id);
         }
         if !same && active {
             self.join(id);
         } else if same && active {
-            let paced = matches!(kind, Kind::Paced { .. });
+            let paced = matches!(kind, Type::Paced { .. });
             if self.cfg.order == Order::Next && paced {
                 let stands = self.standing();
                 self.restart(id, stands);
@@ -301,7 +301,7 @@ impl Reference {
     }
 
     fn join(&mut self, id: u32) {
-        if matches!(self.classes[&id].kind, Kind::Normal { .. }) {
+        if matches!(self.classes[&id].kind, Type::Normal { .. }) {
             let class = self.class_mut(id);
             class.active = true;
             class.deficit_bytes = class.deficit_bytes.min(0);
@@ -332,7 +332,7 @@ impl Reference {
         class.active = false;
         class.spare = false;
         class.head = 0;
-        if matches!(class.kind, Kind::Normal { .. }) {
+        if matches!(class.kind, Type::Normal { .. }) {
             self.round.retain(|&other| other != id);
         } else if self.has_stream(id) {
             self.stream_leave(id);
@@ -393,7 +393,7 @@ impl Reference {
     /// By how much the clock of a class that sends at its rate is behind.
     pub fn late(&self, id: u32) -> i64 {
         let class = &self.classes[&id];
-        match matches!(class.kind, Kind::Paced { .. }) && self.at_rate(class) {
+        match matches!(class.kind, Type::Paced { .. }) && self.at_rate(class) {
             true => (&self.global - class.due()).to_i64().expect("late"),
             false => 0,
         }
@@ -413,18 +413,18 @@ impl Reference {
         self.class_mut(id).head = u64::from(wire_bytes);
     }
 
-    pub fn sent(&mut self, id: u32, train: Train, more: bool, now_ns: u64) {
+    pub fn sent(&mut self, id: u32, burst: Burst, more: bool, now_ns: u64) {
         self.stir();
         self.pass_time(now_ns);
         self.class_mut(id).head = 0;
-        let wire = BigInt::from(train.wire_bytes);
-        self.charge(train);
+        let wire = BigInt::from(burst.wire_bytes);
+        self.charge(burst);
         if self.has_stream(id) {
             if self.due_class().is_none() {
                 self.idled = self.global.clone();
             }
-        } else if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
-            self.class_mut(id).last = train;
+        } else if matches!(self.classes[&id].kind, Type::Paced { .. }) {
+            self.class_mut(id).last = burst;
             if self.at_rate(&self.classes[&id]) {
                 self.sent_at_rate(id);
             } else {
@@ -447,10 +447,10 @@ impl Reference {
             }
         }
         if self.has_stream(id) {
-            self.stream_sent(id, train, more);
+            self.stream_sent(id, burst, more);
         } else if !more {
             self.leave(id);
-        } else if matches!(self.classes[&id].kind, Kind::Paced { .. }) {
+        } else if matches!(self.classes[&id].kind, Type::Paced { .. }) {
             if self.classes[&id].ceil_bps != 0 {
                 self.class_mut(id).spare = false;
                 self.spare_put(id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How time passes, and who is next.
 
-use super::{Choice, Kind, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, integer, ratio};
+use super::{Choice, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, Type, integer, ratio};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -62,7 +62,7 @@ impl Reference {
     }
 
     pub(super) fn ring(&self) -> BigInt {
-        BigInt::from(RING_FRAMES * self.max_train()).max(self.line_bytes(STALL_NS))
+        BigInt::from(RING_FRAMES * self.max_burst()).max(self.line_bytes(STALL_NS))
     }
 
     pub(super) fn wake(&mut self, now_ns: u64) {
@@ -84,7 +84,7 @@ impl Reference {
             if class.deficit_bytes > 0 {
                 return Some(id);
             }
-            let Kind::Normal { quantum_bytes } = class.kind else {
+            let Type::Normal { quantum_bytes } = class.kind else {
                 unreachable!("only normal classes are in the round");
             };
             class.deficit_bytes += i64::from(match quantum_bytes {
@@ -112,14 +112,14 @@ impl Reference {
         }
         let mut held = false;
         if let Some(id) = self.nrt_turn() {
-            if !self.cfg.guard || self.head_fits(id) {
+            if !self.cfg.guard_band || self.head_fits(id) {
                 return Some(id);
             }
-            self.guarded += 1;
+            self.guard_band_held += 1;
             held = true;
         }
         if !self.round.is_empty() {
-            let normal = match self.cfg.guard {
+            let normal = match self.cfg.guard_band {
                 true => self.guarded_turn(),
                 false => self.normal_turn(),
             };
@@ -145,7 +145,8 @@ impl Reference {
         let choice = self.decide(now_ns);
         self.standing_ns = match choice {
             Choice::Wait(until_ns)
-                if !self.cfg.guard || (self.round.is_empty() && !self.has_active_streams()) =>
+                if !self.cfg.guard_band
+                    || (self.round.is_empty() && !self.has_active_streams()) =>
             {
                 Some(until_ns)
             }

@@ -69,7 +69,7 @@ impl Reference {
     }
 
     pub(super) fn lag_max(&self) -> BigInt {
-        BigInt::from((self.paced().count() as u64 + 2) * self.max_train()) + self.stall()
+        BigInt::from((self.paced().count() as u64 + 2) * self.max_burst()) + self.stall()
     }
 
     pub(super) fn bound_lag(&mut self) {
@@ -86,7 +86,7 @@ impl Reference {
     /// Order by rate: what one class may be behind when it sends.
     pub(super) fn bound_owed(&mut self, id: u32) {
         let class = &self.classes[&id];
-        let ratio_frames = self.max_train().div_ceil(u64::from(class.last.wire_bytes));
+        let ratio_frames = self.max_burst().div_ceil(u64::from(class.last.wire_bytes));
         let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
         let advance = self.advance(class.rate_bps, class.last);
         let whole: BigInt = advance.floor().to_integer() + BigInt::one();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is sent above a rate and below a ceil, and what guard lets through.
 
-use super::{Class, Kind, Mode, Reference, SLACK_NS, integer};
+use super::{Class, Mode, Reference, SLACK_NS, Type, integer};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
@@ -129,7 +129,7 @@ impl Reference {
         let class = &self.classes[&id];
         let advance = self.advance(class.rate_bps, class.last);
         self.class_mut(id).spare_clock += advance;
-        self.spare_frames += 1;
+        self.borrowed_frames += 1;
     }
 
     /// Ends before a paced class is due.
@@ -140,15 +140,15 @@ impl Reference {
 
     pub(super) fn head_fits(&self, id: u32) -> bool {
         match self.classes[&id].head {
-            0 => self.fits(self.max_train()),
+            0 => self.fits(self.max_burst()),
             head => self.fits(head),
         }
     }
 
     fn quantum(&self, id: u32) -> i64 {
         match self.classes[&id].kind {
-            Kind::Normal { quantum_bytes: 0 } => i64::from(self.cfg.max_frame_bytes),
-            Kind::Normal { quantum_bytes } => i64::from(quantum_bytes),
+            Type::Normal { quantum_bytes: 0 } => i64::from(self.cfg.max_frame_bytes),
+            Type::Normal { quantum_bytes } => i64::from(quantum_bytes),
             _ => unreachable!("only normal classes are in the round"),
         }
     }
@@ -156,7 +156,7 @@ impl Reference {
     pub(super) fn guarded_turn(&mut self) -> Option<u32> {
         let fits: Vec<bool> = self.round.iter().map(|&id| self.head_fits(id)).collect();
         if !fits[0] {
-            self.guarded += 1;
+            self.guard_band_held += 1;
         }
         if !fits.contains(&true) {
             return None;

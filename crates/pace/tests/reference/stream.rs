@@ -2,10 +2,10 @@
 //! Classes that go by the period: each frame is kept with the number of the
 //! period it came in, and what a period has seen is counted in it.
 
-use super::{Class, Kind, Reference, integer, ratio};
+use super::{Class, Reference, Type, integer, ratio};
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use pace::{Stats, StreamStats, Train};
+use pace::{Burst, ReservationStats, Stats};
 use std::collections::VecDeque;
 
 pub struct Periods {
@@ -25,7 +25,7 @@ pub struct Periods {
     nrt_next: VecDeque<u32>,
     spent: u64,
     /// Of all rt classes.
-    all_rt: StreamStats,
+    all_rt: ReservationStats,
     nrt_deferred: u64,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Stream {
     frames: VecDeque<(u64, u64)>,
     /// What of the reservation is left in this period; nrt: below 0, owed.
     left: i128,
-    pub stats: StreamStats,
+    pub stats: ReservationStats,
 }
 
 impl Periods {
@@ -52,17 +52,17 @@ impl Periods {
             nrt: VecDeque::new(),
             nrt_next: VecDeque::new(),
             spent: 0,
-            all_rt: StreamStats::default(),
+            all_rt: ReservationStats::default(),
             nrt_deferred: 0,
         }
     }
 }
 
 impl Stream {
-    pub fn of(kind: Kind) -> Self {
+    pub fn of(kind: Type) -> Self {
         let left = match kind {
-            Kind::Rt { reserve_bytes } | Kind::Nrt { reserve_bytes } => i128::from(reserve_bytes),
-            Kind::Paced { .. } | Kind::Normal { .. } => 0,
+            Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => i128::from(reserve_bytes),
+            Type::Paced { .. } | Type::Normal { .. } => 0,
         };
         Stream {
             left,
@@ -71,10 +71,10 @@ impl Stream {
     }
 
     /// Of another kind; what was counted is shown until it is counted anew.
-    pub fn become_of(&mut self, kind: Kind) {
+    pub fn become_of(&mut self, kind: Type) {
         let stats = match kind {
-            Kind::Rt { .. } | Kind::Nrt { .. } => StreamStats::default(),
-            Kind::Paced { .. } | Kind::Normal { .. } => self.stats,
+            Type::Rt { .. } | Type::Nrt { .. } => ReservationStats::default(),
+            Type::Paced { .. } | Type::Normal { .. } => self.stats,
         };
         *self = Stream {
             stats,
@@ -86,15 +86,15 @@ impl Stream {
 impl Class {
     fn reserve(&self) -> Option<i128> {
         match self.kind {
-            Kind::Rt { reserve_bytes } | Kind::Nrt { reserve_bytes } => {
+            Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => {
                 Some(i128::from(reserve_bytes))
             }
-            Kind::Paced { .. } | Kind::Normal { .. } => None,
+            Type::Paced { .. } | Type::Normal { .. } => None,
         }
     }
 
     fn is_rt(&self) -> bool {
-        matches!(self.kind, Kind::Rt { .. })
+        matches!(self.kind, Type::Rt { .. })
     }
 
     /// Wire bytes that may go in a period.
@@ -130,9 +130,9 @@ impl Reference {
         !self.in_force() || self.periods.budget_left > 0
     }
 
-    pub(super) fn charge(&mut self, train: Train) {
+    pub(super) fn charge(&mut self, burst: Burst) {
         if self.in_force() {
-            self.periods.budget_left -= i128::from(self.counted(train));
+            self.periods.budget_left -= i128::from(self.counted(burst));
         }
     }
 
@@ -272,8 +272,8 @@ impl Reference {
         self.forget(id);
     }
 
-    pub(super) fn stream_sent(&mut self, id: u32, train: Train, more: bool) {
-        let counted = i128::from(self.counted(train));
+    pub(super) fn stream_sent(&mut self, id: u32, burst: Burst, more: bool) {
+        let counted = i128::from(self.counted(burst));
         let is_rt = self.classes[&id].is_rt();
         if is_rt {
             let own = counted.min(self.classes[&id].stream.left.max(0));
@@ -332,7 +332,7 @@ impl Reference {
             .map(|class| class.gated(number))
             .sum();
         let end = self.periods.end.ceil().to_integer();
-        end - &self.global <= BigInt::from(gated + self.max_train())
+        end - &self.global <= BigInt::from(gated + self.max_burst())
     }
 
     pub(super) fn nrt_turn(&mut self) -> Option<u32> {
@@ -361,7 +361,7 @@ impl Reference {
         (self.in_force() && held).then(|| periods.end.ceil().to_integer())
     }
 
-    pub fn stream_stats(&self, id: u32) -> StreamStats {
+    pub fn reservation_stats(&self, id: u32) -> ReservationStats {
         self.classes[&id].stream.stats
     }
 

@@ -40,7 +40,7 @@ impl Wire {
 
     /// Guaranteed its rate; shares what is spare up to its ceil.
     pub fn sharing(&mut self, rate_bps: u64, ceil_bps: u64) -> ClassId {
-        let config = ClassConfig::Sharing { rate_bps, ceil_bps };
+        let config = ClassConfig::Borrowing { rate_bps, ceil_bps };
         let id = self.port.add_class(&config).unwrap();
         self.port.activate(id, 0).unwrap();
         id

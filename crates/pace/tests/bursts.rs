@@ -3,11 +3,11 @@
 //! layer, and that the rate does not notice.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use pace::{ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler, Train};
+use pace::{Burst, ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
 /// Seven frames of 1514 bytes, as paper 002, chapter 5, has them.
-const SEVEN: Train = Train {
+const SEVEN: Burst = Burst {
     len_bytes: 7 * 1514,
     wire_bytes: 7 * 1538,
     frames: 7,
@@ -17,7 +17,7 @@ fn config(layer: Layer, order: Order) -> Config {
     Config {
         layer,
         order,
-        max_train_bytes: 65_536,
+        max_burst_bytes: 65_536,
         ..Config::ethernet(GBIT, 1514)
     }
 }
@@ -41,12 +41,12 @@ fn fill(port: &mut Scheduler) -> u64 {
 
 #[test]
 fn what_a_layer_counts() {
-    let short = Train {
+    let short = Burst {
         len_bytes: 10 * 54,
         wire_bytes: 10 * 84,
         frames: 10,
     };
-    for (layer, train, counted) in [
+    for (layer, burst, counted) in [
         (Layer::Link, SEVEN, 7 * 1514),
         (Layer::Wire, SEVEN, 7 * 1538),
         (Layer::Ip, SEVEN, 7 * 1500),
@@ -55,16 +55,16 @@ fn what_a_layer_counts() {
         (Layer::Ip, short, 400),
     ] {
         let (mut port, class) = port(&config(layer, Order::Next), GBIT / 10);
-        port.sent_train(class, train, true, 0).unwrap();
-        assert_eq!(port.global_bytes(), u64::from(train.wire_bytes));
+        port.sent_burst(class, burst, true, 0).unwrap();
+        assert_eq!(port.global_bytes(), u64::from(burst.wire_bytes));
         assert_eq!(
             port.class_clock(class).unwrap().bytes,
             10 * counted,
             "{layer:?}"
         );
         let stats = port.stats();
-        assert_eq!(stats.sent_frames, u64::from(train.frames));
-        assert_eq!(stats.sent_wire_bytes, u64::from(train.wire_bytes));
+        assert_eq!(stats.sent_frames, u64::from(burst.frames));
+        assert_eq!(stats.sent_wire_bytes, u64::from(burst.wire_bytes));
     }
 }
 
@@ -72,26 +72,26 @@ fn what_a_layer_counts() {
 #[test]
 fn a_train_of_nothing_but_headers_counts_one_byte() {
     let (mut port, class) = port(&config(Layer::Ip, Order::Next), GBIT / 10);
-    let train = Train {
+    let burst = Burst {
         len_bytes: 20,
         wire_bytes: 168,
         frames: 2,
     };
-    port.sent_train(class, train, true, 0).unwrap();
+    port.sent_burst(class, burst, true, 0).unwrap();
     assert_eq!(port.class_clock(class).unwrap().bytes, 10);
 }
 
-/// A train is one burst; before the next the wire is silent for all its frames.
+/// A burst is one burst; before the next the wire is silent for all its frames.
 #[test]
 fn the_gap_after_a_train_is_that_of_its_frames() {
     for order in [Order::Clock, Order::Rate, Order::Next] {
         let (mut port, class) = port(&config(Layer::Link, order), GBIT / 10);
-        let sent = |port: &mut Scheduler| port.sent_train(class, SEVEN, true, 0).unwrap();
+        let sent = |port: &mut Scheduler| port.sent_burst(class, SEVEN, true, 0).unwrap();
         sent(&mut port);
         assert_eq!(fill(&mut port), 7 * (15_140 - 1538), "{order:?}");
         sent(&mut port);
         fill(&mut port);
-        // Frames and trains mix; the price of each is worked out when it changes.
+        // Frames and bursts mix; the price of each is worked out when it changes.
         port.sent(class, 1514, true, 0).unwrap();
         assert_eq!(fill(&mut port), 15_140 - 1538, "{order:?}");
         sent(&mut port);
@@ -100,13 +100,13 @@ fn the_gap_after_a_train_is_that_of_its_frames() {
     }
 }
 
-/// Trains of one class make the others late by a train; nothing is forgotten
+/// Trains of one class make the others late by a burst; nothing is forgotten
 /// for it, so rates stay exact.
 #[test]
 fn lag_is_bounded_by_trains() {
     for order in [Order::Clock, Order::Next] {
         let (mut port, bulk) = port(&config(Layer::Wire, order), 8 * GBIT / 10);
-        let longest = Train {
+        let longest = Burst {
             len_bytes: 43 * 1514,
             wire_bytes: 43 * 1538,
             frames: 43,
@@ -122,7 +122,7 @@ fn lag_is_bounded_by_trains() {
             match port.next(0) {
                 Decision::Send(id) if id == bulk => {
                     bytes[0] += u64::from(longest.wire_bytes);
-                    port.sent_train(bulk, longest, true, 0).unwrap();
+                    port.sent_burst(bulk, longest, true, 0).unwrap();
                 }
                 Decision::Send(id) => {
                     bytes[1] += 1538;
@@ -132,7 +132,7 @@ fn lag_is_bounded_by_trains() {
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(port.stats().shifts, 0, "{order:?}");
+        assert_eq!(port.stats().rebases, 0, "{order:?}");
         assert!(port.stats().late_bytes_max <= 43 * 1538, "{order:?}");
         for (bytes, rate) in bytes.into_iter().zip([8, 1]) {
             assert!(
@@ -143,14 +143,14 @@ fn lag_is_bounded_by_trains() {
     }
 }
 
-/// A ring slot may hold a whole train: what it holds is not counted twice.
+/// A ring slot may hold a whole burst: what it holds is not counted twice.
 #[test]
 fn trains_in_the_ring_are_not_time_that_has_passed() {
     let (mut port, class) = port(&config(Layer::Link, Order::Next), GBIT);
     for _ in 0..200 {
-        port.sent_train(
+        port.sent_burst(
             class,
-            Train {
+            Burst {
                 len_bytes: 65_000,
                 wire_bytes: 66_032,
                 frames: 43,
