@@ -58,7 +58,7 @@ pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
         goals.push(Goal {
             what: format!(
                 "{} classes: faster than the red-black tree, times",
-                report::count(classes.into())
+                units::display::count(classes.into())
             ),
             aim: Aim::AtLeast(factor),
             measured: against(s, "standard", classes, |c, ours| {
@@ -70,7 +70,7 @@ pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
         goals.push(Goal {
             what: format!(
                 "{} classes: faster than the best heap, times",
-                report::count(classes.into())
+                units::display::count(classes.into())
             ),
             aim: Aim::AtLeast(factor),
             measured: against(s, "standard", classes, |c, ours| ratio(best_heap(c)?, ours)),
@@ -80,7 +80,7 @@ pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
         goals.push(Goal {
             what: format!(
                 "{} classes, mbufs, unshaped: faster than rte_sched, times",
-                report::count(classes.into())
+                units::display::count(classes.into())
             ),
             aim: Aim::AtLeast(2.0),
             measured: dpdk.and_then(|d| against_dpdk(d, classes)),
@@ -95,7 +95,7 @@ pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
         goals.push(Goal {
             what: format!(
                 "{} classes, all clocks coincide: of the best heap",
-                report::count(classes.into())
+                units::display::count(classes.into())
             ),
             aim: Aim::AtMost(1.0),
             measured: against(s, "coincide", classes, |c, ours| ratio(ours, best_heap(c)?)),

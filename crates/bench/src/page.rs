@@ -139,7 +139,7 @@ ratio between two numbers of classes is one of medians. What was tried where a g
 [0018](decisions/0018-a-wheel-for-many-classes.md).
 
 ",
-        report::count(wheel_from.into())
+        units::display::count(wheel_from.into())
     )
 }
 
@@ -165,7 +165,11 @@ fn goal_table(goals: &[Goal]) -> String {
 /// One row per rival, one column per contest.
 fn cost_table(contests: &[&Contest], which: impl Fn(&Rival) -> bool) -> String {
     let mut head = vec!["ns per packet".to_owned()];
-    head.extend(contests.iter().map(|c| report::count(c.classes.into())));
+    head.extend(
+        contests
+            .iter()
+            .map(|c| units::display::count(c.classes.into())),
+    );
     let mut rows = vec![head];
     for rival in rivals(contests.iter().map(|c| c.rivals.as_slice()), which) {
         let mut row = vec![rival.title.clone()];
@@ -207,7 +211,7 @@ fn standard(s: &Structures) -> String {
          Bytes of memory per class, the class itself not counted for structures, counted for the \
          core:\n\n{}\n",
         cost_table(&contests, |r| !is_core(r)),
-        report::count(last.decisions),
+        units::display::count(last.decisions),
         last.rivals.first().map_or(0, |r| r.ns.len()),
         load.join(", "),
         cost_table(&contests, is_core),
@@ -218,7 +222,7 @@ fn standard(s: &Structures) -> String {
 fn bytes_table(contest: &Contest) -> String {
     let head = vec![
         "bytes per class".to_owned(),
-        format!("at {}", report::count(contest.classes.into())),
+        format!("at {}", units::display::count(contest.classes.into())),
     ];
     let counted = contest.rivals.iter().filter(|r| r.bytes_per_class > 0.0);
     let rows: Vec<_> = counted
@@ -236,7 +240,7 @@ fn one_operation(s: &Structures) -> String {
     );
     for at in &s.latency {
         let head = [
-            format!("{} classes, ns", report::count(at.classes.into())),
+            format!("{} classes, ns", units::display::count(at.classes.into())),
             "mean".into(),
             "p50".into(),
             "p99".into(),
@@ -265,7 +269,7 @@ fn one_operation(s: &Structures) -> String {
         out.push_str(&table(&rows));
         out.push_str(&format!(
             "\n{} operations.\n\n",
-            report::count(at.operations)
+            units::display::count(at.operations)
         ));
     }
     out
@@ -352,7 +356,7 @@ fn narrow_rates(dpdk: &Dpdk) -> String {
         .iter()
         .filter(|c| c.spread < WIDE)
         .map(|c| {
-            let classes = report::count(c.classes.into());
+            let classes = units::display::count(c.classes.into());
             format!("with {classes} classes over {}:1", short(c.spread))
         })
         .collect();
@@ -376,7 +380,11 @@ fn dpdk_table(dpdk: &Dpdk, shaped: bool) -> String {
     contests.sort_by_key(|c| c.classes);
     let what = if shaped { "shaped" } else { "unshaped" };
     let mut head = vec![format!("{what}, ns per packet")];
-    head.extend(contests.iter().map(|c| report::count(c.classes.into())));
+    head.extend(
+        contests
+            .iter()
+            .map(|c| units::display::count(c.classes.into())),
+    );
     let mut rows = vec![head];
     for rival in rivals(contests.iter().map(|c| c.rivals.as_slice()), |_| true) {
         let column = |text: &dyn Fn(&DpdkContest, &Rival) -> String| -> Vec<String> {

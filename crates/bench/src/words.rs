@@ -9,7 +9,7 @@ pub(crate) fn short(value: f64) -> String {
         v if !v.is_finite() => "–".to_owned(),
         v if v < 9.995 => format!("{v:.2}"),
         v if v < 99.95 => format!("{v:.1}"),
-        v => report::count(v.round() as u64),
+        v => units::display::count(v.round() as u64),
     }
 }
 

@@ -4,23 +4,12 @@
 
 use std::collections::VecDeque;
 
+use units::ethernet::{INTER_FRAME_GAP_BYTES, wire_bytes};
+
 use crate::exact::Instant;
 use crate::packet::Packet;
-use crate::port::FRAME_MIN_BYTES;
 use crate::qdisc::Qdisc;
 use crate::time::{Span, Time};
-
-/// Bytes a frame takes on the wire beyond its own, padded: FCS 4, preamble 8,
-/// inter-frame gap 12.
-pub const OVERHEAD_BYTES: u32 = 24;
-/// The inter-frame gap, which nobody waits for at the far end.
-const GAP_BYTES: u32 = 12;
-
-/// Wire length of a frame.
-#[must_use]
-pub fn wire_bytes(frame_bytes: u32) -> u32 {
-    frame_bytes.max(FRAME_MIN_BYTES) + OVERHEAD_BYTES
-}
 
 /// What a device is made of.
 #[derive(Debug)]
@@ -88,7 +77,10 @@ impl Device {
     /// when its last bit is at the far port.
     pub fn transmit(&mut self, now: Time, wire_bytes: u32) -> (Time, Time) {
         let start = self.free.or_now(now);
-        let end = start.after(wire_bytes.saturating_sub(GAP_BYTES), self.rate_bps);
+        let end = start.after(
+            wire_bytes.saturating_sub(INTER_FRAME_GAP_BYTES),
+            self.rate_bps,
+        );
         self.free = start.after(wire_bytes, self.rate_bps);
         (start.time, end.time + self.delay)
     }

@@ -8,12 +8,10 @@
 //! service belongs to the queue.
 
 use trace::Fate;
+use units::ethernet::FRAME_MIN_BYTES;
 
 use crate::exact::{BYTE, Instant};
 use crate::time::{Span, Time};
-
-/// The smallest frame without FCS.
-pub const FRAME_MIN_BYTES: u32 = 60;
 
 /// What a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

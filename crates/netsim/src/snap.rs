@@ -4,15 +4,14 @@
 //! time stamps and SACK blocks. Checksums are left at 0.
 
 use scenario::Direction;
+use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
 
 use crate::observe::Content;
 use crate::packet::{Packet, Proto};
 use crate::tcp::Segment;
 
-const ETHERNET: u32 = 14;
-const IPV4: u8 = 20;
-const UDP: u32 = 8;
-const TCP: usize = 20;
+const IPV4: u32 = IPV4_HEADER_BYTES;
+const TCP: usize = TCP_HEADER_BYTES as usize;
 /// A SYN comes before the first byte; the wire has 32 bits of the 64 that a
 /// stream is counted in.
 const FIRST: u64 = 1;
@@ -27,7 +26,7 @@ pub(crate) fn write(out: &mut Vec<u8>, content: &Content<'_>, direction: Directi
     out.extend(mac(direction.cable, direction.end.other().index()));
     out.extend(mac(direction.cable, direction.end.index()));
     out.extend([0x08, 0x00]);
-    let ip_bytes = packet.frame_bytes.saturating_sub(ETHERNET);
+    let ip_bytes = packet.frame_bytes.saturating_sub(HEADER_BYTES);
     out.extend([0x45, 0]);
     out.extend(low16(ip_bytes.into()));
     // Identification, flags (do not fragment), time to live.
@@ -61,10 +60,10 @@ fn low16(value: u64) -> [u8; 2] {
 }
 
 fn udp(out: &mut Vec<u8>, packet: &Packet, ip_bytes: u32) {
-    out.extend(low16(ip_bytes.saturating_sub(IPV4.into()).into()));
+    out.extend(low16(ip_bytes.saturating_sub(IPV4).into()));
     out.extend([0, 0]);
     // What lab/send writes: a number, and the time of the system call.
-    if ip_bytes >= u32::from(IPV4) + UDP + 16 {
+    if ip_bytes >= IPV4 + UDP_HEADER_BYTES + 16 {
         out.extend(packet.number.to_be_bytes());
         out.extend(packet.born.as_ns().to_be_bytes());
     }

@@ -3,6 +3,8 @@
 //! and what a host's stack does between them and a queue: frame sizes, pacing
 //! rates, and how much it lets wait in its own queue.
 
+use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
+
 use crate::cpu::{Cpu, CpuCost};
 use crate::exact::{BYTE, span_up};
 use crate::observe::StreamSample;
@@ -10,7 +12,7 @@ use crate::tcp::{self, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 use crate::time::{Span, Time};
 
 /// Ethernet, IPv4 and TCP headers without options.
-const HEADER_BYTES: u32 = 14 + 20 + 20;
+const FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
 /// Time stamps, padded to four bytes (RFC 7323, appendix A).
 const STAMPS_BYTES: u32 = 12;
 /// The SACK option without its blocks, padded, and one block.
@@ -272,7 +274,7 @@ impl Stream {
         } else {
             0
         };
-        HEADER_BYTES + stamps + self.config.sender.mss_bytes
+        FRAME_HEADER_BYTES + stamps + self.config.sender.mss_bytes
     }
 
     /// cwnd / RTT in bit/s of payload; 0 before there is an RTT.
@@ -339,5 +341,5 @@ pub(crate) fn frame_bytes(segment: &Segment) -> u32 {
         0 => 0,
         blocks => SACK_BYTES + blocks * SACK_BLOCK_BYTES,
     };
-    HEADER_BYTES + stamps + sack + segment.len_bytes
+    FRAME_HEADER_BYTES + stamps + sack + segment.len_bytes
 }

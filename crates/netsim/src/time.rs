@@ -5,8 +5,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-const PS_PER_NS: u64 = 1_000;
-const PS_PER_S: f64 = 1e12;
+use units::time::{PS_PER_NS, PS_PER_S};
 
 /// An instant: picoseconds since the simulation began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +40,7 @@ impl Time {
     /// Seconds since the start, for people and plots.
     #[must_use]
     pub fn as_s(self) -> f64 {
-        self.0 as f64 / PS_PER_S
+        self.0 as f64 / PS_PER_S as f64
     }
 
     /// How long after `earlier`; none if it is not.
@@ -82,7 +81,7 @@ impl Span {
     /// In seconds, for people and plots.
     #[must_use]
     pub fn as_s(self) -> f64 {
-        self.0 as f64 / PS_PER_S
+        self.0 as f64 / PS_PER_S as f64
     }
 }
 

@@ -283,8 +283,8 @@ fn write_report(
         ps => format!("{ps} ps"),
     };
     let facts = [
-        ("Frames", report::count(source.records.len() as u64)),
-        ("Flows", report::count(source.flows.len() as u64)),
+        ("Frames", units::display::count(source.records.len() as u64)),
+        ("Flows", units::display::count(source.flows.len() as u64)),
         ("Time stamps", format!("to {resolution}")),
         (
             "Read",

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use report::{count, time};
 use router::Report;
 use router::config::{Config, read};
 use serde::Serialize;
+use units::display::{count, time};
 
 use crate::cli::{OUTPUT, RUN};
 use crate::output;

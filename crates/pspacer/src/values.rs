@@ -9,13 +9,13 @@ use scenario::{Kernel, UnknownKernel};
 
 /// A rate above 0, in bit/s.
 pub fn rate(text: &str) -> Result<u64, String> {
-    let known = scenario::units::rate_bps(text).filter(|r| *r > 0);
+    let known = units::parse::rate_bps(text).filter(|r| *r > 0);
     known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
 }
 
 /// A time, in ns.
 pub fn time(text: &str) -> Result<u64, String> {
-    scenario::units::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
+    units::parse::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
 }
 
 /// A time above 0, in ns.
@@ -26,7 +26,7 @@ pub fn some_time(text: &str) -> Result<u64, String> {
 
 /// A size in bytes.
 pub fn size(text: &str) -> Result<u64, String> {
-    scenario::units::size_bytes(text).ok_or_else(|| format!("expected {}", scenario::units::SIZE))
+    units::parse::size_bytes(text).ok_or_else(|| format!("expected {}", units::parse::SIZE))
 }
 
 /// 0 to 1.

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod charts;
-mod format;
+mod escape;
 mod page;
 mod scale;
 mod series;
@@ -135,24 +135,6 @@ pub fn histogram(histogram: &Histogram) -> Plot {
     plot(&charts::histogram(histogram))
 }
 
-/// A count as reports write it: `24,000`.
-#[must_use]
-pub fn count(value: u64) -> String {
-    format::number(value as f64, 0)
-}
-
-/// A number with at most `decimals`, and no zeros at their end.
-#[must_use]
-pub fn short(value: f64, decimals: usize) -> String {
-    format::short(value, decimals)
-}
-
-/// A time with its unit: `5 ms`.
-#[must_use]
-pub fn time(seconds: f64) -> String {
-    format::time(seconds)
-}
-
 /// The flows of one window, as text.
 #[must_use]
 pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {
@@ -181,8 +163,8 @@ pub fn summary(run: &RunResult, style: Style) -> String {
                     out.push_str(&format!(
                         "{}, {} s to {} s\n",
                         window.name,
-                        format::short(window.from_s, 3),
-                        format::short(window.to_s, 3)
+                        units::display::short(window.from_s, 3),
+                        units::display::short(window.to_s, 3)
                     ));
                 }
                 let rows = match window.flows.len() {

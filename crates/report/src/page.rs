@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use scenario::result::{CellResult, Engine, RunResult, WindowResult};
 use trace::analyse::{Curves, WIRE};
 use trace::survey::Survey;
+use units::display::short;
 
 use crate::charts::{self, Figure};
-use crate::format::{escape, short};
+use crate::escape::escape;
 use crate::streams;
 use crate::sweep::{self, Varying};
 use crate::table::{self, Table, Tone};

@@ -4,7 +4,6 @@
 
 use trace::analyse::{Curves, FlowCurves};
 
-use crate::format;
 use crate::theme::COLOURS;
 
 /// More flows than this are drawn as bands.
@@ -67,7 +66,7 @@ pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
             .iter()
             .filter(|f| f.target_bps == *target)
             .collect();
-        let at = target.map_or_else(String::new, |t| format!(", {}", format::rate(t)));
+        let at = target.map_or_else(String::new, |t| format!(", {}", units::display::rate(t)));
         Group {
             label: format!("{} flows{at}", members.len()),
             members,

@@ -2,8 +2,8 @@
 //! Streams on segments: one row for each stream of each cell.
 
 use scenario::result::{FlowMetrics, RunResult};
+use units::display::{maybe, number};
 
-use crate::format::{maybe, number};
 use crate::sweep::Varying;
 use crate::table::{Table, Tone, Value};
 

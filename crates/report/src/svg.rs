@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::format::escape;
+use crate::escape::escape;
 use crate::scale::Scale;
 use crate::theme::SVG_STYLE;
 

@@ -3,8 +3,8 @@
 
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
 use trace::analyse::WIRE;
+use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
 
-use crate::format::{NONE, Unit, maybe, number, rate_unit, signed};
 use crate::sweep::{self, Varying};
 
 /// One column.
@@ -366,7 +366,7 @@ pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
         .flat_map(|c| c.bounds.iter().map(move |b| (c, b)));
     let (held, failed): (Vec<_>, Vec<_>) = all.partition(|(_, b)| b.ok);
     for (cell, b) in failed.into_iter().chain(held.into_iter().take(most)) {
-        let limit = |v: f64| crate::format::short(v, 6);
+        let limit = |v: f64| units::display::short(v, 6);
         let bound = match (b.min, b.max) {
             (Some(min), Some(max)) => format!("{} to {}", limit(min), limit(max)),
             (Some(min), None) => format!("≥ {}", limit(min)),
@@ -381,7 +381,7 @@ pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
         let tone = if b.ok { Tone::Good } else { Tone::Bad };
         let measured = b
             .value
-            .map_or_else(|| "nothing".to_owned(), |v| crate::format::short(v, 6));
+            .map_or_else(|| "nothing".to_owned(), |v| units::display::short(v, 6));
         row.push(Value {
             text: measured,
             tone,

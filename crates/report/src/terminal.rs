@@ -5,8 +5,8 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets,
 };
 use trace::analyse::Curves;
+use units::display::{number, rate_unit, short, time};
 
-use crate::format::{number, rate_unit, short, time};
 use crate::series;
 use crate::table::{Table, Tone};
 

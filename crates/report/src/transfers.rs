@@ -2,8 +2,8 @@
 //! Transfers of known length, over all runs: one row for each.
 
 use scenario::result::{RunResult, TransferRow};
+use units::display::{number, rate_unit};
 
-use crate::format::{number, rate_unit};
 use crate::sweep::Varying;
 use crate::table::{Table, Value};
 

@@ -5,9 +5,9 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use scenario::units::{RATE, TIME, rate_bps, time_ns};
 use serde::Deserialize;
 use toml::Spanned;
+use units::parse::{RATE, TIME, rate_bps, time_ns};
 
 use crate::ethernet::{Mac, wire_bytes};
 use crate::table::{Prefix, Route, Stream, route};

@@ -10,10 +10,6 @@ pub type Mac = [u8; 6];
 pub(crate) const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
 pub(crate) const IPV4: usize = 20;
-/// Preamble, check sum and inter-packet gap.
-const AROUND: u64 = 24;
-/// Shortest frame on the wire, with what is around it.
-const LEAST_WIRE: u64 = 84;
 
 /// What routing needs of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +53,7 @@ pub enum Refusal {
 /// Bytes of a frame on the wire.
 #[must_use]
 pub fn wire_bytes(frame_bytes: usize) -> u64 {
-    (frame_bytes as u64).saturating_add(AROUND).max(LEAST_WIRE)
+    units::ethernet::wire_bytes(u32::try_from(frame_bytes).unwrap_or(u32::MAX)).into()
 }
 
 /// Reads a frame that came to the station `own`. O(header).

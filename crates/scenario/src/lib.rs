@@ -22,7 +22,6 @@ mod sweep;
 pub mod topology;
 mod transfers;
 mod truth;
-pub mod units;
 
 pub use error::{Error, Place, Problem};
 pub use expr::Env;

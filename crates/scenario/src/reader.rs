@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use units::parse;
 
 use crate::error::{Error, Place, Problem};
 use crate::expr::{self, Env, Fault};
-use crate::units;
 
 /// The text of a scenario and what to call it.
 #[derive(Clone, Copy)]
@@ -161,16 +161,16 @@ impl<'a> Section<'a, '_> {
     }
 
     pub fn rate(&self, key: &'a str) -> Result<Option<u64>, Error> {
-        self.quantity(key, units::rate_bps, units::RATE, 1..1_000_000_000_001)
+        self.quantity(key, parse::rate_bps, parse::RATE, 1..1_000_000_000_001)
     }
 
     pub fn time(&self, key: &'a str) -> Result<Option<u64>, Error> {
         // A day of guest time is far more than any wall clock allows for.
-        self.quantity(key, units::time_ns, units::TIME, 0..86_400_000_000_001)
+        self.quantity(key, parse::time_ns, parse::TIME, 0..86_400_000_000_001)
     }
 
     pub fn size(&self, key: &'a str) -> Result<Option<u64>, Error> {
-        self.quantity(key, units::size_bytes, units::SIZE, 1..1 << 41)
+        self.quantity(key, parse::size_bytes, parse::SIZE, 1..1 << 41)
     }
 
     /// A whole number, or a string that is one once it is filled in.

@@ -16,7 +16,6 @@ mod connection;
 mod flow;
 mod history;
 mod options;
-mod quantity;
 mod recorder;
 mod report;
 mod rules;
@@ -32,5 +31,4 @@ pub use analysis::{
 pub use cause::{Cause, Confidence, Side};
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;
-pub use quantity::{ms, rate, size};
 pub use verdict::sum_up;

@@ -2,11 +2,7 @@
 //! Times are integers in nanoseconds inside, and seconds in JSON.
 
 use serde::Serializer;
-
-/// Nanoseconds in a second.
-pub(crate) const NS_PER_S: u64 = 1_000_000_000;
-/// Nanoseconds in a millisecond.
-pub(crate) const NS_PER_MS: u64 = 1_000_000;
+use units::time::NS_PER_S;
 
 /// As seconds. 53 bits hold nanoseconds for a hundred days.
 pub(crate) fn seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,7 +6,7 @@ use crate::analysis::{Place, Vantage};
 use crate::cause::Confidence;
 use crate::connection::Connection;
 use crate::flow::Flow;
-pub(crate) use crate::quantity::ms;
+pub(crate) use units::terse::ms;
 
 /// Below this of the whole way, in percent, an end is where the capture is.
 const NEAR_PERCENT: u64 = 5;

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use units::terse::{ms, size};
+
 use crate::analysis::{Connection, Direction, Flow, Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::rounds::per_second;
-pub(crate) use crate::quantity::rate;
-use crate::quantity::{ms, size};
 use crate::rules::Origin;
+pub(crate) use units::terse::rate;
 
 /// What weighs most of some stops: the cause, and how sure it is.
 struct Weight {

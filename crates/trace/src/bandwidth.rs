@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bandwidth over time, in even intervals.
 
-use crate::record::duration_ps;
+use units::time::duration_ps;
 
 /// More intervals than anybody looks at; refused, so that a stray time stamp
 /// cannot ask for all memory.
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn even_intervals() {
-        let s = crate::PS_PER_S;
+        let s = units::time::PS_PER_S;
         assert_eq!(even_interval_ps(s, 400), 5_000_000_000);
         assert_eq!(even_interval_ps(20 * s, 400), 50_000_000_000);
         assert_eq!(even_interval_ps(0, 400), 1);

@@ -12,7 +12,7 @@
 //! last bit has drained. All arithmetic is in integers: with B bytes in T
 //! picoseconds, the queue is kept in units of 1/T byte.
 
-use crate::thousandths;
+use units::rounding::thousandths;
 
 /// Bytes of all packets but the last, and the time they took: the average
 /// rate. One pass, constant memory.

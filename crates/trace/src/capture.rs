@@ -4,11 +4,13 @@
 
 use std::io::Read;
 
+use units::ethernet::wire_bytes;
+
+use crate::error::{Damage, ReadError};
 use crate::flows::FlowTable;
 use crate::headers::classify;
 use crate::packets::{Frame, Packets};
-use crate::record::wire_bytes;
-use crate::{Damage, Fate, NO_FLOW, ReadError, Record};
+use crate::record::{Fate, NO_FLOW, Record};
 
 pub use crate::packets::Interface;
 

@@ -4,13 +4,13 @@
 use indexmap::IndexMap;
 use scenario::Closeup;
 use serde::{Deserialize, Serialize};
+use units::ethernet::HEADER_BYTES;
 
-use crate::Kind;
 use crate::bandwidth::Bandwidth;
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
-use crate::metrics::ETHERNET_HEADER_BYTES;
+use crate::record::Kind;
 use crate::tcp::TcpCurves;
 
 /// How a cell went over time: what a report draws. Kept as `curves.json` in
@@ -215,7 +215,7 @@ fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<Fl
         mtu: if p.end.mtu > 0 {
             p.end.mtu
         } else {
-            largest.saturating_sub(ETHERNET_HEADER_BYTES)
+            largest.saturating_sub(HEADER_BYTES)
         },
         queue_s: (seconds_at(from_ps), seconds_at(to_ps)),
         queue_bytes: queue_curve(axis, p, (from_ps, to_ps), bytes.len()),

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Fate, Kind, Record};
+use crate::record::{Fate, Kind, Record};
 
 /// What one end of a cable sent.
 #[derive(Clone, Copy, Debug)]

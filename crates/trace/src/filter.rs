@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::{FlowKey, Proto};
+use crate::flows::{FlowKey, Proto};
 
 /// Conditions, all of which a flow must meet: `tcp`, `udp`, `src ADDRESS`,
 /// `dst ADDRESS`, `host ADDRESS` (either), `sport N`, `dport N`, `port N`

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::ReadError;
+use crate::error::ReadError;
 
 /// A transport protocol with ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,7 +133,7 @@ impl FlowTable {
         *self.indices.entry(key).or_insert_with(|| {
             keys.push(key);
             // Below NO_FLOW: a table of 2^32 keys would not fit in memory.
-            u32::try_from(keys.len() - 1).unwrap_or(crate::NO_FLOW)
+            u32::try_from(keys.len() - 1).unwrap_or(crate::record::NO_FLOW)
         })
     }
 

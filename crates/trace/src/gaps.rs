@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PS_PER_S, thousandths};
+use units::rounding::thousandths;
+use units::time::PS_PER_S;
 
 /// A time in byte times of a line of `rate_bps`, to a thousandth.
 #[must_use]

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use etherparse::{
     EtherType, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice, ether_type, ip_number,
 };
+use units::ethernet::HEADER_BYTES;
 
 use crate::flows::{FlowKey, Proto};
-use crate::metrics::ETHERNET_HEADER_BYTES;
 use crate::record::Kind;
 
 /// How the first bytes of a captured packet are laid out.
@@ -55,9 +55,7 @@ impl Link {
             Self::Loopback => 4,
             Self::Cooked { header_bytes, .. } => u32::try_from(header_bytes).unwrap_or(0),
         };
-        bytes
-            .saturating_sub(header)
-            .saturating_add(ETHERNET_HEADER_BYTES)
+        bytes.saturating_sub(header).saturating_add(HEADER_BYTES)
     }
 
     fn slice(self, bytes: &[u8]) -> Option<LaxSlicedPacket<'_>> {

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::ReadError;
+use crate::error::ReadError;
 
 /// Look-ahead over a [`Read`]. Never holds more than was asked for, rounded
 /// up to a chunk: a hostile length field is refused by the caller before it

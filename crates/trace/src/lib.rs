@@ -48,19 +48,3 @@ pub use error::{Damage, ReadError};
 pub use filter::FlowFilter;
 pub use flows::{FlowKey, FlowTable, Proto};
 pub use record::{Fate, Kind, NO_FLOW, Record};
-
-/// Picoseconds in a second.
-pub const PS_PER_S: u64 = 1_000_000_000_000;
-
-/// `num / den`, rounded to a thousandth (half up). The one place where an
-/// exact fraction becomes a floating-point number; `den` must not be 0.
-#[must_use]
-pub(crate) fn thousandths(num: u128, den: u128) -> f64 {
-    debug_assert!(den != 0);
-    let whole = num / den;
-    let rest = num % den;
-    // rest < den, and den < 2^115 for every caller, so this cannot overflow.
-    let milli = (rest * 1000 + den / 2) / den;
-    // The sum keeps 53 bits: more than a thousandth of any figure below 2^43.
-    (whole as f64 * 1000.0 + milli as f64) / 1000.0
-}

@@ -6,11 +6,15 @@ use std::collections::BTreeMap;
 
 use scenario::Target;
 use scenario::result::{FlowMetrics, FlowResult, WindowResult, WireMetrics};
+use units::rounding::thousandths;
+use units::time::PS_PER_S;
+use units::time::duration_ps;
 
 use crate::analyse::WIRE;
+use crate::flows::{FlowKey, FlowTable};
 use crate::metrics::{Frame, flow_metrics};
-use crate::record::duration_ps;
-use crate::{FlowKey, FlowTable, Kind, PS_PER_S, Record, thousandths, waits};
+use crate::record::{Kind, Record};
+use crate::waits;
 
 /// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
 #[derive(Clone, Copy, Debug)]

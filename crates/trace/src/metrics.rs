@@ -3,14 +3,13 @@
 
 use scenario::result::FlowMetrics;
 use scenario::{Layer, Target};
+use units::ethernet::HEADER_BYTES;
+use units::rounding::thousandths;
 
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Distribution, byte_times};
 use crate::rates::{SpanRate, WindowRate};
-use crate::{Kind, Record, thousandths};
-
-/// Bytes of an Ethernet header: between the link and the IP layer.
-pub const ETHERNET_HEADER_BYTES: u32 = 14;
+use crate::record::{Kind, Record};
 
 /// What the metrics of a flow depend on beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ where
         }
         let bytes = bottleneck.largest_bytes();
         let unit = if frame.mtu > 0 {
-            frame.mtu.saturating_add(ETHERNET_HEADER_BYTES)
+            frame.mtu.saturating_add(HEADER_BYTES)
         } else {
             first.largest_frame
         };
@@ -112,7 +111,7 @@ impl FirstPass {
     }
 
     fn push(&mut self, r: &Record) {
-        let ip_bytes = r.frame_bytes.saturating_sub(ETHERNET_HEADER_BYTES);
+        let ip_bytes = r.frame_bytes.saturating_sub(HEADER_BYTES);
         self.window
             .push(r.start_ps, [r.frame_bytes, r.wire_bytes, ip_bytes]);
         if !(self.from_ps..self.to_ps).contains(&r.start_ps) {

@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use crate::ReadError;
+use crate::error::ReadError;
 use crate::headers::Link;
 use crate::input::{Lookahead, unpacked};
 use crate::pcap::Pcap;
@@ -27,7 +27,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn ps(self) -> i128 {
-        self.seconds * i128::from(crate::PS_PER_S) + i128::from(self.ps)
+        self.seconds * i128::from(units::time::PS_PER_S) + i128::from(self.ps)
     }
 
     /// Kept within 1970 to 2554.

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use pcap_parser::pcap::parse_pcap_header;
 
-use crate::ReadError;
+use crate::error::ReadError;
 use crate::headers::Link;
 use crate::input::Lookahead;
 use crate::packets::{Frame, LARGEST_BLOCK_BYTES, Stamp};

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
-use crate::ReadError;
+use crate::error::ReadError;
 use crate::headers::Link;
 use crate::input::Lookahead;
 use crate::packets::{Frame, Interface, LARGEST_BLOCK_BYTES, Stamp};
@@ -44,7 +44,7 @@ impl Clock {
         let exponent = u32::from(tsresol & 0x7f);
         let base: u128 = if tsresol & 0x80 == 0 { 10 } else { 2 };
         let units_per_s = base.checked_pow(exponent).filter(|u| *u <= 1 << 64)?;
-        let second_ps = u128::from(crate::PS_PER_S);
+        let second_ps = u128::from(units::time::PS_PER_S);
         let whole = second_ps % units_per_s == 0;
         Some(Self {
             units_per_s,
@@ -60,7 +60,8 @@ impl Clock {
             (Some(unit_ps), Ok(second)) => (units / second, units % second * unit_ps),
             _ => {
                 let units = u128::from(units);
-                let ps = units % self.units_per_s * u128::from(crate::PS_PER_S) / self.units_per_s;
+                let ps =
+                    units % self.units_per_s * u128::from(units::time::PS_PER_S) / self.units_per_s;
                 // No more units than before, and less than a second.
                 let narrow = |v: u128| u64::try_from(v).unwrap_or(u64::MAX);
                 (narrow(units / self.units_per_s), narrow(ps))
@@ -318,7 +319,7 @@ impl PcapNg {
                 .trim_end_matches('\0')
                 .to_owned(),
             link_number: link,
-            resolution_ps: u64::try_from(u128::from(crate::PS_PER_S) / clock.units_per_s)
+            resolution_ps: u64::try_from(u128::from(units::time::PS_PER_S) / clock.units_per_s)
                 .unwrap_or(u64::MAX)
                 .max(1),
         });

@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::{PS_PER_S, thousandths};
+use units::rounding::thousandths;
+use units::time::PS_PER_S;
 
 /// Bits per second of `bytes` in `ps`, to a thousandth; `ps` must not be 0.
 fn bps(bytes: u64, ps: u64) -> f64 {

@@ -4,13 +4,6 @@
 /// [`Record::flow`] of a frame that belongs to no flow (gap frames).
 pub const NO_FLOW: u32 = u32::MAX;
 
-/// Bytes an Ethernet frame takes on the wire beyond its own: FCS 4, preamble
-/// and start delimiter 8, inter-frame gap 12.
-pub const WIRE_OVERHEAD_BYTES: u32 = 24;
-
-/// The smallest frame without FCS; shorter ones are padded.
-pub const MIN_FRAME_BYTES: u32 = 60;
-
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -100,40 +93,9 @@ pub struct Record {
     pub queue: u16,
 }
 
-/// Bytes a frame of `frame_bytes` takes on an Ethernet wire.
-#[must_use]
-pub fn wire_bytes(frame_bytes: u32) -> u32 {
-    frame_bytes
-        .max(MIN_FRAME_BYTES)
-        .saturating_add(WIRE_OVERHEAD_BYTES)
-}
-
-/// Time that `bytes` take at `rate_bps`, in ps, rounded down; `None` at rate 0
-/// or beyond 213 days.
-#[must_use]
-pub fn duration_ps(bytes: u32, rate_bps: u64) -> Option<u64> {
-    let ps = (u128::from(bytes) * 8 * u128::from(crate::PS_PER_S)).checked_div(rate_bps.into())?;
-    u64::try_from(ps).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wire_length_pads_small_frames() {
-        assert_eq!(wire_bytes(1514), 1538);
-        assert_eq!(wire_bytes(60), 84);
-        assert_eq!(wire_bytes(42), 84);
-        assert_eq!(wire_bytes(u32::MAX), u32::MAX);
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration_ps(1538, 1_000_000_000), Some(12_304_000));
-        assert_eq!(duration_ps(1, 3), Some(2_666_666_666_666));
-        assert_eq!(duration_ps(1, 0), None);
-    }
 
     #[test]
     fn bytes_name_kinds_and_fates() {

@@ -18,10 +18,10 @@ use std::io::{self, Read};
 
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
+use crate::error::{Damage, ReadError};
 use crate::packets::{Interface, Packets};
 use crate::segment::Segment;
 use crate::walk::Other;
-use crate::{Damage, ReadError};
 
 /// Where a capture can be read from.
 pub struct Source<'a> {

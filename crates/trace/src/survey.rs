@@ -7,8 +7,9 @@ use scenario::result::WindowResult;
 use crate::analyse::Curves;
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
+use crate::flows::{FlowKey, FlowTable};
 use crate::measure::{self, End, Placed, Span};
-use crate::{FlowKey, FlowTable, Record};
+use crate::record::Record;
 
 /// What to survey.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +119,7 @@ pub fn survey(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::wire_bytes;
+    use units::ethernet::wire_bytes;
 
     fn series() -> (Vec<Record>, FlowTable) {
         let mut flows = FlowTable::default();

@@ -3,9 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::thousandths;
-
-const NS_PER_S: u128 = 1_000_000_000;
+use units::rounding::thousandths;
+use units::time::NS_PER_S;
 
 /// What the kernel said of a connection at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +181,7 @@ pub fn metrics(
     let length_ns = u128::from(to_ns.saturating_sub(from_ns)).max(1);
     let retransmits = last_by(to_ns).retransmits;
     Some(TcpMetrics {
-        goodput_bps: thousandths(bits * NS_PER_S, length_ns),
+        goodput_bps: thousandths(bits * u128::from(NS_PER_S), length_ns),
         retransmits: retransmits.saturating_sub(last_by(from_ns).retransmits),
         cwnd_max_bytes,
         cwnd_end_bytes,

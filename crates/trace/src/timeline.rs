@@ -4,8 +4,9 @@
 
 use std::io::{self, Read, Write};
 
+use crate::error::ReadError;
 use crate::input::Lookahead;
-use crate::{Fate, Kind, ReadError, Record};
+use crate::record::{Fate, Kind, Record};
 
 /// Bytes of one record in a file.
 pub const RECORD_BYTES: usize = 32;

@@ -4,13 +4,14 @@
 //! call into each datagram (`lab/send`), and the cable keeps its first bytes.
 
 use scenario::result::FlowMetrics;
+use units::rounding::thousandths;
+use units::time::PS_PER_NS;
 
 use crate::gaps::Distribution;
-use crate::{Kind, PS_PER_S, Record, thousandths};
+use crate::record::{Kind, Record};
 
 /// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
 const STAMP_AT: usize = 14 + 20 + 8 + 8;
-const PS_PER_NS: u64 = PS_PER_S / 1_000_000_000;
 /// On a line of this rate a byte time is a microsecond.
 pub(crate) const BYTE_A_MICROSECOND_BPS: u64 = 8_000_000;
 

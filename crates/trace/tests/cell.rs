@@ -4,9 +4,9 @@
 
 use scenario::{Direction, End};
 use trace::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
-use trace::record::wire_bytes;
 use trace::tcp::TcpSample;
 use trace::{Fate, FlowKey, FlowTable, Kind, NO_FLOW, Proto, Record};
+use units::ethernet::wire_bytes;
 
 const TEXT: &str = r#"
 name = "two"

@@ -7,8 +7,8 @@ mod common;
 use common::udp;
 use trace::capture::read_capture;
 use trace::export::{Direction, arrivals, write_pcapng};
-use trace::record::wire_bytes;
 use trace::{Fate, Kind, Record};
+use units::ethernet::wire_bytes;
 
 fn record(start_ps: u64, frame_bytes: u32, kind: Kind, fate: Fate) -> Record {
     let wire_bytes = wire_bytes(frame_bytes);

@@ -2,7 +2,8 @@
 //! Why a sender stopped, by its own kernel's word: the rules of `docs/stalls.md`
 //! that its variables can answer, in the same order (`docs/watch.md`).
 
-use stall::{Cause, Confidence, ms};
+use stall::{Cause, Confidence};
+use units::terse::ms;
 
 use crate::facts::{Closed, Facts, IdleFacts, Resent};
 

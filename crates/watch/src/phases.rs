@@ -2,7 +2,8 @@
 //! Times in which data moved, but one thing held the sender up: its kernel
 //! counts what it waits for.
 
-use stall::{Cause, Confidence, ms};
+use stall::{Cause, Confidence};
+use units::terse::ms;
 
 use crate::judge::Finding;
 use crate::records::{CaState, Reading};

@@ -173,7 +173,7 @@ fn row(page: &mut String, what: &str, m: &Measured, ratio: &str) {
     let _ = writeln!(
         page,
         "| {what} | {} | {:.2} | {:.2} | {:.0} | {ratio} |",
-        report::count(m.packets),
+        units::display::count(m.packets),
         m.seconds,
         m.packets_per_s() / 1e6,
         m.peak_kib as f64 / 1024.0,

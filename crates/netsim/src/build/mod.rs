@@ -17,7 +17,9 @@ use std::fmt;
 use scenario::topology::{far_host, leaving, routes};
 use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, Place};
 
-use crate::device::{DeviceConfig, wire_bytes};
+use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES, wire_bytes};
+
+use crate::device::DeviceConfig;
 use crate::exact::Instant;
 use crate::network::{FlowConfig, NetworkConfig, TrafficConfig};
 use crate::packet::{Header, Proto};
@@ -28,7 +30,7 @@ use crate::time::{Span, Time};
 pub use queues::Change;
 
 /// Ethernet, IPv4 and UDP headers.
-const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
+const UDP_FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 /// Socket buffer of UDP flows that ask for none (docs/formats.md); Linux takes
 /// twice what it is asked for.
 const BUFFER_BYTES: u32 = 1 << 20;
@@ -262,7 +264,7 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             buffer_bytes,
             on_off,
         } => Ok(SourceConfig {
-            frame_bytes: payload_bytes + UDP_HEADER_BYTES,
+            frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
             burst: *batch,
             rate_bps: *rate_bps,
             buffer_bytes: Some(2 * u64::from(buffer_bytes.unwrap_or(BUFFER_BYTES))),
@@ -277,7 +279,7 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             payload_bytes,
             rate_bps: Some(rate_bps),
         } => Ok(SourceConfig {
-            frame_bytes: payload_bytes + UDP_HEADER_BYTES,
+            frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
             burst: 1,
             rate_bps: Some(*rate_bps),
             buffer_bytes: None,

@@ -5,6 +5,7 @@ use pace::ClassConfig;
 use scenario::topology::leaving;
 use scenario::{Cell, Direction, Place, TcLine};
 use trace::Kind;
+use units::ethernet::HEADER_BYTES;
 
 use super::class::{self, Port};
 use super::cqf::CqfQueue;
@@ -21,7 +22,6 @@ use crate::time::{Span, Time};
 
 /// A device's transmit queue length, `txqueuelen`.
 const TX_QUEUE_PACKETS: u32 = 1000;
-const ETHERNET_HEADER_BYTES: u32 = 14;
 /// Random streams of devices begin here; flows have the lower ones.
 const NETEM_STREAM: u64 = 1 << 32;
 /// The major number of a qdisc without a handle is of the kernel's choice.
@@ -136,7 +136,7 @@ impl Reader<'_> {
         let cable = &self.cell.cables[self.direction.cable];
         Port {
             line_bps: cable.rate_bps,
-            frame_bytes: cable.mtu + ETHERNET_HEADER_BYTES,
+            frame_bytes: cable.mtu + HEADER_BYTES,
             packets: TX_QUEUE_PACKETS,
         }
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[flow]]` of type tcp, and the sysctls that it obeys.
 
-use scenario::{Cell, Flow, FlowKind, Place, Sysctl, units};
+use scenario::{Cell, Flow, FlowKind, Place, Sysctl};
+use units::ethernet::{IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
+use units::parse;
 
 use super::Refusal;
 use crate::cpu::CpuCost;
@@ -14,7 +16,7 @@ use crate::time::{Span, Time};
 /// The TCP of a flow that names none.
 const STACK: &str = "rack";
 /// IPv4 and TCP headers, and time stamps.
-const HEADER_BYTES: u32 = 20 + 20;
+const HEADER_BYTES: u32 = IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
 const STAMPS_BYTES: u32 = 12;
 /// Receive buffer of a flow that asks for none: what Linux' own tuning comes
 /// to, `tcp_rmem`'s 6 MB, of which half is window.
@@ -221,7 +223,7 @@ fn tune(stack: &mut Stack, key: &str, value: &str) -> Option<()> {
         _ => None,
     };
     let number = value.parse::<u32>().ok().filter(|n| *n > 0);
-    let time = units::time_ns(value).map(Span::from_ns);
+    let time = parse::time_ns(value).map(Span::from_ns);
     let config = &mut stack.sender;
     let variant = &mut config.variant;
     match key {

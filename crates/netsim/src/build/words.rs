@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The words of one line of tc(8), one after the other.
 
-use scenario::{Place, TcLine, units};
+use scenario::{Place, TcLine};
+use units::{parse, tc};
 
 use super::Refusal;
 use crate::time::Span;
@@ -77,34 +78,35 @@ impl<'a> Words<'a> {
 
     /// Bits per second; a bare number is of bits, as tc has it.
     pub fn rate(&mut self, key: &str) -> Result<u64, Refusal> {
-        self.value(key, units::RATE, |word| rate(word).filter(|bps| *bps > 0))
+        self.value(key, parse::RATE, |word| {
+            tc::rate_bps(word).filter(|bps| *bps > 0)
+        })
     }
 
     /// Bytes, or hundredths of the line with `%`.
     pub fn budget(&mut self, key: &str) -> Result<Budget, Refusal> {
         let read = |word: &str| match word.strip_suffix('%') {
             Some(percent) => percent.parse().ok().map(Budget::Percent),
-            None => size(word).map(Budget::Bytes),
+            None => tc::size_bytes(word).map(Budget::Bytes),
         };
         self.value(key, "a size such as 50kb, or 70%", read)
     }
 
     /// Bytes; a bare number is of bytes.
     pub fn size(&mut self, key: &str) -> Result<u64, Refusal> {
-        self.value(key, units::SIZE, size)
+        self.value(key, parse::SIZE, tc::size_bytes)
     }
 
     pub fn size_u32(&mut self, key: &str) -> Result<u32, Refusal> {
-        self.value(key, units::SIZE, |word| u32::try_from(size(word)?).ok())
+        self.value(key, parse::SIZE, |word| {
+            u32::try_from(tc::size_bytes(word)?).ok()
+        })
     }
 
     /// A bare number is of microseconds.
     pub fn time(&mut self, key: &str) -> Result<Span, Refusal> {
-        let read = |word: &str| {
-            let bare = word.parse().ok().and_then(|us: u64| us.checked_mul(1000));
-            bare.or_else(|| units::time_ns(word)).map(Span::from_ns)
-        };
-        self.value(key, units::TIME, read)
+        let read = |word: &str| tc::time_ns(word).map(Span::from_ns);
+        self.value(key, parse::TIME, read)
     }
 
     /// `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
@@ -163,57 +165,4 @@ pub(super) enum Budget {
     Bytes(u64),
     /// Of the line.
     Percent(u32),
-}
-
-fn rate(word: &str) -> Option<u64> {
-    let lower = word.to_ascii_lowercase();
-    let bytes = |unit: &str, factor: u64| {
-        let number: u64 = lower.strip_suffix(unit)?.parse().ok()?;
-        number.checked_mul(8 * factor)
-    };
-    let bare = || lower.parse().ok();
-    units::rate_bps(&lower)
-        .or_else(bare)
-        .or_else(|| bytes("kbps", 1_000))
-        .or_else(|| bytes("mbps", 1_000_000))
-        .or_else(|| bytes("gbps", 1_000_000_000))
-        .or_else(|| bytes("bps", 1))
-}
-
-fn size(word: &str) -> Option<u64> {
-    let lower = word.to_ascii_lowercase();
-    let short = |unit: &str, factor: u64| {
-        let number: u64 = lower.strip_suffix(unit)?.parse().ok()?;
-        number.checked_mul(factor)
-    };
-    units::size_bytes(&lower)
-        .or_else(|| lower.parse().ok())
-        .or_else(|| short("k", 1 << 10))
-        .or_else(|| short("m", 1 << 20))
-        .or_else(|| short("g", 1 << 30))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_as_tc_has_them() {
-        for (text, bps) in [
-            ("500mbit", Some(500_000_000)),
-            ("56800000", Some(56_800_000)),
-            ("1Gbit", Some(1_000_000_000)),
-            ("125mbps", Some(1_000_000_000)),
-            ("10bps", Some(80)),
-            ("fast", None),
-            ("-1", None),
-        ] {
-            assert_eq!(rate(text), bps, "{text}");
-        }
-        assert_eq!(size("1600b"), Some(1600));
-        assert_eq!(size("1600"), Some(1600));
-        assert_eq!(size("15mb"), Some(15 << 20));
-        assert_eq!(size("64k"), Some(65_536));
-        assert_eq!(size("1mbit"), None);
-    }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use units::ethernet::wire_bytes;
+
 use super::measure::LostTime;
 use super::{Clock, NodeConfig, NodeCounts};
-use crate::device::wire_bytes;
 use crate::time::{Span, Time};
 
 /// A packet, as nodes and segments pass it on.

@@ -9,8 +9,11 @@
 
 mod flows;
 
+use units::ethernet::wire_bytes;
+
 use crate::agenda::Agenda;
-use crate::device::{Device, DeviceConfig, Entering, wire_bytes};
+
+use crate::device::{Device, DeviceConfig, Entering};
 use crate::observe::{Content, Frame, Observer};
 use crate::packet::{Header, Packet, Segments};
 use crate::port::Port;
@@ -419,7 +422,7 @@ impl Network {
         });
         let gap_bytes = frame
             .wire_bytes
-            .saturating_sub(crate::device::OVERHEAD_BYTES);
+            .saturating_sub(units::ethernet::WIRE_OVERHEAD_BYTES);
         observer.frame(&Frame {
             device: device as u32,
             start: frame.start,

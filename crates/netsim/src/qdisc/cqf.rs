@@ -11,8 +11,9 @@
 
 use std::collections::VecDeque;
 
+use units::ethernet::wire_bytes;
+
 use super::{Fifo, Limit, Next, Verdict, classify};
-use crate::device::wire_bytes;
 use crate::exact::Instant;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};

@@ -13,19 +13,19 @@ pub use backoff::Backoff;
 pub use shared::{ATTEMPTS_MAX, Shared, propagation_max};
 pub use switched::Switched;
 
-use crate::port::FRAME_MIN_BYTES;
+use units::ethernet::{FCS_BYTES, FRAME_MIN_BYTES, INTER_FRAME_GAP_BYTES, PREAMBLE_BYTES};
+
 use crate::time::{Span, Time};
 
 /// Preamble and start of frame delimiter.
-const PREAMBLE_BITS: u64 = 64;
+const PREAMBLE_BITS: u64 = 8 * PREAMBLE_BYTES as u64;
 /// Between two frames.
-const GAP_BITS: u64 = 96;
-const FCS_BYTES: u64 = 4;
+const GAP_BITS: u64 = 8 * INTER_FRAME_GAP_BYTES as u64;
 
 /// Bits of a frame, padded, with FCS and preamble, without the gap after it.
 #[must_use]
 pub fn frame_bits(frame_bytes: u32) -> u64 {
-    PREAMBLE_BITS + 8 * (u64::from(frame_bytes.max(FRAME_MIN_BYTES)) + FCS_BYTES)
+    PREAMBLE_BITS + 8 * u64::from(frame_bytes.max(FRAME_MIN_BYTES) + FCS_BYTES)
 }
 
 /// What a segment is made of.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use ping::delays::Summary;
 use ping::statistics::Outcome;
-use report::{count, short};
+use units::display::{count, short};
 
 use super::run::{Answer, Done, Plan};
 
@@ -15,7 +15,7 @@ pub fn head(plan: &Plan) -> String {
         "PING {}: {} bytes every {}{}",
         plan.address,
         plan.size_bytes,
-        report::time(plan.period_ns as f64 / 1e9),
+        units::display::time(plan.period_ns as f64 / 1e9),
         if plan.one_way {
             ", round trip and one way"
         } else {

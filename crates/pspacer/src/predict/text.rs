@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use predict::estimate::Estimate;
 use predict::fit::Fit;
+use report::Style;
 use report::table::{Column, Table, Value};
-use report::{Style, short};
+use units::display::short;
 
 use super::answer::{Answer, Measured, Row};
 
@@ -119,14 +120,18 @@ fn measured(measured: &Measured) -> String {
     let mut line = format!(
         "measured {}: {} packets, lateness from {} on",
         measured.file,
-        report::count(all),
+        units::display::count(all),
         time(classes.base_ns as f64)
     );
     if classes.early > 0 {
-        let _ = write!(line, "; {} before that", report::count(classes.early));
+        let _ = write!(
+            line,
+            "; {} before that",
+            units::display::count(classes.early)
+        );
     }
     if classes.beyond > 0 {
-        let beyond = report::count(classes.beyond);
+        let beyond = units::display::count(classes.beyond);
         let _ = write!(line, "; {beyond} later than all stages explain");
     }
     line + "\n"
@@ -184,7 +189,7 @@ fn bounds(answer: &Answer) -> String {
         "bounds (network calculus) for a stream of {} bit/s, {} bytes at once:\n  \
          the burst paid once      {}\n  \
          each hop by itself, sum  {}\n",
-        report::count(stream.rate_bps as u64),
+        units::display::count(stream.rate_bps as u64),
         short(stream.burst_bytes, 1),
         time(bounds.pay_bursts_only_once_ns),
         time(bounds.per_hop_sum_ns),
@@ -194,5 +199,5 @@ fn bounds(answer: &Answer) -> String {
 
 /// Nanoseconds with the unit that suits them.
 pub fn time(ns: f64) -> String {
-    report::time(ns / 1e9)
+    units::display::time(ns / 1e9)
 }

@@ -38,9 +38,12 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
     let all = &found.analysis.connections;
     let stopped = found.shown.iter().filter(|i| !all[**i].stops.is_empty());
     let facts = [
-        ("Packets", report::count(found.counts.packets)),
-        ("Connections", report::count(found.shown.len() as u64)),
-        ("Stopped", report::count(stopped.count() as u64)),
+        ("Packets", units::display::count(found.counts.packets)),
+        (
+            "Connections",
+            units::display::count(found.shown.len() as u64),
+        ),
+        ("Stopped", units::display::count(stopped.count() as u64)),
     ];
     let notes: Vec<_> = found.notes().map(|note| sentence(&note)).collect();
     let file_name = |path: &String| match Path::new(path).file_name() {
@@ -78,7 +81,7 @@ fn stop(s: &Stop) -> StallStop {
     StallStop {
         start_s: in_seconds(s.start_ns),
         duration_s: in_seconds(s.duration_ns),
-        cost: s.bytes_cost.map(stall::size).unwrap_or_default(),
+        cost: s.bytes_cost.map(units::terse::size).unwrap_or_default(),
         cause: text::cause(s),
         side: format!(
             "{}; {} confidence",

@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use report::Style;
-use stall::{Connection, Direction, Place, Stop, StopKind, ms, size};
+use stall::{Connection, Direction, Place, Stop, StopKind};
+use units::terse::{ms, size};
 
 use super::{Found, words};
 
@@ -47,8 +48,8 @@ pub(super) fn write(
         writeln!(
             writer.out,
             "\n{} more connections, {} of them stopped: --all lists them.",
-            report::count(more as u64),
-            report::count(stopped as u64)
+            units::display::count(more as u64),
+            units::display::count(stopped as u64)
         )?;
     }
     Ok(())
@@ -63,14 +64,14 @@ fn summary(found: &Found, with_stops: usize) -> String {
         .sum();
     let count = |n: usize, one: &str, more: &str| match n {
         1 => format!("1 {one}"),
-        n => format!("{} {more}", report::count(n as u64)),
+        n => format!("{} {more}", units::display::count(n as u64)),
     };
     format!(
         "{}: {} packets, {}; {} stopped, {}",
         found.files.join(", "),
-        report::count(found.counts.packets),
+        units::display::count(found.counts.packets),
         count(found.shown.len(), "connection", "connections"),
-        report::count(with_stops as u64),
+        units::display::count(with_stops as u64),
         count(stops, "stop", "stops"),
     )
 }
@@ -130,7 +131,7 @@ impl<W: Write> Writer<'_, W> {
         };
         let times = match s.count {
             0 | 1 => String::new(),
-            n => format!(", {} times in a row", report::count(n)),
+            n => format!(", {} times in a row", units::display::count(n)),
         };
         let at = format!("at {:>10}  ", ms(s.start_ns));
         let head = format!("{kind} {way} for {}{cost}{times}", ms(s.duration_ns));
@@ -211,7 +212,7 @@ pub fn facts(c: &Connection) -> String {
             let again = match f.retransmissions.total() {
                 0 => String::new(),
                 1 => " (1 segment sent again)".to_owned(),
-                n => format!(" ({} segments sent again)", report::count(n)),
+                n => format!(" ({} segments sent again)", units::display::count(n)),
             };
             format!("{} {way}{again}", size(f.bytes))
         })

@@ -25,13 +25,13 @@ pub fn stop_line(stop: &Stop) -> String {
         StopKind::Slow => "slow",
     };
     let cost = match stop.bytes_cost {
-        Some(cost) => format!(", cost {}", stall::size(cost)),
+        Some(cost) => format!(", cost {}", units::terse::size(cost)),
         None => String::new(),
     };
     format!(
         "{kind} at {} for {}{cost}: {}; {}; {} confidence",
-        stall::ms(stop.start_ns),
-        stall::ms(stop.duration_ns),
+        units::terse::ms(stop.start_ns),
+        units::terse::ms(stop.duration_ns),
         text::cause(stop),
         text::side(stop.side),
         words(&stop.confidence)
@@ -46,11 +46,11 @@ pub fn lost_line(lost: &[u64]) -> String {
     }
     let by_cpu = lost.iter().enumerate().filter(|(_, lost)| **lost > 0);
     let by_cpu: Vec<_> = by_cpu
-        .map(|(cpu, lost)| format!("CPU {cpu}: {}", report::count(*lost)))
+        .map(|(cpu, lost)| format!("CPU {cpu}: {}", units::display::count(*lost)))
         .collect();
     format!(
         "{} records lost ({})",
-        report::count(all),
+        units::display::count(all),
         by_cpu.join(", ")
     )
 }
@@ -96,12 +96,12 @@ impl Lines {
         counted: &Counted,
     ) -> io::Result<()> {
         let mut all = session.connections();
-        let took = stall::ms(session.end_ns.saturating_sub(session.start_ns));
+        let took = units::terse::ms(session.end_ns.saturating_sub(session.start_ns));
         writeln!(
             out,
             "{} connections in {took}, {} records; {}",
-            report::count(session.opened()),
-            report::count(session.readings()),
+            units::display::count(session.opened()),
+            units::display::count(session.readings()),
             lost_line(&counted.lost)
         )?;
         self.notes(out, session, counted)?;
@@ -123,14 +123,14 @@ impl Lines {
             writeln!(
                 out,
                 "{} times a socket could not be followed: the kernel had no memory for it",
-                report::count(counted.lost_sockets)
+                units::display::count(counted.lost_sockets)
             )?;
         }
         if session.unrecorded() > 0 {
             writeln!(
                 out,
                 "--out had no room for {} connections",
-                report::count(session.unrecorded())
+                units::display::count(session.unrecorded())
             )?;
         }
         for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {
@@ -138,7 +138,7 @@ impl Lines {
                 out,
                 "{}: {} runs, {} ns each",
                 cost.tracepoint,
-                report::count(cost.runs),
+                units::display::count(cost.runs),
                 cost.total_ns / cost.runs
             )?;
         }

@@ -110,8 +110,8 @@ fn draw(
     };
     let text = format!(
         "{} connections, {} records; {}; {process}q quits",
-        report::count(session.opened()),
-        report::count(session.readings()),
+        units::display::count(session.opened()),
+        units::display::count(session.readings()),
         lost_line(lost)
     );
     frame.render_widget(Line::from(text), head);
@@ -169,7 +169,7 @@ fn row(cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
     let status = connection.status(now_ns);
     let rate = match status {
         Status::Ended => String::new(),
-        _ => stall::rate(connection.rate_bps(now_ns)),
+        _ => units::terse::rate(connection.rate_bps(now_ns)),
     };
     let cells = [
         connection.number.to_string(),
@@ -177,7 +177,7 @@ fn row(cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
         rate,
         last.cwnd.to_string(),
         last.in_flight().to_string(),
-        stall::ms(last.srtt_ns),
+        units::terse::ms(last.srtt_ns),
         connection.retransmissions.to_string(),
         connection.stops.len().to_string(),
         state(status),
@@ -197,7 +197,7 @@ fn state(status: Status) -> String {
         Status::Idle => "idle".to_owned(),
         Status::Repairing(state) => format!("repairing ({})", state.name()),
         Status::Stopped { for_ns, cause } => {
-            format!("stopped {}: {}", stall::ms(for_ns), words(&cause))
+            format!("stopped {}: {}", units::terse::ms(for_ns), words(&cause))
         }
         Status::Ended => "ended".to_owned(),
     }

@@ -185,12 +185,16 @@ pub fn verdict(connection: &Connection) -> String {
     let rate = match bits.checked_div(u128::from(took_ns)) {
         Some(bps) => {
             let bps = u64::try_from(bps).unwrap_or(u64::MAX);
-            format!(" in {} ({})", stall::ms(took_ns), stall::rate(bps))
+            format!(
+                " in {} ({})",
+                units::terse::ms(took_ns),
+                units::terse::rate(bps)
+            )
         }
         None => String::new(),
     };
     let stops = stall::sum_up(connection.stops.iter());
-    format!("{} sent{rate}{stops}.", stall::size(bytes))
+    format!("{} sent{rate}{stops}.", units::terse::size(bytes))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! Bandwidth over time.
 
 use trace::analyse::{Curves, FlowCurves};
+use units::display::{rate, rate_unit, time, time_unit};
 
-use crate::format::{rate, rate_unit, time, time_unit};
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES, Point};
 

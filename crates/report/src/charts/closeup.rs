@@ -3,8 +3,8 @@
 
 use scenario::result::RunResult;
 use trace::analyse::{CloseupCurves, Curves};
+use units::display::{rate_unit, time, time_unit};
 
-use crate::format::{rate_unit, time, time_unit};
 use crate::scale::round_up;
 use crate::sweep;
 use crate::theme::COLOURS;

@@ -3,8 +3,8 @@
 //! varied first, a colour for each of what was varied next.
 
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
+use units::display::short;
 
-use crate::format::short;
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 use crate::sweep::{self, Varying};

@@ -3,8 +3,8 @@
 
 use trace::analyse::Curves;
 use trace::gaps::Bin;
+use units::display::{number, short};
 
-use crate::format::{number, short};
 use crate::scale::{Kind, Scale};
 use crate::series::{self, Group};
 use crate::svg::{Anchor, Canvas, Frame, text_width};

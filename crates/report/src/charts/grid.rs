@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small plots of one kind beside or above each other.
 
-use crate::format::short;
+use units::display::short;
+
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts or shares by class, and beside the bars what was expected of them.
 
-use crate::format::short;
+use units::display::short;
+
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 

@@ -2,7 +2,8 @@
 //! Curves over time, or over anything else that is even: lines with their
 //! names at the end, bands for groups.
 
-use crate::format::short;
+use units::display::short;
+
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, spread, text_width};
 

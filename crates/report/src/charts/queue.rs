@@ -2,8 +2,8 @@
 //! Burstiness over time.
 
 use trace::analyse::Curves;
+use units::display::time_unit;
 
-use crate::format::time_unit;
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES};
 

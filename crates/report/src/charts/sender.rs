@@ -3,7 +3,8 @@
 //! and timeouts (figure 4), sequence numbers (figure 5), and what its
 //! scoreboard counts (figure 6). A panel for each sender.
 
-use crate::format::time_unit;
+use units::display::time_unit;
+
 use crate::scale::round_up;
 
 use super::Figure;

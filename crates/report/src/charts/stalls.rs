@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{Unit, rate_unit, short, time_unit};
+use units::display::{Unit, rate_unit, short, time_unit};
+
 use crate::scale::{Kind, Scale, round_up};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 

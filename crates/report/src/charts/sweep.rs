@@ -2,8 +2,8 @@
 //! How metrics depend on a number that was swept.
 
 use scenario::result::{FlowMetrics, RunResult};
+use units::display::{rate_unit, time_unit};
 
-use crate::format::{rate_unit, time_unit};
 use crate::scale::{Kind, round_up};
 use crate::sweep::{self, Dimension, Varying};
 use crate::theme::COLOURS;

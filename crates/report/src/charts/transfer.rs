@@ -3,8 +3,8 @@
 
 use scenario::result::RunResult;
 use trace::analyse::{Curves, FlowCurves};
+use units::display::{rate_unit, time_unit};
 
-use crate::format::{rate_unit, time_unit};
 use crate::scale::round_up;
 use crate::sweep;
 use crate::theme::COLOURS;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of `pspacer stalls`.
 
+use units::display::time;
+
 use crate::charts::{Figure, Stream, stream};
-use crate::format::{escape, time};
+use crate::escape::escape;
 use crate::table::Table;
 
 use super::{MOST_SECTIONS, Page};

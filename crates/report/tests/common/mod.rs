@@ -6,9 +6,9 @@
 use scenario::result::{CellResult, Engine, FORMAT, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
 use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
-use trace::record::wire_bytes;
 use trace::tcp::TcpSample;
 use trace::{Fate, FlowKey, FlowTable, Proto, Record};
+use units::ethernet::wire_bytes;
 
 /// ps in a byte time at 1 Gbit/s.
 pub const BYTE: u64 = 8_000;

@@ -10,6 +10,8 @@ pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
 use std::collections::VecDeque;
 
+use units::time::PS_PER_S;
+
 use crate::cell::{Names, Reading, find, is_word, reference, within};
 use crate::error::{Error, Problem};
 use crate::expr::Env;
@@ -50,7 +52,6 @@ const SEGMENTS_MAX: usize = 254;
 const SHARED_BPS: [u64; 2] = [10_000_000, 100_000_000];
 /// A collision leaves less than a slot of 512 bits, jam of 32 included.
 const ROUND_TRIP_BITS_MAX: u64 = 512 - 32;
-const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// Whether a scenario has segments.
 pub(crate) fn is_meant(reading: &Reading<'_>) -> Result<bool, Error> {

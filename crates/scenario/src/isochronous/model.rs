@@ -2,12 +2,10 @@
 //! Hosts on segments that send by periods: what a cell with `[[segment]]` has in
 //! place of cables and flows.
 
+use units::ethernet::{self, HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES};
+
 /// Ethernet, IPv4 and UDP headers.
-const HEADERS_BYTES: u32 = 14 + 20 + 8;
-/// The smallest frame without FCS.
-const FRAME_MIN_BYTES: u32 = 60;
-/// FCS, preamble and inter-frame gap.
-const OVERHEAD_BYTES: u32 = 24;
+const HEADERS_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 
 /// Segments, how their hosts work, and what is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +133,7 @@ impl Stream {
     /// Of each packet: padded, with FCS, preamble and gap.
     #[must_use]
     pub fn wire_bytes(&self) -> u32 {
-        self.frame_bytes().max(FRAME_MIN_BYTES) + OVERHEAD_BYTES
+        ethernet::wire_bytes(self.frame_bytes())
     }
 
     /// The way back of what is sent back; of others empty.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data that the sender sends: new, again, or late.
 
+use units::time::NS_PER_MS;
+
 use super::facts::{Closed, Resent};
 use super::scoreboard::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
-use crate::units::NS_PER_MS;
 use trace::segment::{Flags, Segment};
 
 /// The largest payload that fits a frame of Ethernet.

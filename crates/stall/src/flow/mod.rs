@@ -198,7 +198,7 @@ impl Flow {
             first_stamp: None,
             last_stamp: None,
             stamp_step: None,
-            tick_ns: crate::units::NS_PER_MS,
+            tick_ns: units::time::NS_PER_MS,
             newest_delivered_ns: 0,
             recovery_point: None,
             loss_point: None,

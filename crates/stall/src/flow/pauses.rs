@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times without progress: from new data sent, or data delivered, to the next.
 
+use units::time::NS_PER_MS;
+
 use super::facts::{After, Closed, Facts, Gap};
 use super::{At, Flow};
-use crate::units::NS_PER_MS;
 
 impl Flow {
     /// If there was no progress for long: the state as it is now, before what

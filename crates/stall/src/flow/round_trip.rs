@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Round trips as seen from the capture, and the timers that follow from them.
 
-use crate::units::NS_PER_MS;
+use units::time::NS_PER_MS;
 
 /// Linux's least variance part of the timeout.
 const RTO_MIN_NS: u64 = 200 * NS_PER_MS;

@@ -2,9 +2,10 @@
 //! A transfer round trip by round trip: what limited each, and the phases that
 //! rounds of one limit in a row make. Constant memory.
 
+use units::time::{NS_PER_MS, NS_PER_S};
+
 use super::{At, Flow};
 use crate::analysis::CwndEstimate;
-use crate::units::{NS_PER_MS, NS_PER_S};
 
 /// A round is a round trip, and at least this.
 const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;

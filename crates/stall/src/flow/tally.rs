@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The losses of a flow, counted by what may tell where they come from.
 
+use units::time::NS_PER_MS;
+
 use super::At;
 use super::facts::Packets;
 use super::rounds::per_second;
-use crate::units::NS_PER_MS;
 
 /// Losses in a row of one repair.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pauses in which nothing was under way.
 
+use units::time::NS_PER_MS;
+
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
-use crate::units::NS_PER_MS;
 use crate::vantage::{View, ms};
 
 /// New data that follows data of the other side within this is its answer.

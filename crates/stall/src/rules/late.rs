@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pauses in which an acknowledgement was late and nothing was sent again.
 
+use units::time::NS_PER_MS;
+
 use super::{Context, Finding, idle};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;
-use crate::units::NS_PER_MS;
 use crate::vantage::{View, ms};
 
 /// An acknowledgement may be held back for so long (RFC 1122: 500 ms).

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a flow's losses come from, by their pattern over all of it.
 
+use units::time::NS_PER_MS;
+
 use super::{Context, in_order};
 use crate::analysis::{Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::tally::Tally;
-use crate::units::NS_PER_MS;
 
 /// Segments of one loss, in the mean, that are no burst.
 const FEW_SEGMENTS: u64 = 8;

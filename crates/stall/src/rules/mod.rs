@@ -10,11 +10,12 @@ mod setup;
 mod timeouts;
 mod window;
 
+use units::time::NS_PER_S;
+
 use crate::analysis::{Direction, Stop, StopKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
-use crate::units::NS_PER_S;
 use crate::vantage::View;
 
 pub(crate) use losses::{Origin, origin};

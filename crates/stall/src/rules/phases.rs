@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rounds in a row in which data moved, slowly.
 
+use units::time::{NS_PER_MS, NS_PER_S};
+
 use super::{Context, Finding, in_order};
 use crate::analysis::{Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::rounds::{Limit, Phase, per_second};
-use crate::units::{NS_PER_MS, NS_PER_S};
 use crate::vantage::{View, ms};
 
 /// Shorter phases are how TCP works.

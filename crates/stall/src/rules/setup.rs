@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The connection was not answered at once.
 
+use units::time::NS_PER_MS;
+
 use super::in_order;
 use crate::analysis::{Direction, Stop, StopKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
-use crate::units::NS_PER_MS;
 use crate::vantage::ms;
 
 /// Nobody repeats a SYN sooner without a reason of its own.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's window was closed.
 
+use units::time::NS_PER_MS;
+
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts};
-use crate::units::NS_PER_MS;
 use crate::vantage::{View, ms};
 
 /// The window was open for long before the sender went on, and it had to

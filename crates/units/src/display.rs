@@ -31,6 +31,12 @@ pub fn number(value: f64, decimals: usize) -> String {
     out
 }
 
+/// A count: `24,000`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    number(value as f64, 0)
+}
+
 /// With at most `decimals`, and no zeros at their end: `1.5`, `20`.
 #[must_use]
 pub fn short(value: f64, decimals: usize) -> String {
@@ -147,25 +153,6 @@ pub fn rate(bps: f64) -> String {
     format!("{} {}", short(bps / unit.size, 3), unit.name)
 }
 
-/// Text made safe for HTML and SVG, attributes included.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // Not allowed in XML, even escaped.
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,13 +183,5 @@ mod tests {
         assert_eq!(time(0.005), "5 ms");
         assert_eq!(time(60e-6), "60 µs");
         assert_eq!(time(20.0), "20 s");
-    }
-
-    #[test]
-    fn escapes() {
-        assert_eq!(
-            escape("<a b=\"c\">&'\u{1}"),
-            "&lt;a b=&quot;c&quot;&gt;&amp;&#39;\u{fffd}"
-        );
     }
 }
