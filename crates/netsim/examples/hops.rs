@@ -103,7 +103,7 @@ fn psp() -> Result<NetworkConfig, Box<dyn Error>> {
                 order: pace::Order::Next,
                 ..pace::Config::ethernet(50 * GBIT, 1514)
             },
-            gap: trace::Kind::Pause,
+            gap: capture::record::Kind::Pause,
             major: 1,
             default: 0,
             classes: (0..8).map(class).collect(),

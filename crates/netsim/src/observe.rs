@@ -2,7 +2,7 @@
 //! What can be seen of a network while it runs. The network itself keeps no
 //! history.
 
-use trace::{Fate, Kind};
+use capture::record::{Fate, Kind};
 
 use crate::packet::{Header, Packet};
 use crate::tcp::{self, Segment};

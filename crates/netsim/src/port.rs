@@ -7,7 +7,7 @@
 //! 60 bytes, without preamble, FCS and gap; the unsent part of the frame in
 //! service belongs to the queue.
 
-use trace::Fate;
+use capture::record::Fate;
 use units::ethernet::FRAME_MIN_BYTES;
 
 use crate::exact::{BYTE, Instant};

@@ -6,9 +6,10 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use capture::flows::{FlowKey, FlowTable};
+use capture::record::{NO_FLOW, Record};
+use metrics::tcp::TcpSample;
 use scenario::{Cell, Direction, End, Flow, FlowKind};
-use trace::tcp::TcpSample;
-use trace::{FlowKey, FlowTable, NO_FLOW, Record};
 
 use crate::epool::Epool;
 use crate::observe::{Content, Frame, Observer, StreamSample};
@@ -140,8 +141,8 @@ impl Sent {
 fn key(header: &Header) -> FlowKey {
     FlowKey::Ports {
         proto: match header.proto {
-            Proto::Tcp => trace::Proto::Tcp,
-            Proto::Udp => trace::Proto::Udp,
+            Proto::Tcp => capture::flows::Proto::Tcp,
+            Proto::Udp => capture::flows::Proto::Udp,
         },
         src: IpAddr::V4(header.src),
         sport: header.sport,

@@ -5,6 +5,7 @@
 
 mod common;
 
+use capture::record::{Fate, Kind};
 use common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
@@ -16,7 +17,6 @@ use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
 use netsim::{Span, Time};
 use pace::ClassConfig;
-use trace::{Fate, Kind};
 
 const FRAME_PS: u64 = 1538 * 8_000;
 

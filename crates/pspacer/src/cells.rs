@@ -9,14 +9,15 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use capture::export::{Direction as Exported, arrivals, write_pcapng};
+use capture::flows::FlowTable;
+use capture::record::Record;
+use capture::timeline::TimelineReader;
+use metrics::analyse::{AnalyseError, CellAnalysis, Curves, Recorded, Timeline, analyse_cell};
+use metrics::tcp::TcpSample;
+use metrics::waits::stamps_ps;
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
-use trace::analyse::{AnalyseError, CellAnalysis, Curves, Recorded, Timeline, analyse_cell};
-use trace::export::{Direction as Exported, arrivals, write_pcapng};
-use trace::tcp::TcpSample;
-use trace::timeline::TimelineReader;
-use trace::waits::stamps_ps;
-use trace::{FlowTable, Record};
 
 use crate::results_dir::ResultsDir;
 use crate::truth;
@@ -163,7 +164,7 @@ fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
         }
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        trace::tcp::parse(&text).with_context(|| format!("{} is damaged", path.display()))
+        metrics::tcp::parse(&text).with_context(|| format!("{} is damaged", path.display()))
     };
     cell.flows.iter().map(|flow| of(&flow.name)).collect()
 }

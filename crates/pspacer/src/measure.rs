@@ -6,12 +6,15 @@ use std::io::{BufRead, BufReader, Read, Write, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use capture::error::{Damage, ReadError};
+use capture::filter::FlowFilter;
+use capture::flows::FlowTable;
+use capture::reader::read_capture;
+use capture::record::Record;
+use capture::timeline::TimelineReader;
 use clap::Args;
+use metrics::survey::{Part, Series, Survey, survey};
 use serde::Serialize;
-use trace::capture::read_capture;
-use trace::survey::{Part, Series, Survey, survey};
-use trace::timeline::TimelineReader;
-use trace::{Damage, FlowFilter, FlowTable, ReadError, Record};
 
 use crate::cli::{FILTERS, OUTPUT};
 use crate::output::{note, out};
@@ -235,7 +238,7 @@ fn read_timeline(file: impl Read, flows: &Path) -> Result<Source> {
             Ok(record) => records.push(record),
             Err(error @ ReadError::Io { .. }) => return Err(error.into()),
             Err(error) => {
-                let offset = (records.len() * trace::timeline::RECORD_BYTES) as u64;
+                let offset = (records.len() * capture::timeline::RECORD_BYTES) as u64;
                 damage = Some(Damage {
                     offset,
                     what: error.to_string(),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use metrics::analyse::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
-use trace::analyse::WIRE;
 
 use crate::both::Both;
 use crate::truth::Wanted;

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use metrics::analyse::Curves;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult, TransferRow};
 use scenario::{Options, Scenario};
 use serde::Serialize;
-use trace::analyse::Curves;
 
 use crate::catalogue;
 use crate::cells::write;

@@ -123,14 +123,18 @@ fn no_machine_and_no_archive_is_named() {
 fn crates_depend_only_on_whom_they_may() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("units", &[][..]),
-        ("trace", &["scenario", "units"]),
+        ("capture", &["units"]),
+        ("metrics", &["capture", "scenario", "units"]),
         ("scenario", &["units"]),
         ("pace", &[]),
-        ("netsim", &["pace", "scenario", "trace", "units"]),
-        ("stall", &["trace", "units"]),
+        (
+            "netsim",
+            &["capture", "metrics", "pace", "scenario", "units"],
+        ),
+        ("stall", &["capture", "units"]),
         ("watch", &["bpfc", "live", "stall", "units"]),
         ("vmlab", &["scenario"]),
-        ("report", &["scenario", "trace", "units"]),
+        ("report", &["capture", "metrics", "scenario", "units"]),
         ("predict", &[]),
         ("ping", &[]),
         // Clocks, sockets and threads of the live tools; no rules of ours.
@@ -147,7 +151,7 @@ fn crates_depend_only_on_whom_they_may() {
             "pspacer",
             &[
                 "live", "netsim", "ping", "predict", "report", "router", "scenario", "stall",
-                "trace", "units", "vmlab", "watch",
+                "capture", "metrics", "units", "vmlab", "watch",
             ],
         ),
     ]);
@@ -260,7 +264,8 @@ fn pure_crates_touch_no_world() {
         "crates/units/src",
         "crates/pace/src",
         "crates/scenario/src",
-        "crates/trace/src",
+        "crates/capture/src",
+        "crates/metrics/src",
         "crates/report/src",
         "crates/predict/src",
         "crates/ping/src",

@@ -3,7 +3,7 @@
 //! self-contained HTML page.
 //!
 //! Everything is made from a [`scenario::result::RunResult`] and the
-//! [`trace::analyse::Curves`] of its cells; the same input gives the same bytes.
+//! [`metrics::analyse::Curves`] of its cells; the same input gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -20,8 +20,8 @@ pub mod terminal;
 mod theme;
 mod transfers;
 
+use metrics::analyse::Curves;
 use scenario::result::RunResult;
-use trace::analyse::Curves;
 
 pub use charts::{
     Chart, ChartCurve, Distribution, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke,

@@ -5,9 +5,9 @@ mod stalls;
 
 use std::fmt::Write as _;
 
+use metrics::analyse::{Curves, WIRE};
+use metrics::survey::Survey;
 use scenario::result::{CellResult, Engine, RunResult, WindowResult};
-use trace::analyse::{Curves, WIRE};
-use trace::survey::Survey;
 use units::display::short;
 
 use crate::charts::{self, Figure};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cells of one run have in common, and what tells them apart.
 
+use metrics::analyse::WIRE;
 use scenario::result::{BoundResult, CellResult, FlowMetrics, FlowResult, RunResult};
-use trace::analyse::WIRE;
 
 /// A parameter that differs between cells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables, before it is known where they will stand.
 
+use metrics::analyse::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
-use trace::analyse::WIRE;
 use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
 
 use crate::sweep::{self, Varying};

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Shape, run, scenario};
+use metrics::analyse::Curves;
 use scenario::result::RunResult;
-use trace::analyse::Curves;
 
 type Made = (RunResult, Vec<Option<Curves>>);
 

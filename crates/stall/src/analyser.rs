@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From segments to connections.
 
+use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
-use trace::segment::{EncapsulationId, Endpoint, Segment};
 
 use crate::analysis::Analysis;
 use crate::connection::Connection;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an analysis gives.
 
+use capture::segment::Endpoint;
 use serde::Serialize;
-use trace::segment::Endpoint;
 
 use crate::cause::{Cause, Confidence, Side};
 use crate::history::History;

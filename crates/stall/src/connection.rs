@@ -7,7 +7,7 @@ use crate::flow::{At, Flow};
 use crate::history::Event;
 use crate::options::Options;
 use crate::recorder::Recorder;
-use trace::segment::{Endpoint, Flags, Segment, Way};
+use capture::segment::{Endpoint, Flags, Segment, Way};
 
 /// The handshake as it was captured. Ends are 0 or 1, in the order of the
 /// connection's key.

@@ -117,7 +117,7 @@ fn at_the_receiver(script: &str) -> Stop {
     let mut segments = segments(&format!("{BEGIN}{script}"), Base::default());
     for segment in &mut segments {
         let value = (segment.time_ns / 1_000_000) as u32;
-        segment.timestamps = Some(trace::segment::Timestamps {
+        segment.timestamps = Some(capture::segment::Timestamps {
             value,
             echo: Some(value),
         });

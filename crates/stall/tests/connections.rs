@@ -5,9 +5,9 @@
 
 mod script;
 
+use capture::segment::{Segment, Timestamps, Way};
 use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
-use trace::segment::{Segment, Timestamps, Way};
 
 fn all_of(text: &str) -> Vec<Segment> {
     segments(&format!("{HANDSHAKE}{TEN}{text}"), Base::default())

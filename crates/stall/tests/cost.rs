@@ -5,9 +5,9 @@
 
 mod script;
 
+use capture::segment::Segment;
 use script::{Base, HANDSHAKE, segments};
 use stall::{Analyser, Options};
-use trace::segment::Segment;
 
 /// Segments under way in each of these.
 const SENT: u32 = 20_000;

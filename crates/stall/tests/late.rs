@@ -76,7 +76,7 @@ fn write_write_read(at_ms: f64) -> Vec<Stop> {
         } else {
             (passed_ms - back_ms / 2.0, passed_ms - back_ms)
         };
-        segment.timestamps = Some(trace::segment::Timestamps {
+        segment.timestamps = Some(capture::segment::Timestamps {
             value: (1000.0 + own_ms) as u32,
             echo: Some((1000.0 + other_ms) as u32),
         });

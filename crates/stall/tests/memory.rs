@@ -8,10 +8,10 @@ mod script;
 
 use std::alloc::System;
 
+use capture::segment::Segment;
 use script::{Base, HANDSHAKE, segments};
 use stall::{Analyser, Options};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use trace::segment::Segment;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -5,10 +5,10 @@
 
 mod script;
 
+use capture::segment::{Endpoint, Flags, Segment, Timestamps, Way};
 use proptest::prelude::*;
 use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::Options;
-use trace::segment::{Endpoint, Flags, Segment, Timestamps, Way};
 
 /// Anything, near enough together to be taken for one connection often.
 fn any_segment() -> impl Strategy<Value = Segment> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tc qdisc`, and from all lines of a device its queue.
 
+use capture::record::Kind;
 use pace::ClassConfig;
 use scenario::topology::leaving;
 use scenario::{Cell, Direction, Place, TcLine};
-use trace::Kind;
 use units::ethernet::HEADER_BYTES;
 
 use super::class::{self, Port};

@@ -21,7 +21,7 @@ use crate::qdisc::{Next, Verdict};
 use crate::source::{Source, SourceConfig};
 use crate::stream::{Stream, StreamConfig};
 use crate::time::Time;
-use trace::{Fate, Kind};
+use capture::record::{Fate, Kind};
 
 /// Who sends what to whom.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ pub use netem::{Netem, NetemConfig};
 pub use psp::{Psp, PspClass, PspConfig, PspKind};
 pub use tbf::{Tbf, TbfConfig};
 
-use trace::Kind;
+use capture::record::Kind;
 
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};

@@ -2,8 +2,8 @@
 //! psp: the scheduler of `core/`, the same code that the kernel module runs,
 //! around queues of packets.
 
+use capture::record::Kind;
 use pace::{ClassConfig, ClassId, Decision, Scheduler};
-use trace::Kind;
 
 use super::psp_flows::Flows;
 use super::{Fifo, Limit, Next, Verdict, classify};

@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+use capture::record::{Fate, Kind};
 use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
 use netsim::observe::{Frame, Observer};
@@ -10,7 +11,6 @@ use netsim::packet::{Header, Packet, Proto};
 use netsim::qdisc::{Fifo, Limit, Qdisc};
 use netsim::source::SourceConfig;
 use netsim::{Span, Time};
-use trace::{Fate, Kind};
 
 pub const GBIT: u64 = 1_000_000_000;
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indexmap::IndexMap;
+use metrics::analyse::{Curves, bounds};
 use netsim::itm::{Delays, NodeCounts, Ran, StreamMeasure, run_cell};
 use predict::classes::{Classes, Delay};
 use predict::distribution::Chain;
@@ -18,7 +19,6 @@ use scenario::isochronous::{Isochronous, Stream, StreamKind};
 use scenario::result::{CellResult, Engine, FlowMetrics, FlowResult, WindowResult, WireMetrics};
 use scenario::{Cell, Scenario};
 use serde_json::{Value, json};
-use trace::analyse::{Curves, bounds};
 
 use super::{CELL_STEPS, progress_bar, side_by_side};
 use crate::cells::delays_table;

@@ -20,7 +20,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use capture::timeline::write_timeline;
 use indicatif::{ProgressBar, ProgressStyle};
+use metrics::analyse::Curves;
+use metrics::waits::stamps_ps;
 use netsim::record::Recorder;
 use netsim::run::{FlowReport, Ran, run_cell};
 use rayon::ThreadPoolBuilder;
@@ -28,9 +31,6 @@ use rayon::prelude::*;
 use scenario::result::{CellResult, Engine};
 use scenario::{Cell, FlowKind, Scenario, TcLine};
 use serde_json::{Value, json};
-use trace::analyse::Curves;
-use trace::timeline::write_timeline;
-use trace::waits::stamps_ps;
 
 use crate::cells::{self, Sent};
 use crate::cli::{Run, Sim};
@@ -207,7 +207,7 @@ fn recorded(
     cell: &Cell,
     recorder: Recorder,
     folder: Option<(&ResultsDir, &Path)>,
-) -> Result<(Vec<Sent>, Vec<Vec<trace::tcp::TcpSample>>)> {
+) -> Result<(Vec<Sent>, Vec<Vec<metrics::tcp::TcpSample>>)> {
     let mut sent = vec![];
     for (index, of) in recorder.sent.into_iter().enumerate() {
         let direction = Recorder::direction(index);

@@ -6,8 +6,8 @@ use std::io::{IsTerminal, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use capture::segments::{Segments, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use trace::segments::{Segments, Source};
 
 const BYTES: &str = "{spinner} reading {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
 

@@ -12,11 +12,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use capture::encapsulation::Encapsulations;
+use capture::error::Damage;
+use capture::segments::Counts;
 use clap::Args;
 use stall::{Analyser, Analysis, Options};
-use trace::Damage;
-use trace::encapsulation::Encapsulations;
-use trace::segments::Counts;
 
 use crate::cli::{FILTERS, OUTPUT, RUN};
 use crate::output;

@@ -190,8 +190,8 @@ fn rate(acked: &[report::Sample], c: &Connection, interval_ns: Option<u64>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use capture::segment::Endpoint;
     use stall::{Confidence, Event, Place, Vantage};
-    use trace::segment::Endpoint;
 
     fn connection() -> Connection {
         let end = |port| Endpoint {

@@ -4,9 +4,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use capture::filter::FlowFilter;
+use capture::flows::{FlowKey, Proto};
+use capture::segment::Endpoint;
 use stall::Connection;
-use trace::segment::Endpoint;
-use trace::{FlowFilter, FlowKey, Proto};
 
 /// `--flow`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 
 use std::io::Read;
 
+use capture::segments::{Segments, Source};
 use stall::{Analyser, Analysis, Options};
-use trace::segments::{Segments, Source};
 
 /// Reads and analyses `bytes` alone and merged with themselves. What must hold
 /// of any file is asserted.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stretch of time in fine intervals, the cells beside each other.
 
+use metrics::analyse::{CloseupCurves, Curves};
 use scenario::result::RunResult;
-use trace::analyse::{CloseupCurves, Curves};
 use units::display::{rate_unit, time, time_unit};
 
 use crate::scale::round_up;

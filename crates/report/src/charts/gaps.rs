@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far apart frames start.
 
-use trace::analyse::Curves;
-use trace::gaps::Bin;
+use metrics::analyse::Curves;
+use metrics::gaps::Bin;
 use units::display::{number, short};
 
 use crate::scale::{Kind, Scale};

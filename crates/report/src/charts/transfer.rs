@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP over time: bandwidth, and below it the congestion window.
 
+use metrics::analyse::{Curves, FlowCurves};
 use scenario::result::RunResult;
-use trace::analyse::{Curves, FlowCurves};
 use units::display::{rate_unit, time_unit};
 
 use crate::scale::round_up;

@@ -3,11 +3,12 @@
 //! rates at once, noise.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
+use capture::flows::{FlowKey, FlowTable, Proto};
+use capture::record::{Fate, Record};
+use metrics::analyse::{Curves, Recorded, Timeline, analyse_cell};
+use metrics::tcp::TcpSample;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
-use trace::analyse::{Curves, Recorded, Timeline, analyse_cell};
-use trace::tcp::TcpSample;
-use trace::{Fate, FlowKey, FlowTable, Proto, Record};
 use units::ethernet::wire_bytes;
 
 /// ps in a byte time at 1 Gbit/s.

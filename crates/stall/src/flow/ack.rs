@@ -7,7 +7,7 @@ use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow};
 use crate::history::{RetransmissionKind as Kind, What};
-use trace::segment::Segment;
+use capture::segment::Segment;
 
 impl Flow {
     /// A segment of the receiver with an acknowledgement, no reset.

@@ -8,7 +8,7 @@ use super::scoreboard::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
-use trace::segment::{Flags, Segment};
+use capture::segment::{Flags, Segment};
 
 /// The largest payload that fits a frame of Ethernet.
 const ETHERNET_PAYLOAD: u64 = 1460;

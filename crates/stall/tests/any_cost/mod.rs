@@ -6,9 +6,9 @@
 
 use std::alloc::System;
 
+use capture::segment::{Endpoint, Flags, Segment, Way};
 use stall::{Analyser, Options};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use trace::segment::{Endpoint, Flags, Segment, Way};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -16,8 +16,8 @@
 
 #![allow(dead_code)]
 
+use capture::segment::{Endpoint, Flags, Segment, Way};
 use stall::{Analyser, Analysis, Options};
-use trace::segment::{Endpoint, Flags, Segment, Way};
 
 pub const SCALE: u8 = 7;
 

@@ -7,9 +7,9 @@ use scenario::result::WindowResult;
 use crate::analyse::Curves;
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
-use crate::flows::{FlowKey, FlowTable};
 use crate::measure::{self, End, Placed, Span};
-use crate::record::Record;
+use capture::flows::{FlowKey, FlowTable};
+use capture::record::Record;
 
 /// What to survey.
 #[derive(Clone, Copy, Debug)]

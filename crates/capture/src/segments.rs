@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # use std::{fs::File, io::Read};
-//! # use trace::segments::{Segments, Source};
+//! # use capture::segments::{Segments, Source};
 //! let file = Source::new("a.pcap", || {
 //!     File::open("a.pcap").map(|file| Box::new(file) as Box<dyn Read>)
 //! });
@@ -11,7 +11,7 @@
 //! while let Some(segment) = segments.next() {
 //!     println!("{} {}", segment.number, segment.payload_bytes);
 //! }
-//! # Ok::<(), trace::segments::OpenError>(())
+//! # Ok::<(), capture::segments::OpenError>(())
 //! ```
 
 use std::io::{self, Read};

@@ -8,12 +8,12 @@ use scenario::{Cell, Direction, Flow, FlowKind, Subject, Window};
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
 pub use crate::curves::{CloseupCurves, Curves, FlowCurves, WireCurves};
-use crate::flows::{FlowKey, FlowTable, Proto};
 use crate::gaps::Distribution;
 use crate::measure::{self, End, Placed, Span};
-use crate::record::Record;
 use crate::tcp::{self, TcpCurves, TcpSample};
 use crate::waits;
+use capture::flows::{FlowKey, FlowTable, Proto};
+use capture::record::Record;
 
 /// Name of the flow that stands for all data frames of the measured directions together.
 pub const WIRE: &str = "wire";

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace::Record;
-use trace::timeline::{RECORD_BYTES, TimelineReader, write_timeline};
+use capture::record::Record;
+use capture::timeline::{RECORD_BYTES, TimelineReader, write_timeline};
 
 fuzz_target!(|bytes: &[u8]| {
     let records: Vec<Record> = TimelineReader::new(bytes).map_while(Result::ok).collect();

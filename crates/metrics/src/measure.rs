@@ -11,10 +11,10 @@ use units::time::PS_PER_S;
 use units::time::duration_ps;
 
 use crate::analyse::WIRE;
-use crate::flows::{FlowKey, FlowTable};
-use crate::metrics::{Frame, flow_metrics};
-use crate::record::{Kind, Record};
+use crate::flow::{Frame, flow_metrics};
 use crate::waits;
+use capture::flows::{FlowKey, FlowTable};
+use capture::record::{Kind, Record};
 
 /// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
 #[derive(Clone, Copy, Debug)]

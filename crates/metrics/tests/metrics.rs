@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flow metrics against tables worked out by hand.
 
+use capture::record::{Fate, Kind, Record};
+use metrics::flow::{Frame, flow_metrics};
 use scenario::result::FlowMetrics;
 use scenario::{Layer, Target};
-use trace::metrics::{Frame, flow_metrics};
-use trace::{Fate, Kind, Record};
 
 const GBIT: u64 = 1_000_000_000;
 /// One byte time at 1 Gbit/s, ps.

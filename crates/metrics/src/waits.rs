@@ -8,7 +8,7 @@ use units::rounding::thousandths;
 use units::time::PS_PER_NS;
 
 use crate::gaps::Distribution;
-use crate::record::{Kind, Record};
+use capture::record::{Kind, Record};
 
 /// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
 const STAMP_AT: usize = 14 + 20 + 8 + 8;

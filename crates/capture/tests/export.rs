@@ -4,10 +4,10 @@
 
 mod common;
 
+use capture::export::{Direction, arrivals, write_pcapng};
+use capture::reader::read_capture;
+use capture::record::{Fate, Kind, Record};
 use common::udp;
-use trace::capture::read_capture;
-use trace::export::{Direction, arrivals, write_pcapng};
-use trace::{Fate, Kind, Record};
 use units::ethernet::wire_bytes;
 
 fn record(start_ps: u64, frame_bytes: u32, kind: Kind, fate: Fate) -> Record {

@@ -9,7 +9,7 @@ use units::rounding::thousandths;
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Distribution, byte_times};
 use crate::rates::{SpanRate, WindowRate};
-use crate::record::{Kind, Record};
+use capture::record::{Kind, Record};
 
 /// What the metrics of a flow depend on beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

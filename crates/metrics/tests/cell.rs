@@ -2,10 +2,11 @@
 //! A whole cell: from a scenario and timelines to what the result says.
 #![allow(clippy::unwrap_used)]
 
+use capture::flows::{FlowKey, FlowTable, Proto};
+use capture::record::{Fate, Kind, NO_FLOW, Record};
+use metrics::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
+use metrics::tcp::TcpSample;
 use scenario::{Direction, End};
-use trace::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
-use trace::tcp::TcpSample;
-use trace::{Fate, FlowKey, FlowTable, Kind, NO_FLOW, Proto, Record};
 use units::ethernet::wire_bytes;
 
 const TEXT: &str = r#"
@@ -234,7 +235,7 @@ fn curves_add_up() {
     assert_eq!(curves.wire["wire.a"].data_bytes.iter().sum::<u64>(), flows);
     let json = serde_json::to_string(curves).unwrap();
     assert_eq!(
-        serde_json::from_str::<trace::analyse::Curves>(&json).unwrap(),
+        serde_json::from_str::<metrics::analyse::Curves>(&json).unwrap(),
         *curves
     );
 }

@@ -7,11 +7,11 @@ mod common;
 
 use std::io::{Read, Write};
 
+use capture::segment::{Segment, Way};
+use capture::segments::{Counts, Segments, Source};
 use common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
-use trace::segment::{Segment, Way};
-use trace::segments::{Counts, Segments, Source};
 
 /// A segment with this sequence number.
 fn tcp(seq: u32) -> Vec<u8> {

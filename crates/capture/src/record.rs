@@ -75,7 +75,7 @@ impl TryFrom<u8> for Fate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// First bit of the preamble leaves, ps; of a capture, its time stamp
-    /// after [`crate::capture::Capture::origin_ps`].
+    /// after [`crate::reader::Capture::origin_ps`].
     pub start_ps: u64,
     /// Last bit at the far host, ps; 0 if it never arrives or is not known.
     pub arrive_ps: u64,

@@ -10,8 +10,8 @@ use crate::bandwidth::Bandwidth;
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
-use crate::record::Kind;
 use crate::tcp::TcpCurves;
+use capture::record::Kind;
 
 /// How a cell went over time: what a report draws. Kept as `curves.json` in
 /// the cell's folder, so that a report can be made again from the folder alone.

@@ -7,10 +7,10 @@ mod common;
 
 use std::io::Write;
 
+use capture::reader::{Capture, read_capture};
+use capture::record::{Kind, NO_FLOW};
 use common::{ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp};
 use proptest::prelude::*;
-use trace::capture::{Capture, read_capture};
-use trace::{Kind, NO_FLOW};
 
 fn read(bytes: &[u8]) -> Capture {
     read_capture(bytes).unwrap()

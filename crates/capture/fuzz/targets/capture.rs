@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace::capture::read_capture;
-use trace::survey::{Part, Series, survey};
+use capture::reader::read_capture;
+use metrics::survey::{Part, Series, survey};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(capture) = read_capture(bytes) else { return };
