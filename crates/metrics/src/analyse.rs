@@ -10,10 +10,11 @@ use crate::curves::{self, QueueWindow};
 pub use crate::curves::{CloseupCurves, Curves, FlowCurves, WireCurves};
 use crate::gaps::Distribution;
 use crate::measure::{self, End, Placed, Span};
-use crate::tcp::{self, TcpCurves, TcpSample};
+use crate::tcp::{self, TcpCurves};
 use crate::waits;
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::Record;
+use sender_log::sample::TcpSample;
 
 /// Name of the flow that stands for all data frames of the measured directions together.
 pub const WIRE: &str = "wire";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flows and directions over time: what a report draws.
 
+use capture::record::Kind;
 use indexmap::IndexMap;
 use scenario::Closeup;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
 use crate::tcp::TcpCurves;
-use capture::record::Kind;
 
 /// How a cell went over time: what a report draws. Kept as `curves.json` in
 /// the cell's folder, so that a report can be made again from the folder alone.

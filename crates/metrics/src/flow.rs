@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The metrics of one flow in one window (`docs/formats.md`, "Result").
 
+use capture::record::{Kind, Record};
 use scenario::result::FlowMetrics;
 use scenario::{Layer, Target};
 use units::ethernet::HEADER_BYTES;
@@ -9,7 +10,6 @@ use units::rounding::thousandths;
 use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Distribution, byte_times};
 use crate::rates::{SpanRate, WindowRate};
-use capture::record::{Kind, Record};
 
 /// What the metrics of a flow depend on beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

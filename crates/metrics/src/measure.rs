@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use capture::flows::{FlowKey, FlowTable};
+use capture::record::{Kind, Record};
 use scenario::Target;
 use scenario::result::{FlowMetrics, FlowResult, WindowResult, WireMetrics};
 use units::rounding::thousandths;
@@ -13,8 +15,6 @@ use units::time::duration_ps;
 use crate::analyse::WIRE;
 use crate::flow::{Frame, flow_metrics};
 use crate::waits;
-use capture::flows::{FlowKey, FlowTable};
-use capture::record::{Kind, Record};
 
 /// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
 #[derive(Clone, Copy, Debug)]

@@ -2,14 +2,14 @@
 //! A series nobody planned: every flow of a capture or a timeline, measured
 //! over the whole of it or a part.
 
+use capture::flows::{FlowKey, FlowTable};
+use capture::record::Record;
 use scenario::result::WindowResult;
 
 use crate::analyse::Curves;
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, QueueWindow};
 use crate::measure::{self, End, Placed, Span};
-use capture::flows::{FlowKey, FlowTable};
-use capture::record::Record;
 
 /// What to survey.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,12 @@
 //! bit on the wire where they are measured. The laboratory's sender writes the instant of the
 //! call into each datagram (`lab/send`), and the cable keeps its first bytes.
 
+use capture::record::{Kind, Record};
 use scenario::result::FlowMetrics;
 use units::rounding::thousandths;
 use units::time::PS_PER_NS;
 
 use crate::gaps::Distribution;
-use capture::record::{Kind, Record};
 
 /// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
 const STAMP_AT: usize = 14 + 20 + 8 + 8;

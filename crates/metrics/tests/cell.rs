@@ -5,8 +5,8 @@
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::{Fate, Kind, NO_FLOW, Record};
 use metrics::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
-use metrics::tcp::TcpSample;
 use scenario::{Direction, End};
+use sender_log::sample::TcpSample;
 use units::ethernet::wire_bytes;
 
 const TEXT: &str = r#"

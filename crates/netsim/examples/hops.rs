@@ -15,7 +15,7 @@ use netsim::source::SourceConfig;
 use netsim::stream::{Pacing, StreamConfig};
 use netsim::tcp::variant::RACK;
 use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig};
-use netsim::{Span, Time};
+use units::clock::{Span, Time};
 
 const GBIT: u64 = 1_000_000_000;
 /// The best of so many runs: others may use the core too.

@@ -15,9 +15,10 @@
 mod tcp_pipe;
 
 use netsim::tcp::variant::{self, LostRetransmission, SackHint, SackSort, Variant};
-use netsim::tcp::{Congestion, Moment, Observer, ReceiverConfig, SenderConfig, State, Vars};
-use netsim::{Span, Time};
+use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig};
+use sender_log::variables::{Moment, Observer, State, Vars};
 use tcp_pipe::{Path, Policer, run};
+use units::clock::{Span, Time};
 
 /// Prints every change of state.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 //! network and not of what is under way, and nothing is allocated after the
 //! start. Ties go to the source of the smaller number.
 
-use crate::time::Time;
+use units::clock::Time;
 
 const FAN_OUT: usize = 4;
 const ABSENT: u32 = u32::MAX;

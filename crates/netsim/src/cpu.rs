@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
+
 use crate::tcp::Segment;
-use crate::time::{Span, Time};
 
 /// Costs; zero: none, and no acknowledgement waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

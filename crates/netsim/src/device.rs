@@ -4,12 +4,12 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
 use units::ethernet::{INTER_FRAME_GAP_BYTES, wire_bytes};
 
 use crate::exact::Instant;
 use crate::packet::Packet;
 use crate::qdisc::Qdisc;
-use crate::time::{Span, Time};
 
 /// What a device is made of.
 #[derive(Debug)]

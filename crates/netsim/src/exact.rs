@@ -5,7 +5,7 @@
 //! a byte is 8 x 10^12 of them whatever the rate, and a time in picoseconds
 //! times the rate is the bits that fit into it.
 
-use crate::time::{Span, Time};
+use units::clock::{Span, Time};
 
 /// One byte.
 pub const BYTE: u128 = 8_000_000_000_000;

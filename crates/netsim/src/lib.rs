@@ -9,7 +9,6 @@ mod agenda;
 pub mod build;
 pub mod cpu;
 pub mod device;
-pub mod epool;
 pub mod exact;
 pub mod filter;
 pub mod itm;
@@ -27,6 +26,3 @@ pub mod source;
 pub mod stops;
 pub mod stream;
 pub mod tcp;
-pub mod time;
-
-pub use time::{Span, Time};

@@ -3,10 +3,11 @@
 //! history.
 
 use capture::record::{Fate, Kind};
+use sender_log::variables;
+use units::clock::Time;
 
 use crate::packet::{Header, Packet};
 use crate::tcp::{self, Segment};
-use crate::time::Time;
 
 /// A frame of one device, once its fate is known; in order of departure.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ pub struct StreamSample {
     /// Payload of a full segment.
     pub mss_bytes: u32,
     /// Its variables.
-    pub vars: tcp::Vars,
+    pub vars: variables::Vars,
     /// What it has counted.
     pub counters: tcp::Counters,
     /// Payload acknowledged.
@@ -70,7 +71,8 @@ pub trait Observer {
     fn sample(&mut self, _now: Time, _flow: u32, _sample: &StreamSample) {}
 
     /// A TCP sender's variables after something happened to it.
-    fn tcp(&mut self, _now: Time, _flow: u32, _moment: tcp::Moment, _vars: &tcp::Vars) {}
+    fn tcp(&mut self, _now: Time, _flow: u32, _moment: variables::Moment, _vars: &variables::Vars) {
+    }
 }
 
 impl Observer for () {}
@@ -81,8 +83,8 @@ pub(crate) struct OfFlow<'a, O: Observer> {
     pub flow: u32,
 }
 
-impl<O: Observer> tcp::Observer for OfFlow<'_, O> {
-    fn observe(&mut self, now: Time, moment: tcp::Moment, vars: &tcp::Vars) {
+impl<O: Observer> variables::Observer for OfFlow<'_, O> {
+    fn observe(&mut self, now: Time, moment: variables::Moment, vars: &variables::Vars) {
         self.observer.tcp(now, self.flow, moment, vars);
     }
 }

@@ -4,8 +4,9 @@
 
 use std::net::Ipv4Addr;
 
+use units::clock::Time;
+
 use crate::tcp::Segment;
-use crate::time::Time;
 
 /// [`Packet::segment`] of what is no TCP segment.
 pub const NO_SEGMENT: u32 = u32::MAX;

@@ -8,10 +8,10 @@
 //! service belongs to the queue.
 
 use capture::record::Fate;
+use units::clock::{Span, Time};
 use units::ethernet::FRAME_MIN_BYTES;
 
 use crate::exact::{BYTE, Instant};
-use crate::time::{Span, Time};
 
 /// What a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

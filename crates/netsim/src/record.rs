@@ -3,21 +3,20 @@
 //! tables, the first bytes of frames, and the state of TCP senders
 //! (docs/formats.md).
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use capture::flows::{FlowKey, FlowTable};
 use capture::record::{NO_FLOW, Record};
-use metrics::tcp::TcpSample;
 use scenario::{Cell, Direction, End, Flow, FlowKind};
+use sender_log::epool::Epool;
+use sender_log::sample::{self, Line, TcpSample};
+use sender_log::variables::{self, Moment};
+use units::clock::{Span, Time};
 
-use crate::epool::Epool;
 use crate::observe::{Content, Frame, Observer, StreamSample};
 use crate::packet::{Header, Proto};
 use crate::snap;
 use crate::stops::Stops;
-use crate::tcp::{self, Moment};
-use crate::time::{Span, Time};
 
 /// What one end of one cable sent.
 #[derive(Debug, Default)]
@@ -63,12 +62,6 @@ pub struct Recorder {
 
 /// Readings kept of one sender, some 150 bytes each.
 const EPOOL_RECORDS: usize = 20_000;
-
-const TCP_COLUMNS: &str = "time_ns,cwnd_segments,ssthresh_segments,srtt_us,rttvar_us,mss_bytes,\
-                           unacked_segments,lost_segments,retrans_segments,pacing_rate_bps,\
-                           delivery_rate_bps,acked_bytes,sent_bytes\n";
-/// No threshold yet, as Linux writes it.
-const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 impl Recorder {
     /// For one cell; `details`: the first bytes of frames, and the variables of
@@ -184,53 +177,45 @@ impl Observer for Recorder {
         }
     }
 
-    fn tcp(&mut self, now: Time, flow: u32, moment: Moment, vars: &tcp::Vars) {
+    fn tcp(&mut self, now: Time, flow: u32, moment: Moment, vars: &variables::Vars) {
         if let Some(stops) = self.stops.get_mut(flow as usize) {
             stops.observe(now, vars);
         }
         if let Some(Some(epool)) = self.epools.get_mut(flow as usize) {
-            tcp::Observer::observe(epool, now, moment, vars);
+            variables::Observer::observe(epool, now, moment, vars);
         }
         for (of, _, epool) in &mut self.closeups {
             if *of == flow as usize {
-                tcp::Observer::observe(epool, now, moment, vars);
+                variables::Observer::observe(epool, now, moment, vars);
             }
         }
     }
 
-    fn sample(&mut self, now: Time, flow: u32, sample: &StreamSample) {
+    fn sample(&mut self, now: Time, flow: u32, stream: &StreamSample) {
         let Some(sampled) = self.tcp.get_mut(flow as usize) else {
             return;
         };
         if sampled.csv.is_empty() {
-            sampled.csv.push_str(TCP_COLUMNS);
+            sampled.csv.push_str(sample::HEADER);
         }
-        let v = &sample.vars;
-        let srtt_us = v.srtt.as_ns() / 1000;
-        // The deviation and the delivery rate are not modelled.
-        let _ = writeln!(
-            sampled.csv,
-            "{},{},{},{srtt_us},0,{},{},{},{},{},0,{},{}",
-            now.as_ns(),
-            v.cwnd,
-            v.ssthresh.min(NO_THRESHOLD),
-            sample.mss_bytes,
-            v.packets_out,
-            v.lost_out,
-            sample.counters.retransmits,
-            sample.pacing_bps,
-            sample.acked_bytes,
-            sample.sent_bytes,
-        );
-        let bytes = |segments: u32| u64::from(segments) * u64::from(sample.mss_bytes);
-        sampled.samples.push(TcpSample {
+        let v = &stream.vars;
+        let line = Line {
             time_ns: now.as_ns(),
-            cwnd_bytes: bytes(v.cwnd),
-            ssthresh_bytes: (v.ssthresh < NO_THRESHOLD).then(|| bytes(v.ssthresh)),
-            srtt_us,
-            retransmits: sample.counters.retransmits,
-            pacing_rate_bps: sample.pacing_bps,
-            acked_bytes: sample.acked_bytes,
-        });
+            cwnd_segments: v.cwnd,
+            ssthresh_segments: v.ssthresh,
+            srtt_us: v.srtt.as_ns() / 1000,
+            // The deviation and the delivery rate are not modelled.
+            rttvar_us: 0,
+            mss_bytes: stream.mss_bytes,
+            unacked_segments: v.packets_out,
+            lost_segments: v.lost_out,
+            retrans_segments: stream.counters.retransmits,
+            pacing_rate_bps: stream.pacing_bps,
+            delivery_rate_bps: 0,
+            acked_bytes: stream.acked_bytes,
+            sent_bytes: stream.sent_bytes,
+        };
+        line.write(&mut sampled.csv);
+        sampled.samples.push(line.sample());
     }
 }

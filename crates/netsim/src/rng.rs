@@ -6,7 +6,7 @@
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
 
-use crate::time::Span;
+use units::clock::Span;
 
 /// A stream of chance. Streams of one seed do not depend on each other: what
 /// is added to a network leaves the others' chance as it was.

@@ -2,6 +2,7 @@
 //! One cell of a scenario, from its start to its end.
 
 use scenario::Cell;
+use units::clock::{Span, Time};
 
 use crate::build::{self, Built, Refusal};
 use crate::network::{ConfigError, Counts, Network, TrafficConfig};
@@ -9,7 +10,6 @@ use crate::observe::StreamSample;
 use crate::qdisc::Qdisc;
 use crate::record::Recorder;
 use crate::stops::Stops;
-use crate::time::{Span, Time};
 
 /// Steps in which progress is told.
 const STEPS: u64 = 100;

@@ -2,8 +2,9 @@
 //! Who sends datagrams: at a constant rate, in bursts, on and off, or as fast
 //! as the host's queue takes them.
 
+use units::clock::{Span, Time};
+
 use crate::exact::Instant;
-use crate::time::{Span, Time};
 
 /// What its socket's buffer counts for a packet beyond its frame: about what
 /// Linux does (`skb->truesize`), so that a buffer holds about as many.

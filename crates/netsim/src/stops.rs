@@ -2,8 +2,8 @@
 //! How long a sender stood all but still: paper 001 found seconds at a window
 //! of one segment or close to it (section 3.3).
 
-use crate::tcp::Vars;
-use crate::time::{Span, Time};
+use sender_log::variables::Vars;
+use units::clock::{Span, Time};
 
 /// A window of at most so many segments is no window.
 pub const STOP_SEGMENTS: u32 = 2;

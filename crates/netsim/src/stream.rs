@@ -3,13 +3,14 @@
 //! and what a host's stack does between them and a queue: frame sizes, pacing
 //! rates, and how much it lets wait in its own queue.
 
+use sender_log::variables;
+use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
 
 use crate::cpu::{Cpu, CpuCost};
 use crate::exact::{BYTE, span_up};
 use crate::observe::StreamSample;
-use crate::tcp::{self, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
-use crate::time::{Span, Time};
+use crate::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 
 /// Ethernet, IPv4 and TCP headers without options.
 const FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
@@ -126,7 +127,7 @@ impl Stream {
     }
 
     /// The sender is told of a segment that has come, or, without one, of the time.
-    pub fn tell_sender<O: tcp::Observer>(
+    pub fn tell_sender<O: variables::Observer>(
         &mut self,
         now: Time,
         segment: Option<&Segment>,

@@ -6,12 +6,12 @@
 mod common;
 
 use common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
-use netsim::Span;
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{CQF_STREAMS, Cqf, CqfConfig, Qdisc};
 use netsim::source::SourceConfig;
 use proptest::prelude::*;
+use units::clock::Span;
 
 const CYCLE_PS: u64 = 1_000_000_000;
 const LINE_BPS: u64 = GBIT / 10;

@@ -4,10 +4,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use netsim::Span;
 use netsim::itm::{Ran, run_cell};
 use proptest::prelude::*;
 use scenario::Options;
+use units::clock::Span;
 
 fn run(text: &str, seed: u64) -> Ran {
     let head = "name = \"s\"\ntitle = \"t\"\nduration = \"200ms\"\n";

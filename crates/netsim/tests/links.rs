@@ -11,7 +11,7 @@ use netsim::device::DeviceConfig;
 use netsim::network::NetworkConfig;
 use netsim::port::{Port, PortKind};
 use netsim::source::SourceConfig;
-use netsim::{Span, Time};
+use units::clock::{Span, Time};
 
 /// What a port says of frames of 1514 bytes at these instants, in ns.
 fn ask(port: &mut Port, at_ns: &[u64]) -> Vec<Result<u64, Fate>> {

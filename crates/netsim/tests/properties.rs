@@ -19,8 +19,8 @@ use netsim::source::SourceConfig;
 use netsim::stream::{Pacing, StreamConfig};
 use netsim::tcp::variant::{RACK, V2_6_17};
 use netsim::tcp::{ReceiverConfig, SenderConfig, Variant};
-use netsim::{Span, Time};
 use proptest::prelude::*;
+use units::clock::{Span, Time};
 
 /// A random network's numbers.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use netsim::qdisc::{
 };
 use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
-use netsim::{Span, Time};
 use pace::ClassConfig;
+use units::clock::{Span, Time};
 
 const FRAME_PS: u64 = 1538 * 8_000;
 

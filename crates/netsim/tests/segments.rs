@@ -7,8 +7,8 @@
 use netsim::segment::{
     ATTEMPTS_MAX, Backoff, Event, Frame, Loss, Segment, SegmentConfig, frame_bits, propagation_max,
 };
-use netsim::{Span, Time};
 use proptest::prelude::*;
+use units::clock::{Span, Time};
 
 /// One bit at 100 Mbit/s.
 const BIT_PS: u64 = 10_000;

@@ -3,11 +3,13 @@
 
 mod tcp_pipe;
 
-use netsim::Time;
-use netsim::tcp::{Moment, Observer, ReceiverConfig, SenderConfig, Vars, variant};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
+
+use netsim::tcp::{ReceiverConfig, SenderConfig, variant};
+use sender_log::variables::{Moment, Observer, Vars};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tcp_pipe::{Path, run};
+use units::clock::Time;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

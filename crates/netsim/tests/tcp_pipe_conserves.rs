@@ -3,10 +3,10 @@
 
 mod tcp_pipe;
 
-use netsim::Span;
 use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig, variant};
 use proptest::prelude::*;
 use tcp_pipe::{Path, run};
+use units::clock::Span;
 
 fn congestion() -> impl Strategy<Value = Congestion> {
     prop_oneof![

@@ -4,9 +4,10 @@
 
 mod tcp_script;
 
-use netsim::tcp::Congestion;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use netsim::tcp::Congestion;
 use tcp_script::play::{Defaults, play};
 use tcp_script::{Event, read};
 

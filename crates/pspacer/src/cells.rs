@@ -14,10 +14,10 @@ use capture::flows::FlowTable;
 use capture::record::Record;
 use capture::timeline::TimelineReader;
 use metrics::analyse::{AnalyseError, CellAnalysis, Curves, Recorded, Timeline, analyse_cell};
-use metrics::tcp::TcpSample;
 use metrics::waits::stamps_ps;
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
+use sender_log::sample::TcpSample;
 
 use crate::results_dir::ResultsDir;
 use crate::truth;
@@ -164,7 +164,7 @@ fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
         }
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        metrics::tcp::parse(&text).with_context(|| format!("{} is damaged", path.display()))
+        sender_log::sample::parse(&text).with_context(|| format!("{} is damaged", path.display()))
     };
     cell.flows.iter().map(|flow| of(&flow.name)).collect()
 }

@@ -377,7 +377,7 @@ fn the_stop_of_paper_001() {
     setup.rate_bps = 1_000_000_000;
     setup.one_way_ns = 5 * MS;
     setup.sender.initial_ssthresh = 1000;
-    setup.sender.handshake_rtt = Some(netsim::Span::from_ns(10 * MS));
+    setup.sender.handshake_rtt = Some(units::clock::Span::from_ns(10 * MS));
     setup.writes = vec![(0, 200_000_000)];
     let wanted = [Cause::SlowGrowth; 3];
     slow(

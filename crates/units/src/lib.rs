@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod clock;
 pub mod display;
 pub mod ethernet;
 pub mod parse;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tc qdisc add ... cqf`, the simulator's own.
 
+use units::clock::Span;
+
 use super::Refusal;
 use super::class::Port;
 use super::words::Words;
 use crate::filter::Filter;
 use crate::qdisc::{Cqf, CqfConfig};
-use crate::time::Span;
 
 /// What the lines of a device say.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 
 use scenario::Cell;
 use scenario::isochronous::{self, Isochronous, StreamKind};
+use units::clock::{Span, Time};
 
 use crate::exact::Instant;
 use crate::itm::{Class, Clock, Hop, NetworkConfig, NodeConfig, StreamConfig, Traffic};
 use crate::rng::Rng;
 use crate::segment::{Backoff, SegmentConfig};
 use crate::source::SourceConfig;
-use crate::time::{Span, Time};
 
 /// Streams of chance: of stations from 0 on, as many as a segment may have; then
 /// of nodes, then of what is sent.

@@ -16,7 +16,7 @@ use std::fmt;
 
 use scenario::topology::{far_host, leaving, routes};
 use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, Place};
-
+use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES, wire_bytes};
 
 use crate::device::DeviceConfig;
@@ -25,7 +25,6 @@ use crate::network::{FlowConfig, NetworkConfig, TrafficConfig};
 use crate::packet::{Header, Proto};
 use crate::port::{Port, PortKind};
 use crate::source::SourceConfig;
-use crate::time::{Span, Time};
 
 pub use queues::Change;
 

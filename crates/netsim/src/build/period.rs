@@ -2,8 +2,9 @@
 //! psp's periods, as `tc qdisc` has them. The simulator's time, 0 at its start,
 //! is what they are aligned to.
 
+use units::clock::Span;
+
 use super::words::Budget;
-use crate::time::Span;
 
 /// What the words say.
 pub(super) struct Periods {

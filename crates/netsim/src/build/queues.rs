@@ -5,6 +5,7 @@ use capture::record::Kind;
 use pace::ClassConfig;
 use scenario::topology::leaving;
 use scenario::{Cell, Direction, Place, TcLine};
+use units::clock::{Span, Time};
 use units::ethernet::HEADER_BYTES;
 
 use super::class::{self, Port};
@@ -18,7 +19,6 @@ use crate::qdisc::{
     PspConfig, PspKind, Qdisc, Tbf, TbfConfig,
 };
 use crate::rng::{Chance, Rng};
-use crate::time::{Span, Time};
 
 /// A device's transmit queue length, `txqueuelen`.
 const TX_QUEUE_PACKETS: u32 = 1000;

@@ -2,6 +2,7 @@
 //! `[[flow]]` of type tcp, and the sysctls that it obeys.
 
 use scenario::{Cell, Flow, FlowKind, Place, Sysctl};
+use units::clock::{Span, Time};
 use units::ethernet::{IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
 use units::parse;
 
@@ -11,7 +12,6 @@ use crate::rng::Rng;
 use crate::stream::{Pacing, StreamConfig};
 use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackSort};
 use crate::tcp::{Congestion, ReceiverConfig, SenderConfig};
-use crate::time::{Span, Time};
 
 /// The TCP of a flow that names none.
 const STACK: &str = "rack";

@@ -2,10 +2,10 @@
 //! The words of one line of tc(8), one after the other.
 
 use scenario::{Place, TcLine};
+use units::clock::Span;
 use units::{parse, tc};
 
 use super::Refusal;
-use crate::time::Span;
 
 /// Reads a line's words.
 pub(super) struct Words<'a> {

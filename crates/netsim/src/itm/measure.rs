@@ -3,9 +3,9 @@
 //! what several runs have counted can be put together.
 
 use hdrhistogram::Histogram;
+use units::clock::Span;
 
 use crate::segment::ATTEMPTS_MAX;
-use crate::time::Span;
 
 /// Three digits: a percentile is right to a thousandth.
 const DIGITS: u8 = 3;

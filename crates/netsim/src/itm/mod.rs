@@ -21,7 +21,7 @@ pub use run::{Ran, run_cell};
 
 use crate::segment::SegmentConfig;
 use crate::source::SourceConfig;
-use crate::time::{Span, Time};
+use units::clock::{Span, Time};
 
 /// What a stream is to nodes on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,14 @@
 //! Numbers of event sources, and so the order of what happens at the same
 //! instant: segments; streams that send; RT-IP threads, by node; ITM threads.
 
+use units::clock::{Span, Time};
+
 use super::measure::{LostTime, StreamMeasure};
 use super::node::{Node, Packet, RtQueue};
 use super::{Class, Hop, NetworkConfig, NodeCounts, StreamConfig, Traffic};
 use crate::agenda::Agenda;
 use crate::segment::{Counts, Event, Frame, Loss, Segment, SegmentConfig, frame_bits};
 use crate::source::Source;
-use crate::time::{Span, Time};
 
 /// What a network is made of does not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
 use units::ethernet::wire_bytes;
 
 use super::measure::LostTime;
 use super::{Clock, NodeConfig, NodeCounts};
-use crate::time::{Span, Time};
 
 /// A packet, as nodes and segments pass it on.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,11 @@
 
 use scenario::Cell;
 use scenario::isochronous::Isochronous;
+use units::clock::{Span, Time};
 
 use super::{ConfigError, Network, NodeCounts, StreamMeasure};
 use crate::build;
 use crate::segment::Counts;
-use crate::time::{Span, Time};
 
 /// Steps in which progress is told.
 const STEPS: u64 = 100;

@@ -2,13 +2,14 @@
 //! What a network's flows do: datagrams and streams into queues and out of the
 //! network.
 
+use units::clock::Time;
+
 use super::{Flow, FlowConfig, Network, Traffic, TrafficConfig};
 use crate::observe::{Observer, OfFlow};
 use crate::packet::{Header, NO_SEGMENT, Packet};
 use crate::qdisc::Verdict;
 use crate::source::Source;
 use crate::stream::{Stream, frame_bytes};
-use crate::time::Time;
 
 impl Flow {
     pub(super) fn new(config: FlowConfig) -> Self {

@@ -9,10 +9,11 @@
 
 mod flows;
 
+use capture::record::{Fate, Kind};
+use units::clock::Time;
 use units::ethernet::wire_bytes;
 
 use crate::agenda::Agenda;
-
 use crate::device::{Device, DeviceConfig, Entering};
 use crate::observe::{Content, Frame, Observer};
 use crate::packet::{Header, Packet, Segments};
@@ -20,8 +21,6 @@ use crate::port::Port;
 use crate::qdisc::{Next, Verdict};
 use crate::source::{Source, SourceConfig};
 use crate::stream::{Stream, StreamConfig};
-use crate::time::Time;
-use capture::record::{Fate, Kind};
 
 /// Who sends what to whom.
 #[derive(Debug)]

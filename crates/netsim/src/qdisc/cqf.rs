@@ -11,13 +11,13 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
 use units::ethernet::wire_bytes;
 
 use super::{Fifo, Limit, Next, Verdict, classify};
 use crate::exact::Instant;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
-use crate::time::{Span, Time};
 
 /// Minor number of the class of stream frames.
 pub const CQF_STREAMS: u32 = 1;

@@ -8,10 +8,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use units::clock::{Span, Time};
+
 use super::{Next, Verdict};
 use crate::exact::{BYTE, span_up};
 use crate::packet::Packet;
-use crate::time::{Span, Time};
 
 /// Options, as of tc-fq(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

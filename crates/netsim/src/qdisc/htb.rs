@@ -8,11 +8,12 @@
 //! among equals a round robin by deficit. What differs: tokens are exact
 //! rather than of whole nanoseconds, and decisions look at every leaf.
 
+use units::clock::Time;
+
 use super::{Fifo, Limit, Next, Verdict, classify};
 use crate::exact::Bucket;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
-use crate::time::Time;
 
 /// Levels of classes, as in Linux.
 const LEVELS: usize = 8;

@@ -23,7 +23,7 @@ use capture::record::Kind;
 
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
-use crate::time::Time;
+use units::clock::Time;
 
 /// What became of a packet given to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

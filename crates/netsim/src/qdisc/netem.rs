@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
+
 use super::{Next, Verdict};
 use crate::packet::Packet;
 use crate::rng::{Chance, Rng};
-use crate::time::{Span, Time};
 
 /// Options, as of tc-netem(8): chances are independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

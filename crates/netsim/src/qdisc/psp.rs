@@ -4,12 +4,12 @@
 
 use capture::record::Kind;
 use pace::{ClassConfig, ClassId, Decision, Scheduler};
+use units::clock::{Span, Time};
 
 use super::psp_flows::Flows;
 use super::{Fifo, Limit, Next, Verdict, classify};
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
-use crate::time::{Span, Time};
 
 /// Kind of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 //! tbf: a token bucket before a queue; and, with a tick, the shaper of the
 //! papers' time, which looks at its tokens only when the timer tick comes.
 
+use units::clock::{Span, Time};
+
 use super::{Fifo, Limit, Next, Verdict};
 use crate::exact::Bucket;
 use crate::packet::Packet;
-use crate::time::{Span, Time};
 
 /// Options, as of tc-tbf(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub use switched::Switched;
 
 use units::ethernet::{FCS_BYTES, FRAME_MIN_BYTES, INTER_FRAME_GAP_BYTES, PREAMBLE_BYTES};
 
-use crate::time::{Span, Time};
+use units::clock::{Span, Time};
 
 /// Preamble and start of frame delimiter.
 const PREAMBLE_BITS: u64 = 8 * PREAMBLE_BYTES as u64;

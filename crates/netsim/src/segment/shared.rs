@@ -16,9 +16,10 @@
 
 use std::collections::VecDeque;
 
+use units::clock::{Span, Time};
+
 use super::{Backoff, Counts, Event, Frame, GAP_BITS, Loss, PREAMBLE_BITS, SegmentConfig};
 use crate::rng::Rng;
-use crate::time::{Span, Time};
 
 /// With so many collisions a frame is given up.
 pub const ATTEMPTS_MAX: u32 = 16;

@@ -5,8 +5,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use units::clock::{Span, Time};
+
 use super::{Counts, Event, Frame, GAP_BITS, Loss, SegmentConfig, frame_bits};
-use crate::time::{Span, Time};
 
 /// One direction of a cable: frames that wait for it, and the one on it.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one connection is told before it begins.
 
-use crate::Span;
 use crate::tcp::variant::{V2_6_17, Variant};
+use units::clock::Span;
 
 /// Which congestion control gives the window its growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -8,14 +8,14 @@
 
 mod config;
 mod congestion;
-mod observe;
+mod counters;
 mod receiver;
 mod segment;
 mod sender;
 pub mod variant;
 
 pub use config::{Congestion, ReceiverConfig, SenderConfig};
-pub use observe::{Counters, Moment, Observer, State, Vars};
+pub use counters::Counters;
 pub use receiver::Receiver;
 pub use segment::{SackBlock, Segment};
 pub use sender::Sender;

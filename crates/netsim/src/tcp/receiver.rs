@@ -6,11 +6,12 @@
 mod blocks;
 mod ranges;
 
-use crate::Time;
-use crate::tcp::config::ReceiverConfig;
-use crate::tcp::segment::{SackBlock, Segment};
 use blocks::Blocks;
 use ranges::Ranges;
+use units::clock::Time;
+
+use crate::tcp::config::ReceiverConfig;
+use crate::tcp::segment::{SackBlock, Segment};
 
 /// Full segments that one acknowledgement may wait for.
 const SEGMENTS_PER_ACK: u64 = 2;

@@ -10,7 +10,7 @@ use netsim::observe::{Frame, Observer};
 use netsim::packet::{Header, Packet, Proto};
 use netsim::qdisc::{Fifo, Limit, Qdisc};
 use netsim::source::SourceConfig;
-use netsim::{Span, Time};
+use units::clock::{Span, Time};
 
 pub const GBIT: u64 = 1_000_000_000;
 

@@ -5,9 +5,11 @@
 
 #![allow(dead_code)] // each user needs its own part
 
-use netsim::tcp::{Observer, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
-use netsim::{Span, Time};
 use std::collections::VecDeque;
+
+use netsim::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
+use sender_log::variables::Observer;
+use units::clock::{Span, Time};
 
 /// Preamble, header, check sequence and gap of Ethernet, IP and TCP with time
 /// stamps: on the wire beside each payload.

@@ -6,8 +6,9 @@
 
 pub mod play;
 
-use netsim::Span;
 use std::path::Path;
+
+use units::clock::Span;
 
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plays a script against a sender.
 
-use super::{Event, Packet, Script, Step};
-use netsim::tcp::{Congestion, SackBlock, Segment, Sender, SenderConfig, State, variant};
-use netsim::{Span, Time};
 use std::collections::VecDeque;
+
+use netsim::tcp::{Congestion, SackBlock, Segment, Sender, SenderConfig, variant};
+use sender_log::variables::State;
+use units::clock::{Span, Time};
+
+use super::{Event, Packet, Script, Step};
 
 /// How far from the time of the script a packet may leave: what packetdrill
 /// allows by default, and what a timer of whole milliseconds may take.

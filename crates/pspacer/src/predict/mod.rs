@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use answer::{Answer, Measured, Served};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
@@ -21,7 +22,6 @@ use report::{Histogram, HistogramBar};
 use crate::cli::{FILTERS, OUTPUT, Pair};
 use crate::output;
 use crate::values::{level, pair, probability, rate, size, some_time, time};
-use answer::{Answer, Measured, Served};
 
 /// Rate of the stream where none is given. A stream that fills its reservation
 /// has the same bounds at any rate.

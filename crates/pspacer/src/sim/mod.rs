@@ -207,7 +207,7 @@ fn recorded(
     cell: &Cell,
     recorder: Recorder,
     folder: Option<(&ResultsDir, &Path)>,
-) -> Result<(Vec<Sent>, Vec<Vec<metrics::tcp::TcpSample>>)> {
+) -> Result<(Vec<Sent>, Vec<Vec<sender_log::sample::TcpSample>>)> {
     let mut sent = vec![];
     for (index, of) in recorder.sent.into_iter().enumerate() {
         let direction = Recorder::direction(index);

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use anyhow::Result;
-use netsim::epool::Epool;
 use netsim::record::Recorder;
-use netsim::tcp::Moment;
 use report::{SenderRecord, Variables};
 use scenario::Cell;
+use sender_log::epool::Epool;
+use sender_log::variables::Moment;
 
 use crate::results_dir::ResultsDir;
 

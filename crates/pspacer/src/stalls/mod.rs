@@ -16,13 +16,13 @@ use capture::encapsulation::Encapsulations;
 use capture::error::Damage;
 use capture::segments::Counts;
 use clap::Args;
+use files::Files;
+use select::Selector;
 use stall::{Analyser, Analysis, Options};
 
 use crate::cli::{FILTERS, OUTPUT, RUN};
 use crate::output;
 use crate::values;
-use files::Files;
-use select::Selector;
 
 /// Arguments of `pspacer stalls`.
 #[derive(Debug, Args)]

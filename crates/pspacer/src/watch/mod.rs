@@ -14,18 +14,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use live::clock::monotonic_ns;
-use live::signals::Signals;
-use watch::{Cost, Filter, Network, Tracer};
-
-use crate::cli::{FILTERS, OUTPUT, RUN};
-use crate::output;
 use json::Stream;
 use lines::Lines;
+use live::clock::monotonic_ns;
+use live::signals::Signals;
 use recording::Recording;
 use screen::Screen;
 use select::Selector;
 use session::Session;
+use watch::{Cost, Filter, Network, Tracer};
+
+use crate::cli::{FILTERS, OUTPUT, RUN};
+use crate::output;
 
 /// The ring buffer is read this often: nothing wakes the reader.
 const READ_EVERY: Duration = Duration::from_millis(10);

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use netsim::epool::Epool;
-use netsim::tcp::{self, Moment, Observer, Vars};
-use netsim::{Span, Time};
 use report::SenderRecord;
+use sender_log::epool::Epool;
+use sender_log::variables::{Moment, Observer, State, Vars};
+use units::clock::{Span, Time};
 use watch::{CaState, Connection, Reading};
 
 use super::session;
@@ -152,11 +152,11 @@ fn vars(of: &Connection, reading: &Reading) -> Vars {
         in_flight: reading.in_flight(),
         reordering: reading.reordering,
         state: match reading.ca_state {
-            CaState::Open => tcp::State::Open,
-            CaState::Disorder => tcp::State::Disorder,
-            CaState::Cwr => tcp::State::Cwr,
-            CaState::Recovery => tcp::State::Recovery,
-            CaState::Loss => tcp::State::Loss,
+            CaState::Open => State::Open,
+            CaState::Disorder => State::Disorder,
+            CaState::Cwr => State::Cwr,
+            CaState::Recovery => State::Recovery,
+            CaState::Loss => State::Loss,
         },
         srtt: Span::from_ns(reading.srtt_ns),
         rto: Span::from_ns(reading.rto_ns),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use capture::segment::{Endpoint, Flags, Segment, Timestamps, Way};
 use netsim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
-use netsim::{Span, Time};
+use units::clock::{Span, Time};
 
 pub const MS: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1000;

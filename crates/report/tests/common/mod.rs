@@ -6,9 +6,9 @@
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::{Fate, Record};
 use metrics::analyse::{Curves, Recorded, Timeline, analyse_cell};
-use metrics::tcp::TcpSample;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
+use sender_log::sample::TcpSample;
 use units::ethernet::wire_bytes;
 
 /// ps in a byte time at 1 Gbit/s.

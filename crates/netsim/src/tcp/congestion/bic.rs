@@ -7,8 +7,9 @@
 //! of at most `cwnd / 16` acknowledgements, then slowly around it, then faster
 //! again.
 
+use units::clock::{Span, Time};
+
 use super::{Acked, Window, additive};
-use crate::{Span, Time};
 
 /// Largest step: at most this many segments each round trip.
 const STEP_MAX: u32 = 16;

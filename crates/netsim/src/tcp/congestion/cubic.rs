@@ -2,8 +2,9 @@
 //! CUBIC (RFC 9438), in the doubles of its text: equations 1, 2 and 4 and
 //! figure 5's Reno-friendly estimate. HyStart is not modelled.
 
+use units::clock::Time;
+
 use super::{Acked, Window};
-use crate::Time;
 
 /// Aggressiveness, segments per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
@@ -94,8 +95,8 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Span;
     use crate::tcp::congestion::Counting;
+    use units::clock::Span;
 
     fn round_trips(cubic: &mut Cubic, window: &mut Window, rtt: Span, count: u32) {
         let mut now = Time::START;

@@ -5,10 +5,11 @@ mod bic;
 mod cubic;
 mod reno;
 
-use crate::tcp::config::Congestion;
-use crate::{Span, Time};
 use bic::Bic;
 use cubic::Cubic;
+use units::clock::{Span, Time};
+
+use crate::tcp::config::Congestion;
 
 /// No window grows beyond; 2^24 segments are 24 GB in flight.
 const CWND_MAX: u32 = 1 << 24;

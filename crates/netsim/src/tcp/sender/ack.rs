@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one acknowledgement does, in the order of the kernel.
 
+use sender_log::variables::{Moment, Observer};
+use units::clock::{Span, Time};
+
 use super::queue::tag;
 use super::{Sender, State};
 use crate::tcp::congestion::{Acked, Counting};
-use crate::tcp::observe::{Moment, Observer};
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::Recovery;
-use crate::{Span, Time};
 
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,10 +2,11 @@
 //! The states Open, Disorder, CWR, Recovery and Loss, and the window in each
 //! (Sarolahti and Kuznetsov, USENIX 2002; paper 001, section 2).
 
+use units::clock::Time;
+
 use super::ack::News;
 use super::queue::tag;
 use super::{Sender, State};
-use crate::Time;
 
 /// Segments that may leave at once beyond those in flight.
 const BURST: u32 = 3;

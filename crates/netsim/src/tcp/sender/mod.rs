@@ -16,19 +16,21 @@ mod transmit;
 mod undo;
 mod usage;
 
-use crate::tcp::config::SenderConfig;
-use crate::tcp::congestion::{Control, Window};
-use crate::tcp::observe::{Counters, Moment, Observer, State, Vars};
-use crate::tcp::segment::Segment;
-use crate::tcp::variant::{Recovery, Variant};
-use crate::{Span, Time};
 use prr::Prr;
 use queue::Queue;
 use rack::Rack;
 use rtt::Rtt;
 use sack::SackMemory;
+use sender_log::variables::{Moment, Observer, State, Vars};
 use transmit::LastTransmit;
+use units::clock::{Span, Time};
 use usage::Usage;
+
+use crate::tcp::config::SenderConfig;
+use crate::tcp::congestion::{Control, Window};
+use crate::tcp::counters::Counters;
+use crate::tcp::segment::Segment;
+use crate::tcp::variant::{Recovery, Variant};
 
 /// Disorder is not believed beyond this many segments.
 const REORDERING_MAX: u32 = 127;

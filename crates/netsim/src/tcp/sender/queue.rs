@@ -2,8 +2,9 @@
 //! What was sent and is not acknowledged: packets in order, each with the tags
 //! of the scoreboard, and the sums of the tags.
 
-use crate::Time;
 use std::collections::VecDeque;
+
+use units::clock::Time;
 
 /// Tags of a packet. A sum is kept of each but the last.
 pub(crate) mod tag {

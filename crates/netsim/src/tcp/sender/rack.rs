@@ -3,13 +3,15 @@
 //! as much time has passed as disorder may take, retransmissions included; and
 //! when nothing comes back, the tail is probed before the timer runs out.
 
+use std::collections::VecDeque;
+
+use sender_log::variables::Observer;
+use units::clock::{Span, Time};
+
 use super::ack::News;
 use super::queue::{Packet, tag};
 use super::{Sender, State};
-use crate::tcp::observe::Observer;
 use crate::tcp::segment::{SackBlock, Segment};
-use crate::{Span, Time};
-use std::collections::VecDeque;
 
 /// What Linux adds to the two timers, as its clock is coarse (two jiffies of
 /// 1 ms).

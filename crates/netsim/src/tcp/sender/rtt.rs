@@ -4,7 +4,7 @@
 //! RFC 6298, but the variance falls slowly, once each window, and never below
 //! the least timeout.
 
-use crate::Span;
+use units::clock::Span;
 
 /// No timeout is longer (TCP_RTO_MAX of Linux).
 const RTO_MAX_NS: u64 = 120_000_000_000;

@@ -4,10 +4,11 @@
 //! and go on from where the last walk ended if they can; their defects lie in
 //! just that (section 4).
 
+use units::clock::Time;
+
 use super::ack::News;
 use super::queue::tag;
 use super::{Sender, State};
-use crate::Time;
 use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::variant::{LostRetransmission, SackHint, SackSort};
 

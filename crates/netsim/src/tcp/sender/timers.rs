@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The retransmission timer, and the probe of a closed window in its place.
 
+use sender_log::variables::{Moment, Observer};
+use units::clock::{Span, Time};
+
 use super::Sender;
-use crate::tcp::observe::{Moment, Observer};
-use crate::{Span, Time};
 
 /// After a refusal of the local queue with nothing in the network that could
 /// be acknowledged, as Linux waits for resources.

@@ -2,9 +2,10 @@
 //! What to send next: repairs first, then new data, then retransmissions of
 //! what may be lost.
 
+use units::clock::Time;
+
 use super::queue::{Packet, tag};
 use super::{Sender, State};
-use crate::Time;
 use crate::tcp::segment::Segment;
 
 /// What the segment given out last was, so that it can be taken back.

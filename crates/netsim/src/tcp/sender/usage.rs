@@ -3,8 +3,9 @@
 //! reason to enlarge it, and one not used for long is no longer true
 //! (RFC 2861, as Linux does it).
 
+use units::clock::Time;
+
 use super::{Sender, State};
-use crate::Time;
 
 /// The older kernels let a burst of three be missing.
 const BURST: u32 = 3;

@@ -14,8 +14,8 @@ pub use v2_6_17::V2_6_17;
 pub use v2_6_22::V2_6_22;
 pub use v2_6_24::V2_6_24;
 
-use crate::Span;
 use crate::tcp::Congestion;
+use units::clock::Span;
 
 /// All variants, oldest first.
 pub const ALL: [Variant; 6] = [V2_6_17, V2_6_22, FIX_SKIP, FIX_MAX_END, V2_6_24, RACK];

@@ -2,8 +2,9 @@
 //! Today's Linux: losses found by time (RFC 8985), window reduced in
 //! proportion to what was delivered (RFC 9937).
 
+use units::clock::Span;
+
 use super::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
-use crate::Span;
 use crate::tcp::Congestion;
 
 /// Linux of today. The switches of the older scoreboard say nothing here.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux 2.6.17, with the three defects that paper 001 found.
 
+use units::clock::Span;
+
 use super::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
-use crate::Span;
 use crate::tcp::Congestion;
 
 /// Linux 2.6.17.

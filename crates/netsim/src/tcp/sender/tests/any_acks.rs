@@ -2,11 +2,12 @@
 //! Any acknowledgements at all, at any time: the sums are those of the tags,
 //! nothing overflows, and polling ends.
 
+use proptest::prelude::*;
+use units::clock::{Span, Time};
+
 use super::{MSS, config};
 use crate::tcp::sender::Sender;
 use crate::tcp::{Congestion, SackBlock, Segment, SenderConfig, variant};
-use crate::{Span, Time};
-use proptest::prelude::*;
 
 /// A number that may be near `una`, near `nxt`, at a packet's border or
 /// anywhere.

@@ -6,9 +6,10 @@ mod figures;
 mod rack;
 mod sort;
 
+use units::clock::{Span, Time};
+
 use super::Sender;
 use crate::tcp::{SackBlock, Segment, SenderConfig, Variant};
-use crate::{Span, Time};
 
 /// Sequence numbers in these tests are packets of this many bytes.
 const MSS: u64 = 1000;

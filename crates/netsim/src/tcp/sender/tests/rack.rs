@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules of RFC 8985 and RFC 9937.
 
+use proptest::prelude::*;
+use sender_log::variables::State;
+use units::clock::{Span, Time};
+
 use super::{MSS, ack, config, ms, poll};
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::prr::Prr;
 use crate::tcp::sender::queue::tag;
 use crate::tcp::variant::RACK;
-use crate::tcp::{Segment, SenderConfig, State};
-use crate::{Span, Time};
-use proptest::prelude::*;
+use crate::tcp::{Segment, SenderConfig};
 
 fn out(packets: u64) -> Sender {
     let mut sender = Sender::new(&SenderConfig {

@@ -9,9 +9,11 @@
 //! more than half of it. For every acknowledgement of a short time, as the
 //! paper's figures 5 and 6 show it, give [`Epool::between`] that time.
 
-use crate::Time;
-use crate::tcp::{Moment, Observer, State, Vars};
 use std::io;
+
+use units::clock::Time;
+
+use crate::variables::{Moment, Observer, State, Vars};
 
 /// Fewer records than this make no record of anything.
 const CAPACITY_MIN: usize = 16;

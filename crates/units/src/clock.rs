@@ -5,7 +5,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-use units::time::{PS_PER_NS, PS_PER_S};
+use crate::time::{PS_PER_NS, PS_PER_S};
 
 /// An instant: picoseconds since the simulation began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A TCP sender's variables over time. The simulator, the laboratory and the
+//! live tracer write the same two tables (`docs/formats.md`):
+//!
+//! - [`sample`]: `flow-NAME.tcp`, what `TCP_INFO` says at even intervals;
+//! - [`epool`]: `flow-NAME.epool.csv`, the [`variables`] at each acknowledgement.
+
+#![forbid(unsafe_code)]
+
+pub mod epool;
+pub mod sample;
+pub mod variables;
