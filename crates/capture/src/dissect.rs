@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A captured packet as a TCP segment.
 
+use crate::decapsulate::decapsulate;
 use crate::encapsulation::Encapsulations;
-use crate::packets::Frame;
+use crate::frame::Frame;
+use crate::headers::{Found, Other, Outline};
 use crate::segment::{Endpoint, Flags, SackBlocks, Segment, Timestamps};
-use crate::walk::{Found, Other, walk};
 
 const TCP_BYTES: usize = 20;
 /// Ports to window: with less than this there is nothing to go by.
@@ -17,7 +18,7 @@ pub(crate) fn dissect(
     frame: &Frame<'_>,
     encapsulations: &mut Encapsulations,
 ) -> Result<(Segment, bool), Other> {
-    let found = walk(frame, encapsulations)?;
+    let found = decapsulate(frame, encapsulations, &mut Outline::default())?;
     let h = found.tcp.first_chunk::<TCP_NEEDED_BYTES>().ok_or(
         if found.tcp_bytes < TCP_BYTES as u32 {
             Other::Malformed
@@ -132,8 +133,8 @@ fn sack(blocks: &[u8], segment: &mut Segment) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headers::Link;
-    use crate::packets::Stamp;
+    use crate::frame::CaptureTime;
+    use crate::link::Link;
     use crate::segment::Way;
     use etherparse::{PacketBuilder, TcpOptionElement as O};
     use proptest::prelude::*;
@@ -142,7 +143,7 @@ mod tests {
 
     fn frame(link: i32, bytes: &[u8], packet_bytes: usize) -> Frame<'_> {
         Frame {
-            time: Stamp { seconds: 1, ps: 0 },
+            time: CaptureTime { seconds: 1, ps: 0 },
             interface: 0,
             link: Link::from_number(link),
             way: Way::Unknown,

@@ -109,6 +109,19 @@ impl Encapsulations {
         }
     }
 
+    /// Whether one of the layers of this number is more than a VLAN tag.
+    pub(crate) fn has_tunnel(&self, id: EncapsulationId) -> bool {
+        let mut at = id;
+        // A parent's number is smaller: this ends.
+        while let Some(node) = self.nodes.get((at as usize).wrapping_sub(1)) {
+            if !matches!(node.layer, Layer::Vlan(_)) {
+                return true;
+            }
+            at = node.parent;
+        }
+        false
+    }
+
     /// The layers of this number, the outermost first.
     #[must_use]
     pub fn layers(&self, id: EncapsulationId) -> Vec<Layer> {

@@ -8,6 +8,8 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::error::ReadError;
+use crate::record::NO_FLOW;
+use crate::segment::EncapsulationId;
 
 /// A transport protocol with ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,11 +92,15 @@ impl FromStr for FlowKey {
     }
 }
 
-/// The flows of a series; [`crate::Record::flow`] is an index into it.
+/// The flows of a series; [`crate::record::Record::flow`] is an index into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTable {
     keys: Vec<FlowKey>,
+    /// Of flows in no tunnel.
     indices: HashMap<FlowKey, u32>,
+    in_tunnels: HashMap<(FlowKey, EncapsulationId), u32>,
+    /// The names of their tunnels, by the index of the flow.
+    tunnels: HashMap<u32, String>,
 }
 
 impl FlowTable {
@@ -132,12 +138,39 @@ impl FlowTable {
         let keys = &mut self.keys;
         *self.indices.entry(key).or_insert_with(|| {
             keys.push(key);
-            // Below NO_FLOW: a table of 2^32 keys would not fit in memory.
-            u32::try_from(keys.len() - 1).unwrap_or(crate::record::NO_FLOW)
+            last_index(keys)
         })
     }
 
-    /// The index of this flow, if it is there.
+    /// The index of this flow in a tunnel, entered if it is new; `tunnel` names
+    /// the tunnel.
+    pub fn index_in_tunnel(
+        &mut self,
+        key: FlowKey,
+        encapsulation: EncapsulationId,
+        tunnel: impl FnOnce() -> String,
+    ) -> u32 {
+        let (keys, tunnels) = (&mut self.keys, &mut self.tunnels);
+        let entry = self.in_tunnels.entry((key, encapsulation));
+        *entry.or_insert_with(|| {
+            keys.push(key);
+            let index = last_index(keys);
+            tunnels.insert(index, tunnel());
+            index
+        })
+    }
+
+    /// The flow of this index with its tunnel: `udp ... in VXLAN 7`.
+    #[must_use]
+    pub fn name(&self, index: u32) -> Option<String> {
+        let key = self.get(index)?;
+        Some(match self.tunnels.get(&index) {
+            Some(tunnel) => format!("{key} in {tunnel}"),
+            None => key.to_string(),
+        })
+    }
+
+    /// The index of this flow outside of tunnels, if it is there.
     #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<u32> {
         self.indices.get(key).copied()
@@ -165,6 +198,11 @@ impl FlowTable {
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
+}
+
+/// Below [`NO_FLOW`]: a table of 2^32 keys would not fit in memory.
+fn last_index(keys: &[FlowKey]) -> u32 {
+    u32::try_from(keys.len() - 1).unwrap_or(NO_FLOW)
 }
 
 #[cfg(test)]

@@ -11,14 +11,18 @@
 
 #![forbid(unsafe_code)]
 
+mod classify;
+mod decapsulate;
 mod dissect;
 pub mod encapsulation;
 pub mod error;
 pub mod export;
 pub mod filter;
 pub mod flows;
+pub mod frame;
 mod headers;
 mod input;
+mod link;
 mod packets;
 mod pcap;
 mod pcapng;
@@ -28,4 +32,3 @@ pub mod segment;
 pub mod segments;
 pub mod timeline;
 mod tunnels;
-mod walk;

@@ -3,12 +3,10 @@
 
 use std::io::Read;
 
-use pcap_parser::pcap::parse_pcap_header;
-
 use crate::error::ReadError;
-use crate::headers::Link;
+use crate::frame::{CaptureTime, Frame, LARGEST_BLOCK_BYTES};
 use crate::input::Lookahead;
-use crate::packets::{Frame, LARGEST_BLOCK_BYTES, Stamp};
+use crate::link::Link;
 use crate::segment::Way;
 
 const HEADER_BYTES: usize = 24;
@@ -23,41 +21,47 @@ pub(crate) struct Pcap {
     pub(crate) unit_ps: u64,
 }
 
-/// Microseconds and nanoseconds, as a little endian machine reads them from a
-/// file of either order.
-const MAGICS: [[u8; 4]; 4] = [
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-];
+/// The first word of a file in microseconds, and of one in nanoseconds.
+const MAGIC_US: u32 = 0xa1b2_c3d4;
+const MAGIC_NS: u32 = 0xa1b2_3c4d;
+
+/// Byte order and unit by the first bytes: `(big_endian, unit_ps)`.
+fn magic(first: &[u8]) -> Option<(bool, u64)> {
+    let word = *first.first_chunk::<4>()?;
+    let unit_ps = |word| match word {
+        MAGIC_US => Some(1_000_000),
+        MAGIC_NS => Some(1_000),
+        _ => None,
+    };
+    let little = unit_ps(u32::from_le_bytes(word)).map(|unit_ps| (false, unit_ps));
+    little.or_else(|| unit_ps(u32::from_be_bytes(word)).map(|unit_ps| (true, unit_ps)))
+}
 
 impl Pcap {
     pub(crate) fn is_magic(first: &[u8]) -> bool {
-        MAGICS.iter().any(|m| first.starts_with(m))
+        magic(first).is_some()
     }
 
     /// Reads the header.
     pub(crate) fn open<R: Read>(input: &mut Lookahead<R>) -> Result<Self, ReadError> {
         let bytes = input.peek(HEADER_BYTES)?;
-        let have = bytes.len() as u64;
-        let Ok((_, header)) = parse_pcap_header(bytes) else {
-            return Err(ReadError::Truncated {
-                offset: 0,
-                have,
-                want: HEADER_BYTES as u64,
-            });
+        let (Some((big_endian, unit_ps)), Some(network)) =
+            (magic(bytes), bytes.get(20..).and_then(|b| b.first_chunk()))
+        else {
+            return Err(truncated(0, bytes.len(), HEADER_BYTES));
         };
+        let network = if big_endian {
+            u32::from_be_bytes(*network)
+        } else {
+            u32::from_le_bytes(*network)
+        };
+        // The upper bits may say how long the FCS is.
+        let link_number = (network & 0x0fff_ffff) as i32;
         let opened = Self {
-            big_endian: header.is_bigendian(),
-            // The upper bits may say how long the FCS is.
-            link: Link::from_number(header.network.0 & 0x0fff_ffff),
-            link_number: header.network.0 & 0x0fff_ffff,
-            unit_ps: if header.is_nanosecond_precision() {
-                1_000
-            } else {
-                1_000_000
-            },
+            big_endian,
+            link: Link::from_number(link_number),
+            link_number,
+            unit_ps,
         };
         input.consume(HEADER_BYTES);
         Ok(opened)
@@ -99,7 +103,7 @@ impl Pcap {
             return Err(truncated(offset, record.len(), want));
         };
         let result = use_it(Frame {
-            time: Stamp {
+            time: CaptureTime {
                 seconds: seconds.into(),
                 ps: u64::from(fraction) * self.unit_ps,
             },

@@ -4,12 +4,12 @@
 
 use std::io::Read;
 
-use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
+use units::time::PS_PER_S;
 
 use crate::error::ReadError;
-use crate::headers::Link;
+use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES};
 use crate::input::Lookahead;
-use crate::packets::{Frame, Interface, LARGEST_BLOCK_BYTES, Stamp};
+use crate::link::Link;
 use crate::segment::Way;
 
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -23,8 +23,14 @@ const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const SECTION: u32 = 0x0a0d_0d0a;
-/// `epb_flags`, whose two lowest bits say which way the packet went.
-const EPB_FLAGS: u32 = 2;
+/// Codes of options. `epb_flags` has the packet's direction in its two lowest bits.
+const END_OF_OPTIONS: u16 = 0;
+const EPB_FLAGS: u16 = 2;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+const IF_TSOFFSET: u16 = 14;
+/// Resolution of an interface that names none: microseconds.
+const TSRESOL_DEFAULT: u8 = 6;
 
 /// How time stamps of an interface become picoseconds: exact for decimal
 /// resolutions down to a picosecond, else rounded down.
@@ -44,7 +50,7 @@ impl Clock {
         let exponent = u32::from(tsresol & 0x7f);
         let base: u128 = if tsresol & 0x80 == 0 { 10 } else { 2 };
         let units_per_s = base.checked_pow(exponent).filter(|u| *u <= 1 << 64)?;
-        let second_ps = u128::from(units::time::PS_PER_S);
+        let second_ps = u128::from(PS_PER_S);
         let whole = second_ps % units_per_s == 0;
         Some(Self {
             units_per_s,
@@ -55,19 +61,18 @@ impl Clock {
         })
     }
 
-    fn stamp(self, units: u64) -> Stamp {
+    fn time(self, units: u64) -> CaptureTime {
         let (seconds, ps) = match (self.unit_ps, u64::try_from(self.units_per_s)) {
             (Some(unit_ps), Ok(second)) => (units / second, units % second * unit_ps),
             _ => {
                 let units = u128::from(units);
-                let ps =
-                    units % self.units_per_s * u128::from(units::time::PS_PER_S) / self.units_per_s;
+                let ps = units % self.units_per_s * u128::from(PS_PER_S) / self.units_per_s;
                 // No more units than before, and less than a second.
                 let narrow = |v: u128| u64::try_from(v).unwrap_or(u64::MAX);
                 (narrow(units / self.units_per_s), narrow(ps))
             }
         };
-        Stamp {
+        CaptureTime {
             seconds: i128::from(seconds) + i128::from(self.offset_s),
             ps,
         }
@@ -128,8 +133,12 @@ impl PcapNg {
                     self.timeless += 1;
                     None
                 }
-                Some(SECTION | INTERFACE) => {
-                    self.describe(bytes).map_err(malformed)?;
+                Some(SECTION) => {
+                    self.open_section(body).map_err(malformed)?;
+                    None
+                }
+                Some(INTERFACE) => {
+                    self.add_interface(body).map_err(malformed)?;
                     None
                 }
                 _ => None,
@@ -154,27 +163,38 @@ impl PcapNg {
         })
     }
 
-    /// A block that says how those after it are to be read.
-    fn describe(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let parse = if self.big_endian {
-            parse_block_be
+    /// The half word at this offset.
+    #[inline]
+    fn half(&self, bytes: &[u8], at: usize) -> Option<u16> {
+        let half = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.big_endian {
+            u16::from_be_bytes(half)
         } else {
-            parse_block_le
-        };
-        let Ok((_, block)) = parse(bytes) else {
-            return Err("a broken block".into());
-        };
-        match &block {
-            Block::SectionHeader(header) if header.major_version != 1 => {
-                let version = header.major_version;
-                Err(format!("pcapng of unknown version {version}"))
-            }
-            Block::SectionHeader(_) => {
+            u16::from_le_bytes(half)
+        })
+    }
+
+    /// The first option, its code and its value, and what follows it. `None` at
+    /// the end of the options, or where one is longer than its block.
+    #[inline]
+    fn option<'a>(&self, options: &'a [u8]) -> Option<(u16, &'a [u8], &'a [u8])> {
+        let (code, length) = (self.half(options, 0)?, self.half(options, 2)?);
+        let length = usize::from(length);
+        let value = options.get(4..4 + length)?;
+        let rest = options.get(4 + length.next_multiple_of(4)..);
+        (code != END_OF_OPTIONS).then_some((code, value, rest.unwrap_or_default()))
+    }
+
+    /// Reads a section header. Its byte order is known already.
+    fn open_section(&mut self, body: &[u8]) -> Result<(), String> {
+        // Byte order, version, length of the section.
+        let major = self.half(body, 4).filter(|_| body.len() >= 16);
+        match major.ok_or("a broken section header")? {
+            1 => {
                 self.section.clear();
                 Ok(())
             }
-            Block::InterfaceDescription(i) => self.add_interface(i.linktype.0, &i.options),
-            _ => Ok(()),
+            version => Err(format!("pcapng of unknown version {version}")),
         }
     }
 
@@ -191,12 +211,7 @@ impl PcapNg {
     /// The packet block of early pcapng files: the interface in 16 bits.
     fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
         let broken = || "a broken packet block".to_owned();
-        let first = *body.first_chunk::<2>().ok_or_else(broken)?;
-        let interface = if self.big_endian {
-            u16::from_be_bytes(first)
-        } else {
-            u16::from_le_bytes(first)
-        };
+        let interface = self.half(body, 0).ok_or_else(broken)?;
         let rest = body.get(4..).ok_or_else(broken)?;
         let (frame, _) = self.timed(interface.into(), rest).ok_or_else(broken)??;
         Ok(frame)
@@ -220,7 +235,7 @@ impl PcapNg {
             return Some(Err(what));
         };
         let frame = Frame {
-            time: known.clock.stamp((u64::from(high) << 32) | u64::from(low)),
+            time: known.clock.time((u64::from(high) << 32) | u64::from(low)),
             interface: known.number,
             link: known.link,
             way: Way::Unknown,
@@ -230,26 +245,16 @@ impl PcapNg {
         Some(Ok((frame, options.unwrap_or_default())))
     }
 
-    /// The way that the options of a packet tell.
+    /// The direction that the options of a packet tell.
     fn way(&self, mut options: &[u8]) -> Way {
-        while let Some(head) = self.word(options, 0) {
-            // Two 16-bit fields, read as one word of the file's order.
-            let (code, length) = if self.big_endian {
-                (head >> 16, head & 0xffff)
-            } else {
-                (head & 0xffff, head >> 16)
-            };
+        while let Some((code, value, rest)) = self.option(options) {
             if code == EPB_FLAGS {
-                return match self.word(options, 4).map(|flags| flags & 3) {
+                return match self.word(value, 0).map(|flags| flags & 3) {
                     Some(1) => Way::In,
                     Some(2) => Way::Out,
                     _ => Way::Unknown,
                 };
             }
-            let whole = 4 + (length as usize).next_multiple_of(4);
-            let Some(rest) = options.get(whole..).filter(|_| code != 0) else {
-                break;
-            };
             options = rest;
         }
         Way::Unknown
@@ -291,35 +296,39 @@ impl PcapNg {
         Ok(Some(length as usize))
     }
 
-    fn add_interface(&mut self, link: i32, options: &[PcapNGOption<'_>]) -> Result<(), String> {
-        let value = |code| {
-            options
-                .iter()
-                .find(|o| o.code == code)
-                .map(|o| o.value.as_ref())
-        };
-        let tsresol = value(OptionCode::IfTsresol)
-            .and_then(|v| v.first().copied())
-            .unwrap_or(6);
-        let offset_s = value(OptionCode::IfTsoffset)
-            .and_then(|v| v.first_chunk::<8>())
-            .map_or(0, |v| {
-                if self.big_endian {
-                    i64::from_be_bytes(*v)
-                } else {
-                    i64::from_le_bytes(*v)
+    /// Reads an interface description.
+    fn add_interface(&mut self, body: &[u8]) -> Result<(), String> {
+        const FIXED_BYTES: usize = 8;
+        let broken = || "a broken interface description".to_owned();
+        let link = i32::from(self.half(body, 0).ok_or_else(broken)?);
+        let mut options = body.get(FIXED_BYTES..).ok_or_else(broken)?;
+        let (mut name, mut tsresol, mut offset_s) = (&[][..], TSRESOL_DEFAULT, 0);
+        while let Some((code, value, rest)) = self.option(options) {
+            match (code, value) {
+                (IF_NAME, value) => name = value,
+                (IF_TSRESOL, [first, ..]) => tsresol = *first,
+                (IF_TSOFFSET, value) => {
+                    if let Some(value) = value.first_chunk::<8>() {
+                        offset_s = if self.big_endian {
+                            i64::from_be_bytes(*value)
+                        } else {
+                            i64::from_le_bytes(*value)
+                        };
+                    }
                 }
-            });
+                _ => {}
+            }
+            options = rest;
+        }
         let clock = Clock::new(tsresol, offset_s)
             .ok_or_else(|| format!("an interface whose if_tsresol is {tsresol:#04x}"))?;
-        let name = value(OptionCode::IfName).unwrap_or_default();
         let number = u32::try_from(self.interfaces.len()).map_err(|_| "too many interfaces")?;
         self.interfaces.push(Interface {
             name: String::from_utf8_lossy(name)
                 .trim_end_matches('\0')
                 .to_owned(),
             link_number: link,
-            resolution_ps: u64::try_from(u128::from(units::time::PS_PER_S) / clock.units_per_s)
+            resolution_ps: u64::try_from(u128::from(PS_PER_S) / clock.units_per_s)
                 .unwrap_or(u64::MAX)
                 .max(1),
         });
@@ -338,7 +347,7 @@ mod tests {
 
     #[test]
     fn clocks() {
-        let ps = |tsresol, offset, stamp| Clock::new(tsresol, offset).unwrap().stamp(stamp).ps();
+        let ps = |tsresol, offset, stamp| Clock::new(tsresol, offset).unwrap().time(stamp).ps();
         assert_eq!(ps(6, 0, 7), 7_000_000);
         assert_eq!(ps(9, 2, 1), 2_000_000_001_000);
         assert_eq!(ps(12, -1, 5), 5 - 1_000_000_000_000);

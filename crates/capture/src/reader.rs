@@ -6,13 +6,13 @@ use std::io::Read;
 
 use units::ethernet::wire_bytes;
 
+use crate::classify::{FlowPlace, classify};
+use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
 use crate::flows::FlowTable;
-use crate::headers::classify;
-use crate::packets::{Frame, Packets};
+use crate::frame::{Frame, Interface};
+use crate::packets::Packets;
 use crate::record::{Fate, NO_FLOW, Record};
-
-pub use crate::packets::Interface;
 
 /// A capture, read as far as possible.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,7 @@ pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
 struct Gathered {
     capture: Capture,
     times_ps: Vec<i128>,
+    encapsulations: Encapsulations,
 }
 
 impl Gathered {
@@ -70,8 +71,8 @@ impl Gathered {
             self.capture.skipped += 1;
             return;
         };
-        let (kind, key) = classify(link, frame.bytes);
-        let flow = key.map_or(NO_FLOW, |key| self.capture.flows.index_of(key));
+        let (kind, place) = classify(&frame, &mut self.encapsulations);
+        let flow = place.map_or(NO_FLOW, |place| self.flow(place));
         let frame_bytes = link.frame_bytes(frame.packet_bytes);
         self.capture.records.push(Record {
             start_ps: 0,
@@ -84,6 +85,17 @@ impl Gathered {
             queue: u16::try_from(frame.interface).unwrap_or(u16::MAX),
         });
         self.times_ps.push(frame.time.ps());
+    }
+
+    /// VLAN tags alone do not tell flows apart: they differ by direction and by
+    /// where on the path the capture was taken.
+    fn flow(&mut self, place: FlowPlace) -> u32 {
+        let flows = &mut self.capture.flows;
+        if !self.encapsulations.has_tunnel(place.encapsulation) {
+            return flows.index_of(place.key);
+        }
+        let name = || self.encapsulations.name(place.encapsulation);
+        flows.index_in_tunnel(place.key, place.encapsulation, name)
     }
 
     fn finish(mut self) -> Result<Capture, ReadError> {

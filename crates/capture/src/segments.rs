@@ -19,9 +19,10 @@ use std::io::{self, Read};
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::packets::{Interface, Packets};
+use crate::frame::Interface;
+use crate::headers::Other;
+use crate::packets::Packets;
 use crate::segment::Segment;
-use crate::walk::Other;
 
 /// Where a capture can be read from.
 pub struct Source<'a> {

@@ -3,7 +3,7 @@
 //! tags, labels and tunnels, each with what its specification lets one skip.
 
 use crate::encapsulation::Layer;
-use crate::walk::{Ahead, Ip, Other, Place, Step};
+use crate::headers::{Ahead, Ip, Other, Place, Step};
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -19,13 +19,25 @@ fn be24(bytes: &[u8; 3]) -> u32 {
     u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]])
 }
 
+/// Whether an EtherType is that of a tag: 802.1Q, 802.1ad, and what was used
+/// before 802.1ad.
+#[inline]
+pub(crate) fn is_vlan(kind: u16) -> bool {
+    matches!(kind, 0x8100 | 0x88a8 | 0x9100)
+}
+
+/// The EtherType of a version of IP.
+#[inline]
+pub(crate) fn ip_ether_type(version: u8) -> u16 {
+    if version == 6 { IPV6 } else { IPV4 }
+}
+
 /// What an EtherType announces.
 #[inline]
 pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other> {
     match kind {
         IPV4 | IPV6 => Ok((Ahead::Ip, None)),
-        // 802.1Q, 802.1ad, and what was used before 802.1ad.
-        0x8100 | 0x88a8 | 0x9100 => {
+        tag if is_vlan(tag) => {
             let tag = place.head::<4>()?;
             let vlan = be16(tag[0], tag[1]) & 0xfff;
             place.skip(4)?;

@@ -10,6 +10,7 @@ use std::io::Write;
 use capture::reader::{Capture, read_capture};
 use capture::record::{Kind, NO_FLOW};
 use common::{ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp};
+use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Capture {
@@ -306,4 +307,56 @@ proptest! {
         }
         check_spoiled(&file);
     }
+}
+
+/// A UDP frame to port 5001 within VXLAN network 7, whose outer frame is to port 4789.
+fn tunnelled() -> Vec<u8> {
+    let inner = udp(5001, 40);
+    let mut out = Vec::new();
+    PacketBuilder::ethernet2([2, 0, 0, 0, 0, 3], [2, 0, 0, 0, 0, 4])
+        .ipv4([192, 0, 2, 1], [192, 0, 2, 2], 64)
+        .udp(50000, 4789)
+        .write(&mut out, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &inner].concat())
+        .unwrap();
+    out
+}
+
+#[test]
+fn flows_are_those_within_tunnels() {
+    let packets = [
+        (1, 0, tunnelled()),
+        (1, 1, udp(5001, 40)),
+        (1, 2, tunnelled()),
+    ];
+    let c = read(&pcap(Order::Little, true, &packets));
+    // The same flow seen before its tunnel and within it is two flows: nothing
+    // counts twice.
+    let names: Vec<_> = (0..2).map(|flow| c.flows.name(flow)).collect();
+    assert_eq!(
+        names,
+        [
+            Some("udp 10.1.1.1 40000 10.1.2.1 5001 in VXLAN 7".to_owned()),
+            Some("udp 10.1.1.1 40000 10.1.2.1 5001".to_owned()),
+        ]
+    );
+    let flows: Vec<_> = c.records.iter().map(|r| r.flow).collect();
+    assert_eq!(flows, [0, 1, 0]);
+    // A frame is as long as it was on this wire.
+    assert_eq!(c.records[0].frame_bytes, 150);
+}
+
+#[test]
+fn what_is_no_tunnel_keeps_its_outer_flow() {
+    // To the port of VXLAN, without its header; and VXLAN around ARP.
+    let mut arp = tunnelled();
+    arp[62..64].copy_from_slice(&[8, 6]);
+    let c = read(&pcap(
+        Order::Little,
+        true,
+        &[(1, 0, udp(4789, 40)), (1, 1, arp)],
+    ));
+    assert_eq!(
+        c.flows.to_text(),
+        "0 udp 10.1.1.1 40000 10.1.2.1 4789\n1 udp 192.0.2.1 50000 192.0.2.2 4789\n"
+    );
 }

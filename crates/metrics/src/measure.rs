@@ -70,10 +70,12 @@ impl<'a> End<'a> {
     /// The positions of a flow's records.
     pub(crate) fn of(&self, key: &FlowKey) -> Vec<u32> {
         let index = self.flows.find(key);
-        index
-            .and_then(|i| self.by_flow.get(&i))
-            .cloned()
-            .unwrap_or_default()
+        index.map_or_else(Vec::new, |index| self.of_index(index))
+    }
+
+    /// The same by the flow's index.
+    pub(crate) fn of_index(&self, index: u32) -> Vec<u32> {
+        self.by_flow.get(&index).cloned().unwrap_or_default()
     }
 }
 

@@ -87,12 +87,12 @@ pub fn survey(
         .flows
         .iter()
         .filter(|(_, key)| wanted(key))
-        .map(|(_, key)| Placed {
-            name: key.to_string(),
+        .map(|(index, key)| Placed {
+            name: series.flows.name(index).unwrap_or_else(|| key.to_string()),
             target: None,
             active_ps: (span.from_ps, span.to_ps),
             stamped: false,
-            positions: end.of(&key),
+            positions: end.of_index(index),
             end: &end,
         })
         .filter(|p| !p.positions.is_empty())

@@ -153,7 +153,7 @@ fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
             .flows
             .iter()
             .take(5)
-            .map(|(_, key)| key.to_string())
+            .filter_map(|(index, _)| source.flows.name(index))
             .collect();
         bail!(
             "no flow matches --flow; the first of {}: {}",

@@ -42,6 +42,45 @@ fn capture() -> Vec<u8> {
     out
 }
 
+/// The frames of [`capture`] within VXLAN network 7.
+fn tunnelled() -> Vec<u8> {
+    let plain = capture();
+    let mut outer = vec![2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 8, 0];
+    outer.extend([
+        0x45, 0, 6, 0x0e, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
+    ]);
+    outer.extend([0xc3, 0x50, 0x12, 0xb5, 5, 0xfa, 0, 0]);
+    outer.extend([8, 0, 0, 0, 0, 0, 7, 0]);
+    let (header, records) = plain.split_at(24);
+    let mut out = header.to_vec();
+    for record in records.chunks(16 + 64) {
+        out.extend(&record[..8]);
+        out.extend(114u32.to_le_bytes());
+        out.extend(1564u32.to_le_bytes());
+        out.extend(&outer);
+        out.extend(&record[16..]);
+    }
+    out
+}
+
+#[test]
+fn a_tunnel_shows_the_flows_it_carries() {
+    let folder = Folder::new("measure-tunnel");
+    let file = folder.0.join("tunnel.pcap");
+    fs::write(&file, tunnelled()).unwrap();
+    let out = measure(&file, &["--flow", "udp dport 5001", "--json"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let flows = json["window"]["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 1);
+    assert_eq!(
+        flows[0]["name"],
+        "udp 10.1.1.1 40000 10.1.2.1 5001 in VXLAN 7"
+    );
+    // Lengths are those on the wire that was captured.
+    assert_eq!(flows[0]["burstiness_bytes"], 1564.0);
+}
+
 #[test]
 fn a_capture_as_text_json_and_page() {
     let folder = Folder::new("measure-capture");

@@ -4,109 +4,30 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::encapsulation::{Encapsulations, Layer};
-use crate::headers::Link;
-use crate::packets::Frame;
-use crate::segment::{EncapsulationId, Way};
+use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES};
+
+use crate::encapsulation::Encapsulations;
+use crate::frame::Frame;
+use crate::headers::{Ahead, Endpoints, Found, Ip, Other, Outline, Place};
+use crate::link::Link;
+use crate::segment::Way;
 use crate::tunnels;
 
 /// More layers than this are no network but an attempt.
 const MOST_LAYERS: usize = 12;
 
-const ETHERNET_BYTES: usize = 14;
-const IPV4_BYTES: usize = 20;
+const ETHERNET_BYTES: usize = HEADER_BYTES as usize;
+const IPV4_BYTES: usize = IPV4_HEADER_BYTES as usize;
 const IPV6_BYTES: usize = 40;
 
-/// Why a packet is no segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Other {
-    /// Of a link type that is not understood.
-    UnknownLink,
-    /// Something else than TCP.
-    NotTcp,
-    /// A fragment without the TCP header.
-    LaterFragment,
-    /// The snap length cut it before the window field.
-    Cut,
-    /// A header that cannot be right.
-    Malformed,
-}
-
-/// A TCP header, found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
-    /// From the TCP header on, as far as captured.
-    pub(crate) tcp: &'a [u8],
-    /// Header and payload, as the IP header has it.
-    pub(crate) tcp_bytes: u32,
-    pub(crate) ip: Ip,
-    pub(crate) encapsulation: EncapsulationId,
-    pub(crate) way: Way,
-}
-
-/// What an IP header says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ip {
-    pub(crate) from: IpAddr,
-    pub(crate) to: IpAddr,
-    pub(crate) ecn: u8,
-    pub(crate) id: u16,
-    pub(crate) hop_limit: u8,
-    /// The first of several fragments.
-    pub(crate) first_fragment: bool,
-}
-
-impl Ip {
-    /// Both ends, the same for both directions.
-    pub(crate) fn ends(&self) -> (IpAddr, IpAddr) {
-        if self.from <= self.to {
-            (self.from, self.to)
-        } else {
-            (self.to, self.from)
-        }
-    }
-}
-
-/// What the bytes ahead are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ahead {
-    Ethernet,
-    EtherType(u16),
-    Ip,
-    /// Of an IP packet: the protocol's number.
-    Protocol(u8),
-}
-
-/// Where one is in a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    /// What was captured from here on.
-    pub(crate) bytes: &'a [u8],
-    /// What there was on the wire, as far as the headers so far say.
-    pub(crate) wire_bytes: u32,
-}
-
-impl<'a> Place<'a> {
-    /// Past `count` bytes; `Cut` if they were not captured.
-    #[inline]
-    pub(crate) fn skip(&mut self, count: usize) -> Result<(), Other> {
-        self.bytes = self.bytes.get(count..).ok_or(Other::Cut)?;
-        self.wire_bytes = self.wire_bytes.saturating_sub(count as u32);
-        Ok(())
-    }
-
-    /// The next `N` bytes.
-    #[inline]
-    pub(crate) fn head<const N: usize>(&self) -> Result<&'a [u8; N], Other> {
-        self.bytes.first_chunk().ok_or(Other::Cut)
-    }
-}
-
-/// The TCP header of a packet.
+/// Finds the TCP header of a packet, within whatever tunnels, and says in
+/// `outline` what it passed. The caller that needs no outline pays nothing for
+/// it: the function is inlined.
 #[inline]
-pub(crate) fn walk<'a>(
+pub(crate) fn decapsulate<'a>(
     frame: &Frame<'a>,
     encapsulations: &mut Encapsulations,
+    outline: &mut Outline<'a>,
 ) -> Result<Found<'a>, Other> {
     let mut place = Place {
         bytes: frame.bytes,
@@ -137,9 +58,22 @@ pub(crate) fn walk<'a>(
         let layer;
         (ahead, layer) = match (ahead, &ip) {
             (Ahead::Ethernet, _) => (ethernet(&mut place)?, None),
-            (Ahead::EtherType(kind), _) => tunnels::ether_type(kind, &mut place)?,
+            (Ahead::EtherType(kind), _) => {
+                let is_outermost = outline.ether_type.is_none_or(tunnels::is_vlan) && ip.is_none();
+                if is_outermost {
+                    (outline.ether_type, outline.payload) = (Some(kind), place.bytes);
+                }
+                tunnels::ether_type(kind, &mut place)?
+            }
             (Ahead::Ip, _) => {
-                let (header, protocol) = internet(&mut place)?;
+                let version = place.head::<1>()?[0] >> 4;
+                let found = internet(&mut place);
+                if !matches!(found, Err(Other::Cut | Other::Malformed)) {
+                    outline
+                        .ether_type
+                        .get_or_insert(tunnels::ip_ether_type(version));
+                }
+                let (header, protocol) = found?;
                 ip = Some(header);
                 (Ahead::Protocol(protocol), None)
             }
@@ -152,7 +86,16 @@ pub(crate) fn walk<'a>(
                     way,
                 });
             }
-            (Ahead::Protocol(protocol), Some(ip)) => tunnels::protocol(protocol, ip, &mut place)?,
+            (Ahead::Protocol(protocol), Some(ip)) => {
+                if protocol == 17 {
+                    outline.datagram = Some(Endpoints {
+                        ip: *ip,
+                        header: place.bytes,
+                        encapsulation,
+                    });
+                }
+                tunnels::protocol(protocol, ip, &mut place)?
+            }
             (Ahead::Protocol(_), None) => return Err(Other::NotTcp),
         };
         if let Some(layer) = layer {
@@ -161,9 +104,6 @@ pub(crate) fn walk<'a>(
     }
     Err(Other::NotTcp)
 }
-
-/// What comes after a header, and the layer it makes.
-pub(crate) type Step = (Ahead, Option<Layer>);
 
 /// Both versions say in their own place whether the host itself sent it.
 fn cooked_way(header: &[u8], type_at: usize) -> Way {
