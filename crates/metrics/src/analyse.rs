@@ -2,22 +2,19 @@
 //! From the timelines of a cell's cables to the `windows` of its result, and
 //! to the curves a report draws.
 
+use capture::flows::{FlowKey, FlowTable, Proto};
+use capture::record::Record;
 use scenario::result::{BoundResult, WindowResult};
 use scenario::{Cell, Direction, Flow, FlowKind, Subject, Window};
+use sender_log::sample::TcpSample;
 
 use crate::bandwidth::even_interval_ps;
-use crate::curves::{self, QueueWindow};
-pub use crate::curves::{CloseupCurves, Curves, FlowCurves, WireCurves};
+use crate::curves::{self, Curves, QueueWindow};
+use crate::flow::WIRE;
 use crate::gaps::Distribution;
 use crate::measure::{self, End, Placed, Span};
 use crate::tcp::{self, TcpCurves};
 use crate::waits;
-use capture::flows::{FlowKey, FlowTable, Proto};
-use capture::record::Record;
-use sender_log::sample::TcpSample;
-
-/// Name of the flow that stands for all data frames of the measured directions together.
-pub const WIRE: &str = "wire";
 
 /// What one end of a cable sent.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,9 @@ use crate::burstiness::{Average, Bottleneck};
 use crate::gaps::{Distribution, byte_times};
 use crate::rates::{SpanRate, WindowRate};
 
+/// Name of the flow that stands for all data frames of the measured directions together.
+pub const WIRE: &str = "wire";
+
 /// What the metrics of a flow depend on beside its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {

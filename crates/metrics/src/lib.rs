@@ -14,7 +14,7 @@
 pub mod analyse;
 pub mod bandwidth;
 pub mod burstiness;
-mod curves;
+pub mod curves;
 pub mod flow;
 pub mod gaps;
 mod measure;

@@ -12,8 +12,7 @@ use units::rounding::thousandths;
 use units::time::PS_PER_S;
 use units::time::duration_ps;
 
-use crate::analyse::WIRE;
-use crate::flow::{Frame, flow_metrics};
+use crate::flow::{Frame, WIRE, flow_metrics};
 use crate::waits;
 
 /// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.

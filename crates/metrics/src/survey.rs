@@ -6,9 +6,8 @@ use capture::flows::{FlowKey, FlowTable};
 use capture::record::Record;
 use scenario::result::WindowResult;
 
-use crate::analyse::Curves;
 use crate::bandwidth::even_interval_ps;
-use crate::curves::{self, QueueWindow};
+use crate::curves::{self, Curves, QueueWindow};
 use crate::measure::{self, End, Placed, Span};
 
 /// What to survey.

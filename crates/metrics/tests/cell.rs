@@ -235,7 +235,7 @@ fn curves_add_up() {
     assert_eq!(curves.wire["wire.a"].data_bytes.iter().sum::<u64>(), flows);
     let json = serde_json::to_string(curves).unwrap();
     assert_eq!(
-        serde_json::from_str::<metrics::analyse::Curves>(&json).unwrap(),
+        serde_json::from_str::<metrics::curves::Curves>(&json).unwrap(),
         *curves
     );
 }

@@ -101,7 +101,10 @@ fn per_stage(
         hops
     };
     if stages > MOST_STAGES {
-        return Err(Error::Stages { stages });
+        return Err(Error::Stages {
+            stages,
+            most: MOST_STAGES,
+        });
     }
     match betas {
         [one] => Ok(vec![*one; wanted]),
@@ -180,7 +183,10 @@ mod tests {
         assert!(Chain::one_way(&[], 1).is_err());
         assert_eq!(
             Chain::round_trip(&[0.1], usize::MAX),
-            Err(Error::Stages { stages: usize::MAX })
+            Err(Error::Stages {
+                stages: usize::MAX,
+                most: MOST_STAGES,
+            })
         );
     }
 }

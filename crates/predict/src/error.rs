@@ -11,10 +11,12 @@ pub enum Error {
         value: f64,
     },
     /// More stages than are computed.
-    #[error("{stages} stages: expected at most {most}", most = crate::distribution::MOST_STAGES)]
+    #[error("{stages} stages: expected at most {most}")]
     Stages {
         /// How many.
         stages: usize,
+        /// How many are computed.
+        most: usize,
     },
     /// A chain whose values do not match its routers.
     #[error(

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult, TransferRow};
 use scenario::{Options, Scenario};
 use serde::Serialize;

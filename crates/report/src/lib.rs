@@ -3,7 +3,7 @@
 //! self-contained HTML page.
 //!
 //! Everything is made from a [`scenario::result::RunResult`] and the
-//! [`metrics::analyse::Curves`] of its cells; the same input gives the same bytes.
+//! [`metrics::curves::Curves`] of its cells; the same input gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ pub mod terminal;
 mod theme;
 mod transfers;
 
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use scenario::result::RunResult;
 
 pub use charts::{

@@ -5,7 +5,8 @@ mod stalls;
 
 use std::fmt::Write as _;
 
-use metrics::analyse::{Curves, WIRE};
+use metrics::curves::Curves;
+use metrics::flow::WIRE;
 use metrics::survey::Survey;
 use scenario::result::{CellResult, Engine, RunResult, WindowResult};
 use units::display::short;

@@ -2,7 +2,7 @@
 //! From a cell's curves to the few series a plot can show: one per flow, or,
 //! of many flows, one band per target.
 
-use metrics::analyse::{Curves, FlowCurves};
+use metrics::curves::{Curves, FlowCurves};
 
 use crate::theme::COLOURS;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cells of one run have in common, and what tells them apart.
 
-use metrics::analyse::WIRE;
+use metrics::flow::WIRE;
 use scenario::result::{BoundResult, CellResult, FlowMetrics, FlowResult, RunResult};
 
 /// A parameter that differs between cells.

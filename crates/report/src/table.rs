@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables, before it is known where they will stand.
 
-use metrics::analyse::WIRE;
+use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
 use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
 

@@ -4,7 +4,7 @@
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets,
 };
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use units::display::{number, rate_unit, short, time};
 
 use crate::series;

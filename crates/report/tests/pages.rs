@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Shape, run, scenario};
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use scenario::result::RunResult;
 
 type Made = (RunResult, Vec<Option<Curves>>);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[cable]]` and `[[bottleneck]]`. The ranges are those of lab/wire.
 
-use crate::cell::{find, is_word, reference, required, within};
 use crate::error::Error;
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
 use crate::reader::{Section, quote};
+use crate::tables::{find, is_word, reference, required, within};
 
 pub(crate) fn ends(section: &Section<'_, '_>, cell: &Cell) -> Result<[Device; 2], Error> {
     let expected = "two ends, [\"HOST:DEVICE\", \"HOST:DEVICE\"]";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[closeup]]`: a stretch of time to be drawn finer than the whole cell.
 
-use crate::cell::{Names, Reading, required, span};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Closeup};
 use crate::reader::Section;
+use crate::tables::{Names, Reading, required, span};
 
 pub(crate) const CLOSEUP: &[&str] = &["name", "from", "to", "interval", "mean", "when", "each"];
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[flow]]`: who sends what to whom, by which way.
 
-use crate::cell::{
-    Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
-};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Messages, OnOff, Spread, Target};
 use crate::reader::{Section, quote};
+use crate::tables::{
+    Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
+};
 use crate::topology;
 
 const FLOW: &[&str] = &[

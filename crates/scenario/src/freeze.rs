@@ -2,11 +2,11 @@
 //! `[[freeze]]`: a program that gets no CPU for a while, as one that is busy
 //! with something else: a sender has nothing to send, a receiver does not read.
 
-use crate::cell::{Reading, host, required, span};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, FlowKind, Freeze, Program};
 use crate::reader::Section;
+use crate::tables::{Reading, host, required, span};
 
 pub(crate) const FREEZE: &[&str] = &["host", "program", "from", "to", "when", "each"];
 

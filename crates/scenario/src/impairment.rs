@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use crate::cell::{Reading, reference, span, within};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Direction, End, Impairment, ImpairmentKind};
 use crate::reader::Section;
+use crate::tables::{Reading, reference, span, within};
 
 pub(crate) const IMPAIRMENT: &[&str] = &[
     "cable",

@@ -19,6 +19,7 @@ mod parse;
 mod reader;
 pub mod result;
 mod sweep;
+mod tables;
 pub mod topology;
 mod transfers;
 mod truth;

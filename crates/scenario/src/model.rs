@@ -7,8 +7,9 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::error::Place;
+use crate::expr::Env;
 use crate::isochronous::Isochronous;
-use crate::{Env, Place};
 
 /// Which kernel is under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +125,21 @@ pub struct Cell {
     /// What must hold of transfers over all runs; `metric` is one of
     /// [`crate::result::TransferRow::NAMES`].
     pub transfer_bounds: Vec<Bound>,
+}
+
+impl Cell {
+    /// The name of a flow or stream; of all of them together, and of one that the
+    /// cell does not have, empty.
+    #[must_use]
+    pub fn name_of(&self, subject: Subject) -> &str {
+        let streams = self.isochronous.as_ref().map(|of| &of.streams);
+        let name = match subject {
+            Subject::Flow(index) => self.flows.get(index).map(|flow| &flow.name),
+            Subject::Stream(index) => streams.and_then(|s| s.get(index)).map(|s| &s.name),
+            Subject::Wire => None,
+        };
+        name.map_or("", String::as_str)
+    }
 }
 
 /// A network namespace.

@@ -3,12 +3,12 @@
 
 use toml::de::DeTable;
 
-use crate::cell::Reading;
 use crate::error::{Error, Place, Problem};
 use crate::expr::Env;
 use crate::model::{Kernel, Scenario};
 use crate::reader::{Overrides, Section, Source, quote, table};
 use crate::sweep::Space;
+use crate::tables::Reading;
 
 /// Keys of the top level whose value `--set` may replace.
 const SETTABLE: &[&str] = &[
@@ -164,7 +164,7 @@ fn name(section: &Section<'_, '_>) -> Result<String, Error> {
     let expected = "a name of letters, digits, `.`, `_` and `-`";
     let item = section.require("name", expected)?;
     let name = item.text(section.env, expected)?;
-    if crate::cell::is_word(&name, 63) {
+    if crate::tables::is_word(&name, 63) {
         Ok(name)
     } else {
         Err(item.fault(&quote(&name), expected))

@@ -2,11 +2,11 @@
 //! `[[capture]]` and `[[stop]]`: where a cell is looked at, and what is known
 //! beforehand of what there is to be seen.
 
-use crate::cell::{Names, Reading, is_word, reference, required, span};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Capture, Cell, Direction, End, KnownStop, StopSide};
 use crate::reader::Section;
+use crate::tables::{Names, Reading, is_word, reference, required, span};
 
 pub(crate) const CAPTURE: &[&str] = &["name", "cable", "at", "when", "each"];
 pub(crate) const STOP: &[&str] = &["flow", "cause", "side", "from", "to", "when", "each"];

@@ -3,8 +3,8 @@
 
 use pace::ClassConfig;
 
-use super::Refusal;
-use super::words::Words;
+use super::refusal::Refusal;
+use super::tc_tokens::TcTokens;
 use crate::qdisc::{HtbClass, Limit, PspClass, PspKind};
 
 const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
@@ -24,7 +24,7 @@ pub(super) struct Port {
 }
 
 /// The words of a psp class after `psp`.
-pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspClass, Refusal> {
+pub(super) fn psp(tokens: &mut TcTokens<'_>, minor: u32, port: Port) -> Result<PspClass, Refusal> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mode {
         Paced,
@@ -35,7 +35,7 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
     }
     let (mut mode, mut rate, mut ceil, mut floor) = (None, None, None, None);
     let (mut quantum, mut deadline, mut reserve) = (None, None, None);
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
             "mode" => {
                 let known = [
@@ -47,27 +47,27 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
                     ("rt", Mode::Rt),
                     ("nrt", Mode::Nrt),
                 ];
-                mode = Some(words.one_of("mode", &known)?);
+                mode = Some(tokens.one_of("mode", &known)?);
             }
-            "rate" => rate = Some(words.rate("rate")?),
-            "ceil" => ceil = Some(words.rate("ceil")?),
-            "floor" => floor = Some(words.rate("floor")?),
-            "quantum" => quantum = Some(words.size_u32("quantum")?),
-            "reserve" => reserve = Some(words.size("reserve")?),
-            "deadline" => deadline = Some(words.time("deadline")?).filter(|d| d.as_ps() > 0),
+            "rate" => rate = Some(tokens.rate("rate")?),
+            "ceil" => ceil = Some(tokens.rate("ceil")?),
+            "floor" => floor = Some(tokens.rate("floor")?),
+            "quantum" => quantum = Some(tokens.size_u32("quantum")?),
+            "reserve" => reserve = Some(tokens.size("reserve")?),
+            "deadline" => deadline = Some(tokens.time("deadline")?).filter(|d| d.as_ps() > 0),
             // A limit of what the kernel keeps; there is no other flow here.
-            "flows" => drop(words.number("flows")?),
-            other => return Err(words.unknown("a psp class", other, PSP)),
+            "flows" => drop(tokens.number("flows")?),
+            other => return Err(tokens.unknown("a psp class", other, PSP)),
         }
     }
     let mode = match (mode, rate) {
         (Some(mode), _) => mode,
         (None, Some(_)) => Mode::Paced,
-        (None, None) => return Err(words.refuse("tc: a psp class needs a rate or a mode")),
+        (None, None) => return Err(tokens.refuse("tc: a psp class needs a rate or a mode")),
     };
     let by_period = matches!(mode, Mode::Rt | Mode::Nrt);
     if by_period != reserve.is_some() {
-        return Err(words.refuse("tc: reserve belongs to modes rt and nrt, which need it"));
+        return Err(tokens.refuse("tc: reserve belongs to modes rt and nrt, which need it"));
     }
     let reserve_bytes = reserve.unwrap_or(0);
     let kind = match (mode, rate, ceil) {
@@ -85,7 +85,7 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
             floor_bps: floor.unwrap_or(u64::from(port.frame_bytes) * 8 * FLOOR_FRAMES_PER_S),
             ceil_bps: ceil.unwrap_or(port.line_bps),
         },
-        _ => return Err(words.refuse("tc: rate and ceil do not fit the mode of the psp class")),
+        _ => return Err(tokens.refuse("tc: rate and ceil do not fit the mode of the psp class")),
     };
     Ok(PspClass {
         minor,
@@ -97,28 +97,28 @@ pub(super) fn psp(words: &mut Words<'_>, minor: u32, port: Port) -> Result<PspCl
 
 /// The words of an htb class after `htb`; `r2q` is its qdisc's.
 pub(super) fn htb(
-    words: &mut Words<'_>,
+    tokens: &mut TcTokens<'_>,
     (minor, parent): (u32, Option<u32>),
     r2q: u32,
     port: Port,
 ) -> Result<HtbClass, Refusal> {
     let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
     let (mut quantum, mut prio, mut overhead, mut mpu) = (None, 0, 0, 0);
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "rate" => rate = Some(words.rate("rate")?),
-            "ceil" => ceil = Some(words.rate("ceil")?),
-            "burst" | "buffer" | "maxburst" => burst = Some(words.size("burst")?),
-            "cburst" | "cbuffer" | "cmaxburst" => cburst = Some(words.size("cburst")?),
-            "quantum" => quantum = Some(words.size_u32("quantum")?),
-            "prio" => prio = words.number("prio")?,
-            "overhead" => overhead = words.size_u32("overhead")?,
-            "mpu" => mpu = words.size_u32("mpu")?,
-            other => return Err(words.unknown("an htb class", other, HTB)),
+            "rate" => rate = Some(tokens.rate("rate")?),
+            "ceil" => ceil = Some(tokens.rate("ceil")?),
+            "burst" | "buffer" | "maxburst" => burst = Some(tokens.size("burst")?),
+            "cburst" | "cbuffer" | "cmaxburst" => cburst = Some(tokens.size("cburst")?),
+            "quantum" => quantum = Some(tokens.size_u32("quantum")?),
+            "prio" => prio = tokens.number("prio")?,
+            "overhead" => overhead = tokens.size_u32("overhead")?,
+            "mpu" => mpu = tokens.size_u32("mpu")?,
+            other => return Err(tokens.unknown("an htb class", other, HTB)),
         }
     }
     let Some(rate_bps) = rate else {
-        return Err(words.refuse("tc: an htb class needs a rate"));
+        return Err(tokens.refuse("tc: an htb class needs a rate"));
     };
     // tc's own: what one tick of the clock lets through, which is next to
     // nothing with high-resolution timers, and 1600 bytes.

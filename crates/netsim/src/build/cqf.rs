@@ -3,9 +3,9 @@
 
 use units::clock::Span;
 
-use super::Refusal;
 use super::class::Port;
-use super::words::Words;
+use super::refusal::Refusal;
+use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::qdisc::{Cqf, CqfConfig};
 
@@ -18,18 +18,18 @@ pub(super) struct CqfQueue {
 
 impl CqfQueue {
     /// Reads the words after `cqf`.
-    pub fn read(words: &mut Words<'_>, handle: u32, port: Port) -> Result<Self, Refusal> {
+    pub fn read(tokens: &mut TcTokens<'_>, handle: u32, port: Port) -> Result<Self, Refusal> {
         let (mut cycle, mut budget_bytes) = (Span::ZERO, 0);
-        while let Some(word) = words.next() {
+        while let Some(word) = tokens.next() {
             match word {
-                "cycle" => cycle = words.time("cycle")?,
-                "budget" => budget_bytes = words.size("budget")?,
-                other => return Err(words.unknown("cqf", other, "cycle and budget")),
+                "cycle" => cycle = tokens.time("cycle")?,
+                "budget" => budget_bytes = tokens.size("budget")?,
+                other => return Err(tokens.unknown("cqf", other, "cycle and budget")),
             }
         }
         let holds_bytes = u128::from(cycle.as_ns()) * u128::from(port.line_bps) / 8_000_000_000;
         if cycle == Span::ZERO || budget_bytes == 0 || u128::from(budget_bytes) > holds_bytes {
-            return Err(words.refuse(format!(
+            return Err(tokens.refuse(format!(
                 "tc: cqf: budget is {budget_bytes} bytes, expected 1 to {holds_bytes}, what the \
                  line sends in a cycle of {} ns",
                 cycle.as_ns()
@@ -57,7 +57,7 @@ impl CqfQueue {
     /// The queue, with all its filters.
     pub fn qdisc(self) -> Cqf {
         Cqf::new(CqfConfig {
-            filters: super::queues::plain(self.filters),
+            filters: super::filters::without_preference(self.filters),
             ..self.config
         })
     }

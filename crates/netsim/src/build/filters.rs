@@ -3,8 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-use super::Refusal;
-use super::words::Words;
+use super::refusal::Refusal;
+use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::packet::Proto;
 
@@ -14,113 +14,118 @@ const FLOWER: &str = "`ip_proto`, `src_ip`, `dst_ip`, `src_port`, `dst_port` and
 
 /// The rest of a line after `filter add dev DEV parent MAJOR:`: its preference
 /// and the filter.
-pub(super) fn read(words: &mut Words<'_>, major: u32) -> Result<(u32, Filter), Refusal> {
+pub(super) fn read(tokens: &mut TcTokens<'_>, major: u32) -> Result<(u32, Filter), Refusal> {
     let mut pref = u32::MAX;
     loop {
-        match words.word("a kind of filter")? {
+        match tokens.word("a kind of filter")? {
             "protocol" => {
-                words.one_of("protocol", &[("ip", ()), ("all", ())])?;
+                tokens.one_of("protocol", &[("ip", ()), ("all", ())])?;
             }
-            "pref" | "prio" => pref = words.number("pref")?,
+            "pref" | "prio" => pref = tokens.number("pref")?,
             "handle" => {
-                words.word("handle")?;
+                tokens.word("handle")?;
             }
-            "u32" => return Ok((pref, u32_filter(words, major)?)),
-            "flower" => return Ok((pref, flower(words, major)?)),
-            other => return Err(words.unknown("a filter", other, "u32 and flower")),
+            "u32" => return Ok((pref, u32_filter(tokens, major)?)),
+            "flower" => return Ok((pref, flower(tokens, major)?)),
+            other => return Err(tokens.unknown("a filter", other, "u32 and flower")),
         }
     }
 }
 
-fn class(words: &mut Words<'_>, major: u32) -> Result<u32, Refusal> {
-    match words.handle("classid")? {
+/// The filters in order of their preference.
+pub(super) fn without_preference(filters: Vec<(u32, Filter)>) -> Vec<Filter> {
+    filters.into_iter().map(|(_, filter)| filter).collect()
+}
+
+fn class(tokens: &mut TcTokens<'_>, major: u32) -> Result<u32, Refusal> {
+    match tokens.handle("classid")? {
         (found, minor) if found == major => Ok(minor),
-        (found, _) => Err(words.refuse(format!(
+        (found, _) => Err(tokens.refuse(format!(
             "tc: the filter names a class of {found:x}:, expected one of {major:x}:"
         ))),
     }
 }
 
-fn u32_filter(words: &mut Words<'_>, major: u32) -> Result<Filter, Refusal> {
+fn u32_filter(tokens: &mut TcTokens<'_>, major: u32) -> Result<Filter, Refusal> {
     let mut filter = Filter::default();
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "classid" | "flowid" => filter.minor = class(words, major)?,
+            "classid" | "flowid" => filter.minor = class(tokens, major)?,
             "match" => {
-                words.one_of("match", &[("ip", ())])?;
-                match words.word("what to match")? {
-                    "src" => filter.src = Some(net(words)?),
-                    "dst" => filter.dst = Some(net(words)?),
-                    "sport" => filter.sport = Some(port(words)?),
-                    "dport" => filter.dport = Some(port(words)?),
+                tokens.one_of("match", &[("ip", ())])?;
+                match tokens.word("what to match")? {
+                    "src" => filter.src = Some(net(tokens)?),
+                    "dst" => filter.dst = Some(net(tokens)?),
+                    "sport" => filter.sport = Some(port(tokens)?),
+                    "dport" => filter.dport = Some(port(tokens)?),
                     "protocol" => {
-                        let number = words.number("protocol")?;
-                        mask(words, 0xff)?;
-                        filter.proto = Some(proto(words, number)?);
+                        let number = tokens.number("protocol")?;
+                        mask(tokens, 0xff)?;
+                        filter.proto = Some(proto(tokens, number)?);
                     }
-                    other => return Err(words.unknown("u32", other, U32)),
+                    other => return Err(tokens.unknown("u32", other, U32)),
                 }
             }
-            other => return Err(words.unknown("u32", other, U32)),
+            other => return Err(tokens.unknown("u32", other, U32)),
         }
     }
     Ok(filter)
 }
 
-fn flower(words: &mut Words<'_>, major: u32) -> Result<Filter, Refusal> {
+fn flower(tokens: &mut TcTokens<'_>, major: u32) -> Result<Filter, Refusal> {
     let mut filter = Filter::default();
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "classid" | "flowid" => filter.minor = class(words, major)?,
+            "classid" | "flowid" => filter.minor = class(tokens, major)?,
             "ip_proto" => {
                 let known = [("tcp", Proto::Tcp), ("udp", Proto::Udp)];
-                filter.proto = Some(words.one_of("ip_proto", &known)?);
+                filter.proto = Some(tokens.one_of("ip_proto", &known)?);
             }
-            "src_ip" => filter.src = Some(net(words)?),
-            "dst_ip" => filter.dst = Some(net(words)?),
-            "src_port" => filter.sport = Some((lone_port(words)?, u16::MAX)),
-            "dst_port" => filter.dport = Some((lone_port(words)?, u16::MAX)),
-            other => return Err(words.unknown("flower", other, FLOWER)),
+            "src_ip" => filter.src = Some(net(tokens)?),
+            "dst_ip" => filter.dst = Some(net(tokens)?),
+            "src_port" => filter.sport = Some((lone_port(tokens)?, u16::MAX)),
+            "dst_port" => filter.dport = Some((lone_port(tokens)?, u16::MAX)),
+            other => return Err(tokens.unknown("flower", other, FLOWER)),
         }
     }
     Ok(filter)
 }
 
-fn proto(words: &Words<'_>, number: u32) -> Result<Proto, Refusal> {
+fn proto(tokens: &TcTokens<'_>, number: u32) -> Result<Proto, Refusal> {
     match number {
         6 => Ok(Proto::Tcp),
         17 => Ok(Proto::Udp),
-        _ => Err(words.unknown("u32", &format!("protocol {number}"), "6 and 17")),
+        _ => Err(tokens.unknown("u32", &format!("protocol {number}"), "6 and 17")),
     }
 }
 
-fn lone_port(words: &mut Words<'_>) -> Result<u16, Refusal> {
-    let number = words.number("a port")?;
-    u16::try_from(number).map_err(|_| words.refuse(format!("tc: {number} is no port")))
+fn lone_port(tokens: &mut TcTokens<'_>) -> Result<u16, Refusal> {
+    let number = tokens.number("a port")?;
+    u16::try_from(number).map_err(|_| tokens.refuse(format!("tc: {number} is no port")))
 }
 
-fn port(words: &mut Words<'_>) -> Result<(u16, u16), Refusal> {
-    let port = lone_port(words)?;
-    let mask = mask(words, 0xffff)?;
+fn port(tokens: &mut TcTokens<'_>) -> Result<(u16, u16), Refusal> {
+    let port = lone_port(tokens)?;
+    let mask = mask(tokens, 0xffff)?;
     // It was asked to be within 16 bits.
     Ok((port, mask as u16))
 }
 
-fn mask(words: &mut Words<'_>, most: u32) -> Result<u32, Refusal> {
-    let word = words.word("a mask")?;
+fn mask(tokens: &mut TcTokens<'_>, most: u32) -> Result<u32, Refusal> {
+    let word = tokens.word("a mask")?;
     let digits = word.strip_prefix("0x").unwrap_or(word);
     let mask = u32::from_str_radix(digits, 16).ok();
     mask.filter(|mask| *mask <= most)
-        .ok_or_else(|| words.refuse(format!("tc: {word:?} is no mask of at most {most:#x}")))
+        .ok_or_else(|| tokens.refuse(format!("tc: {word:?} is no mask of at most {most:#x}")))
 }
 
-fn net(words: &mut Words<'_>) -> Result<(Ipv4Addr, u32), Refusal> {
-    let word = words.word("a network")?;
+fn net(tokens: &mut TcTokens<'_>) -> Result<(Ipv4Addr, u32), Refusal> {
+    let word = tokens.word("a network")?;
     let (address, length) = word.split_once('/').unwrap_or((word, "32"));
     let read = || {
         let length: u32 = length.parse().ok().filter(|length| *length <= 32)?;
         let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
         Some((address.parse().ok()?, mask))
     };
-    read().ok_or_else(|| words.refuse(format!("tc: {word:?} is no IPv4 network")))
+    read().ok_or_else(|| tokens.refuse(format!("tc: {word:?} is no IPv4 network")))
 }

@@ -5,17 +5,17 @@
 
 mod class;
 mod cqf;
+mod device_number;
 mod filters;
 pub mod isochronous;
 mod period;
 mod queues;
+mod refusal;
 mod streams;
-mod words;
-
-use std::fmt;
+mod tc_tokens;
 
 use scenario::topology::{far_host, leaving, routes};
-use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, Place};
+use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind};
 use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES, wire_bytes};
 
@@ -26,7 +26,9 @@ use crate::packet::{Header, Proto};
 use crate::port::{Port, PortKind};
 use crate::source::SourceConfig;
 
+pub use device_number::device;
 pub use queues::Change;
+pub use refusal::Refusal;
 
 /// Ethernet, IPv4 and UDP headers.
 const UDP_FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
@@ -38,23 +40,6 @@ const RING: u32 = 256;
 const COALESCE: (u32, u64) = (16, 20_000);
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Something that the simulator does not model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Where it stands.
-    pub place: Place,
-    /// What, and what there is instead.
-    pub reason: String,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.reason)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// A cell as a network.
 #[derive(Debug)]
 pub struct Built {
@@ -65,12 +50,6 @@ pub struct Built {
     /// What is in the scenario and not in the network; the same text for the
     /// same thing in every cell.
     pub notes: Vec<String>,
-}
-
-/// The number of the device that sends in a direction.
-#[must_use]
-pub fn device(direction: Direction) -> usize {
-    2 * direction.cable + direction.end.index()
 }
 
 /// Builds a cell's network. All chance in it follows from `seed`.

@@ -4,7 +4,7 @@
 
 use units::clock::Span;
 
-use super::words::Budget;
+use super::tc_tokens::Budget;
 
 /// What the words say.
 pub(super) struct Periods {

@@ -10,9 +10,11 @@ use units::ethernet::HEADER_BYTES;
 
 use super::class::{self, Port};
 use super::cqf::CqfQueue;
+use super::device_number::device;
+use super::filters::{self, without_preference};
 use super::period::Periods;
-use super::words::Words;
-use super::{Refusal, device, filters};
+use super::refusal::Refusal;
+use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::qdisc::{
     Fifo, Fq, FqConfig, Htb, HtbClass, HtbConfig, Limit, Netem, NetemConfig, Psp, PspClass,
@@ -78,21 +80,21 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     let mut queues: Vec<Queue> = (0..2 * cell.cables.len()).map(|_| usual()).collect();
     let mut changes = Vec::new();
     for line in &cell.tc {
-        let mut words = Words::new(line);
-        let object = words.word("an object")?;
-        let verb = words.word("a verb")?;
-        let direction = of_device(cell, line, &mut words)?;
+        let mut tokens = TcTokens::new(line);
+        let object = tokens.word("an object")?;
+        let verb = tokens.word("a verb")?;
+        let direction = of_device(cell, line, &mut tokens)?;
         let mut reader = Reader {
             cell,
             direction,
             queue: &mut queues[device(direction)],
         };
         match (object, verb, line.at_ns) {
-            ("qdisc", "add" | "replace", None) => reader.qdisc(&mut words)?,
-            ("class", "add" | "replace", None) => reader.class(&mut words, line)?,
-            ("filter", "add" | "replace", None) => reader.filter(&mut words)?,
+            ("qdisc", "add" | "replace", None) => reader.qdisc(&mut tokens)?,
+            ("class", "add" | "replace", None) => reader.class(&mut tokens, line)?,
+            ("filter", "add" | "replace", None) => reader.filter(&mut tokens)?,
             ("class", "change" | "replace", Some(at_ns)) => {
-                let (minor, kind) = reader.change(&mut words)?;
+                let (minor, kind) = reader.change(&mut tokens)?;
                 changes.push(Change {
                     at: Time::START + Span::from_ns(at_ns),
                     device: device(direction),
@@ -102,11 +104,11 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
             }
             (_, _, Some(_)) => {
                 let known = "class change of psp";
-                return Err(words.unknown("a line with `at`", &format!("{object} {verb}"), known));
+                return Err(tokens.unknown("a line with `at`", &format!("{object} {verb}"), known));
             }
             _ => {
                 let known = "qdisc, class and filter with add and replace";
-                return Err(words.unknown("tc", &format!("{object} {verb}"), known));
+                return Err(tokens.unknown("tc", &format!("{object} {verb}"), known));
             }
         }
     }
@@ -114,14 +116,14 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
 }
 
 /// `dev DEV`: the direction that leaves by it.
-fn of_device(cell: &Cell, line: &TcLine, words: &mut Words<'_>) -> Result<Direction, Refusal> {
-    words.one_of("what comes before the device", &[("dev", ())])?;
-    let name = words.word("a device")?;
+fn of_device(cell: &Cell, line: &TcLine, tokens: &mut TcTokens<'_>) -> Result<Direction, Refusal> {
+    tokens.one_of("what comes before the device", &[("dev", ())])?;
+    let name = tokens.word("a device")?;
     let device = |hop: &Direction| &cell.cables[hop.cable].ends[hop.end.index()];
     let mut hops = leaving(&cell.cables, line.host).filter(|hop| device(hop).name == name);
     hops.next().ok_or_else(|| {
         let host = &cell.hosts[line.host].name;
-        words.refuse(format!("tc: host `{host}` has no device `{name}`"))
+        tokens.refuse(format!("tc: host `{host}` has no device `{name}`"))
     })
 }
 
@@ -153,22 +155,22 @@ impl Reader<'_> {
         }
     }
 
-    fn qdisc(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
+    fn qdisc(&mut self, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
         let mut handle = NO_HANDLE;
         let mut parent = None;
         loop {
-            match words.word("a kind of qdisc")? {
+            match tokens.word("a kind of qdisc")? {
                 "root" => {}
-                "parent" => parent = Some(words.handle("parent")?),
-                "handle" => handle = words.handle("handle")?.0,
+                "parent" => parent = Some(tokens.handle("parent")?),
+                "handle" => handle = tokens.handle("handle")?.0,
                 kind => {
-                    let queue = self.kind(kind, handle, words)?;
+                    let queue = self.kind(kind, handle, tokens)?;
                     return match parent {
                         None => {
                             *self.queue = queue;
                             Ok(())
                         }
-                        Some(parent) => self.attach(parent, queue, words),
+                        Some(parent) => self.attach(parent, queue, tokens),
                     };
                 }
             }
@@ -180,10 +182,10 @@ impl Reader<'_> {
         &mut self,
         (major, minor): (u32, u32),
         child: Queue,
-        words: &Words<'_>,
+        tokens: &TcTokens<'_>,
     ) -> Result<(), Refusal> {
         let Queue::Plain(limit) = child else {
-            return Err(words.unknown("a class's queue", "this kind", "pfifo and bfifo"));
+            return Err(tokens.unknown("a class's queue", "this kind", "pfifo and bfifo"));
         };
         let slot = match self.queue {
             Queue::Htb {
@@ -200,30 +202,30 @@ impl Reader<'_> {
         };
         match slot {
             Some(slot) => *slot = limit,
-            None => return Err(words.refuse(format!("tc: no class {major:x}:{minor:x} before"))),
+            None => return Err(tokens.refuse(format!("tc: no class {major:x}:{minor:x} before"))),
         }
         Ok(())
     }
 
-    fn kind(&self, kind: &str, handle: u32, words: &mut Words<'_>) -> Result<Queue, Refusal> {
+    fn kind(&self, kind: &str, handle: u32, tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
         match kind {
             "pfifo_fast" => Ok(Queue::Plain(Limit::Packets(TX_QUEUE_PACKETS))),
-            "pfifo" | "bfifo" => fifo(kind, words, self.port()),
-            "tbf" => tbf(words),
-            "fq" => fq(words, self.port()),
-            "netem" => netem(words),
-            "htb" => htb(words, handle),
+            "pfifo" | "bfifo" => fifo(kind, tokens, self.port()),
+            "tbf" => tbf(tokens),
+            "fq" => fq(tokens, self.port()),
+            "netem" => netem(tokens),
+            "htb" => htb(tokens, handle),
             "cqf" => Ok(Queue::Cqf(Box::new(CqfQueue::read(
-                words,
+                tokens,
                 handle,
                 self.port(),
             )?))),
-            "psp" => self.psp(words, handle),
-            other => Err(words.unknown("a qdisc", other, KINDS)),
+            "psp" => self.psp(tokens, handle),
+            other => Err(tokens.unknown("a qdisc", other, KINDS)),
         }
     }
 
-    fn psp(&self, words: &mut Words<'_>, handle: u32) -> Result<Queue, Refusal> {
+    fn psp(&self, tokens: &mut TcTokens<'_>, handle: u32) -> Result<Queue, Refusal> {
         use pace::{Layer, Mode, Order};
         const KNOWN: &str = "default, line, mode, overhead, layer, order, gap, guard, split-gso, \
             period, budget and align";
@@ -235,22 +237,22 @@ impl Reader<'_> {
         };
         let (mut default, mut gap) = (0, Kind::Pause);
         let mut period = Periods::default();
-        while let Some(word) = words.next() {
+        while let Some(word) = tokens.next() {
             match word {
-                "default" => default = words.minor("default")?,
-                "line" if words.peek() == Some("auto") => drop(words.next()),
-                "line" => config.line_rate_bps = words.rate("line")?,
-                "overhead" => config.overhead_bytes = words.size_u32("overhead")?,
-                "period" => period.length = words.time("period")?,
-                "budget" => period.budget = words.budget("budget")?,
-                "align" if words.peek() == Some("off") => drop(words.next()),
-                "align" => period.align = Some(words.time("align")?),
-                "guard" => config.guard_band = words.switch("guard")?,
+                "default" => default = tokens.minor("default")?,
+                "line" if tokens.peek() == Some("auto") => drop(tokens.next()),
+                "line" => config.line_rate_bps = tokens.rate("line")?,
+                "overhead" => config.overhead_bytes = tokens.size_u32("overhead")?,
+                "period" => period.length = tokens.time("period")?,
+                "budget" => period.budget = tokens.budget("budget")?,
+                "align" if tokens.peek() == Some("off") => drop(tokens.next()),
+                "align" => period.align = Some(tokens.time("align")?),
+                "guard" => config.guard_band = tokens.switch("guard")?,
                 "mode" => {
                     let auto = ("auto", Mode::Hybrid);
                     let known = [("gap", Mode::Gap), ("timer", Mode::Timer)];
                     let all = [known[0], known[1], ("hybrid", Mode::Hybrid), auto];
-                    config.mode = words.one_of("mode", &all)?;
+                    config.mode = tokens.one_of("mode", &all)?;
                 }
                 "layer" => {
                     let known = [
@@ -258,26 +260,26 @@ impl Reader<'_> {
                         ("wire", Layer::Wire),
                         ("ip", Layer::Ip),
                     ];
-                    config.layer = words.one_of("layer", &known)?;
+                    config.layer = tokens.one_of("layer", &known)?;
                 }
                 "order" => {
                     let known = [("next", Order::Next), ("clock", Order::Clock)];
                     let all = [known[0], known[1], ("rate", Order::Rate)];
-                    config.order = words.one_of("order", &all)?;
+                    config.order = tokens.one_of("order", &all)?;
                 }
                 "gap" => {
                     let known = [("pause", Kind::Pause), ("multicast", Kind::Gap)];
-                    gap = words.one_of("gap", &[known[0], known[1], ("self", Kind::Gap)])?;
+                    gap = tokens.one_of("gap", &[known[0], known[1], ("self", Kind::Gap)])?;
                 }
                 "split-gso" => {
-                    words
+                    tokens
                         .one_of("split-gso", &[("on", ()), ("auto", ())])
                         .map_err(|_| {
                             let known = "on and auto: it has no trains of segments";
-                            words.unknown("psp", "split-gso off", known)
+                            tokens.unknown("psp", "split-gso off", known)
                         })?;
                 }
-                other => return Err(words.unknown("psp", other, KNOWN)),
+                other => return Err(tokens.unknown("psp", other, KNOWN)),
             }
         }
         config.period = Some(period.of(config.line_rate_bps));
@@ -288,14 +290,14 @@ impl Reader<'_> {
             gap,
             classes: Vec::new(),
             filters: Vec::new(),
-            place: words.place(),
+            place: tokens.place(),
             places: Vec::new(),
         })))
     }
 
-    fn class(&mut self, words: &mut Words<'_>, line: &TcLine) -> Result<(), Refusal> {
+    fn class(&mut self, tokens: &mut TcTokens<'_>, line: &TcLine) -> Result<(), Refusal> {
         let port = self.class_port();
-        let (parent, (major, minor), kind) = class_head(words)?;
+        let (parent, (major, minor), kind) = class_head(tokens)?;
         match self.queue {
             Queue::Htb {
                 handle,
@@ -305,14 +307,14 @@ impl Reader<'_> {
             } if *handle == major && kind == "htb" => {
                 let parent = (parent.1 > 0).then_some(parent.1);
                 if parent.is_some_and(|minor| classes.iter().all(|c| c.minor != minor)) {
-                    return Err(words.refuse("tc: the class's parent does not come before it"));
+                    return Err(tokens.refuse("tc: the class's parent does not come before it"));
                 }
-                let class = class::htb(words, (minor, parent), *r2q, port)?;
+                let class = class::htb(tokens, (minor, parent), *r2q, port)?;
                 classes.retain(|c| c.minor != minor);
                 classes.push(class);
             }
             Queue::Psp(psp) if psp.handle == major && kind == "psp" => {
-                let class = class::psp(words, minor, port)?;
+                let class = class::psp(tokens, minor, port)?;
                 match psp.classes.iter().position(|c| c.minor == minor) {
                     Some(at) => psp.classes[at] = class,
                     None => {
@@ -321,36 +323,36 @@ impl Reader<'_> {
                     }
                 }
             }
-            _ => return Err(words.refuse(format!("tc: no {kind} with handle {major:x}: before"))),
+            _ => return Err(tokens.refuse(format!("tc: no {kind} with handle {major:x}: before"))),
         }
         Ok(())
     }
 
     /// A class of psp, later.
-    fn change(&mut self, words: &mut Words<'_>) -> Result<(u32, ClassConfig), Refusal> {
-        let (_, (_, minor), _) = class_head(words)?;
+    fn change(&mut self, tokens: &mut TcTokens<'_>) -> Result<(u32, ClassConfig), Refusal> {
+        let (_, (_, minor), _) = class_head(tokens)?;
         let is_there = match self.queue {
             Queue::Psp(psp) => psp.classes.iter().any(|c| c.minor == minor),
             _ => false,
         };
-        match class::psp(words, minor, self.class_port())?.kind {
+        match class::psp(tokens, minor, self.class_port())?.kind {
             PspKind::Static(kind) if is_there => Ok((minor, kind)),
-            _ => Err(words.unknown("a later change", "this class", "classes of psp with a rate")),
+            _ => Err(tokens.unknown("a later change", "this class", "classes of psp with a rate")),
         }
     }
 
-    fn filter(&mut self, words: &mut Words<'_>) -> Result<(), Refusal> {
-        words.one_of("what comes before the parent", &[("parent", ())])?;
-        let (major, _) = words.handle("parent")?;
+    fn filter(&mut self, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+        tokens.one_of("what comes before the parent", &[("parent", ())])?;
+        let (major, _) = tokens.handle("parent")?;
         let filters = match self.queue {
             Queue::Htb {
                 handle, filters, ..
             } if *handle == major => filters,
             Queue::Psp(psp) if psp.handle == major => &mut psp.filters,
             Queue::Cqf(cqf) if cqf.handle() == major => &mut cqf.filters,
-            _ => return Err(words.refuse(format!("tc: no qdisc with handle {major:x}: before"))),
+            _ => return Err(tokens.refuse(format!("tc: no qdisc with handle {major:x}: before"))),
         };
-        filters.push(filters::read(words, major)?);
+        filters.push(filters::read(tokens, major)?);
         // Among equals, in the order of the file.
         filters.sort_by_key(|(pref, _)| *pref);
         Ok(())
@@ -360,54 +362,54 @@ impl Reader<'_> {
 type Head<'a> = ((u32, u32), (u32, u32), &'a str);
 
 /// `parent P classid C KIND`.
-fn class_head<'a>(words: &mut Words<'a>) -> Result<Head<'a>, Refusal> {
+fn class_head<'a>(tokens: &mut TcTokens<'a>) -> Result<Head<'a>, Refusal> {
     let (mut parent, mut classid) = ((0, 0), None);
     loop {
-        match words.word("a kind of class")? {
-            "parent" => parent = words.handle("parent")?,
-            "classid" => classid = Some(words.handle("classid")?),
+        match tokens.word("a kind of class")? {
+            "parent" => parent = tokens.handle("parent")?,
+            "classid" => classid = Some(tokens.handle("classid")?),
             kind => {
-                let classid = classid.ok_or_else(|| words.refuse("tc: a class needs a classid"));
+                let classid = classid.ok_or_else(|| tokens.refuse("tc: a class needs a classid"));
                 return Ok((parent, classid?, kind));
             }
         }
     }
 }
 
-fn fifo(kind: &str, words: &mut Words<'_>, port: Port) -> Result<Queue, Refusal> {
+fn fifo(kind: &str, tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
     let is_bytes = kind == "bfifo";
     let mut limit = match is_bytes {
         true => Limit::Bytes(u64::from(port.packets) * u64::from(port.frame_bytes)),
         false => Limit::Packets(port.packets),
     };
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         limit = match word {
-            "limit" if is_bytes => Limit::Bytes(words.size("limit")?),
-            "limit" => Limit::Packets(words.number("limit")?),
-            other => return Err(words.unknown(kind, other, "limit")),
+            "limit" if is_bytes => Limit::Bytes(tokens.size("limit")?),
+            "limit" => Limit::Packets(tokens.number("limit")?),
+            other => return Err(tokens.unknown(kind, other, "limit")),
         };
     }
     Ok(Queue::Plain(limit))
 }
 
-fn tbf(words: &mut Words<'_>) -> Result<Queue, Refusal> {
+fn tbf(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
     const KNOWN: &str = "rate, burst, limit, latency, overhead, mpu and (its own) tick";
     let (mut rate, mut burst, mut limit, mut latency) = (None, None, None, None);
     let (mut overhead, mut mpu, mut tick) = (0, 0, Span::ZERO);
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "rate" => rate = Some(words.rate("rate")?),
-            "burst" | "buffer" | "maxburst" => burst = Some(words.size("burst")?),
-            "limit" => limit = Some(words.size("limit")?),
-            "latency" => latency = Some(words.time("latency")?),
-            "overhead" => overhead = words.size_u32("overhead")?,
-            "mpu" => mpu = words.size_u32("mpu")?,
-            "tick" => tick = words.time("tick")?,
-            other => return Err(words.unknown("tbf", other, KNOWN)),
+            "rate" => rate = Some(tokens.rate("rate")?),
+            "burst" | "buffer" | "maxburst" => burst = Some(tokens.size("burst")?),
+            "limit" => limit = Some(tokens.size("limit")?),
+            "latency" => latency = Some(tokens.time("latency")?),
+            "overhead" => overhead = tokens.size_u32("overhead")?,
+            "mpu" => mpu = tokens.size_u32("mpu")?,
+            "tick" => tick = tokens.time("tick")?,
+            other => return Err(tokens.unknown("tbf", other, KNOWN)),
         }
     }
     let (Some(rate_bps), Some(burst_bytes)) = (rate, burst) else {
-        return Err(words.refuse("tc: tbf needs a rate and a burst"));
+        return Err(tokens.refuse("tc: tbf needs a rate and a burst"));
     };
     let by_latency = |span: Span| {
         let bytes = u128::from(span.as_ns()) * u128::from(rate_bps) / 8_000_000_000;
@@ -416,7 +418,7 @@ fn tbf(words: &mut Words<'_>) -> Result<Queue, Refusal> {
             .saturating_add(burst_bytes)
     };
     let Some(limit_bytes) = limit.or_else(|| latency.map(by_latency)) else {
-        return Err(words.refuse("tc: tbf needs a limit or a latency"));
+        return Err(tokens.refuse("tc: tbf needs a limit or a latency"));
     };
     Ok(Queue::Tbf(TbfConfig {
         rate_bps,
@@ -428,7 +430,7 @@ fn tbf(words: &mut Words<'_>) -> Result<Queue, Refusal> {
     }))
 }
 
-fn fq(words: &mut Words<'_>, port: Port) -> Result<Queue, Refusal> {
+fn fq(tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
     const KNOWN: &str = "limit, flow_limit, quantum, initial_quantum, maxrate and pacing";
     let mut config = FqConfig {
         limit: 10_000,
@@ -437,21 +439,21 @@ fn fq(words: &mut Words<'_>, port: Port) -> Result<Queue, Refusal> {
         initial_quantum_bytes: 10 * port.frame_bytes,
         maxrate_bps: 0,
     };
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "limit" => config.limit = words.number("limit")?,
-            "flow_limit" => config.flow_limit = words.number("flow_limit")?,
-            "quantum" => config.quantum_bytes = words.size_u32("quantum")?.max(1),
-            "initial_quantum" => config.initial_quantum_bytes = words.size_u32(word)?,
-            "maxrate" => config.maxrate_bps = words.rate("maxrate")?,
+            "limit" => config.limit = tokens.number("limit")?,
+            "flow_limit" => config.flow_limit = tokens.number("flow_limit")?,
+            "quantum" => config.quantum_bytes = tokens.size_u32("quantum")?.max(1),
+            "initial_quantum" => config.initial_quantum_bytes = tokens.size_u32(word)?,
+            "maxrate" => config.maxrate_bps = tokens.rate("maxrate")?,
             "pacing" => {}
-            other => return Err(words.unknown("fq", other, KNOWN)),
+            other => return Err(tokens.unknown("fq", other, KNOWN)),
         }
     }
     Ok(Queue::Fq(config))
 }
 
-fn netem(words: &mut Words<'_>) -> Result<Queue, Refusal> {
+fn netem(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
     const KNOWN: &str =
         "limit, delay TIME [JITTER], loss [random] PERCENT, reorder PERCENT and gap";
     let mut config = NetemConfig {
@@ -465,39 +467,39 @@ fn netem(words: &mut Words<'_>) -> Result<Queue, Refusal> {
     let is_number = |word: Option<&str>| {
         word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
     };
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "limit" => config.limit = words.number("limit")?,
+            "limit" => config.limit = tokens.number("limit")?,
             "delay" => {
-                config.delay = words.time("delay")?;
-                if is_number(words.peek()) {
-                    config.jitter = words.time("jitter")?;
+                config.delay = tokens.time("delay")?;
+                if is_number(tokens.peek()) {
+                    config.jitter = tokens.time("jitter")?;
                 }
             }
             "loss" => {
-                if words.peek() == Some("random") {
-                    words.next();
+                if tokens.peek() == Some("random") {
+                    tokens.next();
                 }
-                config.loss = Chance::per_million(words.per_million("loss")?);
+                config.loss = Chance::per_million(tokens.per_million("loss")?);
             }
-            "reorder" => config.reorder = Chance::per_million(words.per_million("reorder")?),
-            "gap" => config.gap = words.number("gap")?,
-            other => return Err(words.unknown("netem", other, KNOWN)),
+            "reorder" => config.reorder = Chance::per_million(tokens.per_million("reorder")?),
+            "gap" => config.gap = tokens.number("gap")?,
+            other => return Err(tokens.unknown("netem", other, KNOWN)),
         }
-        if matches!(word, "loss" | "reorder" | "delay") && is_number(words.peek()) {
-            return Err(words.unknown("netem", "a correlation", KNOWN));
+        if matches!(word, "loss" | "reorder" | "delay") && is_number(tokens.peek()) {
+            return Err(tokens.unknown("netem", "a correlation", KNOWN));
         }
     }
     Ok(Queue::Netem(config))
 }
 
-fn htb(words: &mut Words<'_>, handle: u32) -> Result<Queue, Refusal> {
+fn htb(tokens: &mut TcTokens<'_>, handle: u32) -> Result<Queue, Refusal> {
     let (mut default, mut r2q) = (0, 10);
-    while let Some(word) = words.next() {
+    while let Some(word) = tokens.next() {
         match word {
-            "default" => default = words.minor("default")?,
-            "r2q" => r2q = words.number("r2q")?,
-            other => return Err(words.unknown("htb", other, "default and r2q")),
+            "default" => default = tokens.minor("default")?,
+            "r2q" => r2q = tokens.number("r2q")?,
+            other => return Err(tokens.unknown("htb", other, "default and r2q")),
         }
     }
     Ok(Queue::Htb {
@@ -507,10 +509,6 @@ fn htb(words: &mut Words<'_>, handle: u32) -> Result<Queue, Refusal> {
         classes: Vec::new(),
         filters: Vec::new(),
     })
-}
-
-pub(super) fn plain(filters: Vec<(u32, Filter)>) -> Vec<Filter> {
-    filters.into_iter().map(|(_, filter)| filter).collect()
 }
 
 impl Queue {
@@ -546,7 +544,7 @@ impl Queue {
                 major: handle,
                 default,
                 classes,
-                filters: plain(filters),
+                filters: without_preference(filters),
                 direct_packets: TX_QUEUE_PACKETS,
             }))),
             Self::Cqf(cqf) => Qdisc::Cqf(Box::new(cqf.qdisc())),
@@ -565,7 +563,7 @@ impl PspQueue {
             major: self.handle,
             default: self.default,
             classes: self.classes,
-            filters: plain(self.filters),
+            filters: without_preference(self.filters),
             unclassified_packets: TX_QUEUE_PACKETS,
         };
         Psp::new(config, Time::START).map_err(|(minor, error)| {

@@ -6,7 +6,7 @@ use units::clock::{Span, Time};
 use units::ethernet::{IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
 use units::parse;
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::cpu::CpuCost;
 use crate::rng::Rng;
 use crate::stream::{Pacing, StreamConfig};
@@ -187,8 +187,8 @@ struct Stack {
 /// `NAME [KEY=VALUE ...]`: a kernel's TCP, and what is changed in it.
 fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
     let fault = |what: String| refuse(&flow.place, format!("flow `{}`: stack {what}", flow.name));
-    let mut words = stack.split_ascii_whitespace();
-    let name = words.next().unwrap_or_default();
+    let mut tokens = stack.split_ascii_whitespace();
+    let name = tokens.next().unwrap_or_default();
     let Some(variant) = variant::by_name(name) else {
         let names: Vec<_> = variant::ALL.iter().map(|variant| variant.name).collect();
         return Err(fault(format!(
@@ -200,7 +200,7 @@ fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
         sender: SenderConfig::new(variant),
         cpu: CpuCost::default(),
     };
-    for word in words {
+    for word in tokens {
         let set = word
             .split_once('=')
             .and_then(|(key, value)| tune(&mut config, key, value));

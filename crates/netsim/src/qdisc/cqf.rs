@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 use units::clock::{Span, Time};
 use units::ethernet::wire_bytes;
 
-use super::{Fifo, Limit, Next, Verdict, classify};
+use super::answer::{Next, Verdict, classify};
+use super::fifo::{Fifo, Limit};
 use crate::exact::Instant;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};

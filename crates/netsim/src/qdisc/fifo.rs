@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::Verdict;
+use super::answer::Verdict;
 use crate::packet::Packet;
 
 /// How much a queue holds.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use units::clock::{Span, Time};
 
-use super::{Next, Verdict};
+use super::answer::{Next, Verdict};
 use crate::exact::{BYTE, span_up};
 use crate::packet::Packet;
 

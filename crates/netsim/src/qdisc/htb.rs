@@ -10,7 +10,8 @@
 
 use units::clock::Time;
 
-use super::{Fifo, Limit, Next, Verdict, classify};
+use super::answer::{Next, Verdict, classify};
+use super::fifo::{Fifo, Limit};
 use crate::exact::Bucket;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};

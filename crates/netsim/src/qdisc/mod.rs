@@ -2,57 +2,31 @@
 //! Queues of a host's devices. Each is told of packets and of time, and
 //! answers what is to be sent; none has a clock or a timer of its own.
 
+mod answer;
 mod cqf;
 mod fifo;
 mod fq;
 mod htb;
 mod netem;
 mod psp;
+mod psp_core;
 mod psp_flows;
 mod tbf;
 
+pub use answer::{Next, Verdict};
 pub use cqf::{CQF_STREAMS, Cqf, CqfConfig};
 pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqConfig};
 pub use htb::{Htb, HtbClass, HtbConfig};
 pub use netem::{Netem, NetemConfig};
-pub use psp::{Psp, PspClass, PspConfig, PspKind};
+pub use psp::{Psp, PspConfig};
+pub use psp_core::{PspClass, PspKind};
 pub use tbf::{Tbf, TbfConfig};
 
 use capture::record::Kind;
 
-use crate::filter::Filter;
 use crate::packet::{Header, Packet};
 use units::clock::Time;
-
-/// What became of a packet given to a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is in the queue.
-    Queued,
-    /// There was no room, and its sender knows (NET_XMIT_DROP).
-    Refused,
-    /// It is gone, and its sender does not know (netem's loss).
-    Lost,
-}
-
-/// What a device should do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Nothing: the queue is empty.
-    Idle,
-    /// Send this packet.
-    Send(Packet),
-    /// Fill so much of the wire, overhead included.
-    Gap {
-        /// Wire bytes.
-        wire_bytes: u32,
-    },
-    /// Ask again at this instant, later than now.
-    Wait(Time),
-    /// This packet is dropped; ask again.
-    Drop(Packet),
-}
 
 /// A host's queueing discipline. The names and their options are those of
 /// tc(8); what differs from Linux stands with each.
@@ -130,22 +104,4 @@ impl Qdisc {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// The minor number of the class a packet belongs to: what its socket asks for,
-/// then the first filter that matches, then `default`.
-fn classify(
-    major: u32,
-    packet: &Packet,
-    header: &Header,
-    filters: &[Filter],
-    default: u32,
-    exists: impl Fn(u32) -> bool,
-) -> u32 {
-    let asked = packet.class & 0xffff;
-    if packet.class >> 16 == major && packet.class != 0 && exists(asked) {
-        return asked;
-    }
-    let found = filters.iter().find(|filter| filter.matches(header));
-    found.map_or(default, |filter| filter.minor)
 }

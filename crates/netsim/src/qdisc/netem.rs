@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use units::clock::{Span, Time};
 
-use super::{Next, Verdict};
+use super::answer::{Next, Verdict};
 use crate::packet::Packet;
 use crate::rng::{Chance, Rng};
 

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::Limit;
-use super::psp::{Core, PspClass, PspKind};
+use super::fifo::Limit;
+use super::psp_core::{Core, PspClass, PspKind};
 use crate::packet::Packet;
 
 /// A new rate goes to the core when it has moved by more than one part in so

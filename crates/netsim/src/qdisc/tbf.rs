@@ -4,7 +4,8 @@
 
 use units::clock::{Span, Time};
 
-use super::{Fifo, Limit, Next, Verdict};
+use super::answer::{Next, Verdict};
+use super::fifo::{Fifo, Limit};
 use crate::exact::Bucket;
 use crate::packet::Packet;
 

@@ -18,7 +18,8 @@ use std::collections::VecDeque;
 
 use units::clock::{Span, Time};
 
-use super::{Backoff, Counts, Event, Frame, GAP_BITS, Loss, PREAMBLE_BITS, SegmentConfig};
+use super::backoff::Backoff;
+use super::medium::{Counts, Event, Frame, GAP_BITS, Loss, PREAMBLE_BITS, SegmentConfig};
 use crate::rng::Rng;
 
 /// With so many collisions a frame is given up.

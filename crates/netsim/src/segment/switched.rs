@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use units::clock::{Span, Time};
 
-use super::{Counts, Event, Frame, GAP_BITS, Loss, SegmentConfig, frame_bits};
+use super::medium::{Counts, Event, Frame, GAP_BITS, Loss, SegmentConfig, frame_bits};
 
 /// One direction of a cable: frames that wait for it, and the one on it.
 #[derive(Debug)]

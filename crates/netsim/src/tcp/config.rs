@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What one connection is told before it begins.
 
-use crate::tcp::variant::{V2_6_17, Variant};
 use units::clock::Span;
 
-/// Which congestion control gives the window its growth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Congestion {
-    /// RFC 5681.
-    Reno,
-    /// Binary increase, Linux's default from 2.6.8 to 2.6.18.
-    #[default]
-    Bic,
-    /// RFC 9438, Linux's default since 2.6.19.
-    Cubic,
-}
+use crate::tcp::algorithm::Congestion;
+use crate::tcp::variant::{V2_6_17, Variant};
 
 /// How a [`Sender`](crate::tcp::Sender) behaves.
 #[derive(Clone, Debug, PartialEq)]

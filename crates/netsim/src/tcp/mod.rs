@@ -6,6 +6,7 @@
 //! direction; the handshake is not modelled. [`Variant`] chooses between the
 //! loss recovery of kernels of several years.
 
+mod algorithm;
 mod config;
 mod congestion;
 mod counters;
@@ -14,7 +15,8 @@ mod segment;
 mod sender;
 pub mod variant;
 
-pub use config::{Congestion, ReceiverConfig, SenderConfig};
+pub use algorithm::Congestion;
+pub use config::{ReceiverConfig, SenderConfig};
 pub use counters::Counters;
 pub use receiver::Receiver;
 pub use segment::{SackBlock, Segment};

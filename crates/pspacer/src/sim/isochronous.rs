@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indexmap::IndexMap;
-use metrics::analyse::{Curves, bounds};
+use metrics::analyse::bounds;
+use metrics::curves::Curves;
 use netsim::itm::{Delays, NodeCounts, Ran, StreamMeasure, run_cell};
 use predict::classes::{Classes, Delay};
 use predict::distribution::Chain;

@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use capture::timeline::write_timeline;
 use indicatif::{ProgressBar, ProgressStyle};
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use metrics::waits::stamps_ps;
 use netsim::record::Recorder;
 use netsim::run::{FlowReport, Ran, run_cell};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bandwidth over time.
 
-use metrics::analyse::{Curves, FlowCurves};
+use metrics::curves::{Curves, FlowCurves};
 use units::display::{rate, rate_unit, time, time_unit};
 
 use crate::scale::{Kind, round_up};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stretch of time in fine intervals, the cells beside each other.
 
-use metrics::analyse::{CloseupCurves, Curves};
+use metrics::curves::{CloseupCurves, Curves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time, time_unit};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far apart frames start.
 
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use units::display::{number, short};
 

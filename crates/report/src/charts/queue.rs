@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Burstiness over time.
 
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use units::display::time_unit;
 
 use crate::scale::{Kind, round_up};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP over time: bandwidth, and below it the congestion window.
 
-use metrics::analyse::{Curves, FlowCurves};
+use metrics::curves::{Curves, FlowCurves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time_unit};
 

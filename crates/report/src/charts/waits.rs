@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a flow's datagrams waited: what share of them longer than each time.
 
-use metrics::analyse::Curves;
+use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use scenario::result::RunResult;
 
@@ -109,7 +109,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use super::*;
-    use metrics::analyse::FlowCurves;
+    use metrics::curves::FlowCurves;
 
     fn curves(counts: &[(i32, u64)]) -> Curves {
         let bins = counts.iter().map(|&(bin, count)| Bin { bin, count });

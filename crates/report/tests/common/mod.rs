@@ -5,7 +5,8 @@
 
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::{Fate, Record};
-use metrics::analyse::{Curves, Recorded, Timeline, analyse_cell};
+use metrics::analyse::{Recorded, Timeline, analyse_cell};
+use metrics::curves::Curves;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
 use sender_log::sample::TcpSample;

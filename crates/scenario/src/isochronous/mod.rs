@@ -4,19 +4,18 @@
 
 mod model;
 mod node;
+mod path;
 mod stream;
 
 pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
-use std::collections::VecDeque;
-
 use units::time::PS_PER_S;
 
-use crate::cell::{Names, Reading, find, is_word, reference, within};
 use crate::error::{Error, Problem};
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::{Section, table, tables};
+use crate::tables::{Names, Reading, WORD, find, is_word, reference, within};
 
 const ITM: &[&str] = &["period", "slot", "budget"];
 const SEGMENT: &[&str] = &[
@@ -45,7 +44,6 @@ const APART: &[&str] = &[
     "window",
 ];
 
-const WORD: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first";
 const STATIONS_MAX: usize = 64;
 const SEGMENTS_MAX: usize = 254;
 /// Nobody built half duplex at another rate.
@@ -199,35 +197,4 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
         backoff,
         queue_frames: usize::try_from(queue).unwrap_or(usize::MAX),
     })
-}
-
-/// The shortest way over segments, of equally short ones the first in the order
-/// of the file; `None`: there is none.
-fn way(segments: &[Segment], hosts: usize, from: usize, to: usize) -> Option<Vec<Hop>> {
-    let mut reached: Vec<Option<Hop>> = vec![None; hosts];
-    let mut queue = VecDeque::from([from]);
-    while let Some(host) = queue.pop_front() {
-        let mine = segments.iter().enumerate();
-        for (segment, of) in mine.filter(|(_, s)| s.hosts.contains(&host)) {
-            for next in of.hosts.iter().copied() {
-                if next != from && reached[next].is_none() {
-                    reached[next] = Some(Hop {
-                        segment,
-                        from: host,
-                        to: next,
-                    });
-                    queue.push_back(next);
-                }
-            }
-        }
-    }
-    let mut way = Vec::new();
-    let mut host = to;
-    while host != from {
-        let hop = reached[host]?;
-        way.push(hop);
-        host = hop.from;
-    }
-    way.reverse();
-    Some(way)
 }

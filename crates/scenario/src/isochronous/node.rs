@@ -2,12 +2,12 @@
 //! `[[node]]`: how a host on segments works. A host without one sends by
 //! periods that begin where the seed says, late packets first.
 
-use super::{Isochronous, Node};
-use crate::cell::{Reading, host, within};
+use super::model::{Isochronous, Node};
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
+use crate::tables::{Reading, host, within};
 
 const NODE: &[&str] = &[
     "host",

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[stream]]`: what is sent over segments.
 
-use super::{Isochronous, Stream, StreamKind, way};
-use crate::cell::{Names, Reading, host, is_word, reference, required, span, within};
+use super::model::{Isochronous, Stream, StreamKind};
+use super::path::path;
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
+use crate::tables::{Names, Reading, host, is_word, reference, required, span, within};
 
 const STREAM: &[&str] = &[
     "name", "type", "from", "to", "payload", "packets", "reserve", "receive", "rate", "batch",
@@ -61,7 +62,7 @@ fn stream(
         }
     }
     let (from, to) = (host(section, "from", cell)?, host(section, "to", cell)?);
-    let way = way(&all.segments, cell.hosts.len(), from, to).filter(|way| !way.is_empty());
+    let way = path(&all.segments, cell.hosts.len(), from, to).filter(|way| !way.is_empty());
     let Some(way) = way else {
         let expected = format!(
             "another host, which segments connect with `{}`",

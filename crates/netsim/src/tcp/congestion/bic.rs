@@ -9,7 +9,7 @@
 
 use units::clock::{Span, Time};
 
-use super::{Acked, Window, additive};
+use super::window::{Acked, Window, additive};
 
 /// Largest step: at most this many segments each round trip.
 const STEP_MAX: u32 = 16;

@@ -4,7 +4,7 @@
 
 use units::clock::Time;
 
-use super::{Acked, Window};
+use super::window::{Acked, Window};
 
 /// Aggressiveness, segments per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
@@ -95,7 +95,7 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::congestion::Counting;
+    use crate::tcp::congestion::window::Counting;
     use units::clock::Span;
 
     fn round_trips(cubic: &mut Cubic, window: &mut Window, rtt: Span, count: u32) {

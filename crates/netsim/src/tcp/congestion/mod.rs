@@ -4,57 +4,15 @@
 mod bic;
 mod cubic;
 mod reno;
+mod window;
+
+pub(crate) use window::{Acked, Counting, Window};
 
 use bic::Bic;
 use cubic::Cubic;
-use units::clock::{Span, Time};
+use window::CWND_MAX;
 
-use crate::tcp::config::Congestion;
-
-/// No window grows beyond; 2^24 segments are 24 GB in flight.
-const CWND_MAX: u32 = 1 << 24;
-
-/// The window and what its growth counts, in segments.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub cwnd: u32,
-    pub ssthresh: u32,
-    /// Acknowledgements (older kernels) or segments since the last growth.
-    pub count: u32,
-    /// Acknowledged bytes not yet counted (RFC 3465).
-    pub abc_bytes: u64,
-}
-
-impl Window {
-    pub fn in_slow_start(&self, at_threshold: bool) -> bool {
-        self.cwnd < self.ssthresh || (at_threshold && self.cwnd == self.ssthresh)
-    }
-
-    fn grow(&mut self) {
-        self.cwnd = (self.cwnd + 1).min(CWND_MAX);
-    }
-}
-
-/// How acknowledgements are counted: a difference of ages, not of algorithms.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Counting {
-    /// One for each, however much it acknowledges.
-    Acks,
-    /// The same, but slow start waits for a segment's worth of bytes
-    /// (RFC 3465 with L of one segment).
-    AcksOfBytes { mss_bytes: u32 },
-    /// Each segment acknowledged.
-    Segments,
-}
-
-/// One acknowledgement of new data, as congestion control sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub now: Time,
-    pub segments: u32,
-    pub srtt: Span,
-    pub counting: Counting,
-}
+use crate::tcp::algorithm::Congestion;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
@@ -148,23 +106,4 @@ fn slow_start(window: &mut Window, counting: Counting, segments: u32) -> u32 {
         }
     }
     0
-}
-
-/// One more after every `per` counted. The older kernels look before they
-/// count, which makes it one acknowledgement later.
-fn additive(window: &mut Window, counting: Counting, per: u32, segments: u32) {
-    let per = per.max(1);
-    if !matches!(counting, Counting::Segments) {
-        if window.count >= per {
-            window.count = 0;
-            window.grow();
-        } else {
-            window.count += 1;
-        }
-        return;
-    }
-    window.count = window.count.saturating_add(segments);
-    let grown = window.count / per;
-    window.count -= grown * per;
-    window.cwnd = window.cwnd.saturating_add(grown).min(CWND_MAX);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Additive increase, halving (RFC 5681).
 
-use super::{Counting, Window, additive};
+use super::window::{Counting, Window, additive};
 
 pub(super) fn avoid(window: &mut Window, counting: Counting, segments: u32) {
     if let Counting::AcksOfBytes { mss_bytes } = counting {

@@ -3,28 +3,33 @@
 
 mod ack;
 mod alert;
+mod detect;
+mod last_transmit;
 mod prr;
 mod queue;
 mod rack;
+mod reduction;
 mod reno;
 mod rtt;
 mod sack;
+mod sack_memory;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod transmit;
 mod undo;
 mod usage;
+mod window_use;
 
+use last_transmit::LastTransmit;
 use prr::Prr;
 use queue::Queue;
 use rack::Rack;
 use rtt::Rtt;
-use sack::SackMemory;
+use sack_memory::SackMemory;
 use sender_log::variables::{Moment, Observer, State, Vars};
-use transmit::LastTransmit;
 use units::clock::{Span, Time};
-use usage::Usage;
+use window_use::Usage;
 
 use crate::tcp::config::SenderConfig;
 use crate::tcp::congestion::{Control, Window};

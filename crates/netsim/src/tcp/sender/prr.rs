@@ -2,9 +2,6 @@
 //! Proportional rate reduction (RFC 9937): for each packet delivered, as many
 //! are sent as bring the window down to the threshold within a round trip.
 
-use super::Sender;
-use super::ack::News;
-
 /// The sums of one reduction, in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prr {
@@ -63,19 +60,5 @@ impl Prr {
         };
         // The first retransmission always leaves.
         allowed.max(u32::from(self.out == 0))
-    }
-}
-
-impl Sender {
-    pub(super) fn reduce_in_proportion(&mut self, news: &News) {
-        if news.delivered == 0 || !self.prr.is_under_way() {
-            return;
-        }
-        let in_flight = self.in_flight();
-        let safe = news.acked && news.lost == 0;
-        let allowed = self
-            .prr
-            .allowance(self.window.ssthresh, in_flight, news.delivered, safe);
-        self.window.cwnd = (in_flight + allowed).max(1);
     }
 }

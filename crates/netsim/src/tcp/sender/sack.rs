@@ -8,52 +8,10 @@ use units::clock::Time;
 
 use super::ack::News;
 use super::queue::tag;
+use super::sack_memory::{BLOCKS, sort};
 use super::{Sender, State};
 use crate::tcp::segment::{SackBlock, Segment};
-use crate::tcp::variant::{LostRetransmission, SackHint, SackSort};
-
-/// Blocks of one acknowledgement.
-const BLOCKS: usize = 4;
-
-/// What is remembered from one acknowledgement's blocks for the next's.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SackMemory {
-    /// The last blocks, in wire order.
-    cache: [SackBlock; BLOCKS],
-    /// The packet to go on from.
-    hint: Option<u64>,
-    /// No retransmitted packet remembers less (2.6.24 only).
-    lost_low: Option<u64>,
-}
-
-impl SackMemory {
-    pub fn forget_hint(&mut self) {
-        self.hint = None;
-    }
-
-    /// Replaces the cache. Whether all that changed is the end of the first
-    /// block.
-    fn exchange(&mut self, blocks: &[SackBlock]) -> bool {
-        let same = |(i, block): (usize, &SackBlock)| {
-            let old = self.cache[i];
-            old.start == block.start && (i == 0 || old.end == block.end)
-        };
-        let only_first = blocks.iter().enumerate().all(same);
-        self.remember(blocks);
-        only_first
-    }
-
-    pub fn known(&self) -> [SackBlock; BLOCKS] {
-        self.cache
-    }
-
-    pub fn remember(&mut self, blocks: &[SackBlock]) {
-        self.cache = [SackBlock::default(); BLOCKS];
-        for (slot, block) in self.cache.iter_mut().zip(blocks) {
-            *slot = *block;
-        }
-    }
-}
+use crate::tcp::variant::{LostRetransmission, SackHint};
 
 /// One acknowledgement's walks.
 struct Walk {
@@ -285,23 +243,5 @@ fn is_dsack(ack: u64, blocks: &[SackBlock]) -> bool {
         [first, ..] if first.start < ack => true,
         [first, second, ..] => second.start <= first.start && first.end <= second.end,
         _ => false,
-    }
-}
-
-/// By start, in place; `wire` is the order they came in.
-pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) {
-    for last in (1..blocks.len()).rev() {
-        for i in 0..last {
-            if blocks[i].start <= blocks[i + 1].start {
-                continue;
-            }
-            match how {
-                SackSort::Right => blocks.swap(i, i + 1),
-                SackSort::LosesBlocks => {
-                    blocks[i] = wire[i + 1];
-                    blocks[i + 1] = wire[i];
-                }
-            }
-        }
     }
 }

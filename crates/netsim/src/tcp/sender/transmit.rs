@@ -4,19 +4,12 @@
 
 use units::clock::Time;
 
+use super::last_transmit::LastTransmit;
 use super::queue::{Packet, tag};
 use super::{Sender, State};
 use crate::tcp::segment::Segment;
 
-/// What the segment given out last was, so that it can be taken back.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum LastTransmit {
-    New,
-    Again { number: u64, before: Packet },
-    Probe,
-}
-
-/// Why a packet is sent again.
+/// Why a packet is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Lost,

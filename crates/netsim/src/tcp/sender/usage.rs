@@ -5,21 +5,11 @@
 
 use units::clock::Time;
 
+use super::window_use::Usage;
 use super::{Sender, State};
 
 /// The older kernels let a burst of three be missing.
 const BURST: u32 = 3;
-
-/// How far the window was filled lately.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
-    /// It was full.
-    limited: bool,
-    /// Most packets out.
-    most_out: u32,
-    /// Acknowledged up to here, all this is of the past.
-    until: u64,
-}
 
 impl Sender {
     /// After something was sent, or could not be for want of window.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What paper 001 proposes for the third defect (section 4), on Linux 2.6.22.
 
-use super::{LostRetransmission, V2_6_22, Variant};
+use super::switches::{LostRetransmission, Variant};
+use super::v2_6_22::V2_6_22;
 
 /// Blocks that were processed before are passed over: what the paper measured.
 pub const FIX_SKIP: Variant = Variant {

@@ -4,8 +4,8 @@
 
 use units::clock::Span;
 
-use super::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
-use crate::tcp::Congestion;
+use super::switches::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
+use crate::tcp::algorithm::Congestion;
 
 /// Linux of today. The switches of the older scoreboard say nothing here.
 pub const RACK: Variant = Variant {

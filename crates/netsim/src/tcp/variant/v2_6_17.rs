@@ -3,8 +3,8 @@
 
 use units::clock::Span;
 
-use super::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
-use crate::tcp::Congestion;
+use super::switches::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
+use crate::tcp::algorithm::Congestion;
 
 /// Linux 2.6.17.
 pub const V2_6_17: Variant = Variant {

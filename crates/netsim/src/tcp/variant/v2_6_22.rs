@@ -2,8 +2,9 @@
 //! Linux 2.6.22: bytes count after a timeout (2.6.18), blocks are sorted
 //! (2.6.20), and the hint follows the first block (2.6.21).
 
-use super::{SackHint, SackSort, V2_6_17, Variant};
-use crate::tcp::Congestion;
+use super::switches::{SackHint, SackSort, Variant};
+use super::v2_6_17::V2_6_17;
+use crate::tcp::algorithm::Congestion;
 
 /// Linux 2.6.22.
 pub const V2_6_22: Variant = Variant {

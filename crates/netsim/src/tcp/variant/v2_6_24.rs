@@ -2,7 +2,8 @@
 //! Linux 2.6.24: lost retransmissions are looked for in a walk of its own,
 //! whatever the walk for the blocks skipped.
 
-use super::{LostRetransmission, V2_6_22, Variant};
+use super::switches::{LostRetransmission, Variant};
+use super::v2_6_22::V2_6_22;
 
 /// Linux 2.6.24.
 pub const V2_6_24: Variant = Variant {

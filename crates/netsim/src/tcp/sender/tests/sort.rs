@@ -2,7 +2,7 @@
 //! Defect 2 of paper 001: the orders in which blocks are lost.
 
 use crate::tcp::SackBlock;
-use crate::tcp::sender::sack::sort;
+use crate::tcp::sender::sack_memory::sort;
 use crate::tcp::variant::SackSort;
 
 /// Sorts blocks whose ranks by start are `wire`, in wire order.

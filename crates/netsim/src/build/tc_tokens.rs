@@ -5,15 +5,15 @@ use scenario::{Place, TcLine};
 use units::clock::Span;
 use units::{parse, tc};
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// Reads a line's words.
-pub(super) struct Words<'a> {
+pub(super) struct TcTokens<'a> {
     line: &'a TcLine,
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> TcTokens<'a> {
     pub fn new(line: &'a TcLine) -> Self {
         Self { line, at: 0 }
     }

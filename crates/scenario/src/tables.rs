@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the readers of all tables share: the tables of a scenario with their
+//! conditions, names, references and ranges.
+
+use toml::de::DeTable;
+
+use crate::error::{Error, Problem};
+use crate::expr::Env;
+use crate::model::{Cable, Cell, Direction};
+use crate::reader::{Item, Overrides, Section, Source, quote, tables};
+use crate::sweep::{Space, repetitions, takes_part};
+
+const CONDITIONAL: &[(&str, &str)] = &[
+    ("bottleneck", "[[bottleneck]]"),
+    ("tc", "[[tc]]"),
+    ("sysctl", "[[sysctl]]"),
+    ("flow", "[[flow]]"),
+    ("freeze", "[[freeze]]"),
+    ("impairment", "[[impairment]]"),
+    ("capture", "[[capture]]"),
+    ("stop", "[[stop]]"),
+    ("segment", "[[segment]]"),
+    ("stream", "[[stream]]"),
+    ("node", "[[node]]"),
+    ("closeup", "[[closeup]]"),
+    ("bound", "[[bound]]"),
+];
+
+/// What a name is, for messages.
+pub(crate) const WORD: &str =
+    "a name of letters, digits, `.`, `_` and `-`, a letter or digit first";
+
+/// Whether `text` can name a file, a namespace or a flow.
+pub(crate) fn is_word(text: &str, longest: usize) -> bool {
+    text.len() <= longest
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+/// Names in use, and the line of each.
+#[derive(Default)]
+pub(crate) struct Names(Vec<(String, usize)>);
+
+impl Names {
+    /// A name not in use yet.
+    pub fn take(
+        &mut self,
+        section: &Section<'_, '_>,
+        expected: &str,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<String, Error> {
+        let item = section.require("name", expected)?;
+        let name = item.text(section.env, expected)?;
+        if !fits(&name) {
+            return Err(item.fault(&quote(&name), expected));
+        }
+        if let Some((_, first)) = self.0.iter().find(|(taken, _)| *taken == name) {
+            return Err(Error {
+                place: item.place,
+                problem: Box::new(Problem::Duplicate {
+                    key: "name".into(),
+                    value: name,
+                    first: *first,
+                }),
+            });
+        }
+        self.0
+            .push((name.clone(), section.source.line(section.offset)));
+        Ok(name)
+    }
+}
+
+/// A scenario's tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub source: Source<'a>,
+    pub root: &'a DeTable<'a>,
+    pub overrides: &'a Overrides,
+}
+
+impl<'a> Reading<'a> {
+    pub fn section<'e>(
+        &self,
+        (table, offset): (&'a DeTable<'a>, usize),
+        label: &'static str,
+        env: &'e Env,
+    ) -> Section<'a, 'e> {
+        Section {
+            source: self.source,
+            table,
+            shadow: None,
+            offset,
+            label,
+            prefix: None,
+            overrides: self.overrides,
+            env,
+        }
+    }
+
+    /// Every table of an array, its keys checked.
+    pub fn each_table(
+        &self,
+        key: &str,
+        label: &'static str,
+        known: &[&str],
+        env: &Env,
+        mut read: impl FnMut(&Section<'a, '_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for entry in tables(self.source, self.root, key)? {
+            let section = self.section(entry, label, env);
+            section.allow(known)?;
+            read(&section)?;
+        }
+        Ok(())
+    }
+
+    /// The same for tables with `when` and `each`.
+    pub fn each_repetition(
+        &self,
+        key: &str,
+        label: &'static str,
+        known: &[&str],
+        env: &Env,
+        mut read: impl FnMut(&Section<'a, '_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.each_table(key, label, known, env, |section| {
+            if !takes_part(section, env)? {
+                return Ok(());
+            }
+            for env in repetitions(section, env)? {
+                read(&Section {
+                    env: &env,
+                    ..*section
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    pub fn check_whens(&self, space: &Space<'a>, cells: &[Env]) -> Result<(), Error> {
+        let env = Env::new();
+        for (key, label) in CONDITIONAL {
+            for entry in tables(self.source, self.root, key)? {
+                space.check_when(&self.section(entry, label, &env), cells)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value that must be there.
+pub(crate) fn required<T>(
+    section: &Section<'_, '_>,
+    key: &str,
+    value: Option<T>,
+    expected: &str,
+) -> Result<T, Error> {
+    value.ok_or_else(|| section.missing(key, expected))
+}
+
+/// The position of a name among those there are.
+pub(crate) fn reference<'n>(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    what: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Error> {
+    let expected = format!("the name of a {what}");
+    let item = section.require(key, &expected)?;
+    let name = item.text(section.env, &expected)?;
+    find(&item, &name, what, names)
+}
+
+pub(crate) fn find<'n>(
+    item: &Item<'_>,
+    name: &str,
+    what: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, Error> {
+    names
+        .clone()
+        .position(|known| known == name)
+        .ok_or_else(|| item.unknown(name, what, names.map(str::to_owned).collect()))
+}
+
+/// The host a key names.
+pub(crate) fn host(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    cell: &Cell,
+) -> Result<usize, Error> {
+    let names = cell.hosts.iter().map(|host| host.name.as_str());
+    reference(section, key, "host", names)
+}
+
+/// Refuses a value that is not within `low..=high`.
+pub(crate) fn within(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    value: u64,
+    low: u64,
+    high: u64,
+) -> Result<(), Error> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let expected = format!("{low} to {high} of its smallest unit");
+    Err(section.require(key, &expected)?.expected(&expected))
+}
+
+/// Two instants: the second at most `end_ns`, which is its default, and later
+/// than the first.
+pub(crate) fn span(
+    section: &Section<'_, '_>,
+    from: &'static str,
+    to: &'static str,
+    end_ns: u64,
+    clamp: bool,
+) -> Result<(u64, u64), Error> {
+    let from_ns = section.time(from)?.unwrap_or(0);
+    let given_ns = section.time(to)?.unwrap_or(end_ns);
+    let to_ns = if clamp {
+        given_ns.min(end_ns)
+    } else {
+        given_ns
+    };
+    if to_ns > end_ns {
+        let expected = "a time up to the cell's duration";
+        return Err(section.require(to, expected)?.expected(expected));
+    }
+    if from_ns >= to_ns {
+        let expected = format!("a time before {to_ns} ns, where it ends");
+        return Err(section.require(from, &expected)?.expected(&expected));
+    }
+    Ok((from_ns, to_ns))
+}
+
+/// The first direction of a path whose far end is a sink.
+pub(crate) fn sink_on<'c>(cell: &'c Cell, path: &[Direction]) -> Option<&'c Cable> {
+    path.iter()
+        .map(|hop| &cell.cables[hop.cable])
+        .find(|cable| cable.sink)
+}
