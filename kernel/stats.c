@@ -121,6 +121,7 @@ static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
 	st->rt_deferred = pace->stats.rt_deferred;
 	st->rt_overrun = pace->stats.rt_overrun;
 	st->rt_late_bytes = pace->stats.rt_late_bytes;
+	st->rt_excess = pace->stats.rt_excess;
 	st->nrt_deferred = pace->stats.nrt_deferred;
 }
 
@@ -186,6 +187,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 		st->deferred = cl->stream->deferred;
 		st->overrun = cl->stream->overrun;
 		st->rt_late_bytes = cl->stream->late_bytes;
+		st->excess = cl->stream->excess;
 	}
 	if (cl->late)
 		memcpy(st->late_frames, cl->late->frames,

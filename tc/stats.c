@@ -29,6 +29,7 @@ static void print_periods(FILE *f, const struct tc_psp_qdisc_stats *st)
 	psp_show_number(f, "rt_deferred", st->rt_deferred);
 	psp_show_number(f, "rt_overrun", st->rt_overrun);
 	psp_show_number(f, "rt_late_bytes", st->rt_late_bytes);
+	psp_show_number(f, "rt_excess", st->rt_excess);
 	psp_show_number(f, "nrt_deferred", st->nrt_deferred);
 }
 
@@ -180,6 +181,7 @@ static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
 		psp_show_number(f, "deferred", st->deferred);
 		psp_show_number(f, "overrun", st->overrun);
 		psp_show_number(f, "rt_late_bytes", st->rt_late_bytes);
+		psp_show_number(f, "excess", st->excess);
 	}
 	if (st->rate_bps)
 		print_lateness(f, st->late_frames);

@@ -212,6 +212,7 @@ struct tc_psp_qdisc_stats {
 	__u64 drop_limit;		/* the class held as many frames as it may */
 	__u64 drop_horizon;		/* would have waited beyond the horizon */
 	__u64 drop_evicted;		/* of a flow that made room for another user's */
+	__u64 rt_excess;		/* of all rt classes */
 };
 
 /* Why gap frames are not sent. */
@@ -277,6 +278,7 @@ struct tc_psp_class_stats {
 	__u64 flows_evicted;		/* flows that made room for another user's */
 	__u32 flow_users;		/* owners of the flows known now */
 	__u32 pad;
+	__u64 excess;			/* rt: more had come than all periods reserved */
 };
 
 #endif /* _UAPI_SCH_PSP_H */

@@ -29,7 +29,8 @@
  */
 enum pace_reservation_ring {
 	PACE_RING_RT,		/* frames that came before the period */
-	PACE_RING_RT_LATE,	/* the same, beyond what is reserved */
+	PACE_RING_RT_LATE,	/* the same, beyond the period's reservation */
+	PACE_RING_RT_EXCESS,	/* the same, beyond what may go ahead of others */
 	PACE_RING_RT_NEXT,	/* frames that came in it */
 	PACE_RING_NRT,		/* has some of its share left */
 	PACE_RING_NRT_NEXT,	/* has sent its share */
@@ -151,21 +152,41 @@ static u64 count_left(struct pace_class *first, bool overrun)
 	return classes;
 }
 
+/* Classes of which the period left late frames; its excess is counted already. */
+static u64 count_late_left(struct pace_class *first)
+{
+	struct pace_class *c = first;
+	u64 classes = 0;
+
+	if (!c)
+		return 0;
+	do {
+		if (c->reservation->credit_bytes > 0) {
+			c->reservation->deferred++;
+			classes++;
+		}
+		c = c->next;
+	} while (c != first);
+	return classes;
+}
+
 /* What is left when a period ends: each class counts once, by its cause. */
 static void count_all_left(struct pace_sched *s)
 {
 	struct pace_period *p = &s->period;
 	struct pace_class *late = p->ring[PACE_RING_RT_LATE];
+	struct pace_class *excess = p->ring[PACE_RING_RT_EXCESS];
 	struct pace_class *nrt = p->ring[PACE_RING_NRT];
 
 	s->stats.rt_overrun += count_left(p->ring[PACE_RING_RT], true);
+	s->stats.rt_deferred += count_late_left(excess);
 	if (pace_budget_left(s)) {
 		s->stats.rt_overrun += count_left(late, true);
 		return;
 	}
 	s->stats.rt_deferred += count_left(late, false);
 	s->stats.nrt_deferred += count_left(nrt, false);
-	if (late || nrt || s->ring)
+	if (late || excess || nrt || s->ring)
 		s->stats.periods_spent++;
 }
 
@@ -181,8 +202,10 @@ static void begin_period(struct pace_sched *s)
 	p->left_bytes += budget;
 	p->gated_wire_bytes = p->backlog_wire_bytes;
 	pace_ring_join(&p->ring[PACE_RING_RT], &p->ring[PACE_RING_RT_LATE]);
+	pace_ring_join(&p->ring[PACE_RING_RT], &p->ring[PACE_RING_RT_EXCESS]);
 	pace_ring_join(&p->ring[PACE_RING_RT], &p->ring[PACE_RING_RT_NEXT]);
 	pace_ring_join(&p->ring[PACE_RING_NRT], &p->ring[PACE_RING_NRT_NEXT]);
+	p->number++;
 	s->stats.periods++;
 }
 
@@ -190,6 +213,7 @@ static void begin_period(struct pace_sched *s)
 static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_period *p = &s->period;
+	u64 past, rem;
 
 	if (!p->classes || (p->running && !period_is_over(s)))
 		return;
@@ -201,8 +225,11 @@ static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 	} else {
 		count_all_left(s);
 		/* Periods went by unseen: nothing is owed from before. */
-		if (s->global - p->end.bytes >= p->whole_bytes)
+		past = s->global - p->end.bytes;
+		if (past >= p->whole_bytes) {
 			p->left_bytes = 0;
+			p->number += pace_div_rem(past, p->whole_bytes, &rem);
+		}
 	}
 	begin_period(s);
 	if (s->cfg.aligned)
@@ -221,8 +248,9 @@ static bool pace_period_awaited(const struct pace_sched *s)
 	if (p->ring[PACE_RING_RT_NEXT] || p->ring[PACE_RING_NRT_NEXT])
 		return true;
 	return !pace_budget_left(s) &&
-	       (p->ring[PACE_RING_RT_LATE] || p->ring[PACE_RING_NRT] ||
-		s->ring || !pace_queue_empty(&s->borrowing) ||
+	       (p->ring[PACE_RING_RT_LATE] || p->ring[PACE_RING_RT_EXCESS] ||
+		p->ring[PACE_RING_NRT] || s->ring ||
+		!pace_queue_empty(&s->borrowing) ||
 		!pace_queue_empty(&s->at_ceil));
 }
 
@@ -259,6 +287,12 @@ static bool pace_period_awaited(const struct pace_sched *s)
 /* No train takes as much: after so much of its share a class owes nothing. */
 #define DEBT_MAX	((u64)PACE_BURST_WIRE_MAX)
 
+/*
+ * Reservations of so many periods may be sent later: frames come so late behind
+ * as many routers, each of which has delayed them by a period.
+ */
+#define SAVED_PERIODS	8u
+
 static u64 smaller_of(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -277,18 +311,38 @@ static s64 share_left(const struct pace_reservation *st, u64 periods)
 	return (left < 0 ? left : 0) + reserve;
 }
 
+/* Returns the most that an rt class saves: its own of this period, and more. */
+static s64 credit_max(u64 reserve_bytes)
+{
+	return (s64)((1 + SAVED_PERIODS) * reserve_bytes);
+}
+
+/* Returns the credit of an rt class, `periods` after it was worked out. */
+static s64 credit_after(const struct pace_reservation *st, u64 periods)
+{
+	s64 most = credit_max(st->reserve_bytes), credit;
+
+	/* No product overflows: at most 2^23 x 2^37. */
+	if (periods > 2 * DEBT_MAX)
+		return most;
+	credit = st->credit_bytes + (s64)(periods * st->reserve_bytes);
+	return credit < most ? credit : most;
+}
+
 /* Brings the class up to the period that runs. */
 static void update_class(const struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_reservation *st = c->reservation;
-	u64 periods = s->stats.periods - st->period;
+	u64 periods = s->period.number - st->period;
 
 	if (!periods)
 		return;
-	st->period = s->stats.periods;
+	st->period = s->period.number;
 	st->gated_wire_bytes = st->backlog_wire_bytes;
 	if (c->type == PACE_TYPE_RT) {
 		st->left_bytes = (s64)st->reserve_bytes;
+		st->late_left_bytes = (s64)st->reserve_bytes;
+		st->credit_bytes = credit_after(st, periods);
 		st->ring = PACE_RING_RT;
 	} else {
 		st->left_bytes = share_left(st, periods);
@@ -316,6 +370,9 @@ static void spend_backlog(struct pace_sched *s, struct pace_reservation *st,
 	p->backlog_wire_bytes -= known;
 	known = smaller_of(wire_bytes, st->gated_wire_bytes);
 	st->gated_wire_bytes -= known;
+	/* Of excess the port expects nothing any more: expect_no_more(). */
+	if (st->ring == PACE_RING_RT_EXCESS)
+		return;
 	/* One byte of a frame that nothing is known of was not counted. */
 	p->gated_wire_bytes -= smaller_of(known, p->gated_wire_bytes);
 }
@@ -328,6 +385,7 @@ static void pace_reservation_begin(struct pace_sched *s, struct pace_class *c,
 	if (!c->reservation) {
 		c->reservation = cfg->reservation;
 		pace_memset(c->reservation, 0, sizeof(*c->reservation));
+		c->reservation->credit_bytes = credit_max(cfg->reserve_bytes);
 		p->classes++;
 	} else {
 		update_class(s, c);
@@ -381,8 +439,21 @@ static void pace_reservation_arrived(struct pace_sched *s, struct pace_class *c,
 	s->period.backlog_wire_bytes += wire_bytes;
 }
 
+/* What is gated of the class need not end in the period. */
+static void expect_no_more(struct pace_sched *s, struct pace_reservation *st)
+{
+	struct pace_period *p = &s->period;
+
+	p->gated_wire_bytes -= smaller_of(st->gated_wire_bytes,
+					  p->gated_wire_bytes);
+	if (st->credit_bytes > 0)
+		return;
+	st->excess++;
+	s->stats.rt_excess++;
+}
+
 /* Where an active rt class belongs, by what it has. */
-static void move_rt(struct pace_sched *s, struct pace_class *c)
+static void requeue_rt(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_reservation *st = c->reservation;
 
@@ -390,7 +461,7 @@ static void move_rt(struct pace_sched *s, struct pace_class *c)
 		move_to(s, c, PACE_RING_RT_NEXT);
 		return;
 	}
-	if (st->left_bytes > 0) {
+	if (st->credit_bytes > 0 && st->left_bytes > 0) {
 		move_to(s, c, PACE_RING_RT);
 		return;
 	}
@@ -398,7 +469,13 @@ static void move_rt(struct pace_sched *s, struct pace_class *c)
 		st->over++;
 		s->stats.rt_over++;
 	}
-	move_to(s, c, PACE_RING_RT_LATE);
+	if (st->credit_bytes > 0 && st->late_left_bytes > 0) {
+		move_to(s, c, PACE_RING_RT_LATE);
+		return;
+	}
+	if (st->ring != PACE_RING_RT_EXCESS)
+		expect_no_more(s, st);
+	move_to(s, c, PACE_RING_RT_EXCESS);
 }
 
 static void pace_reservation_dropped(struct pace_sched *s, struct pace_class *c,
@@ -407,7 +484,7 @@ static void pace_reservation_dropped(struct pace_sched *s, struct pace_class *c,
 	update_class(s, c);
 	spend_backlog(s, c->reservation, wire_bytes);
 	if (c->active && c->reservation->ring != PACE_RING_RT_NEXT)
-		move_rt(s, c);
+		requeue_rt(s, c);
 }
 
 static void charge_rt(struct pace_sched *s, struct pace_class *c,
@@ -417,13 +494,18 @@ static void charge_rt(struct pace_sched *s, struct pace_class *c,
 	u64 counted = pace_counted_bytes(&s->cfg, t);
 	u64 own = st->left_bytes > 0 ? smaller_of(st->left_bytes, counted) : 0;
 
+	spend_backlog(s, st, t->wire_bytes);
+	/* Excess is sent as best effort, and costs no reservation. */
+	if (st->credit_bytes <= 0)
+		return;
+	st->credit_bytes -= (s64)counted;
 	st->left_bytes -= (s64)own;
+	st->late_left_bytes -= (s64)(counted - own);
 	st->late_bytes += counted - own;
 	s->stats.rt_late_bytes += counted - own;
-	spend_backlog(s, st, t->wire_bytes);
 }
 
-static void move_nrt(struct pace_sched *s, struct pace_class *c)
+static void requeue_nrt(struct pace_sched *s, struct pace_class *c)
 {
 	if (c->reservation->left_bytes > 0) {
 		move_to(s, c, PACE_RING_NRT);
@@ -449,22 +531,26 @@ static bool pace_reservation_sent(struct pace_sched *s, struct pace_class *c,
 	if (!more)
 		return true;
 	if (c->type == PACE_TYPE_RT)
-		move_rt(s, c);
+		requeue_rt(s, c);
 	else
-		move_nrt(s, c);
+		requeue_nrt(s, c);
 	return false;
 }
 
 /* Whose rt frame may go now, or NULL. */
 static struct pace_class *pace_rt_next(struct pace_sched *s)
 {
-	struct pace_class *c = s->period.ring[PACE_RING_RT];
+	struct pace_class *c;
 
-	if (c) {
+	while ((c = s->period.ring[PACE_RING_RT])) {
 		update_class(s, c);
-		if (!c->reservation->gated_wire_bytes)
-			c->reservation->gated_wire_bytes = 1;
-		return c;
+		if (c->reservation->credit_bytes > 0) {
+			if (!c->reservation->gated_wire_bytes)
+				c->reservation->gated_wire_bytes = 1;
+			return c;
+		}
+		/* It still owes more than a reservation. */
+		requeue_rt(s, c);
 	}
 	return pace_budget_left(s) ? s->period.ring[PACE_RING_RT_LATE] : NULL;
 }

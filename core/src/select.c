@@ -16,13 +16,12 @@ static inline u32 pace_active(const struct pace_sched *s)
 }
 
 /*
- * Returns the class whose nrt frame may go now, the guard band included, or
- * NULL.
+ * Returns `c`, of which an nrt frame or excess may go, or NULL if the guard band
+ * holds that back.
  */
-static struct pace_class *pick_nrt(struct pace_sched *s)
+static struct pace_class *pick_within_guard(struct pace_sched *s,
+					    struct pace_class *c)
 {
-	struct pace_class *c = pace_nrt_next(s);
-
 	if (!c || !s->cfg.guard_band || pace_head_fits(s, c))
 		return c;
 	s->stats.guard_band_held++;
@@ -31,7 +30,8 @@ static struct pace_class *pick_nrt(struct pace_sched *s)
 
 /*
  * Returns the class to serve when no paced or rt frame may go, or NULL: an nrt
- * class; a normal class; else one that borrows what would be a gap.  While
+ * class; a normal class; one that borrows what would be a gap; else excess of an
+ * rt class.  While
  * guard holds frames of those back, what is shared ends in time as well, or
  * they would never find room.
  */
@@ -43,7 +43,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	if (!pace_budget_left(s))
 		return NULL;
 	if (s->period.active) {
-		c = pick_nrt(s);
+		c = pick_within_guard(s, pace_nrt_next(s));
 		if (c)
 			return c;
 		held = s->period.ring[PACE_RING_NRT];
@@ -56,12 +56,12 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 			return c;
 		held = true;
 	}
-	if (pace_queue_empty(&s->borrowing) && pace_queue_empty(&s->at_ceil))
-		return NULL;
-	c = pace_borrow_next(s);
-	if (c && held && !pace_fits(s, c->last.wire_bytes))
-		return NULL;
-	return c;
+	if (!pace_queue_empty(&s->borrowing) || !pace_queue_empty(&s->at_ceil)) {
+		c = pace_borrow_next(s);
+		if (c)
+			return !held || pace_fits(s, c->last.wire_bytes) ? c : NULL;
+	}
+	return pick_within_guard(s, s->period.ring[PACE_RING_RT_EXCESS]);
 }
 
 /* Returns the class to serve now, or NULL if none may send. */
@@ -114,5 +114,5 @@ static bool pace_any_ready(struct pace_sched *s)
 	if (!pace_budget_left(s))
 		return false;
 	return s->active_normal || (s->period.active && pace_nrt_next(s)) ||
-	       pace_borrow_next(s);
+	       pace_borrow_next(s) || s->period.ring[PACE_RING_RT_EXCESS];
 }

@@ -226,6 +226,7 @@ static void note_stats(const struct pace_stats *stats)
 	note(stats->rt_overrun);
 	note(stats->rt_late_bytes);
 	note(stats->nrt_deferred);
+	note(stats->rt_excess);
 }
 
 static void *zeroed(size_t bytes)

@@ -142,7 +142,7 @@ done
 # --- what is not kept is counted, by its cause --------------------------------
 
 # More came than is reserved: late-first, before nrt and normal frames.
-streams $PERIOD 5000 80000
+streams $PERIOD 9000 76000
 others 9 10
 moment
 periods_before=$periods
@@ -157,12 +157,33 @@ check "more than is reserved: counted" at_least 4 "$(of 1 over)"
 check "more than is reserved: by the port, too" same "$(of 1 over)" \
 	"$(stat_of c1a rt_over)"
 check "more than is reserved: what is beyond it, to the byte" \
-	at_least $((60 * PING - (periods - periods_before + 1) * 5000)) \
+	at_least $((60 * PING - (periods - periods_before + 1) * 9000)) \
 	"$(of 1 rt_late_bytes)"
 check "more than is reserved: by the port to the byte" \
 	same "$(of 1 rt_late_bytes)" "$(stat_of c1a rt_late_bytes)"
 check "more than is reserved: nrt pays, none waits for another period" \
 	same "0 0" "$(of 1 deferred) $(of 1 overrun)"
+
+# More than all periods have reserved: normal frames keep what is left.
+streams $PERIOD 1500 1500
+others 10 10
+nap 300
+moment
+periods_before=$periods
+normal_before=$(of 3 sent_wire_bytes)
+pings 60 10
+normal=$(($(of 3 sent_wire_bytes) - normal_before))
+moment
+elapsed=$((periods - periods_before))
+check "excess: counted" at_least 2 "$(of 1 excess)"
+check "excess: by the port, too" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
+check "excess: one reservation a period is late" \
+	at_most $((8 * 1500 + 2 * PING)) "$(of 1 rt_late_bytes)"
+check "excess: normal frames have the budget but for two reservations" at_least \
+	$(((elapsed - 1 - SLOW) * (BUDGET - 2 * 1500 - PING) - FRAME)) $normal
+flow_stop
+check "excess: all is sent" drained c1a
+check "excess: none is lost" same 60 "$(of 1 sent_frames)"
 
 # More than the budget: it waits, period by period.
 streams $PERIOD 20000 30000

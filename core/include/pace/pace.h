@@ -154,6 +154,8 @@ struct pace_reservation {
 	u64 reserve_bytes;
 	u64 period;		/* pace_stats.periods as of which the rest is */
 	s64 left_bytes;		/* of what is reserved; NRT: below 0, owed */
+	s64 late_left_bytes;	/* RT: late frames may go ahead of others */
+	s64 credit_bytes;	/* RT: reserved and not sent; below 0, owed */
 	u64 backlog_wire_bytes;	/* RT: what has come and was not sent */
 	u64 gated_wire_bytes;	/* of that, by the period's start */
 	u8 ring;		/* src/reservation.c */
@@ -161,7 +163,8 @@ struct pace_reservation {
 	u64 over;		/* RT: more had come than is reserved */
 	u64 deferred;		/* frames were left for the next: budget or share */
 	u64 overrun;		/* RT: frames were left though the budget was not */
-	u64 late_bytes;		/* RT: sent beyond what is reserved */
+	u64 late_bytes;		/* RT: sent of what earlier periods reserved */
+	u64 excess;		/* RT: more had come than all periods have reserved */
 };
 
 struct pace_class_config {
@@ -303,6 +306,7 @@ struct pace_stats {
 	u64 rt_overrun;
 	u64 rt_late_bytes;
 	u64 nrt_deferred;
+	u64 rt_excess;
 };
 
 /*

@@ -34,7 +34,7 @@ struct pace_line {
 };
 
 /* Where an active rt or nrt class waits for its turn: src/reservation.c. */
-#define PACE_RINGS	5
+#define PACE_RINGS	6
 
 /* The period that runs: src/reservation.c. */
 struct pace_period {
@@ -47,6 +47,7 @@ struct pace_period {
 	/* Derived from cfg: its length, in bytes and 1 / 8e9 of one. */
 	u64 whole_bytes;
 	u64 part;
+	u64 number;		/* of periods that have begun, seen or not */
 	s64 left_bytes;		/* of the budget; below 0: owed by the next */
 	u64 backlog_wire_bytes;	/* of all rt classes */
 	u64 gated_wire_bytes;	/* of that, what may go in this period */

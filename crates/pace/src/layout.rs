@@ -84,6 +84,7 @@ pub(crate) struct RawStats {
     pub rt_overrun: u64,
     pub rt_late_bytes: u64,
     pub nrt_deferred: u64,
+    pub rt_excess: u64,
 }
 
 /// `struct pace_reservation`: given to the core, read here.
@@ -93,6 +94,8 @@ pub(crate) struct RawReservation {
     _reserve_bytes: u64,
     _period: u64,
     _left_bytes: i64,
+    _late_left_bytes: i64,
+    _credit_bytes: i64,
     _backlog_wire_bytes: u64,
     _gated_wire_bytes: u64,
     _ring: u8,
@@ -100,6 +103,7 @@ pub(crate) struct RawReservation {
     pub deferred: u64,
     pub overrun: u64,
     pub late_bytes: u64,
+    pub excess: u64,
 }
 
 macro_rules! layout {
@@ -139,16 +143,19 @@ layout!(
 );
 layout!(
     RawReservation,
-    80: _reserve_bytes 0,
+    104: _reserve_bytes 0,
     _period 8,
     _left_bytes 16,
-    _backlog_wire_bytes 24,
-    _gated_wire_bytes 32,
-    _ring 40,
-    over 48,
-    deferred 56,
-    overrun 64,
-    late_bytes 72
+    _late_left_bytes 24,
+    _credit_bytes 32,
+    _backlog_wire_bytes 40,
+    _gated_wire_bytes 48,
+    _ring 56,
+    over 64,
+    deferred 72,
+    overrun 80,
+    late_bytes 88,
+    excess 96
 );
 layout!(
     RawDecision,
@@ -160,7 +167,7 @@ layout!(
 );
 layout!(
     RawStats,
-    160: sent_frames 0,
+    168: sent_frames 0,
     sent_wire_bytes 8,
     gap_frames 16,
     gap_wire_bytes 24,
@@ -179,7 +186,8 @@ layout!(
     rt_deferred 128,
     rt_overrun 136,
     rt_late_bytes 144,
-    nrt_deferred 152
+    nrt_deferred 152,
+    rt_excess 160
 );
 
 // As `enum pace_error` and the others are for the C compiler.

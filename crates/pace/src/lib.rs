@@ -132,6 +132,8 @@ pub struct Stats {
     pub rt_late_bytes: u64,
     /// [`ReservationStats::deferred`] of nrt classes.
     pub nrt_deferred: u64,
+    /// [`ReservationStats::excess`] of rt classes.
+    pub rt_excess: u64,
 }
 
 /// What has happened to a class that goes by periods, in periods in which...
@@ -146,6 +148,8 @@ pub struct ReservationStats {
     pub overrun: u64,
     /// Bytes that an rt class has sent beyond its reservations.
     pub late_bytes: u64,
+    /// Periods in which more had come for an rt class than all periods have reserved.
+    pub excess: u64,
 }
 
 /// A class clock, exactly: `bytes - 1 + frac / rate_bps` when `frac` is not 0,
@@ -320,6 +324,7 @@ impl Scheduler {
             deferred: raw.deferred,
             overrun: raw.overrun,
             late_bytes: raw.late_bytes,
+            excess: raw.excess,
         })
     }
 
@@ -477,6 +482,7 @@ impl Scheduler {
             rt_overrun: raw.rt_overrun,
             rt_late_bytes: raw.rt_late_bytes,
             nrt_deferred: raw.nrt_deferred,
+            rt_excess: raw.rt_excess,
         }
     }
 

@@ -35,17 +35,20 @@ SAME_OFFSET(pace_class_config, quantum_bytes, 24);
 SAME_OFFSET(pace_class_config, reserve_bytes, 32);
 SAME_OFFSET(pace_class_config, reservation, 40);
 
-SAME_SIZE(struct pace_reservation, 80);
+SAME_SIZE(struct pace_reservation, 104);
 SAME_OFFSET(pace_reservation, reserve_bytes, 0);
 SAME_OFFSET(pace_reservation, period, 8);
 SAME_OFFSET(pace_reservation, left_bytes, 16);
-SAME_OFFSET(pace_reservation, backlog_wire_bytes, 24);
-SAME_OFFSET(pace_reservation, gated_wire_bytes, 32);
-SAME_OFFSET(pace_reservation, ring, 40);
-SAME_OFFSET(pace_reservation, over, 48);
-SAME_OFFSET(pace_reservation, deferred, 56);
-SAME_OFFSET(pace_reservation, overrun, 64);
-SAME_OFFSET(pace_reservation, late_bytes, 72);
+SAME_OFFSET(pace_reservation, late_left_bytes, 24);
+SAME_OFFSET(pace_reservation, credit_bytes, 32);
+SAME_OFFSET(pace_reservation, backlog_wire_bytes, 40);
+SAME_OFFSET(pace_reservation, gated_wire_bytes, 48);
+SAME_OFFSET(pace_reservation, ring, 56);
+SAME_OFFSET(pace_reservation, over, 64);
+SAME_OFFSET(pace_reservation, deferred, 72);
+SAME_OFFSET(pace_reservation, overrun, 80);
+SAME_OFFSET(pace_reservation, late_bytes, 88);
+SAME_OFFSET(pace_reservation, excess, 96);
 
 SAME_SIZE(struct pace_decision, 40);
 SAME_OFFSET(pace_decision, verdict, 0);
@@ -54,7 +57,7 @@ SAME_OFFSET(pace_decision, gap_bytes, 16);
 SAME_OFFSET(pace_decision, until_ns, 24);
 SAME_OFFSET(pace_decision, late_bytes, 32);
 
-SAME_SIZE(struct pace_stats, 160);
+SAME_SIZE(struct pace_stats, 168);
 SAME_OFFSET(pace_stats, sent_frames, 0);
 SAME_OFFSET(pace_stats, sent_wire_bytes, 8);
 SAME_OFFSET(pace_stats, gap_frames, 16);
@@ -75,6 +78,7 @@ SAME_OFFSET(pace_stats, rt_deferred, 128);
 SAME_OFFSET(pace_stats, rt_overrun, 136);
 SAME_OFFSET(pace_stats, rt_late_bytes, 144);
 SAME_OFFSET(pace_stats, nrt_deferred, 152);
+SAME_OFFSET(pace_stats, rt_excess, 160);
 
 SAME_SIZE(enum pace_layer, 4);
 SAME_SIZE(enum pace_order, 4);

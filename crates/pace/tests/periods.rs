@@ -177,13 +177,135 @@ fn late_frames_beyond_the_budget_wait() {
     host.come(nrt, ENDLESS);
     host.come(rt, 150);
     host.run_periods(4);
+    // What is reserved, and as much that is late.
+    assert_eq!(host.by_period(rt), [0, 40, 40, 40]);
+    assert_eq!(host.by_period(nrt)[1..], [48, 47, 48]);
+    let stats = host.port.stats();
+    assert_eq!((stats.rt_over, stats.rt_deferred), (3, 2));
+    assert_eq!(stats.periods_spent, 2);
+    assert_eq!(stats.rt_late_bytes, 60_000);
+    assert_eq!(stats.rt_excess, 0);
+}
+
+/// Likewise where the budget pays for less than one period's backlog.
+#[test]
+fn late_frames_wait_for_a_budget() {
+    let mut host = Host::new(&config());
+    let rt = host.rt(50_000);
+    let nrt = host.nrt(30_000);
+    host.come(nrt, ENDLESS);
+    host.come(rt, 150);
+    host.run_periods(4);
     // The frame that began within the budget took 500 bytes of the next.
     assert_eq!(host.by_period(rt), [0, 88, 62, 0]);
     assert_eq!(host.by_period(nrt)[1..3], [0, 25]);
     let stats = host.port.stats();
     assert_eq!((stats.rt_over, stats.rt_deferred), (2, 1));
     assert_eq!(stats.periods_spent, 2);
-    assert_eq!(stats.rt_late_bytes, 110_000);
+    assert_eq!(stats.rt_late_bytes, 50_000);
+}
+
+/// What an rt class offers beyond its reservations waits behind normal frames, once
+/// it has sent what it had saved: eight periods' reservations, one of them late in
+/// each period.
+#[test]
+fn excess_waits_behind_normal_frames() {
+    let mut host = Host::new(&config());
+    let rt = host.rt(20_000);
+    let normal = host.normal();
+    host.come(normal, ENDLESS);
+    for period in 0..100 {
+        host.come(rt, 100);
+        host.run_periods(period + 1);
+    }
+    let sent = host.by_period(rt);
+    assert_eq!(sent[..12], [0, 40, 40, 40, 40, 40, 40, 40, 40, 20, 20, 20]);
+    assert_eq!(sent[12..], [20; 88]);
+    let normal = host.by_period(normal);
+    assert!(normal[1..9].iter().all(|n| (47..=48).contains(n)));
+    assert!(normal[9..].iter().all(|n| (67..=68).contains(n)));
+    let stats = host.port.stats();
+    assert_eq!((stats.rt_over, stats.rt_excess), (99, 92));
+    // In the eighth period nothing late is left, only excess.
+    assert_eq!((stats.rt_deferred, stats.rt_overrun), (7, 0));
+    assert_eq!(stats.rt_late_bytes, 160_000);
+    let counted = host.port.reservation_stats(rt).unwrap();
+    assert_eq!((counted.excess, counted.deferred), (92, 7));
+}
+
+/// Excess takes what nobody else wants of the budget, as best effort does.
+#[test]
+fn excess_has_what_is_left_of_the_budget() {
+    let mut host = Host::new(&config());
+    let rt = host.rt(10_000);
+    host.come(rt, 400);
+    host.run_periods(6);
+    assert_eq!(host.by_period(rt), [0, 88, 87, 88, 87, 50]);
+    assert_eq!(host.port.stats().rt_overrun, 0);
+}
+
+/// Excess of one class costs another rt class nothing.
+#[test]
+fn excess_of_one_class_leaves_late_frames_of_another() {
+    let mut host = Host::new(&config());
+    let greedy = host.rt(10_000);
+    let late = host.rt(20_000);
+    let normal = host.normal();
+    host.come(normal, ENDLESS);
+    for period in 0..20 {
+        host.come(greedy, 90);
+        host.come(late, if period == 15 { 40 } else { 20 });
+        host.run_periods(period + 1);
+    }
+    assert_eq!(
+        host.by_period(late)[1..],
+        [vec![20; 15], vec![40], vec![20; 3]].concat()
+    );
+    assert_eq!(host.by_period(greedy)[10..], [10; 10]);
+    assert_eq!(host.port.reservation_stats(late).unwrap().excess, 0);
+}
+
+/// Reservations are saved in periods that nobody saw, too.
+#[test]
+fn an_idle_port_saves_reservations() {
+    for (silent_periods, late) in [(2, 80_000), (8, 160_000), (800, 160_000)] {
+        let mut host = Host::new(&Config {
+            mode: Mode::Timer,
+            ..config()
+        });
+        let rt = host.rt(20_000);
+        let normal = host.normal();
+        host.come(rt, 180);
+        while host.step() {}
+        // All is sent, of which nothing is excess.
+        let before = host.port.stats();
+        let begun = host.now_ns / PERIOD_NS + silent_periods;
+        host.now_ns = begun * PERIOD_NS;
+        host.come(normal, ENDLESS);
+        host.come(rt, 1000);
+        host.run_until((begun + 12) * PERIOD_BYTES);
+        let stats = host.port.stats();
+        assert_eq!(
+            stats.rt_late_bytes - before.rt_late_bytes,
+            late,
+            "{silent_periods}"
+        );
+    }
+}
+
+/// A reservation below a frame: one in as many periods as it takes, after what was
+/// saved.
+#[test]
+fn a_reservation_may_be_less_than_a_frame() {
+    let mut host = Host::new(&config());
+    let rt = host.rt(300);
+    let normal = host.normal();
+    host.come(normal, ENDLESS);
+    host.come(rt, 1000);
+    host.run_periods(41);
+    let sent: u64 = host.by_period(rt).iter().sum();
+    // 40 periods of 300 bytes, eight that were saved, and a part of a frame.
+    assert_eq!(sent, 15);
 }
 
 /// What is late of one stream costs no other one what it has reserved.

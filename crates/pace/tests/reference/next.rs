@@ -128,9 +128,16 @@ impl Reference {
             }
             held = true;
         }
-        let id = self.spare_due()?;
-        let wire = u64::from(self.classes[&id].last.wire_bytes);
-        (!held || self.fits(wire)).then_some(id)
+        if let Some(id) = self.spare_due() {
+            let wire = u64::from(self.classes[&id].last.wire_bytes);
+            return (!held || self.fits(wire)).then_some(id);
+        }
+        let id = self.excess_turn()?;
+        if !self.cfg.guard_band || self.head_fits(id) {
+            return Some(id);
+        }
+        self.guard_band_held += 1;
+        None
     }
 
     pub fn next(&mut self, now_ns: u64) -> Choice {
@@ -213,7 +220,8 @@ impl Reference {
             || (self.budget_left()
                 && (!self.round.is_empty()
                     || self.nrt_turn().is_some()
-                    || self.spare_due().is_some()))
+                    || self.spare_due().is_some()
+                    || self.excess_turn().is_some()))
     }
 
     pub(super) fn wait(&self, until: &BigInt) -> Choice {

@@ -5,13 +5,18 @@
 use super::{Class, Reference, Type, integer, ratio};
 use num_bigint::BigInt;
 use num_rational::BigRational;
+use num_traits::ToPrimitive;
 use pace::{Burst, ReservationStats, Stats};
 use std::collections::VecDeque;
+
+/// What an rt class saves, and its own of a period.
+const SAVED_AND_OWN: i128 = 8 + 1;
 
 pub struct Periods {
     pub running: bool,
     /// Of the one that runs; 0: none has.
     number: u64,
+    begun: u64,
     /// Exact.
     end: BigRational,
     /// Aligned: the host's instant that is meant by it; of the first there is none.
@@ -20,6 +25,8 @@ pub struct Periods {
     /// Whose turn it is: within what is reserved, beyond, in the next period.
     rt: VecDeque<u32>,
     late: VecDeque<u32>,
+    /// Behind normal frames.
+    excess: VecDeque<u32>,
     rt_next: VecDeque<u32>,
     nrt: VecDeque<u32>,
     nrt_next: VecDeque<u32>,
@@ -35,6 +42,10 @@ pub(super) struct Stream {
     frames: VecDeque<(u64, u64)>,
     /// What of the reservation is left in this period; nrt: below 0, owed.
     left: i128,
+    /// Rt: late frames may go ahead of others.
+    late_left: i128,
+    /// Rt: reserved and not sent.
+    credit: i128,
     pub stats: ReservationStats,
 }
 
@@ -44,10 +55,12 @@ impl Periods {
             running: false,
             end_ns: None,
             number: 0,
+            begun: 0,
             end: ratio(0, 1),
             budget_left: 0,
             rt: VecDeque::new(),
             late: VecDeque::new(),
+            excess: VecDeque::new(),
             rt_next: VecDeque::new(),
             nrt: VecDeque::new(),
             nrt_next: VecDeque::new(),
@@ -66,6 +79,8 @@ impl Stream {
         };
         Stream {
             left,
+            late_left: left,
+            credit: SAVED_AND_OWN * left,
             ..Stream::default()
         }
     }
@@ -146,10 +161,14 @@ impl Reference {
         }
         let period = self.cfg.period.expect("streams have a period");
         let length = ratio(period.length_ns, 1) * ratio(self.cfg.line_rate_bps, super::PARTS);
+        let mut missed = 0;
         if self.periods.running {
             self.note_left();
-            let missed = &self.global - self.periods.end.ceil().to_integer();
-            if missed >= length.floor().to_integer() {
+            let past = &self.global - self.periods.end.ceil().to_integer();
+            missed = (past / length.floor().to_integer())
+                .to_u64()
+                .expect("periods");
+            if missed > 0 {
                 self.periods.budget_left = 0;
             }
         } else {
@@ -160,7 +179,7 @@ impl Reference {
         }
         let budget = i128::from(period.budget_bytes);
         self.periods.budget_left = self.periods.budget_left.clamp(-budget, 0) + budget;
-        self.take_turns_anew();
+        self.take_turns_anew(missed);
         self.periods.end = match period.align_ns {
             Some(align_ns) => {
                 let before_ns = self.periods.end_ns;
@@ -179,20 +198,27 @@ impl Reference {
     }
 
     /// All that wait for the period may send in it.
-    fn take_turns_anew(&mut self) {
+    fn take_turns_anew(&mut self, missed: u64) {
         let periods = &mut self.periods;
-        periods.number += 1;
+        periods.number += missed + 1;
+        periods.begun += 1;
         periods.rt.append(&mut periods.late);
+        periods.rt.append(&mut periods.excess);
         periods.rt.append(&mut periods.rt_next);
         periods.nrt.append(&mut periods.nrt_next);
         for class in self.classes.values_mut() {
             let Some(reserve) = class.reserve() else {
                 continue;
             };
-            class.stream.left = match class.is_rt() {
-                true => reserve,
-                false => class.stream.left.min(0) + reserve,
-            };
+            let brought = i128::from(missed) * reserve;
+            if class.is_rt() {
+                let credit = class.stream.credit + brought + reserve;
+                class.stream.credit = credit.min(SAVED_AND_OWN * reserve);
+                class.stream.late_left = reserve;
+                class.stream.left = reserve;
+            } else {
+                class.stream.left = (class.stream.left + brought).min(0) + reserve;
+            }
         }
     }
 
@@ -200,10 +226,18 @@ impl Reference {
         let rt = self.periods.rt.clone();
         let late = self.periods.late.clone();
         let nrt = self.periods.nrt.clone();
+        let excess = self.periods.excess.clone();
         let spent = !self.budget_left();
         for id in rt {
             self.class_mut(id).stream.stats.overrun += 1;
             self.periods.all_rt.overrun += 1;
+        }
+        for &id in &excess {
+            let stream = &mut self.class_mut(id).stream;
+            if stream.credit > 0 {
+                stream.stats.deferred += 1;
+                self.periods.all_rt.deferred += 1;
+            }
         }
         for &id in &late {
             let stats = &mut self.class_mut(id).stream.stats;
@@ -220,7 +254,7 @@ impl Reference {
                 self.class_mut(id).stream.stats.deferred += 1;
                 self.periods.nrt_deferred += 1;
             }
-            if !(late.is_empty() && nrt.is_empty() && self.round.is_empty()) {
+            if !(late.is_empty() && excess.is_empty() && nrt.is_empty() && self.round.is_empty()) {
                 self.periods.spent += 1;
             }
         }
@@ -246,6 +280,7 @@ impl Reference {
         for turns in [
             &mut periods.rt,
             &mut periods.late,
+            &mut periods.excess,
             &mut periods.rt_next,
             &mut periods.nrt,
             &mut periods.nrt_next,
@@ -279,10 +314,14 @@ impl Reference {
             let own = counted.min(self.classes[&id].stream.left.max(0));
             let late = u64::try_from(counted - own).expect("a frame");
             let stream = &mut self.class_mut(id).stream;
-            stream.left -= own;
-            stream.stats.late_bytes += late;
             stream.frames.pop_front();
-            self.periods.all_rt.late_bytes += late;
+            if stream.credit > 0 {
+                stream.credit -= counted;
+                stream.left -= own;
+                stream.late_left -= counted - own;
+                stream.stats.late_bytes += late;
+                self.periods.all_rt.late_bytes += late;
+            }
         } else {
             self.class_mut(id).stream.left -= counted;
         }
@@ -304,32 +343,56 @@ impl Reference {
 
     fn settle_rt(&mut self, id: u32) {
         let within = self.periods.rt.contains(&id);
+        let was_excess = self.periods.excess.contains(&id);
         self.forget(id);
+        let stream = &self.classes[&id].stream;
+        let (left, late_left, credit) = (stream.left, stream.late_left, stream.credit);
         if self.classes[&id].gated(self.periods.number) == 0 {
             self.periods.rt_next.push_back(id);
-        } else if self.classes[&id].stream.left > 0 {
-            self.periods.rt.push_back(id);
-        } else {
-            if within {
-                self.class_mut(id).stream.stats.over += 1;
-                self.periods.all_rt.over += 1;
-            }
-            self.periods.late.push_back(id);
+            return;
         }
+        if credit > 0 && left > 0 {
+            self.periods.rt.push_back(id);
+            return;
+        }
+        if within {
+            self.class_mut(id).stream.stats.over += 1;
+            self.periods.all_rt.over += 1;
+        }
+        if credit > 0 && late_left > 0 {
+            self.periods.late.push_back(id);
+            return;
+        }
+        if credit <= 0 && !was_excess {
+            self.class_mut(id).stream.stats.excess += 1;
+            self.periods.all_rt.excess += 1;
+        }
+        self.periods.excess.push_back(id);
     }
 
-    pub(super) fn rt_turn(&self) -> Option<u32> {
+    pub(super) fn excess_turn(&self) -> Option<u32> {
+        let excess = self.periods.excess.front().filter(|_| self.budget_left());
+        excess.copied()
+    }
+
+    pub(super) fn rt_turn(&mut self) -> Option<u32> {
+        while let Some(&id) = self.periods.rt.front() {
+            if self.classes[&id].stream.credit > 0 {
+                return Some(id);
+            }
+            self.settle_rt(id);
+        }
         let late = self.periods.late.front().filter(|_| self.budget_left());
-        self.periods.rt.front().or(late).copied()
+        late.copied()
     }
 
     pub(super) fn rt_is_urgent(&self) -> bool {
         let number = self.periods.number;
         let gated: u64 = self
             .classes
-            .values()
-            .filter(|class| class.is_rt())
-            .map(|class| class.gated(number))
+            .iter()
+            .filter(|(id, class)| class.is_rt() && !self.periods.excess.contains(id))
+            .map(|(_, class)| class.gated(number))
             .sum();
         let end = self.periods.end.ceil().to_integer();
         end - &self.global <= BigInt::from(gated + self.max_burst())
@@ -354,6 +417,7 @@ impl Reference {
         let periods = &self.periods;
         let until_then = !periods.rt_next.is_empty() || !periods.nrt_next.is_empty();
         let for_its_budget = !periods.late.is_empty()
+            || !periods.excess.is_empty()
             || !periods.nrt.is_empty()
             || !self.round.is_empty()
             || self.paced().any(|(_, class)| class.ceil_bps != 0);
@@ -369,13 +433,14 @@ impl Reference {
     pub fn counted_periods(&self, others: Stats) -> Stats {
         let periods = &self.periods;
         Stats {
-            periods: periods.number,
+            periods: periods.begun,
             periods_spent: periods.spent,
             rt_over: periods.all_rt.over,
             rt_deferred: periods.all_rt.deferred,
             rt_overrun: periods.all_rt.overrun,
             rt_late_bytes: periods.all_rt.late_bytes,
             nrt_deferred: periods.nrt_deferred,
+            rt_excess: periods.all_rt.excess,
             ..others
         }
     }
