@@ -105,7 +105,7 @@ static void any_queue(struct pace_queue *q, u64 *key, u32 *index)
 		index[i] = PACE_ID_NONE;
 }
 
-/* A rate and what a longest train and the last one cost at it. */
+/* A rate and what a longest burst and the last one cost at it. */
 static void any_prices(struct pace_class *c)
 {
 	c->rate_bps = 1 + (nondet_u64() & NEAR);

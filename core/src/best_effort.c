@@ -53,19 +53,20 @@ static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * A normal frame that would end after the next paced one is due makes that one
- * late by up to a largest frame.  Under guard it is not sent: another class of
- * the round whose first frame fits goes instead, or none.  An nrt class whose
- * turn it is waits likewise, for itself; rt frames have a period to keep to.
+ * The guard band.  A normal frame that ends after the next paced one is due makes
+ * that one late by up to a largest frame.  With the guard band it is not sent:
+ * another class of the round whose first frame fits goes instead, or none.  The
+ * nrt class that is next, and excess, wait likewise.  rt frames do not: they have
+ * to end in their period.
  *
- * Deficits stay fair: a class passed over gets its quantum as if it had been
- * served, but saves up no more than two, or a class that never fits would later
- * shut the others out.  Between the others the round is what it was.
+ * Deficits stay fair.  A class that is passed over gets its quantum as if it had
+ * been served, but saves at most two, or a class that never fits would later
+ * shut the others out.
  *
- * What counts is when paced classes are due at their rates; when they may share
- * what is spare does not.  A frame that never fits, because paced frames are
- * never so far apart, is never sent: such classes need shorter frames, a rate
- * of their own, or no guard.
+ * A frame has to end before paced classes are due at their rates; when they may
+ * borrow does not matter.  A frame that never fits, because paced frames are
+ * never so far apart, is never sent: such a class needs shorter frames, a rate of
+ * its own, or no guard band.
  *
  * Error bound: none; no paced class that was active when a normal frame began
  * waits for it.  Cost: one look at the class whose turn it is; if that does not

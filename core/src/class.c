@@ -30,7 +30,7 @@ static struct pace_burst frame_of(const struct pace_config *cfg, u32 len_bytes)
 	};
 }
 
-/* The longest train, made of largest frames. */
+/* Returns the longest burst, made of largest frames. */
 static struct pace_burst longest_burst(const struct pace_config *cfg)
 {
 	struct pace_burst t;
@@ -67,7 +67,7 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 	return PACE_OK;
 }
 
-/* Whole bytes and remainder by which a train moves a clock of rate_bps. */
+/* Returns by how many whole bytes a burst moves a clock of rate_bps, and *rem. */
 static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
 		      const struct pace_burst *t, u64 *rem)
 {
@@ -75,8 +75,8 @@ static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
 			    rate_bps, rem);
 }
 
-/* The same for the longest train, rounded up: a period. */
-static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
+/* Returns the frame cost of the longest burst, rounded up. */
+static u64 max_cost(const struct pace_config *cfg, u64 rate_bps)
 {
 	const struct pace_burst t = longest_burst(cfg);
 	u64 rem;
@@ -86,8 +86,8 @@ static u64 period_of(const struct pace_config *cfg, u64 rate_bps)
 }
 
 /*
- * period_of() < PACE_LEAD_MAX, solved for the rate.  PACE_BURST_WIRE_MAX x line
- * < 2^62, and what comes out is at most the line's rate.
+ * Solves max_cost() < PACE_LEAD_MAX for the rate.  PACE_BURST_WIRE_MAX x line is
+ * below 2^62, and the result is at most the line's rate.
  */
 u64 pace_least_rate_bps(const struct pace_config *cfg)
 {
@@ -136,7 +136,7 @@ static enum pace_error check_class(const struct pace_config *cfg,
 	return PACE_OK;
 }
 
-/* Wire bit/s in such trains, rounded up; more than the line is enough. */
+/* Returns the wire bit/s of such bursts, rounded up, but no more than line + 1. */
 static u64 offered_load(const struct pace_sched *s, u64 rate_bps,
 			const struct pace_burst *t)
 {
@@ -148,13 +148,13 @@ static u64 offered_load(const struct pace_sched *s, u64 rate_bps,
 	return quot > s->cfg.line_rate_bps ? s->cfg.line_rate_bps + 1 : quot;
 }
 
-/* What a train moves a clock of rate_bps by; such that clocks stay close. */
+/* Returns the frame cost of a burst, capped so that clocks stay close. */
 static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
 		      const struct pace_burst *t, u64 *rem)
 {
 	u64 quot = advance_of(&s->cfg, rate_bps, t, rem);
 
-	/* Only a frame beyond max_frame, or a train of tiny ones, gets here. */
+	/* Only a frame beyond max_frame, or a burst of tiny ones, gets here. */
 	if (quot >= PACE_LEAD_MAX) {
 		quot = PACE_LEAD_MAX - 1;
 		*rem = 0;
@@ -163,8 +163,8 @@ static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
 }
 
 /*
- * Works out what such trains cost a paced class: the divisions that
- * pace_sent() would otherwise do for each.
+ * Sets the frame cost of such bursts.  These are the divisions that pace_sent()
+ * would otherwise do for each.
  */
 static void pace_class_set_frame_cost(const struct pace_sched *s,
 				      struct pace_class *c,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Configuration of the port and of its classes: check all, then change. */
+/*
+ * Configures the port and its classes.  Each call checks everything before it
+ * changes anything.
+ */
 #include <pace/pace_sched.h>
 
 enum pace_error pace_class_check(const struct pace_sched *s,
@@ -32,7 +35,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 		c->quantum_bytes = cfg->quantum_bytes;
 		return;
 	}
-	/* At its rate already, a ceil leaves nothing to share. */
+	/* A ceil at the rate leaves nothing to borrow. */
 	if (cfg->ceil_bps > cfg->rate_bps)
 		ceil_bps = cfg->ceil_bps;
 	if (c->rate_bps != cfg->rate_bps) {
@@ -46,7 +49,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
 	c->has_ceil = ceil_bps != 0;
-	c->max_cost_bytes = period_of(&s->cfg, c->rate_bps);
+	c->max_cost_bytes = max_cost(&s->cfg, c->rate_bps);
 	pace_class_set_frame_cost(s, c, &last);
 	pace_eligible_update(c);
 }
@@ -63,9 +66,9 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	pace_invalidate(s);
 	pace_memset(c, 0, sizeof(*c));
 	c->id = PACE_ID_NONE;
-	if (!pace_id_take(s, c))
+	if (!pace_id_alloc(s, c))
 		return PACE_ERR_FULL;
-	/* It owes nothing: its turn is behind where it may start. */
+	/* A new class has no debt: its clock is behind the schedule clock. */
 	pace_clock_set(&c->clock, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
 	pace_clock_set(&c->ceil_clock, c->clock.bytes);
 	pace_clock_set(&c->borrow_clock, s->borrow_time);
@@ -123,7 +126,7 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 		pace_unschedule_class(s, c);
 	if (c->reservation)
 		pace_reservation_end(s, c);
-	pace_id_release(s, c);
+	pace_id_free(s, c);
 }
 
 static void set_config(struct pace_sched *s, const struct pace_config *cfg)
@@ -172,7 +175,7 @@ void pace_set_global(struct pace_sched *s, u64 global_bytes)
 	pace_line_anchor(&s->line, global_bytes, s->line.ns);
 }
 
-/* The first class whose rate does not fit, or NULL. O(classes). */
+/* Returns the first class that does not fit `cfg`, or NULL.  O(classes). */
 static struct pace_class *find_culprit(const struct pace_sched *s,
 				       const struct pace_config *cfg,
 				       enum pace_error *err)
@@ -200,7 +203,7 @@ static struct pace_class *find_culprit(const struct pace_sched *s,
 	return NULL;
 }
 
-/* Prices all classes anew under the configuration just set. O(classes). */
+/* Sets all frame costs under a configuration that was just set.  O(classes). */
 static void set_all_frame_costs(struct pace_sched *s)
 {
 	u32 id;
@@ -213,14 +216,14 @@ static void set_all_frame_costs(struct pace_sched *s)
 
 		if (!c)
 			continue;
-		/* One frame, until the next train says what it is now. */
+		/* One frame: the next burst sets the cost anew. */
 		t = frame_of(&s->cfg, c->last.len_bytes);
 		if (t.len_bytes > s->cfg.max_frame_bytes)
 			t = frame_of(&s->cfg, s->cfg.max_frame_bytes);
 		c->last = t;
 		if (c->type != PACE_TYPE_PACED)
 			continue;
-		c->max_cost_bytes = period_of(&s->cfg, c->rate_bps);
+		c->max_cost_bytes = max_cost(&s->cfg, c->rate_bps);
 		pace_class_set_frame_cost(s, c, &t);
 		if (c->active)
 			pace_load_add(s, c);
@@ -243,7 +246,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 		return err;
 
 	pace_invalidate(s);
-	/* Up to now the line ran at its old rate. */
+	/* Until now the line ran at its old rate. */
 	pace_advance_clock(s, now_ns);
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
 	if (cfg->mode != s->cfg.mode) {
@@ -251,7 +254,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 		s->busy_until = s->global;
 		pace_handed_out(s);
 	}
-	/* A largest frame may be another, and with it every next clock. */
+	/* A new largest frame changes every virtual finish time. */
 	if (cfg->order != s->cfg.order || cfg->order == PACE_ORDER_NEXT)
 		pace_paced_reorder(s, cfg->order);
 	set_config(s, cfg);

@@ -9,7 +9,7 @@
  * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is
  * the one from which the other is less than half the circle away.  All values
  * in a heap lie within 2^43 of each other; that is the caller's duty
- * (PACE_LEAD_MAX and the lag bound see to it).
+ * (PACE_LEAD_MAX and pace_lag_bound() ensure it).
  */
 #include <pace/pace_sched.h>
 
@@ -26,7 +26,7 @@ static inline bool pace_queue_empty(const struct pace_queue *q)
 	return q->count == 0;
 }
 
-/* The id of the smallest key; the queue is not empty. O(1). */
+/* Returns the id of the smallest key; the queue is not empty.  O(1). */
 static inline u32 pace_queue_min(const struct pace_queue *q)
 {
 	return q->key[0] & PACE_KEY_ID_MASK;
@@ -40,7 +40,7 @@ static inline void heap_set(struct pace_queue *q, u32 index, u64 key)
 	q->index[key & PACE_KEY_ID_MASK] = index;
 }
 
-/* `key` belongs at `index` or nearer to the root. */
+/* Inserts a key that belongs at `index` or nearer to the root. */
 static void sift_up(struct pace_queue *q, u32 index, u64 key)
 {
 	while (index) {
@@ -54,7 +54,7 @@ static void sift_up(struct pace_queue *q, u32 index, u64 key)
 	heap_set(q, index, key);
 }
 
-/* A key and where it is, so that none is loaded twice. */
+/* A key and its index, so that no key is loaded twice. */
 struct heap_entry {
 	u64 key;
 	u32 index;
@@ -65,7 +65,7 @@ static inline struct heap_entry entry_at(const u64 *key, u32 index)
 	return (struct heap_entry){ .key = key[index], .index = index };
 }
 
-/* Whichever has the smaller key.  A mask, no branch. */
+/* Returns the entry with the smaller key; a mask avoids a branch. */
 static inline struct heap_entry smaller_entry(struct heap_entry a,
 					      struct heap_entry b)
 {
@@ -77,8 +77,8 @@ static inline struct heap_entry smaller_entry(struct heap_entry a,
 }
 
 /*
- * The smallest of the children from `first` on; there are `count` keys.  Which
- * child wins is as good as random, so nothing branches on it.
+ * Returns the smallest of the children from `first` on, in a heap of `count`
+ * keys.  Any child is as likely as another, so no branch depends on which it is.
  */
 static inline struct heap_entry smallest_child(const u64 *key, u32 first,
 					       u32 count)
@@ -97,7 +97,7 @@ static inline struct heap_entry smallest_child(const u64 *key, u32 first,
 	return best;
 }
 
-/* `key` belongs at `index` or farther from the root. */
+/* Inserts a key that belongs at `index` or farther from the root. */
 static void sift_down(struct pace_queue *q, u32 index, u64 key)
 {
 	u64 *const keys = q->key;
@@ -137,6 +137,7 @@ static void pace_heap_remove(struct pace_queue *q, u32 index)
 		sift_down(q, index, last);
 }
 
+/* Returns true if `key` may replace the root without moving any other. */
 static bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
 {
 	return q->count == 1 ||

@@ -10,8 +10,8 @@
  * costs O(log n) in all.
  *
  * Keys of both queues are class clocks: no common move of all clocks touches
- * them.  Such a move may set the port back behind a class in `due`; it goes
- * back among those that wait when it comes to the head.
+ * them.  Such a rebase may set the schedule clock back behind an eligible class,
+ * which returns to the waiting ones when it becomes the head.
  */
 #include <pace/pace_sched.h>
 
@@ -48,7 +48,7 @@ static inline bool pace_is_eligible(const struct pace_sched *s,
 /*
  * Returns the virtual finish time, which decides between eligible classes and
  * which lag is measured by: in ORDER_NEXT the eligible time moved on by one
- * longest train, in ORDER_CLOCK the eligible time itself.
+ * longest burst, in ORDER_CLOCK the eligible time itself.
  */
 static inline u64 pace_virtual_finish(const struct pace_sched *s,
 				      const struct pace_class *c)
@@ -101,13 +101,13 @@ static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 	}
 }
 
-/* How many classes before its own turn a class's memory is fetched. */
+/* How many classes ahead the memory of a class is prefetched. */
 #define TABLE_AHEAD	28u
 #define CLASS_AHEAD	14u
 
 /*
- * Fetches the memory of classes that come soon.  A wheel knows which they are;
- * among so many classes none is in a cache.
+ * Prefetches the memory of classes that send soon.  A wheel knows them; among
+ * its many classes none is in a cache.
  */
 static void fetch_coming(const struct pace_sched *s,
 			 const struct pace_queue *q)
@@ -235,13 +235,12 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * More demand than line (paper 002, 2.4; start-time fair queueing: Goyal, Vin
- * and Cheng, 1996).
+ * Over-subscription (paper 002, 2.4; start-time fair queueing: Goyal, Vin and
+ * Cheng, 1996).
  *
- * When classes ask for more than the line carries, the smallest clock (or next
- * clock) goes first and clocks fall behind the port's together, so capacity
- * divides in proportion to the rates.  What is compared is
- * the virtual finish time of each class, and lag is how far that is behind.
+ * When the offered load exceeds the line, the smallest virtual finish time goes
+ * first and clocks fall behind the port's together, so the line divides in
+ * proportion to the rates.  Lag is how far a virtual finish time is behind.
  * ORDER_RATE has no common lag.  Three questions remain.
  *
  * 1. What must not come out as a burst.  Once the line suffices again, the
@@ -251,17 +250,18 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
  *    relative to the others.  Nothing is added to anything; the schedule clock,
  *    global - offset, is set back instead. O(1).
  *
- * 2. Where a class starts that comes back: pace_paced_return().  Silence earns
- *    nothing, and a queue that is empty for an instant costs nothing.
+ * 2. Which clock a class has that becomes active again: pace_paced_return().
+ *    Silence earns nothing, and a queue that is empty for an instant costs
+ *    nothing.
  *
- * 3. What "more than the line" is.  Not the sum of the rates: padding and
- *    overhead count too.  A class demands rate x wire / counted bytes of its
- *    last frame, rounded up, in bit/s.
+ * 3. What the offered load is.  It is not the sum of the rates: padding and
+ *    overhead count too.  A class offers rate x wire / counted bytes of its last
+ *    burst, rounded up, in bit/s.
  *
- * Where the line suffices, lag is a transient of one frame per class and
- * belongs to the classes: forgetting it would make rates drift.  Whatever
- * else happens (frame sizes that change what is demanded, a host that stood
- * still), lag is never more than pace_lag_max().
+ * While the line suffices, lag is a transient of one frame per class and belongs
+ * to the classes: to forget it would make rates drift.  In every case (frame
+ * sizes that change the offered load, a host that stood still) lag is at most
+ * pace_lag_max().
  *
  * Error bound: shares are exact, as clocks are.  decisions/0011, 0014.
  */
@@ -323,7 +323,7 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
 
 /*
  * Returns the lag limit of a virtual finish time.  While the line suffices,
- * what is due and unsent is at most one frame of each class, the frame on the
+ * what is eligible and unsent is at most one frame of each class, the frame on the
  * wire and the rounding of a gap: n + 2 largest frames.  A timer adds its own
  * lateness.
  */
@@ -439,7 +439,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	while ((c = queue_head(s, &s->eligible))) {
 		remove_from_queue(s, c);
 		/*
-		 * May have been behind for long; starts in a queue are close.
+		 * It may have been behind for long; keys of a queue are close.
 		 */
 		if (!pace_clock_ahead(pace_eligible_time(c), floor) &&
 		    pace_eligible_time(c) != floor)
@@ -450,40 +450,38 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 }
 
 /*
- * Borrowing: above the rate and below the ceil, classes share what would be a
- * gap.
+ * Borrowing: classes below their ceil share what would be a gap.
  *
  * A class with a ceil has two more clocks.  The ceil clock moves by
  * counted x line / ceil with every frame, and until it is reached the class may
- * send nothing: pace_class.eligible_time is the later of the two.  The spare clock
- * moves by counted x line / rate with every frame sent above the rate, and of
- * those whose ceil clock is reached the smallest goes first: start-time fair
- * queueing (Goyal, Vin and Cheng, 1996), so what is spare divides in proportion
- * to the rates.  The clock of the rate itself does not move with such a frame:
- * what is guaranteed stays guaranteed.
+ * send nothing: pace_class.eligible_time is the later of the two.  The borrow
+ * clock moves by counted x line / rate with every frame sent above the rate.  Of
+ * the classes whose ceil clock is reached the one with the smallest borrow clock
+ * goes first: start-time fair queueing (Goyal, Vin and Cheng, 1996), so what is
+ * borrowed divides in proportion to the rates.  The clock of the rate does not
+ * move with such a frame: what is guaranteed stays guaranteed.
  *
- * A class that shares waits in `ceiled`, by ceil clock, and changes to `spare`,
- * by spare clock, once that is reached: O(log n) a frame.  Its place among the
- * paced classes is another matter (paced.c).
+ * A class with a ceil waits in `at_ceil`, by ceil clock, and moves to `borrowing`,
+ * by borrow clock, when that is reached: O(log n) a frame.  It is in `waiting` or
+ * `eligible` at the same time.
  *
- * The ceiling: the ceil clock may be behind by slack() when a spare frame is
- * sent and keeps no more of that; a frame at the rate keeps what the clock of
- * the rate is behind, or shares beyond the line would not be in proportion to
+ * Burst bound: when a borrowed frame is sent the ceil clock keeps at most
+ * ceil_slack() of its lag.  A frame at the rate keeps the lag of the rate's
+ * clock, or the shares of an over-subscribed line would not be in proportion to
  * the rates.  So in any time T a class sends at most ceil x T, three longest
- * trains (one that begins T, two of slack; half a smallest gap at ceil more),
- * and what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns
- * nothing.
+ * bursts (one that begins T, two of slack; half a smallest gap at ceil more), and
+ * what its rate had to make up.  TIMER adds PACE_SLACK_NS.  Silence earns nothing.
  *
- * Error bound: rates and ceils are exact, as clocks are.  Shares of what is
- * spare are those of SFQ: of two classes that both share all the time, neither
- * is ahead by more than one longest train each, relative to its rate.
+ * Error bound: rates and ceils are exact, as clocks are.  What is borrowed is
+ * shared as in SFQ: of two classes that borrow all the time, neither is ahead by
+ * more than one longest burst each, relative to its rate.
  * decisions/0016.
  */
 
 /*
  * Returns how far behind its ceil clock a class may make up for frames of
- * others: two of its own periods.  One loses up to 2 % of a ceil among ten that
- * share, frames of the line instead of its own 20 %.
+ * others: twice its frame cost at the ceil.  With once its cost a class among ten
+ * that borrow loses up to 2 % of its ceil, with line frames instead 20 %.
  */
 static u64 ceil_slack(const struct pace_sched *s, const struct pace_class *c)
 {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A priority queue of ids: a heap, and from `wheel_from` ids on, if there is a
- * pool, a wheel in front of which the heap goes on to be.
+ * A priority queue of ids.  It is a heap; from `wheel_from` ids on it is a wheel,
+ * if there is a pool, and the heap holds the wheel's first keys.
  *
- * One id is in a queue at most once.  Nothing is allocated: the memory comes
- * with pace_queue_resize(), whose size pace_queue_bytes() tells, and with a
- * pool that several queues may share.
+ * An id is in a queue at most once.  A queue allocates nothing: its memory comes
+ * with pace_queue_resize(), and pace_queue_bytes() returns the size of that.
+ * Several queues may share a pool.
  */
 #include <pace/pace_sched.h>
 
 /*
- * Keys per block that the pool is made for: half of what fits, or less, as a
- * leaf's last chunk is not full; two queues out of four that share a pool hold
- * an id each.  A pool that does run out costs time, not order: wheel.c.
+ * Keys per block that the pool is made for.  A block is half full at best on
+ * average, as a leaf's last chunk is not full, and an id is in two of the four
+ * queues that share a pool.  Without a free block keys enter the heap: that
+ * costs time, the order is the same.
  */
 #define KEYS_PER_BLOCK	8u
 #define BLOCKS_MIN	64u
-/* Of cache.  Where lines are longer or shorter the pool works as well. */
+/* A cache line.  Where lines are longer or shorter the pool works as well. */
 #define LINE_BYTES	((size_t)64)
 
 static u32 pool_blocks(u32 capacity)
@@ -26,8 +27,8 @@ static u32 pool_blocks(u32 capacity)
 }
 
 /*
- * Bytes of a pool for queues of `capacity` ids, a multiple of 8; 0 if they are
- * too small for a wheel.
+ * Returns the bytes of a pool for queues of `capacity` ids, a multiple of 8, or 0
+ * if such queues are too small for a wheel.
  */
 static size_t pace_pool_bytes(u32 capacity)
 {
@@ -38,9 +39,9 @@ static size_t pace_pool_bytes(u32 capacity)
 }
 
 /*
- * Moves the pool, or NULL, with what is in it to new memory aligned as u64, for
- * no smaller a capacity; queues that share it are to be resized next.  NULL if
- * there is none for that capacity.  O(capacity).
+ * Moves a pool, if there is one, to new memory aligned as u64.  The capacity is
+ * no smaller; the caller then resizes the queues that share the pool.  Returns
+ * NULL if queues of that capacity have no wheel.  O(capacity).
  */
 static struct pace_pool *pace_pool_resize(const struct pace_pool *from,
 					  void *memory, u32 capacity)
@@ -76,7 +77,7 @@ static size_t wheel_bytes(u32 capacity)
 	return pool_blocks(capacity) ? sizeof(struct pace_wheel) : 0;
 }
 
-/* Bytes of memory for `capacity` ids, a multiple of 8. */
+/* Returns the bytes of a queue of `capacity` ids, a multiple of 8. */
 static size_t pace_queue_bytes(u32 capacity)
 {
 	return (size_t)capacity * sizeof(u64) + index_bytes(capacity) +
@@ -84,8 +85,8 @@ static size_t pace_queue_bytes(u32 capacity)
 }
 
 /*
- * From how many ids on the wheel is used: PACE_WHEEL_FROM if nobody says
- * otherwise, 0 always, ~0 never.  To test and to measure; at any time.
+ * Sets from how many ids on the wheel is used: 0 is always, ~0 never, and
+ * PACE_WHEEL_FROM the value at first.  For tests and measurements, at any time.
  */
 static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
 {
@@ -99,9 +100,8 @@ static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
 }
 
 /*
- * Moves the queue, with what is in it, to new memory aligned as u64.  Every
- * id in the queue is below the new capacity; a pool, once there, stays.
- * O(capacity).
+ * Moves a queue to new memory aligned as u64.  Every id in it is below the new
+ * capacity.  A queue that has a pool keeps having one.  O(capacity).
  */
 static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 			      void *memory, u32 capacity)
@@ -133,7 +133,7 @@ static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 	pace_queue_wheel_from(q, q->wheel_from);
 }
 
-/* The wheel is in use. */
+/* Returns true if the wheel is in use. */
 static inline bool pace_queue_has_wheel(const struct pace_queue *q)
 {
 	return !q->heap_keys;
@@ -176,8 +176,8 @@ static void pace_queue_replace_min(struct pace_queue *q, u64 key)
 }
 
 /*
- * The id whose turn, as things are, is after `ahead` others and that of the
- * smallest, or PACE_ID_NONE if that is not known: only the wheel does.
+ * Returns the id that is removed as the smallest after `ahead` others and the
+ * present one, if no key changes.  Only the wheel knows it: else PACE_ID_NONE.
  */
 static u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 {

@@ -12,37 +12,37 @@
  * clock may then differ by what they drift apart in one.
  *
  * The budget is what may leave in a period, as the layer counts.  Every frame
- * is charged with it when it is sent; rt frames within what is reserved and
- * paced frames go whether or not something is left, all others only if
- * something is, whole.  What is spent beyond it is owed by the next period, up
- * to one budget. So in any number of periods n, if no paced frame is sent, at
- * most n budgets and one longest train leave.  decisions/0140.
+ * that is sent is charged to it.  rt frames within their reservation and paced
+ * frames go even if nothing is left of it; all others go, whole, if anything is.
+ * The next period owes what was spent beyond it, up to one budget.  So in n
+ * periods, if no paced frame is sent, at most n budgets and one longest burst
+ * leave.  decisions/0140.
  *
- * Cost: O(1) a period, and one look at each class that it leaves frames of.
+ * Cost: O(1) a period, and one visit to each class whose frames it leaves.
  */
 #include <pace/pace_sched.h>
 
 /*
- * Where an active rt or nrt class is.  A new period takes all that wait to
- * those that may send, at once; what it changes of a class is done when that
- * class is looked at next: pace_stream_follow().
+ * The rings of active rt and nrt classes.  A new period joins the rings of classes
+ * that wait to those of classes that may send.  update_class() does what a new
+ * period changes of a class when that class is visited next.
  */
 enum pace_reservation_ring {
-	PACE_RING_RT,		/* frames that came before the period */
-	PACE_RING_RT_LATE,	/* the same, beyond the period's reservation */
-	PACE_RING_RT_EXCESS,	/* the same, beyond what may go ahead of others */
-	PACE_RING_RT_NEXT,	/* frames that came in it */
+	PACE_RING_RT,		/* has some of the period's reservation left */
+	PACE_RING_RT_LATE,	/* sends on earlier periods' reservations */
+	PACE_RING_RT_EXCESS,	/* sends as best effort */
+	PACE_RING_RT_NEXT,	/* all its frames arrived in the period */
 	PACE_RING_NRT,		/* has some of its share left */
 	PACE_RING_NRT_NEXT,	/* has sent its share */
 };
 
-/* Something is left of the budget, or there is none in force. */
+/* Returns true if some of the budget is left, or none is in force. */
 static inline bool pace_budget_left(const struct pace_sched *s)
 {
 	return !s->period.classes || s->period.left_bytes > 0;
 }
 
-/* Derives from cfg; a period of another length begins at once. */
+/* Sets the period's length from cfg; one of another length begins at once. */
 static void pace_period_set(struct pace_sched *s)
 {
 	struct pace_period *p = &s->period;
@@ -90,8 +90,8 @@ static void move_period_end(struct pace_period *p, u64 periods)
 }
 
 /*
- * To the first end that is ahead.  A period has a byte at least: what is missed
- * of the way is at least halved each time.
+ * Moves the end to the first one that is ahead of the clock.  A period has at
+ * least a byte, so each round at least halves the distance.
  */
 static void end_by_bytes(struct pace_sched *s)
 {
@@ -108,9 +108,9 @@ static void end_by_bytes(struct pace_sched *s)
 }
 
 /*
- * The host's next instant.  If it is, within half a period, the one that the
- * period before was to end at, the byte clock was ahead, and it is the next but
- * one.
+ * Moves the end to the next instant of the alignment on the host's clock.  If that
+ * is, within half a period, the instant at which the last period ended, the byte
+ * clock was ahead, and the end is an instant later.
  */
 static void end_by_host(struct pace_sched *s, u64 now_ns)
 {
@@ -133,7 +133,7 @@ static void end_by_host(struct pace_sched *s, u64 now_ns)
 		       s->global + pace_line_bytes(s->cfg.line_rate_bps, ns));
 }
 
-/* The period left frames of each class of a ring; of how many. */
+/* Counts, for each class of a ring, that frames were left.  Returns how many. */
 static u64 count_left(struct pace_class *first, bool overrun)
 {
 	struct pace_class *c = first;
@@ -152,7 +152,7 @@ static u64 count_left(struct pace_class *first, bool overrun)
 	return classes;
 }
 
-/* Classes of which the period left late frames; its excess is counted already. */
+/* The same for classes whose late frames were left; excess is counted already. */
 static u64 count_late_left(struct pace_class *first)
 {
 	struct pace_class *c = first;
@@ -170,7 +170,7 @@ static u64 count_late_left(struct pace_class *first)
 	return classes;
 }
 
-/* What is left when a period ends: each class counts once, by its cause. */
+/* Counts classes whose frames the ending period leaves, each once by its cause. */
 static void count_all_left(struct pace_sched *s)
 {
 	struct pace_period *p = &s->period;
@@ -209,7 +209,7 @@ static void begin_period(struct pace_sched *s)
 	s->stats.periods++;
 }
 
-/* After the port's clock has moved, before anything is decided or comes. */
+/* Begins a period if the clock has reached the end of the current one. */
 static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_period *p = &s->period;
@@ -224,7 +224,7 @@ static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 		pace_clock_set(&p->end, s->global);
 	} else {
 		count_all_left(s);
-		/* Periods went by unseen: nothing is owed from before. */
+		/* The port was idle for whole periods: they cancel its debt. */
 		past = s->global - p->end.bytes;
 		if (past >= p->whole_bytes) {
 			p->left_bytes = 0;
@@ -238,7 +238,7 @@ static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 		end_by_bytes(s);
 }
 
-/* Frames wait for the next period. */
+/* Returns true if frames wait for the next period. */
 static bool pace_period_awaited(const struct pace_sched *s)
 {
 	const struct pace_period *p = &s->period;
@@ -255,41 +255,43 @@ static bool pace_period_awaited(const struct pace_sched *s)
 }
 
 /*
- * Classes that go by the period (paper 004, 2.2.1 and 3.1).
+ * Classes by the period (paper 004, 2.2.1 and 3.1).
  *
- * RT.  What has come by the start of a period goes out in it; what comes during
- * a period waits for the next.  A class sends what it has reserved; what it has
- * beyond that ("late-first", figure 9) goes next, ahead of all nrt and normal
- * frames, and is paid from what the budget then has left; beyond that it waits
- * for the next period.  Classes take turns by frame.
+ * RT.  Frames that arrived before a period leave in it; frames that arrive during
+ * a period wait for the next.  A class first sends the period's reservation.
+ * Then it sends late frames ("late-first", figure 9), before all nrt and normal
+ * frames, while the budget lasts.  Late frames are paid by credit: what eight
+ * periods before have reserved and the class has not sent.  In one period it
+ * sends at most one reservation late.  All frames beyond that are excess: they go
+ * after every other class, while the budget lasts, or wait.  So an rt class takes
+ * from others, over n periods, at most n + 8 reservations and one longest burst.
+ * Classes take turns by frame.
  *
- * When in the period: deadline first.  Paced frames have theirs at their
- * clocks, all rt frames at the period's end.  So a paced frame that is due goes
- * before them, until what rt classes have left would no more end in time: then
- * they go first.  A class that is paced sees an rt frame at most where it would
- * have seen a normal one, and rt frames end within their period whatever the
- * paced classes ask for.
+ * When in the period: deadline first.  A paced frame's deadline is its clock, an
+ * rt frame's the end of the period.  So eligible paced frames go first until the
+ * rt frames of the period would no longer end in it; then rt frames go first.  A
+ * paced class waits for an rt frame where it would have waited for a normal one,
+ * and rt frames end in their period whatever the paced classes offer.
  *
- * NRT.  A class sends its share of each period while the budget lasts, after
- * all rt frames of that period; the rest waits.
+ * NRT.  A class sends its share of each period while the budget lasts, after the
+ * rt frames of the period; the rest waits.
  *
- * The length of a frame is not known before it is sent: it goes if something is
- * left of what pays for it.  What an rt frame takes beyond the reservation the
- * budget pays; what an nrt frame takes beyond the share the class owes to its
- * next period.  So over any n periods a class that is nrt sends at most n
- * shares and one longest train.
+ * The length of a frame is not known before it is sent: a frame goes if anything
+ * is left of what pays for it.  An rt class owes what a frame takes beyond its
+ * credit, an nrt class what a frame takes beyond its share.  So over n periods an
+ * nrt class sends at most n shares and one longest burst.
  *
- * Error bound: none; bytes are exact.  What is gated is known in wire bytes, as
- * the host tells (pace_arrived()); a class that is active with nothing known of
- * what came has one frame.  decisions/0141.
+ * Error bound: none, bytes are exact.  Arrivals are known in wire bytes, as the
+ * host reports them (pace_arrived()).  An active class without reported arrivals
+ * counts as having one frame.  decisions/0141.
  */
 
-/* No train takes as much: after so much of its share a class owes nothing. */
+/* No debt is larger than a burst: after so many periods a class owes nothing. */
 #define DEBT_MAX	((u64)PACE_BURST_WIRE_MAX)
 
 /*
- * Reservations of so many periods may be sent later: frames come so late behind
- * as many routers, each of which has delayed them by a period.
+ * Reservations of so many periods before may be sent late.  Behind as many routers,
+ * each of which delays by a period, frames arrive so late.
  */
 #define SAVED_PERIODS	8u
 
@@ -298,7 +300,7 @@ static u64 smaller_of(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-/* What is left of an nrt class's share, `periods` after it was worked out. */
+/* Returns what an nrt class has left of its share, `periods` after left_bytes. */
 static s64 share_left(const struct pace_reservation *st, u64 periods)
 {
 	s64 left = st->left_bytes, reserve = st->reserve_bytes;
@@ -311,13 +313,13 @@ static s64 share_left(const struct pace_reservation *st, u64 periods)
 	return (left < 0 ? left : 0) + reserve;
 }
 
-/* Returns the most that an rt class saves: its own of this period, and more. */
+/* Returns the most credit: this period's reservation and those saved. */
 static s64 credit_max(u64 reserve_bytes)
 {
 	return (s64)((1 + SAVED_PERIODS) * reserve_bytes);
 }
 
-/* Returns the credit of an rt class, `periods` after it was worked out. */
+/* Returns the credit of an rt class, `periods` after credit_bytes. */
 static s64 credit_after(const struct pace_reservation *st, u64 periods)
 {
 	s64 most = credit_max(st->reserve_bytes), credit;
@@ -329,7 +331,7 @@ static s64 credit_after(const struct pace_reservation *st, u64 periods)
 	return credit < most ? credit : most;
 }
 
-/* Brings the class up to the period that runs. */
+/* Updates a class to the current period. */
 static void update_class(const struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_reservation *st = c->reservation;
@@ -350,16 +352,16 @@ static void update_class(const struct pace_sched *s, struct pace_class *c)
 	}
 }
 
-/* Last of those there, also if it is there already. */
+/* Moves a class to the end of a ring, which may be its own. */
 static void move_to(struct pace_sched *s, struct pace_class *c,
-		    enum pace_reservation_ring index)
+		    enum pace_reservation_ring ring)
 {
 	pace_ring_remove(&s->period.ring[c->reservation->ring], c);
-	c->reservation->ring = index;
-	pace_ring_add(&s->period.ring[index], c);
+	c->reservation->ring = ring;
+	pace_ring_add(&s->period.ring[ring], c);
 }
 
-/* So many bytes of the first frames wait no more. */
+/* Removes wire_bytes, at the head of the queue, from the backlog. */
 static void spend_backlog(struct pace_sched *s, struct pace_reservation *st,
 			  u64 wire_bytes)
 {
@@ -370,10 +372,10 @@ static void spend_backlog(struct pace_sched *s, struct pace_reservation *st,
 	p->backlog_wire_bytes -= known;
 	known = smaller_of(wire_bytes, st->gated_wire_bytes);
 	st->gated_wire_bytes -= known;
-	/* Of excess the port expects nothing any more: expect_no_more(). */
+	/* enter_excess() has taken these out of the port's already. */
 	if (st->ring == PACE_RING_RT_EXCESS)
 		return;
-	/* One byte of a frame that nothing is known of was not counted. */
+	/* The byte that stands for a frame without arrival was not counted. */
 	p->gated_wire_bytes -= smaller_of(known, p->gated_wire_bytes);
 }
 
@@ -394,7 +396,7 @@ static void pace_reservation_begin(struct pace_sched *s, struct pace_class *c,
 	c->reservation->reserve_bytes = cfg->reserve_bytes;
 }
 
-/* Its frames, if it has any, are not known of any more. */
+/* Ends a reservation: the class gets another type, or is deleted. */
 static void pace_reservation_end(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_period *p = &s->period;
@@ -407,7 +409,7 @@ static void pace_reservation_end(struct pace_sched *s, struct pace_class *c)
 	c->reservation = NULL;
 }
 
-/* The class comes; what it has was told before: pace_arrived(). */
+/* Adds a class whose arrivals were reported before: pace_arrived(). */
 static void pace_reservation_insert(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_reservation *st = c->reservation;
@@ -439,8 +441,8 @@ static void pace_reservation_arrived(struct pace_sched *s, struct pace_class *c,
 	s->period.backlog_wire_bytes += wire_bytes;
 }
 
-/* What is gated of the class need not end in the period. */
-static void expect_no_more(struct pace_sched *s, struct pace_reservation *st)
+/* Makes the class's frames excess: they need not end in the period. */
+static void enter_excess(struct pace_sched *s, struct pace_reservation *st)
 {
 	struct pace_period *p = &s->period;
 
@@ -452,7 +454,7 @@ static void expect_no_more(struct pace_sched *s, struct pace_reservation *st)
 	s->stats.rt_excess++;
 }
 
-/* Where an active rt class belongs, by what it has. */
+/* Moves an active rt class to the ring that it belongs to. */
 static void requeue_rt(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_reservation *st = c->reservation;
@@ -474,7 +476,7 @@ static void requeue_rt(struct pace_sched *s, struct pace_class *c)
 		return;
 	}
 	if (st->ring != PACE_RING_RT_EXCESS)
-		expect_no_more(s, st);
+		enter_excess(s, st);
 	move_to(s, c, PACE_RING_RT_EXCESS);
 }
 
@@ -495,7 +497,7 @@ static void charge_rt(struct pace_sched *s, struct pace_class *c,
 	u64 own = st->left_bytes > 0 ? smaller_of(st->left_bytes, counted) : 0;
 
 	spend_backlog(s, st, t->wire_bytes);
-	/* Excess is sent as best effort, and costs no reservation. */
+	/* Excess is sent as best effort: it costs no credit. */
 	if (st->credit_bytes <= 0)
 		return;
 	st->credit_bytes -= (s64)counted;
@@ -517,8 +519,8 @@ static void requeue_nrt(struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Charges a frame; returns true if the class is empty, and is to be
- * unscheduled.
+ * Charges a frame.  Returns true if the class is empty: the caller unschedules
+ * it.
  */
 static bool pace_reservation_sent(struct pace_sched *s, struct pace_class *c,
 				  const struct pace_burst *t, bool more)
@@ -537,7 +539,7 @@ static bool pace_reservation_sent(struct pace_sched *s, struct pace_class *c,
 	return false;
 }
 
-/* Whose rt frame may go now, or NULL. */
+/* Returns the class whose rt frame may go now, or NULL.  O(1) amortised. */
 static struct pace_class *pace_rt_next(struct pace_sched *s)
 {
 	struct pace_class *c;
@@ -549,20 +551,20 @@ static struct pace_class *pace_rt_next(struct pace_sched *s)
 				c->reservation->gated_wire_bytes = 1;
 			return c;
 		}
-		/* It still owes more than a reservation. */
+		/* Its debt is more than a reservation. */
 		requeue_rt(s, c);
 	}
 	return pace_budget_left(s) ? s->period.ring[PACE_RING_RT_LATE] : NULL;
 }
 
-/* After one more longest train what is gated would not end in the period. */
+/* Returns true if rt frames would end too late after one more longest burst. */
 static bool pace_rt_urgent(const struct pace_sched *s)
 {
 	return s->period.end.bytes - s->global <=
 	       s->period.gated_wire_bytes + s->burst_wire_bytes;
 }
 
-/* Whose nrt frame may go now, or NULL.  O(1) amortised over periods. */
+/* Returns the class whose nrt frame may go now, or NULL.  O(1) amortised. */
 static struct pace_class *pace_nrt_next(struct pace_sched *s)
 {
 	struct pace_class *c;
@@ -573,7 +575,7 @@ static struct pace_class *pace_nrt_next(struct pace_sched *s)
 		update_class(s, c);
 		if (c->reservation->left_bytes > 0)
 			return c;
-		/* It still owes more than a share. */
+		/* Its debt is more than a share. */
 		move_to(s, c, PACE_RING_NRT_NEXT);
 	}
 	return NULL;

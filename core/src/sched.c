@@ -344,7 +344,7 @@ static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 	pace_load_add(s, c);
 }
 
-/* Advances the clocks of a class by the frame cost of one train. */
+/* Advances the clocks of a class by the frame cost of one burst. */
 static void move_clocks(struct pace_sched *s, struct pace_class *c)
 {
 	if (!at_rate(s, c)) {

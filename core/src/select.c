@@ -2,10 +2,10 @@
 /*
  * Selects the class to serve now, or finds the first to come if none may send.
  *
- * The order: paced frames that are due; rt frames of the period, or these first
- * where time gets short for them (reservation.c); nrt frames; normal ones; what
- * would be a gap is shared (paced.c).  What the budget holds back waits for the
- * next period (reservation.c).
+ * The order: eligible paced frames; rt frames of the period, which go before
+ * paced ones where time gets short (reservation.c); nrt frames; normal ones;
+ * frames that borrow what would be a gap (paced.c); excess of rt classes.  What
+ * the budget holds back waits for the next period (reservation.c).
  */
 #include <pace/pace_sched.h>
 
@@ -30,10 +30,9 @@ static struct pace_class *pick_within_guard(struct pace_sched *s,
 
 /*
  * Returns the class to serve when no paced or rt frame may go, or NULL: an nrt
- * class; a normal class; one that borrows what would be a gap; else excess of an
- * rt class.  While
- * guard holds frames of those back, what is shared ends in time as well, or
- * they would never find room.
+ * class; a normal class; one that borrows what would be a gap; else an rt class
+ * with excess.  While the guard band holds frames back, a borrowed frame has to
+ * end in time as well, or they would never find room.
  */
 static struct pace_class *pick_rest(struct pace_sched *s)
 {
@@ -86,17 +85,17 @@ static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls
 			     u64 *clock)
 {
 	struct pace_class *c = pace_first_waiting(s);
-	struct pace_class *spare = NULL;
+	struct pace_class *borrower = NULL;
 	u64 end = s->period.end.bytes - s->offset;
 
 	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
-		spare = pace_first_at_ceil(s);
+		borrower = pace_first_at_ceil(s);
 	if (c)
 		*clock = pace_eligible_time(c);
-	if (spare && (!c || pace_clock_ahead(*clock,
-					     spare->ceil_clock.bytes))) {
-		*clock = spare->ceil_clock.bytes;
-		c = spare;
+	if (borrower && (!c || pace_clock_ahead(*clock,
+					     borrower->ceil_clock.bytes))) {
+		*clock = borrower->ceil_clock.bytes;
+		c = borrower;
 	}
 	*cls = c;
 	if (!pace_period_awaited(s) || (c && !pace_clock_ahead(*clock, end)))

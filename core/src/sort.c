@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Sorting a few keys without branches that depend on them: which of two random
- * keys is the smaller is mispredicted half of the time, at the price of ten
- * comparisons.
+ * Sorts a few keys without branches that depend on them.  Which of two random
+ * keys is the smaller is mispredicted half of the time, and a misprediction
+ * costs as much as ten comparisons.
  */
 #include <pace/pace_sched.h>
 
-/* Keys that sorting adds behind the others. */
+/* Keys that pace_sort() writes behind the others. */
 #define PACE_SORT_EXTRA	3u
 
-/* Up to so many keys are ranked: each compared with each. */
+/* Up to so many keys are ranked, that is each is compared with each. */
 #define RANK_KEYS	32u
 
 /*
- * A key's index is the number of keys before it.  Four at a time; to make up
- * the four there are keys at the end that belong behind all others.
+ * Ranks each key: its index in the result is the number of smaller keys.  Four
+ * keys are ranked at a time; keys larger than all others fill up the last four.
  */
 static void rank_sort(u64 *key, u64 *out, u32 n)
 {
@@ -42,7 +42,7 @@ static void rank_sort(u64 *key, u64 *out, u32 n)
 	}
 }
 
-/* Both halves are sorted.  Masks: a branch would be mispredicted. */
+/* Merges two sorted halves, with masks: a branch would be mispredicted. */
 static void merge_sorted(const u64 *a, const u64 *a_end, const u64 *b,
 			 const u64 *b_end, u64 *out)
 {
@@ -59,7 +59,7 @@ static void merge_sorted(const u64 *a, const u64 *a_end, const u64 *b,
 		*out++ = *b++;
 }
 
-/* Moves a part of the keys, sorted, to make room for what ranking adds. */
+/* Sorts a part of the keys, by way of memory with room for the extra keys. */
 static void sort_part(u64 *key, u64 *out, u32 n)
 {
 	u64 part[RANK_KEYS + 3], sorted[RANK_KEYS + 1];
@@ -69,7 +69,7 @@ static void sort_part(u64 *key, u64 *out, u32 n)
 	pace_memmove(out, sorted, n * sizeof(*out));
 }
 
-/* As clocks that coincide are, which come in the order of their ids. */
+/* Returns true if the keys are sorted: clocks that coincide come by id. */
 static bool is_sorted(const u64 *key, u32 n)
 {
 	u32 i;
@@ -81,8 +81,8 @@ static bool is_sorted(const u64 *key, u32 n)
 }
 
 /*
- * Writes the n keys to `out`, ascending as unsigned numbers; what is in `key`
- * is lost.  Both have room for PACE_SORT_EXTRA keys more.
+ * Writes n keys to `out`, ascending as unsigned numbers, and overwrites `key`.
+ * Both have room for PACE_SORT_EXTRA more keys.
  */
 static void pace_sort(u64 *key, u64 *out, u32 n)
 {

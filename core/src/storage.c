@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One block of memory, owned by the host, holds everything that grows with
- * the number of classes: four queues and the pool of their wheels, the table
- * from id to class, and the ids given back.
+ * The scheduler's storage.  One block of memory, which the host owns, holds
+ * everything that grows with the number of classes: four queues and the pool of
+ * their wheels, the table of classes by id, and the list of free ids.
  */
 #include <pace/pace_sched.h>
 
 #define QUEUES		4
-#define QUEUES_OF(s)	{ &(s)->waiting, &(s)->eligible, &(s)->at_ceil, &(s)->borrowing }
+#define QUEUES_OF(s)	{ &(s)->waiting, &(s)->eligible, &(s)->at_ceil, \
+			  &(s)->borrowing }
 
 static u32 clamp_capacity(u32 capacity)
 {
@@ -75,8 +76,8 @@ void pace_set_wheel_from(struct pace_sched *s, u32 classes)
 		pace_queue_wheel_from(queue[i], classes);
 }
 
-/* Gives `c` a free id; false if there is none. O(1). */
-static bool pace_id_take(struct pace_sched *s, struct pace_class *c)
+/* Allocates an id for a class.  Returns false if there is none.  O(1). */
+static bool pace_id_alloc(struct pace_sched *s, struct pace_class *c)
 {
 	if (s->free_count)
 		c->id = s->free_ids[--s->free_count];
@@ -88,7 +89,7 @@ static bool pace_id_take(struct pace_sched *s, struct pace_class *c)
 	return true;
 }
 
-static void pace_id_release(struct pace_sched *s, struct pace_class *c)
+static void pace_id_free(struct pace_sched *s, struct pace_class *c)
 {
 	s->by_id[c->id] = NULL;
 	s->free_ids[s->free_count++] = c->id;

@@ -1,58 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The tree of the wheel: keys by range, in chunks.
+ * The tree of the wheel.  It divides the circle of keys into ranges and stores
+ * the keys of a range in chunks.
  *
- * The levels of a hierarchical timing wheel (Varghese and Lauck, "Hashed and
- * hierarchical timing wheels", 1987) that are made where keys are: a leaf that
- * has no room for another key becomes a node of up to 32 leaves (as in a burst
- * trie: Heinz, Zobel and Williams, 2002).  So a key far ahead enters a wide
- * leaf, and most keys enter the one they are taken from; none moves because
- * time has come near it.  A leaf has at most PACE_CHAIN_KEYS keys, which bounds
- * every operation, and a node goes with the last key below it.
+ * It is a hierarchical timing wheel (Varghese and Lauck, "Hashed and
+ * hierarchical timing wheels", 1987) whose levels exist only where keys are: a
+ * leaf that has no room for another key becomes a node of up to 32 leaves (as
+ * in a burst trie: Heinz, Zobel and Williams, 2002).  So a key far ahead enters
+ * a wide leaf and stays there; most keys are removed from the leaf that they
+ * entered.  A leaf has at most PACE_CHAIN_KEYS keys, which bounds every
+ * operation.  A node is freed with the last key below it.
  */
 #include <pace/pace_sched.h>
 
-/* A block: 4 lines of 64 bytes, a chunk of keys or a node of the tree. */
+/* A block is a chunk of keys or a node of the tree: four 64-byte cache lines. */
 #define PACE_BLOCK_BYTES	256u
 #define PACE_CHUNK_KEYS		31u
 #define PACE_NODE_BITS		5u
 #define PACE_NODE_CHILDREN	(1u << PACE_NODE_BITS)
-/* Chunks in a leaf; one that is full is split. */
+/* A leaf with so many chunks is split when the last of them is full. */
 #define PACE_CHAIN_CHUNKS	4u
 #define PACE_CHAIN_KEYS		(PACE_CHAIN_CHUNKS * PACE_CHUNK_KEYS)
 
-/* The tree's top: the whole circle of keys in so many slots. */
+/* The top of the tree divides the whole circle of keys into so many slots. */
 #define PACE_TOP_BITS		10u
 #define PACE_TOP_SLOTS		(1u << PACE_TOP_BITS)
 #define PACE_TOP_SHIFT		(64u - PACE_TOP_BITS)
 
 /*
- * The run is refilled when it gets shorter than this; so many classes can be
- * seen coming.
+ * The run is refilled when it has fewer keys than this.  pace_coming() knows as
+ * many classes in advance.
  */
 #define PACE_RUN_LOW		32u
 #define PACE_RUN_KEYS		(PACE_RUN_LOW + PACE_CHAIN_KEYS)
 
 /*
- * Where an id is: below PACE_INDEX_CHUNK an index in the heap, else block and
- * slot of a chunk.  A key that goes from there to the run, and from the run to
- * the root of an empty heap, leaves its index as it was: one line of cache
- * less.  Whether it is still there can be told: pace_tree_remove().
+ * The position of an id.  Below PACE_INDEX_CHUNK it is an index in the heap,
+ * else a block and the slot of a key in its chunk.  A key that moves from a
+ * chunk to the run, and from the run to the root of an empty heap, keeps its old
+ * index, which saves a write to another cache line.  pace_tree_remove() finds
+ * out whether the key is still in the chunk.
  */
 #define PACE_INDEX_CHUNK	(1u << 31)
 #define PACE_INDEX_SLOT_BITS	5u
 
-/* A chunk's keys; those before it in its leaf are full. */
+/* A chunk of keys.  The chunks before it in its leaf are full. */
 struct pace_chunk {
-	u32 older;		/* block of the chunk before */
-	u32 depth;		/* how many are before */
+	u32 older;		/* block of the chunk before it in the leaf */
+	u32 depth;		/* number of chunks before it */
 	u64 key[PACE_CHUNK_KEYS];
 };
 
 /*
- * A range of keys in 32 equal parts, or fewer.  A slot is 0 if nothing is in
- * its range; else it names a block: a node, and the shift that tells the parts
- * of that apart, or the last chunk of a leaf, and how many keys are in it.
+ * A node divides a range of keys into 32 equal parts, or fewer.  The slot of a
+ * part is 0 if the part has no key.  Else it is a word that names a block: a
+ * node, with the shift that selects a part of it, or the last chunk of a leaf,
+ * with the number of keys in that chunk.
  */
 struct pace_node {
 	u32 used;		/* bit i: slot i is not 0 */
@@ -68,10 +71,10 @@ union pace_block {
 
 struct pace_pool {
 	u32 blocks;
-	u32 unused;		/* blocks from here on were never given out */
-	u32 free;		/* list of those given back */
-	u32 free_count;		/* of both kinds */
-	union pace_block *block;	/* aligned as lines of cache are */
+	u32 unused;		/* blocks from here on were never allocated */
+	u32 free;		/* list of freed blocks */
+	u32 free_count;		/* freed blocks and unused ones */
+	union pace_block *block;	/* aligned to a cache line */
 };
 
 struct pace_tree {
@@ -80,26 +83,26 @@ struct pace_tree {
 };
 
 struct pace_wheel {
-	u64 edge;	/* what is in the tree is not before; the run is */
-	u64 tree_from;	/* nothing in the tree is before; not before edge */
+	u64 edge;	/* keys in the run are before it, none in the tree is */
+	u64 tree_from;	/* no key in the tree is before it; at or after edge */
 	u32 tree_keys;
 	u32 head;	/* the run: run[head] .. run[tail - 1] */
 	u32 tail;
-	u32 taken;	/* times the smallest key was taken since... */
-	u64 taken_from;	/* ...it was this */
-	bool open;	/* keys enter the tree; else they are only taken out */
+	u32 taken;	/* keys removed as the smallest since it was taken_from */
+	u64 taken_from;
+	bool open;	/* new keys enter the tree; else keys only leave it */
 	u8 width;	/* log2 of the range of keys that fills a leaf */
-	/* A node that most keys are below, its range; 0: none is known. */
+	/* A node below which most keys are, and its range; 0: unknown. */
 	u8 near_shift;
 	u32 near_word;
 	u64 near;
 	u64 run[PACE_RUN_KEYS + PACE_SORT_EXTRA];
-	/* Keys of a leaf, on their way there. */
+	/* Keys of a leaf on their way to the run. */
 	u64 opened[PACE_CHAIN_KEYS + PACE_SORT_EXTRA];
 	struct pace_tree tree;
 };
 
-/* The nodes on the way to a leaf.  Each takes two bits of a key, or more. */
+/* The path to a leaf.  Each node on it consumes two bits of a key, or more. */
 #define PACE_LEVELS_MAX	(PACE_TOP_SHIFT / 2 + 1)
 
 struct pace_path {
@@ -115,7 +118,7 @@ struct pace_path {
 #define IS_NODE		(1u << 31)
 #define ABOVE_BLOCK	25u	/* shift of a node, or keys in a last chunk */
 #define BLOCK_MASK	((1u << ABOVE_BLOCK) - 1)
-/* What a split may need: a node, its leaves, what is not yet given back. */
+/* Blocks that a split may need: a node, its leaves, chunks not freed yet. */
 #define SPLIT_BLOCKS	(1 + PACE_NODE_CHILDREN + PACE_CHAIN_CHUNKS)
 
 _Static_assert(sizeof(union pace_block) == PACE_BLOCK_BYTES, "a block");
@@ -135,8 +138,8 @@ static union pace_block *block_of(struct pace_pool *p, u32 word)
 	return &p->block[word & BLOCK_MASK];
 }
 
-/* There is one. */
-static u32 block_get(struct pace_pool *p)
+/* Allocates a block; the caller has checked that one is free. */
+static u32 block_alloc(struct pace_pool *p)
 {
 	u32 b = p->free;
 
@@ -147,7 +150,7 @@ static u32 block_get(struct pace_pool *p)
 	return b;
 }
 
-static void block_give_back(struct pace_pool *p, u32 b)
+static void block_free(struct pace_pool *p, u32 b)
 {
 	p->block[b].next_free = p->free;
 	p->free = b;
@@ -157,7 +160,7 @@ static void block_give_back(struct pace_pool *p, u32 b)
 /* Adds a chunk to the leaf, which is empty or whose last chunk is full. */
 static u32 chunk_add(struct pace_pool *p, u32 word)
 {
-	u32 b = block_get(p);
+	u32 b = block_alloc(p);
 	struct pace_chunk *chunk = &p->block[b].chunk;
 
 	chunk->depth = 0;
@@ -168,8 +171,11 @@ static u32 chunk_add(struct pace_pool *p, u32 word)
 	return b;
 }
 
-/* The leaf, of which this is the word, has room, and the pool a block. */
-static inline u32 leaf_put(struct pace_queue *q, u32 word, u64 key)
+/*
+ * Inserts a key into the leaf that `word` names and returns its new word.  The
+ * leaf has room, or the pool has a block.
+ */
+static inline u32 leaf_insert(struct pace_queue *q, u32 word, u64 key)
 {
 	u32 n = last_keys(word);
 
@@ -185,8 +191,8 @@ static inline u32 leaf_put(struct pace_queue *q, u32 word, u64 key)
 }
 
 /*
- * What part of a range of 2^shift keys a leaf below it gets.  Steps of five
- * bits; the first ones are shorter, such that one ends at `width`.
+ * Returns log2 of the part that a leaf gets of a range of 2^shift keys.  A step
+ * is five bits; steps above `width` are shorter where that lets one end there.
  */
 static u32 part_shift(u32 shift, u32 width)
 {
@@ -203,16 +209,16 @@ static u32 part_shift(u32 shift, u32 width)
 }
 
 /*
- * Of a node with fewer than 32 parts the number has bits of the node's own
- * range as well, which all its keys have in common.
+ * Returns the part of a node that a key belongs to.  If the node has fewer than
+ * 32 parts, the number includes bits that all keys of the node have in common.
  */
 static inline u32 part_of(u64 key, u32 shift)
 {
 	return key >> shift & (PACE_NODE_CHILDREN - 1);
 }
 
-/* The keys of a chunk go to the parts of a node. */
-static void share_out(struct pace_queue *q, struct pace_node *node, u32 shift,
+/* Distributes the keys of a chunk over the parts of a node. */
+static void distribute_keys(struct pace_queue *q, struct pace_node *node, u32 shift,
 		      const struct pace_chunk *chunk, u32 n)
 {
 	u32 i;
@@ -221,12 +227,15 @@ static void share_out(struct pace_queue *q, struct pace_node *node, u32 shift,
 		u32 part = part_of(chunk->key[i], shift);
 
 		node->used |= 1u << part;
-		node->slot[part] = leaf_put(q, node->slot[part],
+		node->slot[part] = leaf_insert(q, node->slot[part],
 					    chunk->key[i]);
 	}
 }
 
-/* The leaf at `slot`, a range of 2^shift keys, becomes a node. */
+/*
+ * Turns the leaf at `slot`, a range of 2^shift keys, into a node.  Returns false
+ * if the pool has too few blocks.
+ */
 static bool leaf_split(struct pace_queue *q, u32 *slot, u32 shift)
 {
 	struct pace_pool *p = q->pool;
@@ -237,12 +246,12 @@ static bool leaf_split(struct pace_queue *q, u32 *slot, u32 shift)
 	if (p->free_count < SPLIT_BLOCKS)
 		return false;
 	shift = part_shift(shift, q->wheel->width);
-	b = block_get(p);
+	b = block_alloc(p);
 	node = &p->block[b].node;
 	pace_memset(node, 0, sizeof(*node));
 	*slot = IS_NODE | shift << ABOVE_BLOCK | b;
 
-	/* The oldest first: keys may come in order. */
+	/* The oldest chunk first: keys often arrive in order. */
 	chunks = block_of(p, word)->chunk.depth + 1;
 	b = word & BLOCK_MASK;
 	for (i = chunks; i--; b = p->block[b].chunk.older)
@@ -250,8 +259,8 @@ static bool leaf_split(struct pace_queue *q, u32 *slot, u32 shift)
 	for (i = 0; i < chunks; i++) {
 		u32 n = i + 1 < chunks ? PACE_CHUNK_KEYS : last_keys(word);
 
-		share_out(q, node, shift, &p->block[chain[i]].chunk, n);
-		block_give_back(p, chain[i]);
+		distribute_keys(q, node, shift, &p->block[chain[i]].chunk, n);
+		block_free(p, chain[i]);
 	}
 	return true;
 }
@@ -261,15 +270,15 @@ static inline u32 top_of(u64 key)
 	return key >> PACE_TOP_SHIFT;
 }
 
-/* One key more fits the last chunk of the leaf. */
-static inline bool may_put(u32 word)
+/* Returns true if the last chunk of the leaf has room for a key. */
+static inline bool has_room(u32 word)
 {
 	return last_keys(word) - 1 < PACE_CHUNK_KEYS - 1;
 }
 
 /*
- * Makes room for a key in a leaf that is empty or whose last chunk is full; it
- * is split if it has as many chunks as it may.
+ * Makes room for a key in a leaf that is empty or whose last chunk is full.  A
+ * leaf that has all the chunks it may have is split.
  */
 static bool leaf_make_room(struct pace_queue *q, u32 *slot, u32 shift)
 {
@@ -281,7 +290,7 @@ static bool leaf_make_room(struct pace_queue *q, u32 *slot, u32 shift)
 	return p->free_count;
 }
 
-/* The first key of a chunk, and of a leaf. */
+/* Inserts the first key of a chunk.  Returns false if the pool has no block. */
 static bool insert_first(struct pace_queue *q, u64 key)
 {
 	struct pace_tree *t = &q->wheel->tree;
@@ -296,8 +305,8 @@ static bool insert_first(struct pace_queue *q, u64 key)
 			part = part_of(key, shift);
 			slot = &node->slot[part];
 		}
-		/* A part of what was split may have a chunk with room. */
-		if (may_put(*slot))
+		/* After a split the part may have a chunk with room. */
+		if (has_room(*slot))
 			break;
 		if (!leaf_make_room(q, slot, shift))
 			return false;
@@ -309,7 +318,7 @@ static bool insert_first(struct pace_queue *q, u64 key)
 			t->used[part / 32] |= 1u << part % 32;
 		break;
 	}
-	*slot = leaf_put(q, *slot, key);
+	*slot = leaf_insert(q, *slot, key);
 	return true;
 }
 
@@ -330,7 +339,7 @@ static bool pace_tree_insert(struct pace_queue *q, u64 key)
 		word = *slot;
 	}
 	n = last_keys(word);
-	if (!may_put(word))
+	if (!has_room(word))
 		return insert_first(q, key);
 	*slot = word + (1u << ABOVE_BLOCK);
 	word &= BLOCK_MASK;
@@ -349,7 +358,7 @@ static void path_begin(struct pace_tree *t, struct pace_path *path, u32 top)
 	path->levels = 0;
 }
 
-/* To a part of the node at path->slot. */
+/* Extends the path to a part of the node at path->slot. */
 static void path_down(struct pace_path *path, struct pace_node *node, u32 part,
 		      u32 shift)
 {
@@ -373,7 +382,7 @@ static void path_to_key(const struct pace_queue *q, struct pace_path *path,
 	}
 }
 
-/* The first slot of the top that has keys, on the circle from `top` on. */
+/* Returns the first slot of the top that has keys, from `top` on the circle. */
 static u32 top_first(const struct pace_tree *t, u32 top)
 {
 	u32 i = top / 32;
@@ -387,10 +396,10 @@ static u32 top_first(const struct pace_tree *t, u32 top)
 }
 
 /*
- * Keys ahead of the first leaf by as much as all keys are apart, if those taken
- * lately are typical, need not begin at the top.
+ * Remembers a node from which insertion may start instead of the top.  Its range
+ * covers new keys as long as their distance from the first leaf is typical.
  */
-static void note_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
+static void set_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
 {
 	w->near_word = word;
 	w->near = start;
@@ -398,8 +407,8 @@ static void note_near(struct pace_wheel *w, u32 word, u64 start, u32 shift)
 }
 
 /*
- * Finds the leaf that the smallest keys are in, none of which is before `from`,
- * and returns how many keys it has.  The tree is not empty.
+ * Finds the leaf with the smallest keys, none of which is before `from`, and
+ * returns its number of keys.  The tree is not empty.
  */
 static u32 pace_tree_first(struct pace_queue *q, u64 from,
 			   struct pace_path *path)
@@ -414,7 +423,7 @@ static u32 pace_tree_first(struct pace_queue *q, u64 from,
 		struct pace_node *node = &block_of(q->pool, word)->node;
 
 		if (path->shift >= near)
-			note_near(w, word, path->start, path->shift);
+			set_near(w, word, path->start, path->shift);
 		path_down(path, node, pace_lowest_bit(node->used),
 			  node_shift(word));
 	}
@@ -423,8 +432,8 @@ static u32 pace_tree_first(struct pace_queue *q, u64 from,
 }
 
 /*
- * The leaf is empty: so may be nodes above it, which are given back.  Returns
- * the one that stays, or NULL.
+ * Removes an empty leaf, and frees the nodes above it that become empty.
+ * Returns the lowest node that stays, or NULL.
  */
 static struct pace_node *path_clear(struct pace_queue *q,
 				    struct pace_path *path)
@@ -438,7 +447,7 @@ static struct pace_node *path_clear(struct pace_queue *q,
 		struct pace_node *node;
 
 		if (*slot == w->near_word)
-			note_near(w, 0, 0, 0);
+			set_near(w, 0, 0, 0);
 		*slot = 0;
 		if (!level)
 			break;
@@ -446,7 +455,7 @@ static struct pace_node *path_clear(struct pace_queue *q,
 		node->used &= ~(1u << path->part[level]);
 		if (node->used)
 			return node;
-		block_give_back(p, (union pace_block *)node - p->block);
+		block_free(p, (union pace_block *)node - p->block);
 		slot = level ? &path->node[level - 1]->slot[path->part[level - 1]]
 			     : &t->slot[path->top];
 	}
@@ -455,8 +464,8 @@ static struct pace_node *path_clear(struct pace_queue *q,
 }
 
 /*
- * Is slot `i` of block `b` in use, as part of that leaf?  The block may have
- * been given back since, and be any other by now.
+ * Returns true if slot `i` of block `b` holds a key of the leaf that `word`
+ * names.  The block may have been freed and allocated again since.
  */
 static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
 {
@@ -475,7 +484,8 @@ static bool leaf_has(struct pace_pool *p, u32 word, u32 b, u32 i)
 }
 
 /*
- * Returns false if the id is not in the tree, although its index is in a chunk.
+ * Removes an id whose index names a chunk.  Returns false if its key has moved
+ * from there to the run.
  */
 static bool pace_tree_remove(struct pace_queue *q, u32 id)
 {
@@ -512,17 +522,17 @@ static bool pace_tree_remove(struct pace_queue *q, u32 id)
 		*path.slot = last->older | PACE_CHUNK_KEYS << ABOVE_BLOCK;
 	else
 		path_clear(q, &path);
-	block_give_back(p, word);
+	block_free(p, word);
 	return true;
 }
 
-/* Splits that leaf; returns false if the pool has no room for its parts. */
+/* Splits a leaf.  Returns false if the pool has too few blocks. */
 static bool pace_tree_split(struct pace_queue *q, struct pace_path *path)
 {
 	return leaf_split(q, path->slot, path->shift);
 }
 
-/* The next leaf will be taken soon: fetches what is used of its last chunk. */
+/* Prefetches the used part of the next leaf's last chunk: it is needed soon. */
 static void fetch_first(struct pace_queue *q, const struct pace_node *node)
 {
 	u32 word = node->slot[pace_lowest_bit(node->used)];
@@ -535,8 +545,8 @@ static void fetch_first(struct pace_queue *q, const struct pace_node *node)
 		pace_prefetch(block + i);
 }
 
-/* Moves all keys of that leaf to `out`, oldest first. */
-static void pace_tree_take(struct pace_queue *q, struct pace_path *path,
+/* Moves all keys of a leaf to `out`, the oldest first, and removes the leaf. */
+static void pace_tree_remove_leaf(struct pace_queue *q, struct pace_path *path,
 			   u64 *out)
 {
 	struct pace_pool *p = q->pool;
@@ -548,11 +558,11 @@ static void pace_tree_take(struct pace_queue *q, struct pace_path *path,
 		const struct pace_chunk *chunk = &p->block[b].chunk;
 		u32 older = chunk->older;
 
-		/* In the order in which they came: it may be theirs. */
+		/* In order of arrival, which is often the order of the keys. */
 		depth = chunk->depth;
 		for (i = 0; i < n; i++)
 			out[depth * PACE_CHUNK_KEYS + i] = chunk->key[i];
-		block_give_back(p, b);
+		block_free(p, b);
 		b = older;
 		n = PACE_CHUNK_KEYS;
 	} while (depth);

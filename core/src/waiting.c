@@ -16,7 +16,7 @@
  * holds where its frames are no bound (PACE_RING_FRAMES, on a fast line).
  */
 #define PACE_STALL_NS		4000000u
-/* GAP: a transmit ring holds at least so many of the longest trains. */
+/* GAP: a transmit ring holds at least so many of the longest bursts. */
 #define PACE_RING_FRAMES	256u
 /*
  * HYBRID: how early timers are set, at first, at least and at most.  Timers are

@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The wheel: a queue for many ids.  Three structures hold the keys, the smallest
+ * in front: the heap, the run (the next keys, sorted), and the tree.
+ *
+ * Between operations every key in the run is before `edge`, no key in the tree
+ * is, and the heap's root is before all of both.  So the smallest key of the
+ * queue is the heap's root, as in a heap alone.  A queue changes to the wheel
+ * and back by where it inserts new keys; keys that it holds stay where they are
+ * until they are removed.
+ *
+ * A leaf is opened, that is moved to the run, when its range begins within two
+ * widths of the smallest key.  So it is sorted before its keys are needed, and
+ * pace_coming() knows them.  A leaf farther away stays closed: all new keys
+ * before its end would have to enter the heap.
+ */
 #include <pace/pace_sched.h>
 
 static inline u32 pace_run_keys(const struct pace_wheel *w)
@@ -6,43 +21,31 @@ static inline u32 pace_run_keys(const struct pace_wheel *w)
 	return w->tail - w->head;
 }
 
-/* Beside the heap. */
+/* Returns the number of keys that are not in the heap. */
 static inline u32 pace_wheel_keys(const struct pace_wheel *w)
 {
 	return pace_run_keys(w) + w->tree_keys;
 }
 
-/*
- * What holds between operations: every key in the run is before `edge`, no key
- * in the tree is; the heap's root is before all of both.  So the smallest key
- * of the queue is where a heap alone has it, and a queue changes to the wheel
- * and back by sending new keys elsewhere: those that are there stay, and are
- * taken from there.
- *
- * A leaf is opened when its range begins within two widths of the smallest
- * key, so that it is sorted before it is needed, and classes can be seen
- * coming; one farther away is not, or all keys before its end would come late.
- */
-
-/* Keys taken between two looks at how far apart they are; log2. */
+/* log2 of the keys removed between two measurements of their distance. */
 #define TAKEN_LOG	6u
 /*
- * A leaf is as wide as 2^LEAF_LOG keys taken are, on average: fewer cost a
- * walk down the tree for little, more take longer to sort.
+ * log2 of the keys that a leaf holds on average.  With fewer a walk down the
+ * tree yields little; more take longer to sort.
  */
 #define LEAF_LOG	5u
-/* At first: 24 frames of 1500 bytes on a full line. */
+/* The first width: 24 frames of 1500 bytes on a full line. */
 #define WIDTH_FIRST	(PACE_ID_BITS + 15u)
 #define WIDTH_MIN	5u
 #define WIDTH_MAX	(PACE_TOP_SHIFT - 1)
-/* So many keys of a leaf wider than that may be left in it, and seen again. */
+/* A leaf wider than the width is split if it has more keys than this. */
 #define WIDE_KEYS	8u
-/* Above so many even coinciding keys are taken faster from the tree. */
+/* With more keys than this the tree is faster even if they coincide. */
 #define COINCIDING_KEYS	65536u
-/* How far ahead indices are fetched: at most PACE_RUN_LOW. */
+/* Keys ahead whose indices are prefetched: at most PACE_RUN_LOW. */
 #define INDICES_AHEAD	16u
 
-/* The width follows how fast keys are taken. */
+/* Adapts the width of leaves to the distance of the keys removed lately. */
 static void adapt_width(struct pace_wheel *w, u64 root)
 {
 	u64 span = root - w->taken_from;
@@ -62,7 +65,7 @@ static void adapt_width(struct pace_wheel *w, u64 root)
 		w->width--;
 }
 
-/* The tree's first key may be near, or the smallest of all. */
+/* Returns true if the tree's first key may be within two widths of the root. */
 static bool is_near(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
@@ -86,7 +89,7 @@ static void append_to_run(struct pace_queue *q, u64 *key, u32 n)
 	w->tail += n;
 }
 
-/* Keys before `end` come first; the others go back to the tree. */
+/* Keeps keys before `end` and inserts the others anew.  Returns how many. */
 static u32 keep_before(struct pace_queue *q, u64 *key, u32 n, u64 end)
 {
 	u32 kept = 0, i;
@@ -114,15 +117,15 @@ static u64 smallest_key(const u64 *key, u32 n)
 }
 
 /*
- * The keys of that leaf go to the run; of a wide one, those within a width of
- * its smallest.
+ * Moves the keys of a leaf to the run; of a leaf wider than the width only those
+ * within a width of its smallest key.
  */
 static void open_leaf(struct pace_queue *q, struct pace_path *leaf, u32 n)
 {
 	struct pace_wheel *w = q->wheel;
 	u64 end = leaf->start + (1ull << leaf->shift);
 
-	pace_tree_take(q, leaf, w->opened);
+	pace_tree_remove_leaf(q, leaf, w->opened);
 	if (leaf->shift > w->width) {
 		u64 last = smallest_key(w->opened, n) + (1ull << w->width);
 
@@ -136,8 +139,8 @@ static void open_leaf(struct pace_queue *q, struct pace_path *leaf, u32 n)
 	append_to_run(q, w->opened, n);
 }
 
-/* Looks at the tree's first leaf: is it time to open it? */
-static void look_at_tree(struct pace_queue *q)
+/* Opens or splits the first leaf of the tree if it is near. */
+static void examine_tree(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 	struct pace_path leaf;
@@ -155,8 +158,8 @@ static void look_at_tree(struct pace_queue *q)
 	open_leaf(q, &leaf, keys);
 }
 
-/* The smallest key of the tree may be the smallest of all. */
-static bool must_look(const struct pace_queue *q)
+/* Returns true if the tree may hold the smallest key of the queue. */
+static bool must_examine(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 
@@ -164,7 +167,7 @@ static bool must_look(const struct pace_queue *q)
 	       (!q->count || !pace_key_before(q->key[0], w->tree_from));
 }
 
-/* The run gets as long as it should be, by one leaf at most if it can wait. */
+/* Refills the run by one leaf, by more if the smallest key requires it. */
 static void refill_run(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
@@ -172,11 +175,11 @@ static void refill_run(struct pace_queue *q)
 	if (q->count)
 		adapt_width(w, q->key[0]);
 	do {
-		look_at_tree(q);
-	} while (w->tree_keys && must_look(q));
+		examine_tree(q);
+	} while (w->tree_keys && must_examine(q));
 }
 
-/* From now on keys enter the tree.  The heap keeps what it has. */
+/* Lets new keys enter the tree.  The heap keeps its keys. */
 static void wheel_open(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
@@ -193,7 +196,7 @@ static void wheel_open(struct pace_queue *q)
 	}
 }
 
-/* The heap holds all there is. */
+/* Lets new keys enter the heap, which holds all keys of the queue. */
 static void pace_wheel_close(struct pace_queue *q)
 {
 	q->wheel->open = false;
@@ -206,7 +209,7 @@ static void pace_wheel_close(struct pace_queue *q)
 	}
 }
 
-/* Makes true what holds between operations. */
+/* Restores what holds between operations. */
 static void wheel_settle(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
@@ -218,7 +221,7 @@ static void wheel_settle(struct pace_queue *q)
 		pace_heap_insert(q, w->run[w->head++]);
 	if (!q->count)
 		return;
-	/* What is before the smallest key comes late; and `edge` keeps up. */
+	/* Advances `edge`: a key before the root has to enter the heap. */
 	if (pace_key_before(w->edge, q->key[0]) || !pace_wheel_keys(w)) {
 		w->edge = q->key[0];
 		if (pace_key_before(w->tree_from, w->edge))
@@ -235,8 +238,9 @@ static void pace_wheel_init(struct pace_wheel *w)
 }
 
 /*
- * Keys lately taken had a value in common, a leaf of them.  They differ in the
- * lowest bits alone, far down the tree; a heap is faster unless it is large.
+ * Returns true if a leaf's worth of the keys removed lately had one value.  Such
+ * keys differ in their lowest bits alone, far down the tree: a heap is faster
+ * unless it is large.
  */
 static inline bool coinciding(struct pace_queue *q)
 {
@@ -249,8 +253,8 @@ static inline bool coinciding(struct pace_queue *q)
 	return w->width < PACE_ID_BITS;
 }
 
-/* The queue has other keys. */
-static inline void put_key(struct pace_queue *q, u64 key)
+/* Inserts a key into a queue that is not empty. */
+static inline void insert_key(struct pace_queue *q, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
 
@@ -269,15 +273,15 @@ static void pace_wheel_insert(struct pace_queue *q, u64 key)
 
 	if (!w->open && q->count + pace_wheel_keys(w) >= q->wheel_from)
 		wheel_open(q);
-	/* `edge` says nothing of an empty queue. */
+	/* In an empty queue `edge` may be anywhere. */
 	if (q->count)
-		put_key(q, key);
+		insert_key(q, key);
 	else
 		pace_heap_insert(q, key);
 	wheel_settle(q);
 }
 
-/* The id is in the run. */
+/* Removes an id that is in the run. */
 static void remove_from_run(struct pace_wheel *w, u32 id)
 {
 	u32 i = w->head;
@@ -289,7 +293,7 @@ static void remove_from_run(struct pace_wheel *w, u32 id)
 	w->tail--;
 }
 
-/* What will be written to when a key of the run has been the root. */
+/* Prefetches the index that is written when a key of the run was the root. */
 static inline void fetch_index(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
@@ -299,8 +303,8 @@ static inline void fetch_index(const struct pace_queue *q)
 					PACE_KEY_ID_MASK]);
 }
 
-/* The root goes; what its id is to be put to is up to the caller. */
-static inline void take_root(struct pace_queue *q)
+/* Removes the root; the caller sets the index of its id. */
+static inline void remove_root(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 	u64 next;
@@ -324,7 +328,7 @@ static void pace_wheel_remove(struct pace_queue *q, u32 id)
 	u32 index = q->index[id];
 
 	if (id == pace_queue_min(q))
-		take_root(q);
+		remove_root(q);
 	else if (index < PACE_INDEX_CHUNK)
 		pace_heap_remove(q, index);
 	else if (pace_tree_remove(q, id))
@@ -342,7 +346,7 @@ static void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 	struct pace_wheel *w = q->wheel;
 	u64 next = w->run[w->head];
 
-	/* The usual case: the run is long, the heap has but its first key. */
+	/* The usual case: the run is long, the heap has its root alone. */
 	if (pace_run_keys(w) > PACE_RUN_LOW && q->count == 1 && w->open &&
 	    !pace_key_before(key, w->edge) && w->width >= PACE_ID_BITS &&
 	    pace_tree_insert(q, key)) {
@@ -354,9 +358,9 @@ static void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 		fetch_index(q);
 		return;
 	}
-	take_root(q);
+	remove_root(q);
 	if (q->count)
-		put_key(q, key);
+		insert_key(q, key);
 	else
 		pace_heap_insert(q, key);
 	wheel_settle(q);

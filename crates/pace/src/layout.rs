@@ -102,8 +102,8 @@ pub(crate) struct RawReservation {
     pub over: u64,
     pub deferred: u64,
     pub overrun: u64,
-    pub late_bytes: u64,
     pub excess: u64,
+    pub late_bytes: u64,
 }
 
 macro_rules! layout {
@@ -154,8 +154,8 @@ layout!(
     over 64,
     deferred 72,
     overrun 80,
-    late_bytes 88,
-    excess 96
+    excess 88,
+    late_bytes 96
 );
 layout!(
     RawDecision,

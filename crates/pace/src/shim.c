@@ -47,8 +47,8 @@ SAME_OFFSET(pace_reservation, ring, 56);
 SAME_OFFSET(pace_reservation, over, 64);
 SAME_OFFSET(pace_reservation, deferred, 72);
 SAME_OFFSET(pace_reservation, overrun, 80);
-SAME_OFFSET(pace_reservation, late_bytes, 88);
-SAME_OFFSET(pace_reservation, excess, 96);
+SAME_OFFSET(pace_reservation, excess, 88);
+SAME_OFFSET(pace_reservation, late_bytes, 96);
 
 SAME_SIZE(struct pace_decision, 40);
 SAME_OFFSET(pace_decision, verdict, 0);
