@@ -110,7 +110,7 @@ pub struct Stats {
     pub rebased_bytes: u64,
     /// Frames sent above a class's rate, within its ceiling.
     pub borrowed_frames: u64,
-    /// Decisions in which guard held a normal frame back.
+    /// Decisions in which the guard band held a normal or nrt frame back.
     pub guard_band_held: u64,
     /// Timers that ran out ([`Mode::Hybrid`]).
     pub waits: u64,
@@ -258,7 +258,7 @@ impl Scheduler {
         Ok(self.id(slot))
     }
 
-    /// Another rate, quantum or kind; the clock and whether it is active stay.
+    /// Another rate, quantum or type; the clock and whether it is active stay.
     ///
     /// # Errors
     /// Those of [`Scheduler::add_class`], or [`Error::UnknownClass`].
@@ -419,7 +419,7 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// What the class's first frame takes on the wire: what guard goes by.
+    /// What the class's first frame takes on the wire: by which the guard band decides whether it ends in time.
     /// Forgotten with the frame; 0, unknown, counts as the longest.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ fn op() -> impl Strategy<Value = Op> {
         ),
         1 => mode().prop_map(Op::Mode),
         3 => (class(), any::<bool>(), reserved())
-            .prop_map(|(number, rt, part)| Op::Stream(number, rt, part)),
+            .prop_map(|(number, rt, part)| Op::Reservation(number, rt, part)),
         1 => class().prop_map(Op::Drop),
         1 => (length_ns(), 1u32..=100, any::<bool>())
             .prop_map(|(ns, percent, aligned)| Op::Period(ns, percent, aligned)),
@@ -204,7 +204,7 @@ proptest! {
         pair.apply(&Op::Period(length_ns, percent, aligned));
         for (number, (rt, reserved)) in first.into_iter().enumerate() {
             pair.add(None);
-            pair.apply(&Op::Stream(number, rt, reserved));
+            pair.apply(&Op::Reservation(number, rt, reserved));
         }
         for part in others {
             pair.add(part);
@@ -227,7 +227,7 @@ proptest! {
         ops in prop::collection::vec(op(), 20..60),
         wheel_from in wheel_from(),
         period in period(),
-        streams in prop::collection::vec((any::<usize>(), any::<bool>()), 0..40),
+        reservations in prop::collection::vec((any::<usize>(), any::<bool>()), 0..40),
     ) {
         let mut pair = Pair::new(cfg, start_bytes);
         pair.core.use_wheel_from(wheel_from);
@@ -237,8 +237,8 @@ proptest! {
         for part in first {
             pair.add(part);
         }
-        for (number, rt) in streams {
-            pair.apply(&Op::Stream(number, rt, 0.02));
+        for (number, rt) in reservations {
+            pair.apply(&Op::Reservation(number, rt, 0.02));
         }
         pair.apply(&Op::ActivateAll);
         for op in &ops {

@@ -98,7 +98,7 @@ fn op(source: &mut Unstructured, periods: bool) -> Result<Op> {
             guard_band: source.arbitrary()?,
         },
         22 => Op::Mode(mode(source)?),
-        24..=26 => Op::Stream(
+        24..=26 => Op::Reservation(
             class(source)?,
             source.arbitrary()?,
             f64::from(source.arbitrary::<u16>()?) / 131_072.0,
@@ -163,8 +163,8 @@ fn optional_part(source: &mut Unstructured) -> Result<Option<Part>> {
 
 /// Up to half a year.
 fn elapsed(source: &mut Unstructured) -> Result<u64> {
-    let shift = source.int_in_range(0..=38u8)?;
-    Ok(u64::from(source.arbitrary::<u16>()?) << shift)
+    let rebase = source.int_in_range(0..=38u8)?;
+    Ok(u64::from(source.arbitrary::<u16>()?) << rebase)
 }
 
 fn order(source: &mut Unstructured) -> Result<Order> {

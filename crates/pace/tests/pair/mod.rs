@@ -3,7 +3,7 @@
 //! that can be seen of them is compared after each step.
 
 mod bytes;
-mod stream;
+mod reservation;
 
 use crate::reference::{Choice, Reference, Type, wrapped};
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
@@ -57,7 +57,7 @@ pub enum Op {
     },
     Mode(Mode),
     /// A class by the period, rt or not, with so much of the budget reserved.
-    Stream(usize, bool, f64),
+    Reservation(usize, bool, f64),
     /// An rt class's first frame is gone unsent.
     Drop(usize),
     /// So long, so many hundredths of the line, aligned.
@@ -99,7 +99,7 @@ pub struct Pair {
     plain: Reference,
     classes: Vec<ClassId>,
     /// Lengths of the frames that rt classes have.
-    frames: stream::Frames,
+    frames: reservation::Frames,
     now_ns: u64,
 }
 
@@ -114,7 +114,7 @@ impl Pair {
             core,
             plain: Reference::new(&cfg, start_bytes, 0),
             classes: Vec::new(),
-            frames: stream::Frames::new(),
+            frames: reservation::Frames::new(),
             now_ns: 0,
         }
     }
@@ -145,7 +145,7 @@ impl Pair {
         (config, Type::Paced { rate_bps, ceil_bps })
     }
 
-    fn any_kind(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Type) {
+    fn any_type(&self, fraction: Option<Part>, quantum: u32) -> (ClassConfig, Type) {
         match fraction {
             Some(fraction) => self.paced(fraction),
             None if quantum == 0 => (
@@ -167,9 +167,9 @@ impl Pair {
     }
 
     pub fn add(&mut self, fraction: Option<Part>) {
-        let (config, kind) = self.any_kind(fraction, 0);
+        let (config, class_type) = self.any_type(fraction, 0);
         let id = self.core.add_class(&config).unwrap();
-        self.plain.add(id.index(), kind);
+        self.plain.add(id.index(), class_type);
         self.classes.push(id);
     }
 
@@ -301,7 +301,7 @@ impl Pair {
         | Op::Head(number, _)
         | Op::Rate(number, _)
         | Op::Type(number, _, _)
-        | Op::Stream(number, _, _)
+        | Op::Reservation(number, _, _)
         | Op::Drop(number)
         | Op::Remove(number)) = op
         else {
@@ -312,7 +312,7 @@ impl Pair {
         };
         match *op {
             Op::Activate(number) => self.come(id, number),
-            Op::Stream(_, rt, part) => self.stream(id, rt, part),
+            Op::Reservation(_, rt, part) => self.reservation(id, rt, part),
             Op::Drop(_) => self.drop_frame(id),
             Op::Deactivate(_) => {
                 self.frames.remove(&id);
@@ -333,9 +333,9 @@ impl Pair {
 
     fn change(&mut self, id: ClassId, fraction: Option<Part>, quantum: u32) {
         self.frames.remove(&id);
-        let (config, kind) = self.any_kind(fraction, quantum);
+        let (config, class_type) = self.any_type(fraction, quantum);
         self.core.change_class(id, &config).unwrap();
-        self.plain.change(id.index(), kind);
+        self.plain.change(id.index(), class_type);
     }
 
     pub fn apply(&mut self, op: &Op) {

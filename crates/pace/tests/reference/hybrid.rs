@@ -85,9 +85,9 @@ impl Reference {
         if let Some(late_ns) = self.lead.armed.and_then(|until| now_ns.checked_sub(until)) {
             self.lead.observe(late_ns);
         }
-        self.follow_line(now_ns);
+        self.advance_line(now_ns);
         if self.line_floor() > self.global {
-            let nobody_was_due = self.due_class().is_none();
+            let nobody_was_due = self.first_eligible().is_none();
             let free = self.global.clone();
             self.global = self.line_floor();
             if nobody_was_due {
@@ -98,7 +98,7 @@ impl Reference {
     }
 
     pub(super) fn idle_begin(&mut self, now_ns: u64) {
-        self.follow_line(now_ns);
+        self.advance_line(now_ns);
         let most = &self.global + self.lead_bytes();
         let least = &self.global - self.ring();
         if self.line_floor() > most {

@@ -4,20 +4,20 @@
 //! all clocks means adding to all of them. It shares nothing with the core
 //! but the description (docs of scheduling, decisions 0010 to 0017).
 
+mod borrow;
 mod hybrid;
+mod load;
 mod next;
-mod share;
-mod spare;
-mod stream;
+mod reservation;
 
 use hybrid::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
+use reservation::Periods;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
-use stream::Periods;
 
 const PARTS: u64 = 8_000_000_000;
 const SLACK_NS: u64 = 100_000;
@@ -53,7 +53,7 @@ pub enum Choice {
 }
 
 struct Class {
-    kind: Type,
+    class_type: Type,
     active: bool,
     /// The last it had; 0 if it was never paced.
     rate_bps: u64,
@@ -62,22 +62,22 @@ struct Class {
     /// Exact, as the next two.
     clock: BigRational,
     ceil_clock: BigRational,
-    spare_clock: BigRational,
+    borrow_clock: BigRational,
     /// Among those that share what is spare.
-    spare: bool,
+    borrowing: bool,
     last: Burst,
     deficit_bytes: i64,
     /// Guard: its visit ended unserved.
     passed: bool,
     head: u64,
-    stream: stream::Stream,
+    reservation: reservation::Reservation,
 }
 
 impl Class {
-    fn set(&mut self, kind: Type) {
-        self.kind = kind;
+    fn set(&mut self, class_type: Type) {
+        self.class_type = class_type;
         self.head = 0;
-        if let Type::Paced { rate_bps, ceil_bps } = kind {
+        if let Type::Paced { rate_bps, ceil_bps } = class_type {
             self.rate_bps = rate_bps;
             self.ceil_bps = if ceil_bps > rate_bps { ceil_bps } else { 0 };
         }
@@ -105,7 +105,7 @@ pub struct Reference {
     cfg: Config,
     pub global: BigInt,
     /// Turn of the last paced frame.
-    served: BigInt,
+    last_finish: BigInt,
     /// Nobody was due then.
     idled: BigInt,
     busy_until: BigInt,
@@ -114,7 +114,7 @@ pub struct Reference {
     classes: BTreeMap<u32, Class>,
     round: VecDeque<u32>,
     /// Spare clock of the last frame that was spare.
-    spare_time: BigInt,
+    borrow_time: BigInt,
     lead: Lead,
     pub periods: Periods,
     /// WAIT until then has been answered, and nothing has changed.
@@ -139,7 +139,7 @@ impl Reference {
         let global = BigInt::from(global);
         Reference {
             cfg: *cfg,
-            served: global.clone(),
+            last_finish: global.clone(),
             idled: global.clone(),
             busy_until: global.clone(),
             line: integer(&global),
@@ -147,7 +147,7 @@ impl Reference {
             line_ns: now_ns,
             classes: BTreeMap::new(),
             round: VecDeque::new(),
-            spare_time: BigInt::zero(),
+            borrow_time: BigInt::zero(),
             lead: Lead::new(),
             periods: Periods::new(),
             standing_ns: None,
@@ -203,7 +203,7 @@ impl Reference {
     }
 
     fn is_active_paced(class: &Class) -> bool {
-        class.active && matches!(class.kind, Type::Paced { .. })
+        class.active && matches!(class.class_type, Type::Paced { .. })
     }
 
     fn paced(&self) -> impl Iterator<Item = (&u32, &Class)> {
@@ -228,80 +228,80 @@ impl Reference {
         self.classes.get_mut(&id).expect("a known class")
     }
 
-    pub fn add(&mut self, id: u32, kind: Type) {
-        self.stir();
+    pub fn add(&mut self, id: u32, class_type: Type) {
+        self.invalidate();
         let never = integer(&(&self.global - NEVER_HAD_A_TURN));
         let mut class = Class {
-            kind,
+            class_type,
             active: false,
             rate_bps: 0,
             ceil_bps: 0,
             clock: never.clone(),
             ceil_clock: never,
-            spare_clock: integer(&self.spare_time),
-            spare: false,
+            borrow_clock: integer(&self.borrow_time),
+            borrowing: false,
             last: self.frame(self.cfg.max_frame_bytes),
             deficit_bytes: 0,
             passed: false,
             head: 0,
-            stream: stream::Stream::of(kind),
+            reservation: reservation::Reservation::of(class_type),
         };
-        class.set(kind);
+        class.set(class_type);
         assert!(self.classes.insert(id, class).is_none(), "id {id} is taken");
     }
 
     pub fn remove(&mut self, id: u32) {
-        self.stir();
-        self.leave(id);
+        self.invalidate();
+        self.unschedule(id);
         self.classes.remove(&id);
-        self.stop_without_streams(None);
+        self.stop_without_reservations(None);
     }
 
-    pub fn change(&mut self, id: u32, kind: Type) {
-        self.stir();
+    pub fn change(&mut self, id: u32, class_type: Type) {
+        self.invalidate();
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
-        let same = discriminant(&self.classes[&id].kind) == discriminant(&kind);
+        let same = discriminant(&self.classes[&id].class_type) == discriminant(&class_type);
         if !same {
-            self.leave(id);
-            self.class_mut(id).stream.become_of(kind);
-            self.stop_without_streams(Some(id));
+            self.unschedule(id);
+            self.class_mut(id).reservation.become_of(class_type);
+            self.stop_without_reservations(Some(id));
         }
         let had_ceil = self.classes[&id].ceil_bps != 0;
         if same && active && had_ceil {
-            self.class_mut(id).spare = false;
+            self.class_mut(id).borrowing = false;
         }
         let class = self.class_mut(id);
         let old = (class.rate_bps, class.ceil_bps);
-        class.set(kind);
+        class.set(class_type);
         // The fraction has another denominator now: it is rounded up.
         if class.rate_bps != old.0 {
             class.clock = class.clock.ceil();
-            class.spare_clock = class.spare_clock.ceil();
+            class.borrow_clock = class.borrow_clock.ceil();
         }
         if class.ceil_bps != old.1 {
             class.ceil_clock = class.ceil_clock.ceil();
         }
-        if old.1 == 0 && matches!(kind, Type::Paced { .. }) {
+        if old.1 == 0 && matches!(class_type, Type::Paced { .. }) {
             self.ceil_return(id);
         }
         if !same && active {
-            self.join(id);
+            self.schedule(id);
         } else if same && active {
-            let paced = matches!(kind, Type::Paced { .. });
+            let paced = matches!(class_type, Type::Paced { .. });
             if self.cfg.order == Order::Next && paced {
                 let stands = self.standing();
                 self.restart(id, stands);
             }
             if paced && self.classes[&id].ceil_bps != 0 {
-                self.spare_put(id);
+                self.insert_borrowing(id);
             }
             self.settle(was_over, None);
         }
     }
 
-    fn join(&mut self, id: u32) {
-        if matches!(self.classes[&id].kind, Type::Normal { .. }) {
+    fn schedule(&mut self, id: u32) {
+        if matches!(self.classes[&id].class_type, Type::Normal { .. }) {
             let class = self.class_mut(id);
             class.active = true;
             class.deficit_bytes = class.deficit_bytes.min(0);
@@ -309,9 +309,9 @@ impl Reference {
             self.round.push_back(id);
             return;
         }
-        if self.has_stream(id) {
+        if self.has_reservation(id) {
             self.class_mut(id).active = true;
-            self.stream_join(id);
+            self.insert_reservation(id);
             return;
         }
         let stands = self.standing();
@@ -319,23 +319,23 @@ impl Reference {
         self.restart(id, stands);
         if self.classes[&id].ceil_bps != 0 {
             self.ceil_return(id);
-            self.spare_put(id);
+            self.insert_borrowing(id);
         }
     }
 
-    fn leave(&mut self, id: u32) {
+    fn unschedule(&mut self, id: u32) {
         if !self.classes[&id].active {
             return;
         }
         let was_over = self.over_subscribed();
         let class = self.class_mut(id);
         class.active = false;
-        class.spare = false;
+        class.borrowing = false;
         class.head = 0;
-        if matches!(class.kind, Type::Normal { .. }) {
+        if matches!(class.class_type, Type::Normal { .. }) {
             self.round.retain(|&other| other != id);
-        } else if self.has_stream(id) {
-            self.stream_leave(id);
+        } else if self.has_reservation(id) {
+            self.remove_reservation(id);
         } else {
             let left = self.turn(&self.classes[&id]);
             self.settle(was_over, Some(left));
@@ -349,13 +349,13 @@ impl Reference {
         if self.classes[&id].active {
             return;
         }
-        self.attend(now_ns);
-        self.join(id);
+        self.advance_to_arrival(now_ns);
+        self.schedule(id);
     }
 
-    pub(super) fn stir(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         if self.standing_ns.take().is_some() {
-            self.follow_period(self.asked_ns);
+            self.advance_period(self.asked_ns);
         }
     }
 
@@ -363,24 +363,24 @@ impl Reference {
         self.classes.values().all(|class| !class.active)
     }
 
-    fn attend(&mut self, now_ns: u64) {
-        self.stir();
-        self.follow_time(now_ns);
+    fn advance_to_arrival(&mut self, now_ns: u64) {
+        self.invalidate();
+        self.advance_port_clock(now_ns);
         if self.cfg.mode != Mode::Timer && self.nobody_active() {
-            self.wake(now_ns);
+            self.end_idle(now_ns);
         }
-        self.follow_period(now_ns);
+        self.advance_period(now_ns);
     }
 
     pub fn deactivate(&mut self, id: u32, now_ns: u64) {
         if self.classes[&id].active {
-            self.stir();
-            self.pass_time(now_ns);
-            self.leave(id);
+            self.invalidate();
+            self.advance_clock(now_ns);
+            self.unschedule(id);
         }
     }
 
-    fn due_class(&self) -> Option<u32> {
+    fn first_eligible(&self) -> Option<u32> {
         let due = self.paced().filter(|(_, class)| class.due() <= self.global);
         match self.cfg.order {
             Order::Clock => due.min_by_key(|(id, class)| (class.due(), **id)),
@@ -393,7 +393,7 @@ impl Reference {
     /// By how much the clock of a class that sends at its rate is behind.
     pub fn late(&self, id: u32) -> i64 {
         let class = &self.classes[&id];
-        match matches!(class.kind, Type::Paced { .. }) && self.at_rate(class) {
+        match matches!(class.class_type, Type::Paced { .. }) && self.at_rate(class) {
             true => (&self.global - class.due()).to_i64().expect("late"),
             false => 0,
         }
@@ -409,26 +409,26 @@ impl Reference {
     }
 
     pub fn set_head(&mut self, id: u32, wire_bytes: u32) {
-        self.stir();
+        self.invalidate();
         self.class_mut(id).head = u64::from(wire_bytes);
     }
 
     pub fn sent(&mut self, id: u32, burst: Burst, more: bool, now_ns: u64) {
-        self.stir();
-        self.pass_time(now_ns);
+        self.invalidate();
+        self.advance_clock(now_ns);
         self.class_mut(id).head = 0;
         let wire = BigInt::from(burst.wire_bytes);
         self.charge(burst);
-        if self.has_stream(id) {
-            if self.due_class().is_none() {
+        if self.has_reservation(id) {
+            if self.first_eligible().is_none() {
                 self.idled = self.global.clone();
             }
-        } else if matches!(self.classes[&id].kind, Type::Paced { .. }) {
+        } else if matches!(self.classes[&id].class_type, Type::Paced { .. }) {
             self.class_mut(id).last = burst;
             if self.at_rate(&self.classes[&id]) {
                 self.sent_at_rate(id);
             } else {
-                self.sent_spare(id);
+                self.sent_borrowed(id);
             }
         } else {
             self.idled = self.global.clone();
@@ -446,14 +446,14 @@ impl Reference {
                 self.busy_until = self.busy_until.clone().max(floor) + &wire;
             }
         }
-        if self.has_stream(id) {
-            self.stream_sent(id, burst, more);
+        if self.has_reservation(id) {
+            self.reservation_sent(id, burst, more);
         } else if !more {
-            self.leave(id);
-        } else if matches!(self.classes[&id].kind, Type::Paced { .. }) {
+            self.unschedule(id);
+        } else if matches!(self.classes[&id].class_type, Type::Paced { .. }) {
             if self.classes[&id].ceil_bps != 0 {
-                self.class_mut(id).spare = false;
-                self.spare_put(id);
+                self.class_mut(id).borrowing = false;
+                self.insert_borrowing(id);
             }
         } else if self.classes[&id].deficit_bytes <= 0 && self.round.front() == Some(&id) {
             self.round.rotate_left(1);
@@ -465,7 +465,7 @@ impl Reference {
         if self.cfg.order == Order::Rate {
             self.bound_owed(id);
         }
-        self.served = self.turn(&self.classes[&id]);
+        self.last_finish = self.turn(&self.classes[&id]);
         self.ceil_sent(id);
         let class = &self.classes[&id];
         let advance = self.advance(class.rate_bps, class.last);
@@ -473,7 +473,7 @@ impl Reference {
     }
 
     pub fn gap_sent(&mut self, bytes: u32) {
-        self.stir();
+        self.invalidate();
         self.idled = self.global.clone();
         self.global += bytes;
         self.lead.handed_out();
@@ -482,9 +482,9 @@ impl Reference {
 
     pub fn reconfigure(&mut self, cfg: &Config, now_ns: u64) {
         let was_over = self.over_subscribed();
-        self.stir();
-        self.pass_time(now_ns);
-        self.follow_line(now_ns);
+        self.invalidate();
+        self.advance_clock(now_ns);
+        self.advance_line(now_ns);
         if cfg.mode != self.cfg.mode {
             self.line = integer(&self.global);
             self.busy_until = self.global.clone();

@@ -8,7 +8,7 @@ use num_traits::ToPrimitive;
 const NS_PER_S: u64 = 1_000_000_000;
 
 impl Reference {
-    pub(super) fn follow_line(&mut self, now_ns: u64) {
+    pub(super) fn advance_line(&mut self, now_ns: u64) {
         if now_ns > self.line_ns {
             // One move is cut at 2^62 bytes, in whole seconds (core/src/byte_clock.c).
             let elapsed_ns = now_ns - self.line_ns;
@@ -24,19 +24,19 @@ impl Reference {
         self.line.floor().to_integer()
     }
 
-    pub(super) fn pass_time(&mut self, now_ns: u64) {
-        self.follow_time(now_ns);
+    pub(super) fn advance_clock(&mut self, now_ns: u64) {
+        self.advance_port_clock(now_ns);
         if self.cfg.mode == Mode::Timer || self.lead.idling || !self.nobody_active() {
-            self.follow_period(now_ns);
+            self.advance_period(now_ns);
         }
     }
 
-    pub(super) fn follow_time(&mut self, now_ns: u64) {
+    pub(super) fn advance_port_clock(&mut self, now_ns: u64) {
         match self.cfg.mode {
             Mode::Timer if now_ns <= self.line_ns => {}
             Mode::Timer => {
-                let nobody_was_due = self.due_class().is_none();
-                self.follow_line(now_ns);
+                let nobody_was_due = self.first_eligible().is_none();
+                self.advance_line(now_ns);
                 self.global = self.line_floor();
                 if nobody_was_due {
                     self.note_idle(&self.busy_until.clone());
@@ -65,8 +65,8 @@ impl Reference {
         BigInt::from(RING_FRAMES * self.max_burst()).max(self.line_bytes(STALL_NS))
     }
 
-    pub(super) fn wake(&mut self, now_ns: u64) {
-        self.follow_line(now_ns);
+    pub(super) fn end_idle(&mut self, now_ns: u64) {
+        self.advance_line(now_ns);
         let ring = self.ring();
         if self.line_floor() >= self.global {
             self.global = self.line_floor();
@@ -76,7 +76,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn normal_turn(&mut self) -> Option<u32> {
+    pub(super) fn normal_next(&mut self) -> Option<u32> {
         loop {
             let id = *self.round.front()?;
             let max_frame = self.cfg.max_frame_bytes;
@@ -84,7 +84,7 @@ impl Reference {
             if class.deficit_bytes > 0 {
                 return Some(id);
             }
-            let Type::Normal { quantum_bytes } = class.kind else {
+            let Type::Normal { quantum_bytes } = class.class_type else {
                 unreachable!("only normal classes are in the round");
             };
             class.deficit_bytes += i64::from(match quantum_bytes {
@@ -100,18 +100,18 @@ impl Reference {
 
     /// Who may send now: at a rate, by the period, best effort, what is spare.
     pub(super) fn pick(&mut self) -> Option<u32> {
-        let rt = self.rt_turn();
+        let rt = self.rt_next();
         if rt.is_some() && self.rt_is_urgent() {
             return rt;
         }
-        if let Some(id) = self.due_class().or(rt) {
+        if let Some(id) = self.first_eligible().or(rt) {
             return Some(id);
         }
         if !self.budget_left() {
             return None;
         }
         let mut held = false;
-        if let Some(id) = self.nrt_turn() {
+        if let Some(id) = self.nrt_next() {
             if !self.cfg.guard_band || self.head_fits(id) {
                 return Some(id);
             }
@@ -120,19 +120,19 @@ impl Reference {
         }
         if !self.round.is_empty() {
             let normal = match self.cfg.guard_band {
-                true => self.guarded_turn(),
-                false => self.normal_turn(),
+                true => self.guarded_next(),
+                false => self.normal_next(),
             };
             if normal.is_some() {
                 return normal;
             }
             held = true;
         }
-        if let Some(id) = self.spare_due() {
+        if let Some(id) = self.borrow_next() {
             let wire = u64::from(self.classes[&id].last.wire_bytes);
             return (!held || self.fits(wire)).then_some(id);
         }
-        let id = self.excess_turn()?;
+        let id = self.excess_next()?;
         if !self.cfg.guard_band || self.head_fits(id) {
             return Some(id);
         }
@@ -142,18 +142,18 @@ impl Reference {
 
     pub fn next(&mut self, now_ns: u64) -> Choice {
         if let Some(until_ns) = self.standing_ns.filter(|&until_ns| now_ns < until_ns) {
-            self.follow_time(now_ns);
+            self.advance_port_clock(now_ns);
             self.asked_ns = now_ns;
             return Choice::Wait(until_ns);
         }
-        self.stir();
+        self.invalidate();
         self.asked_ns = now_ns;
-        self.pass_time(now_ns);
+        self.advance_clock(now_ns);
         let choice = self.decide(now_ns);
         self.standing_ns = match choice {
             Choice::Wait(until_ns)
                 if !self.cfg.guard_band
-                    || (self.round.is_empty() && !self.has_active_streams()) =>
+                    || (self.round.is_empty() && !self.has_active_reservations()) =>
             {
                 Some(until_ns)
             }
@@ -191,7 +191,7 @@ impl Reference {
                 return choice;
             }
             self.idle_begin(now_ns);
-            self.follow_period(now_ns);
+            self.advance_period(now_ns);
         }
     }
 
@@ -204,7 +204,7 @@ impl Reference {
             if let Some(id) = self.pick() {
                 return Choice::Send(id);
             }
-        } else if self.somebody_may() {
+        } else if self.any_ready() {
             return self.wait(&busy_until);
         }
         let (first, _) = self.first_ahead().expect("somebody waits");
@@ -214,14 +214,14 @@ impl Reference {
         }
     }
 
-    fn somebody_may(&mut self) -> bool {
-        self.due_class().is_some()
-            || self.rt_turn().is_some()
+    fn any_ready(&mut self) -> bool {
+        self.first_eligible().is_some()
+            || self.rt_next().is_some()
             || (self.budget_left()
                 && (!self.round.is_empty()
-                    || self.nrt_turn().is_some()
-                    || self.spare_due().is_some()
-                    || self.excess_turn().is_some()))
+                    || self.nrt_next().is_some()
+                    || self.borrow_next().is_some()
+                    || self.excess_next().is_some()))
     }
 
     pub(super) fn wait(&self, until: &BigInt) -> Choice {

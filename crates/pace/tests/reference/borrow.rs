@@ -30,42 +30,42 @@ impl Reference {
 
     /// Who may share by now starts where the others are.
     fn promote(&mut self) {
-        let ready = |class: &Class| !class.spare && class.ceil_due() <= self.global;
+        let ready = |class: &Class| !class.borrowing && class.ceil_due() <= self.global;
         let ids: Vec<u32> = self
             .sharing()
             .filter(|(_, class)| ready(class))
             .map(|(&id, _)| id)
             .collect();
         for id in ids {
-            self.raise_spare(id);
-            self.class_mut(id).spare = true;
+            self.raise_borrow_clock(id);
+            self.class_mut(id).borrowing = true;
         }
     }
 
-    fn raise_spare(&mut self, id: u32) {
-        let floor = self.spare_time.clone();
+    fn raise_borrow_clock(&mut self, id: u32) {
+        let floor = self.borrow_time.clone();
         let class = self.class_mut(id);
-        if class.spare_clock.ceil().to_integer() < floor {
-            class.spare_clock = integer(&floor);
+        if class.borrow_clock.ceil().to_integer() < floor {
+            class.borrow_clock = integer(&floor);
         }
     }
 
-    pub(super) fn spare_put(&mut self, _id: u32) {
+    pub(super) fn insert_borrowing(&mut self, _id: u32) {
         self.promote();
     }
 
-    pub(super) fn spare_due(&mut self) -> Option<u32> {
+    pub(super) fn borrow_next(&mut self) -> Option<u32> {
         self.promote();
         loop {
-            let key = |class: &Class| class.spare_clock.ceil().to_integer();
+            let key = |class: &Class| class.borrow_clock.ceil().to_integer();
             let (&id, class) = self
                 .sharing()
-                .filter(|(_, class)| class.spare)
+                .filter(|(_, class)| class.borrowing)
                 .min_by_key(|(id, class)| (key(class), **id))?;
             if class.ceil_due() <= self.global {
                 return Some(id);
             }
-            self.class_mut(id).spare = false;
+            self.class_mut(id).borrowing = false;
         }
     }
 
@@ -82,7 +82,7 @@ impl Reference {
     /// Of a rate or of a ceil.
     fn first_clock(&self) -> Option<(BigInt, u32)> {
         let rate = self.paced().map(|(&id, class)| (class.due(), id)).min();
-        let waiting = self.sharing().filter(|(_, class)| !class.spare);
+        let waiting = self.sharing().filter(|(_, class)| !class.borrowing);
         let ceil = waiting
             .filter(|_| self.budget_left())
             .map(|(&id, class)| (class.ceil_due(), id))
@@ -121,14 +121,14 @@ impl Reference {
         }
     }
 
-    pub(super) fn sent_spare(&mut self, id: u32) {
+    pub(super) fn sent_borrowed(&mut self, id: u32) {
         self.idled = self.global.clone();
         self.ceil_advance(id, self.slack_floor(id));
-        self.raise_spare(id);
-        self.spare_time = self.classes[&id].spare_clock.ceil().to_integer();
+        self.raise_borrow_clock(id);
+        self.borrow_time = self.classes[&id].borrow_clock.ceil().to_integer();
         let class = &self.classes[&id];
         let advance = self.advance(class.rate_bps, class.last);
-        self.class_mut(id).spare_clock += advance;
+        self.class_mut(id).borrow_clock += advance;
         self.borrowed_frames += 1;
     }
 
@@ -146,14 +146,14 @@ impl Reference {
     }
 
     fn quantum(&self, id: u32) -> i64 {
-        match self.classes[&id].kind {
+        match self.classes[&id].class_type {
             Type::Normal { quantum_bytes: 0 } => i64::from(self.cfg.max_frame_bytes),
             Type::Normal { quantum_bytes } => i64::from(quantum_bytes),
             _ => unreachable!("only normal classes are in the round"),
         }
     }
 
-    pub(super) fn guarded_turn(&mut self) -> Option<u32> {
+    pub(super) fn guarded_next(&mut self) -> Option<u32> {
         let fits: Vec<bool> = self.round.iter().map(|&id| self.head_fits(id)).collect();
         if !fits[0] {
             self.guard_band_held += 1;

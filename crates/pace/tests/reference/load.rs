@@ -27,7 +27,7 @@ impl Reference {
         }
     }
 
-    fn smallest_turn(&self) -> Option<BigInt> {
+    fn smallest_finish(&self) -> Option<BigInt> {
         self.paced().map(|(_, class)| self.turn(class)).min()
     }
 
@@ -37,12 +37,12 @@ impl Reference {
     }
 
     /// Moves all clocks forward together.
-    fn shift(&mut self, by: &BigInt) {
+    fn rebase(&mut self, by: &BigInt) {
         for class in self.classes.values_mut() {
             class.clock += integer(by);
             class.ceil_clock += integer(by);
         }
-        self.served += by;
+        self.last_finish += by;
         self.idled += by;
         self.shifted += by;
     }
@@ -52,10 +52,10 @@ impl Reference {
         if !was_over || self.over_subscribed() || self.cfg.order == Order::Rate {
             return;
         }
-        let smallest = self.smallest_turn().into_iter().chain(left).min();
+        let smallest = self.smallest_finish().into_iter().chain(left).min();
         if let Some(smallest) = smallest.filter(|smallest| *smallest < self.global) {
             let by = &self.global - smallest;
-            self.shift(&by);
+            self.rebase(&by);
         }
     }
 
@@ -77,9 +77,9 @@ impl Reference {
             return;
         }
         let floor = &self.global - self.lag_max();
-        if let Some(smallest) = self.smallest_turn().filter(|smallest| *smallest < floor) {
+        if let Some(smallest) = self.smallest_finish().filter(|smallest| *smallest < floor) {
             let by = floor - smallest;
-            self.shift(&by);
+            self.rebase(&by);
         }
     }
 
@@ -99,7 +99,7 @@ impl Reference {
     /// Classes of an earlier turn have had it.
     pub(super) fn standing(&self) -> BigInt {
         let floor = &self.global - self.lag_max() * 2;
-        let stands = self.served.clone().max(self.idled.clone()).max(floor);
+        let stands = self.last_finish.clone().max(self.idled.clone()).max(floor);
         match self.cfg.order {
             Order::Clock | Order::Next => stands.min(self.global.clone()),
             Order::Rate => self.global.clone(),

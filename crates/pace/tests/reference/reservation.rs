@@ -37,7 +37,7 @@ pub struct Periods {
 }
 
 #[derive(Default)]
-pub(super) struct Stream {
+pub(super) struct Reservation {
     /// Wire bytes, and the period in which it came.
     frames: VecDeque<(u64, u64)>,
     /// What of the reservation is left in this period; nrt: below 0, owed.
@@ -71,36 +71,36 @@ impl Periods {
     }
 }
 
-impl Stream {
-    pub fn of(kind: Type) -> Self {
-        let left = match kind {
+impl Reservation {
+    pub fn of(class_type: Type) -> Self {
+        let left = match class_type {
             Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => i128::from(reserve_bytes),
             Type::Paced { .. } | Type::Normal { .. } => 0,
         };
-        Stream {
+        Reservation {
             left,
             late_left: left,
             credit: SAVED_AND_OWN * left,
-            ..Stream::default()
+            ..Reservation::default()
         }
     }
 
-    /// Of another kind; what was counted is shown until it is counted anew.
-    pub fn become_of(&mut self, kind: Type) {
-        let stats = match kind {
+    /// Of another class_type; what was counted is shown until it is counted anew.
+    pub fn become_of(&mut self, class_type: Type) {
+        let stats = match class_type {
             Type::Rt { .. } | Type::Nrt { .. } => ReservationStats::default(),
             Type::Paced { .. } | Type::Normal { .. } => self.stats,
         };
-        *self = Stream {
+        *self = Reservation {
             stats,
-            ..Stream::of(kind)
+            ..Reservation::of(class_type)
         };
     }
 }
 
 impl Class {
     fn reserve(&self) -> Option<i128> {
-        match self.kind {
+        match self.class_type {
             Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => {
                 Some(i128::from(reserve_bytes))
             }
@@ -109,18 +109,22 @@ impl Class {
     }
 
     fn is_rt(&self) -> bool {
-        matches!(self.kind, Type::Rt { .. })
+        matches!(self.class_type, Type::Rt { .. })
     }
 
     /// Wire bytes that may go in a period.
     fn gated(&self, number: u64) -> u64 {
-        let came_before = self.stream.frames.iter().filter(|frame| frame.1 < number);
+        let came_before = self
+            .reservation
+            .frames
+            .iter()
+            .filter(|frame| frame.1 < number);
         came_before.map(|frame| frame.0).sum()
     }
 }
 
 impl Reference {
-    pub(super) fn has_stream(&self, id: u32) -> bool {
+    pub(super) fn has_reservation(&self, id: u32) -> bool {
         self.classes[&id].reserve().is_some()
     }
 
@@ -128,13 +132,13 @@ impl Reference {
         self.classes.values().any(|class| class.reserve().is_some())
     }
 
-    pub(super) fn has_active_streams(&self) -> bool {
+    pub(super) fn has_active_reservations(&self) -> bool {
         let mut active = self.classes.values().filter(|class| class.active);
         active.any(|class| class.reserve().is_some())
     }
 
-    /// There is none but, maybe, the one that becomes of another kind.
-    pub(super) fn stop_without_streams(&mut self, but: Option<u32>) {
+    /// There is none but, maybe, the one that becomes of another class_type.
+    pub(super) fn stop_without_reservations(&mut self, but: Option<u32>) {
         let mut others = self.classes.iter().filter(|(id, _)| Some(**id) != but);
         if others.all(|(_, class)| class.reserve().is_none()) {
             self.periods.running = false;
@@ -155,15 +159,15 @@ impl Reference {
         integer(&self.global) >= self.periods.end
     }
 
-    pub(super) fn follow_period(&mut self, now_ns: u64) {
+    pub(super) fn advance_period(&mut self, now_ns: u64) {
         if !self.in_force() || (self.periods.running && !self.ended()) {
             return;
         }
-        let period = self.cfg.period.expect("streams have a period");
+        let period = self.cfg.period.expect("reservations have a period");
         let length = ratio(period.length_ns, 1) * ratio(self.cfg.line_rate_bps, super::PARTS);
         let mut missed = 0;
         if self.periods.running {
-            self.note_left();
+            self.count_left();
             let past = &self.global - self.periods.end.ceil().to_integer();
             missed = (past / length.floor().to_integer())
                 .to_u64()
@@ -179,7 +183,7 @@ impl Reference {
         }
         let budget = i128::from(period.budget_bytes);
         self.periods.budget_left = self.periods.budget_left.clamp(-budget, 0) + budget;
-        self.take_turns_anew(missed);
+        self.begin_period(missed);
         self.periods.end = match period.align_ns {
             Some(align_ns) => {
                 let before_ns = self.periods.end_ns;
@@ -198,7 +202,7 @@ impl Reference {
     }
 
     /// All that wait for the period may send in it.
-    fn take_turns_anew(&mut self, missed: u64) {
+    fn begin_period(&mut self, missed: u64) {
         let periods = &mut self.periods;
         periods.number += missed + 1;
         periods.begun += 1;
@@ -212,35 +216,35 @@ impl Reference {
             };
             let brought = i128::from(missed) * reserve;
             if class.is_rt() {
-                let credit = class.stream.credit + brought + reserve;
-                class.stream.credit = credit.min(SAVED_AND_OWN * reserve);
-                class.stream.late_left = reserve;
-                class.stream.left = reserve;
+                let credit = class.reservation.credit + brought + reserve;
+                class.reservation.credit = credit.min(SAVED_AND_OWN * reserve);
+                class.reservation.late_left = reserve;
+                class.reservation.left = reserve;
             } else {
-                class.stream.left = (class.stream.left + brought).min(0) + reserve;
+                class.reservation.left = (class.reservation.left + brought).min(0) + reserve;
             }
         }
     }
 
-    fn note_left(&mut self) {
+    fn count_left(&mut self) {
         let rt = self.periods.rt.clone();
         let late = self.periods.late.clone();
         let nrt = self.periods.nrt.clone();
         let excess = self.periods.excess.clone();
         let spent = !self.budget_left();
         for id in rt {
-            self.class_mut(id).stream.stats.overrun += 1;
+            self.class_mut(id).reservation.stats.overrun += 1;
             self.periods.all_rt.overrun += 1;
         }
         for &id in &excess {
-            let stream = &mut self.class_mut(id).stream;
-            if stream.credit > 0 {
-                stream.stats.deferred += 1;
+            let reservation = &mut self.class_mut(id).reservation;
+            if reservation.credit > 0 {
+                reservation.stats.deferred += 1;
                 self.periods.all_rt.deferred += 1;
             }
         }
         for &id in &late {
-            let stats = &mut self.class_mut(id).stream.stats;
+            let stats = &mut self.class_mut(id).reservation.stats;
             if spent {
                 stats.deferred += 1;
                 self.periods.all_rt.deferred += 1;
@@ -251,7 +255,7 @@ impl Reference {
         }
         if spent {
             for &id in &nrt {
-                self.class_mut(id).stream.stats.deferred += 1;
+                self.class_mut(id).reservation.stats.deferred += 1;
                 self.periods.nrt_deferred += 1;
             }
             if !(late.is_empty() && excess.is_empty() && nrt.is_empty() && self.round.is_empty()) {
@@ -261,17 +265,17 @@ impl Reference {
     }
 
     pub fn arrived(&mut self, id: u32, wire_bytes: u32, now_ns: u64) {
-        self.attend(now_ns);
+        self.advance_to_arrival(now_ns);
         let number = self.periods.number;
-        let frames = &mut self.class_mut(id).stream.frames;
+        let frames = &mut self.class_mut(id).reservation.frames;
         frames.push_back((u64::from(wire_bytes), number));
     }
 
     pub fn dropped(&mut self, id: u32, now_ns: u64) {
-        self.attend(now_ns);
-        self.class_mut(id).stream.frames.pop_front();
+        self.advance_to_arrival(now_ns);
+        self.class_mut(id).reservation.frames.pop_front();
         if !self.periods.rt_next.contains(&id) {
-            self.settle_rt(id);
+            self.requeue_rt(id);
         }
     }
 
@@ -289,10 +293,10 @@ impl Reference {
         }
     }
 
-    pub(super) fn stream_join(&mut self, id: u32) {
+    pub(super) fn insert_reservation(&mut self, id: u32) {
         let class = &self.classes[&id];
         let gated = class.gated(self.periods.number) > 0;
-        let left = class.stream.left > 0;
+        let left = class.reservation.left > 0;
         let turns = match (class.is_rt(), gated, left) {
             (true, true, _) => &mut self.periods.rt,
             (true, false, _) => &mut self.periods.rt_next,
@@ -302,51 +306,52 @@ impl Reference {
         turns.push_back(id);
     }
 
-    pub(super) fn stream_leave(&mut self, id: u32) {
-        self.class_mut(id).stream.frames.clear();
+    pub(super) fn remove_reservation(&mut self, id: u32) {
+        self.class_mut(id).reservation.frames.clear();
         self.forget(id);
     }
 
-    pub(super) fn stream_sent(&mut self, id: u32, burst: Burst, more: bool) {
+    pub(super) fn reservation_sent(&mut self, id: u32, burst: Burst, more: bool) {
         let counted = i128::from(self.counted(burst));
         let is_rt = self.classes[&id].is_rt();
         if is_rt {
-            let own = counted.min(self.classes[&id].stream.left.max(0));
+            let own = counted.min(self.classes[&id].reservation.left.max(0));
             let late = u64::try_from(counted - own).expect("a frame");
-            let stream = &mut self.class_mut(id).stream;
-            stream.frames.pop_front();
-            if stream.credit > 0 {
-                stream.credit -= counted;
-                stream.left -= own;
-                stream.late_left -= counted - own;
-                stream.stats.late_bytes += late;
+            let reservation = &mut self.class_mut(id).reservation;
+            reservation.frames.pop_front();
+            if reservation.credit > 0 {
+                reservation.credit -= counted;
+                reservation.left -= own;
+                reservation.late_left -= counted - own;
+                reservation.stats.late_bytes += late;
                 self.periods.all_rt.late_bytes += late;
             }
         } else {
-            self.class_mut(id).stream.left -= counted;
+            self.class_mut(id).reservation.left -= counted;
         }
         if !more {
-            self.leave(id);
+            self.unschedule(id);
         } else if is_rt {
-            self.settle_rt(id);
+            self.requeue_rt(id);
         } else {
             self.forget(id);
-            if self.classes[&id].stream.left > 0 {
+            if self.classes[&id].reservation.left > 0 {
                 self.periods.nrt.push_back(id);
             } else {
-                self.class_mut(id).stream.stats.deferred += 1;
+                self.class_mut(id).reservation.stats.deferred += 1;
                 self.periods.nrt_deferred += 1;
                 self.periods.nrt_next.push_back(id);
             }
         }
     }
 
-    fn settle_rt(&mut self, id: u32) {
+    fn requeue_rt(&mut self, id: u32) {
         let within = self.periods.rt.contains(&id);
         let was_excess = self.periods.excess.contains(&id);
         self.forget(id);
-        let stream = &self.classes[&id].stream;
-        let (left, late_left, credit) = (stream.left, stream.late_left, stream.credit);
+        let reservation = &self.classes[&id].reservation;
+        let (left, late_left, credit) =
+            (reservation.left, reservation.late_left, reservation.credit);
         if self.classes[&id].gated(self.periods.number) == 0 {
             self.periods.rt_next.push_back(id);
             return;
@@ -356,7 +361,7 @@ impl Reference {
             return;
         }
         if within {
-            self.class_mut(id).stream.stats.over += 1;
+            self.class_mut(id).reservation.stats.over += 1;
             self.periods.all_rt.over += 1;
         }
         if credit > 0 && late_left > 0 {
@@ -364,23 +369,23 @@ impl Reference {
             return;
         }
         if credit <= 0 && !was_excess {
-            self.class_mut(id).stream.stats.excess += 1;
+            self.class_mut(id).reservation.stats.excess += 1;
             self.periods.all_rt.excess += 1;
         }
         self.periods.excess.push_back(id);
     }
 
-    pub(super) fn excess_turn(&self) -> Option<u32> {
+    pub(super) fn excess_next(&self) -> Option<u32> {
         let excess = self.periods.excess.front().filter(|_| self.budget_left());
         excess.copied()
     }
 
-    pub(super) fn rt_turn(&mut self) -> Option<u32> {
+    pub(super) fn rt_next(&mut self) -> Option<u32> {
         while let Some(&id) = self.periods.rt.front() {
-            if self.classes[&id].stream.credit > 0 {
+            if self.classes[&id].reservation.credit > 0 {
                 return Some(id);
             }
-            self.settle_rt(id);
+            self.requeue_rt(id);
         }
         let late = self.periods.late.front().filter(|_| self.budget_left());
         late.copied()
@@ -398,12 +403,12 @@ impl Reference {
         end - &self.global <= BigInt::from(gated + self.max_burst())
     }
 
-    pub(super) fn nrt_turn(&mut self) -> Option<u32> {
+    pub(super) fn nrt_next(&mut self) -> Option<u32> {
         if !self.budget_left() {
             return None;
         }
         while let Some(&id) = self.periods.nrt.front() {
-            if self.classes[&id].stream.left > 0 {
+            if self.classes[&id].reservation.left > 0 {
                 return Some(id);
             }
             self.forget(id);
@@ -426,7 +431,7 @@ impl Reference {
     }
 
     pub fn reservation_stats(&self, id: u32) -> ReservationStats {
-        self.classes[&id].stream.stats
+        self.classes[&id].reservation.stats
     }
 
     /// What of the core's counters is kept here.

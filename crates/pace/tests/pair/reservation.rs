@@ -44,13 +44,13 @@ impl Pair {
     }
 
     /// Unless that is more than what others leave of the budget. An rt class
-    /// that was of another kind has lost its frames.
-    pub(super) fn stream(&mut self, id: ClassId, rt: bool, part: f64) {
+    /// that was of another class_type has lost its frames.
+    pub(super) fn reservation(&mut self, id: ClassId, rt: bool, part: f64) {
         let Some(period) = self.cfg.period else {
             return;
         };
         let reserve_bytes = ((period.budget_bytes as f64 * part) as u64).max(1);
-        let (config, kind) = match rt {
+        let (config, class_type) = match rt {
             true => (
                 ClassConfig::Rt { reserve_bytes },
                 Type::Rt { reserve_bytes },
@@ -69,7 +69,7 @@ impl Pair {
         if self.core.change_class(id, &config).is_err() {
             return;
         }
-        self.plain.change(id.index(), kind);
+        self.plain.change(id.index(), class_type);
         if rt {
             self.frames.entry(id).or_default();
         } else {
