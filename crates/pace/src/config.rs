@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port and its classes are told, and why it may be refused.
+//! The configuration of a port and its classes, and the errors of its checks.
 
 use crate::ClassId;
 use crate::layout::{self, ErrorCode, RawClassConfig, RawConfig};
 
-/// What the bytes of a rate are.
+/// What a rate counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// The frame as the host holds it: link header, no FCS.
@@ -15,19 +15,19 @@ pub enum Layer {
     Ip,
 }
 
-/// Which of several due classes goes first.
+/// Which of several eligible classes goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The smallest class clock (paper 002, 2.2).
     Clock,
     /// The highest rate (paper 000, 3.4).
     Rate,
-    /// The smallest next clock: the class clock moved on by one largest frame
+    /// The smallest virtual finish time: the class clock moved on by one longest burst
     /// (WF2Q+). Precise for any rates that the line carries: decisions/0014.
     Next,
 }
 
-/// How time passes while no frame is due.
+/// What the host does while no class is eligible, and what the clock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Gap frames fill the wire; sent bytes are the clock.
@@ -51,10 +51,9 @@ pub struct Config {
     pub min_frame_bytes: u32,
     /// Link header included; also the largest gap frame.
     pub max_frame_bytes: u32,
-    /// The most handed over as one burst of frames, their headers counted once
-    /// each; 0: no bursts.
+    /// Most bytes of one burst, headers of every frame counted; 0: no bursts.
     pub max_burst_bytes: u32,
-    /// What [`Layer::Ip`] leaves out.
+    /// What [`Layer::Ip`] does not count.
     pub link_header_bytes: u32,
     /// What rates count.
     pub layer: Layer,
@@ -62,27 +61,27 @@ pub struct Config {
     pub order: Order,
     /// How to wait.
     pub mode: Mode,
-    /// A normal or nrt frame goes only where it ends before a paced one is due.
+    /// A normal or nrt frame is sent only if it ends before a paced one is due.
     pub guard_band: bool,
-    /// What [`ClassConfig::Rt`] and [`ClassConfig::Nrt`] go by: in force while
-    /// there is such a class, which there cannot be with `None`.
+    /// Periods of [`ClassConfig::Rt`] and [`ClassConfig::Nrt`], in force while there is
+    /// such a class. With `None` such a class is refused.
     pub period: Option<Period>,
 }
 
-/// So much may leave in so long.
+/// The length of a period, and what may leave in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// 125 us to 1 s.
     pub length_ns: u64,
     /// At the port's [`Layer`]; at most what a second at 1 Tbit/s has.
     pub budget_bytes: u64,
-    /// An instant, on the clock of `now_ns`, at which a period begins or would;
-    /// `None`: whenever.
+    /// An instant on the clock of `now_ns`: periods begin at it and whole periods from
+    /// it. `None`: at any instant.
     pub align_ns: Option<u64>,
 }
 
 impl Period {
-    /// A budget of so many hundredths of what the line carries.
+    /// A budget in per cent of what the line carries.
     pub fn percent(line_rate_bps: u64, length_ns: u64, percent: u32) -> Self {
         Period {
             length_ns,
@@ -150,12 +149,12 @@ pub enum ClassConfig {
         /// At the port's [`Layer`].
         rate_bps: u64,
     },
-    /// Paced, and shares what would be a gap with others like it, in
-    /// proportion to their rates.
+    /// Paced, and borrows what would be a gap, in proportion to its rate among classes
+    /// like it.
     Borrowing {
         /// Guaranteed; at the port's [`Layer`].
         rate_bps: u64,
-        /// Never passed.
+        /// The most it may send, borrowed frames included.
         ceil_bps: u64,
     },
     /// Best effort, round robin by wire bytes.
@@ -163,14 +162,14 @@ pub enum ClassConfig {
         /// Wire bytes a round, 256 to 2^20; `None` is one largest frame.
         quantum_bytes: Option<u32>,
     },
-    /// What has come by a period's start goes out in it (paper 004).
+    /// Frames that arrived before a period leave in it (paper 004).
     Rt {
-        /// A period; at the port's [`Layer`].
+        /// Bytes of a period; at the port's [`Layer`].
         reserve_bytes: u64,
     },
-    /// So much of a period; the rest waits for the next.
+    /// Sends its share of each period; the rest waits.
     Nrt {
-        /// A period; at the port's [`Layer`].
+        /// Bytes of a period; at the port's [`Layer`].
         reserve_bytes: u64,
     },
 }

@@ -3,8 +3,8 @@
 //! over `core/`, the same files that the kernel module compiles.
 //!
 //! [`Scheduler`] owns its classes and names them by [`ClassId`]. The host owns
-//! the packets: it says when a class has one, asks [`Scheduler::next`] who may
-//! send, and reports the length of what left.
+//! the packets: it activates a class that has one, asks [`Scheduler::next`] which
+//! class may send, and reports the length of each frame that it sends.
 //!
 //! ```
 //! use pace::{ClassConfig, Config, Decision, Scheduler};
@@ -35,14 +35,14 @@ pub const CLASSES_MAX: u32 = 1 << 20;
 /// A clock is never ahead of the port's by as much: `PACE_LEAD_MAX`, bytes.
 pub const LEAD_MAX_BYTES: u64 = 1 << 42;
 
-/// The most that a burst may take on the wire.
+/// The most wire bytes of a burst: `PACE_BURST_WIRE_MAX`.
 pub const BURST_WIRE_MAX_BYTES: u32 = 1 << 22;
 
-/// Storage to begin with; it doubles when it is full.
+/// The first capacity of the storage; it doubles when it is full.
 const CAPACITY_FIRST: u32 = 16;
 
-/// Names a class of one [`Scheduler`]. A class that was removed is not
-/// mistaken for one that was given its place later.
+/// Names a class of one [`Scheduler`]. The id of a removed class never names a class
+/// that reuses its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId {
     slot: u32,
@@ -50,22 +50,21 @@ pub struct ClassId {
 }
 
 impl ClassId {
-    /// Small and dense; places of removed classes are reused. Ties between
-    /// classes are broken by it.
+    /// The slot: small, dense, reused after removal. It breaks ties between classes.
     pub fn index(self) -> u32 {
         self.slot
     }
 }
 
-/// Frames handed over as one, which leave back to back.
+/// Frames that the host hands over as one and that leave back to back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// In all, headers of every frame counted; 1 to [`FRAME_MAX_BYTES`].
+    /// Total length, headers of every frame counted; 1 to [`FRAME_MAX_BYTES`].
     pub len_bytes: u32,
-    /// Padding and overhead of every frame counted; at most
+    /// Total on the wire, padding and overhead of every frame counted; at most
     /// [`BURST_WIRE_MAX_BYTES`].
     pub wire_bytes: u32,
-    /// How many.
+    /// Number of frames.
     pub frames: u32,
 }
 
@@ -89,7 +88,7 @@ pub enum Decision {
     },
 }
 
-/// What has happened since the scheduler was made.
+/// Counters since the scheduler was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Frames of classes.
@@ -102,33 +101,33 @@ pub struct Stats {
     pub gap_wire_bytes: u64,
     /// Largest lead that the rounding of gaps gave a frame.
     pub early_bytes_max: u64,
-    /// Furthest a class clock was behind the port's when its frame left.
+    /// Largest lag of a class clock behind the port's when its frame left.
     pub late_bytes_max: u64,
-    /// How often all clocks were moved forward together.
+    /// Times all clocks were moved forward together.
     pub rebases: u64,
-    /// By how much in all.
+    /// Sum of these moves, in byte times.
     pub rebased_bytes: u64,
-    /// Frames sent above a class's rate, within its ceiling.
+    /// Frames that borrowed: above the rate, below the ceil.
     pub borrowed_frames: u64,
     /// Decisions in which the guard band held a normal or nrt frame back.
     pub guard_band_held: u64,
-    /// Timers that ran out ([`Mode::Hybrid`]).
+    /// Timers that expired ([`Mode::Hybrid`]).
     pub waits: u64,
-    /// How late the latest of them was.
+    /// Largest lateness of these timers.
     pub wait_late_max_ns: u64,
-    /// How early the next is set.
+    /// How early the next timer is set.
     pub lead_ns: u64,
-    /// Periods begun, while there is a class that goes by them.
+    /// Periods begun, while there is an rt or nrt class.
     pub periods: u64,
-    /// Of those, ended with frames that the budget held back.
+    /// Of these, periods that ended with frames held back by the budget.
     pub periods_spent: u64,
-    /// Of all classes: [`ReservationStats`].
+    /// Sum over classes: [`ReservationStats::over`].
     pub rt_over: u64,
-    /// Likewise, of rt classes.
+    /// [`ReservationStats::deferred`] of rt classes.
     pub rt_deferred: u64,
-    /// Likewise.
+    /// Sum over classes: [`ReservationStats::overrun`].
     pub rt_overrun: u64,
-    /// Likewise.
+    /// Sum over classes: [`ReservationStats::late_bytes`].
     pub rt_late_bytes: u64,
     /// [`ReservationStats::deferred`] of nrt classes.
     pub nrt_deferred: u64,
@@ -136,19 +135,19 @@ pub struct Stats {
     pub rt_excess: u64,
 }
 
-/// What has happened to a class that goes by periods, in periods in which...
+/// Counters of an rt or nrt class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReservationStats {
-    /// more had come for an rt class than it has reserved;
+    /// Periods in which more frames of an rt class waited than the period reserves.
     pub over: u64,
-    /// frames had to wait for the next, as the budget, or an nrt class's share,
-    /// was spent;
+    /// Periods that left late rt frames, as the budget or one late reservation was
+    /// spent, or frames of an nrt class, as the budget or its share was.
     pub deferred: u64,
-    /// an rt class's frames were left though the budget was not spent.
+    /// Periods that left rt frames although the budget was not spent.
     pub overrun: u64,
-    /// Bytes that an rt class has sent beyond its reservations.
+    /// Bytes that an rt class sent on earlier periods' reservations.
     pub late_bytes: u64,
-    /// Periods in which more had come for an rt class than all periods have reserved.
+    /// Periods in which more frames of an rt class waited than its credit pays for.
     pub excess: u64,
 }
 
@@ -166,7 +165,7 @@ pub struct ClassClock {
 /// One port.
 pub struct Scheduler {
     port: Port,
-    /// By slot: how many classes it has held before.
+    /// By slot: how many classes were removed from it.
     generations: Vec<u32>,
 }
 
@@ -192,7 +191,7 @@ impl Scheduler {
         Ok(ffi::least_rate_bps(&config.raw()))
     }
 
-    /// Starts the byte clock elsewhere than at 0, to test across its wrap.
+    /// Starts the byte clock at another value than 0, for tests across its wrap.
     ///
     /// # Errors
     /// [`Error::Busy`] once a class has been added.
@@ -204,7 +203,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Makes room for so many classes in all, at once instead of by and by.
+    /// Makes room for so many classes in all at once.
     /// O(classes).
     pub fn reserve(&mut self, classes: u32) {
         if classes > self.port.capacity() {
@@ -212,14 +211,14 @@ impl Scheduler {
         }
     }
 
-    /// From so many classes on a wheel orders them instead of a heap, if there
+    /// Sets from how many classes on a wheel orders them instead of a heap, if there
     /// is room for 2048 or more: 0 is always, [`u32::MAX`] never. Both give the
-    /// same order; to test that, and to measure.
+    /// same order. For tests and measurements.
     pub fn use_wheel_from(&mut self, classes: u32) {
         self.port.wheel_from(classes);
     }
 
-    /// New line parameters while running. All classes are checked first; on
+    /// Changes the configuration of a running port. All classes are checked first; on
     /// error nothing has changed. O(classes).
     ///
     /// # Errors
@@ -234,8 +233,7 @@ impl Scheduler {
             })
     }
 
-    /// A new class, silent, that owes nothing. O(1) but when the storage
-    /// doubles.
+    /// Adds an inactive class without debt. O(1), unless the storage doubles.
     ///
     /// # Errors
     /// [`Error::RateZero`], [`Error::RateLine`], [`Error::RateLow`],
@@ -258,7 +256,7 @@ impl Scheduler {
         Ok(self.id(slot))
     }
 
-    /// Another rate, quantum or type; the clock and whether it is active stay.
+    /// Changes a class, which keeps its clock and stays active or inactive.
     ///
     /// # Errors
     /// Those of [`Scheduler::add_class`], or [`Error::UnknownClass`].
@@ -271,7 +269,7 @@ impl Scheduler {
         }
     }
 
-    /// Forgets a class, active or not. O(log n).
+    /// Removes a class, active or not. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -284,8 +282,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A frame came for a class, before [`Scheduler::activate`]: an rt class
-    /// sends in a period what came before it. No effect on others. O(1).
+    /// Reports the arrival of a frame, before [`Scheduler::activate`]: an rt class
+    /// sends in a period what arrived before it. No effect on other types. O(1).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -296,7 +294,7 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// A frame of those is gone unsent, others are left. O(1).
+    /// Reports that the first of several frames was dropped. O(1).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -307,12 +305,12 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// What all classes have reserved of a period.
+    /// Returns what all classes together reserve of a period.
     pub fn reserved_bytes(&self) -> u64 {
         self.port.reserved_bytes()
     }
 
-    /// Counters of a class that goes by periods.
+    /// Counters of an rt or nrt class; 0 for others.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -328,7 +326,7 @@ impl Scheduler {
         })
     }
 
-    /// The class has a packet. No effect if it is active already. O(log n).
+    /// Adds a class that has a packet to the schedule. No effect if it is active. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -337,7 +335,8 @@ impl Scheduler {
         self.port.activate(slot, now_ns).ok_or(Error::UnknownClass)
     }
 
-    /// Its packets are gone unsent. No effect if it is not active. O(log n).
+    /// Removes a class whose packets were dropped from the schedule. No effect if it is
+    /// inactive. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -348,14 +347,14 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Who is next? Asking again gives the same answer. O(1); O(log n)
-    /// amortised with [`Order::Rate`] and [`Order::Next`]. Real time matters in [`Mode::Timer`] only.
+    /// Returns what to do next; asked again it returns the same. O(1); O(log n)
+    /// amortised with [`Order::Rate`] and [`Order::Next`].
     pub fn next(&mut self, now_ns: u64) -> Decision {
         self.next_and_lateness(now_ns).0
     }
 
-    /// As [`Scheduler::next`], and for a class that sends at its guaranteed
-    /// rate by how many byte times it is late or, negative, early; else 0.
+    /// As [`Scheduler::next`], with the byte times by which a class that sends at its
+    /// guaranteed rate is late or, negative, early; else 0.
     pub fn next_and_lateness(&mut self, now_ns: u64) -> (Decision, i64) {
         let (decision, slot) = self.port.next(now_ns);
         let late_bytes = decision.late_bytes;
@@ -372,7 +371,7 @@ impl Scheduler {
         (decision, late_bytes)
     }
 
-    /// A class sent a frame of `len_bytes` (link header included, FCS not);
+    /// Reports that a class sent a frame of `len_bytes` (link header included, FCS not);
     /// `more`: it has another packet. O(log n).
     ///
     /// # Errors
@@ -419,7 +418,7 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// What the class's first frame takes on the wire: by which the guard band decides whether it ends in time.
+    /// Sets the wire bytes of the class's first frame, by which the guard band decides whether it ends in time.
     /// Forgotten with the frame; 0, unknown, counts as the longest.
     ///
     /// # Errors
@@ -441,8 +440,8 @@ impl Scheduler {
         self.port.is_throttled(slot).ok_or(Error::UnknownClass)
     }
 
-    /// How far, in byte times, the class is from the clock of its rate: what it
-    /// has sent ahead of its rate. 0: it is no different from a new one.
+    /// By how many byte times the class's clock is ahead of the port's. At 0 the class
+    /// does not differ from a new one.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -453,7 +452,7 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// A gap of `wire_bytes` went to the wire. O(1).
+    /// Reports that a gap of `wire_bytes` went to the wire. O(1).
     pub fn gap_sent(&mut self, wire_bytes: u32) {
         self.port.gap_sent(wire_bytes);
     }
@@ -492,13 +491,13 @@ impl Scheduler {
         self.port.global()
     }
 
-    /// An answer [`Decision::Wait`] stands: nothing has changed since.
+    /// Whether the last answer was [`Decision::Wait`] and nothing has changed since.
     pub fn is_quiet(&self) -> bool {
         self.port.is_quiet()
     }
 
-    /// When the class may send, on the port's byte clock; as that, it does not
-    /// follow time while [`Scheduler::is_quiet`].
+    /// When the class may send, on the port's byte clock, which stands still
+    /// while [`Scheduler::is_quiet`].
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -508,7 +507,7 @@ impl Scheduler {
         Ok(ClassClock { bytes, frac })
     }
 
-    /// Whether the class takes part in decisions.
+    /// Whether the class is in the schedule.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a port and what happens to it: what a fuzzer changes
+//! Reads any bytes as a port and operations on it: the input of a fuzzer
 //! (docs/fuzzing.md).
 
 use super::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes};
@@ -8,16 +8,16 @@ use pace::{Config, Layer, Mode, Order};
 
 const OPS_MAX: usize = 120;
 const CLASSES_MAX: usize = 200;
-/// Looks at one class in all, so that no input takes long: the reference looks
-/// at every class to find the first.
+/// Bounds the classes that the reference visits, so that no input takes long: it
+/// visits every class to find the first.
 const LOOKS_MAX: usize = 6000;
-/// Two lines of 36 years would be more ns than there are numbers for.
+/// Twice 36 years of ns would overflow a u64.
 const OLD_NS: u64 = 1 << 60;
 
-/// Does to both what the bytes say; panics where they do not agree.
+/// Does the operations on core and reference; panics where they disagree.
 pub fn replay(bytes: &[u8]) {
     let mut source = Unstructured::new(bytes);
-    // Where they end in the middle of something, that is not done.
+    // An operation whose bytes are incomplete is not done.
     let _ = play(&mut source);
 }
 
@@ -175,7 +175,7 @@ fn mode(source: &mut Unstructured) -> Result<Mode> {
     Ok(*source.choose(&[Mode::Gap, Mode::Timer, Mode::Hybrid])?)
 }
 
-/// Never, always, or above a number of classes that comes and goes.
+/// From how many classes on the wheel is used: never, always, or between.
 fn wheel_from(source: &mut Unstructured) -> Result<u32> {
     Ok(match source.arbitrary::<u8>()? {
         255 => u32::MAX,
@@ -183,7 +183,7 @@ fn wheel_from(source: &mut Unstructured) -> Result<u32> {
     })
 }
 
-/// Near what wraps: the clock in a queue key (44 bits) and the clock itself.
+/// A clock near a wrap: that of a queue key (44 bits), or its own.
 fn start(source: &mut Unstructured) -> Result<u64> {
     let before = u64::from(source.arbitrary::<u16>()?);
     Ok(match source.int_in_range(0..=4u8)? {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core and the reference side by side: the same is done to both, and all
-//! that can be seen of them is compared after each step.
+//! The core and the reference side by side: each operation is done on both, and all
+//! public state is compared after it.
 
 mod bytes;
 mod reservation;
@@ -56,13 +56,13 @@ pub enum Op {
         guard_band: bool,
     },
     Mode(Mode),
-    /// A class by the period, rt or not, with so much of the budget reserved.
+    /// An rt or nrt class that reserves so much of the budget.
     Reservation(usize, bool, f64),
-    /// An rt class's first frame is gone unsent.
+    /// An rt class drops its first frame.
     Drop(usize),
-    /// So long, so many hundredths of the line, aligned.
+    /// A period of this length, with a budget in per cent of the line.
     Period(u64, u32, bool),
-    /// From so many classes on a wheel orders them.
+    /// From so many classes on the wheel is used.
     WheelFrom(u32),
 }
 
@@ -178,7 +178,7 @@ impl Pair {
         self.plain.activate(id.index(), self.now_ns);
     }
 
-    /// What is sent as `frames`, which is only a burst if bursts are allowed.
+    /// A burst of `frames`, or one frame where bursts are not allowed.
     fn burst(&self, frames: u32, size: Size) -> Burst {
         let longest = self.cfg.max_burst_bytes;
         if longest == 0 || frames == 1 {
@@ -213,7 +213,7 @@ impl Pair {
         self.plain.set_head(id.index(), wire_bytes);
     }
 
-    /// One decision, and what follows from it. False when there is none.
+    /// Carries out one decision; false if there is none.
     fn step(&mut self, frames: u32, size: Size, more: bool, late_ns: u64) -> bool {
         let (decision, late_bytes) = self.core.next_and_lateness(self.now_ns);
         let choice = self.plain.next(self.now_ns);
@@ -245,7 +245,7 @@ impl Pair {
         true
     }
 
-    /// What follows time is compared once the core has to look at it.
+    /// Compares what depends on time, once the core has advanced its clock.
     fn check_what_follows_time(&self) {
         assert_eq!(
             self.core.global_bytes(),
@@ -279,7 +279,7 @@ impl Pair {
         for id in &self.classes {
             let clock = self.core.class_clock(*id).unwrap();
             let expected = self.plain.clock(id.index());
-            // Common moves follow time; what is compared is free of them.
+            // Rebases depend on time: clocks are compared without them.
             let bytes = clock.bytes.wrapping_sub(stats.rebased_bytes);
             let moved = wrapped(&self.plain.shifted);
             let expected = (expected.0.wrapping_sub(moved), expected.1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classes that go by the period, in both: the frames of rt classes are kept
+//! Classes by the period, in core and reference. The frames of rt classes are kept
 //! here, as a host keeps them.
 
 use super::{Config, Pair};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub type Frames = BTreeMap<ClassId, VecDeque<u32>>;
 
 impl Pair {
-    /// A class has a frame; an rt class one more, of any length.
+    /// A frame arrives; an rt class keeps its length.
     pub(super) fn come(&mut self, id: ClassId, number: usize) {
         if let Some(frames) = self.frames.get_mut(&id) {
             let len_bytes = 1 + (number as u32).wrapping_mul(97) % self.cfg.max_frame_bytes;
@@ -29,7 +29,7 @@ impl Pair {
         Some((self.plain.frame(len_bytes), !frames.is_empty()))
     }
 
-    /// If it has another.
+    /// Drops the first frame of an rt class that has two.
     pub(super) fn drop_frame(&mut self, id: ClassId) {
         let Some(frames) = self.frames.get_mut(&id) else {
             return;
@@ -43,8 +43,8 @@ impl Pair {
         self.plain.dropped(id.index(), self.now_ns);
     }
 
-    /// Unless that is more than what others leave of the budget. An rt class
-    /// that was of another class_type has lost its frames.
+    /// Makes a class rt or nrt if the other reservations leave room for it. A class of
+    /// another type that becomes rt loses its frames.
     pub(super) fn reservation(&mut self, id: ClassId, rt: bool, part: f64) {
         let Some(period) = self.cfg.period else {
             return;
@@ -77,7 +77,7 @@ impl Pair {
         }
     }
 
-    /// Another period, if what is reserved is left room for.
+    /// Changes the period, if all reservations fit it.
     pub(super) fn period(&mut self, length_ns: u64, percent: u32, aligned: bool) {
         let line_rate_bps = self.cfg.line_rate_bps;
         let mut period = Period::percent(line_rate_bps, length_ns, percent);

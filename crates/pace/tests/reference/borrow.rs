@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is sent above a rate and below a ceil, and what guard lets through.
+//! Borrowing above a rate and below a ceil, and the guard band.
 
 use super::{Class, Mode, Reference, SLACK_NS, Type, integer};
 use num_bigint::BigInt;
@@ -19,7 +19,7 @@ impl Reference {
         class.ceil_bps == 0 || class.due() <= &self.global + early
     }
 
-    /// It could have sent since its ceil clock was reached, and did not.
+    /// Raises the ceil clock of a class that could have sent and did not.
     pub(super) fn ceil_return(&mut self, id: u32) {
         let floor = self.classes[&id].rate_due().min(self.global.clone());
         let class = self.class_mut(id);
@@ -28,7 +28,7 @@ impl Reference {
         }
     }
 
-    /// Who may share by now starts where the others are.
+    /// Moves classes below their ceil to those that borrow, at the others' time.
     fn promote(&mut self) {
         let ready = |class: &Class| !class.borrowing && class.ceil_due() <= self.global;
         let ids: Vec<u32> = self
@@ -69,7 +69,7 @@ impl Reference {
         }
     }
 
-    /// The first clock to come and whose it is, or the next period.
+    /// Returns the first clock ahead and its class, or the end of the period.
     pub(super) fn first_ahead(&self) -> Option<(BigInt, Option<u32>)> {
         let clock = self.first_clock().map(|(at, id)| (at, Some(id)));
         let period = self.awaited_period().map(|at| (at, None));
@@ -79,7 +79,7 @@ impl Reference {
         }
     }
 
-    /// Of a rate or of a ceil.
+    /// The first eligible time or ceil clock.
     fn first_clock(&self) -> Option<(BigInt, u32)> {
         let rate = self.paced().map(|(&id, class)| (class.due(), id)).min();
         let waiting = self.sharing().filter(|(_, class)| !class.borrowing);
@@ -103,7 +103,7 @@ impl Reference {
         class.ceil_clock += advance;
     }
 
-    /// How far behind a ceil clock may be and be made up for.
+    /// The least ceil clock: lag behind it is not made up for.
     fn slack_floor(&self, id: u32) -> BigInt {
         let class = &self.classes[&id];
         let period: BigRational = self.advance(class.ceil_bps, class.last).floor();
@@ -132,7 +132,7 @@ impl Reference {
         self.borrowed_frames += 1;
     }
 
-    /// Ends before a paced class is due.
+    /// Returns true if so many bytes end before a paced class is eligible.
     pub(super) fn fits(&self, wire: u64) -> bool {
         self.smallest()
             .is_none_or(|first| &self.global + wire <= first)

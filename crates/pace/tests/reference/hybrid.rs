@@ -10,12 +10,12 @@ pub(super) const LEAD_MAX_NS: u64 = 250_000;
 
 pub(super) struct Lead {
     pub ns: u64,
-    /// Nothing was handed out since time was last looked at.
+    /// The wire idles: real time is the clock.
     pub idling: bool,
-    /// A timer runs until then.
+    /// When the armed timer expires.
     pub armed: Option<u64>,
     pub gapped: bool,
-    /// Since the lead was set.
+    /// Frames sent after a gap since the lead was set.
     pub frames: u32,
     pub waits: u64,
     pub late_max_ns: u64,
@@ -39,7 +39,7 @@ impl Lead {
         self.armed = None;
     }
 
-    /// One in 64 frames that gaps preceded takes a sixteenth off.
+    /// Every 64th frame after a gap shortens the lead by a sixteenth.
     pub fn frame(&mut self) {
         if self.gapped {
             self.gapped = false;
@@ -65,7 +65,7 @@ impl Lead {
 }
 
 impl Reference {
-    /// Timers that ran out, the latest, and the lead.
+    /// Expired timers, the largest lateness, and the lead.
     pub fn timers(&self) -> (u64, u64, u64) {
         (self.lead.waits, self.lead.late_max_ns, self.lead.ns)
     }
@@ -74,7 +74,7 @@ impl Reference {
         self.line_bytes(self.lead.ns).to_u64().expect("a lead")
     }
 
-    /// What a timer must save: two largest gap frames, or it is not set.
+    /// The least silence worth a timer: two largest gap frames.
     pub(super) fn idle_least(&self) -> u64 {
         let min = self.wire(self.cfg.min_frame_bytes).max(1);
         let max = self.wire(self.cfg.max_frame_bytes);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Capacity beyond the line: who is behind, by how much, and what of that is
-//! forgotten.
+//! Over-subscription: the lag of classes, and when it is forgotten.
 
 use super::{Class, Mode, Order, Reference, STALL_NS, hybrid, integer};
 use num_bigint::BigInt;
@@ -18,7 +17,7 @@ impl Reference {
         demand > u128::from(self.cfg.line_rate_bps)
     }
 
-    /// What those due are compared by, and lag is measured by.
+    /// The virtual finish time, which orders eligible classes and measures lag.
     pub(super) fn turn(&self, class: &Class) -> BigInt {
         let largest = self.advance(class.rate_bps, self.longest());
         match self.cfg.order {
@@ -31,12 +30,12 @@ impl Reference {
         self.paced().map(|(_, class)| self.turn(class)).min()
     }
 
-    /// The first instant at which a class may send.
+    /// The smallest eligible time.
     pub(super) fn smallest(&self) -> Option<BigInt> {
         self.paced().map(|(_, class)| class.due()).min()
     }
 
-    /// Moves all clocks forward together.
+    /// Rebases: moves all clocks forward together.
     fn rebase(&mut self, by: &BigInt) {
         for class in self.classes.values_mut() {
             class.clock += integer(by);
@@ -47,7 +46,7 @@ impl Reference {
         self.shifted += by;
     }
 
-    /// The line suffices again: the smallest turn is set to the port's.
+    /// Forgets the common lag when the line suffices again.
     pub(super) fn settle(&mut self, was_over: bool, left: Option<BigInt>) {
         if !was_over || self.over_subscribed() || self.cfg.order == Order::Rate {
             return;
@@ -59,7 +58,7 @@ impl Reference {
         }
     }
 
-    /// What a late timer may be made up for.
+    /// Lateness of a timer that is made up for.
     pub(super) fn stall(&self) -> BigInt {
         match self.cfg.mode {
             Mode::Timer => self.line_bytes(STALL_NS),
@@ -83,7 +82,7 @@ impl Reference {
         }
     }
 
-    /// Order by rate: what one class may be behind when it sends.
+    /// Bounds the lag of one class in order rate.
     pub(super) fn bound_owed(&mut self, id: u32) {
         let class = &self.classes[&id];
         let ratio_frames = self.max_burst().div_ceil(u64::from(class.last.wire_bytes));
@@ -96,7 +95,7 @@ impl Reference {
         }
     }
 
-    /// Classes of an earlier turn have had it.
+    /// How far virtual time is behind.
     pub(super) fn standing(&self) -> BigInt {
         let floor = &self.global - self.lag_max() * 2;
         let stands = self.last_finish.clone().max(self.idled.clone()).max(floor);
@@ -106,7 +105,7 @@ impl Reference {
         }
     }
 
-    /// A class that missed its turn starts anew.
+    /// Sets the clock of a class that becomes active.
     pub(super) fn restart(&mut self, id: u32, stands: BigInt) {
         let class = &self.classes[&id];
         let idled = self.idled.clone().min(self.global.clone());

@@ -28,7 +28,7 @@ const NEVER_HAD_A_TURN: u64 = 1 << 43;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A ceil of 0 is none.
+    /// A ceil of 0: none.
     Paced {
         rate_bps: u64,
         ceil_bps: u64,
@@ -55,19 +55,19 @@ pub enum Choice {
 struct Class {
     class_type: Type,
     active: bool,
-    /// The last it had; 0 if it was never paced.
+    /// Its last rate; 0 if it was never paced.
     rate_bps: u64,
-    /// The last it had, or 0.
+    /// Its last ceil, or 0.
     ceil_bps: u64,
-    /// Exact, as the next two.
+    /// Exact, as the next two clocks.
     clock: BigRational,
     ceil_clock: BigRational,
     borrow_clock: BigRational,
-    /// Among those that share what is spare.
+    /// Is among those that borrow.
     borrowing: bool,
     last: Burst,
     deficit_bytes: i64,
-    /// Guard: its visit ended unserved.
+    /// Guard band: its visit ended unserved.
     passed: bool,
     head: u64,
     reservation: reservation::Reservation,
@@ -104,22 +104,22 @@ impl Class {
 pub struct Reference {
     cfg: Config,
     pub global: BigInt,
-    /// Turn of the last paced frame.
+    /// Virtual finish time of the last paced frame.
     last_finish: BigInt,
-    /// Nobody was due then.
+    /// The last time at which no paced class was eligible.
     idled: BigInt,
     busy_until: BigInt,
     line: BigRational,
     line_ns: u64,
     classes: BTreeMap<u32, Class>,
     round: VecDeque<u32>,
-    /// Spare clock of the last frame that was spare.
+    /// Borrow clock of the last borrowed frame.
     borrow_time: BigInt,
     lead: Lead,
     pub periods: Periods,
-    /// WAIT until then has been answered, and nothing has changed.
+    /// The answer WAIT that stands, as nothing has changed since.
     standing_ns: Option<u64>,
-    /// Asked last while it stood: periods wait for something to change.
+    /// When next() was last asked while that answer stood.
     asked_ns: u64,
     pub shifted: BigInt,
     pub borrowed_frames: u64,
@@ -274,7 +274,7 @@ impl Reference {
         let class = self.class_mut(id);
         let old = (class.rate_bps, class.ceil_bps);
         class.set(class_type);
-        // The fraction has another denominator now: it is rounded up.
+        // A new rate has a new denominator: the fraction is rounded up.
         if class.rate_bps != old.0 {
             class.clock = class.clock.ceil();
             class.borrow_clock = class.borrow_clock.ceil();
@@ -390,7 +390,7 @@ impl Reference {
         .map(|(&id, _)| id)
     }
 
-    /// By how much the clock of a class that sends at its rate is behind.
+    /// Lateness of a class that sends at its rate.
     pub fn late(&self, id: u32) -> i64 {
         let class = &self.classes[&id];
         match matches!(class.class_type, Type::Paced { .. }) && self.at_rate(class) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How time passes, and who is next.
+//! The port's clock, and the class to serve next.
 
 use super::{Choice, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, Type, integer, ratio};
 use num_bigint::BigInt;
@@ -51,8 +51,8 @@ impl Reference {
         }
     }
 
-    /// The line was free from `free` on and idled, until now or to the first
-    /// clock.
+    /// Notes until when the line idled: it was free from `free` on, until now or the
+    /// first clock.
     pub(super) fn note_idle(&mut self, free: &BigInt) {
         let first = self.smallest().unwrap_or(self.global.clone());
         let until = first.min(self.global.clone());
@@ -98,7 +98,7 @@ impl Reference {
         }
     }
 
-    /// Who may send now: at a rate, by the period, best effort, what is spare.
+    /// The class to serve now: paced, by the period, best effort, borrowing, excess.
     pub(super) fn pick(&mut self) -> Option<u32> {
         let rt = self.rt_next();
         if rt.is_some() && self.rt_is_urgent() {

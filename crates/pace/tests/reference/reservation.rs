@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classes that go by the period: each frame is kept with the number of the
-//! period it came in, and what a period has seen is counted in it.
+//! Classes by the period. Each frame is kept with the number of the period in which
+//! it arrived.
 
 use super::{Class, Reference, Type, integer, ratio};
 use num_bigint::BigInt;
@@ -9,40 +9,40 @@ use num_traits::ToPrimitive;
 use pace::{Burst, ReservationStats, Stats};
 use std::collections::VecDeque;
 
-/// What an rt class saves, and its own of a period.
+/// Periods whose reservations an rt class may have as credit.
 const SAVED_AND_OWN: i128 = 8 + 1;
 
 pub struct Periods {
     pub running: bool,
-    /// Of the one that runs; 0: none has.
+    /// Of the current period, those of an idle port included; 0: none yet.
     number: u64,
+    /// Periods begun, as the core counts them.
     begun: u64,
     /// Exact.
     end: BigRational,
-    /// Aligned: the host's instant that is meant by it; of the first there is none.
+    /// Aligned: the instant of `end` on the host's clock.
     end_ns: Option<u64>,
     budget_left: i128,
-    /// Whose turn it is: within what is reserved, beyond, in the next period.
+    /// Classes in turn: within the reservation, late, excess, in the next period.
     rt: VecDeque<u32>,
     late: VecDeque<u32>,
-    /// Behind normal frames.
     excess: VecDeque<u32>,
     rt_next: VecDeque<u32>,
     nrt: VecDeque<u32>,
     nrt_next: VecDeque<u32>,
     spent: u64,
-    /// Of all rt classes.
+    /// Sums over all rt classes.
     all_rt: ReservationStats,
     nrt_deferred: u64,
 }
 
 #[derive(Default)]
 pub(super) struct Reservation {
-    /// Wire bytes, and the period in which it came.
+    /// Wire bytes of a frame, and the period in which it arrived.
     frames: VecDeque<(u64, u64)>,
-    /// What of the reservation is left in this period; nrt: below 0, owed.
+    /// Left of the period's reservation; nrt: below 0, owed.
     left: i128,
-    /// Rt: late frames may go ahead of others.
+    /// Rt: late bytes that may still go before others.
     late_left: i128,
     /// Rt: reserved and not sent.
     credit: i128,
@@ -85,7 +85,7 @@ impl Reservation {
         }
     }
 
-    /// Of another class_type; what was counted is shown until it is counted anew.
+    /// Changes the type. Counters stay until they are counted anew.
     pub fn become_of(&mut self, class_type: Type) {
         let stats = match class_type {
             Type::Rt { .. } | Type::Nrt { .. } => ReservationStats::default(),
@@ -112,7 +112,7 @@ impl Class {
         matches!(self.class_type, Type::Rt { .. })
     }
 
-    /// Wire bytes that may go in a period.
+    /// Wire bytes that arrived before a period.
     fn gated(&self, number: u64) -> u64 {
         let came_before = self
             .reservation
@@ -137,7 +137,7 @@ impl Reference {
         active.any(|class| class.reserve().is_some())
     }
 
-    /// There is none but, maybe, the one that becomes of another class_type.
+    /// Ends the period if no class but maybe `but` has a reservation.
     pub(super) fn stop_without_reservations(&mut self, but: Option<u32>) {
         let mut others = self.classes.iter().filter(|(id, _)| Some(**id) != but);
         if others.all(|(_, class)| class.reserve().is_none()) {
@@ -201,7 +201,7 @@ impl Reference {
         };
     }
 
-    /// All that wait for the period may send in it.
+    /// Begins a period, after `missed` ones of an idle port.
     fn begin_period(&mut self, missed: u64) {
         let periods = &mut self.periods;
         periods.number += missed + 1;
@@ -417,7 +417,7 @@ impl Reference {
         None
     }
 
-    /// When the next period begins, if frames wait for it.
+    /// When the next period begins, or None if no frame waits for it.
     pub(super) fn awaited_period(&self) -> Option<BigInt> {
         let periods = &self.periods;
         let until_then = !periods.rt_next.is_empty() || !periods.nrt_next.is_empty();
@@ -434,7 +434,7 @@ impl Reference {
         self.classes[&id].reservation.stats
     }
 
-    /// What of the core's counters is kept here.
+    /// The counters of the core that are kept here.
     pub fn counted_periods(&self, others: Stats) -> Stats {
         let periods = &self.periods;
         Stats {
@@ -451,8 +451,8 @@ impl Reference {
     }
 }
 
-/// To the next instant of the alignment, but not to the one that there was before,
-/// half a period more or less.
+/// The ns to the next instant of the alignment that is not, within half a period, the
+/// one before.
 fn to_next(now_ns: u64, align_ns: u64, length_ns: u64, before_ns: Option<u64>) -> u64 {
     let apart = i128::from(now_ns) - i128::from(align_ns);
     let length = i128::from(length_ns);
