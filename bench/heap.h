@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * An implicit heap of packed keys (J. W. J. Williams, "Algorithm 232", 1964),
- * with the place of each id beside it, without which nothing could be taken out
+ * with the index of each id beside it, without which nothing could be taken out
  * of its middle. Whoever includes it says how wide it is: HEAP_ARY children,
- * HEAP_ROOT the place of the root, and smallest_child().
+ * HEAP_ROOT the index of the root, and smallest_child().
  */
 #ifndef BENCH_HEAP_H
 #define BENCH_HEAP_H
@@ -12,14 +12,14 @@
 
 struct heap {
 	u64 *key;	/* aligned as a page */
-	u32 *place;
-	u32 end;	/* place after the last */
+	u32 *index;
+	u32 end;	/* index after the last */
 };
 
-/* A key and its place, so that no key is loaded twice. */
+/* A key and its index, so that no key is loaded twice. */
 struct found {
 	u64 key;
-	u32 place;
+	u32 index;
 };
 
 static inline bool before(u64 a, u64 b)
@@ -27,47 +27,47 @@ static inline bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-static inline struct found at(const struct heap *h, u32 place)
+static inline struct found at(const struct heap *h, u32 index)
 {
-	return (struct found){ h->key[place], place };
+	return (struct found){ h->key[index], index };
 }
 
 /* Of the children from @first on; there is one. */
 static inline struct found smallest_child(const struct heap *h, u32 first);
 
-static inline u32 children_of(u32 place)
+static inline u32 children_of(u32 index)
 {
-	return (place - HEAP_ROOT) * HEAP_ARY + HEAP_ROOT + 1;
+	return (index - HEAP_ROOT) * HEAP_ARY + HEAP_ROOT + 1;
 }
 
-static inline u32 parent_of(u32 place)
+static inline u32 parent_of(u32 index)
 {
-	return (place - HEAP_ROOT - 1) / HEAP_ARY + HEAP_ROOT;
+	return (index - HEAP_ROOT - 1) / HEAP_ARY + HEAP_ROOT;
 }
 
-static inline void put(struct heap *h, u32 place, u64 key)
+static inline void set_key(struct heap *h, u32 index, u64 key)
 {
-	h->key[place] = key;
-	h->place[key & (PACE_CLASSES_MAX - 1)] = place;
+	h->key[index] = key;
+	h->index[key & (PACE_CLASSES_MAX - 1)] = index;
 }
 
-static inline void sift_up(struct heap *h, u32 place, u64 key)
+static inline void sift_up(struct heap *h, u32 index, u64 key)
 {
-	while (place > HEAP_ROOT) {
-		u32 parent = parent_of(place);
+	while (index > HEAP_ROOT) {
+		u32 parent = parent_of(index);
 
 		if (!before(key, h->key[parent]))
 			break;
-		put(h, place, h->key[parent]);
-		place = parent;
+		set_key(h, index, h->key[parent]);
+		index = parent;
 	}
-	put(h, place, key);
+	set_key(h, index, key);
 }
 
-static inline void sift_down(struct heap *h, u32 place, u64 key)
+static inline void sift_down(struct heap *h, u32 index, u64 key)
 {
 	for (;;) {
-		u32 first = children_of(place);
+		u32 first = children_of(index);
 		struct found child;
 
 		if (first >= h->end)
@@ -75,10 +75,10 @@ static inline void sift_down(struct heap *h, u32 place, u64 key)
 		child = smallest_child(h, first);
 		if (!before(child.key, key))
 			break;
-		put(h, place, child.key);
-		place = child.place;
+		set_key(h, index, child.key);
+		index = child.index;
 	}
-	put(h, place, key);
+	set_key(h, index, key);
 }
 
 static inline u32 queue_min(struct world *w)
@@ -103,15 +103,15 @@ static inline void queue_insert(struct world *w, u32 id)
 static inline void queue_remove(struct world *w, u32 id)
 {
 	struct heap *h = w->queue;
-	u32 place = h->place[id];
+	u32 index = h->index[id];
 	u64 last = h->key[--h->end];
 
-	if (place == h->end)
+	if (index == h->end)
 		return;
-	if (place > HEAP_ROOT && before(last, h->key[parent_of(place)]))
-		sift_up(h, place, last);
+	if (index > HEAP_ROOT && before(last, h->key[parent_of(index)]))
+		sift_up(h, index, last);
 	else
-		sift_down(h, place, last);
+		sift_down(h, index, last);
 }
 
 static size_t key_bytes(const struct world *w)
@@ -124,7 +124,7 @@ static void heap_close(struct world *w)
 	struct heap *h = w->queue;
 
 	give_memory(h->key, key_bytes(w));
-	give_memory(h->place, w->classes * sizeof(*h->place));
+	give_memory(h->index, w->classes * sizeof(*h->index));
 	give_memory(h, sizeof(*h));
 	w->queue = NULL;
 }
@@ -138,8 +138,8 @@ static bool heap_open(struct world *w)
 	w->queue = h;
 	h->end = HEAP_ROOT;
 	h->key = take_memory(&w->memory, key_bytes(w));
-	h->place = take_memory(&w->memory, w->classes * sizeof(*h->place));
-	if (h->key && h->place)
+	h->index = take_memory(&w->memory, w->classes * sizeof(*h->index));
+	if (h->key && h->index)
 		return true;
 	heap_close(w);
 	return false;

@@ -5,7 +5,7 @@
  * straddle two, and the smallest of them is found without a branch.
  */
 #define HEAP_ARY	4u
-/* The root at 3 puts the children of any place at a multiple of 4. */
+/* The root at 3 puts the children of any index at a multiple of 4. */
 #define HEAP_ROOT	3u
 #include "heap.h"
 
@@ -14,21 +14,21 @@ static inline struct found smaller(struct found a, struct found b)
 	u64 take = -(u64)before(b.key, a.key);
 
 	a.key ^= (a.key ^ b.key) & take;
-	a.place ^= (a.place ^ b.place) & (u32)take;
+	a.index ^= (a.index ^ b.index) & (u32)take;
 	return a;
 }
 
 static inline struct found smallest_child(const struct heap *h, u32 first)
 {
 	struct found best;
-	u32 place;
+	u32 index;
 
 	if (first + HEAP_ARY <= h->end)
 		return smaller(smaller(at(h, first), at(h, first + 1)),
 			       smaller(at(h, first + 2), at(h, first + 3)));
 	best = at(h, first);
-	for (place = first + 1; place < h->end; place++)
-		best = smaller(best, at(h, place));
+	for (index = first + 1; index < h->end; index++)
+		best = smaller(best, at(h, index));
 	return best;
 }
 

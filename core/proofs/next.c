@@ -59,7 +59,7 @@ void proof(void)
 			PROVE(c->deficit_bytes > 0, "within its deficit");
 			PROVE(!GUARD || !other->active || !c->head_wire_bytes ||
 			      c->head_wire_bytes <= ahead(other),
-			      "guard: it ends before a paced class is due");
+			      "guard band: it ends before a paced class is due");
 		}
 	} else {
 		PROVE(GUARD || !s.active_normal,

@@ -4,7 +4,7 @@
  * but every state in which its parts agree with each other.  What holds after
  * one call from each of them holds after any number of calls.
  *
- * Left to chance: clocks, rates, prices, deficits, who is active, and the
+ * Left to chance: clocks, rates, frame costs, deficits, who is active, and the
  * configuration; small numbers, which the solver needs, but near the wraps too.
  * Queues are those of queue_model.h; heap_step.c is about their insides.
  */

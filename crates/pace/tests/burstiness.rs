@@ -100,7 +100,7 @@ fn uneven_classes_by_clock() {
             }
         }
     }
-    // The limit is real: it is what the order by next clock is for.
+    // The limit is real: the order by virtual finish time avoids it.
     assert!(beyond_two > 0, "smallest clock first has become precise");
 }
 
@@ -119,7 +119,7 @@ fn the_highest_rate_is_paced_precisely_by_rate() {
     }
 }
 
-/// What the order by next clock adds to two frames, at most: no frame leaves
+/// What the order by virtual finish time adds to two frames, at most: no frame leaves
 /// more than half a smallest gap (42 bytes) before its clock, none starts more
 /// than the rest of one (41) and two roundings to whole bytes (clock, period)
 /// after its next clock. These are bytes of the line; a class of rate r sends

@@ -91,7 +91,7 @@ fn the_gap_after_a_train_is_that_of_its_frames() {
         assert_eq!(fill(&mut port), 7 * (15_140 - 1538), "{order:?}");
         sent(&mut port);
         fill(&mut port);
-        // Frames and bursts mix; the price of each is worked out when it changes.
+        // Frames and bursts mix; the frame cost of each is computed when it changes.
         port.sent(class, 1514, true, 0).unwrap();
         assert_eq!(fill(&mut port), 15_140 - 1538, "{order:?}");
         sent(&mut port);
