@@ -81,7 +81,7 @@ fn options(found: &Found<'_>, header_bytes: usize, segment: &mut Segment) {
 }
 
 /// Reads options up to the first that is cut or broken: then `None`. Of a SACK
-/// option that is cut, the blocks that are whole count; of time stamps, the value.
+/// option that is cut, the blocks that are whole count; of timestamps, the value.
 #[inline]
 fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
     const END: u8 = 0;
@@ -244,7 +244,7 @@ mod tests {
                 Err(error) => assert!(cut < 50 && error == Other::Cut, "{cut}: {error:?}"),
                 Ok((s, _)) => {
                     assert!(cut >= 50);
-                    // Header 14 + 20 + 20, then 12 bytes of time stamps, 28 of SACK.
+                    // Header 14 + 20 + 20, then 12 bytes of timestamps, 28 of SACK.
                     assert_eq!(s.options_cut, cut < 94);
                     assert_eq!(s.timestamps.map(|t| t.value), (cut >= 62).then_some(5));
                     assert_eq!(s.timestamps.and_then(|t| t.echo), (cut >= 66).then_some(6));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A timeline as pcapng, for every other tool: one interface per direction,
-//! time stamps in picoseconds, and each dropped frame with a comment.
+//! timestamps in picoseconds, and each dropped frame with a comment.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use crate::record::{Fate, Kind, Record};
 
 /// What one end of a cable sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Direction<'a> {
+pub struct ExportedDirection<'a> {
     /// Becomes the interface's name.
     pub name: &'a str,
     /// Line rate.
     pub rate_bps: u64,
     /// In order of departure.
     pub records: &'a [Record],
-    /// The first [`Direction::snap_bytes`] of each frame of kind 0, in order.
+    /// The first [`ExportedDirection::snap_bytes`] of each frame of kind 0, in order.
     pub snap: &'a [u8],
     /// Bytes kept of each frame.
     pub snap_bytes: usize,
@@ -34,7 +34,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 ///
 /// # Errors
 /// Those of `out`, and if there are 2^32 directions or a frame of 2^32 bytes.
-pub fn write_pcapng<W: Write>(mut out: W, directions: &[Direction<'_>]) -> io::Result<()> {
+pub fn write_pcapng<W: Write>(mut out: W, directions: &[ExportedDirection<'_>]) -> io::Result<()> {
     let mut header = Vec::new();
     header.extend(0x1a2b_3c4d_u32.to_le_bytes());
     header.extend(1u16.to_le_bytes());
@@ -67,7 +67,7 @@ pub fn write_pcapng<W: Write>(mut out: W, directions: &[Direction<'_>]) -> io::R
 /// What arrives at the far end of a direction, in order of arrival: its records, which
 /// then start when they arrived, and what was kept of them.
 #[must_use]
-pub fn arrivals(d: &Direction<'_>) -> (Vec<Record>, Vec<u8>) {
+pub fn arrivals(d: &ExportedDirection<'_>) -> (Vec<Record>, Vec<u8>) {
     let mut arrived: Vec<_> = snapped_whole(d)
         .filter(|(r, _)| r.fate == Fate::Delivered && r.arrive_ps > 0)
         .collect();
@@ -82,7 +82,7 @@ pub fn arrivals(d: &Direction<'_>) -> (Vec<Record>, Vec<u8>) {
     (records.collect(), snap)
 }
 
-fn snapped<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
+fn snapped<'a>(d: &ExportedDirection<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
     snapped_whole(d).map(|(r, bytes)| {
         let kept = bytes.len().min(r.frame_bytes as usize);
         (r, &bytes[..kept])
@@ -90,13 +90,13 @@ fn snapped<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])
 }
 
 /// Data frames with their snaps, filled up as they are.
-fn snapped_whole<'a>(d: &Direction<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
+fn snapped_whole<'a>(d: &ExportedDirection<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
     let data = d.records.iter().filter(|r| r.kind == Kind::Data);
     let snaps = (d.snap_bytes > 0).then(|| d.snap.chunks_exact(d.snap_bytes));
     data.zip(snaps.into_iter().flatten())
 }
 
-fn interface<W: Write>(out: &mut W, d: &Direction<'_>) -> io::Result<()> {
+fn interface<W: Write>(out: &mut W, d: &ExportedDirection<'_>) -> io::Result<()> {
     let mut body = Vec::new();
     body.extend(LINKTYPE_ETHERNET.to_le_bytes());
     body.extend(0u16.to_le_bytes());

@@ -32,7 +32,7 @@ const IF_TSOFFSET: u16 = 14;
 /// Resolution of an interface that names none: microseconds.
 const TSRESOL_DEFAULT: u8 = 6;
 
-/// How time stamps of an interface become picoseconds: exact for decimal
+/// How timestamps of an interface become picoseconds: exact for decimal
 /// resolutions down to a picosecond, else rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Clock {

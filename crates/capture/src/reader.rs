@@ -38,7 +38,7 @@ pub struct Capture {
 /// (often everything) stays in the decoder and is lost; of other files nothing.
 ///
 /// # Errors
-/// If the file is no capture, its header is incomplete, or its time stamps
+/// If the file is no capture, its header is incomplete, or its timestamps
 /// span more than the 213 days that fit in 64 bits of picoseconds.
 pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
     let mut packets = Packets::open(source)?;

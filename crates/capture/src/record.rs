@@ -74,7 +74,7 @@ impl TryFrom<u8> for Fate {
 /// One frame, as it left (`docs/formats.md`, "Timeline").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// First bit of the preamble leaves, ps; of a capture, its time stamp
+    /// First bit of the preamble leaves, ps; of a capture, its timestamp
     /// after [`crate::reader::Capture::origin_ps`].
     pub start_ps: u64,
     /// Last bit at the far host, ps; 0 if it never arrives or is not known.

@@ -51,7 +51,7 @@ impl Flags {
     }
 }
 
-/// The time stamps option (RFC 7323).
+/// The timestamps option (RFC 7323).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
     /// TSval: the sender's clock.
@@ -152,7 +152,7 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK permitted option.
     pub sack_permitted: bool,
-    /// Time stamps option.
+    /// Timestamps option.
     pub timestamps: Option<Timestamps>,
     /// SACK option.
     pub sack: SackBlocks,

@@ -4,7 +4,7 @@
 
 mod common;
 
-use capture::export::{Direction, arrivals, write_pcapng};
+use capture::export::{ExportedDirection, arrivals, write_pcapng};
 use capture::reader::read_capture;
 use capture::record::{Fate, Kind, Record};
 use common::udp;
@@ -49,7 +49,7 @@ fn both_directions_in_order_with_picoseconds_and_comments() {
     )];
     let frames = [udp(1, 1454), udp(2, 0), udp(3, 1)];
     let mut file = Vec::new();
-    let direction = |name, records, snap| Direction {
+    let direction = |name, records, snap| ExportedDirection {
         name,
         rate_bps: 1_000_000_000,
         records,
@@ -92,7 +92,7 @@ fn both_directions_in_order_with_picoseconds_and_comments() {
 fn without_a_snap_there_are_no_packets() {
     let records = [record(1, 60, Kind::Data, Fate::Delivered)];
     for snap_bytes in [0, 64] {
-        let d = Direction {
+        let d = ExportedDirection {
             name: "w.a",
             rate_bps: 1,
             records: &records,
@@ -121,7 +121,7 @@ fn what_arrives_is_in_order_of_arrival_and_what_is_lost_is_not_there() {
     ];
     let frames = [udp(1, 58), udp(2, 58), udp(3, 58), udp(4, 58)];
     let snap = snap(&frames, 64);
-    let (arrived, kept) = arrivals(&Direction {
+    let (arrived, kept) = arrivals(&ExportedDirection {
         name: "wire.a",
         rate_bps: 1_000_000_000,
         records: &records,

@@ -26,8 +26,8 @@ pub struct Timeline<'a> {
     /// What [`Record::flow`] means.
     pub flows: &'a FlowTable,
     /// When the sender handed over each data frame, 0 where that is not known
-    /// ([`crate::waits::stamps_ps`]); may be empty.
-    pub stamps_ps: &'a [u64],
+    /// ([`crate::waits::timestamps_ps`]); may be empty.
+    pub timestamps_ps: &'a [u64],
 }
 
 /// What was recorded of a cell.
@@ -141,7 +141,9 @@ pub fn analyse_cell(
     for (flow, samples) in curves.flows.iter_mut().zip(recorded.tcp) {
         flow.tcp = TcpCurves::of(samples);
     }
-    let waits = placed.iter().map(|p| waits::all(p.stamps(), p.active_ps));
+    let waits = placed
+        .iter()
+        .map(|p| waits::all(p.timestamps(), p.active_ps));
     let mut waits: Vec<_> = waits.collect();
     for (flow, waits) in curves.flows.iter_mut().zip(&mut waits) {
         flow.waits = waits.histogram(waits::BYTE_A_MICROSECOND_BPS);
@@ -224,7 +226,7 @@ fn end<'a>(cell: &Cell, timeline: &Timeline<'a>) -> Result<End<'a>, AnalyseError
     let name = format!("{}.{end}", of.name);
     Ok(
         End::new(name, of.rate_bps, of.mtu, timeline.records, timeline.flows)
-            .stamped(timeline.stamps_ps),
+            .timestamped(timeline.timestamps_ps),
     )
 }
 
@@ -245,7 +247,7 @@ fn place<'a>(flow: &Flow, end: &'a End<'a>, zero_ps: u64) -> Placed<'a> {
         target: flow.target,
         active_ps: (at(zero_ps, flow.start_ns), at(zero_ps, flow.stop_ns)),
         end,
-        stamped: matches!(flow.kind, FlowKind::Udp { .. }),
+        timestamped: matches!(flow.kind, FlowKind::Udp { .. }),
         positions: end.of(&key),
     }
 }

@@ -3,7 +3,7 @@
 
 use units::time::duration_ps;
 
-/// More intervals than anybody looks at; refused, so that a stray time stamp
+/// More intervals than anybody looks at; refused, so that a stray timestamp
 /// cannot ask for all memory.
 pub const MAX_INTERVALS: u64 = 1 << 22;
 

@@ -38,7 +38,7 @@ impl Average {
     }
 
     /// `(bytes, ps)`; `None` with fewer than two packets, or if all bear one
-    /// time stamp.
+    /// timestamp.
     #[must_use]
     pub fn rate(&self) -> Option<(u64, u64)> {
         let span_ps = self.last_ps - self.first_ps;

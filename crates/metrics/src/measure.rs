@@ -32,7 +32,7 @@ pub(crate) struct End<'a> {
     flows: &'a FlowTable,
     by_flow: BTreeMap<u32, Vec<u32>>,
     /// By record; empty when none is known.
-    stamps_ps: Vec<u64>,
+    timestamps_ps: Vec<u64>,
 }
 
 impl<'a> End<'a> {
@@ -56,13 +56,13 @@ impl<'a> End<'a> {
             records,
             flows,
             by_flow,
-            stamps_ps: Vec::new(),
+            timestamps_ps: Vec::new(),
         }
     }
 
     /// With the instants at which the sender handed the data frames over.
-    pub(crate) fn stamped(mut self, stamps_ps: &[u64]) -> Self {
-        self.stamps_ps = waits::by_record(self.records, stamps_ps);
+    pub(crate) fn timestamped(mut self, timestamps_ps: &[u64]) -> Self {
+        self.timestamps_ps = waits::by_record(self.records, timestamps_ps);
         self
     }
 
@@ -86,7 +86,7 @@ pub(crate) struct Placed<'a> {
     pub(crate) active_ps: (u64, u64),
     pub(crate) end: &'a End<'a>,
     /// Its datagrams bear the instant of their sending.
-    pub(crate) stamped: bool,
+    pub(crate) timestamped: bool,
     pub(crate) positions: Vec<u32>,
 }
 
@@ -97,12 +97,12 @@ impl Placed<'_> {
             .filter_map(|&i| self.end.records.get(i as usize))
     }
 
-    /// Its frames that bear a stamp, with it.
-    pub(crate) fn stamps(&self) -> impl Iterator<Item = (&Record, u64)> {
-        let stamps_ps = self.stamped.then_some(&self.end.stamps_ps[..]);
+    /// Its frames that bear a timestamp, with it.
+    pub(crate) fn timestamps(&self) -> impl Iterator<Item = (&Record, u64)> {
+        let timestamps_ps = self.timestamped.then_some(&self.end.timestamps_ps[..]);
         let of = move |&i: &u32| {
-            let stamp_ps = stamps_ps?.get(i as usize)?;
-            Some((self.end.records.get(i as usize)?, *stamp_ps))
+            let timestamp_ps = timestamps_ps?.get(i as usize)?;
+            Some((self.end.records.get(i as usize)?, *timestamp_ps))
         };
         self.positions.iter().filter_map(of)
     }
@@ -131,7 +131,7 @@ pub(crate) fn window(
             target: p.target,
         };
         let mut metrics = flow_metrics(p.records(), &frame);
-        waits::measure(&mut metrics, p.stamps(), (frame.from_ps, frame.to_ps));
+        waits::measure(&mut metrics, p.timestamps(), (frame.from_ps, frame.to_ps));
         FlowResult {
             name: p.name.clone(),
             metrics,

@@ -34,7 +34,7 @@ pub struct SpanRate {
 pub struct SpanRates {
     /// Smallest rate.
     pub min_bps: Option<f64>,
-    /// Largest rate. `None` also if n + 1 packets bear one time stamp: the
+    /// Largest rate. `None` also if n + 1 packets bear one timestamp: the
     /// clock was too coarse to tell.
     pub max_bps: Option<f64>,
     /// Arithmetic mean over all spans, as the paper's tables have it. `None`

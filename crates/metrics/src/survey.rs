@@ -90,7 +90,7 @@ pub fn survey(
             name: series.flows.name(index).unwrap_or_else(|| key.to_string()),
             target: None,
             active_ps: (span.from_ps, span.to_ps),
-            stamped: false,
+            timestamped: false,
             positions: end.of_index(index),
             end: &end,
         })

@@ -13,7 +13,7 @@ pub struct TcpMetrics {
     /// Payload acknowledged, over the time; between two samples it is taken to
     /// come evenly.
     pub goodput_bps: f64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Largest congestion window of the samples.
     pub cwnd_max_bytes: u64,
@@ -83,7 +83,7 @@ pub struct TcpCurves {
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// Smoothed round-trip time.
     pub srtt_us: Vec<u64>,
-    /// Segments sent again, since the start.
+    /// Segments retransmitted, since the start.
     pub retransmits: Vec<u64>,
     /// Payload acknowledged, since the start.
     pub acked_bytes: Vec<u64>,

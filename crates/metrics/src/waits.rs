@@ -10,22 +10,24 @@ use units::time::PS_PER_NS;
 
 use crate::gaps::Distribution;
 
-/// Ethernet, IPv4 without options, UDP; the sequence number is before the stamp.
-const STAMP_AT: usize = 14 + 20 + 8 + 8;
+/// Ethernet, IPv4 without options, UDP; the sequence number is before the timestamp.
+const TIMESTAMP_AT: usize = 14 + 20 + 8 + 8;
 /// On a line of this rate a byte time is a microsecond.
 pub(crate) const BYTE_A_MICROSECOND_BPS: u64 = 8_000_000;
 
-/// The stamps of data frames of which `snap_bytes` each are kept in `snap`, in
+/// The timestamps of data frames of which `snap_bytes` each are kept in `snap`, in
 /// ps; 0 where a frame cannot have one. Whether it has one the caller knows:
 /// any other datagram's bytes look alike.
 #[must_use]
-pub fn stamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
-    if snap_bytes < STAMP_AT + 8 {
+pub fn timestamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
+    if snap_bytes < TIMESTAMP_AT + 8 {
         return Vec::new();
     }
     let of = |frame: &[u8]| {
         let is_udp = frame.get(12..15) == Some(&[8, 0, 0x45]) && frame.get(23) == Some(&17);
-        let bytes = frame.get(STAMP_AT..STAMP_AT + 8).filter(|_| is_udp)?;
+        let bytes = frame
+            .get(TIMESTAMP_AT..TIMESTAMP_AT + 8)
+            .filter(|_| is_udp)?;
         Some(u64::from_be_bytes(bytes.try_into().ok()?).saturating_mul(PS_PER_NS))
     };
     snap.chunks_exact(snap_bytes)
@@ -35,12 +37,12 @@ pub fn stamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
 
 /// Stamps by place in a timeline rather than by data frame; empty when there
 /// are none.
-pub(crate) fn by_record(records: &[Record], stamps_ps: &[u64]) -> Vec<u64> {
-    if stamps_ps.is_empty() {
+pub(crate) fn by_record(records: &[Record], timestamps_ps: &[u64]) -> Vec<u64> {
+    if timestamps_ps.is_empty() {
         return Vec::new();
     }
-    let mut stamps = stamps_ps.iter().copied();
-    let of = |r: &Record| (r.kind == Kind::Data).then(|| stamps.next()).flatten();
+    let mut timestamps = timestamps_ps.iter().copied();
+    let of = |r: &Record| (r.kind == Kind::Data).then(|| timestamps.next()).flatten();
     let mut of = of;
     records.iter().map(|r| of(r).unwrap_or(0)).collect()
 }
@@ -51,9 +53,9 @@ pub(crate) fn all<'a>(
     span_ps: (u64, u64),
 ) -> Distribution {
     let mut waits = Distribution::default();
-    for (record, stamp_ps) in frames {
-        if stamp_ps > 0 && (span_ps.0..span_ps.1).contains(&record.start_ps) {
-            waits.push(record.start_ps.saturating_sub(stamp_ps));
+    for (record, timestamp_ps) in frames {
+        if timestamp_ps > 0 && (span_ps.0..span_ps.1).contains(&record.start_ps) {
+            waits.push(record.start_ps.saturating_sub(timestamp_ps));
         }
     }
     waits
@@ -83,7 +85,7 @@ mod tests {
         let mut bytes = vec![0; 64];
         bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
         bytes[23] = protocol;
-        bytes[STAMP_AT..STAMP_AT + 8].copy_from_slice(&stamp_ns.to_be_bytes());
+        bytes[TIMESTAMP_AT..TIMESTAMP_AT + 8].copy_from_slice(&stamp_ns.to_be_bytes());
         bytes
     }
 
@@ -98,9 +100,9 @@ mod tests {
     #[test]
     fn stamps_are_of_datagrams_and_of_nothing_else() {
         let snap = [frame(17, 5), frame(6, 6), vec![0; 64], frame(17, u64::MAX)].concat();
-        assert_eq!(stamps_ps(&snap, 64), [5000, 0, 0, u64::MAX]);
-        assert!(stamps_ps(&snap, 57).is_empty());
-        assert!(stamps_ps(&snap[..63], 64).is_empty());
+        assert_eq!(timestamps_ps(&snap, 64), [5000, 0, 0, u64::MAX]);
+        assert!(timestamps_ps(&snap, 57).is_empty());
+        assert!(timestamps_ps(&snap[..63], 64).is_empty());
     }
 
     #[test]
@@ -114,13 +116,18 @@ mod tests {
     #[test]
     fn waits_run_from_the_stamp_to_the_first_bit() {
         let frames = [(3_000_000, 1_000_000), (5_000_000, 0), (9_000_000, 1)];
-        let frames = frames.map(|(start, stamp)| (record(Kind::Data, start), stamp));
+        let frames = frames.map(|(start, timestamp)| (record(Kind::Data, start), timestamp));
         let mut metrics = FlowMetrics::default();
-        let all = frames.iter().map(|(record, stamp)| (record, *stamp));
+        let all = frames
+            .iter()
+            .map(|(record, timestamp)| (record, *timestamp));
         measure(&mut metrics, all, (0, 9_000_000));
         assert_eq!(metrics.wait_p50_us, Some(2.0));
         assert_eq!(metrics.wait_max_us, Some(2.0));
-        let all = super::all(frames.iter().map(|(r, stamp)| (r, *stamp)), (0, 9_000_000));
+        let all = super::all(
+            frames.iter().map(|(r, timestamp)| (r, *timestamp)),
+            (0, 9_000_000),
+        );
         let bins = { all }.histogram(BYTE_A_MICROSECOND_BPS);
         // 10^0.30 are 1.995 microseconds.
         assert_eq!(bins.len(), 1);

@@ -130,7 +130,7 @@ fn analyse(cell: &scenario::Cell, wire: &Wire) -> Result<CellAnalysis, AnalyseEr
         direction: Direction { cable: 0, end },
         records: if end == End::A { &wire.records } else { &[] },
         flows: &wire.flows,
-        stamps_ps: &[],
+        timestamps_ps: &[],
     });
     analyse_cell(cell, &recorded(&timelines), 100)
 }
@@ -257,7 +257,7 @@ fn timelines_that_do_not_fit_are_refused() {
         direction,
         records: &[],
         flows: &flows,
-        stamps_ps: &[],
+        timestamps_ps: &[],
     }];
     assert_eq!(
         analyse_cell(&cell, &recorded(&stray), 100),
@@ -289,7 +289,7 @@ fn what_senders_say_stands_beside_what_was_measured_and_adds_up() {
         direction: Direction { cable: 0, end },
         records: if end == End::A { &wire.records } else { &[] },
         flows: &wire.flows,
-        stamps_ps: &[],
+        timestamps_ps: &[],
     });
     let sample = |ms: u64, acked_bytes| TcpSample {
         time_ns: ms * 1_000_000,

@@ -134,7 +134,7 @@ fn what_cannot_be_measured_is_absent() {
     );
     let json = serde_json::to_string(&one).unwrap();
     assert!(!json.contains("null") && !json.contains("NaN"), "{json}");
-    // Two frames with one time stamp have a gap of 0, and no rate.
+    // Two frames with one timestamp have a gap of 0, and no rate.
     let same = flow_metrics(
         [record(5, 1000), record(5, 1000)].iter(),
         &frame(8_000_000, None),

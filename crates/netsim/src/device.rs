@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use units::clock::{Span, Time};
 use units::ethernet::{INTER_FRAME_GAP_BYTES, wire_bytes};
 
-use crate::exact::Instant;
 use crate::packet::Packet;
 use crate::qdisc::Qdisc;
+use crate::rate_arithmetic::Instant;
 
 /// What a device is made of.
 #[derive(Debug)]

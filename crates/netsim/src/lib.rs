@@ -5,11 +5,10 @@
 //! is told what time it is and answers when it wants to be asked again; the
 //! same seed gives the same bytes.
 
-mod agenda;
 pub mod build;
 pub mod cpu;
 pub mod device;
-pub mod exact;
+mod event_queue;
 pub mod filter;
 pub mod itm;
 pub mod network;
@@ -17,12 +16,13 @@ pub mod observe;
 pub mod packet;
 pub mod port;
 pub mod qdisc;
+pub mod rate_arithmetic;
 pub mod record;
 pub mod rng;
 pub mod run;
 pub mod segment;
-mod snap;
 pub mod source;
 pub mod stops;
 pub mod stream;
+mod synth_frame;
 pub mod tcp;

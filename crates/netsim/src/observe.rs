@@ -52,7 +52,7 @@ pub struct StreamSample {
     pub counters: tcp::Counters,
     /// Payload acknowledged.
     pub acked_bytes: u64,
-    /// Payload given to the queue, what was sent again included.
+    /// Payload given to the queue, retransmissions included.
     pub sent_bytes: u64,
     /// What the stack would send at the most, bit/s of payload; 0: it does not pace.
     pub pacing_bps: u64,

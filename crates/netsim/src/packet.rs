@@ -37,7 +37,7 @@ pub struct Packet {
     pub class: u32,
     /// Added to the flow's destination port.
     pub port: u16,
-    /// How many devices of its way it has left.
+    /// How many devices of its path it has left.
     pub hop: u8,
     /// From the flow's receiver to its sender.
     pub reverse: bool,

@@ -11,7 +11,7 @@ use capture::record::Fate;
 use units::clock::{Span, Time};
 use units::ethernet::FRAME_MIN_BYTES;
 
-use crate::exact::{BYTE, Instant};
+use crate::rate_arithmetic::{BYTE, Instant};
 
 /// What a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use units::clock::{Span, Time};
 
 use crate::observe::{Content, Frame, Observer, StreamSample};
 use crate::packet::{Header, Proto};
-use crate::snap;
 use crate::stops::Stops;
+use crate::synth_frame;
 
 /// What one end of one cable sent.
 #[derive(Debug, Default)]
@@ -166,7 +166,7 @@ impl Observer for Recorder {
         });
         if let (Some(content), true) = (&frame.content, sent.snap_bytes > 0) {
             let end = sent.snap.len() + sent.snap_bytes;
-            snap::write(&mut sent.snap, content, Self::direction(device));
+            synth_frame::write(&mut sent.snap, content, Self::direction(device));
             sent.snap.resize(end, 0);
         }
     }

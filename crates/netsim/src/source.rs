@@ -4,7 +4,7 @@
 
 use units::clock::{Span, Time};
 
-use crate::exact::Instant;
+use crate::rate_arithmetic::Instant;
 
 /// What its socket's buffer counts for a packet beyond its frame: about what
 /// Linux does (`skb->truesize`), so that a buffer holds about as many.

@@ -8,14 +8,14 @@ use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES};
 
 use crate::cpu::{Cpu, CpuCost};
-use crate::exact::{BYTE, span_up};
 use crate::observe::StreamSample;
+use crate::rate_arithmetic::{BYTE, span_up};
 use crate::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 
 /// Ethernet, IPv4 and TCP headers without options.
 const FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
-/// Time stamps, padded to four bytes (RFC 7323, appendix A).
-const STAMPS_BYTES: u32 = 12;
+/// Timestamps, padded to four bytes (RFC 7323, appendix A).
+const TIMESTAMPS_BYTES: u32 = 12;
 /// The SACK option without its blocks, padded, and one block.
 const SACK_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
@@ -270,12 +270,12 @@ impl Stream {
     }
 
     fn full_frame_bytes(&self) -> u32 {
-        let stamps = if self.config.sender.timestamps {
-            STAMPS_BYTES
+        let timestamps_bytes = if self.config.sender.timestamps {
+            TIMESTAMPS_BYTES
         } else {
             0
         };
-        FRAME_HEADER_BYTES + stamps + self.config.sender.mss_bytes
+        FRAME_HEADER_BYTES + timestamps_bytes + self.config.sender.mss_bytes
     }
 
     /// cwnd / RTT in bit/s of payload; 0 before there is an RTT.
@@ -337,10 +337,10 @@ impl Stream {
 
 /// Length of the frame that carries a segment.
 pub(crate) fn frame_bytes(segment: &Segment) -> u32 {
-    let stamps = segment.stamps.map_or(0, |_| STAMPS_BYTES);
+    let timestamps_bytes = segment.timestamps.map_or(0, |_| TIMESTAMPS_BYTES);
     let sack = match u32::from(segment.sack_count) {
         0 => 0,
         blocks => SACK_BYTES + blocks * SACK_BLOCK_BYTES,
     };
-    FRAME_HEADER_BYTES + stamps + sack + segment.len_bytes
+    FRAME_HEADER_BYTES + timestamps_bytes + sack + segment.len_bytes
 }

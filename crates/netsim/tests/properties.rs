@@ -167,7 +167,7 @@ proptest! {
         let mut last = BTreeMap::new();
         for frame in &log.frames {
             if let (Some(flow), Some(number)) = (frame.flow, frame.number) {
-                // Numbers count up for each flow and direction; the way back
+                // Numbers count up for each flow and direction; the path back
                 // is device 2.
                 prop_assert!(seen.insert((frame.device, flow, number)), "{frame:?} twice");
             }

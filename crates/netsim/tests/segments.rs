@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use netsim::segment::{
-    ATTEMPTS_MAX, Backoff, Event, Frame, Loss, Segment, SegmentConfig, frame_bits, propagation_max,
+    ATTEMPTS_MAX, Backoff, Event, Frame, Loss, Medium, SegmentConfig, frame_bits, propagation_max,
 };
 use proptest::prelude::*;
 use units::clock::{Span, Time};
@@ -45,7 +45,7 @@ fn later(time: Time, ps: u64) -> Time {
 }
 
 /// Lets everything happen until nothing is left, with the instant of each event.
-fn drain(segment: &mut Segment<u32>) -> Vec<(Time, Event<u32>)> {
+fn drain(segment: &mut Medium<u32>) -> Vec<(Time, Event<u32>)> {
     let mut all = vec![];
     let mut events = vec![];
     while let Some(now) = segment.next() {
@@ -65,7 +65,7 @@ fn arrivals(all: &[(Time, Event<u32>)]) -> Vec<(Time, usize)> {
 
 #[test]
 fn a_lone_frame_and_its_followers() {
-    let mut segment = Segment::new(&config(3, Some(Backoff::Standard), 1));
+    let mut segment = Medium::new(&config(3, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
     segment.offer(at(1_000), 0, frame(20, 1), &mut events);
@@ -82,7 +82,7 @@ fn a_lone_frame_and_its_followers() {
 fn carrier_is_sensed_one_propagation_later() {
     let long = frame_bits(1_514);
     // Station 1 hears 0 just before it would begin, and goes after the gap.
-    let mut segment = Segment::new(&config(2, Some(Backoff::Standard), 1));
+    let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
     segment.advance(later(at(1_000), PROPAGATION_PS + 1), &mut events);
@@ -97,7 +97,7 @@ fn carrier_is_sensed_one_propagation_later() {
     let second = later(first + Span::from_ps((96 + long) * BIT_PS), PROPAGATION_PS);
     assert_eq!(arrivals(&all), [(first, 0), (second, 1)]);
     // Just before that it does not hear, begins, and both collide.
-    let mut segment = Segment::new(&config(2, Some(Backoff::Standard), 1));
+    let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
     let begins = later(at(1_000), PROPAGATION_PS - 1);
     segment.advance(begins, &mut events);
@@ -122,7 +122,7 @@ fn carrier_is_sensed_one_propagation_later() {
 /// instant at which others hear it they begin too.
 #[test]
 fn who_has_sent_is_met_by_who_waits() {
-    let mut segment = Segment::new(&config(2, Some(Backoff::Standard), 1));
+    let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(60, 1), &mut events);
     segment.offer(at(1_000), 0, frame(60, 1), &mut events);
@@ -144,7 +144,7 @@ fn who_has_sent_is_met_by_who_waits() {
 #[test]
 fn sixteen_collisions_are_the_end_of_a_frame() {
     // Two hundred stations that begin at once meet again and again.
-    let mut segment = Segment::new(&config(200, Some(Backoff::Standard), 3));
+    let mut segment = Medium::new(&config(200, Some(Backoff::Standard), 3));
     let mut events = vec![];
     for station in 0..200 {
         for _ in 0..20 {
@@ -174,14 +174,14 @@ fn sixteen_collisions_are_the_end_of_a_frame() {
 
 #[test]
 fn a_switch_stores_and_forwards() {
-    let mut segment = Segment::new(&config(3, None, 1));
+    let mut segment = Medium::new(&config(3, None, 1));
     let mut events = vec![];
     segment.offer(at(0), 0, frame(60, 2), &mut events);
     segment.offer(at(0), 1, frame(60, 2), &mut events);
     segment.offer(at(0), 2, frame(60, 0), &mut events);
     let once = frame_bits(60) * BIT_PS + PROPAGATION_PS;
     let straight = later(at(0), 2 * once);
-    // The port to station 2 takes them one after the other; the way back is free.
+    // The port to station 2 takes them one after the other; the path back is free.
     let waits = later(straight, (frame_bits(60) + 96) * BIT_PS);
     let mut got = arrivals(&drain(&mut segment));
     got.sort_unstable();
@@ -190,7 +190,7 @@ fn a_switch_stores_and_forwards() {
 
 /// Stations that always have a frame, for so many arrivals; every event is shown.
 fn saturate(
-    segment: &mut Segment<u32>,
+    segment: &mut Medium<u32>,
     stations: usize,
     bytes: u32,
     frames: u64,
@@ -278,7 +278,7 @@ impl Referee {
 fn capture_effect() {
     let mut referee = Referee::default();
     for seed in 0..6_000 {
-        let mut segment = Segment::new(&config(2, Some(Backoff::Standard), seed));
+        let mut segment = Medium::new(&config(2, Some(Backoff::Standard), seed));
         referee.open = None;
         saturate(&mut segment, 2, 1_514, 60, &mut |event| referee.see(event));
         assert!(referee.collided.len() < 2);
@@ -323,7 +323,7 @@ fn efficiency_beside_metcalfe_and_boggs() {
             let mut c = config(stations, Some(Backoff::Standard), 11);
             // The model's slot is a round trip: as far apart as may be.
             c.propagation = propagation_max(c.bit());
-            let mut segment = Segment::new(&c);
+            let mut segment = Medium::new(&c);
             let end = saturate(&mut segment, stations, bytes, 30_000, &mut |_| {});
             let busy = segment.counts().bits as f64 * BIT_PS as f64;
             let measured = busy / end.as_ps() as f64;
@@ -353,7 +353,7 @@ proptest! {
         let run = || {
             let mut c = config(5, kind, seed);
             c.queue_frames = 10;
-            let mut segment = Segment::new(&c);
+            let mut segment = Medium::new(&c);
             let mut offers = offers.clone();
             offers.sort_by_key(|offer| offer.0);
             let (mut all, mut events) = (vec![], vec![]);

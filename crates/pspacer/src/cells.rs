@@ -9,13 +9,13 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use capture::export::{Direction as Exported, arrivals, write_pcapng};
+use capture::export::{ExportedDirection, arrivals, write_pcapng};
 use capture::flows::FlowTable;
 use capture::record::Record;
 use capture::timeline::TimelineReader;
 use metrics::analyse::{AnalyseError, CellAnalysis, Recorded, Timeline, analyse_cell};
 use metrics::curves::Curves;
-use metrics::waits::stamps_ps;
+use metrics::waits::timestamps_ps;
 use scenario::result::CellResult;
 use scenario::{Cell, Direction, End};
 use sender_log::sample::TcpSample;
@@ -39,7 +39,7 @@ pub struct Sent {
     /// The first bytes of each data frame.
     pub snap: Vec<u8>,
     /// When the sender handed over each, where that is known.
-    pub stamps_ps: Vec<u64>,
+    pub timestamps_ps: Vec<u64>,
 }
 
 /// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
@@ -79,7 +79,7 @@ pub fn analyse(
             direction: s.direction,
             records: &s.records,
             flows: &s.flows,
-            stamps_ps: &s.stamps_ps,
+            timestamps_ps: &s.timestamps_ps,
         })
         .collect();
     let recorded = Recorded {
@@ -151,7 +151,7 @@ fn read(dir: &Path, name: String, direction: Direction, snap_bytes: u32) -> Resu
         name,
         records,
         flows,
-        stamps_ps: stamps_ps(&snap, snap_bytes as usize),
+        timestamps_ps: timestamps_ps(&snap, snap_bytes as usize),
         snap,
     })
 }
@@ -177,7 +177,7 @@ fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Res
         let cable = &cell.cables[capture.at.cable];
         let of = |end: End| {
             let s = &sent[2 * capture.at.cable + end.index()];
-            Exported {
+            ExportedDirection {
                 name: &s.name,
                 rate_bps: cable.rate_bps,
                 records: &s.records,
@@ -187,7 +187,7 @@ fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Res
         };
         let (leaving, coming) = (of(capture.at.end), of(capture.at.end.other()));
         let (records, snap) = arrivals(&coming);
-        let coming = Exported {
+        let coming = ExportedDirection {
             records: &records,
             snap: &snap,
             ..coming
@@ -199,7 +199,11 @@ fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Res
     Ok(())
 }
 
-fn write_capture(out: &ResultsDir, path: &Path, directions: &[Exported<'_>]) -> Result<()> {
+fn write_capture(
+    out: &ResultsDir,
+    path: &Path,
+    directions: &[ExportedDirection<'_>],
+) -> Result<()> {
     let file = out.create(path)?;
     write_pcapng(BufWriter::new(file), directions)
         .with_context(|| format!("cannot write {}", path.display()))
@@ -211,7 +215,7 @@ fn export(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Resul
         .iter()
         .map(|s| (s, &cell.cables[s.direction.cable]))
         .filter(|(_, cable)| cable.snap_bytes > 0)
-        .map(|(s, cable)| Exported {
+        .map(|(s, cable)| ExportedDirection {
             name: &s.name,
             rate_bps: cable.rate_bps,
             records: &s.records,

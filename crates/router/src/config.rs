@@ -13,7 +13,7 @@ use crate::ethernet::{Mac, wire_bytes};
 use crate::table::{Prefix, Route, Stream, route};
 
 /// Where nothing else is said, paper 004's.
-const PERIOD_NS: u64 = 10_000_000;
+const PERIOD_NS: u64 = units::itm::PERIOD_NS;
 /// Shorter ones are below what threads of Linux keep.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
 /// Longer ones serve nobody.

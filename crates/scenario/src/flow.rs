@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[flow]]`: who sends what to whom, by which way.
+//! `[[flow]]`: who sends what to whom, over which path.
 
 use crate::error::Error;
 use crate::expr::Env;

@@ -368,7 +368,7 @@ flow_metrics! {
     /// Packets of an RT stream that met a later period at a node than on empty
     /// segments, of those that passed a node, per cent (paper 004's beta).
     late_pct: Option<f64>,
-    /// RT packets that lost a period or more on all of their way, the way back
+    /// RT packets that lost a period or more on all of their path, the path back
     /// included, per cent.
     late_way_pct: Option<f64>,
     /// RT packets with a one-way delay above (routers + 1) x (period + slot).
@@ -396,7 +396,7 @@ flow_metrics! {
     /// Payload acknowledged, of a sampled TCP flow; of a stream on segments payload
     /// that came to its receiver.
     goodput_bps: Option<f64>,
-    /// Segments that its sender sent again.
+    /// Segments that its sender retransmitted.
     retransmits: Option<u64>,
     /// Its congestion window: the largest.
     cwnd_max_bytes: Option<u64>,

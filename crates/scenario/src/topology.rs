@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses and ways: cable *k*, counted from 1, is 10.k.0.0/16, its first
-//! end is 10.k.1.1 and its second 10.k.2.1; ways are the shortest ones, and
+//! Addresses and paths: cable *k*, counted from 1, is 10.k.0.0/16, its first
+//! end is 10.k.1.1 and its second 10.k.2.1; paths are the shortest ones, and
 //! of equally short ones the first in the order of the file.
 
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub fn hardware_address(cable: usize, end: End) -> String {
     )
 }
 
-/// The shortest way from one host to another; empty when it is the same one,
+/// The shortest path from one host to another; empty when it is the same one,
 /// `None` when there is none. Linear in the number of cables and hosts.
 #[must_use]
 pub fn path(cables: &[Cable], hosts: usize, from: usize, to: usize) -> Option<Vec<Direction>> {
@@ -50,15 +50,15 @@ pub fn path(cables: &[Cable], hosts: usize, from: usize, to: usize) -> Option<Ve
             }
         }
     }
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut host = to;
     while host != from {
         let hop = reached[host]?;
-        way.push(hop);
+        path.push(hop);
         host = cables[hop.cable].ends[hop.end.index()].host;
     }
-    way.reverse();
-    Some(way)
+    path.reverse();
+    Some(path)
 }
 
 /// The directions that leave a host, in order.
@@ -77,7 +77,7 @@ pub fn far_host(cables: &[Cable], hop: Direction) -> usize {
     cables[hop.cable].ends[hop.end.other().index()].host
 }
 
-/// A way to a cable a host has no device on.
+/// A path to a cable a host has no device on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Index of the cable whose addresses are meant.
@@ -96,7 +96,7 @@ pub fn routes(cables: &[Cable], hosts: usize, host: usize) -> Vec<Route> {
             .iter()
             .filter_map(|device| path(cables, hosts, host, device.host))
             .min_by_key(Vec::len)
-            .and_then(|way| way.first().copied())
+            .and_then(|path| path.first().copied())
     };
     cables
         .iter()

@@ -22,7 +22,7 @@ macro_rules! numbers {
             pub runs: u64,
             /// What was to be sent.
             pub bytes: u64,
-            /// Rate of the slowest bottleneck on the way, or of the slowest cable.
+            /// Rate of the slowest bottleneck on the path, or of the slowest cable.
             pub bottleneck_bps: u64,
             /// Depth of that bottleneck, if it is a policer.
             #[serde(default, skip_serializing_if = "Option::is_none")]

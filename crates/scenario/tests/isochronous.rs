@@ -53,7 +53,7 @@ fn ways_budgets_and_shares() {
     );
     assert_eq!(of.segments[0].backoff, Some(Backoff::Standard));
     let hops: Vec<_> = of.streams[0]
-        .way
+        .path
         .iter()
         .map(|h| (h.segment, h.from, h.to))
         .collect();

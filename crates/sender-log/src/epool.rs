@@ -20,7 +20,7 @@ const CAPACITY_MIN: usize = 16;
 
 /// One reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Record {
+pub struct Reading {
     /// When.
     pub time: Time,
     /// After what.
@@ -36,7 +36,7 @@ pub struct Record {
 /// The record. Show it to a sender as its observer.
 #[derive(Clone, Debug)]
 pub struct Epool {
-    records: Vec<Record>,
+    records: Vec<Reading>,
     capacity: usize,
     moment: Moment,
     from: Time,
@@ -76,7 +76,7 @@ impl Epool {
 
     /// What was taken, oldest first.
     #[must_use]
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[Reading] {
         &self.records
     }
 
@@ -128,7 +128,7 @@ impl Epool {
         table.flush()
     }
 
-    fn take(&mut self, record: Record) {
+    fn take(&mut self, record: Reading) {
         if self.records.len() >= self.capacity {
             self.thin();
         }
@@ -151,7 +151,7 @@ impl Epool {
         }
     }
 
-    fn drop_every_second(&mut self, may_drop: impl Fn(&Record) -> bool) {
+    fn drop_every_second(&mut self, may_drop: impl Fn(&Reading) -> bool) {
         let mut met = 0u64;
         let mut carried = 0;
         self.records.retain_mut(|record| {
@@ -188,7 +188,7 @@ impl Observer for Epool {
             }
             self.since = 0;
         }
-        let record = Record {
+        let record = Reading {
             time: now,
             moment,
             omitted: std::mem::take(&mut self.omitted),
@@ -224,7 +224,7 @@ const COLUMNS: [&str; 22] = [
     "notable",
 ];
 
-fn row(record: &Record) -> [String; COLUMNS.len()] {
+fn row(record: &Reading) -> [String; COLUMNS.len()] {
     let vars = &record.vars;
     [
         record.time.as_ns().to_string(),

@@ -5,8 +5,8 @@ use scenario::Cell;
 use scenario::isochronous::{self, Isochronous, StreamKind};
 use units::clock::{Span, Time};
 
-use crate::exact::Instant;
 use crate::itm::{Class, Clock, Hop, NetworkConfig, NodeConfig, StreamConfig, Traffic};
+use crate::rate_arithmetic::Instant;
 use crate::rng::Rng;
 use crate::segment::{Backoff, SegmentConfig};
 use crate::source::SourceConfig;
@@ -130,7 +130,7 @@ fn config(stream: &isochronous::Stream, mut chance: Rng) -> StreamConfig {
         class,
         frame_bytes,
         reserve,
-        way: hops(&stream.way),
+        path: hops(&stream.path),
         back: hops(&stream.back()),
         taken_by_period: by_period,
         traffic,

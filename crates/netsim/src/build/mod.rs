@@ -20,10 +20,10 @@ use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES, wire_bytes};
 
 use crate::device::DeviceConfig;
-use crate::exact::Instant;
 use crate::network::{FlowConfig, NetworkConfig, TrafficConfig};
 use crate::packet::{Header, Proto};
 use crate::port::{Port, PortKind};
+use crate::rate_arithmetic::Instant;
 use crate::source::SourceConfig;
 
 pub use device_number::device;
@@ -80,7 +80,7 @@ pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
     let tuning = streams::sysctls(cell, &mut notes)?;
     for (index, flow) in cell.flows.iter().enumerate() {
         let path: Vec<u32> = flow.path.iter().map(|hop| device(*hop) as u32).collect();
-        let reverse = way_back(cell, flow);
+        let reverse = path_back(cell, flow);
         let queue_paces = path.first().is_some_and(|d| paces[*d as usize]);
         let traffic = match &flow.kind {
             FlowKind::Tcp { .. } => {
@@ -193,14 +193,14 @@ fn header(flow: &Flow) -> Header {
 
 /// The devices from a flow's receiver to its source address, as the hosts'
 /// routes have it.
-fn way_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
+fn path_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
     let Some(first) = flow.path.first() else {
         return Vec::new();
     };
     let hosts = cell.hosts.len();
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut host = flow.to;
-    while host != flow.from && way.len() < 255 {
+    while host != flow.from && path.len() < 255 {
         let onto = leaving(&cell.cables, host).find(|hop| hop.cable == first.cable);
         let routed = || {
             let routes = routes(&cell.cables, hosts, host).into_iter();
@@ -210,10 +210,10 @@ fn way_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
         let Some(hop) = onto.or_else(routed) else {
             break;
         };
-        way.push(device(hop) as u32);
+        path.push(device(hop) as u32);
         host = far_host(&cell.cables, hop);
     }
-    way
+    path
 }
 
 /// What a smallest frame needs over these devices, all of them idle.

@@ -3,10 +3,11 @@
 //! is what they are aligned to.
 
 use units::clock::Span;
+use units::itm;
 
 use super::tc_tokens::Budget;
 
-/// What the words say.
+/// The options of the qdisc.
 pub(super) struct Periods {
     pub length: Span,
     pub budget: Budget,
@@ -17,8 +18,8 @@ impl Default for Periods {
     /// psp's own (docs/decisions/0140).
     fn default() -> Self {
         Periods {
-            length: Span::from_ns(10_000_000),
-            budget: Budget::Percent(70),
+            length: Span::from_ns(itm::PERIOD_NS),
+            budget: Budget::Percent(itm::BUDGET_PCT),
             align: None,
         }
     }

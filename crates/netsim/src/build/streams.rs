@@ -15,9 +15,9 @@ use crate::tcp::{Congestion, ReceiverConfig, SenderConfig};
 
 /// The TCP of a flow that names none.
 const STACK: &str = "rack";
-/// IPv4 and TCP headers, and time stamps.
+/// IPv4 and TCP headers, and timestamps.
 const HEADER_BYTES: u32 = IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
-const STAMPS_BYTES: u32 = 12;
+const TIMESTAMPS_BYTES: u32 = 12;
 /// Receive buffer of a flow that asks for none: what Linux' own tuning comes
 /// to, `tcp_rmem`'s 6 MB, of which half is window.
 const WINDOW_BYTES: u64 = 3 << 20;
@@ -110,7 +110,7 @@ pub(super) fn stream(
     let (from, to) = (&context.tuning[flow.from], &context.tuning[flow.to]);
     let timestamps = from.timestamps && to.timestamps;
     let mtu = flow.path.iter().map(|hop| cell.cables[hop.cable].mtu).min();
-    let headers = HEADER_BYTES + if timestamps { STAMPS_BYTES } else { 0 };
+    let headers = HEADER_BYTES + if timestamps { TIMESTAMPS_BYTES } else { 0 };
     let mss_bytes = mtu.unwrap_or(0).saturating_sub(headers).max(1);
     let window_bytes = window_bytes.unwrap_or(WINDOW_BYTES);
     let Stack { mut sender, cpu } = self::stack(flow, stack.as_deref().unwrap_or(STACK))?;

@@ -102,7 +102,7 @@ impl Delays {
     }
 }
 
-/// A node on a stream's way that sends by periods, or the periodic thread that
+/// A node on a stream's path that sends by periods, or the periodic thread that
 /// takes what comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
@@ -113,7 +113,7 @@ pub struct Stage {
     pub late: u64,
 }
 
-/// Time that a packet has lost on its way, by cause. What the same way takes on
+/// Time that a packet has lost on its way, by cause. What the same path takes on
 /// empty segments, with nobody else at the nodes, is no part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LostTime {
@@ -184,7 +184,7 @@ pub struct StreamMeasure {
     pub round_trip: Delays,
     /// Transmissions by collisions before; the last place is of those given up.
     pub retries: [u64; ATTEMPTS_MAX as usize + 1],
-    /// Packets by periods lost on all of their way.
+    /// Packets by periods lost on all of their path.
     pub late: Vec<u64>,
     /// By stage, on the way and back.
     pub stages: Vec<Stage>,

@@ -23,7 +23,7 @@ use crate::segment::SegmentConfig;
 use crate::source::SourceConfig;
 use units::clock::{Span, Time};
 
-/// What a stream is to nodes on its way.
+/// What a stream is to nodes on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Has a reservation.
@@ -32,7 +32,7 @@ pub enum Class {
     Nrt,
 }
 
-/// One step of a way: from a node over a segment to the next node.
+/// One step of a path: from a node over a segment to the next node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Who sends.
@@ -69,7 +69,7 @@ pub struct StreamConfig {
     /// Packets a period reserved at each node; of RT.
     pub reserve: u32,
     /// To its receiver; at least one hop.
-    pub way: Vec<Hop>,
+    pub path: Vec<Hop>,
     /// From there back to its sender, where every packet is sent back as a router
     /// forwards; empty: it ends at the receiver.
     pub back: Vec<Hop>,

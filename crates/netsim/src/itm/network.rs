@@ -9,8 +9,8 @@ use units::clock::{Span, Time};
 use super::measure::{LostTime, StreamMeasure};
 use super::node::{Node, Packet, RtQueue};
 use super::{Class, Hop, NetworkConfig, NodeCounts, StreamConfig, Traffic};
-use crate::agenda::Agenda;
-use crate::segment::{Counts, Event, Frame, Loss, Segment, SegmentConfig, frame_bits};
+use crate::event_queue::EventQueue;
+use crate::segment::{Counts, Event, Frame, Loss, Medium, SegmentConfig, frame_bits};
 use crate::source::Source;
 
 /// What a network is made of does not fit together.
@@ -19,8 +19,8 @@ pub enum ConfigError {
     /// More than events have numbers for.
     #[error("too many segments, streams or nodes")]
     TooMany,
-    /// A stream's way is empty, or does not lead from node to node.
-    #[error("the way of stream {0} does not lead from node to node")]
+    /// A stream's path is empty, or does not lead from node to node.
+    #[error("the path of stream {0} does not lead from node to node")]
     Way(usize),
 }
 
@@ -60,8 +60,8 @@ struct Stream {
 /// A network that runs.
 pub struct Network {
     now: Time,
-    agenda: Agenda,
-    segments: Vec<Segment<Packet>>,
+    event_queue: EventQueue,
+    segments: Vec<Medium<Packet>>,
     nodes: Vec<Node>,
     streams: Vec<Stream>,
     /// Kept for the next use.
@@ -93,8 +93,8 @@ impl Network {
         }
         let mut network = Self {
             now: Time::START,
-            agenda: Agenda::new(sources),
-            segments: config.segments.iter().map(Segment::new).collect(),
+            event_queue: EventQueue::new(sources),
+            segments: config.segments.iter().map(Medium::new).collect(),
             nodes,
             streams,
             events: Vec::new(),
@@ -107,9 +107,9 @@ impl Network {
             let of = &network.nodes[node];
             let clock = of.config.clock;
             let begin = of.has_itm().then_some(Time::START + clock.phase);
-            network.agenda.set(network.rt_ip(node), begin);
+            network.event_queue.set(network.rt_ip(node), begin);
             let begin = begin.map(|at| at + clock.slot);
-            network.agenda.set(network.itm(node), begin);
+            network.event_queue.set(network.itm(node), begin);
         }
         Ok(network)
     }
@@ -142,7 +142,7 @@ impl Network {
     /// What was counted of a segment.
     #[must_use]
     pub fn segment(&self, segment: usize) -> Option<Counts> {
-        self.segments.get(segment).map(Segment::counts)
+        self.segments.get(segment).map(Medium::counts)
     }
 
     /// Lets everything happen that happens before or at `until`. An event costs
@@ -150,7 +150,7 @@ impl Network {
     pub fn run(&mut self, until: Time) {
         let (segments, streams) = (self.segments.len(), self.streams.len());
         let nodes = self.nodes.len();
-        while let Some((at, source)) = self.agenda.first() {
+        while let Some((at, source)) = self.event_queue.first() {
             if at > until {
                 break;
             }
@@ -188,7 +188,7 @@ impl Network {
         }
         self.events = events;
         let next = self.segments[segment].next();
-        self.agenda.set(segment as u32, next);
+        self.event_queue.set(segment as u32, next);
     }
 
     fn lose(&mut self, packet: &Packet, loss: Loss) {
@@ -216,7 +216,7 @@ impl Network {
         let mut events = std::mem::take(&mut self.events);
         let segment = &mut self.segments[step.segment];
         segment.offer(self.now, step.station, frame, &mut events);
-        self.agenda.set(step.segment as u32, segment.next());
+        self.event_queue.set(step.segment as u32, segment.next());
         for event in events.drain(..) {
             if let Event::Lost { frame, loss, .. } = event {
                 self.lose(&frame.load, loss);
@@ -229,7 +229,7 @@ impl Network {
     fn arrive(&mut self, mut packet: Packet) {
         let stream = &self.streams[packet.stream];
         let step = stream.steps[packet.hop];
-        let (there, last) = (stream.config.way.len() - 1, stream.steps.len() - 1);
+        let (there, last) = (stream.config.path.len() - 1, stream.steps.len() - 1);
         let by_period = self.nodes[step.to].has_itm() && stream.config.class == Class::Rt;
         let is_taken_at_once = !stream.config.taken_by_period || !by_period;
         let hop = packet.hop;
@@ -315,7 +315,7 @@ impl Network {
         }
         self.taken = taken;
         let next = self.now + clock.period;
-        self.agenda.set(self.rt_ip(node), Some(next));
+        self.event_queue.set(self.rt_ip(node), Some(next));
     }
 
     fn run_itm(&mut self, node: usize) {
@@ -339,7 +339,7 @@ impl Network {
         }
         self.taken = taken;
         let next = self.now + clock.period;
-        self.agenda.set(self.itm(node), Some(next));
+        self.event_queue.set(self.itm(node), Some(next));
     }
 
     /// A packet has gone through a stage, so many periods late.
@@ -361,7 +361,7 @@ impl Network {
             Some(source) => source.next(self.now),
             None => of.next,
         };
-        self.agenda.set(source, at);
+        self.event_queue.set(source, at);
     }
 
     fn run_stream(&mut self, stream: usize) {
@@ -417,12 +417,12 @@ impl Network {
 }
 
 impl Stream {
-    /// `None`: its way does not lead from node to node.
+    /// `None`: its path does not lead from node to node.
     fn new(config: StreamConfig, nodes: &mut [Node], segments: &[SegmentConfig]) -> Option<Self> {
-        let hops: Vec<Hop> = config.way.iter().chain(&config.back).copied().collect();
+        let hops: Vec<Hop> = config.path.iter().chain(&config.back).copied().collect();
         let leads = |pair: &[Hop]| pair[0].to == pair[1].node;
         let ends = config.back.is_empty() || hops.last()?.to == hops.first()?.node;
-        if config.way.is_empty() || !ends || !hops.windows(2).all(leads) {
+        if config.path.is_empty() || !ends || !hops.windows(2).all(leads) {
             return None;
         }
         let mut steps = Vec::with_capacity(hops.len());

@@ -23,7 +23,7 @@ pub(super) struct Packet {
     pub expected: Time,
     /// What it lost so far.
     pub lost: LostTime,
-    /// Hops behind it, the way back included.
+    /// Hops behind it, the path back included.
     pub hop: usize,
     /// Periods lost so far.
     pub late: u64,

@@ -5,7 +5,7 @@
 //! Numbers of event sources, and so the order of what happens at the same
 //! instant: frames that reach a shared port, by device; frames that reach a
 //! host, by device; devices that may send; flows. A host that forwards needs
-//! nothing: a packet knows the devices of its way. A switch is such a host.
+//! nothing: a packet knows the devices of its path. A switch is such a host.
 
 mod flows;
 
@@ -13,8 +13,8 @@ use capture::record::{Fate, Kind};
 use units::clock::Time;
 use units::ethernet::wire_bytes;
 
-use crate::agenda::Agenda;
 use crate::device::{Device, DeviceConfig, Entering};
+use crate::event_queue::EventQueue;
 use crate::observe::{Content, Frame, Observer};
 use crate::packet::{Header, Packet, Segments};
 use crate::port::Port;
@@ -27,9 +27,9 @@ use crate::stream::{Stream, StreamConfig};
 pub struct FlowConfig {
     /// Addresses and ports, from sender to receiver.
     pub header: Header,
-    /// The devices on the way, in order; at least one.
+    /// The devices on the path, in order; at least one.
     pub path: Vec<u32>,
-    /// The devices on the way back; of TCP at least one.
+    /// The devices on the path back; of TCP at least one.
     pub reverse: Vec<u32>,
     /// What is sent.
     pub traffic: TrafficConfig,
@@ -92,7 +92,7 @@ struct Flow {
 /// A network that runs.
 pub struct Network {
     now: Time,
-    agenda: Agenda,
+    event_queue: EventQueue,
     devices: Vec<Device>,
     ports: Vec<Port>,
     flows: Vec<Flow>,
@@ -118,7 +118,7 @@ pub enum ConfigError {
     /// A device sends into a port that is not there.
     #[error("device {0} sends into a port that is not there")]
     NoPort(usize),
-    /// A flow's way is empty, too long, or has a device that is not there.
+    /// A flow's path is empty, too long, or has a device that is not there.
     #[error("the way of flow {0} is empty, longer than 255 devices, or has one that is not there")]
     Way(usize),
 }
@@ -144,7 +144,8 @@ impl Network {
         let devices: Vec<_> = devices.map(|(s, d)| Device::new(d, s)).collect();
         let mut flows = Vec::with_capacity(config.flows.len());
         for (index, flow) in config.flows.into_iter().enumerate() {
-            let fits = |way: &[u32]| way.len() < 256 && way.iter().all(|d| (*d as usize) < count);
+            let fits =
+                |path: &[u32]| path.len() < 256 && path.iter().all(|d| (*d as usize) < count);
             let needs_reverse = matches!(flow.traffic, TrafficConfig::Stream(_));
             if flow.path.is_empty()
                 || (needs_reverse && flow.reverse.is_empty())
@@ -157,7 +158,7 @@ impl Network {
         }
         let mut network = Self {
             now: Time::START,
-            agenda: Agenda::new(sources),
+            event_queue: EventQueue::new(sources),
             devices,
             ports: config.ports,
             flows,
@@ -242,7 +243,7 @@ impl Network {
     /// allocated once as much has been under way as ever is.
     pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) {
         let devices = self.devices.len();
-        while let Some((at, source)) = self.agenda.first() {
+        while let Some((at, source)) = self.event_queue.first() {
             if at > until {
                 break;
             }
@@ -261,7 +262,7 @@ impl Network {
     fn schedule(&mut self, kind: usize, device: usize, at: Option<Time>) {
         // Numbers were checked to fit when the network was made.
         let source = (kind * self.devices.len() + device) as u32;
-        self.agenda.set(source, at);
+        self.event_queue.set(source, at);
     }
 
     fn schedule_flow(&mut self, flow: usize) {
@@ -269,7 +270,8 @@ impl Network {
             Traffic::Datagrams(source) => source.next(self.now),
             Traffic::Stream(stream) => stream.next(self.now),
         };
-        self.agenda.set((3 * self.devices.len() + flow) as u32, at);
+        self.event_queue
+            .set((3 * self.devices.len() + flow) as u32, at);
     }
 
     // Queues and lines
@@ -450,7 +452,7 @@ impl Network {
         self.schedule(1, device, next);
     }
 
-    /// To the next device of its way, or to its receiver.
+    /// To the next device of its path, or to its receiver.
     fn pass_on<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) {
         packet.hop += 1;
         let flow = &self.flows[packet.flow as usize];

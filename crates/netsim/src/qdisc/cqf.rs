@@ -16,9 +16,9 @@ use units::ethernet::wire_bytes;
 
 use super::answer::{Next, Verdict, classify};
 use super::fifo::{Fifo, Limit};
-use crate::exact::Instant;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
+use crate::rate_arithmetic::Instant;
 
 /// Minor number of the class of stream frames.
 pub const CQF_STREAMS: u32 = 1;

@@ -11,8 +11,8 @@ use std::collections::{HashMap, VecDeque};
 use units::clock::{Span, Time};
 
 use super::answer::{Next, Verdict};
-use crate::exact::{BYTE, span_up};
 use crate::packet::Packet;
+use crate::rate_arithmetic::{BYTE, span_up};
 
 /// Options, as of tc-fq(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use units::clock::Time;
 
 use super::answer::{Next, Verdict, classify};
 use super::fifo::{Fifo, Limit};
-use crate::exact::Bucket;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
+use crate::rate_arithmetic::Bucket;
 
 /// Levels of classes, as in Linux.
 const LEVELS: usize = 8;

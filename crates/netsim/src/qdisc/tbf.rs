@@ -6,8 +6,8 @@ use units::clock::{Span, Time};
 
 use super::answer::{Next, Verdict};
 use super::fifo::{Fifo, Limit};
-use crate::exact::Bucket;
 use crate::packet::Packet;
+use crate::rate_arithmetic::Bucket;
 
 /// Options, as of tc-tbf(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

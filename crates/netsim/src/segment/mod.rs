@@ -17,16 +17,17 @@ pub use switched::Switched;
 
 use units::clock::Time;
 
-/// A segment of either kind.
+/// What the stations of a segment share: a cable or a switch. (`tcp::Segment` is
+/// what TCP sends.)
 #[derive(Debug)]
-pub enum Segment<P> {
+pub enum Medium<P> {
     /// Half duplex.
     Shared(Shared<P>),
     /// A switch.
     Switched(Switched<P>),
 }
 
-impl<P: Copy> Segment<P> {
+impl<P: Copy> Medium<P> {
     /// Silent.
     #[must_use]
     pub fn new(config: &SegmentConfig) -> Self {

@@ -34,7 +34,7 @@ pub struct Switched<P> {
     /// From each station to the switch, then from the switch to each station.
     lines: Vec<Line<P>>,
     stations: usize,
-    agenda: BinaryHeap<Reverse<(Time, Step, usize)>>,
+    event_queue: BinaryHeap<Reverse<(Time, Step, usize)>>,
     /// On their way, by line.
     arriving: Vec<VecDeque<(usize, Frame<P>)>>,
     counts: Counts,
@@ -52,7 +52,7 @@ impl<P: Copy> Switched<P> {
             queue_frames: config.queue_frames,
             lines: (0..2 * config.stations).map(line).collect(),
             stations: config.stations,
-            agenda: BinaryHeap::new(),
+            event_queue: BinaryHeap::new(),
             arriving: (0..2 * config.stations).map(|_| VecDeque::new()).collect(),
             counts: Counts::default(),
         }
@@ -92,23 +92,23 @@ impl<P: Copy> Switched<P> {
         of.free = now + span(bits + GAP_BITS);
         let there = now + span(bits) + self.propagation;
         self.arriving[line].push_back(what);
-        self.agenda.push(Reverse((of.free, Step::Free, line)));
-        self.agenda.push(Reverse((there, Step::There, line)));
+        self.event_queue.push(Reverse((of.free, Step::Free, line)));
+        self.event_queue.push(Reverse((there, Step::There, line)));
     }
 
     /// See [`super::Segment::next`].
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.agenda.peek().map(|Reverse((at, ..))| *at)
+        self.event_queue.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// See [`super::Segment::advance`].
     pub fn advance(&mut self, now: Time, events: &mut Vec<Event<P>>) {
-        while let Some(Reverse((at, step, line))) = self.agenda.peek().copied() {
+        while let Some(Reverse((at, step, line))) = self.event_queue.peek().copied() {
             if at > now {
                 break;
             }
-            self.agenda.pop();
+            self.event_queue.pop();
             match step {
                 Step::Free => self.send(at, line),
                 Step::There => self.arrive(at, line, events),

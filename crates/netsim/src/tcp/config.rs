@@ -24,7 +24,7 @@ pub struct SenderConfig {
     pub reordering: u32,
     /// Whether both sides agreed on SACK (RFC 2018).
     pub sack: bool,
-    /// Whether both sides agreed on time stamps (RFC 7323).
+    /// Whether both sides agreed on timestamps (RFC 7323).
     pub timestamps: bool,
     /// The peer's window before its first acknowledgement, in bytes.
     pub initial_window_bytes: u64,
@@ -34,7 +34,7 @@ pub struct SenderConfig {
     /// Whether the window shrinks while nothing is sent, by half for each
     /// timeout's time (RFC 5681, section 4.1; `tcp_slow_start_after_idle`).
     pub restart_after_idle: bool,
-    /// Resolution of time stamps and of round trips measured with them: a
+    /// Resolution of timestamps and of round trips measured with them: a
     /// jiffy of the older kernels.
     pub tick: Span,
     /// Least variance part of the retransmission timeout (200 ms in Linux).
@@ -89,7 +89,7 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Whether to tell of what arrived twice (RFC 2883).
     pub dsack: bool,
-    /// Whether to echo time stamps (RFC 7323).
+    /// Whether to echo timestamps (RFC 7323).
     pub timestamps: bool,
     /// Whether the application takes each byte as soon as it can. Otherwise
     /// it must call [`Receiver::read`](crate::tcp::Receiver::read).
@@ -98,7 +98,7 @@ pub struct ReceiverConfig {
     pub quick_acks: u32,
     /// The longest an acknowledgement is held back.
     pub delayed_ack: Span,
-    /// Resolution of time stamps.
+    /// Resolution of timestamps.
     pub tick: Span,
 }
 

@@ -32,6 +32,6 @@ pub struct Counters {
     /// Acknowledgements seen.
     pub acks: u64,
     /// Packets of the queue visited for SACK blocks and on the search for what
-    /// to send again: what the scoreboard costs.
+    /// to retransmit: what the scoreboard costs.
     pub scoreboard_steps: u64,
 }

@@ -78,7 +78,7 @@ impl Receiver {
 
     /// A segment with data, or a probe without any, has arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        if let (Some((value, _)), true) = (segment.stamps, segment.seq <= self.last_ack_sent) {
+        if let (Some((value, _)), true) = (segment.timestamps, segment.seq <= self.last_ack_sent) {
             self.echo = value;
         }
         if segment.end() == segment.seq {
@@ -136,7 +136,7 @@ impl Receiver {
         };
         if self.config.timestamps {
             let value = now.as_ps() / self.config.tick.as_ps().max(1);
-            segment.stamps = Some((value as u32, self.echo));
+            segment.timestamps = Some((value as u32, self.echo));
         }
         if self.config.sack {
             let room = if self.config.timestamps { 3 } else { 4 };

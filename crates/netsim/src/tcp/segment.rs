@@ -25,13 +25,13 @@ pub struct Segment {
     /// Receive window after scaling.
     pub window_bytes: u64,
     /// The first `sack_count` are valid, newest first; three is what fits
-    /// beside time stamps (RFC 7323), four without.
+    /// beside timestamps (RFC 7323), four without.
     pub sack: [SackBlock; 4],
     /// How many of `sack` are valid.
     pub sack_count: u8,
-    /// Time stamp value and echo, in ticks: the value in the clock of who
+    /// Timestamp value and echo, in ticks: the value in the clock of who
     /// sends the segment, the echo in that of who gets it.
-    pub stamps: Option<(u32, u32)>,
+    pub timestamps: Option<(u32, u32)>,
     /// The stream ends after the payload.
     pub fin: bool,
 }

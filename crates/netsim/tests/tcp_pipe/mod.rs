@@ -12,7 +12,7 @@ use sender_log::variables::Observer;
 use units::clock::{Span, Time};
 
 /// Preamble, header, check sequence and gap of Ethernet, IP and TCP with time
-/// stamps: on the wire beside each payload.
+/// timestamps: on the wire beside each payload.
 const OVERHEAD_BYTES: u64 = 8 + 14 + 4 + 12 + 20 + 20 + 12;
 /// What a policer counts of a frame beside its payload.
 const IP_OVERHEAD_BYTES: u64 = 20 + 20 + 12;

@@ -45,7 +45,7 @@ pub struct Packet {
     pub mss: Option<u64>,
     pub sack_ok: bool,
     pub wscale: Option<u32>,
-    pub stamps: Option<(u64, u64)>,
+    pub timestamps: Option<(u64, u64)>,
     pub sack: Vec<(u64, u64)>,
 }
 
@@ -231,7 +231,7 @@ fn option_of(option: &str, packet: &mut Packet) -> Option<()> {
         Some("wscale") => packet.wscale = Some(words.next()?.parse().ok()?),
         Some("TS") => {
             let value = words.nth(1)?.parse().ok()?;
-            packet.stamps = Some((value, words.nth(1)?.parse().ok()?));
+            packet.timestamps = Some((value, words.nth(1)?.parse().ok()?));
         }
         Some("sack") => {
             for block in words {

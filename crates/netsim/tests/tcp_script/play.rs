@@ -143,7 +143,7 @@ impl Player {
         if packet.flags.contains('S') {
             self.wscale = packet.wscale.unwrap_or(0);
             self.config.sack = packet.sack_ok;
-            self.config.timestamps = packet.stamps.is_some();
+            self.config.timestamps = packet.timestamps.is_some();
             self.config.mss_bytes = packet.mss.unwrap_or(536).min(OWN_MSS) as u32;
             if packet.flags.contains('.') {
                 self.open(packet.window.unwrap_or(0)); // ours was the SYN
@@ -161,8 +161,8 @@ impl Player {
         let mut segment = Segment {
             ack: packet.ack.saturating_sub(1),
             window_bytes: window,
-            stamps: packet
-                .stamps
+            timestamps: packet
+                .timestamps
                 .map(|(value, echo)| (value as u32, echo as u32)),
             ..Segment::default()
         };

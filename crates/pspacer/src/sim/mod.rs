@@ -23,7 +23,7 @@ use anyhow::{Context, Result};
 use capture::timeline::write_timeline;
 use indicatif::{ProgressBar, ProgressStyle};
 use metrics::curves::Curves;
-use metrics::waits::stamps_ps;
+use metrics::waits::timestamps_ps;
 use netsim::record::Recorder;
 use netsim::run::{FlowReport, Ran, run_cell};
 use rayon::ThreadPoolBuilder;
@@ -228,7 +228,7 @@ fn recorded(
             name,
             records: of.records,
             flows: of.flows,
-            stamps_ps: stamps_ps(&of.snap, cable.snap_bytes as usize),
+            timestamps_ps: timestamps_ps(&of.snap, cable.snap_bytes as usize),
             snap: of.snap,
         });
     }

@@ -144,7 +144,7 @@ fn blank(is_data: bool) -> Segment {
 fn wire(is_data: bool, segment: &TcpSegment) -> Segment {
     let client = |offset: u64| CLIENT_ISN.wrapping_add(1).wrapping_add(offset as u32);
     let mut out = blank(is_data);
-    out.timestamps = segment.stamps.map(|(value, echo)| Timestamps {
+    out.timestamps = segment.timestamps.map(|(value, echo)| Timestamps {
         value,
         echo: Some(echo),
     });

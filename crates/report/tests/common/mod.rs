@@ -164,7 +164,7 @@ pub fn run(
             direction: Direction { cable: 0, end },
             records,
             flows,
-            stamps_ps: &[],
+            timestamps_ps: &[],
         });
         let tcp: Vec<_> = cell.flows.iter().map(samples).collect();
         let recorded = Recorded {

@@ -9,6 +9,7 @@ mod stream;
 
 pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
+use units::itm;
 use units::time::PS_PER_S;
 
 use crate::error::{Error, Problem};
@@ -84,9 +85,9 @@ pub(crate) fn read(
 
 fn periods(reading: &Reading<'_>, env: &Env) -> Result<Isochronous, Error> {
     let mut all = Isochronous {
-        period_ns: 10_000_000,
+        period_ns: itm::PERIOD_NS,
         slot_ns: 1_000_000,
-        budget_pct: 70,
+        budget_pct: itm::BUDGET_PCT.into(),
         ..Isochronous::default()
     };
     let Some(entry) = table(reading.source, reading.root, "itm")? else {

@@ -70,7 +70,7 @@ pub struct Node {
     pub queue_frames: usize,
 }
 
-/// One step of a way.
+/// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Index into [`Isochronous::segments`].
@@ -115,8 +115,8 @@ pub struct Stream {
     pub kind: StreamKind,
     /// Payload of each packet.
     pub payload_bytes: u32,
-    /// The way to its receiver; at least one hop.
-    pub way: Vec<Hop>,
+    /// The path to its receiver; at least one hop.
+    pub path: Vec<Hop>,
     /// Start after t = 0.
     pub start_ns: u64,
     /// Stop after t = 0.
@@ -136,7 +136,7 @@ impl Stream {
         ethernet::wire_bytes(self.frame_bytes())
     }
 
-    /// The way back of what is sent back; of others empty.
+    /// The path back of what is sent back; of others empty.
     #[must_use]
     pub fn back(&self) -> Vec<Hop> {
         match self.kind {
@@ -146,7 +146,7 @@ impl Stream {
                     from: hop.to,
                     to: hop.from,
                 };
-                self.way.iter().rev().map(turned).collect()
+                self.path.iter().rev().map(turned).collect()
             }
             _ => Vec::new(),
         }
@@ -180,7 +180,12 @@ impl Isochronous {
             let hops = |stream: &Stream| {
                 let on = |hop: &Hop| hop.segment == segment && counts(hop);
                 let back = stream.back();
-                let hops = stream.way.iter().chain(&back).filter(|hop| on(hop)).count();
+                let hops = stream
+                    .path
+                    .iter()
+                    .chain(&back)
+                    .filter(|hop| on(hop))
+                    .count();
                 hops as u64 * stream.reserved_bytes()
             };
             self.streams.iter().map(hops).sum::<u64>()

@@ -5,9 +5,14 @@ use std::collections::VecDeque;
 
 use super::model::{Hop, Segment};
 
-/// The shortest way over segments, of equally short ones the first in the order
+/// The shortest path over segments, of equally short ones the first in the order
 /// of the file; `None`: there is none.
-pub(super) fn path(segments: &[Segment], hosts: usize, from: usize, to: usize) -> Option<Vec<Hop>> {
+pub(super) fn shortest_path(
+    segments: &[Segment],
+    hosts: usize,
+    from: usize,
+    to: usize,
+) -> Option<Vec<Hop>> {
     let mut reached: Vec<Option<Hop>> = vec![None; hosts];
     let mut queue = VecDeque::from([from]);
     while let Some(host) = queue.pop_front() {

@@ -2,7 +2,7 @@
 //! `[[stream]]`: what is sent over segments.
 
 use super::model::{Isochronous, Stream, StreamKind};
-use super::path::path;
+use super::path::shortest_path;
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
@@ -62,8 +62,9 @@ fn stream(
         }
     }
     let (from, to) = (host(section, "from", cell)?, host(section, "to", cell)?);
-    let way = path(&all.segments, cell.hosts.len(), from, to).filter(|way| !way.is_empty());
-    let Some(way) = way else {
+    let path =
+        shortest_path(&all.segments, cell.hosts.len(), from, to).filter(|path| !path.is_empty());
+    let Some(path) = path else {
         let expected = format!(
             "another host, which segments connect with `{}`",
             cell.hosts[from].name
@@ -81,7 +82,7 @@ fn stream(
         name,
         kind: kind_of(section, kind)?,
         payload_bytes,
-        way,
+        path,
         start_ns,
         stop_ns,
     })
@@ -119,7 +120,7 @@ fn check_budget(section: &Section<'_, '_>, cell: &Cell, all: &Isochronous) -> Re
         return Ok(());
     };
     let ends = stream
-        .way
+        .path
         .iter()
         .flat_map(|hop| [(hop, hop.from), (hop, hop.to)]);
     for (hop, host) in ends {

@@ -5,7 +5,7 @@
 
 use crate::tcp::segment::SackBlock;
 
-/// As many as an acknowledgement without time stamps has room for.
+/// As many as an acknowledgement without timestamps has room for.
 const KEPT: usize = 4;
 
 #[derive(Clone, Debug, Default)]

@@ -66,9 +66,9 @@ impl Sender {
         if segment.ack > self.nxt {
             return;
         }
-        if let Some((value, _)) = segment.stamps {
+        if let Some((value, _)) = segment.timestamps {
             // An older one was overtaken (RFC 7323, section 4.3).
-            self.peer_stamp = self.peer_stamp.max(value);
+            self.peer_timestamp = self.peer_timestamp.max(value);
         }
         self.begin_delivery();
         if segment.ack < self.una {
@@ -82,7 +82,7 @@ impl Sender {
             return;
         }
         let mut news = self.news();
-        self.last_echo = segment.stamps.map(|(_, echo)| echo);
+        self.last_echo = segment.timestamps.map(|(_, echo)| echo);
         news.acked = segment.ack > self.una;
         self.count_bytes(segment.ack - self.una);
         if news.acked || segment.window_bytes > self.peer_window {
@@ -207,7 +207,7 @@ impl Sender {
         cleaned
     }
 
-    /// Round trips: by time stamps, which also tell of retransmitted packets,
+    /// Round trips: by timestamps, which also tell of retransmitted packets,
     /// or by those never retransmitted (Karn). Today's kernels take the second
     /// where they can, because it is finer.
     fn measure(&mut self, now: Time, segment: &Segment, cleaned: &Cleaned) {
@@ -218,19 +218,19 @@ impl Sender {
             Some(at) if !cleaned.any_retransmitted => Some(now.since(at)),
             _ => None,
         };
-        let stamped = self.stamped_rtt(now, segment);
+        let by_timestamp = self.timestamp_rtt(now, segment);
         let rtt = if self.reduces_in_proportion() {
-            exact.or(stamped)
+            exact.or(by_timestamp)
         } else {
-            stamped.or(exact)
+            by_timestamp.or(exact)
         };
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, self.una, self.nxt);
         }
     }
 
-    fn stamped_rtt(&self, now: Time, segment: &Segment) -> Option<Span> {
-        let (_, echo) = segment.stamps.filter(|_| self.config.timestamps)?;
+    fn timestamp_rtt(&self, now: Time, segment: &Segment) -> Option<Span> {
+        let (_, echo) = segment.timestamps.filter(|_| self.config.timestamps)?;
         let ticks = self.ticks(now).checked_sub(echo)?;
         Some(self.ticks_span(ticks.max(1)))
     }

@@ -33,7 +33,7 @@ impl Sender {
             self.mark_head_lost(self.fackets - self.reordering);
         }
         if self.state == State::Open {
-            self.retrans_stamp = None;
+            self.retrans_time = None;
         } else if self.una >= self.high_seq && self.leave_state() {
             return;
         }
@@ -223,7 +223,7 @@ impl Sender {
     /// Open if nothing is out of order, else Disorder.
     fn try_to_open(&mut self, news: &News) {
         if self.queue.retrans() == 0 {
-            self.retrans_stamp = None;
+            self.retrans_time = None;
         }
         if self.state == State::Cwr {
             self.reduce(news);
@@ -316,7 +316,7 @@ impl Sender {
         self.forward_mark = head;
     }
 
-    /// A packet to be sent again may lie below the mark, or fewer below it are
+    /// A packet to be retransmitted may lie below the mark, or fewer below it are
     /// lost than were counted: the walk begins anew.
     /// Today's kernels go back to that packet only.
     pub(super) fn forget_retransmit_mark(&mut self, number: u64) {
@@ -378,7 +378,7 @@ impl Sender {
         }
     }
 
-    /// Lost, and to be sent again.
+    /// Lost, and to be retransmitted.
     pub(super) fn set_lost(&mut self, number: u64) {
         self.queue.set(number, tag::LOST);
         self.forget_retransmit_mark(number);

@@ -97,11 +97,11 @@ pub struct Sender {
     /// Retransmissions since, less those reported as received twice.
     undo_retrans: u32,
     /// When the first of them left.
-    retrans_stamp: Option<Time>,
+    retrans_time: Option<Time>,
     /// Echo of the last acknowledgement, in ticks.
     last_echo: Option<u32>,
-    /// The peer's latest time stamp: what is sent echoes it (RFC 7323).
-    peer_stamp: u32,
+    /// The peer's latest timestamp: what is sent echoes it (RFC 7323).
+    peer_timestamp: u32,
 
     rtt: Rtt,
     /// When the retransmission timer (or the probe of a closed window) runs
@@ -162,9 +162,9 @@ impl Sender {
             prior_ssthresh: None,
             undo_marker: None,
             undo_retrans: 0,
-            retrans_stamp: None,
+            retrans_time: None,
             last_echo: None,
-            peer_stamp: 0,
+            peer_timestamp: 0,
             rtt,
             timer: None,
             retransmits: 0,

@@ -115,7 +115,7 @@ impl Sender {
             ..Segment::default()
         };
         self.queue.set(number, tag::RETRANS | tag::EVER);
-        self.retrans_stamp.get_or_insert(now);
+        self.retrans_time.get_or_insert(now);
         self.undo_retrans += 1;
         self.counters.segments += 1;
         self.counters.retransmits += 1;
@@ -127,7 +127,7 @@ impl Sender {
         if number == self.queue.head() || why == Again::TailProbe {
             self.restart_timer(now);
         }
-        Some(self.stamp(now, segment))
+        Some(self.timestamp(now, segment))
     }
 
     /// Whether data waits that was never sent.
@@ -185,7 +185,7 @@ impl Sender {
         self.last_transmit = Some(LastTransmit::New);
         self.note_usage();
         self.after_transmit(now, self.queue.tail() - 1, true);
-        self.stamp(now, segment)
+        self.timestamp(now, segment)
     }
 
     /// A segment that asks for the window: what of a packet there is room for,
@@ -204,7 +204,7 @@ impl Sender {
             seq: self.nxt,
             ..Segment::default()
         };
-        self.stamp(now, segment)
+        self.timestamp(now, segment)
     }
 
     pub(super) fn send_tail_again(&mut self, now: Time) -> Option<Segment> {
@@ -212,9 +212,9 @@ impl Sender {
         self.send_again(now, last, Again::TailProbe)
     }
 
-    fn stamp(&self, now: Time, mut segment: Segment) -> Segment {
+    fn timestamp(&self, now: Time, mut segment: Segment) -> Segment {
         if self.config.timestamps {
-            segment.stamps = Some((self.ticks(now), self.peer_stamp));
+            segment.timestamps = Some((self.ticks(now), self.peer_timestamp));
         }
         segment
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taking a reduction back when it proves to have been for nothing: every
 //! retransmission was reported as received twice (RFC 3708), or what was
-//! acknowledged was the original (RFC 3522, by time stamps).
+//! acknowledged was the original (RFC 3522, by timestamps).
 
 use super::queue::tag;
 use super::{Sender, State};
@@ -14,7 +14,7 @@ impl Sender {
     /// Whether the acknowledgement is of something sent before the first
     /// retransmission, or nothing was retransmitted.
     fn original_arrived(&self) -> bool {
-        match (self.retrans_stamp, self.last_echo) {
+        match (self.retrans_time, self.last_echo) {
             (None, _) => true,
             (Some(at), Some(echo)) if self.config.timestamps => echo < self.ticks(at),
             _ => false,
@@ -66,7 +66,7 @@ impl Sender {
             return mark;
         }
         if self.queue.retrans() == 0 {
-            self.retrans_stamp = None;
+            self.retrans_time = None;
         }
         self.note_reordering(self.fackets + acked_segments);
         self.undo_window(false);

@@ -85,7 +85,7 @@ fn segment(sender: &Sender, event: &Event) -> Option<Segment> {
     let mut segment = Segment {
         ack: ack.map_or(vars.una, |ack| ack.of(vars.una, vars.nxt)),
         window_bytes: *window,
-        stamps: Some((0, *echo)),
+        timestamps: Some((0, *echo)),
         sack_count: blocks.len() as u8,
         ..Segment::default()
     };

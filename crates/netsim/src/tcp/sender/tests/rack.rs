@@ -170,7 +170,7 @@ fn an_undone_recovery_that_is_held_leaves_the_window_as_it_was() {
         ..config(RACK)
     });
     let echo = |segment: Segment| Segment {
-        stamps: Some((0, 0)),
+        timestamps: Some((0, 0)),
         ..segment
     };
     sender.write(10 * MSS);

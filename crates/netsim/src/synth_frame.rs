@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The headers of a frame as they would be on a wire, for captures: Ethernet,
 //! IPv4, and UDP with the laboratory's number and time of sending, or TCP with
-//! time stamps and SACK blocks. Checksums are left at 0.
+//! timestamps and SACK blocks. Checksums are left at 0.
 
 use scenario::Direction;
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
@@ -73,7 +73,7 @@ fn tcp(out: &mut Vec<u8>, packet: &Packet, segment: &Segment) {
     let low32 = |value: u64| (value as u32).to_be_bytes();
     let blocks = segment.sack_blocks();
     let mut options = Vec::with_capacity(40);
-    if let Some((value, echo)) = segment.stamps {
+    if let Some((value, echo)) = segment.timestamps {
         options.extend([1, 1, 8, 10]);
         options.extend(value.to_be_bytes());
         options.extend(echo.to_be_bytes());

@@ -14,14 +14,14 @@ const ABSENT: u32 = u32::MAX;
 
 /// Wake-up times by source. Setting one is O(log sources), looking O(1).
 #[derive(Debug)]
-pub struct Agenda {
+pub struct EventQueue {
     /// A 4-ary heap by time, then source.
     heap: Vec<(Time, u32)>,
     /// By source: its place in the heap, or [`ABSENT`].
     places: Vec<u32>,
 }
 
-impl Agenda {
+impl EventQueue {
     /// For sources 0 to `sources - 1`, none of which wants anything.
     #[must_use]
     pub fn new(sources: u32) -> Self {
@@ -116,19 +116,19 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_smaller_number() {
-        let mut agenda = Agenda::new(9);
+        let mut event_queue = EventQueue::new(9);
         for source in [7, 3, 8, 0, 5] {
-            agenda.set(source, Some(Time::from_ps(4)));
+            event_queue.set(source, Some(Time::from_ps(4)));
         }
-        agenda.set(6, Some(Time::from_ps(3)));
+        event_queue.set(6, Some(Time::from_ps(3)));
         let mut order = vec![];
-        while let Some((_, source)) = agenda.first() {
+        while let Some((_, source)) = event_queue.first() {
             order.push(source);
-            agenda.set(source, None);
+            event_queue.set(source, None);
         }
         assert_eq!(order, [6, 0, 3, 5, 7, 8]);
-        agenda.set(9, Some(Time::START));
-        assert_eq!(agenda.first(), None);
+        event_queue.set(9, Some(Time::START));
+        assert_eq!(event_queue.first(), None);
     }
 
     proptest! {
@@ -137,14 +137,14 @@ mod tests {
         /// Against an ordered set.
         #[test]
         fn as_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {
-            let mut agenda = Agenda::new(40);
+            let mut event_queue = EventQueue::new(40);
             let mut set = BTreeSet::new();
             for (source, at) in steps {
                 let at = at.map(Time::from_ps);
                 set.retain(|(_, s)| *s != source);
                 set.extend(at.map(|at| (at, source)));
-                agenda.set(source, at);
-                prop_assert_eq!(agenda.first(), set.first().copied());
+                event_queue.set(source, at);
+                prop_assert_eq!(event_queue.first(), set.first().copied());
             }
         }
     }
