@@ -34,7 +34,7 @@ help:
 	@echo "make clean              remove what was built"
 
 setup:
-	@tools/setup.sh ar cargo cc clang dpkg-deb git make
+	@tools/setup.sh ar cargo cc clang dpkg-deb git make setpriv
 
 build: setup
 	cargo build --release --locked --package pspacer
@@ -93,13 +93,13 @@ experiments-quick: build
 # nothing else to do. BENCH="--quick" gives a look.
 bench: setup
 	@tools/setup.sh dpkg-deb
-	@cargo build --release --locked --package bench
-	@$(MAKE) --no-print-directory -C bench run TOOL=$(abspath $(BUILT))/release/bench DOCS=../docs OPTIONS="$(BENCH)"
+	@cargo build --release --locked --package xtask
+	@$(MAKE) --no-print-directory -C bench run TOOL="$(abspath $(BUILT))/release/xtask bench" DOCS=../docs OPTIONS="$(BENCH)"
 
 # Captures of 10 million packets stay in out/bench, about 800 MB.
 bench-stalls: setup
-	@cargo build --release --locked --package bench --package pspacer
-	@$(abspath $(BUILT))/release/bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
+	@cargo build --release --locked --package xtask --package pspacer
+	@$(abspath $(BUILT))/release/xtask bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
 
 # Two network name spaces and a veth pair, for a minute; nothing stays.
 bench-watch: setup

@@ -15,7 +15,8 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
-prefix=${PREFIX:-/usr/local}
+# Files are copied from several folders: a relative PREFIX is below the working folder.
+prefix=$(realpath -m -- "${PREFIX:-/usr/local}")
 kver=${KVER:-$(uname -r)}
 binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
 share=$prefix/share/pspacer

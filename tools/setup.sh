@@ -32,6 +32,7 @@ perl perl
 qemu-aarch64 qemu-user
 qemu-s390x qemu-user
 s390x-linux-gnu-gcc gcc-s390x-linux-gnu
+setpriv util-linux
 sparse sparse
 tc iproute2
 xz xz-utils

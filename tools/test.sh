@@ -47,8 +47,17 @@ declared() {
 		cargo check --quiet --workspace --all-targets --locked
 }
 
-# Names of test files that boot no guest, as options of cargo: tools/guest-tests.sh.
-host="--lib --bins $(ls crates/*/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
+# Names of test files as options of cargo, those that boot guests or the others.
+# A name says so: lab_* or *_lab.
+guests() {
+	ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -E '^lab_|_lab$'
+}
+options() {
+	sed 's/^/--test /'
+}
+kernel='--test lab_kernel'
+laboratory=$(guests | grep -v '^lab_kernel$' | options)
+host="--lib --bins $(ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | options)"
 
 # lane NAME THREADS OPTIONS...: a line for each file as it ends, and the whole of it
 # if a test failed. cargo test's own output stays in the log.
@@ -127,7 +136,7 @@ all)
 		part "Rust as declared" declared
 	fi
 	part "compiling the tests" cargo test --quiet --workspace --locked --no-run
-	part "checkpatch and sparse" "$built/debug/pspacer" lab lint
+	part "checkpatch and sparse" "$built/debug/xtask" lint
 	passed=yes
 	part "tests" tests || passed=no
 	part "tests in documents" lane documents 2 --doc || passed=no

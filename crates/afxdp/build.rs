@@ -2,5 +2,5 @@
 //! The BPF program.
 
 fn main() {
-    bpfc::compile("router", "AF_XDP in pspacer router");
+    bpf_build::compile("router", "AF_XDP in pspacer router");
 }

@@ -2,5 +2,5 @@
 //! The BPF program.
 
 fn main() {
-    bpfc::compile("watch", "pspacer watch");
+    bpf_build::compile("watch", "pspacer watch");
 }

@@ -10,7 +10,7 @@ use aya::maps::{HashMap, Map, MapData, XskMap};
 use aya::programs::{ProgramError, Xdp, XdpFlags};
 use aya::{Ebpf, EbpfLoader};
 
-use crate::{Error, refused};
+use crate::error::{Error, refused};
 
 /// What build.rs compiled; empty where clang was missing.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/router.bpf.o"));
@@ -34,13 +34,13 @@ struct OwnAddresses {
 }
 
 impl Program {
-    /// For a device's station; not attached yet.
-    pub fn load(station: [u8; 6], own: &[Ipv4Addr]) -> Result<Self, Error> {
+    /// For a device's MAC address; not attached yet.
+    pub fn load(mac: [u8; 6], own: &[Ipv4Addr]) -> Result<Self, Error> {
         if OBJECT.is_empty() {
             return Err(Error::NotBuilt);
         }
         let mut ebpf = EbpfLoader::new()
-            .set_global("station", &station, true)
+            .set_global("station", &mac, true)
             .load(OBJECT)
             .map_err(|error| refused("program", &error))?;
         let addresses = HashMap::try_from(map(&mut ebpf, "own_addresses")?);

@@ -19,9 +19,9 @@ use xdp::{
     CompletionRing, Packet, RingConfigBuilder, RxRing, WakableFillRing, WakableRings, WakableTxRing,
 };
 
+use crate::error::{Error, refused};
 use crate::pool::{Chunk, Pool};
 use crate::program::Program;
-use crate::{Error, refused};
 
 /// Places in each ring, a power of two.
 const RING: u32 = 2048;
@@ -63,18 +63,13 @@ struct Sending {
 }
 
 impl XdpSocket {
-    /// Of a device by its name, whose station is `station`; `own` are this host's
+    /// Of a device by its name, whose MAC address is `mac`; `own` are this host's
     /// addresses. Where the driver can, without a copy. Needs CAP_BPF (or
     /// CAP_SYS_ADMIN), CAP_NET_ADMIN and CAP_NET_RAW in the first user namespace.
     ///
     /// # Errors
     /// Why not. Nothing stays attached then.
-    pub fn open(
-        device: &str,
-        station: [u8; 6],
-        own: &[Ipv4Addr],
-        pool: &Pool,
-    ) -> Result<Self, Error> {
+    pub fn open(device: &str, mac: [u8; 6], own: &[Ipv4Addr], pool: &Pool) -> Result<Self, Error> {
         let name = CString::new(device).map_err(|error| refused("device", &error))?;
         let index = NicIndex::lookup_by_name(&name);
         let index = index.map_err(|error| refused("device", &error))?;
@@ -85,7 +80,7 @@ impl XdpSocket {
         if queues.rx_current != 1 {
             return Err(Error::Queues(queues.rx_current));
         }
-        let mut program = Program::load(station, own)?;
+        let mut program = Program::load(mac, own)?;
         let (is_zero_copy, (socket, rings)) = match bind(index, pool, true) {
             Ok(bound) => (true, bound),
             Err(_) => (

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod bounds;
 pub mod classes;
 pub mod distribution;

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line. `docs/man/pspacer.1` is made from it (`pspacer man`).
+//! The command line. `docs/man/pspacer.1` is made from it (`cargo xtask man`).
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use lab_run::sim::shard::{Shard, seeds};
 use scenario::Kernel;
 
-use crate::sim::{Shard, seeds};
+use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::terminal::Colour;
 use crate::values;
-pub use crate::values::Pair;
-
-/// Headings of options.
-pub const OUTPUT: &str = "Output";
-/// What of the input is meant.
-pub const FILTERS: &str = "Filters";
-/// How it is run.
-pub const RUN: &str = "Run";
+use crate::values::Pair;
 
 /// Precise packet pacing: run it in the laboratory, measure it on a wire
 #[derive(Debug, Parser)]
@@ -122,9 +116,6 @@ pub enum Command {
         #[arg(hide_possible_values = true)]
         shell: Shell,
     },
-    /// Write the manual page of this command to standard output
-    #[command(hide = true)]
-    Man,
 }
 
 /// `pspacer lab`.
@@ -138,52 +129,6 @@ pub enum Lab {
     },
     /// Run a scenario: a file, a folder under experiments/, or its name
     Run(LabRun),
-    /// checkpatch and sparse over what is compiled into a kernel
-    #[command(hide = true)]
-    Lint,
-    /// The conformance cases of tests/tdc, each in a namespace of one guest
-    #[command(hide = true)]
-    Tdc(LabTdc),
-    /// Random netlink operations under traffic; the same seed repeats them
-    #[command(hide = true)]
-    Fuzz(LabFuzz),
-}
-
-/// Which guest a test runs in.
-#[derive(Debug, Args)]
-pub struct Guest {
-    /// Kernel to boot [default: 6.1]
-    #[arg(long, value_name = "6.1|6.12|7", help_heading = RUN, value_parser = values::kernel(),
-        hide_possible_values = true)]
-    pub kernel: Option<Kernel>,
-    /// The debug kernel instead; built first if the cache has none
-    #[arg(long, help_heading = RUN)]
-    pub debug: bool,
-}
-
-/// `pspacer lab tdc`.
-#[derive(Debug, Args)]
-pub struct LabTdc {
-    /// Where
-    #[command(flatten)]
-    pub guest: Guest,
-    /// Only the case with this id, or those whose name contains this
-    #[arg(long, value_name = "TEXT", help_heading = FILTERS)]
-    pub only: Option<String>,
-}
-
-/// `pspacer lab fuzz`.
-#[derive(Debug, Args)]
-pub struct LabFuzz {
-    /// Where
-    #[command(flatten)]
-    pub guest: Guest,
-    /// Everything follows from it
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUN)]
-    pub seed: u64,
-    /// How many
-    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = RUN)]
-    pub operations: u64,
 }
 
 /// Which scenario, with what changed in it.

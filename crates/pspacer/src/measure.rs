@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer measure`: rates, gaps and burstiness of what somebody captured.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write, stdin};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use capture::error::{Damage, ReadError};
 use capture::filter::FlowFilter;
-use capture::flows::FlowTable;
-use capture::reader::read_capture;
-use capture::record::Record;
-use capture::timeline::TimelineReader;
 use clap::Args;
 use metrics::survey::{Part, Series, Survey, survey};
 use serde::Serialize;
 
-use crate::cli::{FILTERS, OUTPUT};
+use crate::headings::{FILTERS, OUTPUT};
 use crate::output::{note, out};
-use crate::results_dir::{ResultsDir, Writer};
 use crate::terminal;
 use crate::values::{rate, some_time, time};
+use lab_run::capture_file::{Source, read};
+use lab_run::results_dir::{ResultsDir, Writer};
 
 /// Arguments of `pspacer measure`.
 #[derive(Debug, Args)]
@@ -64,13 +59,12 @@ fn mtu(text: &str) -> Result<u32, String> {
     known.ok_or_else(|| "expected bytes, 1 or more".to_owned())
 }
 
-/// What was read, whatever the format.
-struct Source {
-    records: Vec<Record>,
-    flows: FlowTable,
-    resolution_ps: u64,
-    damage: Option<Damage>,
-    notes: Vec<String>,
+/// What people call the file.
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// What `--json` prints.
@@ -162,97 +156,6 @@ fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
         );
     }
     Ok(found)
-}
-
-/// What people call the file.
-fn name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// First bytes of what holds captures: pcap of either order and resolution, pcapng,
-/// gzip, zstd. Timelines have none of their own.
-const CAPTURES: [[u8; 4]; 6] = [
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    [0x0a, 0x0d, 0x0d, 0x0a],
-    [0x28, 0xb5, 0x2f, 0xfd],
-];
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-fn read(path: &Path) -> Result<Source> {
-    if path.as_os_str() == "-" {
-        return read_packets(stdin().lock());
-    }
-    let mut file = BufReader::new(File::open(path)?);
-    let first = file.fill_buf()?;
-    let is_capture = first.starts_with(&GZIP) || CAPTURES.iter().any(|m| first.starts_with(m));
-    let end = name(path).strip_prefix("timeline.").map(str::to_owned);
-    if let (Some(end), false) = (end, is_capture) {
-        return read_timeline(file, &path.with_file_name(format!("flows.{end}")));
-    }
-    read_packets(file)
-}
-
-fn read_packets(from: impl Read) -> Result<Source> {
-    let capture = read_capture(from)?;
-    let mut notes = Vec::new();
-    if capture.out_of_order > 0 {
-        notes.push(format!(
-            "{} packets were out of order and sorted",
-            capture.out_of_order
-        ));
-    }
-    if capture.skipped > 0 {
-        notes.push(format!(
-            "{} packets of an unknown link type left out",
-            capture.skipped
-        ));
-    }
-    Ok(Source {
-        resolution_ps: capture
-            .interfaces
-            .iter()
-            .map(|i| i.resolution_ps)
-            .max()
-            .unwrap_or(1),
-        records: capture.records,
-        flows: capture.flows,
-        damage: capture.damage,
-        notes,
-    })
-}
-
-fn read_timeline(file: impl Read, flows: &Path) -> Result<Source> {
-    let text = fs::read_to_string(flows)
-        .with_context(|| format!("a timeline needs its flow table {}", flows.display()))?;
-    let flows = FlowTable::parse(&text).with_context(|| flows.display().to_string())?;
-    let mut records = Vec::new();
-    let mut damage = None;
-    for item in TimelineReader::new(file) {
-        match item {
-            Ok(record) => records.push(record),
-            Err(error @ ReadError::Io { .. }) => return Err(error.into()),
-            Err(error) => {
-                let offset = (records.len() * capture::timeline::RECORD_BYTES) as u64;
-                damage = Some(Damage {
-                    offset,
-                    what: error.to_string(),
-                });
-            }
-        }
-    }
-    Ok(Source {
-        records,
-        flows,
-        resolution_ps: 1,
-        damage,
-        notes: Vec::new(),
-    })
 }
 
 /// What a reader of the figures should know.

@@ -64,6 +64,20 @@ fn the_root_is_obeyed_by_list_and_by_names() {
 }
 
 #[test]
+fn a_relative_prefix_is_below_the_working_folder() {
+    let folder = Folder::new("installed-relative");
+    let mut command = Command::new(root().join("tools/install.sh"));
+    command.arg("install-command").current_dir(&folder.0);
+    command.env("PREFIX", "usr");
+    command.env("PSPACER", env!("CARGO_BIN_EXE_pspacer"));
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(folder.0.join("usr/bin/pspacer").is_file());
+    let scenario = "usr/share/pspacer/experiments/busy-host/scenario.toml";
+    assert!(folder.0.join(scenario).is_file());
+}
+
+#[test]
 fn an_installed_command_has_its_experiments_sources_and_pages() {
     let folder = Folder::new("installed-files");
     let prefix = folder.0.join("usr");

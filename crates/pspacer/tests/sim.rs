@@ -286,6 +286,9 @@ fn a_sweep_is_the_same_however_it_is_cut() {
     let [p0, p1, p2, whole] = ["p0", "p1", "p2", "whole"].map(|name| folder.at(name));
     fine(&["sim", "merge", &p2, &p0, &p1, "--out", &whole]);
     assert_eq!(tables(&folder, "whole"), table);
+    // Once more into the same folder.
+    fine(&["sim", "merge", &p0, &p1, &p2, "--out", &whole]);
+    assert_eq!(tables(&folder, "whole"), table);
 
     refusals(&folder, [&p0, &p1, &p2]);
 }
@@ -302,6 +305,9 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     fine(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
     let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
     assert!(said.contains("another sweep"), "{said}");
+    // What another sweep wrote stays.
+    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &other]);
+    assert!(said.contains("the folder has another sweep"), "{said}");
     let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
     let why = "has another sweep: its --set is [\"duration=200ms\"], here []";
     assert!(said.contains(why), "{said}");

@@ -71,7 +71,6 @@ impl Calls {
             [&ping[..], &["--count", "2", "--wait", "1ms"]].concat(),
             [&ping[..], &["--count", "2", "--wait", "1ms", "--json"]].concat(),
             vec!["router", "--check", &self.config],
-            vec!["man"],
             vec!["completions", "bash"],
         ];
         let owned = |call: Vec<&str>| call.into_iter().map(str::to_owned).collect();

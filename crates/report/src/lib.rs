@@ -9,9 +9,12 @@
 
 mod charts;
 mod escape;
+mod figures;
 mod page;
+pub mod prediction;
 mod scale;
 mod series;
+pub mod stalls;
 mod streams;
 mod svg;
 mod sweep;
@@ -25,9 +28,11 @@ use scenario::result::RunResult;
 
 pub use charts::{
     Chart, ChartCurve, Distribution, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke,
-    Variables,
+    Variables, delay_bars,
 };
-pub use page::{StallConnection, StallStop, html, stalls_html, survey_html};
+pub use page::run::html;
+pub use page::stalls::{StallConnection, StallStop, stalls_html};
+pub use page::survey::survey_html;
 pub use sweep::{Varying, varying};
 pub use terminal::Style;
 
@@ -53,7 +58,7 @@ fn plot(figure: &charts::Figure) -> Plot {
 #[must_use]
 pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
-    for figure in page::run_figures(run, curves) {
+    for figure in figures::run_figures(run, curves) {
         let mut made = plot(&figure);
         let of_kind = |p: &&Plot| p.name.starts_with(figure.slug);
         let number = plots.iter().filter(of_kind).count() + 1;
@@ -69,13 +74,16 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
 /// `burstiness.svg`, without those that would be empty.
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
-    page::cell_figures(curves).iter().map(plot).collect()
+    figures::cell_figures(curves).iter().map(plot).collect()
 }
 
 /// The plots of a connection whose events were kept, as files.
 #[must_use]
 pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
-    page::stall_figures(connection).iter().map(plot).collect()
+    page::stalls::stall_figures(connection)
+        .iter()
+        .map(plot)
+        .collect()
 }
 
 /// Packets by delay, in places of `step_ms`.
@@ -168,7 +176,7 @@ pub fn summary(run: &RunResult, style: Style) -> String {
                     ));
                 }
                 let rows = match window.flows.len() {
-                    0..=page::MOST_FLOWS => table::flows(window),
+                    0..=page::parts::MOST_FLOWS => table::flows(window),
                     _ => table::flow_summary(window),
                 };
                 out.push_str(&terminal::table(&rows, style));

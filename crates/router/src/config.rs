@@ -26,7 +26,7 @@ const BIT_NS: u128 = 8_000_000_000;
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
 const ADDRESS: &str = "an address, IPv4 or IPv6";
 const IO: &str = "\"auto\", \"xdp\" or \"packet\"";
-const MAC: &str = "a station such as \"02:00:00:00:00:01\"";
+const MAC: &str = "a MAC address such as \"02:00:00:00:00:01\"";
 
 /// A checked configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,18 +260,18 @@ fn bytes(rate_bps: u64, period_ns: u64) -> u64 {
 /// `xx:xx:xx:xx:xx:xx`.
 #[must_use]
 pub fn mac(text: &str) -> Option<Mac> {
-    let mut station = [0; 6];
+    let mut mac = [0; 6];
     let mut parts = text.split(':');
-    for byte in &mut station {
+    for byte in &mut mac {
         let part = parts.next().filter(|p| p.len() == 2)?;
         *byte = u8::from_str_radix(part, 16).ok()?;
     }
-    (parts.next().is_none() && !part_of_many(station)).then_some(station)
+    (parts.next().is_none() && !part_of_many(mac)).then_some(mac)
 }
 
-/// To several stations.
-fn part_of_many(station: Mac) -> bool {
-    station[0] & 1 == 1
+/// To several MAC addresses.
+fn part_of_many(mac: Mac) -> bool {
+    mac[0] & 1 == 1
 }
 
 /// The text of the file, for the lines of its values.
@@ -312,14 +312,12 @@ impl Text<'_> {
     fn route(self, route: &FileRoute, devices: &[Device]) -> Result<Route, ConfigError> {
         let named = |name: &str| devices.iter().position(|d| d.name == name);
         let address = |text: &str| text.parse::<IpAddr>().ok();
-        let station = route.mac.as_ref();
+        let given = route.mac.as_ref();
         Ok(Route {
             to: self.value("to", &route.to, Prefix::parse, PREFIX)?,
             device: self.value("device", &route.device, named, "the name of a device")?,
             via: self.value("via", &route.via, address, ADDRESS)?,
-            mac: station
-                .map(|m| self.value("mac", m, mac, MAC))
-                .transpose()?,
+            mac: given.map(|m| self.value("mac", m, mac, MAC)).transpose()?,
         })
     }
 

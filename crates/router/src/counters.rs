@@ -33,7 +33,7 @@ counters! {
     /// Frames of IPv4 that devices received; by AF_PACKET our host's own among
     /// them.
     received,
-    /// To other stations, to many, or to this host.
+    /// To other MAC addresses, to many, or to this host.
     not_ours,
     /// No sound IPv4 header.
     invalid,
@@ -47,7 +47,7 @@ counters! {
     too_long,
     /// No route.
     no_route,
-    /// The next hop did not say which station it is.
+    /// The next hop did not report its MAC address.
     no_neighbour,
     /// ICMP errors sent: to senders of packets that could not be forwarded.
     icmp_sent,

@@ -44,7 +44,7 @@ pub struct Fragment {
 /// Why a frame is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// To another station, or to many.
+    /// To another MAC address, or to many.
     NotOurs,
     /// No sound IPv4 header.
     Invalid,
@@ -56,7 +56,7 @@ pub fn wire_bytes(frame_bytes: usize) -> u64 {
     units::ethernet::wire_bytes(u32::try_from(frame_bytes).unwrap_or(u32::MAX)).into()
 }
 
-/// Reads a frame that came to the station `own`. O(header).
+/// Reads a frame that came to the MAC address `own`. O(header).
 ///
 /// # Errors
 /// Why it is not forwarded.
@@ -110,7 +110,7 @@ pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
     })
 }
 
-/// Makes a frame that was read the one to send: other stations, a hop less, and
+/// Makes a frame that was read the one to send: other MAC addresses, a hop less, and
 /// the check sum with it (RFC 1624, equation 3). O(1).
 pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
     let Some((ethernet, packet)) = frame.split_first_chunk_mut::<ETHERNET>() else {
@@ -134,7 +134,7 @@ pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
 /// RFC 9293, 3.1); of one that is complete and has the same by chance the result
 /// is what it had. Fragments are complete when they are sent. O(1), or O(frame) if
 /// there is something to do.
-pub fn complete_sum(frame: &mut [u8]) {
+pub fn fill_checksum(frame: &mut [u8]) {
     let Some(header) = frame.get(ETHERNET..ETHERNET + IPV4) else {
         return;
     };
@@ -267,23 +267,23 @@ mod tests {
             let place = 34 + at..36 + at;
             left[place.clone()].copy_from_slice(&sum(&pseudo).to_be_bytes());
             let mut made = left.clone();
-            complete_sum(&mut made);
+            fill_checksum(&mut made);
             assert_ne!(made, left);
             assert_eq!(sum(&[&pseudo[..], &made[34..]].concat()), 0xffff);
             for (byte, value) in [(place.start, 0), (20, 0x20), (21, 1), (23, 1), (17, 60)] {
                 for mut given in [left.clone(), made.clone()] {
                     given[byte] = value;
                     let before = given.clone();
-                    complete_sum(&mut given);
+                    fill_checksum(&mut given);
                     assert_eq!(given, before, "byte {byte} of protocol {protocol}");
                 }
             }
             let complete = made.clone();
-            complete_sum(&mut made);
+            fill_checksum(&mut made);
             assert_eq!(made, complete);
         }
         for bytes in 0..60 {
-            complete_sum(&mut vec![0; bytes]);
+            fill_checksum(&mut vec![0; bytes]);
         }
     }
 

@@ -58,6 +58,18 @@ pub struct Itm<F> {
     best_effort_counts: BestEffortCounts,
     budget_bytes: u64,
     most_packets: usize,
+    /// The stream that is served first: those behind it may find that best effort has
+    /// nothing left to pay with.
+    first: usize,
+}
+
+/// What best effort paid for a stream in a period.
+#[derive(Clone, Copy, Debug, Default)]
+struct Late {
+    /// It paid for a packet.
+    is_paid: bool,
+    /// It could not pay for the next one.
+    is_deferred: bool,
 }
 
 #[derive(Debug)]
@@ -94,7 +106,8 @@ impl<F: WireLength> Queue<F> {
 
     /// Sends the reservation of a period, and what is late as far as `rest_bytes` pay
     /// for it: one period's backlog at most.
-    fn period(&mut self, rest_bytes: &mut u64, send: &mut impl FnMut(F)) {
+    fn period(&mut self, rest_bytes: &mut u64, send: &mut impl FnMut(F)) -> Late {
+        let mut late = Late::default();
         self.reserve(1);
         let mut own_bytes = self.reserve_bytes;
         let mut backlog_bytes = self.reserve_bytes.max(LONGEST_WIRE_BYTES);
@@ -103,7 +116,7 @@ impl<F: WireLength> Queue<F> {
             let Some(credit_bytes) = self.credit_bytes.checked_sub(wire_bytes) else {
                 self.counts.excess += self.waiting.len().saturating_sub(self.counted) as u64;
                 self.counted = self.waiting.len();
-                return;
+                return late;
             };
             let late_bytes = wire_bytes.saturating_sub(own_bytes);
             let paid = rest_bytes
@@ -111,16 +124,19 @@ impl<F: WireLength> Queue<F> {
                 .zip(backlog_bytes.checked_sub(late_bytes));
             let Some((rest, backlog)) = paid else {
                 self.counts.deferred += 1;
-                return;
+                late.is_deferred = true;
+                return late;
             };
             (*rest_bytes, backlog_bytes) = (rest, backlog);
             own_bytes = own_bytes.saturating_sub(wire_bytes);
             self.credit_bytes = credit_bytes;
             self.counted = self.counted.saturating_sub(1);
+            late.is_paid |= late_bytes > 0;
             self.counts.late += u64::from(late_bytes > 0);
             self.counts.sent += 1;
             self.waiting.pop_front().into_iter().for_each(&mut *send);
         }
+        late
     }
 }
 
@@ -136,6 +152,7 @@ impl<F: WireLength> Itm<F> {
             best_effort_counts: BestEffortCounts::default(),
             budget_bytes,
             most_packets,
+            first: 0,
         }
     }
 
@@ -170,15 +187,29 @@ impl<F: WireLength> Itm<F> {
         self.streams.iter_mut().for_each(|q| q.reserve(periods));
     }
 
-    /// Sends what a period allows, streams first in their order. O(packets).
+    /// Sends what a period allows, streams before best effort. O(packets).
+    ///
+    /// Streams are served in their order. Where best effort could not pay for all that is
+    /// late, the next period begins behind the stream it paid for last.
     pub fn period(&mut self, mut send: impl FnMut(F)) {
         let reserved: u64 = self.streams.iter().map(|q| q.reserve_bytes).sum();
         // What streams do not use of their reservations, nobody may: the next
         // segment has its own budget to keep.
         let mut rest_bytes = self.budget_bytes.saturating_sub(reserved);
-        for queue in &mut self.streams {
-            queue.period(&mut rest_bytes, &mut send);
+        let streams = self.streams.len();
+        let (mut next, mut is_short) = (0, false);
+        for number in 0..streams {
+            let index = (self.first + number) % streams;
+            let Some(queue) = self.streams.get_mut(index) else {
+                continue;
+            };
+            let late = queue.period(&mut rest_bytes, &mut send);
+            is_short |= late.is_deferred;
+            if late.is_paid {
+                next = (index + 1) % streams;
+            }
         }
+        self.first = if is_short { next } else { 0 };
         while let Some(left) = self
             .best_effort
             .front()
@@ -318,6 +349,21 @@ mod tests {
         let counts = itm.stream_counts().next().unwrap();
         assert_eq!((counts.sent, counts.late, counts.deferred), (2, 1, 1));
         assert_eq!(sent(&mut itm).len(), 1);
+    }
+
+    /// Four streams reserve a third of a frame each, and best effort pays for the rest of
+    /// one frame in a period: each has its turn.
+    #[test]
+    fn streams_take_turns_at_what_best_effort_pays() {
+        let mut itm = Itm::new(3_000, &[500; 4], 64);
+        for _ in 0..400 {
+            for stream in 0..4 {
+                let _ = itm.push(Some(stream), 1_500);
+            }
+            sent(&mut itm);
+        }
+        let sent: Vec<_> = itm.stream_counts().map(|c| c.sent).collect();
+        assert!(sent.iter().all(|n| (95..=105).contains(n)), "{sent:?}");
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod icmp;
 pub mod itm;
 mod run;
 pub mod table;
+pub mod text;
 
 pub use counters::{Counts, Report};
 pub use run::{RunError, run};

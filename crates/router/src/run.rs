@@ -14,10 +14,10 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
 use afxdp::Pool;
-use live::clock::monotonic_ns;
-use live::packet::own_addresses;
-use live::signals::Signals;
-use live::wait::readable;
+use linux_io::clock::monotonic_ns;
+use linux_io::packet::own_addresses;
+use linux_io::signals::Signals;
+use linux_io::wait::readable;
 
 use crate::config::Config;
 use crate::counters::{Counters, DeviceReport, Report, StreamReport};

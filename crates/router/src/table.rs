@@ -45,7 +45,7 @@ pub struct Route {
     /// The next hop, which may be the destination; its neighbours may know it by an
     /// IPv6 address alone (RFC 8950).
     pub via: IpAddr,
-    /// Its station, if it is not to be asked for.
+    /// Its MAC address, if it is configured.
     pub mac: Option<Mac>,
 }
 

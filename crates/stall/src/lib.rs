@@ -11,6 +11,7 @@
 
 mod analyser;
 mod analysis;
+pub mod captures;
 mod cause;
 mod connection;
 mod flow;
@@ -19,6 +20,7 @@ mod options;
 mod recorder;
 mod report;
 mod rules;
+pub mod select;
 mod units;
 mod vantage;
 mod verdict;

@@ -20,6 +20,15 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// A folder for results that has files.
+    #[error(
+        "{}: the folder has files; expected none, or an empty folder",
+        path.display()
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A program that is not there, or not allowed.
     #[error("cannot start `{program}`: {source}")]
     Start {

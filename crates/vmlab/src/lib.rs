@@ -11,6 +11,7 @@
 mod cache;
 mod command;
 mod console;
+mod cpu_timeout;
 mod debug_kernel;
 mod error;
 mod fuzz_run;
@@ -19,7 +20,6 @@ mod kbuild;
 mod kernels;
 mod lint;
 mod packages;
-mod patience;
 mod plan;
 mod progress;
 mod qemu;

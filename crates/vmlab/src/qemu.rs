@@ -15,8 +15,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::console::{Failure, classify};
+use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
-use crate::patience::Patience;
 
 /// `loglevel=5` shows warnings; the tests of the kernel's ciphers and of its
 /// timer interrupt, which has nothing to go wrong here, cost a second a boot.
@@ -161,7 +161,7 @@ impl Guest<'_> {
     }
 
     fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
-        let patience = Patience::new(child.id(), self.timeout);
+        let timeout = CpuTimeout::new(child.id(), self.timeout);
         loop {
             let status = child.try_wait();
             tail.read(line);
@@ -172,7 +172,7 @@ impl Guest<'_> {
                 Err(error) => return Ended::Badly(error.to_string()),
             }
             let stopped = self.stop.load(Ordering::Relaxed);
-            if stopped || patience.ended() {
+            if stopped || timeout.is_over() {
                 // both fail only if it has just ended
                 let _ = child.kill();
                 let _ = child.wait();

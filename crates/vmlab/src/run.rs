@@ -104,11 +104,13 @@ pub struct BootStats {
     pub wall_s: f64,
 }
 
-/// Runs cells. Results of earlier runs in `out_dir` are replaced.
+/// Runs cells. A folder `cell-N` in `out_dir` must not have files.
 ///
 /// # Errors
-/// The first guest's that failed; the others are then stopped.
+/// Before anything is booted, when a cell's folder has files. Else the first guest's that
+/// failed; the others are then stopped.
 pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
+    check_room(spec.out_dir, spec.cells.iter().map(|cell| cell.index))?;
     let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
     let mut parts = lab.parts(spec.kernel, false, progress)?;
     let modules = lab.modules(&parts, &["wire".into()], &candidates, progress)?;
@@ -232,9 +234,6 @@ impl Runner<'_> {
             }
         })?;
         let wall_s = begin.elapsed().as_secs_f64();
-        for cell in cells {
-            remove_folder(&self.spec.out_dir.join(format!("cell-{}", cell.index)))?;
-        }
         let out_dir = self.spec.out_dir;
         let found = collect(&shared, out_dir, &folder, &guest.console(), self.progress)?;
         let outputs = cells
@@ -274,7 +273,7 @@ impl Runner<'_> {
         cell: &Cell,
         zero_ns: Option<&u64>,
     ) -> Result<CellOutput, Error> {
-        let dir = self.spec.out_dir.join(format!("cell-{}", cell.index));
+        let dir = cell_folder(self.spec.out_dir, cell.index);
         let console = guest.console();
         let fault = |detail: String| Error::Results {
             detail,
@@ -294,11 +293,23 @@ impl Runner<'_> {
     }
 }
 
-fn remove_folder(path: &Path) -> Result<(), Error> {
-    match path.exists() {
-        true => fs::remove_dir_all(path).at("remove", path),
-        false => Ok(()),
+/// Refuses folders of cells that have files. Nothing is removed: only the caller knows
+/// which files it wrote.
+fn check_room(out_dir: &Path, cells: impl Iterator<Item = usize>) -> Result<(), Error> {
+    for index in cells {
+        let path = cell_folder(out_dir, index);
+        if path.exists() {
+            let mut entries = fs::read_dir(&path).at("read", &path)?;
+            if entries.next().is_some() {
+                return Err(Error::Occupied { path });
+            }
+        }
     }
+    Ok(())
+}
+
+fn cell_folder(out_dir: &Path, index: usize) -> PathBuf {
+    out_dir.join(format!("cell-{index}"))
 }
 
 /// `progress T_NS cell N begin|end`: cell and share done.
@@ -343,7 +354,23 @@ fn shared_bytes(cells: &[Cell]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+
+    /// Files in a cell's folder are somebody's: they stay, and nothing is booted.
+    #[test]
+    fn a_cells_folder_with_files_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let cell = folder.path().join("cell-1");
+        fs::create_dir(&cell).unwrap();
+        check_room(folder.path(), 0..3).unwrap();
+        let file = cell.join("thesis.txt");
+        fs::write(&file, "years of work").unwrap();
+        let error = check_room(folder.path(), 0..3).unwrap_err().to_string();
+        assert!(error.contains("cell-1: the folder has files"), "{error}");
+        assert!(file.exists());
+    }
 
     #[test]
     fn progress_lines() {

@@ -14,16 +14,21 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+pub mod counted;
 mod error;
 mod facts;
 mod filter;
+pub mod json;
 mod judge;
 mod owner;
 mod pause;
 mod phases;
 mod rate;
+pub mod recorder;
 mod records;
+pub mod select;
 mod sequence;
+pub mod session;
 mod tracer;
 mod watcher;
 

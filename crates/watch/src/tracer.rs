@@ -87,7 +87,7 @@ impl Tracer {
             ended: Array::try_from(map(&mut ebpf, "ended")?)?,
             process,
             ebpf,
-            tick_ns: live::clock::tick_ns().map_err(Error::Clock)?,
+            tick_ns: linux_io::clock::tick_ns().map_err(Error::Clock)?,
             stats: None,
         })
     }

@@ -6,8 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde::Serialize;
 use stall::Connection;
-
-use super::Found;
+use stall::captures::Found;
 
 #[derive(Serialize)]
 struct Stalls<'a> {

@@ -3,26 +3,20 @@
 
 mod files;
 mod json;
-mod page;
-mod select;
-pub mod text;
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use capture::encapsulation::Encapsulations;
-use capture::error::Damage;
-use capture::segments::Counts;
 use clap::Args;
-use files::Files;
-use select::Selector;
-use stall::{Analyser, Analysis, Options};
+use stall::captures::{Found, read, worst_first};
+use stall::select::Selector;
 
-use crate::cli::{FILTERS, OUTPUT, RUN};
+use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
 use crate::values;
+use files::Files;
 
 /// Arguments of `pspacer stalls`.
 #[derive(Debug, Args)]
@@ -59,18 +53,6 @@ pub struct StallsArgs {
     pub exit_code: bool,
 }
 
-/// Everything that was found.
-struct Found {
-    analysis: Analysis,
-    counts: Counts,
-    damages: Vec<(String, Damage)>,
-    encapsulations: Encapsulations,
-    /// Names of the files.
-    files: Vec<String>,
-    /// Indices of the connections to show, the worst first.
-    shown: Vec<usize>,
-}
-
 /// Analyses the captures and prints what it found. `false` if `--exit-code` was
 /// given and a stop was found.
 ///
@@ -103,64 +85,24 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     if args.json {
         json::write(&mut out, &found)?;
     } else {
-        text::write(&mut out, &found, args.all, crate::terminal::style())?;
+        let style = crate::terminal::style();
+        report::stalls::text::write(&mut out, &found, args.all, style)?;
     }
     out.flush()?;
     let stops = |i: &usize| found.analysis.connections[*i].stops.len();
     Ok(!args.exit_code || found.shown.iter().map(stops).sum::<usize>() == 0)
 }
 
-/// What is found in one capture.
-///
-/// # Errors
-/// If nothing of it can be read.
-pub fn read(path: &Path) -> Result<Analysis> {
-    let files = Files::new(&[path.to_path_buf()])?;
-    let mut segments = files.open()?;
-    let mut analyser = Analyser::new(Options::default());
-    while let Some(segment) = segments.next() {
-        analyser.segment(&segment);
-    }
-    Ok(analyser.finish())
-}
-
 /// Reads all files once. `history_of` is the connection whose events are kept.
 fn analyse(args: &StallsArgs, files: &Files, history_of: Option<usize>) -> Result<Found> {
-    let mut options = Options {
-        history_of,
-        ..Options::default()
-    };
-    if let Some(least_ns) = args.min_duration {
-        options.min_stop_ns = least_ns;
-        options.min_stop_blind_ns = least_ns;
-    }
-    let mut segments = files.open()?;
-    let mut analyser = Analyser::new(options);
-    while let Some(segment) = segments.next() {
-        analyser.segment(&segment);
-    }
+    let found = read(files.open()?, files.names(), args.min_duration, history_of);
     files.finished();
-    let counts = segments.counts().clone();
-    let damages = segments.damages().to_vec();
-    if counts.segments == 0 {
-        let why = damages.first().map(|(name, d)| format!("; {name}: {d}"));
-        let why = why.unwrap_or_default();
-        bail!("no TCP segment among {} packets{why}", counts.packets);
+    if found.counts.segments == 0 {
+        let why = found.damages.first();
+        let why = why.map_or(String::new(), |(name, d)| format!("; {name}: {d}"));
+        bail!("no TCP segment among {} packets{why}", found.counts.packets);
     }
-    let mut analysis = analyser.finish();
-    if let Some(least_ns) = args.min_duration {
-        for connection in &mut analysis.connections {
-            connection.stops.retain(|s| s.duration_ns >= least_ns);
-        }
-    }
-    Ok(Found {
-        analysis,
-        counts,
-        damages,
-        encapsulations: segments.into_encapsulations(),
-        files: files.names(),
-        shown: Vec::new(),
-    })
+    Ok(found)
 }
 
 /// The page, with the first of the connections shown drawn: its events are kept
@@ -173,45 +115,5 @@ fn draw(args: &StallsArgs, files: &Files, found: &mut Found) -> Result<String> {
             connection.history = history.and_then(|c| c.history);
         }
     }
-    Ok(page::html(found, args.interval))
-}
-
-/// Indices of the connections that are wanted, by how long they stopped and
-/// what that cost, then in order of their first packets.
-fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
-    let mut shown: Vec<_> = (0..analysis.connections.len())
-        .filter(|i| {
-            let connection = &analysis.connections[*i];
-            wanted.is_empty() || wanted.iter().any(|w| w.matches(i + 1, connection))
-        })
-        .collect();
-    shown.sort_by_cached_key(|i| {
-        let stops = &analysis.connections[*i].stops;
-        let stopped_ns: u64 = stops.iter().map(|s| s.duration_ns).sum();
-        let cost: u64 = stops.iter().filter_map(|s| s.bytes_cost).sum();
-        std::cmp::Reverse((stopped_ns, cost))
-    });
-    shown
-}
-
-impl Found {
-    /// What was not read, or not well, by file.
-    fn notes(&self) -> impl Iterator<Item = String> {
-        let damages = self.damages.iter().map(|(name, d)| format!("{name}: {d}"));
-        let counts = self.counts.notes().into_iter();
-        let analysis = self.analysis.notes.iter().cloned();
-        damages.chain(counts).chain(analysis)
-    }
-}
-
-/// The name of a cause, side, confidence or place: as in JSON, without dashes.
-/// Abbreviations are such.
-pub fn words<T: serde::Serialize>(value: &T) -> String {
-    let name = serde_json::to_value(value).unwrap_or_default();
-    let spaced = name.as_str().unwrap_or_default().replace('-', " ");
-    let word = |w: &str| match w {
-        "ack" | "pmtu" | "rto" => w.to_uppercase(),
-        other => other.to_owned(),
-    };
-    spaced.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    Ok(report::stalls::page::html(found, args.interval))
 }

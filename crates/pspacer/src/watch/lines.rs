@@ -4,11 +4,12 @@
 use std::io::{self, Write};
 
 use report::Style;
+use report::stalls::phrases::{cause, side, words};
 use stall::{Stop, StopKind};
+use watch::session::{Report, ends, verdict};
 
-use super::Counted;
-use super::session::{Session, Told, ends, verdict};
-use crate::stalls::{text, words};
+use crate::watch::outputs::Session;
+use watch::counted::Counted;
 
 /// Connections named at the end at most, the longest stopped first.
 const MOST_CONNECTIONS: usize = 20;
@@ -32,8 +33,8 @@ pub fn stop_line(stop: &Stop) -> String {
         "{kind} at {} for {}{cost}: {}; {}; {} confidence",
         units::terse::ms(stop.start_ns),
         units::terse::ms(stop.duration_ns),
-        text::cause(stop),
-        text::side(stop.side),
+        cause(stop),
+        side(stop.side),
         words(&stop.confidence)
     )
 }
@@ -72,14 +73,19 @@ impl Lines {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn stops(&self, out: &mut impl Write, session: &Session, told: &[Told]) -> io::Result<()> {
-        for told in told {
-            let ends = ends(told.cookie, session.connection(told.cookie));
-            let head = format!("#{}  {ends}  {}", told.number, stop_line(&told.stop));
+    pub fn stops(
+        &self,
+        out: &mut impl Write,
+        session: &Session,
+        reports: &[Report],
+    ) -> io::Result<()> {
+        for report in reports {
+            let ends = ends(report.cookie, session.connection(report.cookie));
+            let head = format!("#{}  {ends}  {}", report.number, stop_line(&report.stop));
             writeln!(out, "{}", self.bold(&head))?;
-            writeln!(out, "    {}", told.stop.explanation)?;
-            if !told.stop.advice.is_empty() {
-                writeln!(out, "    → {}", told.stop.advice)?;
+            writeln!(out, "    {}", report.stop.explanation)?;
+            if !report.stop.advice.is_empty() {
+                writeln!(out, "    → {}", report.stop.advice)?;
             }
         }
         Ok(())
@@ -126,11 +132,11 @@ impl Lines {
                 units::display::count(counted.lost_sockets)
             )?;
         }
-        if session.unrecorded() > 0 {
+        if session.sink.unrecorded() > 0 {
             writeln!(
                 out,
                 "--out had no room for {} connections",
-                units::display::count(session.unrecorded())
+                units::display::count(session.sink.unrecorded())
             )?;
         }
         for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {

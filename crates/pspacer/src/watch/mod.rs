@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer watch`: why transfers stop, as they run (docs/watch.md).
 
-mod json;
 mod lines;
+mod outputs;
 mod recording;
 mod screen;
-mod select;
-mod session;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -14,18 +12,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use json::Stream;
+use linux_io::clock::monotonic_ns;
+use linux_io::signals::Signals;
+use watch::counted::Counted;
+use watch::json::Stream;
+use watch::select::Selector;
+use watch::session::Report;
+use watch::{Filter, Network, Tracer};
+
+use crate::headings::{FILTERS, OUTPUT, RUN};
+use crate::output;
 use lines::Lines;
-use live::clock::monotonic_ns;
-use live::signals::Signals;
+use outputs::{Outputs, Session};
 use recording::Recording;
 use screen::Screen;
-use select::Selector;
-use session::Session;
-use watch::{Cost, Filter, Network, Tracer};
-
-use crate::cli::{FILTERS, OUTPUT, RUN};
-use crate::output;
 
 /// The ring buffer is read this often: nothing wakes the reader.
 const READ_EVERY: Duration = Duration::from_millis(10);
@@ -70,17 +70,6 @@ pub struct WatchArgs {
     pub exit_code: bool,
 }
 
-/// What the kernel's side counted, at the end.
-#[derive(Debug, Default)]
-struct Counted {
-    /// Records that found no room, by CPU.
-    lost: Vec<u64>,
-    /// Sockets that could not be followed.
-    lost_sockets: u64,
-    /// Of `--cost`.
-    costs: Vec<Cost>,
-}
-
 /// Watches until the time is over or somebody stops it. `false` if
 /// `--exit-code` was given and a stop was found.
 ///
@@ -101,8 +90,11 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     }
     // Only now: what an earlier call recorded stays where watching is not possible.
     let recording = args.out.as_deref().map(Recording::new).transpose()?;
-    let stream = args.json.then(Stream::start).transpose()?;
-    let mut session = Session::new(monotonic_ns()?, recording, stream);
+    let stream = args
+        .json
+        .then(|| Stream::start(output::out()))
+        .transpose()?;
+    let mut session = Session::new(monotonic_ns()?, Outputs { recording, stream });
     let mut view = View::new(args)?;
     if !matches!(view, View::Screen(_)) {
         output::note("pspacer: watching; Ctrl-C ends it");
@@ -120,8 +112,8 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         },
     };
     let found = session.finish(monotonic_ns()?)?;
-    if let Some(mut stream) = session.stream() {
-        stream.summary(&session, &counted)?;
+    if let Some(mut stream) = session.sink.stream.take() {
+        stream.summary(&session, &counted, session.sink.unrecorded())?;
     } else {
         let mut out = io::BufWriter::new(output::out());
         let lines = Lines::new(crate::terminal::style());
@@ -160,8 +152,8 @@ fn watch_until(
         if now_ns >= look_ns || is_over {
             look_ns = now_ns + LOOK_EVERY_NS;
             session.tick(now_ns);
-            let told = session.told();
-            view.show(session, &told, &tracer.lost()?, now_ns)?;
+            let reports = session.reports();
+            view.show(session, &reports, &tracer.lost()?, now_ns)?;
         }
         if is_over || view.asks_to_stop()? {
             return Ok(());
@@ -190,15 +182,15 @@ impl View {
     fn show(
         &mut self,
         session: &Session,
-        told: &[session::Told],
+        reports: &[Report],
         lost: &[u64],
         now_ns: u64,
     ) -> Result<()> {
         match self {
-            Self::Screen(screen) => screen.draw(session, told, lost, now_ns),
+            Self::Screen(screen) => screen.draw(session, reports, lost, now_ns),
             Self::Lines(lines) => {
                 let mut out = output::out();
-                lines.stops(&mut out, session, told)?;
+                lines.stops(&mut out, session, reports)?;
                 Ok(out.flush()?)
             }
             Self::Nothing => Ok(()),

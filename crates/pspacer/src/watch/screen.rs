@@ -11,11 +11,12 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Row, Table, Wrap};
 use ratatui::{DefaultTerminal, Frame};
+use report::stalls::phrases::words;
+use watch::session::{Report, ends};
 use watch::{Connection, Status};
 
-use super::lines::{lost_line, stop_line};
-use super::session::{Session, Told, ends};
-use crate::stalls::words;
+use crate::watch::lines::{lost_line, stop_line};
+use crate::watch::outputs::Session;
 
 /// The last stops that are shown.
 const STOPS_SHOWN: usize = 6;
@@ -53,12 +54,12 @@ impl Screen {
     pub fn draw(
         &mut self,
         session: &Session,
-        told: &[Told],
+        reports: &[Report],
         lost: &[u64],
         now_ns: u64,
     ) -> Result<()> {
-        for told in told {
-            let line = format!("#{}  {}", told.number, stop_line(&told.stop));
+        for report in reports {
+            let line = format!("#{}  {}", report.number, stop_line(&report.stop));
             self.stops.push_front(line);
             self.stops.truncate(STOPS_SHOWN);
         }
@@ -210,6 +211,7 @@ mod tests {
     use watch::{CaState, Ends, Limits, Moment, Reading, Record, TcpState};
 
     use super::*;
+    use crate::watch::outputs::Outputs;
 
     fn reading(at_ms: u32, ack: u32) -> Reading {
         Reading {
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_repairs_and_then_stands() {
-        let mut session = Session::new(0, None, None);
+        let mut session = Session::new(0, Outputs::default());
         let take = |session: &mut Session, record| session.take(&record).unwrap();
         let ends = Ends {
             time_ns: 0,

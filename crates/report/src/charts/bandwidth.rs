@@ -7,7 +7,7 @@ use units::display::{rate, rate_unit, time, time_unit};
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES, Point};
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// What one frame more in a point changes, where that shows: a fiftieth or

@@ -4,7 +4,7 @@
 use crate::scale::Kind;
 use crate::theme::COLOURS;
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// How far the y axis goes beyond the values.

@@ -10,8 +10,8 @@ use crate::svg::{Anchor, Canvas, Frame, text_width};
 use crate::sweep::{self, Varying};
 use crate::theme::COLOURS;
 
+use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
-use super::{Figure, is_narrow};
 
 /// Dots of one cell.
 type Spread = Option<[f64; 3]>;

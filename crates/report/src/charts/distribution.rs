@@ -3,7 +3,7 @@
 
 use crate::scale::Kind;
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// Packets of one cell by place: step of delay, retries, periods late.

@@ -9,7 +9,7 @@ use crate::scale::{Kind, Scale};
 use crate::series::{self, Group};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 
-use super::{Figure, is_narrow};
+use super::figure::{Figure, is_narrow};
 
 const ROW_HEIGHT: f64 = 74.0;
 const BAR_HEIGHT: f64 = 44.0;

@@ -6,7 +6,7 @@ use units::display::short;
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame};
 
-use super::is_narrow;
+use super::figure::is_narrow;
 use super::lines::{Line, draw_line, legend, legend_rows};
 
 /// One of them.

@@ -6,8 +6,8 @@ use units::display::short;
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 
+use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
-use super::{Figure, is_narrow};
 
 /// One class.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +20,38 @@ pub struct HistogramBar {
     pub height: f64,
 }
 
+/// Bars of a plot of delays, at most.
+const DELAY_BARS: usize = 120;
+
+/// Even classes of delays from the least to the largest, in ms. `bins` are delays in ns and
+/// how many packets had them.
+#[must_use]
+pub fn delay_bars(
+    min_ns: u64,
+    max_ns: u64,
+    bins: impl IntoIterator<Item = (u64, u64)>,
+) -> Vec<HistogramBar> {
+    let width_ns = ((max_ns - min_ns) / DELAY_BARS as u64).max(1);
+    let mut counts = vec![0u64; DELAY_BARS + 1];
+    for (delay_ns, count) in bins {
+        let class = delay_ns.saturating_sub(min_ns) / width_ns;
+        // The last takes what rounding leaves.
+        let class = usize::try_from(class).unwrap_or(DELAY_BARS).min(DELAY_BARS);
+        if let Some(sum) = counts.get_mut(class) {
+            *sum += count;
+        }
+    }
+    let ms = |class: usize| (min_ns + class as u64 * width_ns) as f64 / 1e6;
+    let bar = |(class, count): (usize, u64)| HistogramBar {
+        from: ms(class),
+        to: ms(class + 1),
+        height: count as f64,
+    };
+    counts.into_iter().enumerate().map(bar).collect()
+}
+
 /// A plot of bars over an even x axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// Short, for the file name.
     pub slug: &'static str,

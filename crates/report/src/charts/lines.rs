@@ -7,7 +7,7 @@ use units::display::short;
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, spread, text_width};
 
-use super::is_narrow;
+use super::figure::is_narrow;
 
 /// `x, low, middle, high` in the axes' units.
 pub type Place = (f64, [f64; 3]);

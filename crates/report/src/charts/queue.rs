@@ -7,7 +7,7 @@ use units::display::time_unit;
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES};
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// Points wanted: more only blacken the picture.

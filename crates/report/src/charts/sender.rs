@@ -7,7 +7,7 @@ use units::display::time_unit;
 
 use crate::scale::round_up;
 
-use super::Figure;
+use super::figure::Figure;
 use super::grid::{Grid, Panel};
 use super::lines::Line;
 

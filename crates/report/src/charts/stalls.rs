@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a connection as packets show it: sequence numbers with
-//! what was acknowledged, sent again and SACKed; flight and window;
+//! what was acknowledged, retransmitted and SACKed; flight and window;
 //! throughput. Times at which it stopped are shaded.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use units::display::{Unit, rate_unit, short, time_unit};
 use crate::scale::{Kind, Scale, round_up};
 use crate::svg::{Anchor, Canvas, Frame, text_width};
 
+use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
-use super::{Figure, is_narrow};
 
 /// Bytes of a stream at a time: seconds, first byte, byte after the last.
 pub type Stroke = (f64, u64, u64);
@@ -24,7 +24,7 @@ pub type Sample = (f64, f64);
 pub struct Stream {
     /// Data not seen before.
     pub new: Vec<Stroke>,
-    /// Data sent again.
+    /// Retransmitted data.
     pub again: Vec<Stroke>,
     /// SACK blocks.
     pub sacked: Vec<Stroke>,
@@ -46,7 +46,7 @@ pub struct Stream {
 
 /// Finer than this, in the style sheet's pixels, nothing is drawn.
 const GRAIN: f64 = 0.5;
-/// A single segment sent again is to be seen in a transfer of thousands.
+/// A single retransmitted segment is to be seen in a transfer of thousands.
 const SHORTEST_GRAINS: i64 = 8;
 const SEQUENCE_HEIGHT: f64 = 280.0;
 const PANEL_HEIGHT: f64 = 110.0;

@@ -8,7 +8,7 @@ use crate::scale::{Kind, round_up};
 use crate::sweep::{self, Dimension, Varying};
 use crate::theme::COLOURS;
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// A curve needs more points than a comparison.

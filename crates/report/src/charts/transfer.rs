@@ -9,7 +9,7 @@ use crate::scale::round_up;
 use crate::sweep;
 use crate::theme::COLOURS;
 
-use super::Figure;
+use super::figure::Figure;
 use super::grid::{Grid, Panel};
 use super::lines::Line;
 

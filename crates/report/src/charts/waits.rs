@@ -9,7 +9,7 @@ use crate::scale::Kind;
 use crate::sweep::{self, Varying};
 use crate::theme::COLOURS;
 
-use super::Figure;
+use super::figure::Figure;
 use super::lines::{Line, Lines};
 
 /// More figures than this are not drawn.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of `pspacer stalls`.
 
+use maud::{Markup, html};
 use units::display::time;
 
 use crate::charts::{Figure, Stream, stream};
-use crate::escape::escape;
+use crate::page::parts::{MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, paragraph};
 use crate::table::Table;
-
-use super::{MOST_SECTIONS, Page};
 
 /// Stops that are drawn closely.
 const CLOSEUPS: usize = 3;
@@ -60,29 +59,28 @@ pub fn stalls_html(
     notes: &[String],
     connections: &[StallConnection],
 ) -> String {
-    let mut page = Page { out: String::new() };
-    page.head(title, "", facts);
-    for note in notes {
-        page.paragraph(note);
-    }
-    if connections.len() > 1 {
-        page.write(format_args!("<section>\n<h2>Connections</h2>"));
-        page.folded(
-            "Every connection",
-            &overview(connections),
-            connections.len() > MOST_SECTIONS,
-        );
-        page.write(format_args!("</section>"));
-    }
-    for connection in connections.iter().take(MOST_SECTIONS) {
-        page.stalls(connection);
-    }
-    page.write(format_args!(
-        "<footer>Times count from the capture's first TCP segment, bytes are of payload. What a stop cost is \
-         what the rate before it would have brought in the time, less what came. Numbers of packets are \
-         those of the capture; of several files, of the merged one.</footer>\n</main>\n</body>\n</html>"
-    ));
-    page.out
+    let body = html! {
+        @for note in notes { (paragraph(note)) }
+        @if connections.len() > 1 {
+            section {
+                h2 { "Connections" }
+                (folded(
+                    "Every connection",
+                    &overview(connections),
+                    connections.len() > MOST_SECTIONS,
+                ))
+            }
+        }
+        @for connection in connections.iter().take(MOST_SECTIONS) {
+            (section(connection))
+        }
+        footer {
+            "Times count from the capture's first TCP segment, bytes are of payload. What a stop cost is \
+             what the rate before it would have brought in the time, less what came. Numbers of packets are \
+             those of the capture; of several files, of the merged one."
+        }
+    };
+    document(title, "", facts, &body)
 }
 
 /// The plots of a connection: all of it, then its longest stops.
@@ -141,60 +139,50 @@ fn overview(connections: &[StallConnection]) -> Table {
     table
 }
 
-impl Page {
-    fn stalls(&mut self, connection: &StallConnection) {
-        let name = escape(&connection.name);
-        self.write(format_args!("<section>\n<h2>{name}</h2>"));
-        let class = if connection.stops.is_empty() {
-            "ok"
-        } else {
-            "no"
-        };
-        let verdict = escape(&connection.verdict);
-        self.write(format_args!("<p class=\"verdict {class}\">{verdict}</p>"));
-        for fact in &connection.facts {
-            self.paragraph(fact);
+fn section(connection: &StallConnection) -> Markup {
+    let class = match connection.stops.is_empty() {
+        true => "ok",
+        false => "no",
+    };
+    let stops = html! {
+        @for (i, one) in connection.stops.iter().enumerate() { (stop(i + 1, one)) }
+    };
+    let all = connection.stops.len();
+    html! {
+        section {
+            h2 { (Text(&connection.name)) }
+            p class={ "verdict " (class) } { (Text(&connection.verdict)) }
+            @for fact in &connection.facts { (paragraph(fact)) }
+            (figures(&stall_figures(connection)))
+            @if all > MOST_ROWS {
+                details { summary { "Every stop (" (all) ")" } (stops) }
+            } @else {
+                (stops)
+            }
         }
-        for figure in stall_figures(connection) {
-            self.figure(&figure);
-        }
-        let all = connection.stops.len();
-        let folded = all > super::MOST_ROWS;
-        if folded {
-            self.write(format_args!(
-                "<details>\n<summary>Every stop ({all})</summary>"
-            ));
-        }
-        for (i, stop) in connection.stops.iter().enumerate() {
-            self.stop(i + 1, stop);
-        }
-        if folded {
-            self.write(format_args!("</details>"));
-        }
-        self.write(format_args!("</section>"));
+        "\n"
     }
+}
 
-    fn stop(&mut self, number: usize, stop: &StallStop) {
-        let cost = match stop.cost.as_str() {
-            "" => String::new(),
-            cost => format!(", cost {cost}"),
-        };
-        let heading = format!(
-            "{number}. At {:.3} s for {}{cost}: {}",
-            stop.start_s,
-            time(stop.duration_s),
-            stop.cause
-        );
-        self.write(format_args!("<h3>{}</h3>", escape(&heading)));
-        self.paragraph(&format!("{} ({}.)", stop.explanation, stop.side));
-        if !stop.advice.is_empty() {
-            self.paragraph(&format!("→ {}", stop.advice));
+fn stop(number: usize, stop: &StallStop) -> Markup {
+    let cost = match stop.cost.as_str() {
+        "" => String::new(),
+        cost => format!(", cost {cost}"),
+    };
+    let heading = format!(
+        "{number}. At {:.3} s for {}{cost}: {}",
+        stop.start_s,
+        time(stop.duration_s),
+        stop.cause
+    );
+    html! {
+        h3 { (Text(&heading)) }
+        (paragraph(&format!("{} ({}.)", stop.explanation, stop.side)))
+        @if !stop.advice.is_empty() {
+            (paragraph(&format!("→ {}", stop.advice)))
         }
-        if !stop.evidence.is_empty() {
-            self.write(format_args!(
-                "<p class=\"source\">Packets {}</p>",
-                escape(&stop.evidence)
-            ));
+        @if !stop.evidence.is_empty() {
+            p.source { "Packets " (Text(&stop.evidence)) }
         }
     }
 }

@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 use std::sync::PoisonError;
 
 use afxdp::{BEFORE_BYTES, Chunk};
-use live::clock::monotonic_ns;
-use live::packet::VNET_BYTES;
+use linux_io::clock::monotonic_ns;
+use linux_io::packet::VNET_BYTES;
 
 use crate::ebox::Notify;
-use crate::ethernet::{self, ETHERNET, Header, Refusal, complete_sum, forward};
+use crate::ethernet::{self, ETHERNET, Header, Refusal, fill_checksum, forward};
 use crate::fragments::Fragments;
 use crate::icmp::{Problem, error};
 use crate::itm::WireLength;
@@ -64,14 +64,14 @@ impl Frame {
             .first()
             .is_some_and(|flags| flags & NEEDS_SUM != 0)
         {
-            self.complete_sum();
+            self.fill_checksum();
         }
         self.chunk
     }
 
     /// Nobody behind this router knows that something is to be done.
-    pub fn complete_sum(&mut self) {
-        complete_sum(self.frame_mut());
+    pub fn fill_checksum(&mut self) {
+        fill_checksum(self.frame_mut());
     }
 
     fn frame(&self) -> &[u8] {
@@ -106,7 +106,7 @@ impl Router<'_> {
         frame: &mut Frame,
         fragments: &mut Fragments,
     ) -> bool {
-        let Some(own) = self.ports.get(port).map(|p| p.station) else {
+        let Some(own) = self.ports.get(port).map(|p| p.mac) else {
             return false;
         };
         let own_addresses = self.own_addresses.read();
@@ -139,9 +139,9 @@ impl Router<'_> {
     /// `None`, counted, and its sender told, if there is no way.
     pub(super) fn route(&self, frame: &mut Frame) -> Option<usize> {
         match self.find_way(frame.header?) {
-            Ok((port, station)) => {
-                let own = self.ports.get(port)?.station;
-                forward(frame.frame_mut(), own, station);
+            Ok((port, mac)) => {
+                let own = self.ports.get(port)?.mac;
+                forward(frame.frame_mut(), own, mac);
                 Some(port)
             }
             Err(problem) => {
@@ -170,8 +170,8 @@ impl Router<'_> {
         if header.total_bytes > mtu_bytes {
             return Err(Problem::TooLong { mtu_bytes });
         }
-        let station = neighbours.station(route.device, route.via);
-        Ok((route.device, station.ok_or(Problem::NoNeighbour)?))
+        let mac = neighbours.mac(route.device, route.via);
+        Ok((route.device, mac.ok_or(Problem::NoNeighbour)?))
     }
 
     /// Sends an ICMP error, as best effort, if one may be sent.

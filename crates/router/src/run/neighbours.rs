@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::Duration;
 
-use live::links::{Link, links};
-use live::neighbours::{Neighbour, State, ask, known};
+use linux_io::links::{Link, links};
+use linux_io::neighbours::{Neighbour, State, ask, known};
 
 use crate::config::Config;
 use crate::ethernet::Mac;
@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(10);
 /// MAC addresses by device and next hop; MTUs by device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
-    stations: HashMap<(usize, IpAddr), Mac>,
+    macs: HashMap<(usize, IpAddr), Mac>,
     mtu_bytes: Vec<Option<usize>>,
 }
 
@@ -29,14 +29,14 @@ impl Neighbours {
         let named = config.routes.iter();
         let named = named.filter_map(|r| Some(((r.device, r.via), r.mac?)));
         Self {
-            stations: named.collect(),
+            macs: named.collect(),
             mtu_bytes: vec![None; config.devices.len()],
         }
     }
 
     /// The MAC address of a next hop.
-    pub fn station(&self, device: usize, via: IpAddr) -> Option<Mac> {
-        self.stations.get(&(device, via)).copied()
+    pub fn mac(&self, device: usize, via: IpAddr) -> Option<Mac> {
+        self.macs.get(&(device, via)).copied()
     }
 
     /// Longest packet that a device sends, as far as the kernel says.
@@ -75,8 +75,7 @@ impl Neighbours {
 
     fn lacking(&self, config: &Config) -> Vec<(usize, IpAddr)> {
         let hops = config.routes.iter().map(|r| (r.device, r.via));
-        hops.filter(|hop| !self.stations.contains_key(hop))
-            .collect()
+        hops.filter(|hop| !self.macs.contains_key(hop)).collect()
     }
 
     /// Takes the kernel's table; gives the next hops that are to be asked for.
@@ -99,17 +98,17 @@ impl Neighbours {
                 .iter()
                 .find(|n| Some(&n.device) == number && n.address == route.via);
             match entry.map(|n| n.state) {
-                Some(State::Known(station)) => {
-                    self.stations.insert(hop, station);
+                Some(State::Known(mac)) => {
+                    self.macs.insert(hop, mac);
                 }
-                Some(State::Stale(station)) => {
-                    self.stations.insert(hop, station);
+                Some(State::Stale(mac)) => {
+                    self.macs.insert(hop, mac);
                     to_ask.push(hop);
                 }
                 // While it is asked again, what was known may still be right.
                 Some(State::Asked) => {}
                 Some(State::Failed) => {
-                    self.stations.remove(&hop);
+                    self.macs.remove(&hop);
                     to_ask.push(hop);
                 }
                 // The kernel forgets what it does not use itself.
@@ -161,8 +160,8 @@ mac = "02:00:00:00:00:04"
             let other = at("10.1.0.4", State::Known(old));
             let table = [at("10.1.0.2", v4), at("fe80::2", v6), other];
             let asked = neighbours.apply(&config, &[device], &table);
-            let station = |hop: &(usize, IpAddr)| neighbours.station(hop.0, hop.1);
-            (hops.iter().map(station).collect::<Vec<_>>(), asked)
+            let mac = |hop: &(usize, IpAddr)| neighbours.mac(hop.0, hop.1);
+            (hops.iter().map(mac).collect::<Vec<_>>(), asked)
         };
         let named = Some([2, 0, 0, 0, 0, 4]);
         // Another device's table.
@@ -184,6 +183,6 @@ mac = "02:00:00:00:00:04"
         );
         // The kernel has forgotten both.
         assert_eq!(neighbours.apply(&config, &[7], &[]), hops[..2]);
-        assert_eq!(neighbours.station(0, hops[0].1), Some(new));
+        assert_eq!(neighbours.mac(0, hops[0].1), Some(new));
     }
 }

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use afxdp::{Chunk, Pool, XdpSocket};
-use live::packet::{PacketSocket, VNET_BYTES, station};
+use linux_io::packet::{PacketSocket, VNET_BYTES, mac_address};
 
 use crate::config::{Device, Io};
 use crate::counters::Counters;
@@ -22,8 +22,8 @@ const BATCH: usize = 64;
 
 /// A device and what is to leave by it.
 pub(super) struct Port {
-    /// Which station it is.
-    pub station: Mac,
+    /// Its MAC address.
+    pub mac: Mac,
     /// From the IP and the RT-IP thread.
     pub routed: EventBox<Frame>,
     socket: Socket,
@@ -47,8 +47,8 @@ impl Port {
             name: device.name.clone(),
             error,
         };
-        let station = station(&device.name).map_err(failed)?;
-        let xdp = || XdpSocket::open(&device.name, station, own, pool).map(Box::new);
+        let mac = mac_address(&device.name).map_err(failed)?;
+        let xdp = || XdpSocket::open(&device.name, mac, own, pool).map(Box::new);
         let packet = |why_not| {
             let socket = PacketSocket::open(&device.name).map_err(|error| match error.kind() {
                 io::ErrorKind::PermissionDenied => RunError::Rights {
@@ -69,7 +69,7 @@ impl Port {
             })?,
         };
         Ok(Self {
-            station,
+            mac,
             routed: EventBox::new(queue),
             socket,
         })
@@ -87,7 +87,7 @@ impl Port {
                 socket.receive(|chunk| {
                     counters.received.add(1);
                     let mut frame = Frame::from(chunk);
-                    frame.complete_sum();
+                    frame.fill_checksum();
                     take(frame);
                 });
                 return Ok(());

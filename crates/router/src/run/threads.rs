@@ -8,9 +8,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use live::clock::{monotonic_ns, sleep_until};
-use live::priority::{Scheduling, schedule};
-use live::wait::readable;
+use linux_io::clock::{monotonic_ns, sleep_until};
+use linux_io::priority::{Scheduling, schedule};
+use linux_io::wait::readable;
 
 use crate::config::Device;
 use crate::ebox::{Listen, Notify};

@@ -95,7 +95,7 @@ pub fn random_operations(lab: &Lab, kernel: Kernel, seed: u64, operations: u64, 
         timeout,
         out_dir: folder.path(),
     };
-    let again = format!("again: pspacer lab fuzz --seed {seed} --operations {operations}");
+    let again = format!("again: cargo xtask fuzz --seed {seed} --operations {operations}");
     let ran = run_fuzz(lab, spec, &Quiet)
         .unwrap_or_else(|error| panic!("{error}\n{}\n{again}", console(folder.path())));
     assert!(ran.status == 0, "{}\n{again}", ran.output);

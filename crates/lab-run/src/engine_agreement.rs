@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scenarios on both engines: where laboratory and simulator agree, where not,
+//! and why.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use scenario::Scenario;
+use scenario::result::{CellResult, RunResult};
+use serde::Deserialize;
+
+use crate::params::words;
+use crate::sim::support::can_run;
+
+/// `[both]` of `paper.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Both {
+    /// Names of scenarios of any folder.
+    pub scenarios: Vec<String>,
+    /// Flow that is compared.
+    pub flow: String,
+    /// Window of the goodput; frames dropped are of the first.
+    pub window: String,
+    /// Goodputs that differ by no more agree, per cent of the larger.
+    pub within_pct: f64,
+    /// Why cells differ; the first that fits one is its reason.
+    #[serde(default)]
+    pub why: Vec<Why>,
+}
+
+/// A reason.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// Name of the scenario; any by default.
+    pub scenario: Option<String>,
+    /// Values of the cell's parameters.
+    #[serde(default)]
+    pub when: BTreeMap<String, Vec<String>>,
+    /// In words.
+    pub because: String,
+}
+
+/// What the simulator can run of a scenario: cells of which nothing is refused.
+pub fn simulated(scenario: &Scenario) -> Scenario {
+    let mut scenario = scenario.clone();
+    scenario.cells.retain(can_run);
+    scenario
+}
+
+impl Both {
+    /// One scenario's table: every cell of the laboratory's run, and the
+    /// simulator's where it has one.
+    pub fn table(&self, lab: &RunResult, sim: &RunResult) -> String {
+        let mut text = String::from(
+            "\n| cell | goodput, laboratory | simulator | difference | dropped, laboratory | \
+             simulator | |\n|---|---:|---:|---:|---:|---:|---|\n",
+        );
+        let (mut agree, mut compared) = (0, 0);
+        let varying = report::varying(lab);
+        for cell in &lab.cells {
+            let other = sim.cells.iter().find(|c| c.params == cell.params);
+            let (ours, theirs) = (self.numbers(cell), other.and_then(|c| self.numbers(c)));
+            let is_told = |name: &str| varying.iter().any(|v| v.name == name);
+            let told = cell.params.iter().filter(|(name, _)| is_told(name));
+            let name = words(&told.map(|(k, v)| (k.clone(), v.clone())).collect());
+            let (Some((lab_bps, lab_drops)), Some((sim_bps, sim_drops))) = (ours, theirs) else {
+                let bps = ours.map_or("–".into(), |(bps, _)| format!("{:.1}", bps / 1e6));
+                let drops = ours.map_or("–".into(), |(_, drops)| format!("{drops:.0}"));
+                let _ = writeln!(text, "| {name} | {bps} | not modelled | | {drops} | | |");
+                continue;
+            };
+            compared += 1;
+            let difference_pct = (sim_bps - lab_bps) / sim_bps.max(lab_bps).max(1.0) * 100.0;
+            let is_alike = difference_pct.abs() <= self.within_pct;
+            agree += u64::from(is_alike);
+            let said = match is_alike {
+                true => "agree",
+                false => self.because(lab, cell),
+            };
+            let _ = writeln!(
+                text,
+                "| {name} | {:.1} | {:.1} | {difference_pct:+.1} % | {lab_drops:.0} | \
+                 {sim_drops:.0} | {said} |",
+                lab_bps / 1e6,
+                sim_bps / 1e6,
+            );
+        }
+        format!(
+            "\n{agree} of {compared} cells agree within {} % (goodput in Mbit/s, window \
+             \u{201c}{}\u{201d}; frames dropped from the start).\n{text}",
+            self.within_pct, self.window
+        )
+    }
+
+    /// Goodput and frames dropped.
+    fn numbers(&self, cell: &CellResult) -> Option<(f64, f64)> {
+        let of = |window: &scenario::result::WindowResult, metric: &str| {
+            let flow = window.flows.iter().find(|flow| flow.name == self.flow);
+            flow.and_then(|flow| flow.metrics.get(metric))
+        };
+        let window = cell.windows.iter().find(|w| w.name == self.window)?;
+        Some((
+            of(window, "goodput_bps")?,
+            of(cell.windows.first()?, "dropped")?,
+        ))
+    }
+
+    fn because(&self, run: &RunResult, cell: &CellResult) -> &str {
+        let fits = |why: &&Why| {
+            let is_of = |(name, values): (&String, &Vec<String>)| {
+                cell.params.get(name).is_some_and(|v| values.contains(v))
+            };
+            why.scenario.as_ref().is_none_or(|s| *s == run.scenario) && why.when.iter().all(is_of)
+        };
+        self.why
+            .iter()
+            .find(fits)
+            .map_or("not explained", |why| &why.because)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::result::{Engine, FlowMetrics, FlowResult, WindowResult};
+
+    fn run(cells: &[(&str, f64)]) -> RunResult {
+        let cell = |(shaper, goodput): &(&str, f64)| CellResult {
+            params: [("rate", "500mbit"), ("shaper", *shaper)]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            dir: String::new(),
+            windows: vec![WindowResult {
+                name: "all".into(),
+                from_s: 0.0,
+                to_s: 1.0,
+                wire: Default::default(),
+                flows: vec![FlowResult {
+                    name: "bulk".into(),
+                    metrics: FlowMetrics {
+                        goodput_bps: Some(*goodput),
+                        dropped: 7,
+                        ..FlowMetrics::default()
+                    },
+                }],
+            }],
+            bounds: vec![],
+            tc: BTreeMap::new(),
+            flow_reports: BTreeMap::new(),
+            stops: vec![],
+            zero_ns: None,
+            nodes: BTreeMap::new(),
+        };
+        RunResult {
+            format: String::new(),
+            scenario: "s".into(),
+            title: String::new(),
+            source: String::new(),
+            engine: Engine::Vmlab,
+            kernel: String::new(),
+            seed: 1,
+            ok: true,
+            table: vec![],
+            cells: cells.iter().map(cell).collect(),
+        }
+    }
+
+    #[test]
+    fn cells_agree_or_have_a_reason() {
+        let both: Both = toml::from_str(
+            "scenarios = [\"s\"]\nflow = \"bulk\"\nwindow = \"all\"\nwithin_pct = 5\n\
+             [[why]]\nwhen = { shaper = [\"fq\", \"htb\"] }\nbecause = \"trains\"\n",
+        )
+        .unwrap();
+        let lab = run(&[("none", 100e6), ("fq", 100e6), ("tbf", 10e6), ("cake", 9e6)]);
+        let sim = run(&[("fq", 200e6), ("none", 104e6), ("tbf", 20e6)]);
+        let table = both.table(&lab, &sim);
+        for line in [
+            "1 of 3 cells agree within 5 %",
+            "| shaper = none | 100.0 | 104.0 | +3.8 % | 7 | 7 | agree |",
+            "| shaper = fq | 100.0 | 200.0 | +50.0 % | 7 | 7 | trains |",
+            "| shaper = tbf | 10.0 | 20.0 | +50.0 % | 7 | 7 | not explained |",
+            "| shaper = cake | 9.0 | not modelled | | 7 | | |",
+        ] {
+            assert!(table.contains(line), "{line}\n{table}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was known of stops against what was said of them, counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use scenario::result::{RunResult, SeenStop, StopResult};
+use serde::Deserialize;
+
+/// The cause of a flow that does not stop.
+pub const NONE: &str = "none";
+
+/// `[stops]` of `paper.toml`: the folder's scenarios are run on each of these
+/// kernels, and all of their known stops counted together.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// Names of kernels.
+    pub kernels: Vec<String>,
+    /// In the short form.
+    pub quick_kernels: Vec<String>,
+    /// So many judgements must be right, per cent.
+    pub right_min_pct: f64,
+}
+
+/// Judgements, and how many of them are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    all: u64,
+    right: u64,
+    /// Another cause, named with medium or high confidence.
+    wrong: u64,
+    /// Another side, with medium or high confidence ...
+    side: u64,
+    /// ... with high.
+    side_high: u64,
+}
+
+impl Count {
+    fn add(&mut self, stop: &StopResult, seen: Option<&SeenStop>) {
+        self.all += 1;
+        if said(stop, seen) == stop.cause {
+            self.right += 1;
+        }
+        let Some(seen) = seen else { return };
+        let is_sure = seen.confidence != "low";
+        self.wrong += u64::from(is_sure && said(stop, Some(seen)) != stop.cause);
+        let is_other = is_sure && seen.side != stop.side && seen.side != "unknown";
+        self.side += u64::from(is_other);
+        self.side_high += u64::from(is_other && seen.confidence == "high");
+    }
+
+    fn right_pct(self) -> f64 {
+        self.right as f64 * 100.0 / self.all.max(1) as f64
+    }
+}
+
+/// The cause that was said: what is behind the stop, if that is the known one.
+/// That a flow does not stop is said also by a stop of low confidence.
+fn said<'a>(stop: &StopResult, seen: Option<&'a SeenStop>) -> &'a str {
+    match seen {
+        None => NONE,
+        Some(seen) if stop.cause == NONE && seen.confidence == "low" => NONE,
+        Some(seen) => match &seen.root {
+            Some(root) if *root == stop.cause => root,
+            _ => &seen.cause,
+        },
+    }
+}
+
+/// Everything that was judged.
+#[derive(Debug, Default)]
+pub struct Matrix {
+    stops: u64,
+    total: Count,
+    by_capture: IndexMap<String, Count>,
+    by_kernel: IndexMap<String, Count>,
+    /// By cause: stops, and how often which was said.
+    causes: BTreeMap<String, (u64, Count, BTreeMap<String, u64>)>,
+}
+
+impl Matrix {
+    /// Adds what a run has judged.
+    pub fn add(&mut self, result: &RunResult) {
+        for stop in result.cells.iter().flat_map(|cell| &cell.stops) {
+            self.stops += 1;
+            let (stops, count, answers) = self.causes.entry(stop.cause.clone()).or_default();
+            *stops += 1;
+            for (capture, seen) in &stop.seen {
+                let seen = seen.as_ref();
+                *answers.entry(said(stop, seen).to_owned()).or_default() += 1;
+                let by_capture = self.by_capture.entry(capture.clone()).or_default();
+                let by_kernel = self.by_kernel.entry(result.kernel.clone()).or_default();
+                for count in [&mut *count, by_capture, by_kernel, &mut self.total] {
+                    count.add(stop, seen);
+                }
+            }
+        }
+    }
+
+    /// Enough is right, and nobody is sure of the wrong side.
+    pub fn is_ok(&self, wanted: &Wanted) -> bool {
+        self.total.all > 0
+            && self.total.right_pct() >= wanted.right_min_pct
+            && self.total.side_high == 0
+    }
+
+    /// For `results.md`.
+    pub fn page(&self, wanted: &Wanted) -> String {
+        let holds = match self.is_ok(wanted) {
+            true => "holds",
+            false => "**does not hold**",
+        };
+        let mut text = format!(
+            "\n### What was known and what was said\n\n{} stops, {} judgements: {:.1} % right. \
+             Wanted: {} % and nobody highly confident of the wrong side, which {holds}.\n\n",
+            self.stops,
+            self.total.all,
+            self.total.right_pct(),
+            wanted.right_min_pct,
+        );
+        text.push_str(
+            "| | judgements | right | wrong and sure of it | sure of the wrong side | \
+             highly so |\n|---|---:|---:|---:|---:|---:|\n",
+        );
+        let kernels = self
+            .by_kernel
+            .iter()
+            .map(|(k, c)| (format!("Linux {k}"), c));
+        let captures = self.by_capture.iter();
+        let captures = captures.map(|(name, c)| (format!("captured at: {name}"), c));
+        for (name, c) in captures
+            .chain(kernels)
+            .chain([("all".to_owned(), &self.total)])
+        {
+            let (right, pct) = (c.right, c.right_pct());
+            let _ = writeln!(
+                text,
+                "| {name} | {} | {right} ({pct:.1} %) | {} | {} | {} |",
+                c.all, c.wrong, c.side, c.side_high
+            );
+        }
+        text.push_str(
+            "\n\u{201c}Sure\u{201d} is medium or high confidence. A cause counts as right also \
+             where it is what the tool names as behind the stop.\n\n\
+             | known cause | stops | judgements | right | said instead |\n|---|---:|---:|---:|---|\n",
+        );
+        for (cause, (stops, count, answers)) in &self.causes {
+            let mut others: Vec<_> = answers.iter().filter(|(said, _)| *said != cause).collect();
+            others.sort_by_key(|(said, n)| (std::cmp::Reverse(**n), (*said).clone()));
+            let others = others.iter().map(|(said, n)| format!("`{said}` {n}"));
+            let others: Vec<_> = others.collect();
+            let _ = writeln!(
+                text,
+                "| `{cause}` | {stops} | {} | {} ({:.1} %) | {} |",
+                count.all,
+                count.right,
+                count.right_pct(),
+                others.join(", ")
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::result::{CellResult, Engine};
+
+    fn seen(cause: &str, side: &str, confidence: &str) -> Option<SeenStop> {
+        Some(SeenStop {
+            cause: cause.into(),
+            root: None,
+            side: side.into(),
+            confidence: confidence.into(),
+            start_s: 1.0,
+            duration_s: 0.2,
+        })
+    }
+
+    fn stop(cause: &str, side: &str, seen: [Option<SeenStop>; 2]) -> StopResult {
+        let places = ["sender", "receiver"].map(str::to_owned);
+        StopResult {
+            flow: "f".into(),
+            cause: cause.into(),
+            side: side.into(),
+            from_s: 1.0,
+            to_s: 1.2,
+            seen: places.into_iter().zip(seen).collect(),
+        }
+    }
+
+    fn matrix(stops: Vec<StopResult>) -> Matrix {
+        let cell = CellResult {
+            params: IndexMap::new(),
+            dir: String::new(),
+            windows: vec![],
+            bounds: vec![],
+            nodes: BTreeMap::new(),
+            tc: BTreeMap::new(),
+            flow_reports: BTreeMap::new(),
+            stops,
+            zero_ns: None,
+        };
+        let mut matrix = Matrix::default();
+        matrix.add(&RunResult {
+            format: String::new(),
+            scenario: "s".into(),
+            title: String::new(),
+            source: String::new(),
+            engine: Engine::Vmlab,
+            kernel: "6.1.0".into(),
+            seed: 1,
+            ok: true,
+            table: vec![],
+            cells: vec![cell],
+        });
+        matrix
+    }
+
+    fn wanted(right_min_pct: f64) -> Wanted {
+        Wanted {
+            kernels: vec![],
+            quick_kernels: vec![],
+            right_min_pct,
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_counted_by_cause_and_place() {
+        let mut behind = seen("rto-other", "network", "low");
+        if let Some(seen) = &mut behind {
+            seen.root = Some("policer".into());
+        }
+        let matrix = matrix(vec![
+            stop("policer", "network", [behind, None]),
+            stop(
+                "rto-tail",
+                "network",
+                [
+                    seen("rto-tail", "network", "high"),
+                    seen("application", "sender", "low"),
+                ],
+            ),
+            stop("none", "none", [None, seen("unknown", "unknown", "low")]),
+        ]);
+        assert!(matrix.is_ok(&wanted(66.0)));
+        assert!(!matrix.is_ok(&wanted(67.0)));
+        let page = matrix.page(&wanted(67.0));
+        for line in [
+            "3 stops, 6 judgements: 66.7 % right",
+            "**does not hold**",
+            "| captured at: sender | 3 | 3 (100.0 %) | 0 | 0 | 0 |",
+            "| captured at: receiver | 3 | 1 (33.3 %) | 0 | 0 | 0 |",
+            "| Linux 6.1.0 | 6 | 4 (66.7 %) | 0 | 0 | 0 |",
+            "| `policer` | 1 | 2 | 1 (50.0 %) | `none` 1 |",
+            "| `rto-tail` | 1 | 2 | 1 (50.0 %) | `application` 1 |",
+            "| `none` | 1 | 2 | 2 (100.0 %) |  |",
+        ] {
+            assert!(page.contains(line), "{line}\n{page}");
+        }
+    }
+
+    #[test]
+    fn to_be_sure_of_the_wrong_side_is_not_outweighed() {
+        let right = || seen("rto-tail", "network", "high");
+        let mut stops: Vec<_> = (0..99)
+            .map(|_| stop("rto-tail", "network", [right(), right()]))
+            .collect();
+        assert!(matrix(stops.clone()).is_ok(&wanted(95.0)));
+        let wrong = seen("application", "sender", "high");
+        stops.push(stop("rto-tail", "network", [right(), wrong]));
+        assert!(!matrix(stops).is_ok(&wanted(95.0)));
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs scenarios and measures what they recorded.
+//!
+//! A scenario runs in the laboratory ([`lab`]) or on the simulator
+//! ([`sim::run`]). Both leave a folder of the same files ([`results_dir`],
+//! [`measure_cell`], [`finished`]). [`experiments`] runs all scenarios of the
+//! source tree and writes their page, beside the figures of the sources
+//! ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
+//! known of stalls ([`ground_truth`]).
+
+#![forbid(unsafe_code)]
+
+pub mod capture_file;
+pub mod catalogue;
+pub mod engine_agreement;
+pub mod experiments;
+pub mod finished;
+pub mod ground_truth;
+pub mod lab;
+pub mod measure_cell;
+pub mod measured_delays;
+mod params;
+pub mod progress;
+pub mod reference_figures;
+pub mod results_dir;
+pub mod sim;
+mod workers;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a paper reports, beside what we measured: `experiments/*/paper.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use metrics::flow::WIRE;
+use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
+use serde::Deserialize;
+
+use crate::engine_agreement::Both;
+use crate::ground_truth::matrix::Wanted;
+use crate::params::words;
+
+/// The contents of `paper.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// What the source reports, in words.
+    pub reports: String,
+    /// Why ours may differ.
+    pub differs: String,
+    /// Scenarios of this or other folders that are run on both engines.
+    pub both: Option<Both>,
+    /// What must be found out of the stops its scenarios know.
+    pub stops: Option<Wanted>,
+    /// Its figures.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
+/// One number of the source.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Name of the scenario, where the folder has several.
+    pub scenario: Option<String>,
+    /// Parameters of the cell.
+    #[serde(default)]
+    pub when: BTreeMap<String, String>,
+    /// Name of the window; the first one by default.
+    pub window: Option<String>,
+    /// Name of the flow, or `each` for the extreme or mean over all.
+    pub flow: String,
+    /// A name of [`FlowMetrics::NAMES`] or [`TransferRow::NAMES`].
+    pub metric: String,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// A number of the source and ours.
+#[derive(Debug, PartialEq)]
+pub struct Row {
+    /// Which cell, in words.
+    pub cell: String,
+    /// Flow.
+    pub flow: String,
+    /// Metric.
+    pub metric: String,
+    /// The source's.
+    pub paper: f64,
+    /// Ours; `None` if it was not measured (a short form leaves cells out).
+    pub ours: Option<f64>,
+}
+
+impl Paper {
+    /// Reads `paper.toml`; refuses metrics that do not exist.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let paper: Self =
+            toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        for f in &paper.figures {
+            let mut known = FlowMetrics::NAMES.iter().chain(TransferRow::NAMES);
+            anyhow::ensure!(
+                known.any(|name| *name == f.metric),
+                "{}: no metric is called {:?}; there are: {}; of transfers: {}",
+                path.display(),
+                f.metric,
+                FlowMetrics::NAMES.join(", "),
+                TransferRow::NAMES.join(", ")
+            );
+        }
+        Ok(paper)
+    }
+
+    /// The figures that belong to `result`, each with ours beside it.
+    pub fn compare(&self, result: &RunResult) -> Vec<Row> {
+        self.figures
+            .iter()
+            .filter(|f| f.scenario.as_ref().is_none_or(|s| *s == result.scenario))
+            .map(|f| Row {
+                cell: words(&f.when),
+                flow: f.flow.clone(),
+                metric: f.metric.clone(),
+                paper: f.value,
+                ours: result.cells.iter().find(|c| f.is_of(c)).and_then(|c| {
+                    let transfer = result.transfer(c, &f.flow);
+                    let number = transfer.and_then(|row| row.get(&f.metric));
+                    number.or_else(|| f.measured(c))
+                }),
+            })
+            .collect()
+    }
+}
+
+impl Figure {
+    fn is_of(&self, cell: &CellResult) -> bool {
+        self.when.iter().all(|(k, v)| cell.params.get(k) == Some(v))
+    }
+
+    fn measured(&self, cell: &CellResult) -> Option<f64> {
+        let window = match &self.window {
+            Some(name) => cell.windows.iter().find(|w| w.name == *name)?,
+            None => cell.windows.first()?,
+        };
+        if self.flow != "each" {
+            return window
+                .flows
+                .iter()
+                .find(|f| f.name == self.flow)?
+                .metrics
+                .get(&self.metric);
+        }
+        // The frames of all flows together are no flow.
+        let values: Vec<f64> = window
+            .flows
+            .iter()
+            .filter(|f| !f.name.starts_with(WIRE))
+            .filter_map(|f| f.metrics.get(&self.metric))
+            .collect();
+        let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
+        if self.metric.contains("_min_") {
+            fold(f64::min)
+        } else if self.metric.contains("_max_") || self.metric.starts_with("burstiness") {
+            fold(f64::max)
+        } else {
+            // A flow count is far below 2^52.
+            #[allow(clippy::cast_precision_loss)]
+            fold(|a, b| a + b).map(|sum| sum / values.len() as f64)
+        }
+    }
+}
+
+/// A metric's value with its unit, for people.
+pub fn human(metric: &str, value: f64) -> String {
+    if metric.ends_with("_bps") {
+        let (scaled, unit) = match value {
+            v if v >= 1e6 => (v / 1e6, "Mbit/s"),
+            v if v >= 1e3 => (v / 1e3, "kbit/s"),
+            v => (v, "bit/s"),
+        };
+        let digits = if scaled >= 100.0 { 1 } else { 2 };
+        return format!("{scaled:.digits$} {unit}");
+    }
+    if metric.starts_with("efficiency") {
+        return format!("{:.0} %", value * 100.0);
+    }
+    let unit = match metric.rsplit('_').next() {
+        Some("s") => " s",
+        Some("mtu") => " MTU",
+        Some("bytes") => " bytes",
+        Some("us") => " µs",
+        Some("pct") => " %",
+        _ => "",
+    };
+    format!("{value:.3}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::result::{FlowResult, WindowResult};
+
+    fn flow(name: &str, rate_bps: f64) -> FlowResult {
+        let metrics = FlowMetrics {
+            rate1_max_bps: Some(rate_bps),
+            rate1_mean_bps: Some(rate_bps),
+            ..FlowMetrics::default()
+        };
+        FlowResult {
+            name: name.into(),
+            metrics,
+        }
+    }
+
+    #[test]
+    fn each_is_every_flow_and_not_the_wire() {
+        let cell = CellResult {
+            params: Default::default(),
+            dir: String::new(),
+            windows: vec![WindowResult {
+                name: "all".into(),
+                from_s: 0.0,
+                to_s: 1.0,
+                wire: Default::default(),
+                flows: vec![flow("a", 1e6), flow("b", 3e6), flow("wire", 4e9)],
+            }],
+            bounds: vec![],
+            tc: BTreeMap::new(),
+            flow_reports: Default::default(),
+            stops: vec![],
+            zero_ns: None,
+            nodes: Default::default(),
+        };
+        let figure = |metric: &str| Figure {
+            scenario: None,
+            when: BTreeMap::new(),
+            window: None,
+            flow: "each".into(),
+            metric: metric.into(),
+            value: 0.0,
+        };
+        assert_eq!(figure("rate1_max_bps").measured(&cell), Some(3e6));
+        assert_eq!(figure("rate1_mean_bps").measured(&cell), Some(2e6));
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scenarios on the simulator: runs and sweeps.
+
+mod isochronous;
+pub mod merge;
+mod record_cell;
+pub mod run;
+pub mod senders;
+pub mod shard;
+pub mod support;
+pub mod sweep;
+mod sweep_table;
+mod transfers;

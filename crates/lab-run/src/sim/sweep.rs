@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every cell with every seed, on all cores; what was
+//! done before an interruption is not done again.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use netsim::run::run_cell;
+use scenario::Scenario;
+
+use crate::measure_cell;
+use crate::progress::{Progress, Steps};
+use crate::sim::isochronous;
+use crate::sim::record_cell::{recorded, reports};
+use crate::sim::shard::{self, Part, Shard, Sweep};
+use crate::sim::support;
+use crate::sim::sweep_table::{self, Entry, Journal, rows, write_table};
+use crate::workers::side_by_side;
+
+/// What is swept.
+pub struct SweepSpec<'a> {
+    /// Its cells.
+    pub scenario: &'a Scenario,
+    /// The scenario's file.
+    pub file: &'a Path,
+    /// Seeds, in order.
+    pub seeds: Vec<u64>,
+    /// What of the scenario is changed, as `KEY=VALUE`.
+    pub set: Vec<String>,
+    /// The full form.
+    pub full: bool,
+    /// Which part of the work.
+    pub shard: Shard,
+    /// Folder of the table.
+    pub out: &'a Path,
+    /// Cells side by side; one for each core by default.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// How far a sweep is.
+pub struct Swept {
+    /// Pieces of work that are done.
+    pub done: usize,
+    /// All of this shard.
+    pub all: usize,
+    /// What they came to.
+    pub table: PathBuf,
+}
+
+/// Runs what of the sweep is not done yet.
+pub fn sweep(spec: SweepSpec<'_>, progress: &dyn Progress) -> Result<Swept> {
+    let SweepSpec { scenario, out, .. } = spec;
+    let part = Part {
+        sweep: Sweep {
+            set: spec.set,
+            full: spec.full,
+            ..Sweep::new(scenario, spec.file, spec.seeds)?
+        },
+        shard: spec.shard,
+    };
+    ensure!(
+        !isochronous::is_meant(scenario),
+        "{}: a scenario with segments has `runs` in place of a sweep: pspacer sim run runs it",
+        scenario.name
+    );
+    support::check(scenario)?;
+    sweep_table::check(scenario)?;
+    make_room(out, &part)?;
+    let done = run(scenario, &part, (out, spec.jobs), progress)?;
+    Ok(Swept {
+        done,
+        all: part.numbers().count(),
+        table: out.join("table.csv"),
+    })
+}
+
+/// The folder is new, empty, or this very sweep's.
+fn make_room(out: &Path, part: &Part) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    if out.join(shard::FILE).exists() {
+        let there = Part::read(out)?;
+        if let Some(difference) = part.sweep.differs_from(&there.sweep) {
+            bail!(
+                "--out {}: the folder has another sweep: {difference}; expected a new folder, or \
+                 the same sweep to go on with",
+                out.display()
+            );
+        }
+        ensure!(
+            there.shard == part.shard,
+            "--out {}: the folder has shard {}/{} of this sweep; expected a folder for each",
+            out.display(),
+            there.shard.index,
+            there.shard.count
+        );
+        return Ok(());
+    }
+    let is_empty = fs::read_dir(out)
+        .with_context(|| format!("cannot read {}", out.display()))?
+        .next()
+        .is_none();
+    ensure!(
+        is_empty,
+        "--out {}: the folder has files that are no sweep's; expected a new or empty folder",
+        out.display()
+    );
+    part.write(out)
+}
+
+fn run(
+    scenario: &Scenario,
+    part: &Part,
+    (out, jobs): (&Path, Option<NonZeroUsize>),
+    progress: &dyn Progress,
+) -> Result<usize> {
+    let _lock = shard::lock(out)?;
+    let journal = Journal::open(out)?;
+    let all: Vec<usize> = part.numbers().collect();
+    let is_known = |number: &usize| journal.entries.contains_key(number);
+    let missing: Vec<usize> = all.iter().copied().filter(|n| !is_known(n)).collect();
+    let known = (all.len() - missing.len()) as u64;
+    let steps = Steps::new(progress, "sweeping", known, all.len() as u64);
+    let journal = Mutex::new(journal);
+    let outcome = side_by_side(missing.len(), jobs, |index| {
+        let entry = one(scenario, &part.sweep, missing[index])?;
+        steps.add(1);
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        journal
+            .add(entry)
+            .with_context(|| format!("cannot write into {}", out.display()))
+    });
+    progress.clear();
+    outcome?;
+    let journal = journal.into_inner().unwrap_or_else(PoisonError::into_inner);
+    write_table(out, &journal.entries)?;
+    Ok(journal.entries.len())
+}
+
+/// One cell with one seed.
+fn one(scenario: &Scenario, sweep: &Sweep, number: usize) -> Result<Entry> {
+    let cell = &scenario.cells[number % sweep.cells];
+    let seed = sweep.seeds[number / sweep.cells];
+    let ran = run_cell(cell, seed, false, &mut |_| {})
+        .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))?;
+    let reports = reports(cell, &ran);
+    let (sent, tcp) = recorded(cell, ran.recorder, None)?;
+    let analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    Ok(Entry {
+        number,
+        seed,
+        params: cell.params.clone(),
+        rows: rows(&analysis.windows, &reports),
+    })
+}

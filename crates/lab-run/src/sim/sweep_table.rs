@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rows of a sweep: kept as they are found, and written as one table.
+//!
+//! Numbers are kept as text from the moment they are known, so that a table is
+//! the same to the byte whether its rows were just found, read again after an
+//! interruption, or merged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use indexmap::{IndexMap, IndexSet};
+use scenario::result::{FlowMetrics, WindowResult};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::measure_cell::write;
+
+/// The rows as they are found, a line for each piece of work.
+const ROWS: &str = "rows.jsonl";
+
+/// What one piece of work found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Its number.
+    pub number: usize,
+    /// Of the run.
+    pub seed: u64,
+    /// Of the cell.
+    pub params: IndexMap<String, String>,
+    /// One for each window and flow.
+    pub rows: Vec<Row>,
+}
+
+/// One flow in one window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    window: String,
+    flow: String,
+    /// Numbers, as text.
+    values: IndexMap<String, String>,
+}
+
+/// Refuses parameters that are called like columns of the table.
+pub fn check(scenario: &scenario::Scenario) -> Result<()> {
+    let own = ["number", "seed", "window", "flow"];
+    for name in scenario.cells.iter().flat_map(|cell| cell.params.keys()) {
+        let mut columns = own.iter().chain(FlowMetrics::NAMES);
+        ensure!(
+            !columns.any(|column| column == name),
+            "{}: the table of a sweep has a column `{name}`; expected another name for the \
+             parameter",
+            scenario.name
+        );
+    }
+    Ok(())
+}
+
+/// The rows of a cell: its metrics, then what the flow's ends report.
+pub fn rows(windows: &[WindowResult], reports: &BTreeMap<String, Value>) -> Vec<Row> {
+    let mut rows = vec![];
+    for window in windows {
+        for flow in &window.flows {
+            let metric = |name: &&str| {
+                let value = flow.metrics.get(name)?;
+                Some(((*name).to_owned(), format!("{value}")))
+            };
+            let mut values: IndexMap<_, _> = FlowMetrics::NAMES.iter().filter_map(metric).collect();
+            let report = reports.get(&flow.name).and_then(Value::as_object);
+            for (key, value) in report.into_iter().flatten() {
+                if value.is_number() {
+                    values.insert(format!("report.{key}"), value.to_string());
+                }
+            }
+            rows.push(Row {
+                window: window.name.clone(),
+                flow: flow.name.clone(),
+                values,
+            });
+        }
+    }
+    rows
+}
+
+/// Entries by number, and where more are written to.
+pub struct Journal {
+    file: File,
+    /// What is known.
+    pub entries: BTreeMap<usize, Entry>,
+}
+
+impl Journal {
+    /// Opens a folder's journal. A last line that was not finished is taken
+    /// off: its work was interrupted.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(ROWS);
+        let entries = read(folder)?;
+        // Written anew, so that what was cut off is gone.
+        let next = folder.join(format!("{ROWS}.new"));
+        let mut text = String::new();
+        for entry in entries.values() {
+            text += &serde_json::to_string(entry)?;
+            text.push('\n');
+        }
+        write(&next, text.as_bytes())?;
+        fs::rename(&next, &path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { file, entries })
+    }
+
+    /// Writes an entry down at once.
+    pub fn add(&mut self, entry: Entry) -> Result<()> {
+        let mut line = serde_json::to_string(&entry)?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes())?;
+        self.entries.insert(entry.number, entry);
+        Ok(())
+    }
+}
+
+/// The entries of a folder; none if nothing was written yet.
+pub fn read(folder: &Path) -> Result<BTreeMap<usize, Entry>> {
+    let path = folder.join(ROWS);
+    let mut entries = BTreeMap::new();
+    if !path.exists() {
+        return Ok(entries);
+    }
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    // What follows the last end of line was cut off.
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    for (number, line) in (1..).zip(bytes[..whole].split(|b| *b == b'\n')) {
+        if line.is_empty() {
+            continue;
+        }
+        let entry: Entry = serde_json::from_slice(line)
+            .with_context(|| format!("{}:{number} is damaged", path.display()))?;
+        let known = entries.insert(entry.number, entry);
+        ensure!(
+            known.is_none(),
+            "{}:{number}: that work is there twice",
+            path.display()
+        );
+    }
+    Ok(entries)
+}
+
+/// Writes `table.csv` and `table.json`.
+pub fn write_table(folder: &Path, entries: &BTreeMap<usize, Entry>) -> Result<()> {
+    let mut params = IndexSet::new();
+    let mut found = BTreeSet::new();
+    for entry in entries.values() {
+        params.extend(entry.params.keys());
+        for row in &entry.rows {
+            found.extend(row.values.keys().map(String::as_str));
+        }
+    }
+    // Metrics in their own order, then reports by name.
+    let metrics = FlowMetrics::NAMES
+        .iter()
+        .filter(|name| found.contains(**name));
+    let reports = found.iter().filter(|name| name.starts_with("report."));
+    let values: Vec<&str> = metrics.copied().chain(reports.copied()).collect();
+    let (mut csv, mut json) = (String::from("number,seed"), String::from("["));
+    let texts = params.iter().map(|name| name.as_str());
+    for name in texts
+        .chain(["window", "flow"])
+        .chain(values.iter().copied())
+    {
+        csv.push(',');
+        csv += &field(name);
+    }
+    csv.push('\n');
+    for entry in entries.values() {
+        for row in &entry.rows {
+            csv += &format!("{},{}", entry.number, entry.seed);
+            json += if json.len() > 1 { ",\n" } else { "\n" };
+            json += &format!("{{\"number\": {}, \"seed\": {}", entry.number, entry.seed);
+            let param = |name: &&String| entry.params.get(*name).map_or("", String::as_str);
+            let texts = params.iter().map(|name| (name.as_str(), param(name)));
+            let texts = texts.chain([("window", &*row.window), ("flow", &*row.flow)]);
+            for (name, text) in texts {
+                csv.push(',');
+                csv += &field(text);
+                let (name, text) = (serde_json::to_string(name)?, serde_json::to_string(text)?);
+                json += &format!(", {name}: {text}");
+            }
+            for name in &values {
+                csv.push(',');
+                if let Some(value) = row.values.get(*name) {
+                    csv += value;
+                    json += &format!(", {}: {value}", serde_json::to_string(name)?);
+                }
+            }
+            csv.push('\n');
+            json.push('}');
+        }
+    }
+    json += "\n]\n";
+    write(&folder.join("table.csv"), csv.as_bytes())?;
+    write(&folder.join("table.json"), json.as_bytes())
+}
+
+/// A field of CSV (RFC 4180).
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A UDP socket with the kernel's time stamps (SO_TIMESTAMPING, software).
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::str::FromStr;
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, TimestampingFlag, recvmsg, setsockopt,
+    sockopt,
+};
+
+use crate::clock::{nanoseconds, tai_ahead_s};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// For datagrams while this program does not run; the host may allow less.
+const RECEIVE_BYTES: usize = 4 << 20;
+/// Room for a stamp, a count and an extended error with its address.
+const CONTROL_BYTES: usize = 256;
+
+/// A datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How long it is.
+    pub bytes: usize,
+    /// From where.
+    pub from: Option<SocketAddr>,
+    /// When the kernel got it, of CLOCK_TAI.
+    pub kernel_ns: Option<u64>,
+    /// Datagrams that this socket had no room for, until this one came.
+    pub overrun: u32,
+}
+
+/// When the kernel gave a datagram to its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftAt {
+    /// Number of the datagram, from 0 by what was sent.
+    pub number: u32,
+    /// Of CLOCK_TAI.
+    pub kernel_ns: u64,
+}
+
+/// Where a host puts what it sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// SO_PRIORITY: a band, or a class of a qdisc as major << 16 | minor.
+    pub priority: Option<u32>,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: Option<u8>,
+}
+
+/// Largest differentiated services code point.
+const MOST_DSCP: u8 = 63;
+
+impl FromStr for Class {
+    type Err = String;
+
+    /// `PRIO`, `PRIO/DSCP`, `/DSCP`, where PRIO is a number or a class `MAJOR:MINOR`,
+    /// in hexadecimal as `tc` writes it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected a priority, a class such as 1:10, and /DSCP of 0 to 63".to_owned();
+        let (priority, dscp) = match text.split_once('/') {
+            Some((priority, dscp)) => (priority, Some(dscp)),
+            None => (text, None),
+        };
+        let priority = match (priority, priority.split_once(':')) {
+            ("", _) => None,
+            (_, Some((major, minor))) => {
+                let hex = |text| u16::from_str_radix(text, 16).map_err(|_| wrong());
+                Some((u32::from(hex(major)?) << 16) | u32::from(hex(minor)?))
+            }
+            (number, None) => Some(number.parse().map_err(|_| wrong())?),
+        };
+        let dscp = match dscp {
+            None => None,
+            Some(dscp) => Some(dscp.parse().map_err(|_| wrong())?),
+        };
+        if dscp.is_some_and(|d: u8| d > MOST_DSCP) || (priority, dscp) == (None, None) {
+            return Err(wrong());
+        }
+        Ok(Class { priority, dscp })
+    }
+}
+
+/// The socket; it never waits.
+#[derive(Debug)]
+pub struct StampedSocket {
+    socket: UdpSocket,
+    tai_ahead_ns: u64,
+}
+
+impl StampedSocket {
+    /// Asks for stamps of what is received and, with `sent`, of what is sent.
+    ///
+    /// # Errors
+    /// When the socket cannot be set so.
+    pub fn new(socket: UdpSocket, sent: bool) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let mut flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE;
+        if sent {
+            flags |= TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
+                | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID
+                | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
+        }
+        setsockopt(&socket, sockopt::Timestamping, &flags)?;
+        // Beyond the host's limit with CAP_NET_ADMIN, up to it without.
+        setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES))?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1)?;
+        Ok(Self {
+            socket,
+            tai_ahead_ns: tai_ahead_s()?.saturating_mul(SECOND_NS),
+        })
+    }
+
+    /// The socket itself, for sending.
+    #[must_use]
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Puts what is sent into a class.
+    ///
+    /// # Errors
+    /// When the host does not allow it: priorities above 6 need CAP_NET_ADMIN.
+    pub fn set_class(&self, class: Class) -> io::Result<()> {
+        // First: the kernel derives a priority from it.
+        if let Some(dscp) = class.dscp {
+            let field = i32::from(dscp) << 2;
+            match self.socket.local_addr()? {
+                SocketAddr::V4(_) => setsockopt(&self.socket, sockopt::Ipv4Tos, &field)?,
+                SocketAddr::V6(_) => setsockopt(&self.socket, sockopt::Ipv6TClass, &field)?,
+            }
+        }
+        if let Some(priority) = class.priority {
+            // An unsigned number that the call takes as a signed one.
+            let bits = i32::from_ne_bytes(priority.to_ne_bytes());
+            setsockopt(&self.socket, sockopt::Priority, &bits)?;
+        }
+        Ok(())
+    }
+
+    /// The next datagram; `None` if there is none.
+    ///
+    /// # Errors
+    /// What the network says of earlier datagrams (a refused port), or of the socket.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let mut control = [0; CONTROL_BYTES];
+        let parts = &mut [IoSliceMut::new(buffer)];
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let fd = self.socket.as_raw_fd();
+        let message = match recvmsg::<SockaddrStorage>(fd, parts, Some(&mut control), flags) {
+            Ok(message) => message,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let overrun = message.cmsgs()?.find_map(|control| match control {
+            ControlMessageOwned::RxqOvfl(count) => Some(count),
+            _ => None,
+        });
+        Ok(Some(Received {
+            overrun: overrun.unwrap_or(0),
+            bytes: message.bytes,
+            from: message.address.as_ref().and_then(address),
+            kernel_ns: self.stamp(&message),
+        }))
+    }
+
+    /// The next stamp of what was sent; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the socket's error queue cannot be read.
+    pub fn left_at(&self) -> io::Result<Option<LeftAt>> {
+        let mut control = [0; CONTROL_BYTES];
+        let parts = &mut [];
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let fd = self.socket.as_raw_fd();
+        loop {
+            let message = match recvmsg::<()>(fd, parts, Some(&mut control), flags) {
+                Ok(message) => message,
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let number = message.cmsgs()?.find_map(|control| match control {
+                ControlMessageOwned::Ipv4RecvErr(error, _)
+                | ControlMessageOwned::Ipv6RecvErr(error, _) => Some(error.ee_data),
+                _ => None,
+            });
+            // Other errors are in the queue too.
+            if let Some((number, kernel_ns)) = number.zip(self.stamp(&message)) {
+                return Ok(Some(LeftAt { number, kernel_ns }));
+            }
+        }
+    }
+
+    fn stamp<S>(&self, message: &RecvMsg<'_, '_, S>) -> Option<u64> {
+        let stamp = message.cmsgs().ok()?.find_map(|control| match control {
+            ControlMessageOwned::ScmTimestampsns(stamps) => Some(nanoseconds(stamps.system)),
+            _ => None,
+        })?;
+        // 0: the packet has none.
+        (stamp > 0).then(|| stamp.saturating_add(self.tai_ahead_ns))
+    }
+}
+
+impl AsFd for StampedSocket {
+    /// Readable when a datagram or a stamp has come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage
+        .as_sockaddr_in()
+        .map(|a| SocketAddr::V4((*a).into()));
+    v4.or_else(|| {
+        storage
+            .as_sockaddr_in6()
+            .map(|a| SocketAddr::V6((*a).into()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bounded waiting: the loopback is not instant for another process's sake.
+    fn wait<T>(mut what: impl FnMut() -> io::Result<Option<T>>) -> T {
+        for _ in 0..2000 {
+            if let Some(found) = what().unwrap() {
+                return found;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        panic!("nothing came in two seconds");
+    }
+
+    #[test]
+    fn both_ends_are_stamped_by_one_clock() {
+        let far = StampedSocket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), false).unwrap();
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        near.connect(far.socket().local_addr().unwrap()).unwrap();
+        let near = StampedSocket::new(near, true).unwrap();
+        near.set_class(Class {
+            priority: Some(6),
+            dscp: Some(46),
+        })
+        .unwrap();
+        let mut stamped = 0;
+        // The kernel begins to stamp a moment after it was asked to.
+        for number in 0..2000 {
+            let before_ns = crate::clock::tai_ns().unwrap();
+            near.socket().send(b"hello").unwrap();
+            let left = wait(|| near.left_at());
+            assert_eq!(left.number, number);
+            let mut buffer = [0; 64];
+            let received = wait(|| far.receive(&mut buffer));
+            assert_eq!(&buffer[..received.bytes], b"hello");
+            assert_eq!(received.from, near.socket().local_addr().ok());
+            if let Some(arrived_ns) = received.kernel_ns {
+                assert!(
+                    before_ns <= left.kernel_ns && left.kernel_ns <= arrived_ns,
+                    "{before_ns} {left:?} {arrived_ns}"
+                );
+                stamped += 1;
+            }
+            if stamped == 3 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(stamped, 3, "no stamps");
+        assert_eq!(near.left_at().unwrap(), None);
+        assert_eq!(far.receive(&mut [0; 8]).unwrap(), None);
+    }
+
+    #[test]
+    fn classes() {
+        let of = |priority, dscp| Ok(Class { priority, dscp });
+        let class = |text: &str| text.parse::<Class>();
+        assert_eq!(class("6"), of(Some(6), None));
+        assert_eq!(class("6/46"), of(Some(6), Some(46)));
+        assert_eq!(class("/0"), of(None, Some(0)));
+        assert_eq!(class("1:10/46"), of(Some(0x1_0010), Some(46)));
+        for text in ["", "/", "x", "1/64", "1:", ":1", "1:10000", "-1", "1/2/3"] {
+            assert!(class(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The reflector's socket: answers probes until a signal comes.
+
+use std::os::fd::AsFd;
+
+use anyhow::Result;
+use linux_io::clock::{monotonic_ns, tai_ns};
+use linux_io::signals::Signals;
+use linux_io::udp::StampedSocket;
+use linux_io::wait::{BATCH, readable};
+
+use crate::packet::MOST_BYTES;
+use crate::reflector::{Reflector, stamp};
+
+/// How long nothing may come before the signals are looked at again.
+const IDLE_NS: u64 = 1_000_000_000;
+
+/// Answers probes until a signal comes. Gives the number of answers that the kernel did
+/// not take.
+///
+/// # Errors
+/// When the socket or a clock fails.
+pub fn reflect(
+    socket: &StampedSocket,
+    reflector: &mut Reflector,
+    signals: &Signals,
+) -> Result<u64> {
+    let mut buffer = vec![0; MOST_BYTES];
+    let mut unsent = 0;
+    loop {
+        readable(&[socket.as_fd(), signals.as_fd()], IDLE_NS)?;
+        for _ in 0..BATCH {
+            let received = match socket.receive(&mut buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => break,
+                // What became of an earlier answer.
+                Err(_) => continue,
+            };
+            let received_ns = received.kernel_ns.unwrap_or(tai_ns()?);
+            let datagram = buffer.get_mut(..received.bytes).unwrap_or_default();
+            let Some(from) = received.from else { continue };
+            if !reflector.answer(datagram, received_ns, monotonic_ns()?) {
+                continue;
+            }
+            stamp(datagram, tai_ns()?);
+            if socket.socket().send_to(datagram, from).is_err() {
+                unsent += 1;
+            }
+        }
+        if signals.came()? {
+            return Ok(unsent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use super::*;
+
+    /// A signal has come, and the socket is full: it ends all the same, after one batch.
+    #[test]
+    fn a_signal_is_seen_while_datagrams_come() {
+        let signals = Signals::block().unwrap();
+        let local = (Ipv4Addr::LOCALHOST, 0);
+        let socket = StampedSocket::new(UdpSocket::bind(local).unwrap(), false).unwrap();
+        let sender = UdpSocket::bind(local).unwrap();
+        let to = socket.socket().local_addr().unwrap();
+        for _ in 0..200 {
+            sender.send_to(b"no probe", to).unwrap();
+        }
+        // To this thread alone.
+        nix::sys::signal::raise(nix::sys::signal::SIGTERM).unwrap();
+        let mut reflector = Reflector::new(10_000);
+        assert_eq!(reflect(&socket, &mut reflector, &signals).unwrap(), 0);
+        let taken = reflector.counts().invalid;
+        assert!((1..=BATCH as u64).contains(&taken), "{taken}");
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is predicted; as JSON, `docs/formats.md`, "Predictions".
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::bounds::{Bounds, RateLatency, TokenBucket, bounds, isochronous_ns};
+use crate::classes::Classes;
+use crate::distribution::{Chain, delay_ns_max};
+use crate::estimate::{self, Estimate};
+use crate::fit::{self, Fit};
+
+/// The whole of it.
+#[derive(Serialize)]
+pub struct Answer {
+    /// Name and version of this format.
+    pub format: &'static str,
+    /// Period of the routers.
+    pub period_ns: u64,
+    /// Between the RT-IP and ITM threads of a router.
+    pub slot_ns: u64,
+    /// Routers one way.
+    pub hops: usize,
+    /// There and back.
+    pub round_trip: bool,
+    /// Places where a packet may miss its period.
+    pub stages: usize,
+    /// Probability of that, at each stage.
+    pub betas: Vec<f64>,
+    /// Mean lateness.
+    pub mean_periods: f64,
+    /// Packets by lateness.
+    pub distribution: Vec<Row>,
+    /// What the file holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// Beta, as the file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// How well the model agrees with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// What is guaranteed.
+    pub bounds: Served,
+}
+
+/// Packets late by so many periods.
+#[derive(Serialize)]
+pub struct Row {
+    /// Lateness.
+    pub delay_periods: usize,
+    /// Share of the packets.
+    pub probability: f64,
+    /// Longest delay of such a packet, if one that is not late is through within a
+    /// period and slot.
+    pub delay_ns_max: u64,
+    /// Share of the packets in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+}
+
+/// What the file holds.
+#[derive(Serialize)]
+pub struct Measured {
+    /// Name of the file.
+    pub file: String,
+    /// Packets by lateness.
+    #[serde(flatten)]
+    pub classes: Classes,
+}
+
+/// Bounds, and what they are of.
+#[derive(Serialize)]
+pub struct Served {
+    /// (stages + 1) x (period + slot).
+    pub isochronous_ns: u64,
+    /// What the stream sends.
+    pub stream: TokenBucket,
+    /// What each stage serves of it.
+    pub servers: Vec<RateLatency>,
+    /// Network calculus has nothing to say of no server.
+    #[serde(flatten)]
+    pub bounds: Option<Bounds>,
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// Period of the routers.
+    pub period_ns: u64,
+    /// Between the RT-IP and ITM threads of a router.
+    pub slot_ns: u64,
+    /// Routers one way.
+    pub hops: usize,
+    /// There and back.
+    pub round_trip: bool,
+    /// One for all stages or one for each; none: the file tells it.
+    pub betas: &'a [f64],
+    /// Confidence of the estimate's interval.
+    pub level: f64,
+    /// What the stream sends.
+    pub stream: TokenBucket,
+    /// What each stage serves of it.
+    pub servers: Vec<RateLatency>,
+}
+
+/// Stages that a packet passes.
+///
+/// # Errors
+/// When there are more than are computed.
+pub fn stages(hops: usize, round_trip: bool) -> Result<usize, Error> {
+    // Those of a chain with any beta.
+    Ok(chain(&[0.0], hops, round_trip)?.stages())
+}
+
+fn chain(betas: &[f64], hops: usize, round_trip: bool) -> Result<Chain, Error> {
+    match round_trip {
+        true => Chain::round_trip(betas, hops),
+        false => Chain::one_way(betas, hops),
+    }
+}
+
+impl Question<'_> {
+    /// Predicts, from the values of beta or from what was measured.
+    ///
+    /// # Errors
+    /// When a value is out of its range, or there is nothing to predict from.
+    pub fn answer(self, measured: Option<Measured>) -> Result<Answer, Error> {
+        let chain = |betas: &[f64]| chain(betas, self.hops, self.round_trip);
+        let stages = stages(self.hops, self.round_trip)?;
+        let classes = measured.as_ref().map(|measured| &measured.classes);
+        let found = match classes {
+            Some(classes) if stages > 0 => Some(estimate::beta(&classes.counts, self.level)?),
+            _ => None,
+        };
+        let (chain, estimated) = match (self.betas, &found) {
+            ([], Some(found)) => (chain(&[found.beta])?, 1),
+            ([], None) => return Err(Error::Nothing { packets: 0, stages }),
+            (betas, _) => (chain(betas)?, 0),
+        };
+        let late = chain.late();
+        let fit = classes.map(|c| fit::chi_squared(c, &late, estimated));
+        let bounds = match self.servers[..] {
+            [] => None,
+            _ => Some(bounds(self.stream, &self.servers)?),
+        };
+        let turn_ns = self.period_ns.saturating_add(self.slot_ns);
+        Ok(Answer {
+            format: "pspacer-predict-1",
+            period_ns: self.period_ns,
+            slot_ns: self.slot_ns,
+            hops: self.hops,
+            round_trip: self.round_trip,
+            stages,
+            mean_periods: chain.mean_periods(),
+            betas: chain.betas().to_vec(),
+            distribution: rows(&late, turn_ns, classes),
+            measured,
+            estimate: found,
+            fit,
+            bounds: Served {
+                isochronous_ns: isochronous_ns(stages, self.period_ns, self.slot_ns),
+                stream: self.stream,
+                servers: self.servers,
+                bounds,
+            },
+        })
+    }
+}
+
+impl Measured {
+    /// What a file holds, under the file's name.
+    #[must_use]
+    pub fn new(path: &Path, classes: Classes) -> Self {
+        let file = path.file_name().unwrap_or_default();
+        Self {
+            file: file.to_string_lossy().into_owned(),
+            classes,
+        }
+    }
+}
+
+/// The distribution, with the shares that were measured.
+fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
+    let share = |k: usize| {
+        let classes = classes?;
+        let count = classes.counts.get(k)?;
+        let all = classes.packets().saturating_add(classes.beyond);
+        Some(*count as f64 / all as f64)
+    };
+    let row = |(k, &probability): (usize, &f64)| Row {
+        delay_periods: k,
+        probability,
+        delay_ns_max: delay_ns_max(k, turn_ns),
+        measured: share(k),
+    };
+    late.iter().enumerate().map(row).collect()
+}
+
+impl Answer {
+    /// Names the chain.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let routers = match self.hops {
+            1 => "1 router".to_owned(),
+            n => format!("{n} routers"),
+        };
+        let way = match self.round_trip {
+            true => "there and back",
+            false => "one way",
+        };
+        format!("Delay over {routers}, {way}")
+    }
+}

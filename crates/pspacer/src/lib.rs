@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The `pspacer` command: arguments, text, JSON, progress, terminal.
+
+// Printing that fails is an error, and no panic: see `output`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod cli;
+mod experiments;
+mod headings;
+mod lab;
+mod measure;
+mod output;
+mod ping;
+mod predict;
+mod progress;
+mod reflect;
+mod router;
+mod runs;
+mod sim;
+mod stalls;
+mod terminal;
+mod values;
+mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::FromArgMatches;
+
+use cli::{Cli, Command};
+pub use cli::{GROUPS, STATUSES, command};
+
+/// What `--exit-code` asks for.
+const STOPPED: u8 = 3;
+
+/// Runs the command that was called.
+pub fn main() -> ExitCode {
+    let matches = cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    terminal::want(cli.color, cli.quiet);
+    let result = run(&cli).and_then(|code| output::flush().map(|()| code));
+    let failed = match &cli.command {
+        Command::Ping(_) => ExitCode::from(ping::TROUBLE),
+        _ => ExitCode::FAILURE,
+    };
+    result.unwrap_or_else(|error| match output::is_closed() {
+        true => ExitCode::from(output::CLOSED),
+        false => {
+            output::error(&error);
+            failed
+        }
+    })
+}
+
+fn run(cli: &Cli) -> Result<ExitCode> {
+    match &cli.command {
+        Command::Lab(lab) => lab::main(lab).map(bounds),
+        Command::Sim(sim) => sim::main(sim).map(bounds),
+        Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Stalls(args) => stalls::main(args).map(flowed),
+        Command::Watch(args) => watch::main(args).map(flowed),
+        Command::Ping(args) => ping::main(args),
+        Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Experiments(args) => experiments::main(args).map(bounds),
+        Command::Completions { shell } => {
+            // It is made in memory: its own writer takes a failure for a panic.
+            let mut script = vec![];
+            clap_complete::generate(*shell, &mut cli::command(), "pspacer", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Of `--exit-code`: whether nothing stopped.
+fn flowed(flowed: bool) -> ExitCode {
+    match flowed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(STOPPED),
+    }
+}
+
+/// Of a run: whether all bounds hold.
+fn bounds(hold: bool) -> ExitCode {
+    if hold {
+        return ExitCode::SUCCESS;
+    }
+    output::error(&anyhow::anyhow!("a bound does not hold"));
+    ExitCode::FAILURE
+}

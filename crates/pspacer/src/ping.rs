@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer ping`: delay of a host, by probes on a schedule.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use linux_io::udp::Class;
+use ping::packet::{LEAST_BYTES, MOST_BYTES, PORT};
+use ping::run::{Above, Done, Plan, run};
+use ping::schedule::Schedule;
+use ping::statistics::Results;
+use ping::text;
+use report::{Histogram, delay_bars};
+use serde::Serialize;
+
+use crate::headings::{OUTPUT, RUN};
+use crate::output;
+use crate::terminal;
+use crate::values::{some_time, time};
+
+/// As ping(8): an answer came; none came; anything else.
+const NO_ANSWER: u8 = 1;
+pub const TROUBLE: u8 = 2;
+/// A round trip was above `--stop-above`.
+const ABOVE: u8 = 3;
+
+/// Arguments of `pspacer ping`.
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// Where "pspacer reflect" runs: a name or an address
+    pub host: String,
+    /// UDP port of the reflector
+    #[arg(long, value_name = "PORT", default_value_t = PORT, help_heading = RUN)]
+    pub port: u16,
+    /// Time from one probe to the next, whatever becomes of them
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "10ms",
+        help_heading = RUN)]
+    pub period: u64,
+    /// UDP payload of a probe in bytes, 52 to 65507
+    #[arg(long, value_name = "BYTES", default_value_t = LEAST_BYTES, value_parser = probe_bytes,
+        help_heading = RUN)]
+    pub size: usize,
+    /// Stop after this many probes [default: at Ctrl-C]
+    #[arg(long, short = 'c', value_name = "N", conflicts_with = "duration", help_heading = RUN)]
+    pub count: Option<u64>,
+    /// Stop after this long
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = RUN)]
+    pub duration: Option<u64>,
+    /// How long to wait for answers after the last probe
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s", help_heading = RUN)]
+    pub wait: u64,
+    /// Priority of the socket and code point of the packets, as in 6, 6/46, /46; or a class of
+    /// psp, as in 1:10
+    #[arg(long, value_name = "PRIO/DSCP", value_parser = clap::value_parser!(Class), help_heading = RUN)]
+    pub class: Option<Class>,
+    /// Stop at the first round trip above this, name it, and exit with 3
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = RUN)]
+    pub stop_above: Option<u64>,
+    /// Both hosts have one clock, or clocks that are kept alike (PTP): one-way delays too
+    /// [default: for addresses of this host's loopback]
+    #[arg(long, help_heading = RUN)]
+    pub synced: bool,
+    /// One JSON object on standard output at the end, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Also draw the distribution of round trips
+    #[arg(long, value_name = "OUT.svg", help_heading = OUTPUT)]
+    pub plot: Option<PathBuf>,
+}
+
+/// Bytes of a probe.
+fn probe_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok();
+    bytes
+        .filter(|bytes| (LEAST_BYTES..=MOST_BYTES).contains(bytes))
+        .ok_or_else(|| format!("expected {LEAST_BYTES} to {MOST_BYTES}"))
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    format: &'static str,
+    host: String,
+    size_bytes: usize,
+    period_ns: u64,
+    scheduling: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    above: Option<Above>,
+    /// How far CLOCK_TAI was set during the run.
+    clock_step_ns: u64,
+    #[serde(flatten)]
+    results: &'a Results,
+}
+
+/// Sends, waits and prints.
+///
+/// # Errors
+/// When the host has no address, the socket fails, or an output cannot be written.
+pub fn main(args: &PingArgs) -> Result<ExitCode> {
+    let address = resolve(&args.host, args.port)?;
+    let within = |duration| Schedule::count_within(duration, args.period);
+    let plan = Plan {
+        address,
+        period_ns: args.period,
+        count: args.count.or(args.duration.map(within)),
+        wait_ns: args.wait,
+        size_bytes: args.size,
+        class: args.class.unwrap_or_default(),
+        one_way: args.synced || address.ip().is_loopback(),
+        stop_above_ns: args.stop_above,
+    };
+    let lines = !terminal::is_quiet() && !args.json;
+    if !args.json {
+        output::print(&format!("{}\n", text::head(&plan)))?;
+    }
+    let done = run(&plan, |answer| match lines {
+        true => output::print(&format!("{}\n", text::line(&plan, answer))),
+        false => Ok(()),
+    })
+    .with_context(|| address.to_string())?;
+    if let Some(path) = &args.plot {
+        let svg = report::histogram(&plot(&plan, &done.results)).svg;
+        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print(args, &plan, &done)?;
+    Ok(match (done.above, done.results.counts.received) {
+        (Some(_), _) => ExitCode::from(ABOVE),
+        (None, 0) => ExitCode::from(NO_ANSWER),
+        (None, _) => ExitCode::SUCCESS,
+    })
+}
+
+fn print(args: &PingArgs, plan: &Plan, done: &Done) -> Result<()> {
+    let mut out = output::out();
+    if !args.json {
+        out.write_all(text::summary(plan, done).as_bytes())?;
+        return Ok(());
+    }
+    let report = Report {
+        format: predict::measured::PING,
+        host: plan.address.to_string(),
+        size_bytes: plan.size_bytes,
+        period_ns: plan.period_ns,
+        scheduling: done.scheduling.to_string(),
+        above: done.above,
+        clock_step_ns: done.clock_step_ns,
+        results: &done.results,
+    };
+    serde_json::to_writer_pretty(&mut out, &report)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The first address of a name.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    let mut found = (host, port)
+        .to_socket_addrs()
+        .with_context(|| host.to_owned())?;
+    found
+        .next()
+        .with_context(|| format!("{host}: no address of that name"))
+}
+
+fn plot(plan: &Plan, results: &Results) -> Histogram {
+    let bars = results.round_trip.as_ref().map(|of| {
+        let bins = of.histogram.iter().map(|bin| (bin.delay_ns, bin.count));
+        delay_bars(of.min_ns, of.max_ns, bins)
+    });
+    Histogram {
+        slug: "round-trips",
+        title: format!("Round trips to {}", plan.address),
+        x_name: "round trip, ms".to_owned(),
+        y_name: "packets".to_owned(),
+        log: true,
+        bars: bars.unwrap_or_default(),
+        ..Histogram::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_probe() {
+        assert_eq!(probe_bytes("52"), Ok(52));
+        assert!(probe_bytes("51").is_err() && probe_bytes("65508").is_err());
+    }
+}

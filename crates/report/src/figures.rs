@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which figures a run has, and which a cell.
+
+use metrics::curves::Curves;
+use scenario::result::RunResult;
+
+use crate::charts::{self, Figure};
+use crate::streams;
+
+/// The plots over all cells: curves over a swept number, else a comparison;
+/// then the cells over time.
+#[must_use]
+pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    // Streams on segments deliver what is offered: what tells them apart is their delays.
+    if !streams::are_meant(run) {
+        figures = charts::sweep(run);
+        if figures.is_empty() {
+            figures.extend(charts::compare(run));
+        }
+    }
+    figures.extend(charts::waits(run, curves));
+    figures.extend(charts::closeups(run, curves));
+    figures.extend(charts::transfers(run, curves));
+    figures
+}
+
+/// The plots of one cell.
+#[must_use]
+pub fn cell_figures(curves: &Curves) -> Vec<Figure> {
+    [
+        charts::transfer(curves),
+        charts::bandwidth(curves),
+        charts::gaps(curves),
+        charts::queue(curves),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of a run.
+
+use maud::{Markup, html};
+use metrics::curves::Curves;
+use scenario::result::{CellResult, Engine, RunResult};
+
+use crate::figures::{cell_figures, run_figures};
+use crate::page::parts::{
+    MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, foot, paragraph, table, window,
+};
+use crate::sweep::{self, Varying};
+use crate::table as tables;
+use crate::transfers;
+
+/// The page for a run. `curves` are those of each cell, `None` where there are
+/// none; the same input gives the same bytes.
+#[must_use]
+pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
+    let source = match run.source.as_str() {
+        "" => String::new(),
+        source => format!("After {source}"),
+    };
+    let varying = sweep::varying(run);
+    let several = run.cells.len() > 1;
+    let name = |cell: &CellResult| match several {
+        true => sweep::cell_name(cell, &varying),
+        false => "What was measured".to_owned(),
+    };
+    let body = html! {
+        (verdict(run))
+        @if several {
+            (comparison(run, curves, &varying))
+        } @else {
+            (figures(&run_figures(run, curves)))
+        }
+        @if run.cells.len() <= MOST_SECTIONS {
+            @for (i, one) in run.cells.iter().enumerate() {
+                (cell(i, &name(one), one, curves.get(i).and_then(Option::as_ref)))
+            }
+        } @else {
+            (paragraph(&format!(
+                "This run has {} cells; the plots of each are in its folder.",
+                run.cells.len()
+            )))
+        }
+        (foot(&format!(
+            "The same scenario, seed and kernel give this page byte for byte: {}, seed {}.",
+            run.scenario, run.seed
+        )))
+    };
+    document(&run.title, &source, &facts(run), &body)
+}
+
+fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
+    let engine = match run.engine {
+        Engine::Vmlab => "a real kernel in virtual time",
+        Engine::Netsim => "simulator",
+    };
+    let mut facts = vec![
+        ("Scenario", run.scenario.clone()),
+        ("Engine", engine.to_owned()),
+    ];
+    if !run.kernel.is_empty() {
+        facts.push(("Kernel", run.kernel.clone()));
+    }
+    facts.push(("Seed", run.seed.to_string()));
+    if run.cells.len() > 1 {
+        facts.push(("Cells", run.cells.len().to_string()));
+    }
+    facts
+}
+
+/// Whether the bounds hold, and all of them.
+fn verdict(run: &RunResult) -> Markup {
+    let bounds = || run.cells.iter().flat_map(|c| &c.bounds);
+    let (all, failed) = (bounds().count(), bounds().filter(|b| !b.ok).count());
+    let (class, text, more) = match (all, failed) {
+        (0, _) => (
+            "",
+            "No bounds were set.".to_owned(),
+            "Nothing here is a verdict.",
+        ),
+        (1, 0) => ("ok", "The bound holds.".to_owned(), ""),
+        (all, 0) => ("ok", format!("All {all} bounds hold."), ""),
+        (1, _) => ("no", "The bound does not hold.".to_owned(), ""),
+        (all, 1) => ("no", format!("1 of {all} bounds does not hold."), ""),
+        (all, failed) => ("no", format!("{failed} of {all} bounds do not hold."), ""),
+    };
+    let mark = match class {
+        "ok" => "✓ ",
+        "no" => "✗ ",
+        _ => "",
+    };
+    let varying = sweep::varying(run);
+    let mut first = tables::bounds(run, &varying, 0);
+    first.rows.truncate(MOST_ROWS);
+    html! {
+        p class={ "verdict " (class) } { (mark) (text) " " span { (more) } }
+        "\n"
+        @if failed > 0 {
+            (table(&first))
+        }
+        @if all > 0 {
+            (folded(
+                &format!("Every bound ({all})"),
+                &tables::bounds(run, &varying, usize::MAX),
+                all > MOST_ROWS || failed > 0,
+            ))
+        }
+    }
+}
+
+/// More cells than this have their figures folded away.
+const MOST_UNFOLDED: usize = 30;
+
+/// All cells beside one another.
+fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -> Markup {
+    let many = run.cells.len() > MOST_UNFOLDED;
+    html! {
+        section {
+            h2 { "All cells" }
+            (figures(&run_figures(run, curves)))
+            @if !run.table.is_empty() {
+                (folded(
+                    "Every transfer, over all runs",
+                    &transfers::transfers(run, varying),
+                    many,
+                ))
+            }
+            @if let Some(window) = sweep::main_window(run) {
+                (folded(
+                    "The figures of every cell",
+                    &tables::cells(run, window, varying),
+                    many,
+                ))
+            }
+            @if run.cells.len() <= MOST_SECTIONS {
+                nav aria-label="Cells" {
+                    ol {
+                        @for (i, cell) in run.cells.iter().enumerate() {
+                            li {
+                                a href={ "#cell-" (i) } {
+                                    (Text(&sweep::cell_name(cell, varying)))
+                                }
+                            }
+                            "\n"
+                        }
+                    }
+                }
+            }
+        }
+        "\n"
+    }
+}
+
+fn cell(index: usize, name: &str, cell: &CellResult, curves: Option<&Curves>) -> Markup {
+    html! {
+        section id={ "cell-" (index) } {
+            h2 { (Text(name)) }
+            @for one in &cell.windows {
+                (window(one, cell.windows.len() > 1))
+            }
+            (figures(&curves.map(cell_figures).unwrap_or_default()))
+        }
+        "\n"
+    }
+}

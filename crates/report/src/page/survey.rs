@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of `pspacer measure`.
+
+use maud::html;
+use metrics::survey::Survey;
+
+use crate::figures::cell_figures;
+use crate::page::parts::{document, figures, foot, window};
+
+/// The page for a capture or timeline that no scenario planned, with what is
+/// known about it.
+#[must_use]
+pub fn survey_html(title: &str, facts: &[(&str, String)], survey: &Survey) -> String {
+    let body = html! {
+        section {
+            h2 { "Flows" }
+            (window(&survey.window, false))
+            (figures(&cell_figures(&survey.curves)))
+        }
+        (foot(""))
+    };
+    document(title, "", facts, &body)
+}

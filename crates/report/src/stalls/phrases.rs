@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is said of a connection and a stop, on the page and in the terminal.
+
+use stall::{Connection, Place, Stop};
+use units::display::count;
+use units::terse::{ms, size};
+
+/// Packet numbers named of a stop.
+const MOST_EVIDENCE: usize = 8;
+
+/// The name of a cause, side, confidence or place: as in JSON, without dashes.
+/// Abbreviations are such.
+#[must_use]
+pub fn words<T: serde::Serialize>(value: &T) -> String {
+    let name = serde_json::to_value(value).unwrap_or_default();
+    let spaced = name.as_str().unwrap_or_default().replace('-', " ");
+    let word = |w: &str| match w {
+        "ack" | "pmtu" | "rto" => w.to_uppercase(),
+        other => other.to_owned(),
+    };
+    spaced.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// When, how much, and where it was captured.
+#[must_use]
+pub fn facts(c: &Connection) -> String {
+    let ways = c.flows.iter().zip(["to the server", "to the client"]);
+    let data: Vec<_> = ways
+        .filter(|(f, _)| f.data_packets > 0)
+        .map(|(f, way)| {
+            let again = match f.retransmissions.total() {
+                0 => String::new(),
+                1 => " (1 segment sent again)".to_owned(),
+                n => format!(" ({} segments sent again)", count(n)),
+            };
+            format!("{} {way}{again}", size(f.bytes))
+        })
+        .collect();
+    let place = match c.vantage.place {
+        Place::Unknown => "where it was captured is not known".to_owned(),
+        Place::Middle => "captured between them".to_owned(),
+        place => format!("captured at the {}", words(&place)),
+    };
+    let data = match data.as_slice() {
+        [] => "no data".to_owned(),
+        some => some.join(", "),
+    };
+    format!(
+        "from {} for {}; {data}; {place}",
+        ms(c.start_ns),
+        ms(c.duration_ns),
+    )
+}
+
+/// The cause, with what is behind it.
+#[must_use]
+pub fn cause(s: &Stop) -> String {
+    match &s.root {
+        Some(root) => format!("{}, behind it {}", words(&s.cause), words(root)),
+        None => words(&s.cause),
+    }
+}
+
+/// Whose side, in words.
+#[must_use]
+pub fn side(side: stall::Side) -> &'static str {
+    match side {
+        stall::Side::Sender => "the sender's side",
+        stall::Side::Receiver => "the receiver's side",
+        stall::Side::Network => "the network's side",
+        stall::Side::Unknown => "whose side is not to be seen",
+    }
+}
+
+/// Numbers of packets, the last left out of many.
+#[must_use]
+pub fn evidence(packets: &[u64]) -> String {
+    let named: Vec<_> = packets
+        .iter()
+        .take(MOST_EVIDENCE)
+        .map(u64::to_string)
+        .collect();
+    let more = packets.len() - named.len();
+    match more {
+        0 => named.join(", "),
+        n => format!("{} and {n} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_a_stop() {
+        assert_eq!(evidence(&[1, 2]), "1, 2");
+        assert_eq!(
+            evidence(&(1..=10).collect::<Vec<_>>()),
+            "1, 2, 3, 4, 5, 6, 7, 8 and 2 more"
+        );
+    }
+}

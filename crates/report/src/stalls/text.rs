@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people read.
+
+use std::io::{self, Write};
+
+use stall::captures::Found;
+use stall::{Connection, Direction, Stop, StopKind};
+use units::display::count as number;
+use units::terse::{ms, size};
+
+use crate::stalls::phrases::{cause, evidence, facts, side, words};
+use crate::terminal::Style;
+
+/// Without `--all`: connections, and stops of each.
+const MOST_CONNECTIONS: usize = 10;
+const MOST_STOPS: usize = 10;
+/// Text is no wider than this, however wide the terminal.
+const WIDEST: usize = 100;
+
+/// Writes the verdict and the stops of each connection, the worst first.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io::Result<()> {
+    let writer = &mut Writer { out, style, all };
+    let connections = &found.analysis.connections;
+    let stopped = |i: &&usize| !connections[**i].stops.is_empty();
+    let with_stops = found.shown.iter().filter(stopped).count();
+    writeln!(writer.out, "{}", summary(found, with_stops))?;
+    // Of few connections, also those that never stopped.
+    let few = found.shown.len() <= MOST_CONNECTIONS;
+    let wanted: Vec<_> = found
+        .shown
+        .iter()
+        .filter(|i| all || few || stopped(i))
+        .take(if all { usize::MAX } else { MOST_CONNECTIONS })
+        .collect();
+    for &&i in &wanted {
+        let connection = &connections[i];
+        let tunnel = found.encapsulations.name(connection.encapsulation);
+        writer.connection(i + 1, connection, &tunnel)?;
+    }
+    let more = found.shown.len() - wanted.len();
+    if more > 0 {
+        let stopped = with_stops.saturating_sub(wanted.len());
+        writeln!(
+            writer.out,
+            "\n{} more connections, {} of them stopped: --all lists them.",
+            number(more as u64),
+            number(stopped as u64)
+        )?;
+    }
+    Ok(())
+}
+
+fn summary(found: &Found, with_stops: usize) -> String {
+    let connections = &found.analysis.connections;
+    let stops: usize = found
+        .shown
+        .iter()
+        .map(|i| connections[*i].stops.len())
+        .sum();
+    let count = |n: usize, one: &str, more: &str| match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {more}", number(n as u64)),
+    };
+    format!(
+        "{}: {} packets, {}; {} stopped, {}",
+        found.files.join(", "),
+        number(found.counts.packets),
+        count(found.shown.len(), "connection", "connections"),
+        number(with_stops as u64),
+        count(stops, "stop", "stops"),
+    )
+}
+
+struct Writer<'a, W> {
+    out: &'a mut W,
+    style: Style,
+    all: bool,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn connection(&mut self, number: usize, c: &Connection, tunnel: &str) -> io::Result<()> {
+        let tunnel = match tunnel {
+            "" => String::new(),
+            name => format!("  ({name})"),
+        };
+        let head = format!("#{number}  {} → {}{tunnel}", c.client, c.server);
+        writeln!(self.out, "\n{}", self.bold(&head))?;
+        self.paragraph(4, &c.verdict)?;
+        self.paragraph(4, &facts(c))?;
+        for note in &c.notes {
+            self.paragraph(4, &format!("Note: {note}"))?;
+        }
+        self.stops(&c.stops)
+    }
+
+    /// The stops in order; of many, those that took longest.
+    fn stops(&mut self, stops: &[Stop]) -> io::Result<()> {
+        let mut wanted: Vec<_> = (0..stops.len()).collect();
+        if !self.all && stops.len() > MOST_STOPS {
+            wanted.sort_by_key(|i| std::cmp::Reverse(stops[*i].duration_ns));
+            wanted.truncate(MOST_STOPS);
+            wanted.sort_unstable();
+        }
+        for &i in &wanted {
+            self.stop(&stops[i])?;
+        }
+        if wanted.len() < stops.len() {
+            let more = stops.len() - wanted.len();
+            writeln!(self.out, "\n    and {more} shorter stops: --all lists them")?;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, s: &Stop) -> io::Result<()> {
+        let kind = match s.kind {
+            StopKind::Silence => "stopped",
+            StopKind::Slow => "slow",
+        };
+        let way = match s.direction {
+            Direction::ToServer => "to the server",
+            Direction::ToClient => "to the client",
+        };
+        let cost = match s.bytes_cost {
+            Some(cost) => format!(", cost {}", size(cost)),
+            None => String::new(),
+        };
+        let times = match s.count {
+            0 | 1 => String::new(),
+            n => format!(", {} times in a row", number(n)),
+        };
+        let at = format!("at {:>10}  ", ms(s.start_ns));
+        let head = format!("{kind} {way} for {}{cost}{times}", ms(s.duration_ns));
+        writeln!(self.out)?;
+        if 4 + at.chars().count() + head.chars().count() <= self.width() {
+            writeln!(self.out, "    {at}{head}")?;
+        } else {
+            self.paragraph(4, &format!("{at}{head}"))?;
+        }
+        let cause = format!(
+            "{}: {}; {} confidence",
+            cause(s),
+            side(s.side),
+            words(&s.confidence)
+        );
+        let (begin, end) = self.bold_marks();
+        write!(self.out, "{begin}")?;
+        self.paragraph(6, &cause)?;
+        write!(self.out, "{end}")?;
+        self.paragraph(6, &s.explanation)?;
+        if !s.advice.is_empty() {
+            self.paragraph(6, &format!("→ {}", s.advice))?;
+        }
+        if !s.evidence.is_empty() {
+            self.paragraph(6, &format!("packets {}", evidence(&s.evidence)))?;
+        }
+        Ok(())
+    }
+
+    /// What begins and ends bold text.
+    fn bold_marks(&self) -> (&'static str, &'static str) {
+        match self.style.colour {
+            true => ("\x1b[1m", "\x1b[0m"),
+            false => ("", ""),
+        }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        let (begin, end) = self.bold_marks();
+        format!("{begin}{text}{end}")
+    }
+
+    fn width(&self) -> usize {
+        usize::from(self.style.width).clamp(40, WIDEST)
+    }
+
+    /// Text in lines that fit, from this column on.
+    fn paragraph(&mut self, indent: usize, text: &str) -> io::Result<()> {
+        let width = self.width();
+        let mut used = 0;
+        for word in text.split_whitespace() {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > width {
+                writeln!(self.out)?;
+                used = 0;
+            }
+            if used == 0 {
+                write!(self.out, "{:indent$}{word}", "")?;
+                used = indent + length;
+            } else {
+                write!(self.out, " {word}")?;
+                used += 1 + length;
+            }
+        }
+        if used > 0 {
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_folded_between_words() {
+        let mut out = Vec::new();
+        let style = Style {
+            colour: false,
+            width: 40,
+        };
+        let mut writer = Writer {
+            out: &mut out,
+            style,
+            all: false,
+        };
+        writer
+            .paragraph(4, "one two three four five six seven eight nine")
+            .unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "    one two three four five six seven\n    eight nine\n"
+        );
+    }
+}

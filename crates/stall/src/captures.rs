@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is found in captures: the analysis, and how well they could be read.
+
+use capture::encapsulation::Encapsulations;
+use capture::error::Damage;
+use capture::segments::{Counts, Segments};
+
+use crate::select::Selector;
+use crate::{Analyser, Analysis, Options};
+
+/// Everything that was found.
+pub struct Found {
+    /// Connections and their stops.
+    pub analysis: Analysis,
+    /// Packets by what they are.
+    pub counts: Counts,
+    /// Damage that was found, with the names of the files.
+    pub damages: Vec<(String, Damage)>,
+    /// What the connections were carried in.
+    pub encapsulations: Encapsulations,
+    /// Names of the files.
+    pub files: Vec<String>,
+    /// Indices of the connections to show, the worst first.
+    pub shown: Vec<usize>,
+}
+
+/// Reads segments to their end. `min_stop_ns` is the shortest stop that counts, where one
+/// was chosen; `history_of` the connection whose events are kept.
+#[must_use]
+pub fn read(
+    mut segments: Segments<'_>,
+    files: Vec<String>,
+    min_stop_ns: Option<u64>,
+    history_of: Option<usize>,
+) -> Found {
+    let mut options = Options {
+        history_of,
+        ..Options::default()
+    };
+    if let Some(least_ns) = min_stop_ns {
+        options.min_stop_ns = least_ns;
+        options.min_stop_blind_ns = least_ns;
+    }
+    let mut analyser = Analyser::new(options);
+    while let Some(segment) = segments.next() {
+        analyser.segment(&segment);
+    }
+    let mut analysis = analyser.finish();
+    if let Some(least_ns) = min_stop_ns {
+        for connection in &mut analysis.connections {
+            connection.stops.retain(|s| s.duration_ns >= least_ns);
+        }
+    }
+    Found {
+        analysis,
+        counts: segments.counts().clone(),
+        damages: segments.damages().to_vec(),
+        encapsulations: segments.into_encapsulations(),
+        files,
+        shown: Vec::new(),
+    }
+}
+
+/// Indices of the connections that are wanted, by how long they stopped and
+/// what that cost, then in order of their first packets.
+#[must_use]
+pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
+    let mut shown: Vec<_> = (0..analysis.connections.len())
+        .filter(|i| {
+            let connection = &analysis.connections[*i];
+            wanted.is_empty() || wanted.iter().any(|w| w.matches(i + 1, connection))
+        })
+        .collect();
+    shown.sort_by_cached_key(|i| {
+        let stops = &analysis.connections[*i].stops;
+        let stopped_ns: u64 = stops.iter().map(|s| s.duration_ns).sum();
+        let cost: u64 = stops.iter().filter_map(|s| s.bytes_cost).sum();
+        std::cmp::Reverse((stopped_ns, cost))
+    });
+    shown
+}
+
+impl Found {
+    /// What was not read, or not well, by file.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let damages = self.damages.iter().map(|(name, d)| format!("{name}: {d}"));
+        let counts = self.counts.notes().into_iter();
+        let analysis = self.analysis.notes.iter().cloned();
+        damages.chain(counts).chain(analysis)
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `make bench-stalls`: how fast `pspacer stalls` reads, beside `tshark`.
+
+mod traffic;
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use traffic::Traffic;
+
+/// Arguments of `cargo xtask bench stalls`.
+#[derive(Debug, Args)]
+pub struct StallsArgs {
+    /// The command under test
+    #[arg(long)]
+    pspacer: PathBuf,
+    /// Packets of the capture
+    #[arg(long, default_value_t = 10_000_000)]
+    packets: u64,
+    /// Packets of the one that tshark gets: it takes a hundred times as long
+    #[arg(long, default_value_t = 500_000)]
+    tshark_packets: u64,
+    /// Where the captures go; they are written again if they are not there
+    #[arg(long)]
+    folder: PathBuf,
+    /// Where the page goes
+    #[arg(long)]
+    docs: PathBuf,
+    /// Each is run so often, and the fastest counts
+    #[arg(long, default_value_t = 3)]
+    times: u32,
+}
+
+/// One program on one file.
+struct Measured {
+    packets: u64,
+    /// Of a processor.
+    seconds: f64,
+    /// Most memory it had, KiB; 0 if it ended before anyone looked.
+    peak_kib: u64,
+}
+
+impl Measured {
+    fn packets_per_s(&self) -> f64 {
+        self.packets as f64 / self.seconds
+    }
+}
+
+/// Makes the captures, runs both programs and writes the page.
+pub fn main(args: &StallsArgs) -> Result<()> {
+    fs::create_dir_all(&args.folder)?;
+    let long = capture(args, args.packets)?;
+    let tenth = capture(args, args.packets / 10)?;
+    let short = capture(args, args.tshark_packets)?;
+    let stalls = |path: &Path, packets: u64| {
+        let mut command = Command::new(&args.pspacer);
+        command.arg("stalls").arg("--json").arg(path);
+        fastest(&mut command, packets, args.times)
+    };
+    let ours = stalls(&long, args.packets)?;
+    let ours_tenth = stalls(&tenth, args.packets / 10)?;
+    let ours_short = stalls(&short, args.tshark_packets)?;
+    let theirs = match version("tshark") {
+        Some(name) => {
+            let mut rows = Vec::new();
+            for what in ["conv,tcp", "io,stat,1,tcp.analysis.flags"] {
+                let mut command = Command::new("tshark");
+                // No names are looked up, and nothing but the table is made.
+                command
+                    .args(["-n", "-q", "-r"])
+                    .arg(&short)
+                    .args(["-z", what]);
+                rows.push((what, fastest(&mut command, args.tshark_packets, 1)?));
+            }
+            Some((name, rows))
+        }
+        None => None,
+    };
+    let page = page(&[ours, ours_tenth, ours_short], theirs.as_ref());
+    print!("{page}");
+    let path = args.docs.join("stalls-benchmark.md");
+    fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The capture of so many packets, made if it is not there.
+fn capture(args: &StallsArgs, packets: u64) -> Result<PathBuf> {
+    let path = args.folder.join(format!("stalls-{packets}.pcap"));
+    if path.exists() {
+        return Ok(path);
+    }
+    let part = path.with_extension("part");
+    let file = File::create(&part).with_context(|| format!("cannot write {}", part.display()))?;
+    let traffic = Traffic {
+        packets,
+        side_by_side: 500,
+        packets_each: 5000,
+        snap_bytes: 64,
+    };
+    traffic::write(&mut BufWriter::with_capacity(1 << 20, file), traffic)?;
+    fs::rename(&part, &path)?;
+    Ok(path)
+}
+
+fn version(program: &str) -> Option<String> {
+    let out = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let first = text.lines().next()?;
+    Some(first.split(" (Git").next().unwrap_or(first).to_owned())
+}
+
+/// Runs it several times; of the fastest the processor's time, of all the most
+/// memory.
+fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut best = f64::INFINITY;
+    let mut peak_kib = 0;
+    for _ in 0..times.max(1) {
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot run {command:?}"))?;
+        let mut seconds = 0.0;
+        let status = loop {
+            // The kernel sums up both itself: what counts is the last look.
+            peak_kib = peak_kib.max(peak_of(child.id()));
+            seconds = processor_of(child.id()).unwrap_or(seconds);
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        ensure!(status.success(), "{command:?} failed");
+        best = best.min(seconds.max(LOOK_S));
+    }
+    Ok(Measured {
+        packets,
+        seconds: best,
+        peak_kib,
+    })
+}
+
+/// A tick of the kernel's count of a process' time: what is less is not seen.
+const LOOK_S: f64 = 0.01;
+
+/// Time that a process had on processors, in the kernel's ticks of 10 ms
+/// (proc(5): utime and stime, the 14th and 15th field).
+fn processor_of(process: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let ticks: u64 = fields.next()?.parse().ok()?;
+    let more: u64 = fields.next()?.parse().ok()?;
+    Some((ticks + more) as f64 * LOOK_S)
+}
+
+/// The most memory that a process had, KiB.
+fn peak_of(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let number = line.and_then(|l| l.split_whitespace().next());
+    number.and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+fn row(page: &mut String, what: &str, m: &Measured, ratio: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        page,
+        "| {what} | {} | {:.2} | {:.2} | {:.0} | {ratio} |",
+        units::display::count(m.packets),
+        m.seconds,
+        m.packets_per_s() / 1e6,
+        m.peak_kib as f64 / 1024.0,
+    );
+}
+
+fn page(ours: &[Measured; 3], theirs: Option<&(String, Vec<(&str, Measured)>)>) -> String {
+    let mut page = String::from(
+        "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
+         <!-- Written by `make bench-stalls`. -->\n\
+         # How fast `pspacer stalls` is\n\n\
+         A generated capture of 64 bytes a packet: 500 TCP connections at any time, about 5000 packets \
+         each, losses with SACK, timeouts, pauses and closed windows among them (`xtask/src/bench_stalls/`). \
+         Time is what the whole command had of a processor, system calls included, from its start to the end of \
+         its JSON; it runs in one thread. The least of several runs; memory is the most a run had.\n\n\
+         | program | packets | processor, s | million packets/s | MiB | ratio |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    let [long, tenth, short] = ours;
+    row(&mut page, "`pspacer stalls`", long, "");
+    row(&mut page, "`pspacer stalls`", tenth, "");
+    row(&mut page, "`pspacer stalls`", short, "1");
+    match theirs {
+        Some((_, rows)) => {
+            for (what, measured) in rows {
+                let ratio = measured.seconds / short.seconds;
+                row(
+                    &mut page,
+                    &format!("`tshark -z {what}`"),
+                    measured,
+                    &format!("{ratio:.0}"),
+                );
+            }
+        }
+        None => page.push_str("\n`tshark` is not on this machine: it is left out.\n"),
+    }
+    page.push_str(
+        "\nMemory goes with the connections, not with the packets: what one had is a few KB until the end, \
+         for its verdict. ",
+    );
+    if let Some((name, _)) = theirs {
+        let _ = writeln!(
+            page,
+            "The ratio is to the same capture read by {name}. Neither of its reports tells of causes: \
+             `conv,tcp` counts packets and bytes of each conversation, `io,stat` counts what its analysis of \
+             sequence numbers marked, second by second."
+        );
+    } else {
+        page.push('\n');
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_compare_the_same_capture() {
+        let m = |packets, seconds| Measured {
+            packets,
+            seconds,
+            peak_kib: 2048,
+        };
+        let ours = [m(1_000_000, 0.5), m(100_000, 0.1), m(10_000, 0.01)];
+        let theirs = ("TShark 4".to_owned(), vec![("conv,tcp", m(10_000, 2.0))]);
+        let text = page(&ours, Some(&theirs));
+        assert!(
+            text.contains("| 1,000,000 | 0.50 | 2.00 | 2 |  |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| `tshark -z conv,tcp` | 10,000 | 2.00 | 0.01 | 2 | 200 |"),
+            "{text}"
+        );
+        assert!(page(&ours, None).contains("not on this machine"));
+    }
+
+    #[test]
+    fn the_peak_of_a_process_is_known() {
+        assert!(peak_of(std::process::id()) > 100);
+        assert_eq!(peak_of(u32::MAX), 0);
+    }
+}

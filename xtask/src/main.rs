@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask`: what only developers run.
+
+mod bench_pages;
+mod bench_stalls;
+mod guests;
+mod notes;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+
+/// What only developers of pspacer run
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {
+    /// checkpatch and sparse over what is compiled into a kernel
+    Lint,
+    /// The conformance cases of tests/tdc, each in a namespace of one guest
+    Tdc(guests::Tdc),
+    /// Random netlink operations under traffic; the same seed repeats them
+    Fuzz(guests::Fuzz),
+    /// Write the manual page of the pspacer command to standard output
+    Man,
+    /// Parts of `make bench`
+    #[command(subcommand)]
+    Bench(bench_pages::Bench),
+}
+
+fn main() -> ExitCode {
+    match run(&Command::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Lint => guests::lint(),
+        Command::Tdc(args) => {
+            let ran = guests::tdc(args)?;
+            print!("{}", ran.tap());
+            ensure!(ran.is_ok(), "a case failed");
+            Ok(())
+        }
+        Command::Fuzz(args) => {
+            let ran = guests::fuzz(args)?;
+            print!("{}", ran.output);
+            ensure!(ran.status == 0, "the guest found something wrong");
+            Ok(())
+        }
+        Command::Man => {
+            let mut page = vec![];
+            xtask::man::write(&mut page, pspacer::command())?;
+            Ok(std::io::stdout().write_all(&page)?)
+        }
+        Command::Bench(part) => bench_pages::main(part),
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer.1`, from the same text as `--help`: one page for all subcommands.
+
+use std::io::{self, Write};
+
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use pspacer::{GROUPS, STATUSES};
+
+/// Writes the page.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
+    writeln!(out, ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0")?;
+    writeln!(
+        out,
+        ".\\\" Made from the command line's own help: cargo xtask man"
+    )?;
+    command.build();
+    let top = Man::new(command.clone());
+    top.render_title(&mut out)?;
+    top.render_name_section(&mut out)?;
+    top.render_synopsis_section(&mut out)?;
+    top.render_description_section(&mut out)?;
+    writeln!(out, ".SH OPTIONS\nOf every command:")?;
+    for arg in command.get_arguments().filter(|a| a.is_global_set()) {
+        option(&mut out, arg)?;
+    }
+    writeln!(out, ".SH COMMANDS")?;
+    for (_, names) in GROUPS {
+        for command in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
+            subcommand(&mut out, command)?;
+        }
+    }
+    writeln!(out, ".SH EXIT STATUS")?;
+    for (status, meaning) in STATUSES {
+        entry(&mut out, status, meaning)?;
+    }
+    writeln!(out, ".SH ENVIRONMENT")?;
+    entry(
+        &mut out,
+        "PSPACER_CACHE",
+        "Where packages and builds are kept [default: ~/.cache/pspacer].",
+    )?;
+    entry(
+        &mut out,
+        "PSPACER_ROOT",
+        "The project's sources, with its experiments [default: the source tree around the working \
+         folder, else what was installed in PREFIX/share/pspacer].",
+    )?;
+    entry(
+        &mut out,
+        "NO_COLOR",
+        "No colours, when set and not empty; --color always is stronger.",
+    )?;
+    entry(
+        &mut out,
+        "COLUMNS",
+        "How wide text may be [default: as wide as the terminal].",
+    )?;
+    writeln!(out, ".SH SEE ALSO\n.BR tc (8),\n.BR tc\\-psp (8)")
+}
+
+fn subcommand<W: Write>(out: &mut W, sub: &Command) -> io::Result<()> {
+    if sub.get_name() == "help" {
+        return Ok(());
+    }
+    if sub.has_subcommands() {
+        let shown = sub.get_subcommands().filter(|c| !c.is_hide_set());
+        return shown.into_iter().try_for_each(|sub| subcommand(out, sub));
+    }
+    // The words of its own synopsis, without the name of the program twice.
+    let name = sub.get_bin_name().unwrap_or(sub.get_name());
+    writeln!(out, ".SS {}", escaped(name))?;
+    if let Some(about) = sub.get_about() {
+        writeln!(out, "{}.", escaped(&about.to_string()))?;
+    }
+    let mut arguments = sub.get_arguments();
+    arguments.try_for_each(|arg| {
+        let is_its_own = !arg.is_hide_set() && !arg.is_global_set() && arg.get_id() != "help";
+        if is_its_own { option(out, arg) } else { Ok(()) }
+    })
+}
+
+fn option<W: Write>(out: &mut W, arg: &Arg) -> io::Result<()> {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let term = match arg.get_short().filter(|_| arg.get_long().is_some()) {
+        Some(short) => format!("-{short}, {arg}"),
+        None => arg.to_string(),
+    };
+    entry(out, &term, &help)
+}
+
+/// A hyphen of a command is no hyphen of a word.
+fn escaped(text: &str) -> String {
+    text.replace('-', "\\-")
+}
+
+fn entry<W: Write>(out: &mut W, term: &str, text: &str) -> io::Result<()> {
+    let (term, text) = (escaped(term), escaped(text));
+    writeln!(out, ".TP\n\\fB{term}\\fR\n{text}")
+}
