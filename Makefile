@@ -78,7 +78,7 @@ fuzz: setup
 	@tools/setup.sh c++
 	@fuzz/run.sh $(or $(TARGET),core)
 
-# Builds the debug kernel if the cache has none. See docs/contributing.md.
+# Builds the debug kernel if the cache has none. See CONTRIBUTING.md.
 test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
 	cargo test --locked --package vmlab --test lab_debug -- --ignored --nocapture --test-threads 1

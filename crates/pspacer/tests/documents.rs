@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Documents are true where a machine can tell: every relative link leads to a
+//! file and an anchor that exist, every path that the map of the source and the
+//! recipes name is there, and each crate and subcommand has its row in the map.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use common::root;
+
+const MAP: &str = "docs/architecture.md";
+const RECIPES: &str = "CONTRIBUTING.md";
+
+/// Every Markdown file of the source tree. What is built is left out, and golden
+/// files are: their links are those of the page that they are a copy of.
+fn documents() -> Vec<PathBuf> {
+    fn below(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let no_page = ["target", "out", "build", "golden"].contains(&name.as_str());
+            if path.is_dir() && !no_page && !name.starts_with('.') {
+                below(&path, found);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = vec![];
+    below(&root(), &mut found);
+    found.sort();
+    assert!(found.len() > 20, "only {} documents found", found.len());
+    found
+}
+
+/// The lines of a document that are no code: fenced and indented blocks, and
+/// code spans where `keep_spans` is false, are left out.
+fn prose(text: &str, keep_spans: bool) -> Vec<(usize, String)> {
+    let mut fenced = false;
+    let mut lines = vec![];
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced && !line.starts_with("    ") {
+            let line = if keep_spans {
+                line.to_owned()
+            } else {
+                line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+            };
+            lines.push((number + 1, line));
+        }
+    }
+    lines
+}
+
+/// Where the links of a line lead to.
+fn targets(line: &str) -> Vec<&str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .collect()
+}
+
+/// The anchor that a heading gets on the usual web pages for sources.
+fn anchor(heading: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = heading;
+    while let Some((before, link)) = rest.split_once('[') {
+        shown += before;
+        let Some((text, after)) = link.split_once("](") else {
+            shown += link;
+            rest = "";
+            break;
+        };
+        shown += text;
+        rest = after.split_once(')').map_or("", |(_, after)| after);
+    }
+    shown += rest;
+    shown
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            c if c.is_alphanumeric() => Some(c),
+            _ => None,
+        })
+        .collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for (_, line) in prose(text, true) {
+        let title = line.trim_start_matches('#');
+        if title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let base = anchor(title);
+        let times = seen.entry(base.clone()).or_default();
+        all.insert(match *times {
+            0 => base,
+            n => format!("{base}-{n}"),
+        });
+        *times += 1;
+    }
+    all
+}
+
+/// `a/b/../c` is `a/c`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            out.pop();
+        } else {
+            out.push(part);
+        }
+    }
+    out
+}
+
+/// What is wrong with the links of a document of this text at this path.
+fn broken_links(path: &Path, text: &str) -> Vec<String> {
+    let mut bad = vec![];
+    for (number, line) in prose(text, false) {
+        for target in targets(&line) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, wanted) = target.split_once('#').unwrap_or((target, ""));
+            let file = match file {
+                "" => path.to_path_buf(),
+                file => plain(&path.parent().unwrap().join(file)),
+            };
+            let shown = path.strip_prefix(root()).unwrap_or(path).display();
+            let at = format!("{shown}:{number}");
+            if !file.exists() {
+                bad.push(format!("{at}: {target}: expected a file, found none"));
+            } else if !wanted.is_empty() {
+                let there = if file == path {
+                    text.to_owned()
+                } else {
+                    fs::read_to_string(&file).unwrap_or_default()
+                };
+                if !anchors(&there).contains(wanted) {
+                    bad.push(format!("{at}: {target}: expected a heading, found none"));
+                }
+            }
+        }
+    }
+    bad
+}
+
+/// The code spans of a document that name a file or folder of the source tree.
+fn named_paths(text: &str) -> Vec<String> {
+    let tops: BTreeSet<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut found = vec![];
+    for (_, line) in prose(text, true) {
+        for span in line.split('`').skip(1).step_by(2) {
+            let Some((top, _)) = span.split_once('/') else {
+                continue;
+            };
+            let pattern = |c: char| c.is_whitespace() || "*<>{}$:=".contains(c);
+            let example = span.contains("NAME") || span.contains(pattern);
+            if tops.contains(top) && !example {
+                found.push(span.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn report(what: &str, bad: &[String]) {
+    assert!(bad.is_empty(), "{what}:\n  {}", bad.join("\n  "));
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut bad = vec![];
+    let mut links = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        links += prose(&text, false)
+            .iter()
+            .map(|(_, line)| targets(line).len())
+            .sum::<usize>();
+        bad.extend(broken_links(&path, &text));
+    }
+    assert!(links > 200, "only {links} links found");
+    report("links", &bad);
+}
+
+#[test]
+fn a_link_to_nowhere_is_found() {
+    let page = root().join("docs/quickstart.md");
+    let text = "# A\n[1](nowhere.md) [2](#a) [3](#b) `[4](code.md)`\n[5](../README.md#no-such-heading)\n```\n[6](fenced.md)\n```\n";
+    let bad = broken_links(&page, text);
+    assert_eq!(bad.len(), 3, "{bad:?}");
+    assert!(bad[0].contains("nowhere.md"), "{bad:?}");
+    assert!(bad[1].contains("#b"), "{bad:?}");
+    assert!(bad[2].contains("no-such-heading"), "{bad:?}");
+    assert_eq!(
+        anchor("`--full`: the [record](x.md)'s form"),
+        "--full-the-records-form"
+    );
+}
+
+#[test]
+fn the_map_and_the_recipes_name_what_is_there() {
+    let mut bad = vec![];
+    for name in [MAP, RECIPES] {
+        let text = fs::read_to_string(root().join(name)).unwrap();
+        let paths = named_paths(&text);
+        assert!(paths.len() > 10, "{name} names only {} paths", paths.len());
+        bad.extend(
+            paths
+                .iter()
+                .filter(|path| !root().join(path).exists())
+                .map(|path| format!("{name}: `{path}`: expected a file or folder, found none")),
+        );
+    }
+    report("paths", &bad);
+}
+
+#[test]
+fn every_crate_has_its_row_in_the_map() {
+    let map = fs::read_to_string(root().join(MAP)).unwrap();
+    let bad: Vec<_> = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| {
+            !map.lines()
+                .any(|l| l.starts_with('|') && l.contains(&format!("`{name}`")))
+        })
+        .map(|name| format!("{MAP}: expected a row with `{name}`"))
+        .collect();
+    report("crates", &bad);
+}
+
+#[test]
+fn every_subcommand_has_its_row_in_the_map() {
+    let map = fs::read_to_string(root().join(MAP)).unwrap();
+    let help = Command::new(env!("CARGO_BIN_EXE_pspacer"))
+        .arg("--help")
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    // Groups end with a colon and have a subcommand a line, by two blanks.
+    let options = help.split("\nOptions:").next().unwrap();
+    let names: Vec<_> = options
+        .lines()
+        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(names.len() > 8, "only {names:?} found in\n{help}");
+    let bad: Vec<_> = names
+        .iter()
+        .filter(|name| !map.lines().any(|l| l.starts_with(&format!("| `{name}"))))
+        .map(|name| format!("{MAP}: expected a row that begins with `{name}`"))
+        .collect();
+    report("subcommands", &bad);
+}
