@@ -401,7 +401,11 @@ fn a_circle_of_files_is_found() {
         "use crate::{A as Other};\npub struct B(Box<Other>);",
         "use super::a;\npub struct B(Box<a::A>);",
     ] {
-        assert_eq!(rust(&[lib, a, ("x/src/b.rs", b)]), std::slice::from_ref(&pair), "{b}");
+        assert_eq!(
+            rust(&[lib, a, ("x/src/b.rs", b)]),
+            std::slice::from_ref(&pair),
+            "{b}"
+        );
     }
     for b in [
         "pub struct B;",
