@@ -143,28 +143,28 @@ psp_class_own(const struct psp_class *cl, u8 kind,
 	return own;
 }
 
-/* `opt` is in force. */
-static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
-				  const struct psp_class_options *opt,
-				  const struct pace_class_config *cfg)
+/* The ceil in force: a dynamic class has one for each of its flows. */
+u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	cl->opt = *opt;
-	cl->ceil_bps = cfg->ceil_bps ?: cfg->rate_bps;
-	if (cl->flows)
-		psp_flows_clamp(q, cl, pace_least_rate_bps(&q->port.pace),
-				cl->ceil_bps);
+	u64 line_rate_bps = q->port.pace.line_rate_bps;
+
+	if (cl->opt.kind == TC_PSP_KIND_DYNAMIC)
+		return min(cl->opt.ceil_bps ?: line_rate_bps, line_rate_bps);
+	return cl->pace.ceil_bps ?: cl->pace.rate_bps;
 }
 
-/* Ids and memory for as many flows as `opt` allows. */
-static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
-				const struct psp_class_options *opt,
-				struct netlink_ext_ack *extack)
+/* A table of as many flows as `opt` allows, and ids for them; NULL: no other. */
+static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
+			       const struct psp_class_options *opt,
+			       struct psp_flows **made,
+			       struct netlink_ext_ack *extack)
 {
-	struct psp_flows *flows;
 	u32 reserved;
 	int err;
 
-	if (cl->flows && cl->flows->max == opt->flows)
+	*made = NULL;
+	if (opt->kind != TC_PSP_KIND_DYNAMIC ||
+	    (cl->flows && cl->flows->max == opt->flows))
 		return 0;
 	psp_classes_trim(q);
 	reserved = cl->flows ? cl->flows->reserved : 0;
@@ -173,25 +173,32 @@ static int psp_class_room_flows(struct psp_qdisc *q, struct psp_class *cl,
 		if (err)
 			return err;
 	}
-	flows = psp_flows_alloc(opt->flows);
-	if (!flows)
-		return -ENOMEM;
+	*made = psp_flows_alloc(opt->flows,
+				cl->flows ? READ_ONCE(cl->flows->count) : 0);
+	return *made ? 0 : -ENOMEM;
+}
 
-	sch_tree_lock(q->sch);
-	if (cl->flows) {
-		psp_flows_resize(cl->flows, flows);
-	} else {
-		/* From now on frames find flows, and bounds to go by. */
-		cl->opt.limit = opt->limit;
-		cl->opt.flow_limit = opt->flow_limit;
-		cl->opt.horizon_ns = opt->horizon_ns;
-		swap(cl->flows, flows);
-	}
-	sch_tree_unlock(q->sch);
+/*
+ * Puts `opt` in force, and the table of flows that psp_class_new_flows() made for
+ * it: from the first frame that finds a flow on, its bounds and its ceil are
+ * known.  *made is what is to be freed.  Tree lock.
+ */
+static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
+				  const struct psp_class_options *opt,
+				  struct psp_flows **made)
+{
+	u32 reserved = cl->flows ? cl->flows->reserved : 0;
+
+	cl->opt = *opt;
+	if (*made && cl->flows)
+		psp_flows_resize(cl->flows, *made);
+	else if (*made)
+		swap(cl->flows, *made);
+	if (!cl->flows)
+		return;
 	q->reserved += cl->flows->reserved - reserved;
-	if (flows)
-		psp_flows_free(flows);
-	return 0;
+	psp_flows_clamp(q, cl, pace_least_rate_bps(&q->port.pace),
+			psp_class_ceil_bps(q, cl));
 }
 
 /* They have no frames any more, or nobody sends any more. */
@@ -252,9 +259,9 @@ static int psp_class_room(struct psp_qdisc *q, struct psp_class *cl,
 		if (!cl->late)
 			return -ENOMEM;
 	}
-	if (opt->kind == TC_PSP_KIND_DYNAMIC)
-		return psp_class_room_flows(q, cl, opt, extack);
-	return cl->flows ? psp_class_end_flows(q, cl, extack) : 0;
+	if (opt->kind != TC_PSP_KIND_DYNAMIC && cl->flows)
+		return psp_class_end_flows(q, cl, extack);
+	return 0;
 }
 
 /* What the class has beside itself goes; its frames with it. */
@@ -276,13 +283,15 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 		    struct netlink_ext_ack *extack)
 {
 	struct pace_class_config cfg, own;
+	struct psp_flows *flows = NULL;
 	enum pace_error refused;
 	int err;
 
 	psp_classes_trim(q);
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_make_room(q, 1 + opt->flows, extack) ?:
-	      psp_class_room(q, cl, opt, extack);
+	      psp_class_room(q, cl, opt, extack) ?:
+	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
 	err = -ENOMEM;
@@ -293,7 +302,8 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
-	psp_class_put_options(q, cl, opt, &cfg);
+	/* Nobody finds the class yet. */
+	psp_class_put_options(q, cl, opt, &flows);
 
 	own = psp_class_own(cl, opt->kind, &cfg);
 	sch_tree_lock(q->sch);
@@ -307,6 +317,8 @@ int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 	return 0;
 
 failed:
+	if (flows)
+		psp_flows_free(flows);
 	psp_class_clear(q, cl);
 	return err;
 }
@@ -340,12 +352,14 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  struct netlink_ext_ack *extack)
 {
 	struct pace_class_config cfg, own;
+	struct psp_flows *flows;
 	enum pace_error refused;
 	bool was_rt;
 	int err;
 
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_class_room(q, cl, opt, extack);
+	      psp_class_room(q, cl, opt, extack) ?:
+	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		return err;
 	own = psp_class_own(cl, opt->kind, &cfg);
@@ -353,12 +367,14 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	was_rt = cl->pace.type == PACE_TYPE_RT;
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
-		psp_class_put_options(q, cl, opt, &cfg);
+		psp_class_put_options(q, cl, opt, &flows);
 		/* What waits there has come just now. */
 		if (!was_rt && !psp_child_is_throttled(cl))
 			psp_report_backlog(q, cl, ktime_get_ns());
 	}
 	sch_tree_unlock(q->sch);
+	if (flows)
+		psp_flows_free(flows);
 	if (refused)
 		return psp_refuse_class(extack, refused, &q->port, opt);
 	psp_kick(q);
@@ -397,12 +413,12 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 					       line_rate_bps);
 			own = psp_class_own(cl, cl->opt.kind, &cfg);
 			if (cfg.type != PACE_TYPE_PACED ||
-			    (cfg.rate_bps == cl->pace.rate_bps &&
-			     (cfg.ceil_bps ?: cfg.rate_bps) == cl->ceil_bps))
+			    (own.rate_bps == cl->pace.rate_bps &&
+			     (own.ceil_bps ?: own.rate_bps) ==
+			     (cl->pace.ceil_bps ?: cl->pace.rate_bps)))
 				continue;
-			if (!WARN_ON_ONCE(pace_class_change(&q->pace, &cl->pace,
-							    &own)))
-				cl->ceil_bps = cfg.ceil_bps ?: cfg.rate_bps;
+			WARN_ON_ONCE(pace_class_change(&q->pace, &cl->pace,
+						       &own));
 		}
 	}
 }

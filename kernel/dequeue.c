@@ -164,13 +164,14 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
 			return NULL;
 		}
+		/* A gap frame keeps the wire busy: psp_ask_busy() is enough. */
+		if (d.verdict == PACE_GAP)
+			return psp_fill_gap(q, d.gap_bytes, now_ns);
 		if (!asked) {
 			asked = true;
 			if (psp_ask_idle(q, now_ns))
 				continue;
 		}
-		if (d.verdict == PACE_GAP)
-			return psp_fill_gap(q, d.gap_bytes, now_ns);
 		if (d.verdict == PACE_WAIT) {
 			qdisc_watchdog_schedule_ns(&q->watchdog, d.until_ns);
 			psp_line_wait(&q->watch,

@@ -76,14 +76,10 @@ void psp_device_holds(struct psp_qdisc *q, struct psp_port *port)
 	const struct pace_config *pace = &port->pace;
 	u32 train_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
 	u32 frames = DIV_ROUND_UP(train_bytes, pace->max_frame_bytes);
-	u64 limit_bytes = 0;
 
-#ifdef CONFIG_BQL
-	limit_bytes = READ_ONCE(q->sch->dev_queue->dql.limit);
-#endif
 	port->ring_bytes = psp_device_ring_frames(qdisc_dev(q->sch)) *
 			   (train_bytes + frames * (u64)pace->overhead_bytes);
-	port->slack_bytes = psp_line_slack_bytes(port->ring_bytes, limit_bytes);
+	port->slack_bytes = psp_line_slack_bytes(port->ring_bytes);
 }
 
 /* Changes whenever the link went, or came back. */

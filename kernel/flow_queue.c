@@ -144,9 +144,10 @@ static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 }
 
 /*
- * The rate has been lowered: what waits beyond the horizon now goes, last
- * frames first; the first stays.  O(frames): so an eighth more goes, or a user
- * could have all frames walked through for each that it sends.
+ * The rate has been lowered: drops what waits beyond the horizon now, last frames
+ * first; the first stays.  O(frames), so it drops at least an eighth, of the bytes
+ * that there is room for and of the frames: else a user could have all frames
+ * walked through for each that it sends.
  */
 void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 		  struct sk_buff **to_free)
@@ -155,7 +156,7 @@ void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 	struct qdisc_skb_head *queue = &f->queue;
 	struct sk_buff *skb = queue->head, *next;
 	u64 room, bytes;
-	u32 frames = 1;
+	u32 frames = 1, most;
 
 	if (queue->qlen < 2 ||
 	    psp_flow_is_near(q, f, psp_counted(cfg, queue->qlen, f->backlog)))
@@ -165,8 +166,9 @@ void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 	if (psp_counted(cfg, queue->qlen - 1, bytes) <= room)
 		return;
 	room -= room / 8;
+	most = queue->qlen - DIV_ROUND_UP(queue->qlen, 8);
 	bytes = qdisc_pkt_len(skb);
-	while (skb->next && psp_counted(cfg, frames, bytes) <= room) {
+	while (frames < most && psp_counted(cfg, frames, bytes) <= room) {
 		skb = skb->next;
 		bytes += qdisc_pkt_len(skb);
 		frames++;

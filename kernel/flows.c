@@ -48,15 +48,18 @@ void psp_flows_exit(void)
 	psp_users_exit();
 }
 
-/* Empty; sleeps. */
-struct psp_flows *psp_flows_alloc(u32 max)
+/*
+ * Empty, with buckets for `max` flows, or for the `count` that there are if those
+ * are more: they live on.  Sleeps.
+ */
+struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 {
 	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL);
 
 	if (!flows)
 		return NULL;
 	/* hash_ptr() and hash_32() give at least one bit. */
-	flows->bits = max(ilog2(roundup_pow_of_two(max)), 1);
+	flows->bits = max(ilog2(roundup_pow_of_two(max(max, count))), 1);
 	flows->bucket = kvcalloc(1u << flows->bits, sizeof(*flows->bucket),
 				 GFP_KERNEL);
 	if (!flows->bucket) {

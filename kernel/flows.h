@@ -106,7 +106,7 @@ struct psp_flows {
 };
 
 /* flows.c */
-struct psp_flows *psp_flows_alloc(u32 max);
+struct psp_flows *psp_flows_alloc(u32 max, u32 count);
 void psp_flows_free(struct psp_flows *flows);
 void psp_flows_resize(struct psp_flows *flows, struct psp_flows *size);
 u32 psp_flows_ids(const struct psp_flows *flows);

@@ -176,7 +176,7 @@ static u64 psp_tcp_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 		  struct sock *sk, bool *exact)
 {
-	u64 ceil_bps = cl->ceil_bps;
+	u64 ceil_bps = psp_class_ceil_bps(q, cl);
 	unsigned long max_Bps;
 	u64 rate_bps;
 

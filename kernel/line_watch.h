@@ -31,6 +31,8 @@
 #define PSP_LINE_WINDOW_NS	100000000ull
 /* Timers and interrupts are later than that on any host. */
 #define PSP_LINE_STOP_NS	10000ull
+/* See psp_line_confirmed(). */
+#define PSP_LINE_AGE_SLACKS	256
 
 struct psp_line_watch {
 	u64 line_rate_bps;	/* 0: nothing is watched */
@@ -61,13 +63,13 @@ struct psp_line_watch {
 
 /*
  * Most bytes that were handed out and have not left: twice what the transmit
- * ring and the byte queue limit allow, for a device that is reset or suspended
- * loses what was in them and is filled again, and 2 MiB for the packet buffer
- * of the device.
+ * ring holds, for a device that is reset or suspended loses what was in it and is
+ * filled again, and 2 MiB for the packet buffer of the device.  A byte queue
+ * limit only makes it less.
  */
-static inline u64 psp_line_slack_bytes(u64 ring_bytes, u64 limit_bytes)
+static inline u64 psp_line_slack_bytes(u64 ring_bytes)
 {
-	return 2 * (ring_bytes + limit_bytes) + (2u << 20);
+	return 2 * ring_bytes + (2u << 20);
 }
 
 /* From now on the line has this rate; what was counted stays. */
@@ -173,6 +175,20 @@ static inline u64 psp_line_ns(u64 per_byte, u64 *part, u32 wire_bytes)
 static inline bool psp_line_slewed(u64 mono_ns, u64 raw_ns)
 {
 	return mono_ns + (raw_ns >> 10) < raw_ns;
+}
+
+/*
+ * The bucket was too full, and had been so mono_ns before (raw_ns on the clock
+ * that nobody slews).  Does that prove the wire too fast?  Only if the clock was
+ * not slewed meanwhile, and if it is not so long ago that each was an event of
+ * its own, like a reset.  A wire 1/128 too fast fills the bucket within
+ * PSP_LINE_AGE_SLACKS of the slack, as time on the line.
+ */
+static inline bool psp_line_confirmed(const struct psp_line_watch *w,
+				      u64 mono_ns, u64 raw_ns)
+{
+	return !psp_line_slewed(mono_ns, raw_ns) &&
+	       raw_ns / PSP_LINE_AGE_SLACKS <= w->slack_ns;
 }
 
 /*

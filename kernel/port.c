@@ -15,8 +15,7 @@
  */
 static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
 				       const struct psp_options *opt,
-				       const struct psp_port *port,
-				       bool no_clock)
+				       const struct psp_port *port)
 {
 	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
 		return TC_PSP_WHY_NOT_ETHERNET;
@@ -30,8 +29,6 @@ static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
 	/* Sent bytes are no clock where others send too. */
 	if (port->queues > 1)
 		return TC_PSP_WHY_SHARED;
-	if (no_clock)
-		return TC_PSP_WHY_NO_CLOCK;
 	/* A pause time of 0 would take back the device's own "stop". */
 	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
 		return TC_PSP_WHY_FLOW_CONTROL;
@@ -137,14 +134,10 @@ static int psp_resolve_period(const struct psp_options *opt,
 }
 
 /*
- * Two reasons come up while the qdisc runs: then there is nobody to refuse to,
- * and any mode is timer.  A request by hand is a new try.
+ * Two reasons come up while the qdisc runs: the wire is no clock, and the device
+ * sends PAUSE itself.  Then nobody asks who could be refused, so any mode becomes
+ * timer.  A request by hand is a new try.
  */
-static bool psp_found_later(enum tc_psp_why why)
-{
-	return why == TC_PSP_WHY_NO_CLOCK || why == TC_PSP_WHY_FLOW_CONTROL;
-}
-
 static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 			    struct psp_port *port, bool follow,
 			    struct netlink_ext_ack *extack)
@@ -155,8 +148,13 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 	port->pace.mode = PACE_MODE_TIMER;
 	if (opt->mode == TC_PSP_MODE_TIMER)
 		return 0;
-	why = psp_why_no_gaps(dev, opt, port, follow && q->no_clock);
-	if (follow && psp_found_later(why)) {
+	/* Before any other reason: it must not be refused for one of those. */
+	if (follow && q->no_clock) {
+		port->why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
+		return 0;
+	}
+	why = psp_why_no_gaps(dev, opt, port);
+	if (follow && why == TC_PSP_WHY_FLOW_CONTROL) {
 		port->why_not_hybrid = why;
 		return 0;
 	}

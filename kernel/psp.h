@@ -120,7 +120,6 @@ struct psp_class {
 	 */
 	struct list_head throttled;
 	struct psp_class_options opt;
-	u64 ceil_bps;			/* in force; pace.rate_bps is the rate */
 	unsigned int filters;		/* filters that name this class */
 	struct gnet_stats_basic_sync bstats;
 	struct psp_class_counters count;
@@ -307,6 +306,7 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 			  const struct psp_class_options *opt,
 			  struct netlink_ext_ack *extack);
 void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl);
+u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class *cl);
 void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl);
 void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl);
 void psp_classes_reset(struct psp_qdisc *q);

@@ -161,12 +161,13 @@ int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 }
 
 static void psp_fill_class(struct tc_psp_class_stats *st,
+			   const struct psp_qdisc *q,
 			   const struct psp_class *cl)
 {
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);
 	if (cl->pace.type == PACE_TYPE_PACED) {
 		st->rate_bps = cl->pace.rate_bps;
-		st->ceil_bps = cl->ceil_bps;
+		st->ceil_bps = psp_class_ceil_bps(q, cl);
 	}
 	st->achieved_bps = cl->window.achieved_bps;
 	st->sent_frames = cl->count.sent_frames;
@@ -217,7 +218,7 @@ int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 		qlen += cl->flows->qlen;
 		queue.backlog += cl->flows->backlog;
 	}
-	psp_fill_class(&st, cl);
+	psp_fill_class(&st, q, cl);
 	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
 		      st.drop_late + st.drop_flow + st.drop_limit +
 		      st.drop_horizon + st.drop_evicted;

@@ -19,6 +19,7 @@
  * many packets other classes have.
  */
 #include "psp.h"
+#include "compat/dequeue_drop.h"
 #include "compat/hrtimer.h"
 
 /* What each packet of a busy wire pays: two calls that may return NULL. */
@@ -124,6 +125,7 @@ void psp_ask_others(struct psp_qdisc *q)
 static enum hrtimer_restart psp_ask_timer(struct hrtimer *timer)
 {
 	struct psp_qdisc *q = container_of(timer, struct psp_qdisc, ask_timer);
+	struct sk_buff *dropped;
 	u32 most;
 	bool ready;
 
@@ -134,7 +136,10 @@ static enum hrtimer_restart psp_ask_timer(struct hrtimer *timer)
 	q->ask_left = min(q->ask_left - most, q->throttled_count);
 	if (q->ask_left)
 		psp_ask_set_timer(q);
+	/* The root may not run for long: nobody else would free them. */
+	dropped = psp_take_dropped(q->sch);
 	spin_unlock(qdisc_lock(q->sch));
+	psp_free_dropped(q->sch, dropped);
 	if (ready)
 		__netif_schedule(qdisc_root(q->sch));
 	rcu_read_unlock();

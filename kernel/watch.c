@@ -67,21 +67,39 @@ static void psp_watch_forgive(struct psp_qdisc *q)
 }
 
 /*
- * The first time nothing is concluded but when it was: the second time the
- * clock is known that it was measured by.
+ * The first suspicion proves nothing: it is only noted when it came.  A second
+ * one that comes soon enough (psp_line_confirmed()) is the verdict.
  */
 static bool psp_watch_again(struct psp_qdisc *q)
 {
 	u64 now_ns = ktime_get_ns(), raw_ns = ktime_get_raw_ns();
 	u64 before_ns = q->suspect_ns, raw_before_ns = q->suspect_raw_ns;
 
-	if (before_ns && !psp_line_slewed(now_ns - before_ns,
-					  raw_ns - raw_before_ns))
+	if (before_ns && psp_line_confirmed(&q->watch, now_ns - before_ns,
+					    raw_ns - raw_before_ns))
 		return true;
 	psp_watch_forgive(q);
 	q->suspect_ns = now_ns;
 	q->suspect_raw_ns = raw_ns;
 	return false;
+}
+
+/* The verdict cannot take force: it is not looked for again on this port. */
+static void psp_watch_end(struct psp_qdisc *q)
+{
+	sch_tree_lock(q->sch);
+	q->watch.line_rate_bps = 0;
+	WRITE_ONCE(q->suspect, false);
+	sch_tree_unlock(q->sch);
+}
+
+/* Does `port` explain what was seen?  The one in force was another. */
+static bool psp_watch_is_other(const struct psp_qdisc *q,
+			       const struct psp_port *port)
+{
+	return port->pace.mode == PACE_MODE_TIMER ||
+	       port->pace.line_rate_bps != q->port.pace.line_rate_bps ||
+	       port->slack_bytes > q->port.slack_bytes;
 }
 
 /*
@@ -94,6 +112,7 @@ void psp_watch_judge(struct psp_qdisc *q)
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct psp_port port;
 	u64 taken_bps;
+	int err;
 
 	ASSERT_RTNL();
 	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
@@ -101,17 +120,11 @@ void psp_watch_judge(struct psp_qdisc *q)
 		psp_watch_forgive(q);
 		return;
 	}
-	if (psp_port_resolve(q, &q->opt, &port, true, NULL)) {
-		psp_watch_forgive(q);
+	err = psp_port_resolve(q, &q->opt, &port, true, NULL);
+	if (!err && psp_watch_is_other(q, &port) &&
+	    !psp_port_apply(q, &q->opt, &port, true, NULL))
 		return;
-	}
-	if (port.pace.mode == PACE_MODE_TIMER ||
-	    port.pace.line_rate_bps != q->port.pace.line_rate_bps ||
-	    port.slack_bytes > q->port.slack_bytes) {
-		if (psp_port_apply(q, &q->opt, &port, true, NULL))
-			psp_watch_forgive(q);
-		return;
-	}
+	/* Also where the device cannot be followed: the verdict needs no port. */
 	if (!psp_watch_again(q))
 		return;
 
@@ -122,8 +135,8 @@ void psp_watch_judge(struct psp_qdisc *q)
 	sch_tree_unlock(q->sch);
 	netdev_warn(dev, "qdisc %x: no wire clock, took %llu Mbit/s at a line of %llu: mode timer, no gap frames\n",
 		    q->sch->handle >> 16, div_u64(taken_bps, 1000000),
-		    div_u64(port.pace.line_rate_bps, 1000000));
+		    div_u64(q->port.pace.line_rate_bps, 1000000));
 	if (psp_port_resolve(q, &q->opt, &port, true, NULL) ||
 	    psp_port_apply(q, &q->opt, &port, true, NULL))
-		psp_watch_forgive(q);
+		psp_watch_end(q);
 }

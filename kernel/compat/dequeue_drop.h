@@ -22,6 +22,23 @@ static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
 {
 	qdisc_dequeue_drop(sch, skb, (enum qdisc_drop_reason)reason);
 }
+
+/*
+ * Takes the frames that children dropped while psp asked them outside of a run of
+ * the root.  Root lock; they are freed without it.
+ */
+static inline struct sk_buff *psp_take_dropped(struct Qdisc *root)
+{
+	struct sk_buff *dropped = root->to_free;
+
+	root->to_free = NULL;
+	return dropped;
+}
+
+static inline void psp_free_dropped(struct Qdisc *root, struct sk_buff *dropped)
+{
+	tcf_kfree_skb_list(dropped, root, root->dev_queue, qdisc_dev(root));
+}
 #else
 #define PSP_STATIC_FLAGS	0
 
@@ -35,6 +52,16 @@ static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
 				    enum psp_drop_reason reason)
 {
 	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
+}
+
+/* Children free what they drop themselves. */
+static inline struct sk_buff *psp_take_dropped(struct Qdisc *root)
+{
+	return NULL;
+}
+
+static inline void psp_free_dropped(struct Qdisc *root, struct sk_buff *dropped)
+{
 }
 #endif
 

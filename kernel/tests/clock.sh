@@ -72,6 +72,39 @@ for mode in gap hybrid auto; do
 	echo "drop_control=0" >$WIRE/c1/fault
 done
 
+# --- a verdict is not put off --------------------------------------------------------
+
+# A byte queue limit that grows while gap frames take no time.
+limit_min=/sys/class/net/c1a/queues/tx-0/byte_queue_limits/limit_min
+echo "drop_control=1" >$WIRE/c1/fault
+fresh mode gap gap pause
+flow c1a "delay 0" "skb_priority 65537"
+bytes=65536
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 \
+	 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40; do
+	bytes=$((bytes + 20000))
+	echo $bytes >$limit_min
+	sleep 0.01
+done
+check "a byte queue limit that grows does not put the verdict off" same 1 "$(found)"
+flow_stop
+drained c1a
+echo 65536 >$limit_min
+
+# Mode gap would be refused if it were asked for now.
+fresh mode gap gap pause
+ip link set c1a txqueuelen 0
+before=$(said)
+flow c1a "delay 0" "skb_priority 65537"
+sleep 0.3
+check "a device that has lost its queue: it is found all the same" same 1 "$(found)"
+check "and the mode is timer then" same timer "$(stat_of c1a mode_in_force)"
+check "the kernel's log has it once" same $((before + 1)) "$(said)"
+flow_stop
+drained c1a
+ip link set c1a txqueuelen 1000
+echo "drop_control=0" >$WIRE/c1/fault
+
 # --- a line that is not what it is said to be ---------------------------------------
 
 rate=100mbit

@@ -97,6 +97,16 @@ check "what would now wait beyond the horizon is dropped" \
 check "and counted" at_least 40 "$(got drop_horizon)"
 tc -n one qdisc del dev c1a root
 
+# All frames are walked through: 200 short ones, and some long ones behind them
+# that alone are beyond the horizon.
+port mode timer
+add mode dynamic horizon 2s
+check "a socket is filled with short frames and long ones, then slowed down" \
+	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 8000 --mixed \
+	--to 10.1.0.2 --port 100
+check "an eighth of the frames walked through goes" at_least 20 "$(got drop_horizon)"
+tc -n one qdisc del dev c1a root
+
 # --- of what is full, who has most gives ------------------------------------
 
 slow=to=10.1.0.2:100,pacing=100000

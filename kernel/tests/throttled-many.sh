@@ -25,14 +25,16 @@ packets_of() {
 }
 retries() { stat_of c1a child_retries; }
 
-# psp_port NETEM-DELAY: frames to port 9 are of class 1:1, which has 1 Mbit/s and
-# that netem; all others of 1:3, a normal class.
+# psp_port NETEM-DELAY OPTION...: frames to port 9 are of class 1:1, which has
+# 1 Mbit/s and that netem; all others of 1:3, a normal class.
 psp_port() {
+	netem_delay=$1
+	shift
 	tc qdisc del dev c1a root 2>/dev/null || :
-	tc qdisc add dev c1a root handle 1: psp default 3
+	tc qdisc add dev c1a root handle 1: psp default 3 "$@"
 	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
 	tc class add dev c1a parent 1: classid 1:3 psp mode normal
-	tc qdisc add dev c1a parent 1:1 handle 11: netem delay "$1" limit 1000
+	tc qdisc add dev c1a parent 1:1 handle 11: netem delay "$netem_delay" limit 1000
 	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
 		match ip dport 9 0xffff classid 1:1
 }
@@ -115,6 +117,21 @@ for count in 20 200; do
 	check "$count throttled children: the port goes while they hold frames" \
 		tc qdisc del dev c1a root
 done
+
+# Gap frames are as many as there is room for on the wire: each asks two.
+psp_port 10s mode gap
+throttled 200 60s
+flow c1a "count 6" "delay 0" "udp_dst_min 8" "udp_dst_max 11"
+flow_done
+gaps=$(stat_of c1a gap_frames)
+asked=$(retries)
+nap 500
+asked=$(($(retries) - asked))
+gaps=$(($(stat_of c1a gap_frames) - gaps))
+check "mode gap: the port waits for a clock" at_least 100 "$gaps"
+check "200 throttled children: a gap frame asks two of them" \
+	at_most $((2 * gaps + 20)) "$asked"
+tc qdisc del dev c1a root
 
 cut_cable c1
 

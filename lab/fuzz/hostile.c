@@ -33,6 +33,8 @@
 #define SOCKETS_MAX	4096
 #define PAYLOAD_MAX	1472
 #define SEGMENT		1000
+#define SHORT		200
+#define LONG		6
 #define TRAIN_BYTES	(40 * SEGMENT)
 /* A full socket takes about 90 of the longest. */
 #define SENDS		128
@@ -53,7 +55,7 @@ static void usage(void)
 {
 	fputs("usage: psp-hostile --uid N --seconds N --to ADDR --port N [--ports N]\n"
 	      "                   [--sockets N] [--seed N]\n"
-	      "  or:  psp-hostile --uid N --lower BYTES --to ADDR --port N\n", stderr);
+	      "  or:  psp-hostile --uid N --lower BYTES [--mixed] --to ADDR --port N\n", stderr);
 	exit(2);
 }
 
@@ -152,21 +154,27 @@ static void act(struct random *r, uint32_t count)
 	}
 }
 
-static void lower(uint64_t rate_Bps)
+static void lower(uint64_t rate_Bps, bool mixed)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int i;
 
-	set_rate(fd, 1250000);
+	set_rate(fd, mixed ? 12500 : 1250000);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&target, sizeof(target)))
 		fail("a socket");
-	while (send(fd, payload, PAYLOAD_MAX, 0) >= 0)
+	/* Nobody receives: the first frame's answer may be heard of meanwhile. */
+	for (i = 0; mixed && i < SHORT + LONG; i++, sent++)
+		while (send(fd, payload, i < SHORT ? 1 : PAYLOAD_MAX, 0) < 0)
+			if (errno != ECONNREFUSED)
+				fail("filling the socket");
+	while (!mixed && send(fd, payload, PAYLOAD_MAX, 0) >= 0)
 		sent++;
-	if (errno != EAGAIN)
+	if (!mixed && errno != EAGAIN)
 		fail("filling the socket");
 	set_rate(fd, rate_Bps);
 	/* The kernel takes one more as soon as one is gone. */
 	while (send(fd, payload, 1, 0) < 0)
-		if (errno != EAGAIN)
+		if (errno != EAGAIN && errno != ECONNREFUSED)
 			fail("sending");
 	printf("{\"sent\":%" PRIu64 "}\n", sent);
 }
@@ -182,6 +190,7 @@ int main(int argc, char **argv)
 		{ "sockets", required_argument, NULL, 'm' },
 		{ "seed", required_argument, NULL, 'x' },
 		{ "lower", required_argument, NULL, 'l' },
+		{ "mixed", no_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const struct timespec pause = { .tv_nsec = 4000000 };
@@ -189,6 +198,7 @@ int main(int argc, char **argv)
 	int64_t seconds = 0, end_ns;
 	struct random r;
 	uint64_t seed = 1, lower_to = 0;
+	bool mixed = false;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -208,6 +218,8 @@ int main(int argc, char **argv)
 			seed = strtoull(optarg, NULL, 10);
 		else if (option == 'l')
 			lower_to = strtoull(optarg, NULL, 10);
+		else if (option == 'i')
+			mixed = true;
 		else if (option == '?')
 			usage();
 	}
@@ -218,7 +230,7 @@ int main(int argc, char **argv)
 	if (!become_user(uid))
 		fail("another user");
 	if (lower_to) {
-		lower(lower_to);
+		lower(lower_to, mixed);
 		return 0;
 	}
 	r.state = seed;

@@ -123,7 +123,7 @@ static struct psp_line_watch watch(u64 line_rate_bps, const struct device *d)
 	struct psp_line_watch w = { 0 };
 
 	psp_line_start(&w, line_rate_bps,
-		       psp_line_slack_bytes(d->ring * 1538, d->limit_bytes), 1538);
+		       psp_line_slack_bytes(d->ring * 1538), 1538);
 	return w;
 }
 
@@ -271,6 +271,33 @@ static void test_slewed_clocks(void)
 	CHECK(psp_line_slewed(10 * S - 20 * MS, 10 * S), "2000 ppm are not");
 }
 
+/* Two suspicions are a verdict; one of today and one of yesterday are not. */
+static void test_suspicions_age(void)
+{
+	for (size_t i = 0; i < RATES; i++) {
+		struct device d = some_device(1, rates[i]);
+		struct psp_line_watch w;
+		double first, raw_ns;
+
+		d.ring = 256;
+		d.coalesce_ns = 0;
+		d.noise_ns = 0;
+		d.cpu_ns = 0;
+		d.rate_bps *= 1 + 1.0 / 64;
+		w = watch(rates[i], &d);
+		CHECK(run(&d, &w, 600ull * w.slack_ns), "%lu bit/s", rates[i]);
+		first = d.now;
+		w = watch(rates[i], &d);
+		CHECK(run(&d, &w, 600ull * w.slack_ns), "%lu bit/s", rates[i]);
+		raw_ns = d.now - first;
+		CHECK(psp_line_confirmed(&w, raw_ns, raw_ns), "%lu bit/s, %.0f ns", rates[i],
+		      raw_ns);
+		CHECK(!psp_line_confirmed(&w, raw_ns * 0.9, raw_ns), "slewed");
+		raw_ns = 257.0 * w.slack_ns;
+		CHECK(!psp_line_confirmed(&w, raw_ns, raw_ns), "%lu bit/s: long ago", rates[i]);
+	}
+}
+
 static void test_a_slow_wire_is_measured(void)
 {
 	struct device d = some_device(2, 1000000000);
@@ -405,6 +432,7 @@ int main(void)
 	test_fast_wires_are_found();
 	test_a_little_too_fast();
 	test_slewed_clocks();
+	test_suspicions_age();
 	test_a_slow_wire_is_measured();
 	test_stops();
 	test_a_slow_crystal_is_no_stop();
