@@ -10,13 +10,23 @@
 #define PSP_COMPAT_EXTACK_H
 
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 
 #ifdef NL_SET_ERR_MSG_FMT
 #define psp_refuse(extack, fmt, ...) \
 	NL_SET_ERR_MSG_FMT(extack, "psp: " fmt, ##__VA_ARGS__)
 #else
 #define PSP_REFUSAL_LEN		80
-char *psp_refusal_buffer(void);
+#define PSP_REFUSALS	8	/* requests whose text is still to be copied */
+
+static inline char *psp_refusal_buffer(void)
+{
+	static char text[PSP_REFUSALS][PSP_REFUSAL_LEN];
+	static unsigned int next;
+
+	ASSERT_RTNL();
+	return text[next++ % PSP_REFUSALS];
+}
 
 #define psp_refuse(extack, fmt, ...) do {				\
 	struct netlink_ext_ack *__refused = (extack);			\

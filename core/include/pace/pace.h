@@ -20,6 +20,14 @@
 
 #include "pace_deps.h"		/* u8..u64, s64, bool, division: deps/ */
 
+/*
+ * How the API is declared.  A host that includes pace.c in the file that calls it
+ * defines this as static: then the compiler inlines the API, too (decisions/0190).
+ */
+#ifndef PACE_API
+#define PACE_API
+#endif
+
 /* Most classes in one scheduler: an id takes 20 bits of a queue key. */
 #define PACE_ID_BITS		20
 #define PACE_CLASSES_MAX	(1u << PACE_ID_BITS)
@@ -319,55 +327,55 @@ struct pace_stats {
  * it is too small for the ids in use, or smaller than a block with a pool.  In
  * that case nothing has changed.
  */
-size_t pace_storage_bytes(u32 capacity);
+PACE_API size_t pace_storage_bytes(u32 capacity);
 
 struct pace_sched;	/* defined in pace_sched.h, so that hosts can embed it */
 
-enum pace_error pace_check_config(const struct pace_config *cfg);
-enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
-			  void *storage, u32 capacity, u64 now_ns);
-void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity);
+PACE_API enum pace_error pace_check_config(const struct pace_config *cfg);
+PACE_API enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
+				   void *storage, u32 capacity, u64 now_ns);
+PACE_API void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity);
 
 /*
  * Changes the configuration of a running port (line renegotiated, MTU changed).
  * It checks every class first.  On error nothing has changed, and *culprit, if
  * culprit is not NULL, is the class that does not fit, or NULL.
  */
-enum pace_error pace_reconfigure(struct pace_sched *s,
-				 const struct pace_config *cfg, u64 now_ns,
-				 struct pace_class **culprit);
+PACE_API enum pace_error pace_reconfigure(struct pace_sched *s,
+					  const struct pace_config *cfg, u64 now_ns,
+					  struct pace_class **culprit);
 
 /*
  * Returns the least rate of a paced class that is not PACE_ERR_RATE_LOW; `cfg` is
  * valid for pace_check_config().
  */
-u64 pace_least_rate_bps(const struct pace_config *cfg);
+PACE_API u64 pace_least_rate_bps(const struct pace_config *cfg);
 
 /*
  * Checks the configuration of `c`, or of a new class if `c` is NULL.
  * PACE_ERR_RESERVED: the other classes' reservations, which
  * pace_reserved_bytes() returns, leave too little of the budget.
  */
-enum pace_error pace_class_check(const struct pace_sched *s,
-				 const struct pace_class *c,
-				 const struct pace_class_config *cfg);
+PACE_API enum pace_error pace_class_check(const struct pace_sched *s,
+					  const struct pace_class *c,
+					  const struct pace_class_config *cfg);
 /* Adds a class: zeroed memory, or a class that pace_class_del() removed. */
-enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
-			       const struct pace_class_config *cfg);
+PACE_API enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
+					const struct pace_class_config *cfg);
 /*
  * Changes a class, active or not.  A class that stays paced keeps its clock; in
  * ORDER_NEXT it does not if at its new rate virtual time has passed it.
  */
-enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
-				  const struct pace_class_config *cfg);
-void pace_class_del(struct pace_sched *s, struct pace_class *c);
+PACE_API enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
+					   const struct pace_class_config *cfg);
+PACE_API void pace_class_del(struct pace_sched *s, struct pace_class *c);
 
 /* Returns what all classes but `c`, which may be NULL, have reserved of a period. */
-u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_class *c);
+PACE_API u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_class *c);
 /* Returns `percent` of the bytes that the line carries in a period. */
-u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent);
+PACE_API u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent);
 /* Changes pace_config.align_ns, after one of the two clocks was set. */
-void pace_set_align(struct pace_sched *s, u64 align_ns);
+PACE_API void pace_set_align(struct pace_sched *s, u64 align_ns);
 
 /*
  * Reports the arrival of a frame or burst, before pace_activate(), and a frame
@@ -375,15 +383,15 @@ void pace_set_align(struct pace_sched *s, u64 align_ns);
  * arrived before it, so the host reports each.  A class without a packet has
  * nothing to report any more.  No effect on classes of other types.
  */
-void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
-		  u64 now_ns);
-void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
-		  u64 now_ns);
+PACE_API void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+			   u64 now_ns);
+PACE_API void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
+			   u64 now_ns);
 
 /* Adds a class that has a packet to the schedule.  No effect if it is active. */
-void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
+PACE_API void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
-void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
+PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 
 /*
  * Returns what to do next; asked again it returns the same.  It moves no class
@@ -392,50 +400,50 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
  * becomes eligible once per frame.  Normal classes whose quantum is below a frame
  * take as many visits as quanta make up a frame.
  */
-struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
+PACE_API struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
  * Returns the class that is expected to send after the next one and `ahead`
  * others, or NULL if that is unknown, as it is with few classes.  A host may
  * prefetch its own memory of that class.  The hint is wrong now and then.  O(1).
  */
-struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead);
+PACE_API struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead);
 /*
  * Reports that an active class sent a frame of len_bytes (1..PACE_FRAME_MAX);
  * `more`: it has another packet.  O(log n).
  */
-void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
-	       bool more, u64 now_ns);
+PACE_API void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+			bool more, u64 now_ns);
 /*
  * The same for a burst of `frames` frames that leave back to back.  len_bytes, up
  * to max_burst_bytes, counts the headers of every frame; wire_bytes, up to
  * PACE_BURST_WIRE_MAX, the padding and overhead of every frame.  O(log n).
  */
-void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
-		     u32 wire_bytes, u32 frames, bool more, u64 now_ns);
+PACE_API void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
+			      u32 wire_bytes, u32 frames, bool more, u64 now_ns);
 /*
  * Reports the wire bytes of the class's first frame or burst, by which the guard
  * band decides whether it ends in time.  They are forgotten when it is sent; 0,
  * unknown, counts as the longest burst.
  */
-void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes);
+PACE_API void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes);
 /*
  * Returns true if the class is active, paced, and ahead of its clock, or, with a
  * ceil, ahead of its ceil clock.  While an answer PACE_WAIT stands this is as of
  * that answer.
  */
-bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
+PACE_API bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
 /*
  * Returns by how many byte times the clock of a paced class, active or not, is
  * ahead of the port's at now_ns.  At 0 the class does not differ from a new one.
  * It advances no clock.  O(1).
  */
-u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
-		    u64 now_ns);
+PACE_API u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
+			     u64 now_ns);
 /* Reports that a gap of gap_bytes went to the wire.  O(1). */
-void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
+PACE_API void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
 
 /* Return the wire length of a frame, and of the smallest gap frame. */
-u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes);
-u32 pace_min_gap_bytes(const struct pace_sched *s);
+PACE_API u32 pace_wire_bytes(const struct pace_sched *s, u32 len_bytes);
+PACE_API u32 pace_min_gap_bytes(const struct pace_sched *s);
 
 #endif /* PACE_H */

@@ -130,7 +130,7 @@ struct pace_sched {
  * Starts the byte clock at another value than 0, for tests across its wrap.
  * Called before the first class is added.
  */
-void pace_set_global(struct pace_sched *s, u64 global_bytes);
+PACE_API void pace_set_global(struct pace_sched *s, u64 global_bytes);
 
 /*
  * Queues of fewer classes have no wheel.  From here on it is faster than a heap
@@ -144,6 +144,6 @@ void pace_set_global(struct pace_sched *s, u64 global_bytes);
  * measurements, at any time.  O(1).
  */
 #define PACE_HEAP_ONLY	(~0u)
-void pace_set_wheel_from(struct pace_sched *s, u32 classes);
+PACE_API void pace_set_wheel_from(struct pace_sched *s, u32 classes);
 
 #endif /* PACE_SCHED_H */

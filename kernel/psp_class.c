@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The life of a class. */
-#include <linux/slab.h>
 
-#include "psp.h"
-
-struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
+static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
 {
 	struct Qdisc_class_common *common;
 
@@ -13,8 +10,8 @@ struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
 }
 
 /* A FIFO of the device's own length, or of the usual one if that is 0. */
-struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
-				struct netlink_ext_ack *extack)
+static struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
+				       struct netlink_ext_ack *extack)
 {
 	struct Qdisc *child;
 
@@ -23,6 +20,50 @@ struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
 	if (child && !child->limit)
 		child->limit = DEFAULT_TX_QUEUE_LEN;
 	return child;
+}
+
+static void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl)
+{
+	if (!psp_child_is_throttled(cl))
+		return;
+	list_del_init(&cl->throttled);
+	q->throttled_count--;
+}
+
+/* Reports to core/ all frames of a class of kind rt: it knows of none yet. */
+static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	u64 bytes = cl->child->qstats.backlog;
+	u64 frames = cl->child->q.qlen;
+
+	if (cl->head) {
+		bytes += qdisc_pkt_len(cl->head);
+		frames++;
+	}
+	bytes += frames * q->port.pace.overhead_bytes;
+	if (frames)
+		pace_arrived(&q->pace, &cl->pace, min_t(u64, bytes, U32_MAX),
+			     now_ns);
+}
+
+/* The class has none. */
+static void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	psp_unthrottle(q, cl);
+	pace_deactivate(&q->pace, &cl->pace, now_ns);
+}
+
+/* The frame that was taken out goes the way of those in the child. */
+static void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct sk_buff *skb = cl->head;
+
+	if (!skb)
+		return;
+	cl->head = NULL;
+	psp_qlen_add(q->sch, -1, -qdisc_pkt_len(skb));
+	psp_count_drop(q->sch);
+	rtnl_kfree_skbs(skb, skb);
 }
 
 /* What classes have set aside for flows that they no longer allow. */
@@ -143,16 +184,6 @@ psp_class_own(const struct psp_class *cl, u8 kind,
 	return own;
 }
 
-/* The ceil in force: a dynamic class has one for each of its flows. */
-u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class *cl)
-{
-	u64 line_rate_bps = q->port.pace.line_rate_bps;
-
-	if (cl->opt.kind == TC_PSP_KIND_DYNAMIC)
-		return min(cl->opt.ceil_bps ?: line_rate_bps, line_rate_bps);
-	return cl->pace.ceil_bps ?: cl->pace.rate_bps;
-}
-
 /* A table of as many flows as `opt` allows, and ids for them; NULL: no other. */
 static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
 			       const struct psp_class_options *opt,
@@ -265,7 +296,7 @@ static int psp_class_room(struct psp_qdisc *q, struct psp_class *cl,
 }
 
 /* What the class has beside itself goes; its frames with it. */
-void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
+static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
 	psp_class_drop_flows(q, cl);
 	if (cl->child)
@@ -278,9 +309,9 @@ void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 }
 
 /* A zeroed class comes to life; on failure nothing of it is left. */
-int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
-		    const struct psp_class_options *opt,
-		    struct netlink_ext_ack *extack)
+static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
+			   const struct psp_class_options *opt,
+			   struct netlink_ext_ack *extack)
 {
 	struct pace_class_config cfg, own;
 	struct psp_flows *flows = NULL;
@@ -323,9 +354,9 @@ failed:
 	return err;
 }
 
-int psp_class_new(struct psp_qdisc *q, u32 classid,
-		  const struct psp_class_options *opt, struct psp_class **made,
-		  struct netlink_ext_ack *extack)
+static int psp_class_new(struct psp_qdisc *q, u32 classid,
+			 const struct psp_class_options *opt, struct psp_class **made,
+			 struct netlink_ext_ack *extack)
 {
 	struct psp_class *cl = kzalloc(sizeof(*cl), GFP_KERNEL);
 	int err;
@@ -347,9 +378,9 @@ int psp_class_new(struct psp_qdisc *q, u32 classid,
 	return 0;
 }
 
-int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
-			  const struct psp_class_options *opt,
-			  struct netlink_ext_ack *extack)
+static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
+				 const struct psp_class_options *opt,
+				 struct netlink_ext_ack *extack)
 {
 	struct pace_class_config cfg, own;
 	struct psp_flows *flows;
@@ -382,7 +413,7 @@ int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 }
 
 /* The class goes, and the frames it holds with it. */
-void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
+static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 {
 	sch_tree_lock(q->sch);
 	qdisc_purge_queue(cl->child);
@@ -400,7 +431,7 @@ void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 }
 
 /* Every paced class gets what it was given, up to the line's rate. */
-void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
+static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 {
 	struct psp_class *cl;
 	unsigned int i;
@@ -429,7 +460,7 @@ void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
  * flow, unless rate or ceil is given.  The next frame of each flow finds its
  * rate again, psp_classes_cap() that of the class.
  */
-void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
+static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
 	const struct pace_config *now = &q->port.pace;
 	u64 least_bps = max(pace_least_rate_bps(now), pace_least_rate_bps(cfg));
@@ -456,7 +487,7 @@ void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 	}
 }
 
-void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
+static void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->flows)
 		psp_flows_clear(q, cl);
@@ -465,7 +496,7 @@ void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 	psp_sleep(q, cl, ktime_get_ns());
 }
 
-void psp_classes_reset(struct psp_qdisc *q)
+static void psp_classes_reset(struct psp_qdisc *q)
 {
 	struct psp_class *cl;
 	unsigned int i;
@@ -476,7 +507,7 @@ void psp_classes_reset(struct psp_qdisc *q)
 }
 
 /* Nobody sends any more, and no filter names a class. */
-void psp_classes_destroy(struct psp_qdisc *q)
+static void psp_classes_destroy(struct psp_qdisc *q)
 {
 	struct hlist_node *next;
 	struct psp_class *cl;
@@ -491,3 +522,209 @@ void psp_classes_destroy(struct psp_qdisc *q)
 	}
 	qdisc_class_hash_destroy(&q->classes);
 }
+
+static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
+				struct gnet_dump *d)
+{
+	struct tc_psp_class_stats st = { .type = TC_PSP_STATS_CLASS };
+	struct psp_class *cl = (struct psp_class *)arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
+	struct gnet_stats_queue queue = {};
+	struct gnet_stats_basic_sync sent;
+	u32 qlen;
+
+	/* At one instant: what is sent waits no more. */
+	gnet_stats_basic_sync_init(&sent);
+	sch_tree_lock(sch);
+	gnet_stats_add_basic(&sent, NULL, &cl->bstats, true);
+	qdisc_qstats_qlen_backlog(cl->child, &qlen, &queue.backlog);
+	if (cl->head) {
+		qlen++;
+		queue.backlog += qdisc_pkt_len(cl->head);
+	}
+	if (cl->flows) {
+		qlen += cl->flows->qlen;
+		queue.backlog += cl->flows->backlog;
+	}
+	psp_fill_class(&st, q, cl);
+	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
+		      st.drop_late + st.drop_flow + st.drop_limit +
+		      st.drop_horizon + st.drop_evicted;
+	sch_tree_unlock(sch);
+	if (cl->flows)
+		psp_flows_stats(q, cl, &st);
+
+	if (gnet_stats_copy_basic(d, NULL, &sent, true) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &queue, qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+/* What tc asks of classes: they are flat, each with one child qdisc. */
+
+static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
+			    struct nlattr **tca, unsigned long *arg,
+			    struct netlink_ext_ack *extack)
+{
+	struct psp_class *cl = (struct psp_class *)*arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_class_options opt = {};
+	int err;
+
+	if (parentid != TC_H_ROOT && parentid != sch->handle) {
+		psp_refuse(extack, "parent %x:%x: expected %x:, classes are flat",
+			   TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
+			   sch->handle >> 16);
+		return -EINVAL;
+	}
+	if (!TC_H_MIN(classid)) {
+		psp_refuse(extack, "classid %x:0: expected %x:1 to %x:ffff",
+			   sch->handle >> 16, sch->handle >> 16,
+			   sch->handle >> 16);
+		return -EINVAL;
+	}
+	if (tca[TCA_RATE]) {
+		psp_refuse(extack, "estimator: expected none on a class");
+		return -EOPNOTSUPP;
+	}
+
+	if (cl)
+		opt = cl->opt;
+	err = psp_parse_class(tca[TCA_OPTIONS], &opt, !cl, extack);
+	if (err)
+		return err;
+	if (cl)
+		return psp_class_reconfigure(q, cl, &opt, extack);
+	err = psp_class_new(q, classid, &opt, &cl, extack);
+	if (!err)
+		*arg = (unsigned long)cl;
+	return err;
+}
+
+/*
+ * A class with frames waiting may go, and they with it, as in the other
+ * qdiscs; one that filters name may not.
+ */
+static int psp_delete_class(struct Qdisc *sch, unsigned long arg,
+			    struct netlink_ext_ack *extack)
+{
+	struct psp_class *cl = (struct psp_class *)arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	if (cl->filters) {
+		psp_refuse(extack, "class %x:%x: %u filters name it, expected none",
+			   TC_H_MAJ(cl->common.classid) >> 16,
+			   TC_H_MIN(cl->common.classid), cl->filters);
+		return -EBUSY;
+	}
+
+	psp_class_delete(q, cl);
+	return 0;
+}
+
+static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
+		     struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	struct psp_class *cl = (struct psp_class *)arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	if (!new) {
+		new = psp_default_child(q, cl->common.classid, extack);
+		if (!new)
+			return -ENOMEM;
+	}
+	*old = qdisc_replace(sch, new, &cl->child);
+
+	sch_tree_lock(sch);
+	psp_drop_head(q, cl);
+	if (!cl->child->q.qlen)
+		psp_sleep(q, cl, ktime_get_ns());
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static struct Qdisc *psp_leaf(struct Qdisc *sch, unsigned long arg)
+{
+	return ((struct psp_class *)arg)->child;
+}
+
+/*
+ * A child has become empty by dropping.  May come more than once and for a
+ * class that is not active.  While a child is being asked for a frame whoever
+ * asks settles the class's state; and a frame may have been taken out already.
+ */
+static void psp_qlen_notify(struct Qdisc *sch, unsigned long arg)
+{
+	struct psp_class *cl = (struct psp_class *)arg;
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	if (cl && cl != q->serving && !cl->head)
+		psp_sleep(q, cl, ktime_get_ns());
+}
+
+static unsigned long psp_find(struct Qdisc *sch, u32 classid)
+{
+	return (unsigned long)psp_class_find(qdisc_priv(sch), classid);
+}
+
+/* Filters hang on the qdisc; classes have none. */
+static struct tcf_block *psp_tcf_block(struct Qdisc *sch, unsigned long arg,
+				       struct netlink_ext_ack *extack)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	if (arg) {
+		psp_refuse(extack, "filter on a class: expected parent %x:",
+			   sch->handle >> 16);
+		return NULL;
+	}
+	return q->block;
+}
+
+static unsigned long psp_bind_filter(struct Qdisc *sch, unsigned long parent,
+				     u32 classid)
+{
+	struct psp_class *cl = psp_class_find(qdisc_priv(sch), classid);
+
+	if (cl)
+		cl->filters++;
+	return (unsigned long)cl;
+}
+
+static void psp_unbind_filter(struct Qdisc *sch, unsigned long arg)
+{
+	struct psp_class *cl = (struct psp_class *)arg;
+
+	cl->filters--;
+}
+
+static void psp_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_class *cl;
+	unsigned int i;
+
+	if (arg->stop)
+		return;
+	for (i = 0; i < q->classes.hashsize; i++) {
+		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
+			if (!tc_qdisc_stats_dump(sch, (unsigned long)cl, arg))
+				return;
+		}
+	}
+}
+
+static const struct Qdisc_class_ops psp_class_ops = {
+	.graft		= psp_graft,
+	.leaf		= psp_leaf,
+	.qlen_notify	= psp_qlen_notify,
+	.find		= psp_find,
+	.change		= psp_change_class,
+	.delete		= psp_delete_class,
+	.walk		= psp_walk,
+	.tcf_block	= psp_tcf_block,
+	.bind_tcf	= psp_bind_filter,
+	.unbind_tcf	= psp_unbind_filter,
+	.dump		= psp_class_dump,
+	.dump_stats	= psp_class_dump_stats,
+};

@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device: the line's rate, the mode, shares below mq, notifiers, and whether the
+ * wire is a clock at all.
+ */
+
+static LIST_HEAD(psp_qdiscs);
+
+/*
+ * The line that is psp's own.  As root of a device it is the device's whole
+ * line.  Below mq every transmit queue has its root and none sees what the
+ * others send: each psp takes its share of the line for a line of its own.
+ * docs/decisions/0025.
+ */
+
+/* Transmit queues that share the line with this one, itself included. */
+static u32 psp_share_queues(const struct psp_qdisc *q)
+{
+	if (q->sch->parent == TC_H_ROOT)
+		return 1;
+	return max(1u, READ_ONCE(qdisc_dev(q->sch)->real_num_tx_queues));
+}
+
+/* bit/s; 0: the device does not say, for instance because the link is down. */
+static u64 psp_device_line_rate(struct net_device *dev)
+{
+	struct ethtool_link_ksettings ks;
+
+	if (psp_link_ksettings(dev, &ks) || ks.base.speed == SPEED_UNKNOWN)
+		return 0;
+	return (u64)(u32)ks.base.speed * 1000000;
+}
+
+/*
+ * Adds up what the psp of the other queues have been given, or take.  Queues
+ * that are not in use take nothing, this one included.  A psp on the same queue
+ * is the one that this one replaces.
+ */
+static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	const struct psp_qdisc *other;
+	u64 sum_bps = 0;
+
+	if (q->queue >= dev->real_num_tx_queues)
+		return 0;
+	list_for_each_entry(other, &psp_qdiscs, link) {
+		if (other->queue == q->queue || qdisc_dev(other->sch) != dev ||
+		    other->queue >= dev->real_num_tx_queues)
+			continue;
+		sum_bps += other->opt.line_rate_bps ?: even_bps;
+	}
+	return sum_bps;
+}
+
+/*
+ * Nobody asks for this line now, so it is never refused.  A default qdisc is
+ * made without options, maybe beside those of an mq that is about to go; a change
+ * may leave the line as it is.
+ */
+static bool psp_share_unasked(const struct psp_qdisc *q,
+			      const struct psp_options *opt)
+{
+	if (list_empty(&q->link))
+		return psp_is_default(q->sch);
+	return opt->line_rate_bps == q->opt.line_rate_bps;
+}
+
+/*
+ * Gives the queue its share.  What is configured must fit beside the other
+ * queues' shares.  When the device has become slower there is nobody to refuse
+ * to: shares given by hand shrink to the even ones.
+ */
+static int psp_share_of(const struct psp_qdisc *q,
+			const struct psp_options *opt, struct psp_port *port,
+			bool follow, struct netlink_ext_ack *extack)
+{
+	u64 even_bps = div_u64(port->device_bps, port->queues);
+	u64 line_bps = opt->line_rate_bps ?: even_bps;
+	u64 others_bps = psp_share_others(q, even_bps);
+	u64 left_bps = port->device_bps - min(others_bps, port->device_bps);
+
+	if (line_bps <= left_bps) {
+		port->pace.line_rate_bps = line_bps;
+		return 0;
+	}
+	if (follow || psp_share_unasked(q, opt)) {
+		port->pace.line_rate_bps = min(line_bps, even_bps);
+		return 0;
+	}
+	psp_refuse(extack, "line %llubit: expected %llubit, what other queues leave",
+		   line_bps, left_bps);
+	return -ERANGE;
+}
+
+/*
+ * Fills in the line's rate, 0 where nobody names it, and what goes with it.
+ * While the link is down the rate followed so far is kept.
+ */
+static int psp_share_line(const struct psp_qdisc *q, const struct psp_options *opt,
+			  struct psp_port *port, bool follow,
+			  struct netlink_ext_ack *extack)
+{
+	port->queues = psp_share_queues(q);
+	port->device_bps = psp_device_line_rate(qdisc_dev(q->sch)) ?:
+			   q->port.device_bps;
+	if (port->queues > 1 && port->device_bps)
+		return psp_share_of(q, opt, port, follow, extack);
+	port->pace.line_rate_bps = opt->line_rate_bps ?: port->device_bps;
+	return 0;
+}
+
+/*
+ * What the driver says of its device, by the functions that ethtool asks.  As
+ * ethtool does: with the RTNL and the device's own lock held, the device
+ * awake, and between begin() and complete().
+ */
+
+/*
+ * Descriptors of a transmit ring where the driver does not tell: what most
+ * NICs have at most.
+ */
+#define PSP_RING_FRAMES		4096
+
+static int psp_device_begin(struct net_device *dev)
+{
+	int err = 0;
+
+	ASSERT_RTNL();
+	if (!dev->ethtool_ops)
+		return -EOPNOTSUPP;
+	if (dev->dev.parent)
+		pm_runtime_get_sync(dev->dev.parent);
+	if (!netif_device_present(dev) || dev->reg_state != NETREG_REGISTERED)
+		err = -ENODEV;
+	else if (dev->ethtool_ops->begin)
+		err = dev->ethtool_ops->begin(dev);
+	if (err && dev->dev.parent)
+		pm_runtime_put(dev->dev.parent);
+	return err;
+}
+
+static void psp_device_end(struct net_device *dev)
+{
+	if (dev->ethtool_ops->complete)
+		dev->ethtool_ops->complete(dev);
+	if (dev->dev.parent)
+		pm_runtime_put(dev->dev.parent);
+}
+
+/* Does the device send PAUSE frames of its own, when its receiver is full? */
+static bool psp_device_pauses(struct net_device *dev)
+{
+	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
+
+	if (!dev->ethtool_ops || !dev->ethtool_ops->get_pauseparam)
+		return false;
+	if (psp_device_begin(dev))
+		return false;
+	dev->ethtool_ops->get_pauseparam(dev, &pause);
+	psp_device_end(dev);
+	return pause.tx_pause;
+}
+
+static u32 psp_device_ring_frames(struct net_device *dev)
+{
+	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
+	struct kernel_ethtool_ringparam more = {};
+
+	if (!dev->ethtool_ops || !dev->ethtool_ops->get_ringparam)
+		return PSP_RING_FRAMES;
+	if (psp_device_begin(dev))
+		return PSP_RING_FRAMES;
+	dev->ethtool_ops->get_ringparam(dev, &ring, &more, NULL);
+	psp_device_end(dev);
+	return ring.tx_pending ?: PSP_RING_FRAMES;
+}
+
+/* Most bytes that were handed to the device and have not left yet. */
+static void psp_device_holds(struct psp_qdisc *q, struct psp_port *port)
+{
+	const struct pace_config *pace = &port->pace;
+	u32 train_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
+	u32 frames = DIV_ROUND_UP(train_bytes, pace->max_frame_bytes);
+
+	port->ring_bytes = psp_device_ring_frames(qdisc_dev(q->sch)) *
+			   (train_bytes + frames * (u64)pace->overhead_bytes);
+	port->slack_bytes = psp_line_slack_bytes(port->ring_bytes);
+}
+
+/* Changes whenever the link went, or came back. */
+static u32 psp_device_link_changes(const struct net_device *dev)
+{
+	return atomic_read(&dev->carrier_up_count) +
+	       atomic_read(&dev->carrier_down_count);
+}
+
+/* The port is another, or what was seen counts no more.  Tree lock. */
+static void psp_watch_start(struct psp_qdisc *q)
+{
+	const struct pace_config *cfg = &q->port.pace;
+	bool gaps = cfg->mode != PACE_MODE_TIMER;
+
+	psp_line_start(&q->watch, gaps ? cfg->line_rate_bps : 0,
+		       q->port.slack_bytes,
+		       pace_wire_bytes(&q->pace, cfg->max_frame_bytes));
+	q->link_changes = psp_device_link_changes(qdisc_dev(q->sch));
+	q->suspect_ns = 0;
+	WRITE_ONCE(q->suspect, false);
+}
+
+/*
+ * The port: what the options come to on this device, now.
+ */
+
+/*
+ * split-gso auto: the longest train of a normal class that stays whole, as
+ * time on the line.  A paced frame that falls due meanwhile waits for all of
+ * it.  10 us is less than one largest frame takes at 1 Gbit/s, a wait that
+ * every frame may meet anyway, and less than timers are late.
+ */
+#define PSP_TRAIN_NS	(10 * NSEC_PER_USEC)
+
+/*
+ * The longest train that may stay whole, headers of every frame counted; 0:
+ * none.  The device's limit counts headers once: an eighth more is enough for
+ * segments of 700 bytes, and trains of shorter ones are cut a little earlier.
+ */
+static u32 psp_train_max(const struct net_device *dev, const struct psp_options *opt,
+			 u64 line_rate_bps, u32 max_frame_bytes)
+{
+	u32 size = READ_ONCE(dev->gso_max_size);
+	u64 max = min_t(u64, size + size / 8, PACE_FRAME_MAX);
+
+	switch (opt->split_gso) {
+	case TC_PSP_SPLIT_GSO_ON:
+		return 0;
+	case TC_PSP_SPLIT_GSO_AUTO:
+		/* A train hardly ever fits before the next paced frame. */
+		if (opt->guard)
+			return 0;
+		max = min(max, pace_mul_div(line_rate_bps, PSP_TRAIN_NS,
+					    8ull * NSEC_PER_SEC));
+		break;
+	}
+	return max > max_frame_bytes ? max : 0;
+}
+
+#define PSP_PAUSE_OPCODE	1
+/* IEEE 802 "local experimental EtherType 1": no protocol of the host. */
+#define PSP_ETH_P_EXPERIMENTAL	0x88b5
+
+/*
+ * frame_bytes: of the largest gap frame, Ethernet header included.  The pause
+ * time of a PAUSE frame stays 0: nobody pauses.
+ */
+static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
+					enum tc_psp_gap kind)
+{
+	/* Of MAC control: no bridge forwards it (IEEE 802.1D, 7.12.6). */
+	static const u8 control[ETH_ALEN] = {
+		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01
+	};
+	struct sk_buff *skb = alloc_skb(frame_bytes, GFP_KERNEL);
+	struct ethhdr *eth;
+
+	if (!skb)
+		return NULL;
+
+	eth = skb_put_zero(skb, frame_bytes);
+	ether_addr_copy(eth->h_dest,
+			kind == TC_PSP_GAP_SELF ? dev->dev_addr : control);
+	ether_addr_copy(eth->h_source, dev->dev_addr);
+	if (kind == TC_PSP_GAP_PAUSE) {
+		eth->h_proto = htons(ETH_P_PAUSE);
+		*(__be16 *)(eth + 1) = htons(PSP_PAUSE_OPCODE);
+	} else {
+		eth->h_proto = htons(PSP_ETH_P_EXPERIMENTAL);
+	}
+
+	skb->dev = dev;
+	skb->protocol = eth->h_proto;
+	skb_reset_mac_header(skb);
+	/* Taps insist on a network header inside the frame. */
+	skb_set_network_header(skb, ETH_HLEN);
+	skb_reset_mac_len(skb);
+	return skb;
+}
+
+/*
+ * Gap frames need a wire that takes them one after the other in real time,
+ * and all that is sent on it must pass here.  Where frames vanish at once,
+ * filling gaps would spin.
+ */
+static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
+				       const struct psp_options *opt,
+				       const struct psp_port *port)
+{
+	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
+		return TC_PSP_WHY_NOT_ETHERNET;
+	if (dev->priv_flags & IFF_NO_QUEUE || !dev->tx_queue_len)
+		return TC_PSP_WHY_NO_QUEUE;
+	/* Made by `ip link add`: veth, ifb, dummy, tap, vlan, bond ... */
+	if (dev->rtnl_link_ops)
+		return TC_PSP_WHY_SOFTWARE;
+	if (!port->line_known)
+		return TC_PSP_WHY_NO_RATE;
+	/* Sent bytes are no clock where others send too. */
+	if (port->queues > 1)
+		return TC_PSP_WHY_SHARED;
+	/* A pause time of 0 would take back the device's own "stop". */
+	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
+		return TC_PSP_WHY_FLOW_CONTROL;
+	return TC_PSP_WHY_NOTHING;
+}
+
+static u32 psp_link_header(const struct net_device *dev)
+{
+	return dev->type == ARPHRD_ETHER ? ETH_HLEN : dev->hard_header_len;
+}
+
+static void psp_default_options(const struct net_device *dev, struct psp_options *opt)
+{
+	*opt = (struct psp_options) {
+		.overhead_bytes =
+			dev->type == ARPHRD_ETHER ? PACE_ETH_OVERHEAD : 0,
+		.mode = TC_PSP_MODE_AUTO,
+		.layer = TC_PSP_LAYER_LINK,
+		.order = TC_PSP_ORDER_NEXT,
+		.gap = TC_PSP_GAP_MULTICAST,
+		.split_gso = TC_PSP_SPLIT_GSO_AUTO,
+		/* paper 004, 2.1 and 4.3 */
+		.period_ns = 10 * NSEC_PER_MSEC,
+		.budget_percent = 70,
+		.align_ns = TC_PSP_ALIGN_OFF,
+	};
+}
+
+/* CLOCK_TAI's phase on the clock that core/ is given. */
+static u64 psp_align_ns(const struct psp_options *opt)
+{
+	u64 tai_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI)), past_ns;
+
+	div64_u64_rem(tai_ns, opt->period_ns, &past_ns);
+	return opt->align_ns + opt->period_ns - past_ns;
+}
+
+/* Clocks may be set apart: they are read once a period. */
+static void psp_port_align(struct psp_qdisc *q)
+{
+	q->aligned_at = q->pace.stats.periods;
+	pace_set_align(&q->pace, psp_align_ns(&q->opt));
+}
+
+/*
+ * Periods, and what of the line they may take.  Following the device, what
+ * classes have reserved is not taken away: a slower line is counted.
+ */
+static int psp_resolve_period(const struct psp_options *opt,
+			      struct psp_port *port, bool follow,
+			      struct netlink_ext_ack *extack)
+{
+	struct pace_config *pace = &port->pace;
+	u64 most = pace_budget_bytes(pace->line_rate_bps, opt->period_ns, 100);
+
+	pace->period_ns = opt->period_ns;
+	pace->budget_bytes = opt->budget_bytes ?:
+			     pace_budget_bytes(pace->line_rate_bps,
+					       opt->period_ns,
+					       opt->budget_percent);
+	pace->aligned = opt->align_ns != TC_PSP_ALIGN_OFF;
+	if (pace->aligned)
+		pace->align_ns = psp_align_ns(opt);
+	if (follow) {
+		pace->budget_bytes = min(pace->budget_bytes, most);
+		pace->budget_bytes = max(pace->budget_bytes,
+					 port->reserved_bytes);
+	} else if (pace->budget_bytes > most) {
+		psp_refuse(extack, "budget %llu: expected at most %llu bytes (line x period)",
+			   pace->budget_bytes, most);
+		return -ERANGE;
+	}
+	return 0;
+}
+
+/*
+ * Two reasons come up while the qdisc runs: the wire is no clock, and the device
+ * sends PAUSE itself.  Then nobody asks who could be refused, so any mode becomes
+ * timer.  A request by hand is a new try.
+ */
+static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
+			    struct psp_port *port, bool follow,
+			    struct netlink_ext_ack *extack)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	enum tc_psp_why why;
+
+	port->pace.mode = PACE_MODE_TIMER;
+	if (opt->mode == TC_PSP_MODE_TIMER)
+		return 0;
+	/* Before any other reason: it must not be refused for one of those. */
+	if (follow && q->no_clock) {
+		port->why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
+		return 0;
+	}
+	why = psp_why_no_gaps(dev, opt, port);
+	if (follow && why == TC_PSP_WHY_FLOW_CONTROL) {
+		port->why_not_hybrid = why;
+		return 0;
+	}
+	switch (opt->mode) {
+	case TC_PSP_MODE_AUTO:
+		if (why == TC_PSP_WHY_FLOW_CONTROL)
+			return psp_refuse_mode(extack, "auto", dev, why);
+		port->why_not_hybrid = why;
+		if (why == TC_PSP_WHY_NOTHING)
+			port->pace.mode = PACE_MODE_HYBRID;
+		return 0;
+	case TC_PSP_MODE_GAP:
+		port->pace.mode = PACE_MODE_GAP;
+		return psp_refuse_mode(extack, "gap", dev, why);
+	case TC_PSP_MODE_HYBRID:
+		port->pace.mode = PACE_MODE_HYBRID;
+		return psp_refuse_mode(extack, "hybrid", dev, why);
+	default:
+		return 0;
+	}
+}
+
+static enum pace_layer psp_layer(const struct psp_options *opt)
+{
+	switch (opt->layer) {
+	case TC_PSP_LAYER_WIRE:
+		return PACE_LAYER_WIRE;
+	case TC_PSP_LAYER_IP:
+		return PACE_LAYER_IP;
+	default:
+		return PACE_LAYER_LINK;
+	}
+}
+
+static enum pace_order psp_order(const struct psp_options *opt)
+{
+	switch (opt->order) {
+	case TC_PSP_ORDER_CLOCK:
+		return PACE_ORDER_CLOCK;
+	case TC_PSP_ORDER_RATE:
+		return PACE_ORDER_RATE;
+	default:
+		return PACE_ORDER_NEXT;
+	}
+}
+
+/* follow: the device has changed, not what was asked for. */
+static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
+			    struct psp_port *port, bool follow,
+			    struct netlink_ext_ack *extack)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	struct pace_config *pace = &port->pace;
+	u32 header = psp_link_header(dev);
+	enum pace_error refused;
+	int err;
+
+	*port = (struct psp_port) {
+		.pace = {
+			.overhead_bytes = opt->overhead_bytes,
+			.min_frame_bytes = dev->type == ARPHRD_ETHER ?
+					   PACE_ETH_MIN_FRAME : 0,
+			.max_frame_bytes = READ_ONCE(dev->mtu) + header,
+			.link_header_bytes = header,
+			.layer = psp_layer(opt),
+			.order = psp_order(opt),
+			.guard_band = opt->guard,
+		},
+		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
+	};
+	err = psp_share_line(q, opt, port, follow, extack);
+	if (err)
+		return err;
+	port->line_known = pace->line_rate_bps != 0;
+	if (!port->line_known)
+		pace->line_rate_bps = PACE_LINE_RATE_MAX;
+	err = psp_resolve_period(opt, port, follow, extack) ?:
+	      psp_resolve_mode(q, opt, port, follow, extack);
+	if (err)
+		return err;
+
+	/* An MTU below the smallest frame still sends smallest frames. */
+	if (pace->max_frame_bytes < pace->min_frame_bytes)
+		pace->max_frame_bytes = pace->min_frame_bytes;
+	pace->max_burst_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
+					      pace->max_frame_bytes);
+	if (pace->mode != PACE_MODE_TIMER)
+		psp_device_holds(q, port);
+	refused = pace_check_config(pace);
+	return refused ? psp_refuse_port(extack, refused, port, NULL) : 0;
+}
+
+/* The template that `port` needs; NULL where no gap frames are sent. */
+static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
+			const struct psp_port *port, struct sk_buff **gap)
+{
+	*gap = NULL;
+	if (port->pace.mode == PACE_MODE_TIMER)
+		return 0;
+	*gap = psp_gap_template(qdisc_dev(q->sch), port->pace.max_frame_bytes,
+				opt->gap);
+	return *gap ? 0 : -ENOMEM;
+}
+
+/*
+ * Puts `opt` and `port` in force, or nothing.  When following the device
+ * (`follow`) there is nobody to refuse to: a class that asks for more than a
+ * line that became slower gets the line's rate until the line is faster
+ * again.
+ */
+static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
+			  const struct psp_port *port, bool follow,
+			  struct netlink_ext_ack *extack)
+{
+	u64 before_bps = q->port.pace.line_rate_bps;
+	u64 after_bps = port->pace.line_rate_bps;
+	struct pace_class *culprit = NULL;
+	enum pace_error refused;
+	struct sk_buff *gap;
+	int err;
+
+	err = psp_port_gap(q, opt, port, &gap);
+	if (err)
+		return err;
+
+	sch_tree_lock(q->sch);
+	if (follow && after_bps < before_bps)
+		psp_classes_cap(q, after_bps);
+	psp_classes_fit_flows(q, &port->pace);
+	refused = pace_reconfigure(&q->pace, &port->pace, ktime_get_ns(),
+				   &culprit);
+	psp_classes_cap(q, refused ? before_bps : after_bps);
+	if (!refused) {
+		q->port = *port;
+		q->opt = *opt;
+		swap(q->gap, gap);
+		psp_watch_start(q);
+	}
+	sch_tree_unlock(q->sch);
+
+	kfree_skb(gap);
+	if (refused)
+		return psp_refuse_port(extack, refused, port,
+				       culprit ? psp_class_of(culprit) : NULL);
+	psp_kick(q);
+	return 0;
+}
+
+/*
+ * A wire that is no clock.  Gap frames that a NIC drops, or that a virtual
+ * device takes as fast as they are made, take no time, and bytes handed out
+ * are no clock then.  dequeue sees it (line_watch.h); a work item, which may
+ * wait for the RTNL, looks again at what may have changed and goes over to the
+ * timer.  docs/decisions/0180.
+ */
+
+static void psp_watch_forgive(struct psp_qdisc *q)
+{
+	sch_tree_lock(q->sch);
+	psp_watch_start(q);
+	sch_tree_unlock(q->sch);
+}
+
+/*
+ * The first suspicion proves nothing: it is only noted when it came.  A second
+ * one that comes soon enough (psp_line_confirmed()) is the verdict.
+ */
+static bool psp_watch_again(struct psp_qdisc *q)
+{
+	u64 now_ns = ktime_get_ns(), raw_ns = ktime_get_raw_ns();
+	u64 before_ns = q->suspect_ns, raw_before_ns = q->suspect_raw_ns;
+
+	if (before_ns && psp_line_confirmed(&q->watch, now_ns - before_ns,
+					    raw_ns - raw_before_ns))
+		return true;
+	psp_watch_forgive(q);
+	q->suspect_ns = now_ns;
+	q->suspect_raw_ns = raw_ns;
+	return false;
+}
+
+/* The verdict cannot take force: it is not looked for again on this port. */
+static void psp_watch_end(struct psp_qdisc *q)
+{
+	sch_tree_lock(q->sch);
+	q->watch.line_rate_bps = 0;
+	WRITE_ONCE(q->suspect, false);
+	sch_tree_unlock(q->sch);
+}
+
+/* Does `port` explain what was seen?  The one in force was another. */
+static bool psp_watch_is_other(const struct psp_qdisc *q,
+			       const struct psp_port *port)
+{
+	return port->pace.mode == PACE_MODE_TIMER ||
+	       port->pace.line_rate_bps != q->port.pace.line_rate_bps ||
+	       port->slack_bytes > q->port.slack_bytes;
+}
+
+/*
+ * More bytes were handed out than the line carries.  Drivers drop what they
+ * are given while the link is down, and a new speed or a longer ring may not
+ * have been told yet: none of them says anything about the wire.
+ */
+static void psp_watch_judge(struct psp_qdisc *q)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	struct psp_port port;
+	u64 taken_bps;
+	int err;
+
+	ASSERT_RTNL();
+	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
+	    q->link_changes != psp_device_link_changes(dev)) {
+		psp_watch_forgive(q);
+		return;
+	}
+	err = psp_port_resolve(q, &q->opt, &port, true, NULL);
+	if (!err && psp_watch_is_other(q, &port) &&
+	    !psp_port_apply(q, &q->opt, &port, true, NULL))
+		return;
+	/* Also where the device cannot be followed: the verdict needs no port. */
+	if (!psp_watch_again(q))
+		return;
+
+	sch_tree_lock(q->sch);
+	taken_bps = psp_line_taken_bps(&q->watch, ktime_get_ns());
+	q->no_clock = true;
+	q->count.no_clock++;
+	sch_tree_unlock(q->sch);
+	netdev_warn(dev, "qdisc %x: no wire clock, took %llu Mbit/s at a line of %llu: mode timer, no gap frames\n",
+		    q->sch->handle >> 16, div_u64(taken_bps, 1000000),
+		    div_u64(q->port.pace.line_rate_bps, 1000000));
+	if (psp_port_resolve(q, &q->opt, &port, true, NULL) ||
+	    psp_port_apply(q, &q->opt, &port, true, NULL))
+		psp_watch_end(q);
+}
+
+/*
+ * The device changes: link speed, MTU, address, number of queues.  A byte
+ * clock that kept the old line rate would pace everything wrongly by the
+ * ratio.
+ */
+
+static void psp_follow_start(struct psp_qdisc *q)
+{
+	ASSERT_RTNL();
+	list_add_tail(&q->link, &psp_qdiscs);
+}
+
+static void psp_follow_stop(struct psp_qdisc *q)
+{
+	ASSERT_RTNL();
+	list_del_init(&q->link);
+}
+
+static int psp_follow_one(struct psp_qdisc *q)
+{
+	struct net_device *dev = qdisc_dev(q->sch);
+	struct netlink_ext_ack extack = {};
+	struct psp_port port;
+	int err;
+
+	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
+	if (!err)
+		err = psp_port_apply(q, &q->opt, &port, true, &extack);
+	if (err)
+		netdev_warn(dev, "qdisc %x: keeps its parameters: %s\n",
+			    q->sch->handle >> 16,
+			    extack._msg ? extack._msg : "out of memory");
+	return err;
+}
+
+/* An MTU that a class's rate forbids is refused: the kernel takes it back. */
+static int psp_follow(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct psp_qdisc *q;
+	int err = 0;
+
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+	case NETDEV_CHANGEADDR:
+		break;
+	default:
+		return NOTIFY_DONE;
+	}
+
+	list_for_each_entry(q, &psp_qdiscs, link) {
+		if (qdisc_dev(q->sch) == dev)
+			err = psp_follow_one(q) ?: err;
+	}
+	return event == NETDEV_CHANGEMTU ? notifier_from_errno(err)
+					 : NOTIFY_DONE;
+}
+
+/*
+ * A change of the number of transmit queues is told to nobody, nor that the
+ * wire is no clock: dequeue sees both, but holds a lock that configuration
+ * waits for.  This work is the module's, so that no qdisc waits for it, or it
+ * for one, on the way out.
+ */
+static void psp_follow_all(struct work_struct *work)
+{
+	struct psp_qdisc *q;
+
+	rtnl_lock();
+	list_for_each_entry(q, &psp_qdiscs, link) {
+		u32 queues = psp_share_queues(q);
+		bool changed = queues != q->port.queues;
+
+		if (!changed && !READ_ONCE(q->suspect))
+			continue;
+		psp_dev_lock(qdisc_dev(q->sch));
+		if (changed)
+			psp_follow_one(q);
+		/* Still, if the port could not follow: or none would look again. */
+		if (READ_ONCE(q->suspect))
+			psp_watch_judge(q);
+		psp_dev_unlock(qdisc_dev(q->sch));
+		/* Once for each change, also if it could not be followed. */
+		WRITE_ONCE(q->port.queues, queues);
+	}
+	rtnl_unlock();
+}
+
+static DECLARE_WORK(psp_follow_work, psp_follow_all);
+
+static void psp_follow_later(void)
+{
+	schedule_work(&psp_follow_work);
+}
+
+static struct notifier_block psp_notifier = {
+	.notifier_call = psp_follow,
+};
+
+static int psp_follow_init(void)
+{
+	return register_netdevice_notifier(&psp_notifier);
+}
+
+static void psp_follow_exit(void)
+{
+	unregister_netdevice_notifier(&psp_notifier);
+	cancel_work_sync(&psp_follow_work);
+}
+
+/* What the device may hold: its ring, or less where byte queue limits count. */
+static u64 psp_held_bytes(const struct psp_qdisc *q)
+{
+	u64 held_bytes = q->port.ring_bytes;
+#ifdef CONFIG_BQL
+	const struct dql *dql = &q->sch->dev_queue->dql;
+
+	if (READ_ONCE(dql->num_queued))
+		held_bytes = min_t(u64, held_bytes, READ_ONCE(dql->limit));
+#endif
+	return held_bytes;
+}
+
+/* A frame, or a gap frame, was taken from psp. */
+static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
+{
+	const struct pace_stats *stats = &q->pace.stats;
+	u64 handed = stats->sent_wire_bytes + stats->gap_wire_bytes;
+	u32 bytes = handed - q->handed_bytes;
+	u64 silence_ns;
+
+	q->handed_bytes = handed;
+	if (!q->watch.line_rate_bps)
+		return;
+	silence_ns = psp_line_silence(&q->watch, now_ns);
+	if (unlikely(silence_ns > q->watch.stop_ns) &&
+	    psp_line_dry(&q->watch, now_ns, psp_held_bytes(q)))
+		psp_line_stopped(&q->watch, silence_ns);
+	if (unlikely(psp_line_handed(&q->watch, bytes, now_ns)) &&
+	    !q->suspect) {
+		WRITE_ONCE(q->suspect, true);
+		psp_follow_later();
+	}
+}

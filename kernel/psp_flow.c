@@ -1,0 +1,1015 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The flows of a class of kind dynamic: how they are found, appear and go.
+ *
+ * A flow is found by the address of its socket, and knows by sk_hash and owner
+ * when the address has been given to another.  It goes when it has had nothing to
+ * send for PSP_FLOW_IDLE and its clock has been reached: a slow flow that were
+ * forgotten before that would have no rate.  A few of those are looked for with
+ * each frame.  Ids and queue room of core/ have been set aside for as many flows
+ * as the class allows, so none of this fails but for memory.
+ */
+
+/* As fq: long enough for a request that follows a request. */
+#define PSP_FLOW_IDLE		(3 * HZ)
+/* Looked at with one frame at most: more than can appear with it. */
+#define PSP_FLOW_SWEEP		4
+/* A change of the formula's rate by less than 1/64 is not worth its divisions. */
+#define PSP_FLOW_STEP		6
+/* Flows or buckets between two breaths of the statistics. */
+#define PSP_FLOW_CHUNK		256
+
+/*
+ * Whose flows they are, and who gives way where there is no room.
+ *
+ * A user is a uid: any process may open as many sockets as it likes, but not
+ * as somebody else; subordinate uids count as users of their own.  Nothing is shared out in advance.  Where a bound is
+ * reached, one of the users who have most gives way: so of N flows (or frames)
+ * among U users, nobody who has N / 2U or less loses one to another (rank.h).
+ */
+
+/* Flows of one user that are compared at a time. */
+#define PSP_USER_LOOK		8
+
+static struct kmem_cache *psp_user_cache;
+
+static int psp_users_init(void)
+{
+	psp_user_cache = KMEM_CACHE(psp_user, 0);
+	return psp_user_cache ? 0 : -ENOMEM;
+}
+
+static void psp_users_exit(void)
+{
+	kmem_cache_destroy(psp_user_cache);
+}
+
+static struct hlist_head *psp_user_bucket(struct psp_flows *flows, kuid_t uid)
+{
+	return &flows->bucket[hash_32(__kuid_val(uid), flows->bits)].users;
+}
+
+/* The user with one flow more, that is to be; NULL: no memory. */
+static struct psp_user *psp_user_hold(struct psp_flows *flows, kuid_t uid)
+{
+	struct hlist_head *bucket = psp_user_bucket(flows, uid);
+	struct psp_user *user;
+
+	hlist_for_each_entry(user, bucket, node)
+		if (uid_eq(user->uid, uid))
+			goto found;
+	user = kmem_cache_zalloc(psp_user_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	INIT_LIST_HEAD(&user->idle);
+	INIT_LIST_HEAD(&user->busy);
+	psp_rank_add(&flows->by_flows, &user->flows);
+	psp_rank_add(&flows->by_frames, &user->frames);
+	hlist_add_head(&user->node, bucket);
+	flows->users++;
+found:
+	psp_rank_set(&flows->by_flows, &user->flows, user->flows.count + 1);
+	return user;
+}
+
+/* One flow less; the user goes with its last. */
+static void psp_user_put(struct psp_flows *flows, struct psp_user *user)
+{
+	psp_rank_set(&flows->by_flows, &user->flows, user->flows.count - 1);
+	if (user->flows.count)
+		return;
+	psp_rank_del(&flows->by_flows, &user->flows);
+	psp_rank_del(&flows->by_frames, &user->frames);
+	hlist_del(&user->node);
+	flows->users--;
+	kmem_cache_free(psp_user_cache, user);
+}
+
+/* Into the buckets of another size; O(users). */
+static void psp_users_rehash(struct psp_flows *to, struct psp_flows *from)
+{
+	struct hlist_node *next;
+	struct psp_user *user;
+	u32 i;
+
+	for (i = 0; i < 1u << from->bits; i++) {
+		hlist_for_each_entry_safe(user, next, &from->bucket[i].users,
+					  node) {
+			hlist_del(&user->node);
+			hlist_add_head(&user->node,
+				       psp_user_bucket(to, user->uid));
+		}
+	}
+}
+
+/*
+ * The flow that makes room for one of `newcomer`, who is counted with it; NULL:
+ * nobody has more.  Of who has most: the one idle for longest, else the one
+ * with the fewest frames of some.
+ */
+static struct psp_flow *psp_flow_to_evict(struct psp_flows *flows,
+					  const struct psp_user *newcomer)
+{
+	struct psp_flow *f, *least = NULL;
+	struct psp_user *user;
+	u32 looked = 0;
+
+	if (psp_rank_is_top(&flows->by_flows, newcomer->flows.count))
+		return NULL;
+	user = container_of(psp_rank_top(&flows->by_flows), struct psp_user,
+			    flows);
+	if (!list_empty(&user->idle))
+		return list_first_entry(&user->idle, struct psp_flow, mine);
+	list_for_each_entry(f, &user->busy, mine) {
+		if (!least || f->queue.qlen < least->queue.qlen)
+			least = f;
+		if (++looked == PSP_USER_LOOK)
+			break;
+	}
+	return least;
+}
+
+/* The longest of some of the user's; others are looked at next time. */
+static struct psp_flow *psp_user_longest(struct psp_user *user)
+{
+	struct psp_flow *f, *longest = NULL;
+	u32 looked = 0;
+
+	list_for_each_entry(f, &user->busy, mine) {
+		if (!longest || f->queue.qlen > longest->queue.qlen)
+			longest = f;
+		if (++looked == PSP_USER_LOOK)
+			break;
+	}
+	if (longest)
+		list_rotate_left(&user->busy);
+	return longest;
+}
+
+/* The flow that loses a frame for one of `arriving`; NULL: that one does. */
+static struct psp_flow *psp_flow_to_shorten(struct psp_flows *flows,
+					    struct psp_flow *arriving)
+{
+	struct psp_user *user = arriving->user;
+	struct psp_flow *f;
+
+	if (!psp_rank_is_top(&flows->by_frames, user->frames.count + 1))
+		return psp_user_longest(container_of(psp_rank_top(&flows->by_frames),
+						     struct psp_user, frames));
+	f = psp_user_longest(user);
+	return f && f->queue.qlen > arriving->queue.qlen ? f : NULL;
+}
+
+static struct kmem_cache *psp_flow_cache;
+
+static int psp_flows_init(void)
+{
+	int err = psp_users_init();
+
+	if (err)
+		return err;
+	psp_flow_cache = KMEM_CACHE(psp_flow, 0);
+	if (psp_flow_cache)
+		return 0;
+	psp_users_exit();
+	return -ENOMEM;
+}
+
+static void psp_flows_exit(void)
+{
+	kmem_cache_destroy(psp_flow_cache);
+	psp_users_exit();
+}
+
+/*
+ * Empty, with buckets for `max` flows, or for the `count` that there are if those
+ * are more: they live on.  Sleeps.
+ */
+static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
+{
+	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL);
+	u32 size = max(max, count);
+
+	if (!flows)
+		return NULL;
+	/* hash_ptr() and hash_32() give at least one bit. */
+	flows->bits = max(ilog2(roundup_pow_of_two(size)), 1);
+	flows->bucket = kvcalloc(1u << flows->bits, sizeof(*flows->bucket),
+				 GFP_KERNEL);
+	if (!flows->bucket) {
+		kfree(flows);
+		return NULL;
+	}
+	flows->max = max;
+	flows->reserved = max;
+	INIT_LIST_HEAD(&flows->idle);
+	psp_rank_init(&flows->by_flows);
+	psp_rank_init(&flows->by_frames);
+	return flows;
+}
+
+/* It is empty (again); sleeps. */
+static void psp_flows_free(struct psp_flows *flows)
+{
+	kvfree(flows->bucket);
+	kfree(flows);
+}
+
+static struct hlist_head *psp_flow_bucket(struct psp_flows *flows,
+					  const struct sock *sk)
+{
+	return &flows->bucket[hash_ptr(sk, flows->bits)].flows;
+}
+
+/* `flows` takes over the size of `size`, which is empty; O(flows). */
+static void psp_flows_resize(struct psp_flows *flows, struct psp_flows *size)
+{
+	struct hlist_node *next;
+	struct psp_flow *f;
+	u32 i;
+
+	for (i = 0; i < 1u << flows->bits; i++) {
+		hlist_for_each_entry_safe(f, next, &flows->bucket[i].flows,
+					  node) {
+			hlist_del(&f->node);
+			hlist_add_head(&f->node, psp_flow_bucket(size, f->sk));
+		}
+	}
+	psp_users_rehash(size, flows);
+	swap(flows->bucket, size->bucket);
+	swap(flows->bits, size->bits);
+	flows->max = size->max;
+	flows->reserved = max(flows->reserved, flows->max);
+}
+
+/*
+ * Ids that may be in use before the next change of `max`: more than that only as
+ * many as there are, and no more of them appear.  RTNL.
+ */
+static u32 psp_flows_ids(const struct psp_flows *flows)
+{
+	return max(flows->max, READ_ONCE(flows->count));
+}
+
+/*
+ * At which rate does a flow go?
+ *
+ * Paper 003: target rate = packet size x cwnd / RTT.  Packet size is a full
+ * one, MSS and headers, in the bytes that rates count: a window is counted in
+ * packets of that size.  Where the window may double within the RTT (slow
+ * start, cwnd < ssthresh / 2) it counts twice, after it an eighth more than once.
+ * RTT is TCP's smoothed one (each sample moves it by 1/8), and there is no other
+ * smoothing.
+ *
+ * Who may read a socket.  Only with a frame of it in hand, that owns it by its
+ * destructor: then it cannot go away.  Its fields are read without its lock;
+ * each is one word, and a value that is one ACK old is as good as another.
+ *
+ * What the stack does itself.  SK_PACING_FQ tells it that a qdisc paces: it
+ * needs no timers of its own, and stamps frames with the time at which they
+ * would leave by sk_pacing_rate.  RTT is measured from that, so that the wait
+ * for pacing is not taken for a queue on the path.  But a flow must then never
+ * be faster than sk_pacing_rate: its RTT would come out too short, its rate too
+ * high, and so on.  For most congestion controls sk_pacing_rate is 1.2 (slow
+ * start: 2) times the formula, at most SO_MAX_PACING_RATE.
+ *
+ * docs/decisions/0027, 0028.
+ */
+
+/*
+ * By default a largest frame waits for at most so long for its flow's clock:
+ * TCP's shortest retransmission timeout (TCP_RTO_MIN).
+ */
+#define PSP_FLOOR_MS		200
+
+/* Bits in a window: products stay within 64 bits up to 128 GiB. */
+#define PSP_WINDOW_BITS_MAX	(1ull << 40)
+
+/* The socket that paces `skb`, or NULL: the class itself does. */
+static struct sock *psp_flow_socket(const struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+
+	/* No destructor, no reference. Request and TIME_WAIT socks: no rate. */
+	if (!sk || !skb->destructor || !sk_fullsock(sk))
+		return NULL;
+	if (!sk_is_tcp(sk))
+		return READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ? sk : NULL;
+	/*
+	 * A SYN-ACK is no part of a flow yet.  The window limits data: the
+	 * receiver of a fast flow has a small one, and ACKs to send.
+	 */
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN || skb_is_tcp_pure_ack(skb))
+		return NULL;
+	return sk;
+}
+
+/* A packet of so many bytes from its IP header on, as rates count it. */
+static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
+{
+	u32 bytes = ip_bytes + q->port.pace.link_header_bytes;
+	const struct pace_burst packet = {
+		.len_bytes = bytes,
+		.frames = 1,
+		.wire_bytes = pace_wire_bytes(&q->pace, bytes),
+	};
+
+	return pace_counted_bytes(&q->port.pace, &packet);
+}
+
+/*
+ * No flow is slower, whatever its socket asks for.  By default its clock takes
+ * one horizon for a largest frame: no idle flow keeps its place for longer.
+ */
+static u64 psp_flow_least(const struct psp_qdisc *q, const struct psp_class *cl)
+{
+	const struct pace_config *cfg = &q->port.pace;
+	u64 least_bps = cl->opt.pacing_floor_bps;
+
+	if (!least_bps)
+		least_bps = div64_u64(cfg->max_frame_bytes *
+				      (u64)BITS_PER_BYTE * NSEC_PER_SEC,
+				      cl->opt.horizon_ns);
+	return max(least_bps, pace_least_rate_bps(cfg));
+}
+
+static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
+{
+	const struct pace_config *cfg = &q->port.pace;
+	u64 floor_bps = cl->opt.floor_bps;
+
+	if (!floor_bps)
+		floor_bps = div_u64((u64)cfg->max_frame_bytes * BITS_PER_BYTE *
+				    MSEC_PER_SEC, PSP_FLOOR_MS);
+	return floor_bps;
+}
+
+/* TCP counts payload: what `payload_Bps` of it are in frames of a full one. */
+static u64 psp_rate_of_payload(unsigned long payload_Bps, u32 packet_bytes,
+			       u32 mss_bytes, u64 ceil_bps)
+{
+	/* Also where no rate is set (~0UL). */
+	if (payload_Bps > ceil_bps / BITS_PER_BYTE)
+		return ceil_bps;
+	return div_u64((u64)payload_Bps * BITS_PER_BYTE * packet_bytes,
+		       mss_bytes);
+}
+
+/*
+ * A congestion control that has cong_control() sets sk_pacing_rate itself; for
+ * the others TCP works it out.
+ *
+ * RCU: a congestion control is unregistered before its memory goes.
+ */
+static bool psp_has_own_rate(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_ca_ops)->cong_control;
+}
+
+/*
+ * The window that the next RTT begins with.  After slow start it is an eighth
+ * more: paced at exactly the window, what is in flight never reaches it, and
+ * TCP lets a window grow only if it was the limit (docs/decisions/0027).
+ */
+static u64 psp_window_bits(const struct tcp_sock *tp, u32 packet_bytes)
+{
+	u64 packets = READ_ONCE(tp->snd_cwnd);
+
+	if (packets < READ_ONCE(tp->snd_ssthresh) / 2)
+		packets *= 2;
+	else
+		packets += packets / 8;
+	return min(packets * packet_bytes * BITS_PER_BYTE, PSP_WINDOW_BITS_MAX);
+}
+
+static u64 psp_tcp_rate(const struct psp_qdisc *q, const struct psp_class *cl,
+			struct sock *sk, u64 ceil_bps, bool *exact)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 mss_bytes = READ_ONCE(tp->mss_cache);
+	u32 srtt_us8 = READ_ONCE(tp->srtt_us);		/* in 1/8 us */
+	u64 rate_bps = cl->pace.rate_bps, own_bps;
+	u32 packet_bytes;
+
+	if (unlikely(!mss_bytes))
+		return rate_bps;
+	packet_bytes = psp_packet_bytes(q, mss_bytes +
+		READ_ONCE(tp->tcp_header_len) + icsk->icsk_ext_hdr_len +
+		READ_ONCE(icsk->icsk_af_ops)->net_header_len);
+
+	if (srtt_us8) {
+		rate_bps = div_u64(psp_window_bits(tp, packet_bytes) *
+				   USEC_PER_SEC * 8, srtt_us8);
+		rate_bps = max(rate_bps, psp_flow_floor(q, cl));
+	}
+
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_FQ) {
+		/* Pairs with the acquire of tcp_needs_internal_pacing(). */
+		smp_store_release(&sk->sk_pacing_status, SK_PACING_FQ);
+	}
+	own_bps = psp_rate_of_payload(READ_ONCE(sk->sk_pacing_rate),
+				      packet_bytes, mss_bytes, ceil_bps);
+	if (own_bps > rate_bps && !psp_has_own_rate(sk))
+		return rate_bps;
+	*exact = true;
+	return own_bps;
+}
+
+/*
+ * The rate of a flow now, in bit/s as the layer counts; `exact`: it is a limit
+ * that must not be passed even a little.
+ */
+static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
+			 struct sock *sk, bool *exact)
+{
+	u64 ceil_bps = psp_class_ceil_bps(q, cl);
+	unsigned long max_Bps;
+	u64 rate_bps;
+
+	*exact = false;
+	if (sk_is_tcp(sk)) {
+		rate_bps = psp_tcp_rate(q, cl, sk, ceil_bps, exact);
+	} else {
+		max_Bps = READ_ONCE(sk->sk_max_pacing_rate);
+		*exact = true;
+		rate_bps = max_Bps > ceil_bps / BITS_PER_BYTE ?
+			   ceil_bps : (u64)max_Bps * BITS_PER_BYTE;
+	}
+	rate_bps = max(rate_bps, psp_flow_least(q, cl));
+	if (rate_bps >= ceil_bps) {
+		*exact = true;
+		return ceil_bps;
+	}
+	return rate_bps;
+}
+
+/*
+ * The frames of flows, and what bounds them: of one flow by number and by how
+ * long they would wait (horizon), of all flows of a class by number (limit).
+ *
+ * Whatever goes unsent is counted by its cause.  No clock moves for it.
+ */
+
+/* So many frames went out of the flow's queue, or into it. */
+static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
+{
+	struct psp_flows *flows = f->cl->flows;
+	struct psp_user *user = f->user;
+
+	f->backlog += bytes;
+	flows->qlen += frames;
+	flows->backlog += bytes;
+	psp_rank_set(&flows->by_frames, &user->frames,
+		     user->frames.count + frames);
+}
+
+/* It has no frames any more. */
+static void psp_flow_rest(struct psp_flow *f)
+{
+	struct psp_flows *flows = f->cl->flows;
+
+	f->idle_since = jiffies;
+	list_add_tail(&f->idle, &flows->idle);
+	list_move_tail(&f->mine, &f->user->idle);
+	flows->active--;
+}
+
+static void psp_flow_rise(struct psp_qdisc *q, struct psp_flow *f)
+{
+	list_del_init(&f->idle);
+	list_move_tail(&f->mine, &f->user->busy);
+	f->cl->flows->active++;
+	pace_activate(&q->pace, &f->pace, ktime_get_ns());
+	if (pace_is_throttled(&q->pace, &f->pace))
+		f->cl->count.throttled++;
+}
+
+/* The first frame of a flow that has frames.  core/ is told by the caller. */
+static struct sk_buff *psp_flow_pull(struct psp_flow *f)
+{
+	struct sk_buff *skb = __qdisc_dequeue_head(&f->queue);
+
+	psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
+	if (!f->queue.qlen)
+		psp_flow_rest(f);
+	return skb;
+}
+
+/* A frame that waited goes unsent; it is out of the queue already. */
+static void psp_flow_lose(struct psp_qdisc *q, struct sk_buff *skb,
+			  u64 *of_qdisc, u64 *of_class,
+			  struct sk_buff **to_free)
+{
+	unsigned int bytes = qdisc_pkt_len(skb);
+
+	++*of_qdisc;
+	++*of_class;
+	psp_qlen_add(q->sch, -1, -(int)bytes);
+	qdisc_tree_reduce_backlog(q->sch, 1, bytes);
+	qdisc_drop(skb, q->sch, to_free);
+}
+
+/* All frames of a flow that goes before them. */
+static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
+			   struct sk_buff **to_free)
+{
+	if (!f->queue.qlen)
+		return;
+	while (f->queue.qlen)
+		psp_flow_lose(q, psp_flow_pull(f), &q->count.drop_evicted,
+			      &f->cl->count.drop_evicted, to_free);
+	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
+}
+
+/* Frame bytes as rates count them; layer wire: as if all were of one length. */
+static u64 psp_counted(const struct pace_config *cfg, u32 frames, u64 bytes)
+{
+	u64 headers = (u64)frames * cfg->link_header_bytes;
+
+	switch (cfg->layer) {
+	case PACE_LAYER_WIRE:
+		return max_t(u64, bytes, (u64)frames * cfg->min_frame_bytes) +
+		       (u64)frames * cfg->overhead_bytes;
+	case PACE_LAYER_IP:
+		return bytes - min(bytes, headers);
+	default:
+		return bytes;
+	}
+}
+
+/* From now until the flow's clock is reached. */
+static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
+{
+	u64 bytes = pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns());
+
+	return mul_u64_u64_div_u64(bytes, BITS_PER_BYTE * NSEC_PER_SEC,
+				   q->port.pace.line_rate_bps);
+}
+
+/* What the flow may have before a frame for that to be within the horizon. */
+static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
+			       const struct psp_flow *f)
+{
+	u64 horizon_ns = f->cl->opt.horizon_ns;
+	u64 debt_ns = psp_flow_debt_ns(q, f);
+
+	if (debt_ns > horizon_ns)
+		return 0;
+	return mul_u64_u64_div_u64(horizon_ns - debt_ns, f->pace.rate_bps,
+				   BITS_PER_BYTE * NSEC_PER_SEC);
+}
+
+/*
+ * The bytes take half a second at most, and so does the clock: then no horizon
+ * is passed.  As nearly always; without a division.
+ */
+static bool psp_flow_is_near(const struct psp_qdisc *q,
+			     const struct psp_flow *f, u64 counted_bytes)
+{
+	return !f->slow &&
+	       counted_bytes * 2 * BITS_PER_BYTE <= f->pace.rate_bps;
+}
+
+/* A frame that comes now would wait for longer than the class's horizon. */
+static bool psp_flow_is_beyond(const struct psp_qdisc *q,
+			       const struct psp_flow *f)
+{
+	u64 bytes = psp_counted(&q->port.pace, f->queue.qlen, f->backlog);
+
+	if (likely(psp_flow_is_near(q, f, bytes)))
+		return false;
+	if (!f->queue.qlen)
+		return psp_flow_debt_ns(q, f) > f->cl->opt.horizon_ns;
+	return bytes > psp_flow_room_bytes(q, f);
+}
+
+/*
+ * The rate has been lowered: drops what waits beyond the horizon now, last frames
+ * first; the first stays.  O(frames), so it drops at least an eighth, of the bytes
+ * that there is room for and of the frames: else a user could have all frames
+ * walked through for each that it sends.
+ */
+static void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
+			 struct sk_buff **to_free)
+{
+	const struct pace_config *cfg = &q->port.pace;
+	struct qdisc_skb_head *queue = &f->queue;
+	struct sk_buff *skb = queue->head, *next;
+	u64 room, bytes;
+	u32 frames = 1, most;
+
+	if (queue->qlen < 2 ||
+	    psp_flow_is_near(q, f, psp_counted(cfg, queue->qlen, f->backlog)))
+		return;
+	room = psp_flow_room_bytes(q, f);
+	bytes = f->backlog - qdisc_pkt_len(queue->tail);
+	if (psp_counted(cfg, queue->qlen - 1, bytes) <= room)
+		return;
+	room -= room / 8;
+	most = queue->qlen - DIV_ROUND_UP(queue->qlen, 8);
+	bytes = qdisc_pkt_len(skb);
+	while (frames < most && psp_counted(cfg, frames, bytes) <= room) {
+		skb = skb->next;
+		bytes += qdisc_pkt_len(skb);
+		frames++;
+	}
+	next = skb->next;
+	skb->next = NULL;
+	queue->tail = skb;
+	queue->qlen = frames;
+	for (skb = next; skb; skb = next) {
+		next = skb->next;
+		skb_mark_not_on_list(skb);
+		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
+		psp_flow_lose(q, skb, &q->count.drop_horizon,
+			      &f->cl->count.drop_horizon, to_free);
+	}
+}
+
+/*
+ * One frame less in a class that is full; false: the one that `arriving` gets
+ * is to go.  It is the first that goes, and the next one has its turn.
+ */
+static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
+			      struct sk_buff **to_free)
+{
+	struct psp_class *cl = arriving->cl;
+	struct psp_flow *f = psp_flow_to_shorten(cl->flows, arriving);
+
+	if (!f)
+		return false;
+	psp_flow_lose(q, psp_flow_pull(f), &q->count.drop_limit,
+		      &cl->count.drop_limit, to_free);
+	if (!f->queue.qlen)
+		pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
+	return true;
+}
+
+/* Twice, so that a limit that was lowered is reached some time. */
+static bool psp_flows_fit(struct psp_qdisc *q, struct psp_flow *arriving,
+			  struct sk_buff **to_free)
+{
+	const struct psp_class *cl = arriving->cl;
+	int tries = 2;
+
+	while (cl->flows->qlen >= cl->opt.limit)
+		if (!tries-- || !psp_flows_shorten(q, arriving, to_free))
+			return false;
+	return true;
+}
+
+static int psp_flow_refuse(struct sk_buff *skb, struct psp_qdisc *q,
+			   u64 *of_qdisc, u64 *of_class,
+			   struct sk_buff **to_free)
+{
+	++*of_qdisc;
+	++*of_class;
+	return qdisc_drop(skb, q->sch, to_free);
+}
+
+static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			    struct psp_flow *f, struct sk_buff **to_free)
+{
+	struct psp_class_counters *count = &f->cl->count;
+	struct psp_qdisc *q = qdisc_priv(sch);
+	unsigned int bytes = qdisc_pkt_len(skb);
+
+	if (unlikely(f->queue.qlen >= f->cl->opt.flow_limit))
+		return psp_flow_refuse(skb, q, &q->count.drop_flow,
+				       &count->drop_flow, to_free);
+	if (unlikely(psp_flow_is_beyond(q, f)))
+		return psp_flow_refuse(skb, q, &q->count.drop_horizon,
+				       &count->drop_horizon, to_free);
+	if (unlikely(f->cl->flows->qlen >= f->cl->opt.limit) &&
+	    !psp_flows_fit(q, f, to_free))
+		return psp_flow_refuse(skb, q, &q->count.drop_limit,
+				       &count->drop_limit, to_free);
+
+	__qdisc_enqueue_tail(skb, &f->queue);
+	psp_flow_count(f, 1, bytes);
+	psp_qlen_add(sch, 1, bytes);
+	if (f->queue.qlen == 1)
+		psp_flow_rise(q, f);
+	return NET_XMIT_SUCCESS;
+}
+
+static struct psp_flow *psp_flow_find(struct psp_flows *flows,
+				      const struct sock *sk)
+{
+	struct psp_flow *f;
+
+	hlist_for_each_entry(f, psp_flow_bucket(flows, sk), node)
+		if (f->sk == sk)
+			return f;
+	return NULL;
+}
+
+/* It has no frames. */
+static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
+{
+	struct psp_flows *flows = f->cl->flows;
+
+	pace_class_del(&q->pace, &f->pace);
+	hlist_del(&f->node);
+	list_del(&f->idle);
+	list_del(&f->mine);
+	psp_user_put(flows, f->user);
+	WRITE_ONCE(flows->count, flows->count - 1);
+	kmem_cache_free(psp_flow_cache, f);
+}
+
+static bool psp_flow_owes(const struct psp_qdisc *q, const struct psp_flow *f)
+{
+	return pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns()) != 0;
+}
+
+/*
+ * Looks at up to `most` flows that have been idle for long, and removes those
+ * that owe nothing; the others are looked at again as much later.  How many it
+ * has looked at.
+ */
+static u32 psp_flows_sweep(struct psp_qdisc *q, struct psp_flows *flows,
+			   u32 most)
+{
+	struct psp_flow *f, *next;
+	u32 looked = 0;
+
+	list_for_each_entry_safe(f, next, &flows->idle, idle) {
+		if (looked == most ||
+		    time_before(jiffies, f->idle_since + PSP_FLOW_IDLE))
+			break;
+		looked++;
+		if (psp_flow_owes(q, f)) {
+			f->idle_since = jiffies;
+			list_move_tail(&f->idle, &flows->idle);
+		} else {
+			psp_flow_free(q, f);
+		}
+	}
+	return looked;
+}
+
+/*
+ * A flow that is no different from a new one, among those idle for longest: it
+ * has been idle for as long as its clock takes for a largest frame, or a table of
+ * flows that take turns would change hands with each frame.
+ */
+static struct psp_flow *psp_flow_without_claim(struct psp_qdisc *q,
+					       struct psp_flows *flows)
+{
+	struct psp_flow *f;
+	u32 looked = 0;
+	u64 clock_ms;
+
+	list_for_each_entry(f, &flows->idle, idle) {
+		clock_ms = div64_u64((u64)q->port.pace.max_frame_bytes *
+				     BITS_PER_BYTE * MSEC_PER_SEC,
+				     f->pace.rate_bps);
+		clock_ms = min_t(u64, clock_ms, 3 * MSEC_PER_SEC);
+		if (time_after(jiffies, f->idle_since + 1 +
+			       msecs_to_jiffies(clock_ms)) &&
+		    !psp_flow_owes(q, f))
+			return f;
+		if (++looked == PSP_FLOW_SWEEP)
+			break;
+	}
+	return NULL;
+}
+
+/* Room for one more, of `user`, who is counted with it. */
+static bool psp_flows_room(struct psp_qdisc *q, struct psp_flows *flows,
+			   const struct psp_user *user,
+			   struct sk_buff **to_free)
+{
+	u32 tries = PSP_FLOW_SWEEP;
+	struct psp_flow *f;
+
+	while (unlikely(flows->count >= flows->max)) {
+		if (!tries--)
+			return false;
+		f = psp_flow_without_claim(q, flows);
+		if (!f) {
+			f = psp_flow_to_evict(flows, user);
+			if (!f)
+				return false;
+			flows->evicted++;
+		}
+		psp_flow_purge(q, f, to_free);
+		psp_flow_free(q, f);
+	}
+	return true;
+}
+
+/* A clock of so low a rate may be far away. */
+static void psp_flow_note_rate(const struct psp_qdisc *q, struct psp_flow *f,
+			       u64 rate_bps)
+{
+	u32 bytes = max(q->port.pace.max_frame_bytes,
+			q->port.pace.max_burst_bytes);
+
+	/* Half a second. */
+	f->slow |= rate_bps < 2ull * BITS_PER_BYTE * bytes;
+}
+
+static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
+				     const struct sock *sk, u64 rate_bps,
+				     struct sk_buff **to_free)
+{
+	const struct pace_class_config cfg = {
+		.type = PACE_TYPE_PACED,
+		.rate_bps = rate_bps,
+	};
+	struct psp_flows *flows = cl->flows;
+	struct psp_user *user;
+	struct psp_flow *f;
+
+	user = psp_user_hold(flows, READ_ONCE(sk->sk_uid));
+	if (!user)
+		return NULL;
+	if (!psp_flows_room(q, flows, user, to_free))
+		goto no_room;
+	f = kmem_cache_zalloc(psp_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (!f)
+		goto no_room;
+	if (pace_class_add(&q->pace, &f->pace, &cfg))
+		goto no_id;
+	f->turn.is_flow = true;
+	f->cl = cl;
+	f->sk = sk;
+	f->hash = sk->sk_hash;
+	f->user = user;
+	f->idle_since = jiffies;
+	psp_flow_note_rate(q, f, rate_bps);
+	list_add_tail(&f->idle, &flows->idle);
+	list_add_tail(&f->mine, &user->idle);
+	hlist_add_head(&f->node, psp_flow_bucket(flows, sk));
+	WRITE_ONCE(flows->count, flows->count + 1);
+	flows->seen++;
+	return f;
+
+no_id:
+	kmem_cache_free(psp_flow_cache, f);
+no_room:
+	psp_user_put(flows, user);
+	return NULL;
+}
+
+static void psp_flow_set_rate(struct psp_qdisc *q, struct psp_flow *f,
+			      u64 rate_bps)
+{
+	const struct pace_class_config cfg = {
+		.type = PACE_TYPE_PACED,
+		.rate_bps = rate_bps,
+	};
+
+	/* psp_flow_rate() gives what core/ takes. */
+	WARN_ON_ONCE(pace_class_change(&q->pace, &f->pace, &cfg));
+	psp_flow_note_rate(q, f, rate_bps);
+}
+
+/*
+ * Another socket has the address: it owes nothing.  With frames waiting it is
+ * the same socket under another name: those frames hold it.
+ */
+static bool psp_flow_is_of(struct psp_flow *f, const struct sock *sk)
+{
+	if (likely(f->hash == sk->sk_hash &&
+		   uid_eq(f->user->uid, READ_ONCE(sk->sk_uid))))
+		return true;
+	f->hash = sk->sk_hash;
+	return f->queue.qlen;
+}
+
+static bool psp_flow_moved(u64 from_bps, u64 to_bps, bool exact)
+{
+	u64 step_bps = exact ? 0 : from_bps >> PSP_FLOW_STEP;
+
+	return to_bps > from_bps + step_bps || to_bps + step_bps < from_bps;
+}
+
+/*
+ * The flow that `skb`, not cut yet, belongs to, at the rate of this moment;
+ * NULL: none, it goes the way of frames without a socket.
+ */
+static struct psp_flow *psp_flow_of(struct psp_qdisc *q, struct psp_class *cl,
+				    struct sk_buff *skb, struct sk_buff **to_free)
+{
+	struct sock *sk = psp_flow_socket(skb);
+	struct psp_flows *flows = cl->flows;
+	struct psp_flow *f;
+	bool exact, lowered;
+	u64 rate_bps;
+
+	psp_flows_sweep(q, flows, PSP_FLOW_SWEEP);
+	if (!sk)
+		return NULL;
+	rate_bps = psp_flow_rate(q, cl, sk, &exact);
+	f = psp_flow_find(flows, sk);
+	if (f && unlikely(!psp_flow_is_of(f, sk))) {
+		psp_flow_free(q, f);
+		f = NULL;
+	}
+	if (unlikely(!f)) {
+		f = psp_flow_new(q, cl, sk, rate_bps, to_free);
+		if (!f)
+			flows->refused++;
+		return f;
+	}
+	if (psp_flow_moved(f->pace.rate_bps, rate_bps, exact)) {
+		lowered = rate_bps < f->pace.rate_bps;
+		psp_flow_set_rate(q, f, rate_bps);
+		if (lowered)
+			psp_flow_fit(q, f, to_free);
+	}
+	return f;
+}
+
+/* No flow is left, nor a frame of one; the qdisc counts them no more. */
+static void psp_flows_clear(struct psp_qdisc *q, struct psp_class *cl)
+{
+	struct psp_flows *flows = cl->flows;
+	u64 now_ns = ktime_get_ns();
+	struct hlist_node *next;
+	struct psp_flow *f;
+	u32 i;
+
+	psp_qlen_add(q->sch, -flows->qlen, -flows->backlog);
+	for (i = 0; i < 1u << flows->bits; i++) {
+		hlist_for_each_entry_safe(f, next, &flows->bucket[i].flows,
+					  node) {
+			if (f->queue.qlen) {
+				rtnl_kfree_skbs(f->queue.head, f->queue.tail);
+				pace_deactivate(&q->pace, &f->pace, now_ns);
+			}
+			psp_flow_free(q, f);
+		}
+	}
+	flows->qlen = 0;
+	flows->backlog = 0;
+	flows->active = 0;
+}
+
+/*
+ * Brings all rates between the two, before a line takes force that would
+ * refuse others.  The next frame of each flow finds its rate again. O(flows).
+ */
+static void psp_flows_clamp(struct psp_qdisc *q, struct psp_class *cl, u64 least_bps,
+			    u64 most_bps)
+{
+	struct psp_flow *f;
+	u64 rate_bps;
+	u32 i;
+
+	for (i = 0; i < 1u << cl->flows->bits; i++) {
+		hlist_for_each_entry(f, &cl->flows->bucket[i].flows, node) {
+			rate_bps = clamp(f->pace.rate_bps, least_bps, most_bps);
+			if (rate_bps != f->pace.rate_bps)
+				psp_flow_set_rate(q, f, rate_bps);
+		}
+	}
+}
+
+/*
+ * Looks at every flow, a chunk at a time under the lock: at 65536 flows it
+ * would otherwise hold up the wire.  RTNL; takes the tree lock.
+ */
+static void psp_flows_stats(struct psp_qdisc *q, struct psp_class *cl,
+			    struct tc_psp_class_stats *st)
+{
+	struct psp_flows *flows = cl->flows;
+	u32 buckets = 1u << flows->bits;
+	struct psp_flow *f;
+	u64 least = U64_MAX;
+	u32 i = 0, end, looked;
+
+	do {
+		sch_tree_lock(q->sch);
+		looked = psp_flows_sweep(q, flows, PSP_FLOW_CHUNK);
+		sch_tree_unlock(q->sch);
+	} while (looked == PSP_FLOW_CHUNK);
+
+	while (i < buckets) {
+		sch_tree_lock(q->sch);
+		for (end = min(i + PSP_FLOW_CHUNK, buckets); i < end; i++) {
+			hlist_for_each_entry(f, &flows->bucket[i].flows, node) {
+				u64 rate_bps = f->pace.rate_bps;
+
+				least = min(least, rate_bps);
+				st->flow_rate_max_bps =
+					max(st->flow_rate_max_bps, rate_bps);
+				st->flow_rate_sum_bps += rate_bps;
+			}
+		}
+		st->flows = flows->count;
+		st->flows_active = flows->active;
+		st->flows_seen = flows->seen;
+		st->flows_refused = flows->refused;
+		st->flows_evicted = flows->evicted;
+		st->flow_users = flows->users;
+		sch_tree_unlock(q->sch);
+	}
+	if (st->flow_rate_max_bps)
+		st->flow_rate_min_bps = least;
+}

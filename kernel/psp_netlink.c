@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What user space asks for and is answered: options of the qdisc and of classes,
+ * statistics, and the texts of refusals.
+ */
+
+/* The line, the device or an option that applies to all. */
+static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
+			   const struct psp_port *port, const struct psp_class *cl)
+{
+	const struct pace_config *cfg = &port->pace;
+	u32 id = cl ? cl->common.classid : 0;
+
+	switch (err) {
+	case PACE_ERR_LINE_RATE:
+		psp_refuse(extack, "line %llubit: expected %llubit to %llubit",
+			   cfg->line_rate_bps, PACE_LINE_RATE_MIN,
+			   PACE_LINE_RATE_MAX);
+		return -ERANGE;
+	case PACE_ERR_FRAME:
+		psp_refuse(extack, "MTU: frames of %u bytes: expected at most %u",
+			   cfg->max_frame_bytes, PACE_FRAME_MAX);
+		return -ERANGE;
+	case PACE_ERR_OVERHEAD:
+		psp_refuse(extack, "overhead %u: expected 0 to %u",
+			   cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
+		return -ERANGE;
+	case PACE_ERR_CEIL:
+		psp_refuse(extack, "line %llubit: expected class %x:%x's ceil, %llubit, or more",
+			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->opt.ceil_bps : 0);
+		return -ERANGE;
+	case PACE_ERR_RATE_LINE:
+		psp_refuse(extack, "line %llubit: expected class %x:%x's %llubit or more",
+			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
+		return -ERANGE;
+	case PACE_ERR_RATE_LOW:
+		psp_refuse(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
+			   TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			   cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_PERIOD:
+		psp_refuse(extack, "period %lluns: expected time for %u bytes at %llubit",
+			   cfg->period_ns, cfg->max_frame_bytes,
+			   cfg->line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_RESERVE:
+	case PACE_ERR_RESERVED:
+		psp_refuse(extack, "budget %llu: expected the %llu bytes that classes reserve",
+			   cfg->budget_bytes, port->reserved_bytes);
+		return -ERANGE;
+	case PACE_ERR_BUDGET:
+		psp_refuse(extack, "budget %llu: expected 1 to %llu bytes",
+			   cfg->budget_bytes, PACE_BUDGET_MAX);
+		return -ERANGE;
+	default:
+		psp_refuse(extack, "configuration refused by the scheduler (%d)",
+			   err);
+		return -EINVAL;
+	}
+}
+
+/* What was asked for one class. */
+static int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
+			    const struct psp_port *port,
+			    const struct psp_class_options *opt)
+{
+	switch (err) {
+	case PACE_ERR_RATE_ZERO:
+		psp_refuse(extack, "rate 0bit: expected 1bit or more");
+		return -ERANGE;
+	case PACE_ERR_RATE_LINE:
+		psp_refuse(extack, "rate %llubit: expected at most the line's %llubit",
+			   opt->rate_bps, port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_RATE_LOW:
+		psp_refuse(extack, "rate %llubit: expected more on a line of %llubit",
+			   opt->rate_bps, port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_CEIL:
+		psp_refuse(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
+			   opt->ceil_bps, opt->rate_bps,
+			   port->pace.line_rate_bps);
+		return -ERANGE;
+	case PACE_ERR_QUANTUM:
+		psp_refuse(extack, "quantum %u: expected %u to %u bytes",
+			   opt->quantum_bytes, TC_PSP_QUANTUM_MIN,
+			   TC_PSP_QUANTUM_MAX);
+		return -ERANGE;
+	case PACE_ERR_PERIOD:
+	case PACE_ERR_BUDGET:
+		return psp_refuse_port(extack, err, port, NULL);
+	case PACE_ERR_RESERVE:
+		psp_refuse(extack, "reserve %llu: expected 1 to %llu bytes (budget)",
+			   opt->reserve_bytes, port->pace.budget_bytes);
+		return -ERANGE;
+	default:
+		psp_refuse(extack, "class refused by the scheduler (%d)", err);
+		return -EINVAL;
+	}
+}
+
+/* Beside what others have, it is too much. */
+static int psp_refuse_reserve(struct netlink_ext_ack *extack,
+			      const struct psp_qdisc *q, const struct psp_class *cl,
+			      u64 reserve_bytes)
+{
+	psp_refuse(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
+		   reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
+		   q->port.pace.budget_bytes);
+	return -ERANGE;
+}
+
+static int psp_refuse_mode(struct netlink_ext_ack *extack, const char *mode,
+			   const struct net_device *dev, enum tc_psp_why why)
+{
+	switch (why) {
+	case TC_PSP_WHY_NOTHING:
+		return 0;
+	case TC_PSP_WHY_NO_RATE:
+		psp_refuse(extack, "mode %s on %s: link speed unknown, expected line RATE",
+			   mode, dev->name);
+		break;
+	case TC_PSP_WHY_SHARED:
+		psp_refuse(extack, "mode %s on %s: expected one transmit queue, not %u",
+			   mode, dev->name, dev->real_num_tx_queues);
+		break;
+	case TC_PSP_WHY_FLOW_CONTROL:
+		psp_refuse(extack, "gap pause on %s: expected tx flow control off, or gap multicast",
+			   dev->name);
+		break;
+	default:
+		psp_refuse(extack, "mode %s on %s: expected a wire, not %s",
+			   mode, dev->name,
+			   why == TC_PSP_WHY_SOFTWARE ? "a software device" :
+			   why == TC_PSP_WHY_NO_QUEUE ? "no transmit queue" :
+							"not Ethernet");
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* Options of the qdisc. */
+
+static const struct nla_policy psp_policy[TCA_PSP_MAX + 1] = {
+	[TCA_PSP_PAD]		= { .type = NLA_REJECT },
+	[TCA_PSP_DEFAULT]	= { .type = NLA_U32 },
+	[TCA_PSP_LINE_RATE]	= { .type = NLA_U64 },
+	[TCA_PSP_MODE]		= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_MODE_MAX - 1),
+	[TCA_PSP_OVERHEAD]	= NLA_POLICY_MAX(NLA_U32, TC_PSP_OVERHEAD_MAX),
+	[TCA_PSP_LAYER]		= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_LAYER_MAX - 1),
+	[TCA_PSP_ORDER]		= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_ORDER_MAX - 1),
+	[TCA_PSP_GAP]		= NLA_POLICY_MAX(NLA_U8, __TC_PSP_GAP_MAX - 1),
+	[TCA_PSP_GUARD]		= NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_PSP_SPLIT_GSO]	= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_SPLIT_GSO_MAX - 1),
+	[TCA_PSP_PERIOD]	= { .type = NLA_U64 },
+	[TCA_PSP_BUDGET]	= { .type = NLA_U64 },
+	[TCA_PSP_BUDGET_PERCENT] = NLA_POLICY_RANGE(NLA_U32, 1, 100),
+	[TCA_PSP_ALIGN]		= { .type = NLA_U64 },
+};
+
+/* Periods: what core/ does not check, or not in these terms. */
+static int psp_parse_period(struct nlattr **tb, struct psp_options *opt,
+			    struct netlink_ext_ack *extack)
+{
+	if (tb[TCA_PSP_PERIOD])
+		opt->period_ns = nla_get_u64(tb[TCA_PSP_PERIOD]);
+	if (tb[TCA_PSP_BUDGET])
+		opt->budget_bytes = nla_get_u64(tb[TCA_PSP_BUDGET]);
+	if (tb[TCA_PSP_BUDGET_PERCENT])
+		opt->budget_percent = nla_get_u32(tb[TCA_PSP_BUDGET_PERCENT]);
+	if (tb[TCA_PSP_ALIGN])
+		opt->align_ns = nla_get_u64(tb[TCA_PSP_ALIGN]);
+
+	if (opt->period_ns < TC_PSP_PERIOD_MIN ||
+	    opt->period_ns > TC_PSP_PERIOD_MAX) {
+		psp_refuse(extack, "period %lluns: expected %uns to %uns",
+			   opt->period_ns, TC_PSP_PERIOD_MIN,
+			   TC_PSP_PERIOD_MAX);
+		return -ERANGE;
+	}
+	if (opt->align_ns != TC_PSP_ALIGN_OFF &&
+	    opt->align_ns >= opt->period_ns) {
+		psp_refuse(extack, "align %lluns: expected less than the period, %lluns",
+			   opt->align_ns, opt->period_ns);
+		return -ERANGE;
+	}
+	return 0;
+}
+
+/* Changes in *opt what `attr` names; NULL names nothing. */
+static int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
+			     struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_PSP_MAX + 1];
+	int err;
+
+	if (!attr)
+		return 0;
+	err = nla_parse_nested(tb, TCA_PSP_MAX, attr, psp_policy, extack);
+	if (err)
+		return err;
+
+	if (tb[TCA_PSP_DEFAULT]) {
+		opt->default_minor = nla_get_u32(tb[TCA_PSP_DEFAULT]);
+		if (opt->default_minor > TC_H_MIN_MASK) {
+			psp_refuse(extack, "default %x: expected 0 to ffff",
+				   opt->default_minor);
+			return -ERANGE;
+		}
+	}
+	if (tb[TCA_PSP_LINE_RATE])
+		opt->line_rate_bps = nla_get_u64(tb[TCA_PSP_LINE_RATE]);
+	if (tb[TCA_PSP_MODE])
+		opt->mode = nla_get_u8(tb[TCA_PSP_MODE]);
+	if (tb[TCA_PSP_OVERHEAD])
+		opt->overhead_bytes = nla_get_u32(tb[TCA_PSP_OVERHEAD]);
+	if (tb[TCA_PSP_LAYER])
+		opt->layer = nla_get_u8(tb[TCA_PSP_LAYER]);
+	if (tb[TCA_PSP_ORDER])
+		opt->order = nla_get_u8(tb[TCA_PSP_ORDER]);
+	if (tb[TCA_PSP_GAP])
+		opt->gap = nla_get_u8(tb[TCA_PSP_GAP]);
+	if (tb[TCA_PSP_GUARD])
+		opt->guard = nla_get_u8(tb[TCA_PSP_GUARD]);
+	if (tb[TCA_PSP_SPLIT_GSO])
+		opt->split_gso = nla_get_u8(tb[TCA_PSP_SPLIT_GSO]);
+	return psp_parse_period(tb, opt, extack);
+}
+
+static int psp_put_period(struct sk_buff *skb, const struct psp_options *opt)
+{
+	if (nla_put_u64_64bit(skb, TCA_PSP_PERIOD, opt->period_ns,
+			      TCA_PSP_PAD))
+		return -EMSGSIZE;
+	if (opt->align_ns != TC_PSP_ALIGN_OFF &&
+	    nla_put_u64_64bit(skb, TCA_PSP_ALIGN, opt->align_ns, TCA_PSP_PAD))
+		return -EMSGSIZE;
+	if (opt->budget_bytes)
+		return nla_put_u64_64bit(skb, TCA_PSP_BUDGET,
+					 opt->budget_bytes, TCA_PSP_PAD);
+	return nla_put_u32(skb, TCA_PSP_BUDGET_PERCENT, opt->budget_percent);
+}
+
+static int psp_dump_options(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct psp_qdisc *q = qdisc_priv(sch);
+	const struct psp_options *opt = &q->opt;
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_PSP_DEFAULT, opt->default_minor) ||
+	    nla_put_u64_64bit(skb, TCA_PSP_LINE_RATE, opt->line_rate_bps,
+			      TCA_PSP_PAD) ||
+	    nla_put_u8(skb, TCA_PSP_MODE, opt->mode) ||
+	    nla_put_u32(skb, TCA_PSP_OVERHEAD, opt->overhead_bytes) ||
+	    nla_put_u8(skb, TCA_PSP_LAYER, opt->layer) ||
+	    nla_put_u8(skb, TCA_PSP_ORDER, opt->order) ||
+	    nla_put_u8(skb, TCA_PSP_GAP, opt->gap) ||
+	    nla_put_u8(skb, TCA_PSP_GUARD, opt->guard) ||
+	    nla_put_u8(skb, TCA_PSP_SPLIT_GSO, opt->split_gso) ||
+	    psp_put_period(skb, opt)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+/* Options of a class. */
+
+static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
+	[TCA_PSP_CLASS_PAD]	= { .type = NLA_REJECT },
+	[TCA_PSP_CLASS_KIND]	= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_KIND_MAX - 1),
+	[TCA_PSP_CLASS_RATE]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_QUANTUM]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_CEIL]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_FLOOR]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_FLOWS]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_DEADLINE] = { .type = NLA_U64 },
+	[TCA_PSP_CLASS_RESERVE]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_LIMIT]	= { .type = NLA_U32 },
+	[TCA_PSP_CLASS_FLOW_LIMIT] = { .type = NLA_U32 },
+	[TCA_PSP_CLASS_HORIZON]	= { .type = NLA_U64 },
+	[TCA_PSP_CLASS_PACING_FLOOR] = { .type = NLA_U64 },
+};
+
+/* The kinds of class that know an option; deadline: all. */
+static const struct {
+	int attr;
+	const char *name;
+	const char *with;
+	u8 kinds;
+} psp_class_knows[] = {
+	{ TCA_PSP_CLASS_RATE, "rate", "mode paced or dynamic",
+	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_CEIL, "ceil", "mode paced or dynamic",
+	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_QUANTUM, "quantum", "mode normal",
+	  BIT(TC_PSP_KIND_NORMAL) },
+	{ TCA_PSP_CLASS_FLOOR, "floor", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_FLOWS, "flows", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_LIMIT, "limit", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_FLOW_LIMIT, "flow-limit", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_HORIZON, "horizon", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_PACING_FLOOR, "pacing-floor", "mode dynamic",
+	  BIT(TC_PSP_KIND_DYNAMIC) },
+	{ TCA_PSP_CLASS_RESERVE, "reserve", "mode rt or nrt",
+	  BIT(TC_PSP_KIND_RT) | BIT(TC_PSP_KIND_NRT) },
+};
+
+/* A rate makes a class paced unless its kind is named. */
+static int psp_parse_kind(struct nlattr **tb, struct psp_class_options *opt,
+			  bool is_new, struct netlink_ext_ack *extack)
+{
+	if (tb[TCA_PSP_CLASS_KIND]) {
+		opt->kind = nla_get_u8(tb[TCA_PSP_CLASS_KIND]);
+		return 0;
+	}
+	if (tb[TCA_PSP_CLASS_RATE]) {
+		if (is_new || opt->kind == TC_PSP_KIND_NORMAL)
+			opt->kind = TC_PSP_KIND_PACED;
+		return 0;
+	}
+	if (!is_new)
+		return 0;
+	psp_refuse(extack, "class without rate: expected rate RATE or mode normal");
+	return -EINVAL;
+}
+
+static int psp_check_known(struct nlattr **tb, u8 kind,
+			   struct netlink_ext_ack *extack)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(psp_class_knows); i++) {
+		if (!tb[psp_class_knows[i].attr] ||
+		    psp_class_knows[i].kinds & BIT(kind))
+			continue;
+		psp_refuse(extack, "%s: expected only with %s",
+			   psp_class_knows[i].name, psp_class_knows[i].with);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What another kind of class knew is forgotten. */
+static void psp_forget_unknown(struct psp_class_options *opt)
+{
+	if (opt->kind != TC_PSP_KIND_NORMAL)
+		opt->quantum_bytes = 0;
+	if (opt->kind != TC_PSP_KIND_PACED &&
+	    opt->kind != TC_PSP_KIND_DYNAMIC) {
+		opt->rate_bps = 0;
+		opt->ceil_bps = 0;
+	}
+	if (!psp_kind_has_stream(opt->kind))
+		opt->reserve_bytes = 0;
+	if (opt->kind != TC_PSP_KIND_DYNAMIC) {
+		opt->floor_bps = 0;
+		opt->flows = 0;
+		opt->limit = 0;
+		opt->flow_limit = 0;
+		opt->horizon_ns = 0;
+		opt->pacing_floor_bps = 0;
+	}
+}
+
+static int psp_check_limit(const char *name, u32 limit,
+			   struct netlink_ext_ack *extack)
+{
+	if (limit <= TC_PSP_LIMIT_MAX)
+		return 0;
+	psp_refuse(extack, "%s %u: expected 1 to %u frames", name, limit,
+		   TC_PSP_LIMIT_MAX);
+	return -ERANGE;
+}
+
+/* What bounds the frames of flows. */
+static int psp_check_bounds(struct psp_class_options *opt,
+			    struct netlink_ext_ack *extack)
+{
+	opt->limit = opt->limit ?: PSP_LIMIT_DEFAULT;
+	opt->flow_limit = opt->flow_limit ?: PSP_FLOW_LIMIT_DEFAULT;
+	opt->horizon_ns = opt->horizon_ns ?: PSP_HORIZON_DEFAULT;
+	if (opt->horizon_ns < TC_PSP_HORIZON_MIN ||
+	    opt->horizon_ns > TC_PSP_HORIZON_MAX) {
+		psp_refuse(extack, "horizon %lluns: expected %lluns to %lluns",
+			   opt->horizon_ns, TC_PSP_HORIZON_MIN,
+			   TC_PSP_HORIZON_MAX);
+		return -ERANGE;
+	}
+	if (opt->ceil_bps && opt->pacing_floor_bps > opt->ceil_bps) {
+		psp_refuse(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
+			   opt->pacing_floor_bps, opt->ceil_bps);
+		return -ERANGE;
+	}
+	return psp_check_limit("limit", opt->limit, extack) ?:
+	       psp_check_limit("flow-limit", opt->flow_limit, extack);
+}
+
+static int psp_check_dynamic(struct psp_class_options *opt,
+			     struct netlink_ext_ack *extack)
+{
+	if (!opt->flows)
+		opt->flows = PSP_FLOWS_DEFAULT;
+	if (opt->flows > PSP_FLOWS_MAX) {
+		psp_refuse(extack, "flows %u: expected 1 to %u", opt->flows,
+			   PSP_FLOWS_MAX);
+		return -ERANGE;
+	}
+	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
+		psp_refuse(extack, "floor %llubit: expected at most the ceil's %llubit",
+			   opt->floor_bps, opt->ceil_bps);
+		return -ERANGE;
+	}
+	return psp_check_bounds(opt, extack);
+}
+
+/* Of flows. */
+static void psp_parse_bounds(struct nlattr **tb, struct psp_class_options *opt)
+{
+	if (tb[TCA_PSP_CLASS_LIMIT])
+		opt->limit = nla_get_u32(tb[TCA_PSP_CLASS_LIMIT]);
+	if (tb[TCA_PSP_CLASS_FLOW_LIMIT])
+		opt->flow_limit = nla_get_u32(tb[TCA_PSP_CLASS_FLOW_LIMIT]);
+	if (tb[TCA_PSP_CLASS_HORIZON])
+		opt->horizon_ns = nla_get_u64(tb[TCA_PSP_CLASS_HORIZON]);
+	if (tb[TCA_PSP_CLASS_PACING_FLOOR])
+		opt->pacing_floor_bps =
+			nla_get_u64(tb[TCA_PSP_CLASS_PACING_FLOOR]);
+}
+
+/* Changes in *opt what `attr` names; a new class has to name its kind. */
+static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
+			   bool is_new, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_PSP_CLASS_MAX + 1] = {};
+	int err;
+
+	if (attr) {
+		err = nla_parse_nested(tb, TCA_PSP_CLASS_MAX, attr,
+				       psp_class_policy, extack);
+		if (err)
+			return err;
+	}
+	err = psp_parse_kind(tb, opt, is_new, extack);
+	if (err)
+		return err;
+	err = psp_check_known(tb, opt->kind, extack);
+	if (err)
+		return err;
+
+	psp_forget_unknown(opt);
+	if (tb[TCA_PSP_CLASS_RATE])
+		opt->rate_bps = nla_get_u64(tb[TCA_PSP_CLASS_RATE]);
+	if (tb[TCA_PSP_CLASS_CEIL])
+		opt->ceil_bps = nla_get_u64(tb[TCA_PSP_CLASS_CEIL]);
+	if (tb[TCA_PSP_CLASS_FLOOR])
+		opt->floor_bps = nla_get_u64(tb[TCA_PSP_CLASS_FLOOR]);
+	if (tb[TCA_PSP_CLASS_FLOWS])
+		opt->flows = nla_get_u32(tb[TCA_PSP_CLASS_FLOWS]);
+	if (tb[TCA_PSP_CLASS_QUANTUM])
+		opt->quantum_bytes = nla_get_u32(tb[TCA_PSP_CLASS_QUANTUM]);
+	if (tb[TCA_PSP_CLASS_DEADLINE])
+		opt->deadline_ns = nla_get_u64(tb[TCA_PSP_CLASS_DEADLINE]);
+	if (tb[TCA_PSP_CLASS_RESERVE])
+		opt->reserve_bytes = nla_get_u64(tb[TCA_PSP_CLASS_RESERVE]);
+	psp_parse_bounds(tb, opt);
+	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_check_dynamic(opt, extack)
+						: 0;
+}
+
+static int psp_put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, TCA_PSP_CLASS_PAD);
+}
+
+static int psp_put_bounds(struct sk_buff *skb,
+			  const struct psp_class_options *opt)
+{
+	if (nla_put_u32(skb, TCA_PSP_CLASS_LIMIT, opt->limit) ||
+	    nla_put_u32(skb, TCA_PSP_CLASS_FLOW_LIMIT, opt->flow_limit) ||
+	    psp_put_u64(skb, TCA_PSP_CLASS_HORIZON, opt->horizon_ns) ||
+	    (opt->pacing_floor_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_PACING_FLOOR,
+			 opt->pacing_floor_bps)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* What was not given is not shown, but for quantum, horizon and limits. */
+static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
+			 const struct psp_class_options *opt)
+{
+	u32 quantum_bytes = opt->quantum_bytes ?: q->port.pace.max_frame_bytes;
+
+	if (nla_put_u8(skb, TCA_PSP_CLASS_KIND, opt->kind))
+		return -EMSGSIZE;
+	if (opt->kind == TC_PSP_KIND_NORMAL &&
+	    nla_put_u32(skb, TCA_PSP_CLASS_QUANTUM, quantum_bytes))
+		return -EMSGSIZE;
+	if ((opt->rate_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_RATE, opt->rate_bps)) ||
+	    (opt->ceil_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_CEIL, opt->ceil_bps)) ||
+	    (opt->floor_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_FLOOR, opt->floor_bps)) ||
+	    (opt->flows &&
+	     nla_put_u32(skb, TCA_PSP_CLASS_FLOWS, opt->flows)) ||
+	    (opt->deadline_ns &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_DEADLINE, opt->deadline_ns)) ||
+	    (opt->reserve_bytes &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_RESERVE, opt->reserve_bytes)))
+		return -EMSGSIZE;
+	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_put_bounds(skb, opt) : 0;
+}
+
+static int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
+			  struct tcmsg *t)
+{
+	const struct psp_class *cl = (const struct psp_class *)arg;
+	struct nlattr *nest;
+
+	t->tcm_parent = TC_H_ROOT;
+	t->tcm_handle = cl->common.classid;
+	t->tcm_info = cl->child->handle;
+
+	nest = nla_nest_start(skb, TCA_OPTIONS);
+	if (!nest)
+		return -EMSGSIZE;
+	if (psp_put_class(skb, qdisc_priv(sch), &cl->opt)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+/* Statistics. */
+
+static u32 psp_mode_in_force(enum pace_mode mode)
+{
+	switch (mode) {
+	case PACE_MODE_GAP:
+		return TC_PSP_MODE_GAP;
+	case PACE_MODE_HYBRID:
+		return TC_PSP_MODE_HYBRID;
+	case PACE_MODE_TIMER:
+	default:
+		return TC_PSP_MODE_TIMER;
+	}
+}
+
+static void psp_fill_port(struct tc_psp_qdisc_stats *st,
+			  const struct psp_port *port)
+{
+	st->mode = psp_mode_in_force(port->pace.mode);
+	st->line_rate_bps = port->pace.line_rate_bps;
+	st->max_frame_bytes = port->pace.max_frame_bytes;
+	st->line_known = port->line_known;
+	st->why_not_hybrid = port->why_not_hybrid;
+	st->queues = port->queues;
+}
+
+static void psp_fill_watch(struct tc_psp_qdisc_stats *st,
+			   const struct psp_qdisc *q)
+{
+	st->no_clock = q->count.no_clock;
+	st->line_measured_bps = q->watch.measured_bps;
+	st->wire_stops = q->watch.stops;
+	st->wire_stop_max_ns = q->watch.stop_max_ns;
+}
+
+static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
+			  const struct pace_stats *pace)
+{
+	st->sent_frames = pace->sent_frames;
+	st->sent_wire_bytes = pace->sent_wire_bytes;
+	st->gap_frames = pace->gap_frames;
+	st->gap_wire_bytes = pace->gap_wire_bytes;
+	st->early_bytes_max = pace->early_bytes_max;
+	st->late_bytes_max = pace->late_bytes_max;
+	st->shifts = pace->rebases;
+	st->shifted_bytes = pace->rebased_bytes;
+	st->spare_frames = pace->borrowed_frames;
+	st->guarded = pace->guard_band_held;
+	st->waits = pace->waits;
+	st->wait_late_max_ns = pace->wait_late_max_ns;
+	st->lead_ns = pace->lead_ns;
+}
+
+static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
+			     const struct pace_sched *pace)
+{
+	st->period_ns = pace->period.classes ? pace->cfg.period_ns : 0;
+	st->budget_bytes = pace->cfg.budget_bytes;
+	st->reserved_bytes = pace_reserved_bytes(pace, NULL);
+	st->periods = pace->stats.periods;
+	st->periods_spent = pace->stats.periods_spent;
+	st->rt_over = pace->stats.rt_over;
+	st->rt_deferred = pace->stats.rt_deferred;
+	st->rt_overrun = pace->stats.rt_overrun;
+	st->rt_late_bytes = pace->stats.rt_late_bytes;
+	st->rt_excess = pace->stats.rt_excess;
+	st->nrt_deferred = pace->stats.nrt_deferred;
+}
+
+static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
+			      const struct psp_counters *count)
+{
+	st->unclassified_frames = count->unclassified_frames;
+	st->drop_filter = count->drop_filter;
+	st->drop_child = count->drop_child;
+	st->drop_segment = count->drop_segment;
+	st->drop_long = count->drop_long;
+	st->drop_late = count->drop_late;
+	st->drop_flow = count->drop_flow;
+	st->drop_limit = count->drop_limit;
+	st->drop_horizon = count->drop_horizon;
+	st->drop_evicted = count->drop_evicted;
+	st->gap_failed = count->gap_failed;
+	st->child_retries = count->child_retries;
+	st->trains_cut = count->trains_cut;
+	st->trains_whole = count->trains_whole;
+}
+
+static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct tc_psp_qdisc_stats st = { .type = TC_PSP_STATS_QDISC };
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	sch_tree_lock(sch);
+	psp_fill_port(&st, &q->port);
+	psp_fill_pace(&st, &q->pace.stats);
+	psp_fill_periods(&st, &q->pace);
+	psp_fill_counters(&st, &q->count);
+	psp_fill_watch(&st, q);
+	sch_tree_unlock(sch);
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static void psp_fill_class(struct tc_psp_class_stats *st,
+			   const struct psp_qdisc *q,
+			   const struct psp_class *cl)
+{
+	st->active = cl->pace.active || (cl->flows && cl->flows->active);
+	if (cl->pace.type == PACE_TYPE_PACED) {
+		st->rate_bps = cl->pace.rate_bps;
+		st->ceil_bps = psp_class_ceil_bps(q, cl);
+	}
+	st->achieved_bps = cl->window.achieved_bps;
+	st->sent_frames = cl->count.sent_frames;
+	st->sent_wire_bytes = cl->count.sent_wire_bytes;
+	st->spare_frames = cl->count.spare_frames;
+	st->throttled = cl->count.throttled;
+	st->drop_child = cl->count.drop_child;
+	st->drop_segment = cl->count.drop_segment;
+	st->drop_long = cl->count.drop_long;
+	st->drop_late = cl->count.drop_late;
+	st->drop_flow = cl->count.drop_flow;
+	st->drop_limit = cl->count.drop_limit;
+	st->drop_horizon = cl->count.drop_horizon;
+	st->drop_evicted = cl->count.drop_evicted;
+	if (cl->pace.reservation) {
+		st->reserve_bytes = cl->stream->reserve_bytes;
+		st->over = cl->stream->over;
+		st->deferred = cl->stream->deferred;
+		st->overrun = cl->stream->overrun;
+		st->rt_late_bytes = cl->stream->late_bytes;
+		st->excess = cl->stream->excess;
+	}
+	if (cl->late)
+		memcpy(st->late_frames, cl->late->frames,
+		       sizeof(st->late_frames));
+}
