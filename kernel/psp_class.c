@@ -40,7 +40,7 @@ static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 no
 		bytes += qdisc_pkt_len(cl->head);
 		frames++;
 	}
-	bytes += frames * q->port.pace.overhead_bytes;
+	bytes += frames * q->pace.cfg.overhead_bytes;
 	if (frames)
 		pace_arrived(&q->pace, &cl->pace, min_t(u64, bytes, U32_MAX),
 			     now_ns);
@@ -157,7 +157,7 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 	struct psp_class_options in_force = *opt;
 	enum pace_error refused;
 
-	*cfg = psp_class_config(opt, q->port.pace.line_rate_bps, U64_MAX);
+	*cfg = psp_class_config(opt, q->pace.cfg.line_rate_bps, U64_MAX);
 	refused = pace_class_check(&q->pace, &cl->pace, cfg);
 	if (refused == PACE_ERR_RESERVED)
 		return psp_refuse_reserve(extack, q, cl, opt->reserve_bytes);
@@ -166,7 +166,8 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 		refused = PACE_ERR_CEIL;
 	else
 		in_force.rate_bps = cfg->rate_bps;
-	return refused ? psp_refuse_class(extack, refused, &q->port, &in_force)
+	return refused ? psp_refuse_class(extack, refused, &q->pace.cfg,
+				  &in_force)
 		       : 0;
 }
 
@@ -228,7 +229,7 @@ static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
 	if (!cl->flows)
 		return;
 	q->reserved += cl->flows->reserved - reserved;
-	psp_flows_clamp(q, cl, pace_least_rate_bps(&q->port.pace),
+	psp_flows_clamp(q, cl, pace_least_rate_bps(&q->pace.cfg),
 			psp_class_ceil_bps(q, cl));
 }
 
@@ -341,7 +342,7 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	refused = pace_class_add(&q->pace, &cl->pace, &own);
 	sch_tree_unlock(q->sch);
 	if (refused) {
-		err = psp_refuse_class(extack, refused, &q->port, opt);
+		err = psp_refuse_class(extack, refused, &q->pace.cfg, opt);
 		goto failed;
 	}
 	q->reserved++;
@@ -407,7 +408,7 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	if (flows)
 		psp_flows_free(flows);
 	if (refused)
-		return psp_refuse_class(extack, refused, &q->port, opt);
+		return psp_refuse_class(extack, refused, &q->pace.cfg, opt);
 	psp_kick(q);
 	return 0;
 }
@@ -462,7 +463,7 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
  */
 static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
-	const struct pace_config *now = &q->port.pace;
+	const struct pace_config *now = &q->pace.cfg;
 	u64 least_bps = max(pace_least_rate_bps(now), pace_least_rate_bps(cfg));
 	u64 most_bps = min(now->line_rate_bps, cfg->line_rate_bps);
 	const struct pace_class_config whole_line = {

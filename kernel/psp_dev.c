@@ -75,10 +75,10 @@ static int psp_share_of(const struct psp_qdisc *q,
 			const struct psp_options *opt, struct psp_port *port,
 			bool follow, struct netlink_ext_ack *extack)
 {
-	u64 even_bps = div_u64(port->device_bps, port->queues);
+	u64 even_bps = div_u64(port->line.device_bps, port->line.queues);
 	u64 line_bps = opt->line_rate_bps ?: even_bps;
 	u64 others_bps = psp_share_others(q, even_bps);
-	u64 left_bps = port->device_bps - min(others_bps, port->device_bps);
+	u64 left_bps = port->line.device_bps - min(others_bps, port->line.device_bps);
 
 	if (line_bps <= left_bps) {
 		port->pace.line_rate_bps = line_bps;
@@ -101,12 +101,12 @@ static int psp_share_line(const struct psp_qdisc *q, const struct psp_options *o
 			  struct psp_port *port, bool follow,
 			  struct netlink_ext_ack *extack)
 {
-	port->queues = psp_share_queues(q);
-	port->device_bps = psp_device_line_rate(qdisc_dev(q->sch)) ?:
-			   q->port.device_bps;
-	if (port->queues > 1 && port->device_bps)
+	port->line.queues = psp_share_queues(q);
+	port->line.device_bps = psp_device_line_rate(qdisc_dev(q->sch)) ?:
+			   q->line.device_bps;
+	if (port->line.queues > 1 && port->line.device_bps)
 		return psp_share_of(q, opt, port, follow, extack);
-	port->pace.line_rate_bps = opt->line_rate_bps ?: port->device_bps;
+	port->pace.line_rate_bps = opt->line_rate_bps ?: port->line.device_bps;
 	return 0;
 }
 
@@ -183,9 +183,9 @@ static void psp_device_holds(struct psp_qdisc *q, struct psp_port *port)
 	u32 train_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
 	u32 frames = DIV_ROUND_UP(train_bytes, pace->max_frame_bytes);
 
-	port->ring_bytes = psp_device_ring_frames(qdisc_dev(q->sch)) *
+	port->line.ring_bytes = psp_device_ring_frames(qdisc_dev(q->sch)) *
 			   (train_bytes + frames * (u64)pace->overhead_bytes);
-	port->slack_bytes = psp_line_slack_bytes(port->ring_bytes);
+	port->line.slack_bytes = psp_line_slack_bytes(port->line.ring_bytes);
 }
 
 /* Changes whenever the link went, or came back. */
@@ -198,11 +198,11 @@ static u32 psp_device_link_changes(const struct net_device *dev)
 /* The port is another, or what was seen counts no more.  Tree lock. */
 static void psp_watch_start(struct psp_qdisc *q)
 {
-	const struct pace_config *cfg = &q->port.pace;
+	const struct pace_config *cfg = &q->pace.cfg;
 	bool gaps = cfg->mode != PACE_MODE_TIMER;
 
 	psp_line_start(&q->watch, gaps ? cfg->line_rate_bps : 0,
-		       q->port.slack_bytes,
+		       q->line.slack_bytes,
 		       pace_wire_bytes(&q->pace, cfg->max_frame_bytes));
 	q->link_changes = psp_device_link_changes(qdisc_dev(q->sch));
 	q->suspect_ns = 0;
@@ -268,8 +268,7 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 		return NULL;
 
 	eth = skb_put_zero(skb, frame_bytes);
-	ether_addr_copy(eth->h_dest,
-			kind == TC_PSP_GAP_SELF ? dev->dev_addr : control);
+	ether_addr_copy(eth->h_dest, control);
 	ether_addr_copy(eth->h_source, dev->dev_addr);
 	if (kind == TC_PSP_GAP_PAUSE) {
 		eth->h_proto = htons(ETH_P_PAUSE);
@@ -303,10 +302,10 @@ static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
 	/* Made by `ip link add`: veth, ifb, dummy, tap, vlan, bond ... */
 	if (dev->rtnl_link_ops)
 		return TC_PSP_WHY_SOFTWARE;
-	if (!port->line_known)
+	if (!port->line.line_known)
 		return TC_PSP_WHY_NO_RATE;
 	/* Sent bytes are no clock where others send too. */
-	if (port->queues > 1)
+	if (port->line.queues > 1)
 		return TC_PSP_WHY_SHARED;
 	/* A pause time of 0 would take back the device's own "stop". */
 	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
@@ -400,19 +399,19 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 		return 0;
 	/* Before any other reason: it must not be refused for one of those. */
 	if (follow && q->no_clock) {
-		port->why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
+		port->line.why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
 		return 0;
 	}
 	why = psp_why_no_gaps(dev, opt, port);
 	if (follow && why == TC_PSP_WHY_FLOW_CONTROL) {
-		port->why_not_hybrid = why;
+		port->line.why_not_hybrid = why;
 		return 0;
 	}
 	switch (opt->mode) {
 	case TC_PSP_MODE_AUTO:
 		if (why == TC_PSP_WHY_FLOW_CONTROL)
 			return psp_refuse_mode(extack, "auto", dev, why);
-		port->why_not_hybrid = why;
+		port->line.why_not_hybrid = why;
 		if (why == TC_PSP_WHY_NOTHING)
 			port->pace.mode = PACE_MODE_HYBRID;
 		return 0;
@@ -478,8 +477,8 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	err = psp_share_line(q, opt, port, follow, extack);
 	if (err)
 		return err;
-	port->line_known = pace->line_rate_bps != 0;
-	if (!port->line_known)
+	port->line.line_known = pace->line_rate_bps != 0;
+	if (!port->line.line_known)
 		pace->line_rate_bps = PACE_LINE_RATE_MAX;
 	err = psp_resolve_period(opt, port, follow, extack) ?:
 	      psp_resolve_mode(q, opt, port, follow, extack);
@@ -494,7 +493,9 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	if (pace->mode != PACE_MODE_TIMER)
 		psp_device_holds(q, port);
 	refused = pace_check_config(pace);
-	return refused ? psp_refuse_port(extack, refused, port, NULL) : 0;
+	return refused ? psp_refuse_port(extack, refused, pace,
+					 port->reserved_bytes, NULL)
+		       : 0;
 }
 
 /* The template that `port` needs; NULL where no gap frames are sent. */
@@ -519,7 +520,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 			  const struct psp_port *port, bool follow,
 			  struct netlink_ext_ack *extack)
 {
-	u64 before_bps = q->port.pace.line_rate_bps;
+	u64 before_bps = q->pace.cfg.line_rate_bps;
 	u64 after_bps = port->pace.line_rate_bps;
 	struct pace_class *culprit = NULL;
 	enum pace_error refused;
@@ -538,7 +539,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 				   &culprit);
 	psp_classes_cap(q, refused ? before_bps : after_bps);
 	if (!refused) {
-		q->port = *port;
+		q->line = port->line;
 		q->opt = *opt;
 		swap(q->gap, gap);
 		psp_watch_start(q);
@@ -547,7 +548,8 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 
 	kfree_skb(gap);
 	if (refused)
-		return psp_refuse_port(extack, refused, port,
+		return psp_refuse_port(extack, refused, &port->pace,
+				       port->reserved_bytes,
 				       culprit ? psp_class_of(culprit) : NULL);
 	psp_kick(q);
 	return 0;
@@ -600,8 +602,8 @@ static bool psp_watch_is_other(const struct psp_qdisc *q,
 			       const struct psp_port *port)
 {
 	return port->pace.mode == PACE_MODE_TIMER ||
-	       port->pace.line_rate_bps != q->port.pace.line_rate_bps ||
-	       port->slack_bytes > q->port.slack_bytes;
+	       port->pace.line_rate_bps != q->pace.cfg.line_rate_bps ||
+	       port->line.slack_bytes > q->line.slack_bytes;
 }
 
 /*
@@ -637,7 +639,7 @@ static void psp_watch_judge(struct psp_qdisc *q)
 	sch_tree_unlock(q->sch);
 	netdev_warn(dev, "qdisc %x: no wire clock, took %llu Mbit/s at a line of %llu: mode timer, no gap frames\n",
 		    q->sch->handle >> 16, div_u64(taken_bps, 1000000),
-		    div_u64(q->port.pace.line_rate_bps, 1000000));
+		    div_u64(q->pace.cfg.line_rate_bps, 1000000));
 	if (psp_port_resolve(q, &q->opt, &port, true, NULL) ||
 	    psp_port_apply(q, &q->opt, &port, true, NULL))
 		psp_watch_end(q);
@@ -716,7 +718,7 @@ static void psp_follow_all(struct work_struct *work)
 	rtnl_lock();
 	list_for_each_entry(q, &psp_qdiscs, link) {
 		u32 queues = psp_share_queues(q);
-		bool changed = queues != q->port.queues;
+		bool changed = queues != q->line.queues;
 
 		if (!changed && !READ_ONCE(q->suspect))
 			continue;
@@ -728,7 +730,7 @@ static void psp_follow_all(struct work_struct *work)
 			psp_watch_judge(q);
 		psp_dev_unlock(qdisc_dev(q->sch));
 		/* Once for each change, also if it could not be followed. */
-		WRITE_ONCE(q->port.queues, queues);
+		WRITE_ONCE(q->line.queues, queues);
 	}
 	rtnl_unlock();
 }
@@ -758,7 +760,7 @@ static void psp_follow_exit(void)
 /* What the device may hold: its ring, or less where byte queue limits count. */
 static u64 psp_held_bytes(const struct psp_qdisc *q)
 {
-	u64 held_bytes = q->port.ring_bytes;
+	u64 held_bytes = q->line.ring_bytes;
 #ifdef CONFIG_BQL
 	const struct dql *dql = &q->sch->dev_queue->dql;
 

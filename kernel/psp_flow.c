@@ -308,14 +308,14 @@ static struct sock *psp_flow_socket(const struct sk_buff *skb)
 /* A packet of so many bytes from its IP header on, as rates count it. */
 static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 {
-	u32 bytes = ip_bytes + q->port.pace.link_header_bytes;
+	u32 bytes = ip_bytes + q->pace.cfg.link_header_bytes;
 	const struct pace_burst packet = {
 		.len_bytes = bytes,
 		.frames = 1,
 		.wire_bytes = pace_wire_bytes(&q->pace, bytes),
 	};
 
-	return pace_counted_bytes(&q->port.pace, &packet);
+	return pace_counted_bytes(&q->pace.cfg, &packet);
 }
 
 /*
@@ -324,7 +324,7 @@ static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
  */
 static u64 psp_flow_least(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	const struct pace_config *cfg = &q->port.pace;
+	const struct pace_config *cfg = &q->pace.cfg;
 	u64 least_bps = cl->opt.pacing_floor_bps;
 
 	if (!least_bps)
@@ -336,7 +336,7 @@ static u64 psp_flow_least(const struct psp_qdisc *q, const struct psp_class *cl)
 
 static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	const struct pace_config *cfg = &q->port.pace;
+	const struct pace_config *cfg = &q->pace.cfg;
 	u64 floor_bps = cl->opt.floor_bps;
 
 	if (!floor_bps)
@@ -545,7 +545,7 @@ static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 	u64 bytes = pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns());
 
 	return mul_u64_u64_div_u64(bytes, BITS_PER_BYTE * NSEC_PER_SEC,
-				   q->port.pace.line_rate_bps);
+				   q->pace.cfg.line_rate_bps);
 }
 
 /* What the flow may have before a frame for that to be within the horizon. */
@@ -576,7 +576,7 @@ static bool psp_flow_is_near(const struct psp_qdisc *q,
 static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
-	u64 bytes = psp_counted(&q->port.pace, f->queue.qlen, f->backlog);
+	u64 bytes = psp_counted(&q->pace.cfg, f->queue.qlen, f->backlog);
 
 	if (likely(psp_flow_is_near(q, f, bytes)))
 		return false;
@@ -594,7 +594,7 @@ static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 static void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 			 struct sk_buff **to_free)
 {
-	const struct pace_config *cfg = &q->port.pace;
+	const struct pace_config *cfg = &q->pace.cfg;
 	struct qdisc_skb_head *queue = &f->queue;
 	struct sk_buff *skb = queue->head, *next;
 	u64 room, bytes;
@@ -764,7 +764,7 @@ static struct psp_flow *psp_flow_without_claim(struct psp_qdisc *q,
 	u64 clock_ms;
 
 	list_for_each_entry(f, &flows->idle, idle) {
-		clock_ms = div64_u64((u64)q->port.pace.max_frame_bytes *
+		clock_ms = div64_u64((u64)q->pace.cfg.max_frame_bytes *
 				     BITS_PER_BYTE * MSEC_PER_SEC,
 				     f->pace.rate_bps);
 		clock_ms = min_t(u64, clock_ms, 3 * MSEC_PER_SEC);
@@ -806,8 +806,8 @@ static bool psp_flows_room(struct psp_qdisc *q, struct psp_flows *flows,
 static void psp_flow_note_rate(const struct psp_qdisc *q, struct psp_flow *f,
 			       u64 rate_bps)
 {
-	u32 bytes = max(q->port.pace.max_frame_bytes,
-			q->port.pace.max_burst_bytes);
+	u32 bytes = max(q->pace.cfg.max_frame_bytes,
+			q->pace.cfg.max_burst_bytes);
 
 	/* Half a second. */
 	f->slow |= rate_bps < 2ull * BITS_PER_BYTE * bytes;

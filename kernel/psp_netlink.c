@@ -6,9 +6,9 @@
 
 /* The line, the device or an option that applies to all. */
 static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
-			   const struct psp_port *port, const struct psp_class *cl)
+			   const struct pace_config *cfg, u64 reserved_bytes,
+			   const struct psp_class *cl)
 {
-	const struct pace_config *cfg = &port->pace;
 	u32 id = cl ? cl->common.classid : 0;
 
 	switch (err) {
@@ -48,7 +48,7 @@ static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 	case PACE_ERR_RESERVE:
 	case PACE_ERR_RESERVED:
 		psp_refuse(extack, "budget %llu: expected the %llu bytes that classes reserve",
-			   cfg->budget_bytes, port->reserved_bytes);
+			   cfg->budget_bytes, reserved_bytes);
 		return -ERANGE;
 	case PACE_ERR_BUDGET:
 		psp_refuse(extack, "budget %llu: expected 1 to %llu bytes",
@@ -63,7 +63,7 @@ static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 
 /* What was asked for one class. */
 static int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
-			    const struct psp_port *port,
+			    const struct pace_config *cfg,
 			    const struct psp_class_options *opt)
 {
 	switch (err) {
@@ -72,16 +72,16 @@ static int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
 		psp_refuse(extack, "rate %llubit: expected at most the line's %llubit",
-			   opt->rate_bps, port->pace.line_rate_bps);
+			   opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
 		psp_refuse(extack, "rate %llubit: expected more on a line of %llubit",
-			   opt->rate_bps, port->pace.line_rate_bps);
+			   opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_CEIL:
 		psp_refuse(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
 			   opt->ceil_bps, opt->rate_bps,
-			   port->pace.line_rate_bps);
+			   cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
 		psp_refuse(extack, "quantum %u: expected %u to %u bytes",
@@ -90,10 +90,10 @@ static int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
 		return -ERANGE;
 	case PACE_ERR_PERIOD:
 	case PACE_ERR_BUDGET:
-		return psp_refuse_port(extack, err, port, NULL);
+		return psp_refuse_port(extack, err, cfg, 0, NULL);
 	case PACE_ERR_RESERVE:
 		psp_refuse(extack, "reserve %llu: expected 1 to %llu bytes (budget)",
-			   opt->reserve_bytes, port->pace.budget_bytes);
+			   opt->reserve_bytes, cfg->budget_bytes);
 		return -ERANGE;
 	default:
 		psp_refuse(extack, "class refused by the scheduler (%d)", err);
@@ -108,7 +108,7 @@ static int psp_refuse_reserve(struct netlink_ext_ack *extack,
 {
 	psp_refuse(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
 		   reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
-		   q->port.pace.budget_bytes);
+		   q->pace.cfg.budget_bytes);
 	return -ERANGE;
 }
 
@@ -504,7 +504,7 @@ static int psp_put_bounds(struct sk_buff *skb,
 static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 			 const struct psp_class_options *opt)
 {
-	u32 quantum_bytes = opt->quantum_bytes ?: q->port.pace.max_frame_bytes;
+	u32 quantum_bytes = opt->quantum_bytes ?: q->pace.cfg.max_frame_bytes;
 
 	if (nla_put_u8(skb, TCA_PSP_CLASS_KIND, opt->kind))
 		return -EMSGSIZE;
@@ -562,15 +562,15 @@ static u32 psp_mode_in_force(enum pace_mode mode)
 	}
 }
 
-static void psp_fill_port(struct tc_psp_qdisc_stats *st,
-			  const struct psp_port *port)
+static void psp_fill_line(struct tc_psp_qdisc_stats *st,
+			  const struct psp_qdisc *q)
 {
-	st->mode = psp_mode_in_force(port->pace.mode);
-	st->line_rate_bps = port->pace.line_rate_bps;
-	st->max_frame_bytes = port->pace.max_frame_bytes;
-	st->line_known = port->line_known;
-	st->why_not_hybrid = port->why_not_hybrid;
-	st->queues = port->queues;
+	st->mode = psp_mode_in_force(q->pace.cfg.mode);
+	st->line_rate_bps = q->pace.cfg.line_rate_bps;
+	st->max_frame_bytes = q->pace.cfg.max_frame_bytes;
+	st->line_known = q->line.line_known;
+	st->why_not_hybrid = q->line.why_not_hybrid;
+	st->queues = q->line.queues;
 }
 
 static void psp_fill_watch(struct tc_psp_qdisc_stats *st,
@@ -641,7 +641,7 @@ static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	sch_tree_lock(sch);
-	psp_fill_port(&st, &q->port);
+	psp_fill_line(&st, q);
 	psp_fill_pace(&st, &q->pace.stats);
 	psp_fill_periods(&st, &q->pace);
 	psp_fill_counters(&st, &q->count);

@@ -57,7 +57,7 @@
 /* The scheduler.  Its API is static (Kbuild): the compiler inlines it into the path. */
 #include "../core/pace.c"
 
-/* As configured; what of it is in force is in psp_qdisc.port. */
+/* As asked for; what of it is in force is in psp_qdisc.pace.cfg and .line. */
 struct psp_options {
 	u32 default_minor;	/* 0: none */
 	u64 line_rate_bps;	/* 0: follow the device */
@@ -74,17 +74,25 @@ struct psp_options {
 	u64 align_ns;		/* on CLOCK_TAI; TC_PSP_ALIGN_OFF: none */
 };
 
-/* What the options come to on this device, now. */
-struct psp_port {
-	struct pace_config pace;
+/* What is known of the line beside core's configuration. */
+struct psp_line {
 	bool line_known;	/* or else assumed: PACE_LINE_RATE_MAX */
 	u8 why_not_hybrid;	/* enum tc_psp_why */
 	u32 queues;		/* transmit queues that share the line */
 	u64 device_bps;		/* the device's line; 0: never named */
-	u64 reserved_bytes;	/* by the classes that there are */
 	/* Mode timer: 0. */
 	u64 ring_bytes;		/* of largest frames or trains, in the device's ring */
 	u64 slack_bytes;	/* psp_line_slack_bytes() */
+};
+
+/*
+ * What options come to on this device, before it takes force.  In force are
+ * psp_qdisc.pace.cfg, the only copy, and psp_qdisc.line.
+ */
+struct psp_port {
+	struct pace_config pace;
+	struct psp_line line;
+	u64 reserved_bytes;	/* by the classes that there are */
 };
 
 #define PSP_FLOWS_DEFAULT	16384u
@@ -257,7 +265,7 @@ struct psp_counters {
 
 struct psp_qdisc {
 	struct pace_sched pace;
-	struct psp_port port;
+	struct psp_line line;
 	struct psp_options opt;
 	struct Qdisc *sch;
 	struct list_head link;		/* in the list of all psp qdiscs */
@@ -363,7 +371,7 @@ static inline void psp_kick(struct psp_qdisc *q)
 /* The ceil in force: a dynamic class has one for each of its flows. */
 static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	u64 line_rate_bps = q->port.pace.line_rate_bps;
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 
 	if (cl->opt.kind == TC_PSP_KIND_DYNAMIC)
 		return min(cl->opt.ceil_bps ?: line_rate_bps, line_rate_bps);
@@ -513,7 +521,7 @@ static u32 psp_tags_within(const struct sk_buff *skb)
 static bool psp_is_long(const struct psp_qdisc *q, const struct sk_buff *skb,
 			u32 frame_bytes)
 {
-	u32 max = q->port.pace.max_frame_bytes + VLAN_HLEN;
+	u32 max = q->pace.cfg.max_frame_bytes + VLAN_HLEN;
 	u32 tags;
 
 	if (likely(frame_bytes <= max))
@@ -539,7 +547,7 @@ static bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *c
 		break;
 	}
 	return psp_load_of(q, skb, &load) &&
-	       load.train.len_bytes <= q->port.pace.max_burst_bytes;
+	       load.train.len_bytes <= q->pace.cfg.max_burst_bytes;
 }
 
 /* A day: what a single frame is averaged over at most.  pace_mul_div() < 2^48. */
@@ -580,7 +588,7 @@ static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
 	if (load->train.frames > 1)
 		q->count.trains_whole++;
 	psp_window_add(&cl->window,
-		       pace_counted_bytes(&q->port.pace, &load->train), now_ns);
+		       pace_counted_bytes(&q->pace.cfg, &load->train), now_ns);
 }
 
 /* The buckets are those of struct tc_psp_class_stats. */
@@ -631,7 +639,7 @@ static bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->head)
 		return true;
-	if (!q->port.pace.guard_band || (cl->pace.type != PACE_TYPE_NORMAL &&
+	if (!q->pace.cfg.guard_band || (cl->pace.type != PACE_TYPE_NORMAL &&
 				    cl->pace.type != PACE_TYPE_NRT))
 		return cl->child->q.qlen > 0;
 	if (cl->child->q.qlen)
@@ -1031,7 +1039,7 @@ static struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes)
 	if (unlikely(!skb))
 		return NULL;
 
-	skb_trim(skb, gap_bytes - q->port.pace.overhead_bytes);
+	skb_trim(skb, gap_bytes - q->pace.cfg.overhead_bytes);
 	psp_note_pkt_len(skb);
 	return skb;
 }
@@ -1227,9 +1235,9 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 		psp_line_idle(&q->watch);
 		return NULL;
 	}
-	if (unlikely(psp_share_queues(q) != q->port.queues))
+	if (unlikely(psp_share_queues(q) != q->line.queues))
 		psp_follow_later();
-	if (q->port.pace.aligned && q->aligned_at != q->pace.stats.periods)
+	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
 	now_ns = ktime_get_ns();
 	skb = psp_next_frame(sch, now_ns);
@@ -1273,7 +1281,8 @@ static int psp_check_parent(struct Qdisc *sch, struct netlink_ext_ack *extack)
 }
 
 /* The scheduler, with room for the first classes, and the direct class. */
-static int psp_start(struct psp_qdisc *q, struct netlink_ext_ack *extack)
+static int psp_start(struct psp_qdisc *q, const struct pace_config *cfg,
+		     struct netlink_ext_ack *extack)
 {
 	/* As long a turn as any: one largest frame. */
 	const struct psp_class_options direct = { .kind = TC_PSP_KIND_NORMAL };
@@ -1283,10 +1292,10 @@ static int psp_start(struct psp_qdisc *q, struct netlink_ext_ack *extack)
 	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL);
 	if (!q->storage)
 		return -ENOMEM;
-	refused = pace_init(&q->pace, &q->port.pace, q->storage, q->capacity,
+	refused = pace_init(&q->pace, cfg, q->storage, q->capacity,
 			    ktime_get_ns());
 	if (refused)
-		return psp_refuse_port(extack, refused, &q->port, NULL);
+		return psp_refuse_port(extack, refused, cfg, 0, NULL);
 	return psp_class_setup(q, &q->direct, q->sch->handle, &direct, extack);
 }
 
@@ -1295,6 +1304,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 		    struct netlink_ext_ack *extack)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_port port;
 	int err;
 
 	q->sch = sch;
@@ -1313,19 +1323,20 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_parse_options(attr, &q->opt, extack);
 	if (err)
 		return err;
-	err = psp_port_resolve(q, &q->opt, &q->port, false, extack);
+	err = psp_port_resolve(q, &q->opt, &port, false, extack);
 	if (err)
 		return err;
-	err = psp_port_gap(q, &q->opt, &q->port, &q->gap);
+	err = psp_port_gap(q, &q->opt, &port, &q->gap);
 	if (err)
 		return err;
+	q->line = port.line;
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
 		return err;
 	err = qdisc_class_hash_init(&q->classes);
 	if (err)
 		return err;
-	err = psp_start(q, extack);
+	err = psp_start(q, &port.pace, extack);
 	if (err)
 		return err;
 	psp_watch_start(q);

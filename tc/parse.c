@@ -22,7 +22,7 @@ static void explain_qdisc(void)
 	fputs("Usage: ... psp [ default MINOR ] [ line { RATE | auto } ]\n"
 	      "               [ mode { auto | gap | timer | hybrid } ] [ overhead BYTES ]\n"
 	      "               [ layer { link | wire | ip } ] [ order { next | clock | rate } ]\n"
-	      "               [ gap { pause | multicast | self } ] [ guard { on | off } ]\n"
+	      "               [ gap { pause | multicast } ] [ guard { on | off } ]\n"
 	      "               [ split-gso { auto | on | off } ] [ period TIME ]\n"
 	      "               [ budget { BYTES | PERCENT% } ] [ align { TIME | off } ]\n"
 	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
@@ -32,7 +32,7 @@ static void explain_qdisc(void)
 	      "overhead  bytes on the wire beyond the frame {24 on Ethernet}\n"
 	      "layer     what rates count {link}\n"
 	      "order     which of several due classes goes first {next}\n"
-	      "gap       kind of gap frame {pause}\n"
+	      "gap       kind of gap frame {multicast}\n"
 	      "guard     normal frames only where they fit before a paced one {off}\n"
 	      "split-gso GSO trains are cut into frames {auto: where pacing needs it}\n"
 	      "period    of rt and nrt classes, 125us to 1s {10ms}\n"
@@ -144,6 +144,9 @@ static int parse_order(struct nlmsghdr *n, const char *key, const char *value)
 
 static int parse_gap(struct nlmsghdr *n, const char *key, const char *value)
 {
+	if (!strcmp(value, "self"))
+		return psp_bad_value(key, value,
+				     "multicast: gap self was removed");
 	return put_word(n, TCA_PSP_GAP, key, value, &psp_gaps);
 }
 

@@ -60,7 +60,7 @@ qdisc "$good" mode timer layer ip overhead 0 default 0
 class "$good" mode paced rate 8kbit
 class "$good" mode 1 rate 100gbit
 class "$good" mode normal quantum 3000b deadline 5ms
-qdisc "$good" mode hybrid gap self guard on split-gso off
+qdisc "$good" mode hybrid gap pause guard on split-gso off
 qdisc "$good" mode auto gap multicast guard off split-gso auto
 class "$good" rate 10mbit ceil 20mbit deadline 500us
 class "$good" rate 10mbit ceil 0 deadline 0
@@ -87,7 +87,8 @@ qdisc 'overhead "257": expected 0 to 256' overhead 257
 qdisc 'overhead "24b": expected 0 to 256' overhead 24b
 qdisc 'layer "2": expected link, wire or ip' layer 2
 qdisc 'order "": expected clock, rate or next' order ""
-qdisc 'gap "unicast": expected pause, multicast or self' gap unicast
+qdisc 'gap "unicast": expected pause or multicast' gap unicast
+qdisc 'gap "self": expected multicast: gap self was removed' gap self
 qdisc 'guard "1": expected on or off' guard 1
 qdisc 'split-gso "never": expected auto, on or off' split-gso never
 qdisc 'period "soon": expected 125us to 1s' period soon

@@ -10,7 +10,7 @@
 static const char *const modes[] = { "auto", "gap", "timer", "hybrid", NULL };
 static const char *const layers[] = { "link", "wire", "ip", NULL };
 static const char *const orders[] = { "clock", "rate", "next", NULL };
-static const char *const gaps[] = { "pause", "multicast", "self", NULL };
+static const char *const gaps[] = { "pause", "multicast", NULL };
 static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
 static const char *const kinds[] = { "normal", "paced", "dynamic", "rt", "nrt",
@@ -24,7 +24,7 @@ static const char *const whys[] = {
 const struct psp_words psp_modes = { modes, "auto, gap, timer or hybrid" };
 const struct psp_words psp_layers = { layers, "link, wire or ip" };
 const struct psp_words psp_orders = { orders, "clock, rate or next" };
-const struct psp_words psp_gaps = { gaps, "pause, multicast or self" };
+const struct psp_words psp_gaps = { gaps, "pause or multicast" };
 const struct psp_words psp_switches = { switches, "on or off" };
 const struct psp_words psp_splits = { splits, "auto, on or off" };
 const struct psp_words psp_kinds = { kinds,

@@ -117,7 +117,6 @@ enum tc_psp_order {
 enum tc_psp_gap {
 	TC_PSP_GAP_PAUSE,	/* IEEE 802.3x PAUSE, pause time 0 */
 	TC_PSP_GAP_MULTICAST,	/* EtherType 0x88b5 to 01-80-c2-00-00-01 */
-	TC_PSP_GAP_SELF,	/* EtherType 0x88b5 to the sender's own address */
 	__TC_PSP_GAP_MAX,
 };
 

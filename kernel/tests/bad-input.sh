@@ -80,7 +80,7 @@ refuse "unknown mode" 'mode "best": expected auto, gap, timer or hybrid' \
 	bad_qdisc mode best
 refuse "unknown layer" 'layer "tcp": expected' bad_qdisc layer tcp
 refuse "unknown order" 'order "fifo": expected' bad_qdisc order fifo
-refuse "unknown gap" 'gap "none": expected pause, multicast or self' \
+refuse "unknown gap" 'gap "none": expected pause or multicast' \
 	bad_qdisc gap none
 refuse "guard that is no switch" 'guard "2": expected on or off' \
 	bad_qdisc guard 2
@@ -126,7 +126,7 @@ before=$(tc qdisc show dev w1a; tc class show dev w1a)
 refuse "failed change of a class" 'expected at most the line' \
 	tc class change dev w1a parent 1: classid 1:1 psp rate 2gbit
 refuse "failed change of the qdisc" 'expected class' \
-	bad_qdisc default 1 layer wire guard on split-gso off gap self line 1mbit
+	bad_qdisc default 1 layer wire guard on split-gso off gap pause line 1mbit
 refuse "failed change of a class to normal" 'rate: expected only with' \
 	tc class change dev w1a parent 1: classid 1:1 psp mode normal \
 	deadline 1ms rate 1mbit

@@ -41,7 +41,7 @@ fn lines_of_tc_are_understood() {
     ];
     let psp = [
         "qdisc add dev eth0 root handle 1: psp default 0x1 mode timer layer wire order clock \
-         guard on gap self line 500mbit overhead 20 split-gso on",
+         guard on gap multicast line 500mbit overhead 20 split-gso on",
         "class add dev eth0 parent 1: classid 1:1 psp rate 10mbit ceil 20mbit deadline 5ms",
         "class add dev eth0 parent 1: classid 1:2 psp mode normal quantum 3000b",
         "class add dev eth0 parent 1: classid 1:3 psp mode dynamic floor 1mbit ceil 100mbit",

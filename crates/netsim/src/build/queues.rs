@@ -269,7 +269,7 @@ impl Reader<'_> {
                 }
                 "gap" => {
                     let known = [("pause", Kind::Pause), ("multicast", Kind::Gap)];
-                    gap = tokens.one_of("gap", &[known[0], known[1], ("self", Kind::Gap)])?;
+                    gap = tokens.one_of("gap", &known)?;
                 }
                 "split-gso" => {
                     tokens
