@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Does the wire take the time that its line rate says?  Arithmetic alone, so
- * that it is tested outside of the kernel: lab/tests/line_watch_test.c.
+ * Does the wire take the time that its line rate says?  Pure arithmetic in a
+ * header of its own, because lab/tests/line_watch_test.c compiles it on the
+ * host.
  *
- * Three questions, asked of the bytes that were handed out and when:
+ * It answers three questions from the bytes that were handed out and when:
  *
- * Is it too fast?  Within any time t no wire takes more than line rate x t and
- * what the ring holds.  The bytes fill a bucket that the line drains.  It drains
- * 1/256 faster than the line: crystals differ by 200 ppm, and the kernel steers
- * its clock by up to 500 ppm.  A bucket with more than the slack in it was
- * filled by frames that took no time, unless the clock was slewed further.
+ * Is the wire too fast?  Within any time t no wire takes more than line rate
+ * x t and what the ring holds.  The bytes fill a bucket that the line drains,
+ * 1/256 faster than the line: crystals differ by 200 ppm, and the kernel
+ * steers its clock by up to 500 ppm.  A bucket with more than the slack in it
+ * was filled by frames that took no time, unless the clock was slewed
+ * further.
  *
- * Has it stood still?  It has if the next frame comes later than it was due,
- * or than the frames before it take and all that a device may hold of them: the
- * bytes alone do not tell, for over seconds a wire 100 ppm slower than it says
- * falls behind by a ring.
+ * Did the wire stop?  It did if the next frame comes later than it was due,
+ * and later than the previous frames and all that the device may hold take.
+ * Bytes alone do not tell: within seconds a wire 100 ppm too slow falls
+ * behind by a ring.
  *
- * How fast is it?  What was handed out in a window during which a frame always
- * waited, by the length of that window.  The window before it filled the ring.
+ * How fast is it?  The bytes handed out in a window during which a frame
+ * always waited, by the length of the window.  The window before it filled
+ * the ring.
  */
 #ifndef PSP_LINE_WATCH_H
 #define PSP_LINE_WATCH_H
@@ -27,52 +30,54 @@
 /* Times per byte are in units of 2^-20 ns: 8389 at 1 Tbit/s, 2^40 at 8 kbit/s. */
 #define PSP_LINE_SHIFT		20
 #define PSP_LINE_NS_BITS	8000000000ull	/* ns of a byte at 1 bit/s */
-/* Of 100 ms at 1 Gbit/s a full ring of 256 frames is 3 %, and its change less. */
+/*
+ * A full ring of 256 frames is 3 % of 100 ms at 1 Gbit/s; its change is less.
+ */
 #define PSP_LINE_WINDOW_NS	100000000ull
-/* Timers and interrupts are later than that on any host. */
+/* Timers and interrupts on any host may be later than that. */
 #define PSP_LINE_STOP_NS	10000ull
 /* See psp_line_confirmed(). */
 #define PSP_LINE_AGE_SLACKS	256
 
 struct psp_line_watch {
-	u64 line_rate_bps;	/* 0: nothing is watched */
+	u64 line_rate_bps;	/* 0: the watch is off */
 	u64 ns_per_byte;	/* in units of 2^-20 ns */
-	u64 part;		/* of a nanosecond, in the same units */
+	u64 part;		/* remainder of a nanosecond, in the same units */
 
-	u64 fast_per_byte;	/* the same of a line that is 1/256 faster */
+	u64 fast_per_byte;	/* as ns_per_byte, for a line 1/256 faster */
 	u64 fast_part;
-	u64 slack_ns;		/* what the ring may hold, as time on the line */
-	u64 fast_ns;		/* when the bucket is empty */
-	u64 spell_ns;		/* when it was empty last ... */
-	u64 spell_bytes;	/* ... and what was handed out since */
+	u64 slack_ns;		/* what the device may hold, as time on the line */
+	u64 fast_ns;		/* when the bucket will be empty */
+	u64 spell_ns;		/* when the bucket was empty last */
+	u64 spell_bytes;	/* bytes handed out since then */
 
 	bool wanted;		/* a frame waits to be handed out */
-	u64 free_ns;		/* when the wire has sent what it was given */
+	u64 free_ns;		/* when the wire will have sent all it was given */
 	u64 due_ns;		/* when the next frame is due; 0: at once */
-	u64 last_ns;		/* when the last one was handed out */
-	u64 stop_ns;		/* no shorter silence is a stop */
+	u64 last_ns;		/* when the last frame was handed out */
+	u64 stop_ns;		/* shortest silence that counts as a stop */
 
-	bool filled;		/* the window began with a ring filled */
-	u64 window_ns;		/* when it began; 0: none runs */
+	bool filled;		/* the ring was full when the window began */
+	u64 window_ns;		/* start of the window; 0: none runs */
 	u64 window_bytes;
 
-	u64 measured_bps;	/* in the last whole window; 0: there was none */
+	u64 measured_bps;	/* in the last whole window; 0: none */
 	u64 stops;
 	u64 stop_max_ns;
 };
 
 /*
- * Most bytes that were handed out and have not left: twice what the transmit
- * ring holds, for a device that is reset or suspended loses what was in it and is
- * filled again, and 2 MiB for the packet buffer of the device.  A byte queue
- * limit only makes it less.
+ * Returns the most bytes that may have been handed out and not have left:
+ * twice the transmit ring, because a device that is reset or suspended loses
+ * its ring and is filled again, and 2 MiB for the packet buffer of the
+ * device.  A byte queue limit only reduces it.
  */
 static inline u64 psp_line_slack_bytes(u64 ring_bytes)
 {
 	return 2 * ring_bytes + (2u << 20);
 }
 
-/* From now on the line has this rate; what was counted stays. */
+/* Starts the watch on a line of this rate; keeps the counters. */
 static inline void psp_line_start(struct psp_line_watch *w, u64 line_rate_bps,
 				  u64 slack_bytes, u32 max_wire_bytes)
 {
@@ -104,7 +109,7 @@ static inline void psp_line_idle(struct psp_line_watch *w)
 	w->window_ns = 0;
 }
 
-/* The next frame is due then. */
+/* The next frame is due at due_ns. */
 static inline void psp_line_wait(struct psp_line_watch *w, u64 due_ns)
 {
 	w->wanted = true;
@@ -112,7 +117,7 @@ static inline void psp_line_wait(struct psp_line_watch *w, u64 due_ns)
 	w->window_ns = 0;
 }
 
-/* For how long the wire has been silent although a frame was due. */
+/* Returns how long the wire has been silent although a frame was due. */
 static inline u64 psp_line_silence(const struct psp_line_watch *w, u64 now_ns)
 {
 	u64 since_ns = w->due_ns > w->free_ns ? w->due_ns : w->free_ns;
@@ -121,8 +126,8 @@ static inline u64 psp_line_silence(const struct psp_line_watch *w, u64 now_ns)
 }
 
 /*
- * Is that silence the wire's, or does the device, with held_bytes at most when
- * the last frame was handed out, still send?
+ * Was it the wire that was silent?  The device may still have been sending
+ * what it held, held_bytes at most when the last frame was handed out.
  */
 static inline bool psp_line_dry(const struct psp_line_watch *w, u64 now_ns,
 				u64 held_bytes)
@@ -162,7 +167,7 @@ static inline void psp_line_measure(struct psp_line_watch *w, u32 wire_bytes,
 	w->window_bytes = 0;
 }
 
-/* Whole nanoseconds; the rest is kept in *part for the next frame. */
+/* Returns whole nanoseconds; *part keeps the remainder for the next frame. */
 static inline u64 psp_line_ns(u64 per_byte, u64 *part, u32 wire_bytes)
 {
 	u64 units = wire_bytes * per_byte + *part;
@@ -171,18 +176,21 @@ static inline u64 psp_line_ns(u64 per_byte, u64 *part, u32 wire_bytes)
 	return units >> PSP_LINE_SHIFT;
 }
 
-/* Was a clock slewed that took mono_ns while the untouched one took raw_ns? */
+/*
+ * Was the clock slewed that counted mono_ns while the raw clock counted
+ * raw_ns?
+ */
 static inline bool psp_line_slewed(u64 mono_ns, u64 raw_ns)
 {
 	return mono_ns + (raw_ns >> 10) < raw_ns;
 }
 
 /*
- * The bucket was too full, and had been so mono_ns before (raw_ns on the clock
- * that nobody slews).  Does that prove the wire too fast?  Only if the clock was
- * not slewed meanwhile, and if it is not so long ago that each was an event of
- * its own, like a reset.  A wire 1/128 too fast fills the bucket within
- * PSP_LINE_AGE_SLACKS of the slack, as time on the line.
+ * The bucket is too full, as it was mono_ns ago (raw_ns on the clock that is
+ * never slewed).  Is the wire too fast?  Only if the clock was not slewed
+ * meanwhile, and if the two are close: far apart each may be an event of its
+ * own, like a reset.  A wire 1/128 too fast fills the bucket within
+ * PSP_LINE_AGE_SLACKS times the slack.
  */
 static inline bool psp_line_confirmed(const struct psp_line_watch *w,
 				      u64 mono_ns, u64 raw_ns)
@@ -192,8 +200,8 @@ static inline bool psp_line_confirmed(const struct psp_line_watch *w,
 }
 
 /*
- * A frame, or train, was handed out, of wire_bytes below 2^23.  True: no wire
- * of that rate takes so much.
+ * A frame or burst of wire_bytes, below 2^23, was handed out.  Returns true
+ * if no wire of that rate takes so much.
  */
 static inline bool psp_line_handed(struct psp_line_watch *w, u32 wire_bytes,
 				   u64 now_ns)
@@ -217,7 +225,7 @@ static inline bool psp_line_handed(struct psp_line_watch *w, u32 wire_bytes,
 	return w->fast_ns > now_ns && w->fast_ns - now_ns > w->slack_ns;
 }
 
-/* What it took, bit/s, since the bucket was empty. */
+/* Returns the rate, in bit/s, since the bucket was empty. */
 static inline u64 psp_line_taken_bps(const struct psp_line_watch *w, u64 now_ns)
 {
 	u64 elapsed_ns = now_ns > w->spell_ns ? now_ns - w->spell_ns : 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The life of a class. */
+/*
+ * Classes: life, options and operations.  Classes are flat, each with one
+ * child qdisc.
+ */
 
 static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
 {
@@ -9,7 +12,10 @@ static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
 	return common ? container_of(common, struct psp_class, common) : NULL;
 }
 
-/* A FIFO of the device's own length, or of the usual one if that is 0. */
+/*
+ * Returns a FIFO as long as the queue of the device, or of the usual length
+ * if that is 0.
+ */
 static struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
 				       struct netlink_ext_ack *extack)
 {
@@ -30,7 +36,7 @@ static void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl)
 	q->throttled_count--;
 }
 
-/* Reports to core/ all frames of a class of kind rt: it knows of none yet. */
+/* Reports all frames of an rt class to core/, which knows of none yet. */
 static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	u64 bytes = cl->child->qstats.backlog;
@@ -46,14 +52,14 @@ static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 no
 			     now_ns);
 }
 
-/* The class has none. */
-static void psp_sleep(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+/* The class has no frame to send. */
+static void psp_class_deactivate(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_unthrottle(q, cl);
 	pace_deactivate(&q->pace, &cl->pace, now_ns);
 }
 
-/* The frame that was taken out goes the way of those in the child. */
+/* Drops the frame that was taken out of the child. */
 static void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
 {
 	struct sk_buff *skb = cl->head;
@@ -66,8 +72,8 @@ static void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
 	rtnl_kfree_skbs(skb, skb);
 }
 
-/* What classes have set aside for flows that they no longer allow. */
-static void psp_classes_trim(struct psp_qdisc *q)
+/* Releases the ids that classes reserve for more flows than they allow now. */
+static void psp_classes_release_ids(struct psp_qdisc *q)
 {
 	struct psp_class *cl;
 	unsigned int i;
@@ -85,11 +91,11 @@ static void psp_classes_trim(struct psp_qdisc *q)
 }
 
 /*
- * Room for `more` classes and flows.  At least as much again each time: O(1) a
- * class.
+ * Makes room for `more` classes and flows.  Doubles the storage at least, so
+ * the cost per class is O(1).
  */
-static int psp_make_room(struct psp_qdisc *q, u32 more,
-			 struct netlink_ext_ack *extack)
+static int psp_grow_storage(struct psp_qdisc *q, u32 more,
+			    struct netlink_ext_ack *extack)
 {
 	u32 wanted = q->reserved + more;
 	u32 capacity = clamp(q->capacity * 2, wanted, PACE_CLASSES_MAX);
@@ -98,8 +104,8 @@ static int psp_make_room(struct psp_qdisc *q, u32 more,
 	if (wanted <= q->capacity)
 		return 0;
 	if (wanted > PACE_CLASSES_MAX) {
-		psp_refuse(extack, "%u classes and flows: expected at most %u",
-			   wanted, PACE_CLASSES_MAX);
+		psp_set_extack(extack, "%u classes and flows: expected at most %u",
+			       wanted, PACE_CLASSES_MAX);
 		return -ENOSPC;
 	}
 
@@ -116,9 +122,9 @@ static int psp_make_room(struct psp_qdisc *q, u32 more,
 }
 
 /*
- * What is in force of the class on a line of this rate, if no rate may be above
- * `most_bps`.  Of kind dynamic the ceil is each flow's; what has no flow is sent
- * at the rate.
+ * Returns what of `opt` takes force on a line of this rate, if no rate may
+ * exceed `most_bps`.  In a dynamic class the ceil is each flow's, and frames
+ * without a flow are sent at the rate.
  */
 static struct pace_class_config
 psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
@@ -126,18 +132,18 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 {
 	u64 rate_bps = opt->rate_bps, ceil_bps = opt->ceil_bps;
 
-	if (opt->kind == TC_PSP_KIND_DYNAMIC) {
+	if (opt->type == TC_PSP_TYPE_DYNAMIC) {
 		ceil_bps = ceil_bps ?: line_rate_bps;
 		rate_bps = rate_bps ?: ceil_bps;
 	}
-	if (opt->kind == TC_PSP_KIND_NORMAL)
+	if (opt->type == TC_PSP_TYPE_NORMAL)
 		return (struct pace_class_config){
 			.type = PACE_TYPE_NORMAL,
 			.quantum_bytes = opt->quantum_bytes,
 		};
-	if (psp_kind_has_stream(opt->kind))
+	if (psp_type_reserves(opt->type))
 		return (struct pace_class_config){
-			.type = opt->kind == TC_PSP_KIND_RT ? PACE_TYPE_RT :
+			.type = opt->type == TC_PSP_TYPE_RT ? PACE_TYPE_RT :
 							      PACE_TYPE_NRT,
 			.reserve_bytes = opt->reserve_bytes,
 		};
@@ -148,7 +154,7 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 	};
 }
 
-/* May the class be as `opt` says?  What comes into force then. */
+/* May the class have these options?  Fills in *cfg with what takes force. */
 static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 			   const struct psp_class_options *opt,
 			   struct pace_class_config *cfg,
@@ -160,32 +166,38 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 	*cfg = psp_class_config(opt, q->pace.cfg.line_rate_bps, U64_MAX);
 	refused = pace_class_check(&q->pace, &cl->pace, cfg);
 	if (refused == PACE_ERR_RESERVED)
-		return psp_refuse_reserve(extack, q, cl, opt->reserve_bytes);
-	/* Of kind dynamic the ceil may stand for the rate. */
+		return psp_extack_reserve(extack, q, cl, opt->reserve_bytes);
+	/* In a dynamic class the ceil may stand for the rate. */
 	if (refused == PACE_ERR_RATE_LINE && !opt->rate_bps)
 		refused = PACE_ERR_CEIL;
 	else
 		in_force.rate_bps = cfg->rate_bps;
-	return refused ? psp_refuse_class(extack, refused, &q->pace.cfg,
+	return refused ? psp_extack_class(extack, refused, &q->pace.cfg,
 				  &in_force)
 		       : 0;
 }
 
-/* What core/ is told of the class itself: a flow's ceil is not its own. */
+/*
+ * Returns the configuration of the class itself in core/: a flow's ceil is
+ * not its own.
+ */
 static struct pace_class_config
-psp_class_own(const struct psp_class *cl, u8 kind,
-	      const struct pace_class_config *cfg)
+psp_class_core_config(const struct psp_class *cl, u8 type,
+		      const struct pace_class_config *cfg)
 {
 	struct pace_class_config own = *cfg;
 
-	if (kind == TC_PSP_KIND_DYNAMIC)
+	if (type == TC_PSP_TYPE_DYNAMIC)
 		own.ceil_bps = 0;
-	if (psp_kind_has_stream(kind))
-		own.reservation = cl->stream;
+	if (psp_type_reserves(type))
+		own.reservation = cl->reservation;
 	return own;
 }
 
-/* A table of as many flows as `opt` allows, and ids for them; NULL: no other. */
+/*
+ * Allocates a table for as many flows as `opt` allows, and reserves their
+ * ids.  *made is NULL if the class needs no other table.
+ */
 static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
 			       const struct psp_class_options *opt,
 			       struct psp_flows **made,
@@ -195,13 +207,13 @@ static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
 	int err;
 
 	*made = NULL;
-	if (opt->kind != TC_PSP_KIND_DYNAMIC ||
+	if (opt->type != TC_PSP_TYPE_DYNAMIC ||
 	    (cl->flows && cl->flows->max == opt->flows))
 		return 0;
-	psp_classes_trim(q);
+	psp_classes_release_ids(q);
 	reserved = cl->flows ? cl->flows->reserved : 0;
 	if (opt->flows > reserved) {
-		err = psp_make_room(q, opt->flows - reserved, extack);
+		err = psp_grow_storage(q, opt->flows - reserved, extack);
 		if (err)
 			return err;
 	}
@@ -211,11 +223,11 @@ static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
 }
 
 /*
- * Puts `opt` in force, and the table of flows that psp_class_new_flows() made for
- * it: from the first frame that finds a flow on, its bounds and its ceil are
- * known.  *made is what is to be freed.  Tree lock.
+ * Puts `opt` in force together with the table of psp_class_new_flows(): the
+ * first frame that finds a flow finds its bounds, too.  Leaves in *made what
+ * is to be freed. Tree lock.
  */
-static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
+static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 				  const struct psp_class_options *opt,
 				  struct psp_flows **made)
 {
@@ -233,7 +245,7 @@ static void psp_class_put_options(struct psp_qdisc *q, struct psp_class *cl,
 			psp_class_ceil_bps(q, cl));
 }
 
-/* They have no frames any more, or nobody sends any more. */
+/* Frees the flows and the frames they still hold. */
 static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 {
 	struct psp_flows *flows = cl->flows;
@@ -249,8 +261,8 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 }
 
 /*
- * A class that is to be of another kind has to have sent its flows' frames:
- * there is no telling which of its own queue they should come before.
+ * Before a class changes its type its flows must have sent their frames:
+ * there is no order between those and the frames of its child.
  */
 static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
 			       struct netlink_ext_ack *extack)
@@ -266,9 +278,9 @@ static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
 	}
 	sch_tree_unlock(q->sch);
 	if (active) {
-		psp_refuse(extack, "mode of %x:%x: %u flows have frames, expected none",
-			   TC_H_MAJ(cl->common.classid) >> 16,
-			   TC_H_MIN(cl->common.classid), active);
+		psp_set_extack(extack, "mode of %x:%x: %u flows have frames, expected none",
+			       TC_H_MAJ(cl->common.classid) >> 16,
+			       TC_H_MIN(cl->common.classid), active);
 		return -EBUSY;
 	}
 	q->reserved -= flows->reserved;
@@ -276,40 +288,43 @@ static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
 	return 0;
 }
 
-/* What a class of this kind needs beside itself. */
-static int psp_class_room(struct psp_qdisc *q, struct psp_class *cl,
-			  const struct psp_class_options *opt,
-			  struct netlink_ext_ack *extack)
+/* Allocates what a class of this type has beside the class itself. */
+static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl,
+				 const struct psp_class_options *opt,
+				 struct netlink_ext_ack *extack)
 {
-	if (psp_kind_has_stream(opt->kind)) {
-		if (!cl->stream)
-			cl->stream = kzalloc(sizeof(*cl->stream), GFP_KERNEL);
-		if (!cl->stream)
+	if (psp_type_reserves(opt->type)) {
+		if (!cl->reservation)
+			cl->reservation = kzalloc(sizeof(*cl->reservation), GFP_KERNEL);
+		if (!cl->reservation)
 			return -ENOMEM;
-	} else if (opt->kind != TC_PSP_KIND_NORMAL && !cl->late) {
-		cl->late = kzalloc(sizeof(*cl->late), GFP_KERNEL);
-		if (!cl->late)
+	} else if (opt->type != TC_PSP_TYPE_NORMAL && !cl->lateness) {
+		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL);
+		if (!cl->lateness)
 			return -ENOMEM;
 	}
-	if (opt->kind != TC_PSP_KIND_DYNAMIC && cl->flows)
+	if (opt->type != TC_PSP_TYPE_DYNAMIC && cl->flows)
 		return psp_class_end_flows(q, cl, extack);
 	return 0;
 }
 
-/* What the class has beside itself goes; its frames with it. */
+/* Frees what the class has beside itself, its frames included. */
 static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
 	psp_class_drop_flows(q, cl);
 	if (cl->child)
 		qdisc_put(cl->child);
 	cl->child = NULL;
-	kfree(cl->late);
-	cl->late = NULL;
-	kfree(cl->stream);
-	cl->stream = NULL;
+	kfree(cl->lateness);
+	cl->lateness = NULL;
+	kfree(cl->reservation);
+	cl->reservation = NULL;
 }
 
-/* A zeroed class comes to life; on failure nothing of it is left. */
+/*
+ * Initialises a zeroed class.  On failure it is left without memory of its
+ * own.
+ */
 static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classid,
 			   const struct psp_class_options *opt,
 			   struct netlink_ext_ack *extack)
@@ -319,10 +334,10 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	enum pace_error refused;
 	int err;
 
-	psp_classes_trim(q);
+	psp_classes_release_ids(q);
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_make_room(q, 1 + opt->flows, extack) ?:
-	      psp_class_room(q, cl, opt, extack) ?:
+	      psp_grow_storage(q, 1 + opt->flows, extack) ?:
+	      psp_class_alloc_parts(q, cl, opt, extack) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
@@ -334,15 +349,15 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
-	/* Nobody finds the class yet. */
-	psp_class_put_options(q, cl, opt, &flows);
+	/* No frame finds the class yet. */
+	psp_class_set_options(q, cl, opt, &flows);
 
-	own = psp_class_own(cl, opt->kind, &cfg);
+	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
 	refused = pace_class_add(&q->pace, &cl->pace, &own);
 	sch_tree_unlock(q->sch);
 	if (refused) {
-		err = psp_refuse_class(extack, refused, &q->pace.cfg, opt);
+		err = psp_extack_class(extack, refused, &q->pace.cfg, opt);
 		goto failed;
 	}
 	q->reserved++;
@@ -390,17 +405,17 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	int err;
 
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_class_room(q, cl, opt, extack) ?:
+	      psp_class_alloc_parts(q, cl, opt, extack) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		return err;
-	own = psp_class_own(cl, opt->kind, &cfg);
+	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
 	was_rt = cl->pace.type == PACE_TYPE_RT;
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
-		psp_class_put_options(q, cl, opt, &flows);
-		/* What waits there has come just now. */
+		psp_class_set_options(q, cl, opt, &flows);
+		/* The frames that wait arrive at this instant. */
 		if (!was_rt && !psp_child_is_throttled(cl))
 			psp_report_backlog(q, cl, ktime_get_ns());
 	}
@@ -408,12 +423,12 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	if (flows)
 		psp_flows_free(flows);
 	if (refused)
-		return psp_refuse_class(extack, refused, &q->pace.cfg, opt);
-	psp_kick(q);
+		return psp_extack_class(extack, refused, &q->pace.cfg, opt);
+	psp_run_root(q);
 	return 0;
 }
 
-/* The class goes, and the frames it holds with it. */
+/* Deletes the class and the frames that it holds. */
 static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 {
 	sch_tree_lock(q->sch);
@@ -421,7 +436,7 @@ static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 	psp_drop_head(q, cl);
 	if (cl->flows)
 		psp_flows_clear(q, cl);
-	psp_sleep(q, cl, ktime_get_ns());
+	psp_class_deactivate(q, cl, ktime_get_ns());
 	pace_class_del(&q->pace, &cl->pace);
 	qdisc_class_hash_remove(&q->classes, &cl->common);
 	q->reserved--;
@@ -431,7 +446,10 @@ static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 	kfree(cl);
 }
 
-/* Every paced class gets what it was given, up to the line's rate. */
+/*
+ * Gives each paced class the rate that was asked for, up to the rate of the
+ * line.
+ */
 static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 {
 	struct psp_class *cl;
@@ -443,7 +461,7 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 
 			cfg = psp_class_config(&cl->opt, line_rate_bps,
 					       line_rate_bps);
-			own = psp_class_own(cl, cl->opt.kind, &cfg);
+			own = psp_class_core_config(cl, cl->opt.type, &cfg);
 			if (cfg.type != PACE_TYPE_PACED ||
 			    (own.rate_bps == cl->pace.rate_bps &&
 			     (own.ceil_bps ?: own.rate_bps) ==
@@ -456,10 +474,10 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 }
 
 /*
- * Before a line takes force: what nobody has asked for is no reason to refuse
- * it.  Flows get rates that core/ takes now and then, and so does what has no
- * flow, unless rate or ceil is given.  The next frame of each flow finds its
- * rate again, psp_classes_cap() that of the class.
+ * Called before a line takes force: rates that nobody asked for must not be a
+ * reason to refuse it.  Flows get rates that core/ accepts on both lines, and
+ * so do frames without a flow unless rate or ceil is given.  The next frame
+ * of each flow sets its rate again; psp_classes_cap() sets that of the class.
  */
 static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
@@ -473,7 +491,7 @@ static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config 
 	struct psp_class *cl;
 	unsigned int i;
 
-	/* From 1 Tbit/s to some kbit/s: there is no rate for both. */
+	/* From 1 Tbit/s to some kbit/s no rate fits both. */
 	if (least_bps > most_bps)
 		return;
 	for (i = 0; i < q->classes.hashsize; i++) {
@@ -494,7 +512,7 @@ static void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 		psp_flows_clear(q, cl);
 	qdisc_reset(cl->child);
 	psp_drop_head(q, cl);
-	psp_sleep(q, cl, ktime_get_ns());
+	psp_class_deactivate(q, cl, ktime_get_ns());
 }
 
 static void psp_classes_reset(struct psp_qdisc *q)
@@ -507,7 +525,7 @@ static void psp_classes_reset(struct psp_qdisc *q)
 			psp_class_reset(q, cl);
 }
 
-/* Nobody sends any more, and no filter names a class. */
+/* Called when nothing sends any more and no filter names a class. */
 static void psp_classes_destroy(struct psp_qdisc *q)
 {
 	struct hlist_node *next;
@@ -534,7 +552,7 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	struct gnet_stats_basic_sync sent;
 	u32 qlen;
 
-	/* At one instant: what is sent waits no more. */
+	/* Read at one instant, so that no frame is both sent and queued. */
 	gnet_stats_basic_sync_init(&sent);
 	sch_tree_lock(sch);
 	gnet_stats_add_basic(&sent, NULL, &cl->bstats, true);
@@ -561,7 +579,7 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-/* What tc asks of classes: they are flat, each with one child qdisc. */
+/* Class operations of tc. */
 
 static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 			    struct nlattr **tca, unsigned long *arg,
@@ -573,19 +591,19 @@ static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	int err;
 
 	if (parentid != TC_H_ROOT && parentid != sch->handle) {
-		psp_refuse(extack, "parent %x:%x: expected %x:, classes are flat",
-			   TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
-			   sch->handle >> 16);
+		psp_set_extack(extack, "parent %x:%x: expected %x:, classes are flat",
+			       TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
+			       sch->handle >> 16);
 		return -EINVAL;
 	}
 	if (!TC_H_MIN(classid)) {
-		psp_refuse(extack, "classid %x:0: expected %x:1 to %x:ffff",
-			   sch->handle >> 16, sch->handle >> 16,
-			   sch->handle >> 16);
+		psp_set_extack(extack, "classid %x:0: expected %x:1 to %x:ffff",
+			       sch->handle >> 16, sch->handle >> 16,
+			       sch->handle >> 16);
 		return -EINVAL;
 	}
 	if (tca[TCA_RATE]) {
-		psp_refuse(extack, "estimator: expected none on a class");
+		psp_set_extack(extack, "estimator: expected none on a class");
 		return -EOPNOTSUPP;
 	}
 
@@ -603,8 +621,8 @@ static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 }
 
 /*
- * A class with frames waiting may go, and they with it, as in the other
- * qdiscs; one that filters name may not.
+ * Deletes a class with its frames, as other qdiscs do; not one that filters
+ * name.
  */
 static int psp_delete_class(struct Qdisc *sch, unsigned long arg,
 			    struct netlink_ext_ack *extack)
@@ -613,9 +631,9 @@ static int psp_delete_class(struct Qdisc *sch, unsigned long arg,
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	if (cl->filters) {
-		psp_refuse(extack, "class %x:%x: %u filters name it, expected none",
-			   TC_H_MAJ(cl->common.classid) >> 16,
-			   TC_H_MIN(cl->common.classid), cl->filters);
+		psp_set_extack(extack, "class %x:%x: %u filters name it, expected none",
+			       TC_H_MAJ(cl->common.classid) >> 16,
+			       TC_H_MIN(cl->common.classid), cl->filters);
 		return -EBUSY;
 	}
 
@@ -639,7 +657,7 @@ static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 	sch_tree_lock(sch);
 	psp_drop_head(q, cl);
 	if (!cl->child->q.qlen)
-		psp_sleep(q, cl, ktime_get_ns());
+		psp_class_deactivate(q, cl, ktime_get_ns());
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -650,9 +668,10 @@ static struct Qdisc *psp_leaf(struct Qdisc *sch, unsigned long arg)
 }
 
 /*
- * A child has become empty by dropping.  May come more than once and for a
- * class that is not active.  While a child is being asked for a frame whoever
- * asks settles the class's state; and a frame may have been taken out already.
+ * The child has dropped its last frame.  The call may come more than once,
+ * and for an inactive class.  If the child is being asked for a frame, the
+ * caller of its dequeue sets the state; if a frame was taken out already, the
+ * class stays active.
  */
 static void psp_qlen_notify(struct Qdisc *sch, unsigned long arg)
 {
@@ -660,7 +679,7 @@ static void psp_qlen_notify(struct Qdisc *sch, unsigned long arg)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	if (cl && cl != q->serving && !cl->head)
-		psp_sleep(q, cl, ktime_get_ns());
+		psp_class_deactivate(q, cl, ktime_get_ns());
 }
 
 static unsigned long psp_find(struct Qdisc *sch, u32 classid)
@@ -668,15 +687,15 @@ static unsigned long psp_find(struct Qdisc *sch, u32 classid)
 	return (unsigned long)psp_class_find(qdisc_priv(sch), classid);
 }
 
-/* Filters hang on the qdisc; classes have none. */
+/* Filters are attached to the qdisc; classes have none. */
 static struct tcf_block *psp_tcf_block(struct Qdisc *sch, unsigned long arg,
 				       struct netlink_ext_ack *extack)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	if (arg) {
-		psp_refuse(extack, "filter on a class: expected parent %x:",
-			   sch->handle >> 16);
+		psp_set_extack(extack, "filter on a class: expected parent %x:",
+			       sch->handle >> 16);
 		return NULL;
 	}
 	return q->block;

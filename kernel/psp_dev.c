@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device: the line's rate, the mode, shares below mq, notifiers, and whether the
- * wire is a clock at all.
+ * The device: the rate of the line, the mode, shares below mq, notifiers, and
+ * whether the wire is a clock.
  */
 
 static LIST_HEAD(psp_qdiscs);
 
 /*
- * The line that is psp's own.  As root of a device it is the device's whole
- * line.  Below mq every transmit queue has its root and none sees what the
- * others send: each psp takes its share of the line for a line of its own.
- * docs/decisions/0025.
+ * The line of this qdisc.  As root of a device it has the whole line.  Below
+ * mq each transmit queue has its own root, and none sees what the others
+ * send: each psp treats its share as a line of its own.  docs/decisions/0025.
  */
 
-/* Transmit queues that share the line with this one, itself included. */
+/*
+ * Returns the number of transmit queues that share the line, including this
+ * one.
+ */
 static u32 psp_share_queues(const struct psp_qdisc *q)
 {
 	if (q->sch->parent == TC_H_ROOT)
@@ -21,7 +23,10 @@ static u32 psp_share_queues(const struct psp_qdisc *q)
 	return max(1u, READ_ONCE(qdisc_dev(q->sch)->real_num_tx_queues));
 }
 
-/* bit/s; 0: the device does not say, for instance because the link is down. */
+/*
+ * In bit/s; 0: the device does not say, for instance because the link is
+ * down.
+ */
 static u64 psp_device_line_rate(struct net_device *dev)
 {
 	struct ethtool_link_ksettings ks;
@@ -32,9 +37,9 @@ static u64 psp_device_line_rate(struct net_device *dev)
 }
 
 /*
- * Adds up what the psp of the other queues have been given, or take.  Queues
- * that are not in use take nothing, this one included.  A psp on the same queue
- * is the one that this one replaces.
+ * Adds up the shares of the other queues.  Queues that are not in use have
+ * none, this one included.  A psp on the same queue is the one that this one
+ * replaces.
  */
 static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 {
@@ -54,9 +59,9 @@ static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 }
 
 /*
- * Nobody asks for this line now, so it is never refused.  A default qdisc is
- * made without options, maybe beside those of an mq that is about to go; a change
- * may leave the line as it is.
+ * Does nobody ask for this line now?  Then it is never refused.  A default
+ * qdisc is made without options, maybe beside those of an mq that is about to
+ * go; a change may leave the line as it is.
  */
 static bool psp_share_unasked(const struct psp_qdisc *q,
 			      const struct psp_options *opt)
@@ -67,13 +72,13 @@ static bool psp_share_unasked(const struct psp_qdisc *q,
 }
 
 /*
- * Gives the queue its share.  What is configured must fit beside the other
- * queues' shares.  When the device has become slower there is nobody to refuse
- * to: shares given by hand shrink to the even ones.
+ * Gives the queue its share.  A share that is asked for must fit beside the
+ * others. When the device has become slower, nobody could be refused: such
+ * shares shrink to the even one.
  */
 static int psp_share_of(const struct psp_qdisc *q,
 			const struct psp_options *opt, struct psp_port *port,
-			bool follow, struct netlink_ext_ack *extack)
+			bool by_device, struct netlink_ext_ack *extack)
 {
 	u64 even_bps = div_u64(port->line.device_bps, port->line.queues);
 	u64 line_bps = opt->line_rate_bps ?: even_bps;
@@ -84,41 +89,41 @@ static int psp_share_of(const struct psp_qdisc *q,
 		port->pace.line_rate_bps = line_bps;
 		return 0;
 	}
-	if (follow || psp_share_unasked(q, opt)) {
+	if (by_device || psp_share_unasked(q, opt)) {
 		port->pace.line_rate_bps = min(line_bps, even_bps);
 		return 0;
 	}
-	psp_refuse(extack, "line %llubit: expected %llubit, what other queues leave",
-		   line_bps, left_bps);
+	psp_set_extack(extack, "line %llubit: expected %llubit, what other queues leave",
+		       line_bps, left_bps);
 	return -ERANGE;
 }
 
 /*
- * Fills in the line's rate, 0 where nobody names it, and what goes with it.
- * While the link is down the rate followed so far is kept.
+ * Fills in the rate of the line, 0 if unknown, and what belongs to it.  Keeps
+ * the last known rate while the link is down.
  */
 static int psp_share_line(const struct psp_qdisc *q, const struct psp_options *opt,
-			  struct psp_port *port, bool follow,
+			  struct psp_port *port, bool by_device,
 			  struct netlink_ext_ack *extack)
 {
 	port->line.queues = psp_share_queues(q);
 	port->line.device_bps = psp_device_line_rate(qdisc_dev(q->sch)) ?:
 			   q->line.device_bps;
 	if (port->line.queues > 1 && port->line.device_bps)
-		return psp_share_of(q, opt, port, follow, extack);
+		return psp_share_of(q, opt, port, by_device, extack);
 	port->pace.line_rate_bps = opt->line_rate_bps ?: port->line.device_bps;
 	return 0;
 }
 
 /*
- * What the driver says of its device, by the functions that ethtool asks.  As
- * ethtool does: with the RTNL and the device's own lock held, the device
- * awake, and between begin() and complete().
+ * What the driver tells, through ethtool's functions and by ethtool's rules:
+ * with the RTNL and the lock of the device, the device awake, between begin()
+ * and complete().
  */
 
 /*
- * Descriptors of a transmit ring where the driver does not tell: what most
- * NICs have at most.
+ * Descriptors of a transmit ring if the driver does not tell: the most that
+ * usual NICs have.
  */
 #define PSP_RING_FRAMES		4096
 
@@ -148,7 +153,7 @@ static void psp_device_end(struct net_device *dev)
 		pm_runtime_put(dev->dev.parent);
 }
 
-/* Does the device send PAUSE frames of its own, when its receiver is full? */
+/* Does the device itself send PAUSE frames when its receiver is full? */
 static bool psp_device_pauses(struct net_device *dev)
 {
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
@@ -176,26 +181,26 @@ static u32 psp_device_ring_frames(struct net_device *dev)
 	return ring.tx_pending ?: PSP_RING_FRAMES;
 }
 
-/* Most bytes that were handed to the device and have not left yet. */
+/* Fills in the most bytes that may have been handed out and not have left. */
 static void psp_device_holds(struct psp_qdisc *q, struct psp_port *port)
 {
 	const struct pace_config *pace = &port->pace;
-	u32 train_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
-	u32 frames = DIV_ROUND_UP(train_bytes, pace->max_frame_bytes);
+	u32 burst_bytes = max(pace->max_burst_bytes, pace->max_frame_bytes);
+	u32 frames = DIV_ROUND_UP(burst_bytes, pace->max_frame_bytes);
 
 	port->line.ring_bytes = psp_device_ring_frames(qdisc_dev(q->sch)) *
-			   (train_bytes + frames * (u64)pace->overhead_bytes);
+			   (burst_bytes + frames * (u64)pace->overhead_bytes);
 	port->line.slack_bytes = psp_line_slack_bytes(port->line.ring_bytes);
 }
 
-/* Changes whenever the link went, or came back. */
+/* Changes whenever the carrier goes or comes back. */
 static u32 psp_device_link_changes(const struct net_device *dev)
 {
 	return atomic_read(&dev->carrier_up_count) +
 	       atomic_read(&dev->carrier_down_count);
 }
 
-/* The port is another, or what was seen counts no more.  Tree lock. */
+/* Starts the watch of the wire anew.  Tree lock. */
 static void psp_watch_start(struct psp_qdisc *q)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
@@ -209,25 +214,24 @@ static void psp_watch_start(struct psp_qdisc *q)
 	WRITE_ONCE(q->suspect, false);
 }
 
-/*
- * The port: what the options come to on this device, now.
- */
+/* What the options come to on this device. */
 
 /*
- * split-gso auto: the longest train of a normal class that stays whole, as
- * time on the line.  A paced frame that falls due meanwhile waits for all of
- * it.  10 us is less than one largest frame takes at 1 Gbit/s, a wait that
- * every frame may meet anyway, and less than timers are late.
+ * split-gso auto: the longest burst of a normal class that stays whole, as
+ * time on the line.  A paced frame that becomes due meanwhile waits for all
+ * of it.  10 us is less than a largest frame takes at 1 Gbit/s, which any
+ * frame may have to wait, and less than timers are late.
  */
-#define PSP_TRAIN_NS	(10 * NSEC_PER_USEC)
+#define PSP_BURST_NS	(10 * NSEC_PER_USEC)
 
 /*
- * The longest train that may stay whole, headers of every frame counted; 0:
- * none.  The device's limit counts headers once: an eighth more is enough for
- * segments of 700 bytes, and trains of shorter ones are cut a little earlier.
+ * Returns the length of the longest burst that may stay whole, with the
+ * headers of all its frames; 0: none may.  The device's limit counts the
+ * headers once.  An eighth more is enough for segments of 700 bytes; bursts
+ * of shorter ones are cut a little earlier.
  */
-static u32 psp_train_max(const struct net_device *dev, const struct psp_options *opt,
-			 u64 line_rate_bps, u32 max_frame_bytes)
+static u32 psp_burst_max_bytes(const struct net_device *dev, const struct psp_options *opt,
+			       u64 line_rate_bps, u32 max_frame_bytes)
 {
 	u32 size = READ_ONCE(dev->gso_max_size);
 	u64 max = min_t(u64, size + size / 8, PACE_FRAME_MAX);
@@ -236,10 +240,10 @@ static u32 psp_train_max(const struct net_device *dev, const struct psp_options 
 	case TC_PSP_SPLIT_GSO_ON:
 		return 0;
 	case TC_PSP_SPLIT_GSO_AUTO:
-		/* A train hardly ever fits before the next paced frame. */
+		/* A burst hardly ever fits before the next paced frame. */
 		if (opt->guard)
 			return 0;
-		max = min(max, pace_mul_div(line_rate_bps, PSP_TRAIN_NS,
+		max = min(max, pace_mul_div(line_rate_bps, PSP_BURST_NS,
 					    8ull * NSEC_PER_SEC));
 		break;
 	}
@@ -247,17 +251,20 @@ static u32 psp_train_max(const struct net_device *dev, const struct psp_options 
 }
 
 #define PSP_PAUSE_OPCODE	1
-/* IEEE 802 "local experimental EtherType 1": no protocol of the host. */
+/* IEEE 802 local experimental EtherType 1: no protocol of the host uses it. */
 #define PSP_ETH_P_EXPERIMENTAL	0x88b5
 
 /*
- * frame_bytes: of the largest gap frame, Ethernet header included.  The pause
- * time of a PAUSE frame stays 0: nobody pauses.
+ * frame_bytes: length of the largest gap frame with its Ethernet header.  The
+ * pause time of a PAUSE frame stays 0, so nobody pauses.
  */
 static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
-					enum tc_psp_gap kind)
+					enum tc_psp_gap type)
 {
-	/* Of MAC control: no bridge forwards it (IEEE 802.1D, 7.12.6). */
+	/*
+	 * Address of MAC control: no bridge forwards it (IEEE 802.1D,
+	 * 7.12.6).
+	 */
 	static const u8 control[ETH_ALEN] = {
 		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01
 	};
@@ -270,7 +277,7 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 	eth = skb_put_zero(skb, frame_bytes);
 	ether_addr_copy(eth->h_dest, control);
 	ether_addr_copy(eth->h_source, dev->dev_addr);
-	if (kind == TC_PSP_GAP_PAUSE) {
+	if (type == TC_PSP_GAP_PAUSE) {
 		eth->h_proto = htons(ETH_P_PAUSE);
 		*(__be16 *)(eth + 1) = htons(PSP_PAUSE_OPCODE);
 	} else {
@@ -280,14 +287,14 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 	skb->dev = dev;
 	skb->protocol = eth->h_proto;
 	skb_reset_mac_header(skb);
-	/* Taps insist on a network header inside the frame. */
+	/* Packet taps require a network header inside the frame. */
 	skb_set_network_header(skb, ETH_HLEN);
 	skb_reset_mac_len(skb);
 	return skb;
 }
 
 /*
- * Gap frames need a wire that takes them one after the other in real time,
+ * Gap frames need a wire that takes frames one after the other in real time,
  * and all that is sent on it must pass here.  Where frames vanish at once,
  * filling gaps would spin.
  */
@@ -304,10 +311,10 @@ static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
 		return TC_PSP_WHY_SOFTWARE;
 	if (!port->line.line_known)
 		return TC_PSP_WHY_NO_RATE;
-	/* Sent bytes are no clock where others send too. */
+	/* Bytes sent here are no clock if others send too. */
 	if (port->line.queues > 1)
 		return TC_PSP_WHY_SHARED;
-	/* A pause time of 0 would take back the device's own "stop". */
+	/* A pause time of 0 would cancel the device's own PAUSE. */
 	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
 		return TC_PSP_WHY_FLOW_CONTROL;
 	return TC_PSP_WHY_NOTHING;
@@ -335,7 +342,7 @@ static void psp_default_options(const struct net_device *dev, struct psp_options
 	};
 }
 
-/* CLOCK_TAI's phase on the clock that core/ is given. */
+/* Returns the phase of CLOCK_TAI on the clock that core/ is given. */
 static u64 psp_align_ns(const struct psp_options *opt)
 {
 	u64 tai_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI)), past_ns;
@@ -344,7 +351,7 @@ static u64 psp_align_ns(const struct psp_options *opt)
 	return opt->align_ns + opt->period_ns - past_ns;
 }
 
-/* Clocks may be set apart: they are read once a period. */
+/* Clocks may be set, so their distance is read once a period. */
 static void psp_port_align(struct psp_qdisc *q)
 {
 	q->aligned_at = q->pace.stats.periods;
@@ -352,11 +359,11 @@ static void psp_port_align(struct psp_qdisc *q)
 }
 
 /*
- * Periods, and what of the line they may take.  Following the device, what
- * classes have reserved is not taken away: a slower line is counted.
+ * Fills in the period and its budget.  After a change of the device what
+ * classes have reserved stays; periods that are too short for it are counted.
  */
 static int psp_resolve_period(const struct psp_options *opt,
-			      struct psp_port *port, bool follow,
+			      struct psp_port *port, bool by_device,
 			      struct netlink_ext_ack *extack)
 {
 	struct pace_config *pace = &port->pace;
@@ -370,25 +377,26 @@ static int psp_resolve_period(const struct psp_options *opt,
 	pace->aligned = opt->align_ns != TC_PSP_ALIGN_OFF;
 	if (pace->aligned)
 		pace->align_ns = psp_align_ns(opt);
-	if (follow) {
+	if (by_device) {
 		pace->budget_bytes = min(pace->budget_bytes, most);
 		pace->budget_bytes = max(pace->budget_bytes,
 					 port->reserved_bytes);
 	} else if (pace->budget_bytes > most) {
-		psp_refuse(extack, "budget %llu: expected at most %llu bytes (line x period)",
-			   pace->budget_bytes, most);
+		psp_set_extack(extack, "budget %llu: expected at most %llu bytes (line x period)",
+			       pace->budget_bytes, most);
 		return -ERANGE;
 	}
 	return 0;
 }
 
 /*
- * Two reasons come up while the qdisc runs: the wire is no clock, and the device
- * sends PAUSE itself.  Then nobody asks who could be refused, so any mode becomes
- * timer.  A request by hand is a new try.
+ * Chooses the mode.  Two reasons against gap frames appear while the qdisc
+ * runs: the wire is no clock, or the device sends PAUSE itself.  There is no
+ * request to refuse then, so each mode becomes timer.  A request by the user
+ * is a new try.
  */
 static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
-			    struct psp_port *port, bool follow,
+			    struct psp_port *port, bool by_device,
 			    struct netlink_ext_ack *extack)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -397,30 +405,30 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 	port->pace.mode = PACE_MODE_TIMER;
 	if (opt->mode == TC_PSP_MODE_TIMER)
 		return 0;
-	/* Before any other reason: it must not be refused for one of those. */
-	if (follow && q->no_clock) {
+	/* First, so that no other reason refuses it. */
+	if (by_device && q->no_clock) {
 		port->line.why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
 		return 0;
 	}
 	why = psp_why_no_gaps(dev, opt, port);
-	if (follow && why == TC_PSP_WHY_FLOW_CONTROL) {
+	if (by_device && why == TC_PSP_WHY_FLOW_CONTROL) {
 		port->line.why_not_hybrid = why;
 		return 0;
 	}
 	switch (opt->mode) {
 	case TC_PSP_MODE_AUTO:
 		if (why == TC_PSP_WHY_FLOW_CONTROL)
-			return psp_refuse_mode(extack, "auto", dev, why);
+			return psp_extack_mode(extack, "auto", dev, why);
 		port->line.why_not_hybrid = why;
 		if (why == TC_PSP_WHY_NOTHING)
 			port->pace.mode = PACE_MODE_HYBRID;
 		return 0;
 	case TC_PSP_MODE_GAP:
 		port->pace.mode = PACE_MODE_GAP;
-		return psp_refuse_mode(extack, "gap", dev, why);
+		return psp_extack_mode(extack, "gap", dev, why);
 	case TC_PSP_MODE_HYBRID:
 		port->pace.mode = PACE_MODE_HYBRID;
-		return psp_refuse_mode(extack, "hybrid", dev, why);
+		return psp_extack_mode(extack, "hybrid", dev, why);
 	default:
 		return 0;
 	}
@@ -450,9 +458,12 @@ static enum pace_order psp_order(const struct psp_options *opt)
 	}
 }
 
-/* follow: the device has changed, not what was asked for. */
+/*
+ * Computes `port` from `opt`.  by_device: the device has changed, not the
+ * options.
+ */
 static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
-			    struct psp_port *port, bool follow,
+			    struct psp_port *port, bool by_device,
 			    struct netlink_ext_ack *extack)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -474,31 +485,31 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 		},
 		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
 	};
-	err = psp_share_line(q, opt, port, follow, extack);
+	err = psp_share_line(q, opt, port, by_device, extack);
 	if (err)
 		return err;
 	port->line.line_known = pace->line_rate_bps != 0;
 	if (!port->line.line_known)
 		pace->line_rate_bps = PACE_LINE_RATE_MAX;
-	err = psp_resolve_period(opt, port, follow, extack) ?:
-	      psp_resolve_mode(q, opt, port, follow, extack);
+	err = psp_resolve_period(opt, port, by_device, extack) ?:
+	      psp_resolve_mode(q, opt, port, by_device, extack);
 	if (err)
 		return err;
 
-	/* An MTU below the smallest frame still sends smallest frames. */
+	/* On an MTU below the smallest frame smallest frames are sent. */
 	if (pace->max_frame_bytes < pace->min_frame_bytes)
 		pace->max_frame_bytes = pace->min_frame_bytes;
-	pace->max_burst_bytes = psp_train_max(dev, opt, pace->line_rate_bps,
-					      pace->max_frame_bytes);
+	pace->max_burst_bytes = psp_burst_max_bytes(dev, opt, pace->line_rate_bps,
+						    pace->max_frame_bytes);
 	if (pace->mode != PACE_MODE_TIMER)
 		psp_device_holds(q, port);
 	refused = pace_check_config(pace);
-	return refused ? psp_refuse_port(extack, refused, pace,
+	return refused ? psp_extack_port(extack, refused, pace,
 					 port->reserved_bytes, NULL)
 		       : 0;
 }
 
-/* The template that `port` needs; NULL where no gap frames are sent. */
+/* Makes the template for gap frames; *gap is NULL if `port` sends none. */
 static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
 			const struct psp_port *port, struct sk_buff **gap)
 {
@@ -511,13 +522,12 @@ static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
 }
 
 /*
- * Puts `opt` and `port` in force, or nothing.  When following the device
- * (`follow`) there is nobody to refuse to: a class that asks for more than a
- * line that became slower gets the line's rate until the line is faster
- * again.
+ * Puts `opt` and `port` in force, or changes nothing.  by_device: there is no
+ * request to refuse.  A class that asks for more than a line that became
+ * slower gets the rate of the line until the line is faster again.
  */
 static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
-			  const struct psp_port *port, bool follow,
+			  const struct psp_port *port, bool by_device,
 			  struct netlink_ext_ack *extack)
 {
 	u64 before_bps = q->pace.cfg.line_rate_bps;
@@ -532,7 +542,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		return err;
 
 	sch_tree_lock(q->sch);
-	if (follow && after_bps < before_bps)
+	if (by_device && after_bps < before_bps)
 		psp_classes_cap(q, after_bps);
 	psp_classes_fit_flows(q, &port->pace);
 	refused = pace_reconfigure(&q->pace, &port->pace, ktime_get_ns(),
@@ -548,22 +558,22 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 
 	kfree_skb(gap);
 	if (refused)
-		return psp_refuse_port(extack, refused, &port->pace,
+		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
 				       culprit ? psp_class_of(culprit) : NULL);
-	psp_kick(q);
+	psp_run_root(q);
 	return 0;
 }
 
 /*
- * A wire that is no clock.  Gap frames that a NIC drops, or that a virtual
- * device takes as fast as they are made, take no time, and bytes handed out
- * are no clock then.  dequeue sees it (line_watch.h); a work item, which may
- * wait for the RTNL, looks again at what may have changed and goes over to the
- * timer.  docs/decisions/0180.
+ * Is the wire a clock?  Gap frames that a NIC drops, or that a virtual device
+ * takes as fast as they are made, take no time; then bytes handed out are no
+ * clock.  Dequeue notices (line_watch.h).  A work item, which may wait for
+ * the RTNL, checks what may have changed, and changes the mode to timer.
+ * docs/decisions/0180.
  */
 
-static void psp_watch_forgive(struct psp_qdisc *q)
+static void psp_watch_restart(struct psp_qdisc *q)
 {
 	sch_tree_lock(q->sch);
 	psp_watch_start(q);
@@ -571,10 +581,11 @@ static void psp_watch_forgive(struct psp_qdisc *q)
 }
 
 /*
- * The first suspicion proves nothing: it is only noted when it came.  A second
- * one that comes soon enough (psp_line_confirmed()) is the verdict.
+ * Returns true if this suspicion confirms the previous one
+ * (psp_line_confirmed()). Else it only notes the time: one suspicion proves
+ * nothing.
  */
-static bool psp_watch_again(struct psp_qdisc *q)
+static bool psp_watch_confirm(struct psp_qdisc *q)
 {
 	u64 now_ns = ktime_get_ns(), raw_ns = ktime_get_raw_ns();
 	u64 before_ns = q->suspect_ns, raw_before_ns = q->suspect_raw_ns;
@@ -582,14 +593,14 @@ static bool psp_watch_again(struct psp_qdisc *q)
 	if (before_ns && psp_line_confirmed(&q->watch, now_ns - before_ns,
 					    raw_ns - raw_before_ns))
 		return true;
-	psp_watch_forgive(q);
+	psp_watch_restart(q);
 	q->suspect_ns = now_ns;
 	q->suspect_raw_ns = raw_ns;
 	return false;
 }
 
-/* The verdict cannot take force: it is not looked for again on this port. */
-static void psp_watch_end(struct psp_qdisc *q)
+/* The verdict cannot take force: stops watching until the port is another. */
+static void psp_watch_stop(struct psp_qdisc *q)
 {
 	sch_tree_lock(q->sch);
 	q->watch.line_rate_bps = 0;
@@ -597,9 +608,9 @@ static void psp_watch_end(struct psp_qdisc *q)
 	sch_tree_unlock(q->sch);
 }
 
-/* Does `port` explain what was seen?  The one in force was another. */
-static bool psp_watch_is_other(const struct psp_qdisc *q,
-			       const struct psp_port *port)
+/* Does a change of the device explain the suspicion? */
+static bool psp_watch_is_explained(const struct psp_qdisc *q,
+				   const struct psp_port *port)
 {
 	return port->pace.mode == PACE_MODE_TIMER ||
 	       port->pace.line_rate_bps != q->pace.cfg.line_rate_bps ||
@@ -607,11 +618,11 @@ static bool psp_watch_is_other(const struct psp_qdisc *q,
 }
 
 /*
- * More bytes were handed out than the line carries.  Drivers drop what they
- * are given while the link is down, and a new speed or a longer ring may not
- * have been told yet: none of them says anything about the wire.
+ * More bytes were handed out than the line carries.  That proves nothing if
+ * the link was down, because drivers drop frames then, or if the device has a
+ * new speed or a longer ring that it has not reported yet.
  */
-static void psp_watch_judge(struct psp_qdisc *q)
+static void psp_watch_check(struct psp_qdisc *q)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct psp_port port;
@@ -621,15 +632,18 @@ static void psp_watch_judge(struct psp_qdisc *q)
 	ASSERT_RTNL();
 	if (!netif_running(dev) || !netif_carrier_ok(dev) ||
 	    q->link_changes != psp_device_link_changes(dev)) {
-		psp_watch_forgive(q);
+		psp_watch_restart(q);
 		return;
 	}
 	err = psp_port_resolve(q, &q->opt, &port, true, NULL);
-	if (!err && psp_watch_is_other(q, &port) &&
+	if (!err && psp_watch_is_explained(q, &port) &&
 	    !psp_port_apply(q, &q->opt, &port, true, NULL))
 		return;
-	/* Also where the device cannot be followed: the verdict needs no port. */
-	if (!psp_watch_again(q))
+	/*
+	 * Also if the new port cannot take force: the verdict does not depend
+	 * on it.
+	 */
+	if (!psp_watch_confirm(q))
 		return;
 
 	sch_tree_lock(q->sch);
@@ -642,28 +656,28 @@ static void psp_watch_judge(struct psp_qdisc *q)
 		    div_u64(q->pace.cfg.line_rate_bps, 1000000));
 	if (psp_port_resolve(q, &q->opt, &port, true, NULL) ||
 	    psp_port_apply(q, &q->opt, &port, true, NULL))
-		psp_watch_end(q);
+		psp_watch_stop(q);
 }
 
 /*
- * The device changes: link speed, MTU, address, number of queues.  A byte
- * clock that kept the old line rate would pace everything wrongly by the
+ * Notifications of the device: link speed, MTU, address, number of queues.  A
+ * byte clock at the old line rate would pace all classes wrongly by the
  * ratio.
  */
 
-static void psp_follow_start(struct psp_qdisc *q)
+static void psp_list_add(struct psp_qdisc *q)
 {
 	ASSERT_RTNL();
 	list_add_tail(&q->link, &psp_qdiscs);
 }
 
-static void psp_follow_stop(struct psp_qdisc *q)
+static void psp_list_del(struct psp_qdisc *q)
 {
 	ASSERT_RTNL();
 	list_del_init(&q->link);
 }
 
-static int psp_follow_one(struct psp_qdisc *q)
+static int psp_port_update(struct psp_qdisc *q)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	struct netlink_ext_ack extack = {};
@@ -680,8 +694,11 @@ static int psp_follow_one(struct psp_qdisc *q)
 	return err;
 }
 
-/* An MTU that a class's rate forbids is refused: the kernel takes it back. */
-static int psp_follow(struct notifier_block *nb, unsigned long event, void *ptr)
+/*
+ * An MTU that the rate of a class forbids is refused, and the kernel restores
+ * the old one.
+ */
+static int psp_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct psp_qdisc *q;
@@ -699,19 +716,19 @@ static int psp_follow(struct notifier_block *nb, unsigned long event, void *ptr)
 
 	list_for_each_entry(q, &psp_qdiscs, link) {
 		if (qdisc_dev(q->sch) == dev)
-			err = psp_follow_one(q) ?: err;
+			err = psp_port_update(q) ?: err;
 	}
 	return event == NETDEV_CHANGEMTU ? notifier_from_errno(err)
 					 : NOTIFY_DONE;
 }
 
 /*
- * A change of the number of transmit queues is told to nobody, nor that the
- * wire is no clock: dequeue sees both, but holds a lock that configuration
- * waits for.  This work is the module's, so that no qdisc waits for it, or it
- * for one, on the way out.
+ * No notification reports a change of the number of transmit queues, nor that
+ * the wire is no clock.  Dequeue sees both, but holds a lock that
+ * configuration waits for.  This work belongs to the module, so no qdisc
+ * waits for it, or it for a qdisc, at its end.
  */
-static void psp_follow_all(struct work_struct *work)
+static void psp_port_work_fn(struct work_struct *work)
 {
 	struct psp_qdisc *q;
 
@@ -724,40 +741,46 @@ static void psp_follow_all(struct work_struct *work)
 			continue;
 		psp_dev_lock(qdisc_dev(q->sch));
 		if (changed)
-			psp_follow_one(q);
-		/* Still, if the port could not follow: or none would look again. */
+			psp_port_update(q);
+		/*
+		 * Also if the port could not change: otherwise no check would
+		 * come again.
+		 */
 		if (READ_ONCE(q->suspect))
-			psp_watch_judge(q);
+			psp_watch_check(q);
 		psp_dev_unlock(qdisc_dev(q->sch));
-		/* Once for each change, also if it could not be followed. */
+		/* Once for each change, also if it could not take force. */
 		WRITE_ONCE(q->line.queues, queues);
 	}
 	rtnl_unlock();
 }
 
-static DECLARE_WORK(psp_follow_work, psp_follow_all);
+static DECLARE_WORK(psp_port_work, psp_port_work_fn);
 
-static void psp_follow_later(void)
+static void psp_port_work_schedule(void)
 {
-	schedule_work(&psp_follow_work);
+	schedule_work(&psp_port_work);
 }
 
 static struct notifier_block psp_notifier = {
-	.notifier_call = psp_follow,
+	.notifier_call = psp_netdev_event,
 };
 
-static int psp_follow_init(void)
+static int psp_notifier_init(void)
 {
 	return register_netdevice_notifier(&psp_notifier);
 }
 
-static void psp_follow_exit(void)
+static void psp_notifier_exit(void)
 {
 	unregister_netdevice_notifier(&psp_notifier);
-	cancel_work_sync(&psp_follow_work);
+	cancel_work_sync(&psp_port_work);
 }
 
-/* What the device may hold: its ring, or less where byte queue limits count. */
+/*
+ * Returns the most bytes that the device may hold: its ring, or less with a
+ * byte queue limit.
+ */
 static u64 psp_held_bytes(const struct psp_qdisc *q)
 {
 	u64 held_bytes = q->line.ring_bytes;
@@ -770,7 +793,7 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 	return held_bytes;
 }
 
-/* A frame, or a gap frame, was taken from psp. */
+/* Counts a frame or gap frame that the device has taken. */
 static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
 {
 	const struct pace_stats *stats = &q->pace.stats;
@@ -788,6 +811,6 @@ static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
 	if (unlikely(psp_line_handed(&q->watch, bytes, now_ns)) &&
 	    !q->suspect) {
 		WRITE_ONCE(q->suspect, true);
-		psp_follow_later();
+		psp_port_work_schedule();
 	}
 }

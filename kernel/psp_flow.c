@@ -1,34 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The flows of a class of kind dynamic: how they are found, appear and go.
+ * Flows of dynamic classes: one for each socket that sends, each with a clock
+ * of its own.  All of it is under the root lock unless a comment says
+ * otherwise.
  *
- * A flow is found by the address of its socket, and knows by sk_hash and owner
- * when the address has been given to another.  It goes when it has had nothing to
- * send for PSP_FLOW_IDLE and its clock has been reached: a slow flow that were
- * forgotten before that would have no rate.  A few of those are looked for with
- * each frame.  Ids and queue room of core/ have been set aside for as many flows
- * as the class allows, so none of this fails but for memory.
+ * Users send as they like, so flows, frames and the wait of a frame are
+ * bounded. Where a bound is reached, the user who has most gives way
+ * (rank.h).
+ *
+ * A flow is found by the address of its socket; sk_hash and owner tell
+ * whether another socket has the address now.  A flow is removed when it has
+ * been idle for PSP_FLOW_IDLE and has no debt: a slow flow that were removed
+ * earlier would have no rate.  Each frame looks for a few of those.  Ids of
+ * core/ are reserved for as many flows as the class allows, so adding one
+ * fails only without memory.
  */
 
-/* As fq: long enough for a request that follows a request. */
+/* As in fq: long enough for a request that follows a request. */
 #define PSP_FLOW_IDLE		(3 * HZ)
-/* Looked at with one frame at most: more than can appear with it. */
+/* Most idle flows that one frame looks at: more than it can add. */
 #define PSP_FLOW_SWEEP		4
-/* A change of the formula's rate by less than 1/64 is not worth its divisions. */
+/* A change of the computed rate below 1/64 is not worth its divisions. */
 #define PSP_FLOW_STEP		6
-/* Flows or buckets between two breaths of the statistics. */
+/* Flows or buckets that statistics read without releasing the lock. */
 #define PSP_FLOW_CHUNK		256
 
 /*
- * Whose flows they are, and who gives way where there is no room.
- *
- * A user is a uid: any process may open as many sockets as it likes, but not
- * as somebody else; subordinate uids count as users of their own.  Nothing is shared out in advance.  Where a bound is
- * reached, one of the users who have most gives way: so of N flows (or frames)
- * among U users, nobody who has N / 2U or less loses one to another (rank.h).
+ * Users.  A user is a uid: a process may open any number of sockets, but not
+ * as another user.  Subordinate uids count as users of their own.  No share
+ * is reserved. Where a bound is reached, one of the users who have most gives
+ * way: of N flows (or frames) among U users, a user who has N / 2U or less
+ * loses none to another (rank.h).
  */
 
-/* Flows of one user that are compared at a time. */
+/* Most flows of one user that are compared at a time. */
 #define PSP_USER_LOOK		8
 
 static struct kmem_cache *psp_user_cache;
@@ -49,8 +54,8 @@ static struct hlist_head *psp_user_bucket(struct psp_flows *flows, kuid_t uid)
 	return &flows->bucket[hash_32(__kuid_val(uid), flows->bits)].users;
 }
 
-/* The user with one flow more, that is to be; NULL: no memory. */
-static struct psp_user *psp_user_hold(struct psp_flows *flows, kuid_t uid)
+/* Returns the user with one flow more, or NULL without memory. */
+static struct psp_user *psp_user_get(struct psp_flows *flows, kuid_t uid)
 {
 	struct hlist_head *bucket = psp_user_bucket(flows, uid);
 	struct psp_user *user;
@@ -73,7 +78,7 @@ found:
 	return user;
 }
 
-/* One flow less; the user goes with its last. */
+/* The user has one flow less, and is freed with the last. */
 static void psp_user_put(struct psp_flows *flows, struct psp_user *user)
 {
 	psp_rank_set(&flows->by_flows, &user->flows, user->flows.count - 1);
@@ -86,7 +91,7 @@ static void psp_user_put(struct psp_flows *flows, struct psp_user *user)
 	kmem_cache_free(psp_user_cache, user);
 }
 
-/* Into the buckets of another size; O(users). */
+/* Moves the users to the buckets of `to`; O(users). */
 static void psp_users_rehash(struct psp_flows *to, struct psp_flows *from)
 {
 	struct hlist_node *next;
@@ -104,9 +109,9 @@ static void psp_users_rehash(struct psp_flows *to, struct psp_flows *from)
 }
 
 /*
- * The flow that makes room for one of `newcomer`, who is counted with it; NULL:
- * nobody has more.  Of who has most: the one idle for longest, else the one
- * with the fewest frames of some.
+ * Returns the flow that makes room for one of `newcomer`, whose count
+ * includes it; NULL if no user has more.  Of the user who has most: the flow
+ * idle for longest, else the one with the fewest frames among PSP_USER_LOOK.
  */
 static struct psp_flow *psp_flow_to_evict(struct psp_flows *flows,
 					  const struct psp_user *newcomer)
@@ -130,7 +135,10 @@ static struct psp_flow *psp_flow_to_evict(struct psp_flows *flows,
 	return least;
 }
 
-/* The longest of some of the user's; others are looked at next time. */
+/*
+ * Returns the longest among PSP_USER_LOOK flows of the user; the next call
+ * compares others.
+ */
 static struct psp_flow *psp_user_longest(struct psp_user *user)
 {
 	struct psp_flow *f, *longest = NULL;
@@ -147,7 +155,10 @@ static struct psp_flow *psp_user_longest(struct psp_user *user)
 	return longest;
 }
 
-/* The flow that loses a frame for one of `arriving`; NULL: that one does. */
+/*
+ * Returns the flow that loses a frame to one of `arriving`, or NULL if that
+ * frame is dropped.
+ */
 static struct psp_flow *psp_flow_to_shorten(struct psp_flows *flows,
 					    struct psp_flow *arriving)
 {
@@ -183,8 +194,8 @@ static void psp_flows_exit(void)
 }
 
 /*
- * Empty, with buckets for `max` flows, or for the `count` that there are if those
- * are more: they live on.  Sleeps.
+ * Allocates an empty table with buckets for `max` flows, or for the `count`
+ * that exist if those are more.  Sleeps.
  */
 static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 {
@@ -193,7 +204,7 @@ static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 
 	if (!flows)
 		return NULL;
-	/* hash_ptr() and hash_32() give at least one bit. */
+	/* hash_ptr() and hash_32() need at least one bit. */
 	flows->bits = max(ilog2(roundup_pow_of_two(size)), 1);
 	flows->bucket = kvcalloc(1u << flows->bits, sizeof(*flows->bucket),
 				 GFP_KERNEL);
@@ -209,7 +220,7 @@ static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 	return flows;
 }
 
-/* It is empty (again); sleeps. */
+/* Frees an empty table.  Sleeps. */
 static void psp_flows_free(struct psp_flows *flows)
 {
 	kvfree(flows->bucket);
@@ -222,7 +233,7 @@ static struct hlist_head *psp_flow_bucket(struct psp_flows *flows,
 	return &flows->bucket[hash_ptr(sk, flows->bits)].flows;
 }
 
-/* `flows` takes over the size of `size`, which is empty; O(flows). */
+/* Gives `flows` the size of `size`, which is empty; O(flows). */
 static void psp_flows_resize(struct psp_flows *flows, struct psp_flows *size)
 {
 	struct hlist_node *next;
@@ -244,8 +255,8 @@ static void psp_flows_resize(struct psp_flows *flows, struct psp_flows *size)
 }
 
 /*
- * Ids that may be in use before the next change of `max`: more than that only as
- * many as there are, and no more of them appear.  RTNL.
+ * Returns the ids that may be in use until `max` changes again: the existing
+ * flows if those are more, because none is added then.  RTNL.
  */
 static u32 psp_flows_ids(const struct psp_flows *flows)
 {
@@ -253,59 +264,67 @@ static u32 psp_flows_ids(const struct psp_flows *flows)
 }
 
 /*
- * At which rate does a flow go?
+ * The rate of a flow.
  *
- * Paper 003: target rate = packet size x cwnd / RTT.  Packet size is a full
- * one, MSS and headers, in the bytes that rates count: a window is counted in
- * packets of that size.  Where the window may double within the RTT (slow
- * start, cwnd < ssthresh / 2) it counts twice, after it an eighth more than once.
- * RTT is TCP's smoothed one (each sample moves it by 1/8), and there is no other
- * smoothing.
+ * Paper 003: target rate = packet size x cwnd / RTT.  Packet size is that of
+ * a full packet, MSS and headers, in bytes as rates count them.  Where the
+ * window may double within the RTT (slow start, cwnd < ssthresh / 2) it
+ * counts twice, after that an eighth more than once.  RTT is the smoothed RTT
+ * of TCP (each sample moves it by 1/8); there is no other smoothing.
  *
- * Who may read a socket.  Only with a frame of it in hand, that owns it by its
- * destructor: then it cannot go away.  Its fields are read without its lock;
- * each is one word, and a value that is one ACK old is as good as another.
+ * Reading a socket.  psp reads a socket only with one of its frames in hand
+ * that holds a reference by its destructor.  It reads the fields without the
+ * socket lock: each is one word, and a value of one ACK ago is as good.
  *
- * What the stack does itself.  SK_PACING_FQ tells it that a qdisc paces: it
- * needs no timers of its own, and stamps frames with the time at which they
- * would leave by sk_pacing_rate.  RTT is measured from that, so that the wait
- * for pacing is not taken for a queue on the path.  But a flow must then never
- * be faster than sk_pacing_rate: its RTT would come out too short, its rate too
- * high, and so on.  For most congestion controls sk_pacing_rate is 1.2 (slow
- * start: 2) times the formula, at most SO_MAX_PACING_RATE.
+ * What the stack does.  SK_PACING_FQ tells TCP that a qdisc paces: TCP sets
+ * no timers of its own, and stamps frames with the time at which they would
+ * leave at sk_pacing_rate.  It measures RTT from that time, so the wait for
+ * pacing does not count as a queue on the path.  A flow must then never be
+ * faster than sk_pacing_rate: its RTT would be too short, its rate too high,
+ * and so on.  For most congestion controls sk_pacing_rate is 1.2 (slow start:
+ * 2) times the formula, and at most SO_MAX_PACING_RATE.
  *
  * docs/decisions/0027, 0028.
  */
 
 /*
- * By default a largest frame waits for at most so long for its flow's clock:
- * TCP's shortest retransmission timeout (TCP_RTO_MIN).
+ * By default a largest frame waits at most this long for the clock of its
+ * flow: the shortest retransmission timeout of TCP (TCP_RTO_MIN).
  */
 #define PSP_FLOOR_MS		200
 
-/* Bits in a window: products stay within 64 bits up to 128 GiB. */
+/* Most bits in a window, 128 GiB: products stay within 64 bits. */
 #define PSP_WINDOW_BITS_MAX	(1ull << 40)
 
-/* The socket that paces `skb`, or NULL: the class itself does. */
+/*
+ * Returns the socket whose flow paces `skb`, or NULL if the class itself
+ * does.
+ */
 static struct sock *psp_flow_socket(const struct sk_buff *skb)
 {
 	struct sock *sk = skb->sk;
 
-	/* No destructor, no reference. Request and TIME_WAIT socks: no rate. */
+	/*
+	 * Without a destructor there is no reference.  Request and TIME_WAIT
+	 * sockets have no rate.
+	 */
 	if (!sk || !skb->destructor || !sk_fullsock(sk))
 		return NULL;
 	if (!sk_is_tcp(sk))
 		return READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ? sk : NULL;
 	/*
-	 * A SYN-ACK is no part of a flow yet.  The window limits data: the
-	 * receiver of a fast flow has a small one, and ACKs to send.
+	 * A SYN-ACK belongs to no flow yet.  The window limits data: the
+	 * receiver of a fast flow has a small window, and ACKs to send.
 	 */
 	if (READ_ONCE(sk->sk_state) == TCP_LISTEN || skb_is_tcp_pure_ack(skb))
 		return NULL;
 	return sk;
 }
 
-/* A packet of so many bytes from its IP header on, as rates count it. */
+/*
+ * Converts a packet length from the IP header on to bytes as rates count
+ * them.
+ */
 static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 {
 	u32 bytes = ip_bytes + q->pace.cfg.link_header_bytes;
@@ -319,8 +338,9 @@ static u32 psp_packet_bytes(const struct psp_qdisc *q, u32 ip_bytes)
 }
 
 /*
- * No flow is slower, whatever its socket asks for.  By default its clock takes
- * one horizon for a largest frame: no idle flow keeps its place for longer.
+ * Returns the least rate of a flow, whatever its socket asks for.  By default
+ * its clock takes one horizon for a largest frame, so no idle flow keeps its
+ * id for longer.
  */
 static u64 psp_flow_least(const struct psp_qdisc *q, const struct psp_class *cl)
 {
@@ -345,11 +365,14 @@ static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
 	return floor_bps;
 }
 
-/* TCP counts payload: what `payload_Bps` of it are in frames of a full one. */
+/*
+ * TCP counts payload.  Returns the rate of full packets that carry
+ * `payload_Bps`.
+ */
 static u64 psp_rate_of_payload(unsigned long payload_Bps, u32 packet_bytes,
 			       u32 mss_bytes, u64 ceil_bps)
 {
-	/* Also where no rate is set (~0UL). */
+	/* Also without a limit (~0UL). */
 	if (payload_Bps > ceil_bps / BITS_PER_BYTE)
 		return ceil_bps;
 	return div_u64((u64)payload_Bps * BITS_PER_BYTE * packet_bytes,
@@ -357,10 +380,10 @@ static u64 psp_rate_of_payload(unsigned long payload_Bps, u32 packet_bytes,
 }
 
 /*
- * A congestion control that has cong_control() sets sk_pacing_rate itself; for
- * the others TCP works it out.
+ * A congestion control with cong_control() sets sk_pacing_rate itself; for
+ * the others TCP computes it.
  *
- * RCU: a congestion control is unregistered before its memory goes.
+ * RCU: a congestion control is unregistered before its memory is freed.
  */
 static bool psp_has_own_rate(const struct sock *sk)
 {
@@ -368,9 +391,10 @@ static bool psp_has_own_rate(const struct sock *sk)
 }
 
 /*
- * The window that the next RTT begins with.  After slow start it is an eighth
- * more: paced at exactly the window, what is in flight never reaches it, and
- * TCP lets a window grow only if it was the limit (docs/decisions/0027).
+ * Returns the window at the start of the next RTT, in bits.  After slow start
+ * it is an eighth more: at a rate of exactly the window the data in flight
+ * never reaches it, and TCP lets a window grow only if it was the limit
+ * (docs/decisions/0027).
  */
 static u64 psp_window_bits(const struct tcp_sock *tp, u32 packet_bytes)
 {
@@ -389,7 +413,7 @@ static u64 psp_tcp_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 mss_bytes = READ_ONCE(tp->mss_cache);
-	u32 srtt_us8 = READ_ONCE(tp->srtt_us);		/* in 1/8 us */
+	u32 srtt_us8 = READ_ONCE(tp->srtt_us);		/* in units of 1/8 us */
 	u64 rate_bps = cl->pace.rate_bps, own_bps;
 	u32 packet_bytes;
 
@@ -418,8 +442,8 @@ static u64 psp_tcp_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 }
 
 /*
- * The rate of a flow now, in bit/s as the layer counts; `exact`: it is a limit
- * that must not be passed even a little.
+ * Returns the current rate of a flow, in bit/s as the layer counts.  *exact:
+ * the rate is a limit that must not be exceeded at all.
  */
 static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 			 struct sock *sk, bool *exact)
@@ -446,13 +470,12 @@ static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 }
 
 /*
- * The frames of flows, and what bounds them: of one flow by number and by how
- * long they would wait (horizon), of all flows of a class by number (limit).
- *
- * Whatever goes unsent is counted by its cause.  No clock moves for it.
+ * Queues of flows and their bounds: frames of one flow (flow-limit), their
+ * wait (horizon), frames of all flows of a class (limit).  Each drop has a
+ * counter for its cause, and moves no clock.
  */
 
-/* So many frames went out of the flow's queue, or into it. */
+/* Counts frames into the queue of the flow, or out of it. */
 static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 {
 	struct psp_flows *flows = f->cl->flows;
@@ -465,8 +488,8 @@ static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 		     user->frames.count + frames);
 }
 
-/* It has no frames any more. */
-static void psp_flow_rest(struct psp_flow *f)
+/* The queue has become empty. */
+static void psp_flow_set_idle(struct psp_flow *f)
 {
 	struct psp_flows *flows = f->cl->flows;
 
@@ -476,7 +499,7 @@ static void psp_flow_rest(struct psp_flow *f)
 	flows->active--;
 }
 
-static void psp_flow_rise(struct psp_qdisc *q, struct psp_flow *f)
+static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
 {
 	list_del_init(&f->idle);
 	list_move_tail(&f->mine, &f->user->busy);
@@ -486,19 +509,22 @@ static void psp_flow_rise(struct psp_qdisc *q, struct psp_flow *f)
 		f->cl->count.throttled++;
 }
 
-/* The first frame of a flow that has frames.  core/ is told by the caller. */
+/*
+ * Takes the first frame out of a queue that is not empty.  The caller reports
+ * it to core/.
+ */
 static struct sk_buff *psp_flow_pull(struct psp_flow *f)
 {
 	struct sk_buff *skb = __qdisc_dequeue_head(&f->queue);
 
 	psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
 	if (!f->queue.qlen)
-		psp_flow_rest(f);
+		psp_flow_set_idle(f);
 	return skb;
 }
 
-/* A frame that waited goes unsent; it is out of the queue already. */
-static void psp_flow_lose(struct psp_qdisc *q, struct sk_buff *skb,
+/* Drops a frame that is out of its queue already. */
+static void psp_flow_drop(struct psp_qdisc *q, struct sk_buff *skb,
 			  u64 *of_qdisc, u64 *of_class,
 			  struct sk_buff **to_free)
 {
@@ -511,20 +537,23 @@ static void psp_flow_lose(struct psp_qdisc *q, struct sk_buff *skb,
 	qdisc_drop(skb, q->sch, to_free);
 }
 
-/* All frames of a flow that goes before them. */
+/* Drops all frames of a flow that is to be removed. */
 static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
 			   struct sk_buff **to_free)
 {
 	if (!f->queue.qlen)
 		return;
 	while (f->queue.qlen)
-		psp_flow_lose(q, psp_flow_pull(f), &q->count.drop_evicted,
+		psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_evicted,
 			      &f->cl->count.drop_evicted, to_free);
 	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 }
 
-/* Frame bytes as rates count them; layer wire: as if all were of one length. */
-static u64 psp_counted(const struct pace_config *cfg, u32 frames, u64 bytes)
+/*
+ * Returns bytes of frames as rates count them; layer wire: as if all had one
+ * length.
+ */
+static u64 psp_counted_bytes(const struct pace_config *cfg, u32 frames, u64 bytes)
 {
 	u64 headers = (u64)frames * cfg->link_header_bytes;
 
@@ -539,7 +568,7 @@ static u64 psp_counted(const struct pace_config *cfg, u32 frames, u64 bytes)
 	}
 }
 
-/* From now until the flow's clock is reached. */
+/* Returns the time until the clock of the flow is reached. */
 static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 {
 	u64 bytes = pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns());
@@ -548,7 +577,10 @@ static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 				   q->pace.cfg.line_rate_bps);
 }
 
-/* What the flow may have before a frame for that to be within the horizon. */
+/*
+ * Returns the bytes that the flow may hold before a frame for that frame to
+ * leave within the horizon.
+ */
 static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
@@ -562,8 +594,8 @@ static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 }
 
 /*
- * The bytes take half a second at most, and so does the clock: then no horizon
- * is passed.  As nearly always; without a division.
+ * The usual case, without a division: the bytes take at most half a second,
+ * and so does the clock, so the horizon is not reached.
  */
 static bool psp_flow_is_near(const struct psp_qdisc *q,
 			     const struct psp_flow *f, u64 counted_bytes)
@@ -572,11 +604,11 @@ static bool psp_flow_is_near(const struct psp_qdisc *q,
 	       counted_bytes * 2 * BITS_PER_BYTE <= f->pace.rate_bps;
 }
 
-/* A frame that comes now would wait for longer than the class's horizon. */
+/* Would a frame that arrives now wait beyond the horizon of the class? */
 static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
-	u64 bytes = psp_counted(&q->pace.cfg, f->queue.qlen, f->backlog);
+	u64 bytes = psp_counted_bytes(&q->pace.cfg, f->queue.qlen, f->backlog);
 
 	if (likely(psp_flow_is_near(q, f, bytes)))
 		return false;
@@ -586,13 +618,13 @@ static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 }
 
 /*
- * The rate has been lowered: drops what waits beyond the horizon now, last frames
- * first; the first stays.  O(frames), so it drops at least an eighth, of the bytes
- * that there is room for and of the frames: else a user could have all frames
- * walked through for each that it sends.
+ * The rate was lowered: drops frames that would wait beyond the horizon, from
+ * the end; keeps the first.  It walks through all frames.  So it drops at
+ * least an eighth, of the bytes that there is room for and of the frames:
+ * otherwise a user could cause such a walk with each frame sent.
  */
-static void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
-			 struct sk_buff **to_free)
+static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
+			  struct sk_buff **to_free)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
 	struct qdisc_skb_head *queue = &f->queue;
@@ -601,16 +633,16 @@ static void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 	u32 frames = 1, most;
 
 	if (queue->qlen < 2 ||
-	    psp_flow_is_near(q, f, psp_counted(cfg, queue->qlen, f->backlog)))
+	    psp_flow_is_near(q, f, psp_counted_bytes(cfg, queue->qlen, f->backlog)))
 		return;
 	room = psp_flow_room_bytes(q, f);
 	bytes = f->backlog - qdisc_pkt_len(queue->tail);
-	if (psp_counted(cfg, queue->qlen - 1, bytes) <= room)
+	if (psp_counted_bytes(cfg, queue->qlen - 1, bytes) <= room)
 		return;
 	room -= room / 8;
 	most = queue->qlen - DIV_ROUND_UP(queue->qlen, 8);
 	bytes = qdisc_pkt_len(skb);
-	while (frames < most && psp_counted(cfg, frames, bytes) <= room) {
+	while (frames < most && psp_counted_bytes(cfg, frames, bytes) <= room) {
 		skb = skb->next;
 		bytes += qdisc_pkt_len(skb);
 		frames++;
@@ -623,14 +655,14 @@ static void psp_flow_fit(struct psp_qdisc *q, struct psp_flow *f,
 		next = skb->next;
 		skb_mark_not_on_list(skb);
 		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
-		psp_flow_lose(q, skb, &q->count.drop_horizon,
+		psp_flow_drop(q, skb, &q->count.drop_horizon,
 			      &f->cl->count.drop_horizon, to_free);
 	}
 }
 
 /*
- * One frame less in a class that is full; false: the one that `arriving` gets
- * is to go.  It is the first that goes, and the next one has its turn.
+ * The class is full: drops the first frame of some flow, whose next frame
+ * takes its place.  Returns false if the arriving frame is to be dropped.
  */
 static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 			      struct sk_buff **to_free)
@@ -640,16 +672,16 @@ static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 
 	if (!f)
 		return false;
-	psp_flow_lose(q, psp_flow_pull(f), &q->count.drop_limit,
+	psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_limit,
 		      &cl->count.drop_limit, to_free);
 	if (!f->queue.qlen)
 		pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 	return true;
 }
 
-/* Twice, so that a limit that was lowered is reached some time. */
-static bool psp_flows_fit(struct psp_qdisc *q, struct psp_flow *arriving,
-			  struct sk_buff **to_free)
+/* Two at a time, so that a limit that was lowered is reached. */
+static bool psp_flows_trim(struct psp_qdisc *q, struct psp_flow *arriving,
+			   struct sk_buff **to_free)
 {
 	const struct psp_class *cl = arriving->cl;
 	int tries = 2;
@@ -660,9 +692,9 @@ static bool psp_flows_fit(struct psp_qdisc *q, struct psp_flow *arriving,
 	return true;
 }
 
-static int psp_flow_refuse(struct sk_buff *skb, struct psp_qdisc *q,
-			   u64 *of_qdisc, u64 *of_class,
-			   struct sk_buff **to_free)
+static int psp_flow_drop_new(struct sk_buff *skb, struct psp_qdisc *q,
+			     u64 *of_qdisc, u64 *of_class,
+			     struct sk_buff **to_free)
 {
 	++*of_qdisc;
 	++*of_class;
@@ -677,21 +709,21 @@ static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	unsigned int bytes = qdisc_pkt_len(skb);
 
 	if (unlikely(f->queue.qlen >= f->cl->opt.flow_limit))
-		return psp_flow_refuse(skb, q, &q->count.drop_flow,
-				       &count->drop_flow, to_free);
+		return psp_flow_drop_new(skb, q, &q->count.drop_flow,
+					 &count->drop_flow, to_free);
 	if (unlikely(psp_flow_is_beyond(q, f)))
-		return psp_flow_refuse(skb, q, &q->count.drop_horizon,
-				       &count->drop_horizon, to_free);
+		return psp_flow_drop_new(skb, q, &q->count.drop_horizon,
+					 &count->drop_horizon, to_free);
 	if (unlikely(f->cl->flows->qlen >= f->cl->opt.limit) &&
-	    !psp_flows_fit(q, f, to_free))
-		return psp_flow_refuse(skb, q, &q->count.drop_limit,
-				       &count->drop_limit, to_free);
+	    !psp_flows_trim(q, f, to_free))
+		return psp_flow_drop_new(skb, q, &q->count.drop_limit,
+					 &count->drop_limit, to_free);
 
 	__qdisc_enqueue_tail(skb, &f->queue);
 	psp_flow_count(f, 1, bytes);
 	psp_qlen_add(sch, 1, bytes);
 	if (f->queue.qlen == 1)
-		psp_flow_rise(q, f);
+		psp_flow_set_active(q, f);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -706,7 +738,7 @@ static struct psp_flow *psp_flow_find(struct psp_flows *flows,
 	return NULL;
 }
 
-/* It has no frames. */
+/* Removes a flow whose queue is empty. */
 static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 {
 	struct psp_flows *flows = f->cl->flows;
@@ -720,15 +752,15 @@ static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 	kmem_cache_free(psp_flow_cache, f);
 }
 
-static bool psp_flow_owes(const struct psp_qdisc *q, const struct psp_flow *f)
+static bool psp_flow_has_debt(const struct psp_qdisc *q, const struct psp_flow *f)
 {
 	return pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns()) != 0;
 }
 
 /*
- * Looks at up to `most` flows that have been idle for long, and removes those
- * that owe nothing; the others are looked at again as much later.  How many it
- * has looked at.
+ * Looks at up to `most` flows that have been idle for PSP_FLOW_IDLE.  Removes
+ * those without a debt, and looks at the others as much later again.  Returns
+ * how many it looked at.
  */
 static u32 psp_flows_sweep(struct psp_qdisc *q, struct psp_flows *flows,
 			   u32 most)
@@ -741,7 +773,7 @@ static u32 psp_flows_sweep(struct psp_qdisc *q, struct psp_flows *flows,
 		    time_before(jiffies, f->idle_since + PSP_FLOW_IDLE))
 			break;
 		looked++;
-		if (psp_flow_owes(q, f)) {
+		if (psp_flow_has_debt(q, f)) {
 			f->idle_since = jiffies;
 			list_move_tail(&f->idle, &flows->idle);
 		} else {
@@ -752,12 +784,13 @@ static u32 psp_flows_sweep(struct psp_qdisc *q, struct psp_flows *flows,
 }
 
 /*
- * A flow that is no different from a new one, among those idle for longest: it
- * has been idle for as long as its clock takes for a largest frame, or a table of
- * flows that take turns would change hands with each frame.
+ * Returns an idle flow that can be removed for a new one, because nothing
+ * tells it from a new one: it has no debt, and has been idle for as long as
+ * its clock takes for a largest frame.  Otherwise flows that send alternately
+ * would replace each other with each frame.
  */
-static struct psp_flow *psp_flow_without_claim(struct psp_qdisc *q,
-					       struct psp_flows *flows)
+static struct psp_flow *psp_flow_replaceable(struct psp_qdisc *q,
+					     struct psp_flows *flows)
 {
 	struct psp_flow *f;
 	u32 looked = 0;
@@ -770,7 +803,7 @@ static struct psp_flow *psp_flow_without_claim(struct psp_qdisc *q,
 		clock_ms = min_t(u64, clock_ms, 3 * MSEC_PER_SEC);
 		if (time_after(jiffies, f->idle_since + 1 +
 			       msecs_to_jiffies(clock_ms)) &&
-		    !psp_flow_owes(q, f))
+		    !psp_flow_has_debt(q, f))
 			return f;
 		if (++looked == PSP_FLOW_SWEEP)
 			break;
@@ -778,10 +811,10 @@ static struct psp_flow *psp_flow_without_claim(struct psp_qdisc *q,
 	return NULL;
 }
 
-/* Room for one more, of `user`, who is counted with it. */
-static bool psp_flows_room(struct psp_qdisc *q, struct psp_flows *flows,
-			   const struct psp_user *user,
-			   struct sk_buff **to_free)
+/* Makes room for one flow of `user`, whose count includes it. */
+static bool psp_flows_make_room(struct psp_qdisc *q, struct psp_flows *flows,
+				const struct psp_user *user,
+				struct sk_buff **to_free)
 {
 	u32 tries = PSP_FLOW_SWEEP;
 	struct psp_flow *f;
@@ -789,7 +822,7 @@ static bool psp_flows_room(struct psp_qdisc *q, struct psp_flows *flows,
 	while (unlikely(flows->count >= flows->max)) {
 		if (!tries--)
 			return false;
-		f = psp_flow_without_claim(q, flows);
+		f = psp_flow_replaceable(q, flows);
 		if (!f) {
 			f = psp_flow_to_evict(flows, user);
 			if (!f)
@@ -802,14 +835,14 @@ static bool psp_flows_room(struct psp_qdisc *q, struct psp_flows *flows,
 	return true;
 }
 
-/* A clock of so low a rate may be far away. */
+/* At a low rate the clock may be far ahead. */
 static void psp_flow_note_rate(const struct psp_qdisc *q, struct psp_flow *f,
 			       u64 rate_bps)
 {
 	u32 bytes = max(q->pace.cfg.max_frame_bytes,
 			q->pace.cfg.max_burst_bytes);
 
-	/* Half a second. */
+	/* half a second */
 	f->slow |= rate_bps < 2ull * BITS_PER_BYTE * bytes;
 }
 
@@ -825,17 +858,17 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 	struct psp_user *user;
 	struct psp_flow *f;
 
-	user = psp_user_hold(flows, READ_ONCE(sk->sk_uid));
+	user = psp_user_get(flows, READ_ONCE(sk->sk_uid));
 	if (!user)
 		return NULL;
-	if (!psp_flows_room(q, flows, user, to_free))
+	if (!psp_flows_make_room(q, flows, user, to_free))
 		goto no_room;
 	f = kmem_cache_zalloc(psp_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
 	if (!f)
 		goto no_room;
 	if (pace_class_add(&q->pace, &f->pace, &cfg))
 		goto no_id;
-	f->turn.is_flow = true;
+	f->entity.is_flow = true;
 	f->cl = cl;
 	f->sk = sk;
 	f->hash = sk->sk_hash;
@@ -864,14 +897,15 @@ static void psp_flow_set_rate(struct psp_qdisc *q, struct psp_flow *f,
 		.rate_bps = rate_bps,
 	};
 
-	/* psp_flow_rate() gives what core/ takes. */
+	/* psp_flow_rate() returns only rates that core/ accepts. */
 	WARN_ON_ONCE(pace_class_change(&q->pace, &f->pace, &cfg));
 	psp_flow_note_rate(q, f, rate_bps);
 }
 
 /*
- * Another socket has the address: it owes nothing.  With frames waiting it is
- * the same socket under another name: those frames hold it.
+ * Is the flow still that of `sk`?  If another socket has the address now, the
+ * flow has no debt.  With frames queued it is the same socket after
+ * connect(): those frames hold it.
  */
 static bool psp_flow_is_of(struct psp_flow *f, const struct sock *sk)
 {
@@ -882,7 +916,7 @@ static bool psp_flow_is_of(struct psp_flow *f, const struct sock *sk)
 	return f->queue.qlen;
 }
 
-static bool psp_flow_moved(u64 from_bps, u64 to_bps, bool exact)
+static bool psp_flow_rate_changed(u64 from_bps, u64 to_bps, bool exact)
 {
 	u64 step_bps = exact ? 0 : from_bps >> PSP_FLOW_STEP;
 
@@ -890,8 +924,8 @@ static bool psp_flow_moved(u64 from_bps, u64 to_bps, bool exact)
 }
 
 /*
- * The flow that `skb`, not cut yet, belongs to, at the rate of this moment;
- * NULL: none, it goes the way of frames without a socket.
+ * Returns the flow of `skb`, which has not been cut, with its current rate.
+ * NULL: it has none, and is queued like frames without a socket.
  */
 static struct psp_flow *psp_flow_of(struct psp_qdisc *q, struct psp_class *cl,
 				    struct sk_buff *skb, struct sk_buff **to_free)
@@ -917,16 +951,16 @@ static struct psp_flow *psp_flow_of(struct psp_qdisc *q, struct psp_class *cl,
 			flows->refused++;
 		return f;
 	}
-	if (psp_flow_moved(f->pace.rate_bps, rate_bps, exact)) {
+	if (psp_flow_rate_changed(f->pace.rate_bps, rate_bps, exact)) {
 		lowered = rate_bps < f->pace.rate_bps;
 		psp_flow_set_rate(q, f, rate_bps);
 		if (lowered)
-			psp_flow_fit(q, f, to_free);
+			psp_flow_trim(q, f, to_free);
 	}
 	return f;
 }
 
-/* No flow is left, nor a frame of one; the qdisc counts them no more. */
+/* Removes all flows and their frames, in the counters of the qdisc, too. */
 static void psp_flows_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
 	struct psp_flows *flows = cl->flows;
@@ -952,8 +986,8 @@ static void psp_flows_clear(struct psp_qdisc *q, struct psp_class *cl)
 }
 
 /*
- * Brings all rates between the two, before a line takes force that would
- * refuse others.  The next frame of each flow finds its rate again. O(flows).
+ * Brings all rates into this range, before a line that would refuse others
+ * takes force.  The next frame of each flow sets its rate again.  O(flows).
  */
 static void psp_flows_clamp(struct psp_qdisc *q, struct psp_class *cl, u64 least_bps,
 			    u64 most_bps)
@@ -972,8 +1006,8 @@ static void psp_flows_clamp(struct psp_qdisc *q, struct psp_class *cl, u64 least
 }
 
 /*
- * Looks at every flow, a chunk at a time under the lock: at 65536 flows it
- * would otherwise hold up the wire.  RTNL; takes the tree lock.
+ * Reads all flows, a chunk at a time under the lock: 65536 at once would hold
+ * up the wire.  RTNL; takes the tree lock.
  */
 static void psp_flows_stats(struct psp_qdisc *q, struct psp_class *cl,
 			    struct tc_psp_class_stats *st)

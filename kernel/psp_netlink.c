@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What user space asks for and is answered: options of the qdisc and of classes,
- * statistics, and the texts of refusals.
+ * Netlink: options of the qdisc and of classes, statistics, and extack texts
+ * for each refusal.  The kernel keeps 80 characters of a text.
  */
 
-/* The line, the device or an option that applies to all. */
-static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
+/* Sets the text for an option of the whole port that core/ refused. */
+static int psp_extack_port(struct netlink_ext_ack *extack, enum pace_error err,
 			   const struct pace_config *cfg, u64 reserved_bytes,
 			   const struct psp_class *cl)
 {
@@ -13,129 +13,129 @@ static int psp_refuse_port(struct netlink_ext_ack *extack, enum pace_error err,
 
 	switch (err) {
 	case PACE_ERR_LINE_RATE:
-		psp_refuse(extack, "line %llubit: expected %llubit to %llubit",
-			   cfg->line_rate_bps, PACE_LINE_RATE_MIN,
-			   PACE_LINE_RATE_MAX);
+		psp_set_extack(extack, "line %llubit: expected %llubit to %llubit",
+			       cfg->line_rate_bps, PACE_LINE_RATE_MIN,
+			       PACE_LINE_RATE_MAX);
 		return -ERANGE;
 	case PACE_ERR_FRAME:
-		psp_refuse(extack, "MTU: frames of %u bytes: expected at most %u",
-			   cfg->max_frame_bytes, PACE_FRAME_MAX);
+		psp_set_extack(extack, "MTU: frames of %u bytes: expected at most %u",
+			       cfg->max_frame_bytes, PACE_FRAME_MAX);
 		return -ERANGE;
 	case PACE_ERR_OVERHEAD:
-		psp_refuse(extack, "overhead %u: expected 0 to %u",
-			   cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
+		psp_set_extack(extack, "overhead %u: expected 0 to %u",
+			       cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
 		return -ERANGE;
 	case PACE_ERR_CEIL:
-		psp_refuse(extack, "line %llubit: expected class %x:%x's ceil, %llubit, or more",
-			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->opt.ceil_bps : 0);
+		psp_set_extack(extack, "line %llubit: expected class %x:%x's ceil, %llubit, or more",
+			       cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			       cl ? cl->opt.ceil_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
-		psp_refuse(extack, "line %llubit: expected class %x:%x's %llubit or more",
-			   cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
+		psp_set_extack(extack, "line %llubit: expected class %x:%x's %llubit or more",
+			       cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			       cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
-		psp_refuse(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
-			   TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			   cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
+		psp_set_extack(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
+			       TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			       cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_PERIOD:
-		psp_refuse(extack, "period %lluns: expected time for %u bytes at %llubit",
-			   cfg->period_ns, cfg->max_frame_bytes,
-			   cfg->line_rate_bps);
+		psp_set_extack(extack, "period %lluns: expected time for %u bytes at %llubit",
+			       cfg->period_ns, cfg->max_frame_bytes,
+			       cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RESERVE:
 	case PACE_ERR_RESERVED:
-		psp_refuse(extack, "budget %llu: expected the %llu bytes that classes reserve",
-			   cfg->budget_bytes, reserved_bytes);
+		psp_set_extack(extack, "budget %llu: expected the %llu bytes that classes reserve",
+			       cfg->budget_bytes, reserved_bytes);
 		return -ERANGE;
 	case PACE_ERR_BUDGET:
-		psp_refuse(extack, "budget %llu: expected 1 to %llu bytes",
-			   cfg->budget_bytes, PACE_BUDGET_MAX);
+		psp_set_extack(extack, "budget %llu: expected 1 to %llu bytes",
+			       cfg->budget_bytes, PACE_BUDGET_MAX);
 		return -ERANGE;
 	default:
-		psp_refuse(extack, "configuration refused by the scheduler (%d)",
-			   err);
+		psp_set_extack(extack, "configuration refused by the scheduler (%d)",
+			       err);
 		return -EINVAL;
 	}
 }
 
-/* What was asked for one class. */
-static int psp_refuse_class(struct netlink_ext_ack *extack, enum pace_error err,
+/* Sets the text for an option of one class that core/ refused. */
+static int psp_extack_class(struct netlink_ext_ack *extack, enum pace_error err,
 			    const struct pace_config *cfg,
 			    const struct psp_class_options *opt)
 {
 	switch (err) {
 	case PACE_ERR_RATE_ZERO:
-		psp_refuse(extack, "rate 0bit: expected 1bit or more");
+		psp_set_extack(extack, "rate 0bit: expected 1bit or more");
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
-		psp_refuse(extack, "rate %llubit: expected at most the line's %llubit",
-			   opt->rate_bps, cfg->line_rate_bps);
+		psp_set_extack(extack, "rate %llubit: expected at most the line's %llubit",
+			       opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
-		psp_refuse(extack, "rate %llubit: expected more on a line of %llubit",
-			   opt->rate_bps, cfg->line_rate_bps);
+		psp_set_extack(extack, "rate %llubit: expected more on a line of %llubit",
+			       opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_CEIL:
-		psp_refuse(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
-			   opt->ceil_bps, opt->rate_bps,
-			   cfg->line_rate_bps);
+		psp_set_extack(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
+			       opt->ceil_bps, opt->rate_bps,
+			       cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
-		psp_refuse(extack, "quantum %u: expected %u to %u bytes",
-			   opt->quantum_bytes, TC_PSP_QUANTUM_MIN,
-			   TC_PSP_QUANTUM_MAX);
+		psp_set_extack(extack, "quantum %u: expected %u to %u bytes",
+			       opt->quantum_bytes, TC_PSP_QUANTUM_MIN,
+			       TC_PSP_QUANTUM_MAX);
 		return -ERANGE;
 	case PACE_ERR_PERIOD:
 	case PACE_ERR_BUDGET:
-		return psp_refuse_port(extack, err, cfg, 0, NULL);
+		return psp_extack_port(extack, err, cfg, 0, NULL);
 	case PACE_ERR_RESERVE:
-		psp_refuse(extack, "reserve %llu: expected 1 to %llu bytes (budget)",
-			   opt->reserve_bytes, cfg->budget_bytes);
+		psp_set_extack(extack, "reserve %llu: expected 1 to %llu bytes (budget)",
+			       opt->reserve_bytes, cfg->budget_bytes);
 		return -ERANGE;
 	default:
-		psp_refuse(extack, "class refused by the scheduler (%d)", err);
+		psp_set_extack(extack, "class refused by the scheduler (%d)", err);
 		return -EINVAL;
 	}
 }
 
-/* Beside what others have, it is too much. */
-static int psp_refuse_reserve(struct netlink_ext_ack *extack,
+/* Sets the text for a reservation that does not fit beside the others. */
+static int psp_extack_reserve(struct netlink_ext_ack *extack,
 			      const struct psp_qdisc *q, const struct psp_class *cl,
 			      u64 reserve_bytes)
 {
-	psp_refuse(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
-		   reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
-		   q->pace.cfg.budget_bytes);
+	psp_set_extack(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
+		       reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
+		       q->pace.cfg.budget_bytes);
 	return -ERANGE;
 }
 
-static int psp_refuse_mode(struct netlink_ext_ack *extack, const char *mode,
+static int psp_extack_mode(struct netlink_ext_ack *extack, const char *mode,
 			   const struct net_device *dev, enum tc_psp_why why)
 {
 	switch (why) {
 	case TC_PSP_WHY_NOTHING:
 		return 0;
 	case TC_PSP_WHY_NO_RATE:
-		psp_refuse(extack, "mode %s on %s: link speed unknown, expected line RATE",
-			   mode, dev->name);
+		psp_set_extack(extack, "mode %s on %s: link speed unknown, expected line RATE",
+			       mode, dev->name);
 		break;
 	case TC_PSP_WHY_SHARED:
-		psp_refuse(extack, "mode %s on %s: expected one transmit queue, not %u",
-			   mode, dev->name, dev->real_num_tx_queues);
+		psp_set_extack(extack, "mode %s on %s: expected one transmit queue, not %u",
+			       mode, dev->name, dev->real_num_tx_queues);
 		break;
 	case TC_PSP_WHY_FLOW_CONTROL:
-		psp_refuse(extack, "gap pause on %s: expected tx flow control off, or gap multicast",
-			   dev->name);
+		psp_set_extack(extack, "gap pause on %s: expected tx flow control off, or gap multicast",
+			       dev->name);
 		break;
 	default:
-		psp_refuse(extack, "mode %s on %s: expected a wire, not %s",
-			   mode, dev->name,
-			   why == TC_PSP_WHY_SOFTWARE ? "a software device" :
-			   why == TC_PSP_WHY_NO_QUEUE ? "no transmit queue" :
-							"not Ethernet");
+		psp_set_extack(extack, "mode %s on %s: expected a wire, not %s",
+			       mode, dev->name,
+			       why == TC_PSP_WHY_SOFTWARE ? "a software device" :
+			       why == TC_PSP_WHY_NO_QUEUE ? "no transmit queue" :
+							    "not Ethernet");
 		break;
 	}
 	return -EOPNOTSUPP;
@@ -164,7 +164,10 @@ static const struct nla_policy psp_policy[TCA_PSP_MAX + 1] = {
 	[TCA_PSP_ALIGN]		= { .type = NLA_U64 },
 };
 
-/* Periods: what core/ does not check, or not in these terms. */
+/*
+ * Reads and checks the options of periods; core/ checks some of them in bytes
+ * only.
+ */
 static int psp_parse_period(struct nlattr **tb, struct psp_options *opt,
 			    struct netlink_ext_ack *extack)
 {
@@ -179,21 +182,21 @@ static int psp_parse_period(struct nlattr **tb, struct psp_options *opt,
 
 	if (opt->period_ns < TC_PSP_PERIOD_MIN ||
 	    opt->period_ns > TC_PSP_PERIOD_MAX) {
-		psp_refuse(extack, "period %lluns: expected %uns to %uns",
-			   opt->period_ns, TC_PSP_PERIOD_MIN,
-			   TC_PSP_PERIOD_MAX);
+		psp_set_extack(extack, "period %lluns: expected %uns to %uns",
+			       opt->period_ns, TC_PSP_PERIOD_MIN,
+			       TC_PSP_PERIOD_MAX);
 		return -ERANGE;
 	}
 	if (opt->align_ns != TC_PSP_ALIGN_OFF &&
 	    opt->align_ns >= opt->period_ns) {
-		psp_refuse(extack, "align %lluns: expected less than the period, %lluns",
-			   opt->align_ns, opt->period_ns);
+		psp_set_extack(extack, "align %lluns: expected less than the period, %lluns",
+			       opt->align_ns, opt->period_ns);
 		return -ERANGE;
 	}
 	return 0;
 }
 
-/* Changes in *opt what `attr` names; NULL names nothing. */
+/* Changes in *opt what `attr` names.  NULL names nothing. */
 static int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
 			     struct netlink_ext_ack *extack)
 {
@@ -209,8 +212,8 @@ static int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
 	if (tb[TCA_PSP_DEFAULT]) {
 		opt->default_minor = nla_get_u32(tb[TCA_PSP_DEFAULT]);
 		if (opt->default_minor > TC_H_MIN_MASK) {
-			psp_refuse(extack, "default %x: expected 0 to ffff",
-				   opt->default_minor);
+			psp_set_extack(extack, "default %x: expected 0 to ffff",
+				       opt->default_minor);
 			return -ERANGE;
 		}
 	}
@@ -276,8 +279,8 @@ static int psp_dump_options(struct Qdisc *sch, struct sk_buff *skb)
 
 static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 	[TCA_PSP_CLASS_PAD]	= { .type = NLA_REJECT },
-	[TCA_PSP_CLASS_KIND]	= NLA_POLICY_MAX(NLA_U8,
-						 __TC_PSP_KIND_MAX - 1),
+	[TCA_PSP_CLASS_TYPE]	= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_TYPE_MAX - 1),
 	[TCA_PSP_CLASS_RATE]	= { .type = NLA_U64 },
 	[TCA_PSP_CLASS_QUANTUM]	= { .type = NLA_U32 },
 	[TCA_PSP_CLASS_CEIL]	= { .type = NLA_U64 },
@@ -291,83 +294,83 @@ static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 	[TCA_PSP_CLASS_PACING_FLOOR] = { .type = NLA_U64 },
 };
 
-/* The kinds of class that know an option; deadline: all. */
+/* The types of class that have an option.  All have deadline. */
 static const struct {
 	int attr;
 	const char *name;
 	const char *with;
-	u8 kinds;
+	u8 types;
 } psp_class_knows[] = {
 	{ TCA_PSP_CLASS_RATE, "rate", "mode paced or dynamic",
-	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_CEIL, "ceil", "mode paced or dynamic",
-	  BIT(TC_PSP_KIND_PACED) | BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_QUANTUM, "quantum", "mode normal",
-	  BIT(TC_PSP_KIND_NORMAL) },
+	  BIT(TC_PSP_TYPE_NORMAL) },
 	{ TCA_PSP_CLASS_FLOOR, "floor", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_FLOWS, "flows", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_LIMIT, "limit", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_FLOW_LIMIT, "flow-limit", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_HORIZON, "horizon", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_PACING_FLOOR, "pacing-floor", "mode dynamic",
-	  BIT(TC_PSP_KIND_DYNAMIC) },
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_RESERVE, "reserve", "mode rt or nrt",
-	  BIT(TC_PSP_KIND_RT) | BIT(TC_PSP_KIND_NRT) },
+	  BIT(TC_PSP_TYPE_RT) | BIT(TC_PSP_TYPE_NRT) },
 };
 
-/* A rate makes a class paced unless its kind is named. */
-static int psp_parse_kind(struct nlattr **tb, struct psp_class_options *opt,
+/* A rate makes a class paced, unless its type is named. */
+static int psp_parse_type(struct nlattr **tb, struct psp_class_options *opt,
 			  bool is_new, struct netlink_ext_ack *extack)
 {
-	if (tb[TCA_PSP_CLASS_KIND]) {
-		opt->kind = nla_get_u8(tb[TCA_PSP_CLASS_KIND]);
+	if (tb[TCA_PSP_CLASS_TYPE]) {
+		opt->type = nla_get_u8(tb[TCA_PSP_CLASS_TYPE]);
 		return 0;
 	}
 	if (tb[TCA_PSP_CLASS_RATE]) {
-		if (is_new || opt->kind == TC_PSP_KIND_NORMAL)
-			opt->kind = TC_PSP_KIND_PACED;
+		if (is_new || opt->type == TC_PSP_TYPE_NORMAL)
+			opt->type = TC_PSP_TYPE_PACED;
 		return 0;
 	}
 	if (!is_new)
 		return 0;
-	psp_refuse(extack, "class without rate: expected rate RATE or mode normal");
+	psp_set_extack(extack, "class without rate: expected rate RATE or mode normal");
 	return -EINVAL;
 }
 
-static int psp_check_known(struct nlattr **tb, u8 kind,
+static int psp_check_known(struct nlattr **tb, u8 type,
 			   struct netlink_ext_ack *extack)
 {
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(psp_class_knows); i++) {
 		if (!tb[psp_class_knows[i].attr] ||
-		    psp_class_knows[i].kinds & BIT(kind))
+		    psp_class_knows[i].types & BIT(type))
 			continue;
-		psp_refuse(extack, "%s: expected only with %s",
-			   psp_class_knows[i].name, psp_class_knows[i].with);
+		psp_set_extack(extack, "%s: expected only with %s",
+			       psp_class_knows[i].name, psp_class_knows[i].with);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* What another kind of class knew is forgotten. */
+/* Clears the options that the new type of the class does not have. */
 static void psp_forget_unknown(struct psp_class_options *opt)
 {
-	if (opt->kind != TC_PSP_KIND_NORMAL)
+	if (opt->type != TC_PSP_TYPE_NORMAL)
 		opt->quantum_bytes = 0;
-	if (opt->kind != TC_PSP_KIND_PACED &&
-	    opt->kind != TC_PSP_KIND_DYNAMIC) {
+	if (opt->type != TC_PSP_TYPE_PACED &&
+	    opt->type != TC_PSP_TYPE_DYNAMIC) {
 		opt->rate_bps = 0;
 		opt->ceil_bps = 0;
 	}
-	if (!psp_kind_has_stream(opt->kind))
+	if (!psp_type_reserves(opt->type))
 		opt->reserve_bytes = 0;
-	if (opt->kind != TC_PSP_KIND_DYNAMIC) {
+	if (opt->type != TC_PSP_TYPE_DYNAMIC) {
 		opt->floor_bps = 0;
 		opt->flows = 0;
 		opt->limit = 0;
@@ -382,12 +385,12 @@ static int psp_check_limit(const char *name, u32 limit,
 {
 	if (limit <= TC_PSP_LIMIT_MAX)
 		return 0;
-	psp_refuse(extack, "%s %u: expected 1 to %u frames", name, limit,
-		   TC_PSP_LIMIT_MAX);
+	psp_set_extack(extack, "%s %u: expected 1 to %u frames", name, limit,
+		       TC_PSP_LIMIT_MAX);
 	return -ERANGE;
 }
 
-/* What bounds the frames of flows. */
+/* Fills in and checks the bounds of flows. */
 static int psp_check_bounds(struct psp_class_options *opt,
 			    struct netlink_ext_ack *extack)
 {
@@ -396,14 +399,14 @@ static int psp_check_bounds(struct psp_class_options *opt,
 	opt->horizon_ns = opt->horizon_ns ?: PSP_HORIZON_DEFAULT;
 	if (opt->horizon_ns < TC_PSP_HORIZON_MIN ||
 	    opt->horizon_ns > TC_PSP_HORIZON_MAX) {
-		psp_refuse(extack, "horizon %lluns: expected %lluns to %lluns",
-			   opt->horizon_ns, TC_PSP_HORIZON_MIN,
-			   TC_PSP_HORIZON_MAX);
+		psp_set_extack(extack, "horizon %lluns: expected %lluns to %lluns",
+			       opt->horizon_ns, TC_PSP_HORIZON_MIN,
+			       TC_PSP_HORIZON_MAX);
 		return -ERANGE;
 	}
 	if (opt->ceil_bps && opt->pacing_floor_bps > opt->ceil_bps) {
-		psp_refuse(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
-			   opt->pacing_floor_bps, opt->ceil_bps);
+		psp_set_extack(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
+			       opt->pacing_floor_bps, opt->ceil_bps);
 		return -ERANGE;
 	}
 	return psp_check_limit("limit", opt->limit, extack) ?:
@@ -416,19 +419,19 @@ static int psp_check_dynamic(struct psp_class_options *opt,
 	if (!opt->flows)
 		opt->flows = PSP_FLOWS_DEFAULT;
 	if (opt->flows > PSP_FLOWS_MAX) {
-		psp_refuse(extack, "flows %u: expected 1 to %u", opt->flows,
-			   PSP_FLOWS_MAX);
+		psp_set_extack(extack, "flows %u: expected 1 to %u", opt->flows,
+			       PSP_FLOWS_MAX);
 		return -ERANGE;
 	}
 	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
-		psp_refuse(extack, "floor %llubit: expected at most the ceil's %llubit",
-			   opt->floor_bps, opt->ceil_bps);
+		psp_set_extack(extack, "floor %llubit: expected at most the ceil's %llubit",
+			       opt->floor_bps, opt->ceil_bps);
 		return -ERANGE;
 	}
 	return psp_check_bounds(opt, extack);
 }
 
-/* Of flows. */
+/* Reads the bounds of flows. */
 static void psp_parse_bounds(struct nlattr **tb, struct psp_class_options *opt)
 {
 	if (tb[TCA_PSP_CLASS_LIMIT])
@@ -442,7 +445,10 @@ static void psp_parse_bounds(struct nlattr **tb, struct psp_class_options *opt)
 			nla_get_u64(tb[TCA_PSP_CLASS_PACING_FLOOR]);
 }
 
-/* Changes in *opt what `attr` names; a new class has to name its kind. */
+/*
+ * Changes in *opt what `attr` names.  A new class has to name its type or a
+ * rate.
+ */
 static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 			   bool is_new, struct netlink_ext_ack *extack)
 {
@@ -455,10 +461,10 @@ static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 		if (err)
 			return err;
 	}
-	err = psp_parse_kind(tb, opt, is_new, extack);
+	err = psp_parse_type(tb, opt, is_new, extack);
 	if (err)
 		return err;
-	err = psp_check_known(tb, opt->kind, extack);
+	err = psp_check_known(tb, opt->type, extack);
 	if (err)
 		return err;
 
@@ -478,7 +484,7 @@ static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 	if (tb[TCA_PSP_CLASS_RESERVE])
 		opt->reserve_bytes = nla_get_u64(tb[TCA_PSP_CLASS_RESERVE]);
 	psp_parse_bounds(tb, opt);
-	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_check_dynamic(opt, extack)
+	return opt->type == TC_PSP_TYPE_DYNAMIC ? psp_check_dynamic(opt, extack)
 						: 0;
 }
 
@@ -500,15 +506,18 @@ static int psp_put_bounds(struct sk_buff *skb,
 	return 0;
 }
 
-/* What was not given is not shown, but for quantum, horizon and limits. */
+/*
+ * Dumps the options that were given, and the defaults of quantum, horizon and
+ * limits.
+ */
 static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 			 const struct psp_class_options *opt)
 {
 	u32 quantum_bytes = opt->quantum_bytes ?: q->pace.cfg.max_frame_bytes;
 
-	if (nla_put_u8(skb, TCA_PSP_CLASS_KIND, opt->kind))
+	if (nla_put_u8(skb, TCA_PSP_CLASS_TYPE, opt->type))
 		return -EMSGSIZE;
-	if (opt->kind == TC_PSP_KIND_NORMAL &&
+	if (opt->type == TC_PSP_TYPE_NORMAL &&
 	    nla_put_u32(skb, TCA_PSP_CLASS_QUANTUM, quantum_bytes))
 		return -EMSGSIZE;
 	if ((opt->rate_bps &&
@@ -524,7 +533,7 @@ static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 	    (opt->reserve_bytes &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_RESERVE, opt->reserve_bytes)))
 		return -EMSGSIZE;
-	return opt->kind == TC_PSP_KIND_DYNAMIC ? psp_put_bounds(skb, opt) : 0;
+	return opt->type == TC_PSP_TYPE_DYNAMIC ? psp_put_bounds(skb, opt) : 0;
 }
 
 static int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *skb,
@@ -591,10 +600,10 @@ static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
 	st->gap_wire_bytes = pace->gap_wire_bytes;
 	st->early_bytes_max = pace->early_bytes_max;
 	st->late_bytes_max = pace->late_bytes_max;
-	st->shifts = pace->rebases;
-	st->shifted_bytes = pace->rebased_bytes;
-	st->spare_frames = pace->borrowed_frames;
-	st->guarded = pace->guard_band_held;
+	st->rebases = pace->rebases;
+	st->rebased_bytes = pace->rebased_bytes;
+	st->borrowed_frames = pace->borrowed_frames;
+	st->guard_band_held = pace->guard_band_held;
 	st->waits = pace->waits;
 	st->wait_late_max_ns = pace->wait_late_max_ns;
 	st->lead_ns = pace->lead_ns;
@@ -631,8 +640,8 @@ static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
 	st->drop_evicted = count->drop_evicted;
 	st->gap_failed = count->gap_failed;
 	st->child_retries = count->child_retries;
-	st->trains_cut = count->trains_cut;
-	st->trains_whole = count->trains_whole;
+	st->bursts_cut = count->bursts_cut;
+	st->bursts_whole = count->bursts_whole;
 }
 
 static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -663,7 +672,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->achieved_bps = cl->window.achieved_bps;
 	st->sent_frames = cl->count.sent_frames;
 	st->sent_wire_bytes = cl->count.sent_wire_bytes;
-	st->spare_frames = cl->count.spare_frames;
+	st->borrowed_frames = cl->count.borrowed_frames;
 	st->throttled = cl->count.throttled;
 	st->drop_child = cl->count.drop_child;
 	st->drop_segment = cl->count.drop_segment;
@@ -674,14 +683,14 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 	st->drop_horizon = cl->count.drop_horizon;
 	st->drop_evicted = cl->count.drop_evicted;
 	if (cl->pace.reservation) {
-		st->reserve_bytes = cl->stream->reserve_bytes;
-		st->over = cl->stream->over;
-		st->deferred = cl->stream->deferred;
-		st->overrun = cl->stream->overrun;
-		st->rt_late_bytes = cl->stream->late_bytes;
-		st->excess = cl->stream->excess;
+		st->reserve_bytes = cl->reservation->reserve_bytes;
+		st->over = cl->reservation->over;
+		st->deferred = cl->reservation->deferred;
+		st->overrun = cl->reservation->overrun;
+		st->rt_late_bytes = cl->reservation->late_bytes;
+		st->excess = cl->reservation->excess;
 	}
-	if (cl->late)
-		memcpy(st->late_frames, cl->late->frames,
+	if (cl->lateness)
+		memcpy(st->late_frames, cl->lateness->frames,
 		       sizeof(st->late_frames));
 }

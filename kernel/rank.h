@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who has most, in O(1) for every change and every question.
+ * Finds who has most, in O(1) for each change and each query.  A header of
+ * its own, because lab/tests/rank_test.c compiles it on the host.
  *
- * Each has a count.  Those whose counts have the same number of binary digits
- * are of one level, so one of the top level has more than half of the most that
- * anyone has.  Of one level, the first is the one that has been in it longest.
+ * Each member has a count.  Members whose counts have the same number of
+ * binary digits are on the same level, so a member of the top level has more
+ * than half of the largest count.  On one level the first has been there for
+ * longest.
  *
- * With U that have N together, the most is at least N / U: who has N / 2U or
- * less is never of the top level.
+ * If U members have N together, the largest count is at least N / U.  So a
+ * member with N / 2U or less is never on the top level.
  */
 #ifndef SCH_PSP_RANK_H
 #define SCH_PSP_RANK_H
@@ -20,7 +22,7 @@
 #define PSP_RANK_LEVELS	22
 
 struct psp_rank {
-	u32 used;			/* levels that somebody is of */
+	u32 used;			/* bit mask of levels that have members */
 	struct list_head level[PSP_RANK_LEVELS];
 };
 
@@ -43,7 +45,7 @@ static inline void psp_rank_init(struct psp_rank *rank)
 		INIT_LIST_HEAD(&rank->level[i]);
 }
 
-/* It has nothing yet. */
+/* Adds a member with count 0. */
 static inline void psp_rank_add(struct psp_rank *rank, struct psp_ranked *r)
 {
 	r->count = 0;
@@ -74,7 +76,7 @@ static inline void psp_rank_set(struct psp_rank *rank, struct psp_ranked *r,
 		rank->used &= ~BIT(from);
 }
 
-/* One of the top level, or NULL if there is nobody. */
+/* Returns a member of the top level, or NULL if there is none. */
 static inline struct psp_ranked *psp_rank_top(const struct psp_rank *rank)
 {
 	if (!rank->used)
@@ -83,7 +85,7 @@ static inline struct psp_ranked *psp_rank_top(const struct psp_rank *rank)
 				struct psp_ranked, node);
 }
 
-/* One with `count` would be of the top level. */
+/* Would a member with `count` be on the top level? */
 static inline bool psp_rank_is_top(const struct psp_rank *rank, u32 count)
 {
 	return psp_rank_level(count) + 1 >= (u32)fls(rank->used);

@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sch_psp - the qdisc: an adapter between sk_buff and core/.
+ * psp, precise pacing: the qdisc.  Papers: PSPacer (IPSJ Trans. ACS 14,
+ * 2006), PSPacer+ (2009).
  *
- * core/ decides who is next and how long the wire stays silent before; here
- * are the frames, the memory, the locks and the timer.
+ *   psp_enqueue(): psp_classify() finds the class of a packet.  A burst (GSO packet)
+ *   is cut into frames unless it may leave whole.  Each frame is queued,
+ *       of a dynamic class in the flow of its socket:	psp_flow_enqueue(),
+ *       of any other class in the child qdisc:		psp_enqueue_child();
+ *   the first one makes the class, or flow, active in core/.
  *
- * Locking.  Configuration holds the RTNL and, where it touches what enqueue
- * and dequeue read, the tree lock (sch_tree_lock()).  Enqueue and dequeue
- * hold the root lock, which is the same one.  Memory is allocated outside of
- * it; nothing is put (qdisc_put()) inside of it.
+ *   psp_dequeue(): pace_next() decides,
+ *       SEND  a class or flow:	psp_serve() takes its frame and reports it,
+ *       GAP   of some bytes:	psp_send_gap() makes a gap frame of that length,
+ *       WAIT  until a time:	the watchdog timer runs the root then,
+ *       IDLE			nothing is queued.
+ *
+ *   State of a class:
+ *
+ *     INACTIVE -- frame queued -> ACTIVE -- child holds frames, gives none -> THROTTLED
+ *         ^---- last frame sent ----'  ^------- asked again, gives a frame -------'
+ *
+ * core/ decides which class sends next and how long the wire stays silent
+ * before.  Frames, memory, locks and timers are here.  This file includes the
+ * others from the lowest to the highest, and no file declares a function
+ * before it is defined, so calls only go down (docs/decisions/0191).
+ *
+ * Locking.  Configuration holds the RTNL.  It takes the tree lock
+ * (sch_tree_lock()) where it changes what enqueue and dequeue read; they hold
+ * the root lock, which is the same one.  Memory is allocated, and child
+ * qdiscs are released, without it.
  */
 #include <linux/cred.h>
 #include <linux/etherdevice.h>
@@ -54,10 +74,16 @@
 #include "line_watch.h"
 #include "rank.h"
 
-/* The scheduler.  Its API is static (Kbuild): the compiler inlines it into the path. */
+/*
+ * The scheduler.  Kbuild makes its API static: the compiler inlines it into
+ * the path.
+ */
 #include "../core/pace.c"
 
-/* As asked for; what of it is in force is in psp_qdisc.pace.cfg and .line. */
+/*
+ * Options of the qdisc as asked for.  In force are psp_qdisc.pace.cfg and
+ * .line.
+ */
 struct psp_options {
 	u32 default_minor;	/* 0: none */
 	u64 line_rate_bps;	/* 0: follow the device */
@@ -74,82 +100,87 @@ struct psp_options {
 	u64 align_ns;		/* on CLOCK_TAI; TC_PSP_ALIGN_OFF: none */
 };
 
-/* What is known of the line beside core's configuration. */
+/* What the qdisc knows of the line beside core's configuration. */
 struct psp_line {
-	bool line_known;	/* or else assumed: PACE_LINE_RATE_MAX */
+	bool line_known;	/* else PACE_LINE_RATE_MAX is assumed */
 	u8 why_not_hybrid;	/* enum tc_psp_why */
-	u32 queues;		/* transmit queues that share the line */
-	u64 device_bps;		/* the device's line; 0: never named */
-	/* Mode timer: 0. */
-	u64 ring_bytes;		/* of largest frames or trains, in the device's ring */
+	u32 queues;		/* including the queue of this qdisc */
+	u64 device_bps;		/* line rate of the device; 0: never known */
+	/* Both are 0 in mode timer. */
+	u64 ring_bytes;		/* largest bursts that fill the transmit ring */
 	u64 slack_bytes;	/* psp_line_slack_bytes() */
 };
 
 /*
- * What options come to on this device, before it takes force.  In force are
- * psp_qdisc.pace.cfg, the only copy, and psp_qdisc.line.
+ * What the options come to on this device, before they take force.  In force
+ * are psp_qdisc.pace.cfg, the only copy, and psp_qdisc.line.
  */
 struct psp_port {
 	struct pace_config pace;
 	struct psp_line line;
-	u64 reserved_bytes;	/* by the classes that there are */
+	u64 reserved_bytes;	/* of all classes */
 };
 
 #define PSP_FLOWS_DEFAULT	16384u
 #define PSP_FLOWS_MAX		65536u
 /*
- * Frames of all flows of a class: two for each flow there may be by default,
- * which is what TCP keeps in a queue at the least; 75 MB of full frames.
+ * Most frames in all flows of a class.  TCP keeps at least two frames of a
+ * flow in a queue; this is two for each flow of the default.  75 MB of full
+ * frames.
  */
 #define PSP_LIMIT_DEFAULT	32768u
 /*
- * Frames of one flow.  TCP holds itself to tcp_limit_output_bytes, 4 MB, and
- * datagrams are held to the socket's send buffer; this is above either.
+ * Most frames in one flow.  TCP limits itself to tcp_limit_output_bytes, 4
+ * MB, and datagrams are limited by the send buffer.  This is above either.
  */
 #define PSP_FLOW_LIMIT_DEFAULT	4096u
-/* As fq: nobody waits for longer for what was sent so long ago. */
+/* Longest wait of a frame in a flow, as in fq. */
 #define PSP_HORIZON_DEFAULT	(10ull * NSEC_PER_SEC)
 
 /*
- * What pace_next() names: the queue of a class, or that of one of its flows.
- * First in both, so that one leads to the other: psp_class_of().
+ * What pace_next() returns: the schedule entry of a class or of one of its
+ * flows. It is the first member of both, so psp_class_of() finds the class
+ * from either.
  */
-struct psp_turn {
+struct psp_entity {
 	struct pace_class pace;
 	bool is_flow;
 };
 
-/* Who owns the sockets of flows of a class: there as long as one of them is. */
+/*
+ * The owner of sockets that have flows in a class.  It lives as long as one
+ * of these flows.
+ */
 struct psp_user {
 	struct hlist_node node;		/* in psp_bucket.users */
 	kuid_t uid;
 	struct psp_ranked flows;
 	struct psp_ranked frames;
-	struct list_head idle;		/* its flows without frames, oldest first */
-	struct list_head busy;		/* the others */
+	struct list_head idle;		/* flows without frames, oldest first */
+	struct list_head busy;		/* flows with frames */
 };
 
 /*
- * The frames of one socket.  `sk` is compared, never followed: frames hold
- * their sockets, a flow holds none.
+ * The frames of one socket.  psp compares `sk` but never dereferences it:
+ * frames hold references on their socket, a flow holds none.
  */
 struct psp_flow {
 	union {
-		struct psp_turn turn;
+		struct psp_entity entity;
 		struct pace_class pace;
 	};
 	struct psp_class *cl;
 	struct hlist_node node;		/* in psp_bucket.flows */
 	const struct sock *sk;
-	u32 hash;			/* its sk_hash: tells a reused address */
-	bool slow;			/* may owe more than half a second */
+	u32 hash;			/* sk_hash of the socket: tells a reused address */
+	bool slow;			/* its clock may be more than half a second ahead */
 	struct psp_user *user;
 	struct list_head mine;		/* in psp_user.idle or .busy */
 	struct qdisc_skb_head queue;
-	u64 backlog;			/* bytes of it */
-	/* While it has no frames: */
+	u64 backlog;			/* bytes in the queue */
+	/* While the queue is empty: */
 	struct list_head idle;		/* in psp_flows.idle */
-	unsigned long idle_since;	/* jiffies; or was seen to owe something */
+	unsigned long idle_since;	/* jiffies, when it became idle or last had a debt */
 };
 
 struct psp_bucket {
@@ -159,26 +190,26 @@ struct psp_bucket {
 
 /* The flows of one class. */
 struct psp_flows {
-	u32 max;			/* at a time */
-	u32 reserved;			/* ids of core/ kept for them */
+	u32 max;			/* most flows at a time */
+	u32 reserved;			/* ids of core/ reserved for them */
 	u32 count;
-	u32 active;			/* have frames */
-	u32 qlen;			/* frames and bytes of all */
+	u32 active;			/* flows with frames */
+	u32 qlen;			/* frames in all flows */
 	u32 backlog;
 	u32 users;
 	u64 seen;
-	u64 refused;			/* frames, for lack of room or memory */
-	u64 evicted;			/* flows that made room for another user's */
+	u64 refused;			/* frames whose flow found no id or no memory */
+	u64 evicted;			/* flows removed to make room for another user's */
 	struct list_head idle;		/* flows without frames, oldest first */
-	struct psp_rank by_flows;	/* the users */
+	struct psp_rank by_flows;	/* ranks the users */
 	struct psp_rank by_frames;
 	u32 bits;
 	struct psp_bucket *bucket;	/* 1 << bits */
 };
 
-/* A class as configured; 0 where nothing was said or it does not apply. */
+/* Options of a class as asked for; 0: not given, or not of this type. */
 struct psp_class_options {
-	u8 kind;		/* enum tc_psp_kind */
+	u8 type;		/* enum tc_psp_type */
 	u32 quantum_bytes;
 	u32 flows;
 	u64 rate_bps;
@@ -186,9 +217,9 @@ struct psp_class_options {
 	u64 floor_bps;
 	u64 deadline_ns;
 	u64 reserve_bytes;
-	/* Kind dynamic: */
-	u32 limit;			/* frames of all flows */
-	u32 flow_limit;			/* frames of one */
+	/* Type dynamic: */
+	u32 limit;			/* most frames in all flows */
+	u32 flow_limit;			/* most frames in one flow */
 	u64 horizon_ns;
 	u64 pacing_floor_bps;
 };
@@ -196,7 +227,7 @@ struct psp_class_options {
 struct psp_class_counters {
 	u64 sent_frames;
 	u64 sent_wire_bytes;
-	u64 spare_frames;
+	u64 borrowed_frames;
 	u64 throttled;
 	u64 drop_child;
 	u64 drop_segment;
@@ -208,15 +239,15 @@ struct psp_class_counters {
 	u64 drop_evicted;
 };
 
-/* What a class sends, second by second: psp_window_add(). */
+/* Bytes that a class sends in the current second: psp_window_add(). */
 struct psp_window {
-	u64 start_ns;		/* 0: nothing sent yet */
-	u64 last_ns;		/* of the latest frame in it */
+	u64 start_ns;		/* 0: nothing has been sent */
+	u64 last_ns;		/* when the latest frame was sent */
 	u64 bytes;		/* as the layer counts */
 	u64 achieved_bps;	/* over the last whole second */
 };
 
-/* Apart from the class: only paced ones have it. */
+/* Histogram of the lateness of frames.  Only paced classes have one. */
 struct psp_lateness {
 	u64 frames[TC_PSP_LATE_BUCKETS];
 };
@@ -224,25 +255,29 @@ struct psp_lateness {
 struct psp_class {
 	struct Qdisc_class_common common;
 	union {
-		struct psp_turn turn;
+		struct psp_entity entity;
 		struct pace_class pace;
 	};
-	struct psp_flows *flows;	/* kind dynamic; else NULL */
+	struct psp_flows *flows;	/* type dynamic; else NULL */
 	struct Qdisc *child;
-	/* The next frame if it has been taken out of the child: ready.c. */
+	/*
+	 * The next frame, if it has been taken out of the child already:
+	 * psp_pull().
+	 */
 	struct sk_buff *head;
 	/*
-	 * In psp_qdisc.throttled while the child holds frames but gave none
-	 * (netem, tbf): not active, asked again later.
+	 * Link in psp_qdisc.throttled while the child holds frames but gives
+	 * none (netem, tbf). The class is inactive then, and psp asks the
+	 * child again later.
 	 */
 	struct list_head throttled;
 	struct psp_class_options opt;
-	unsigned int filters;		/* filters that name this class */
+	unsigned int filters;		/* number of filters that name this class */
 	struct gnet_stats_basic_sync bstats;
 	struct psp_class_counters count;
 	struct psp_window window;
-	struct psp_lateness *late;	/* NULL: never was paced */
-	struct pace_reservation *stream;	/* NULL: never was of kind rt or nrt */
+	struct psp_lateness *lateness;	/* NULL: has never been paced */
+	struct pace_reservation *reservation;	/* NULL: has never been of type rt or nrt */
 };
 
 struct psp_counters {
@@ -258,8 +293,8 @@ struct psp_counters {
 	u64 drop_evicted;
 	u64 gap_failed;
 	u64 child_retries;
-	u64 trains_cut;
-	u64 trains_whole;
+	u64 bursts_cut;
+	u64 bursts_whole;
 	u64 no_clock;
 };
 
@@ -268,59 +303,63 @@ struct psp_qdisc {
 	struct psp_line line;
 	struct psp_options opt;
 	struct Qdisc *sch;
-	struct list_head link;		/* in the list of all psp qdiscs */
+	struct list_head link;		/* in psp_qdiscs */
 
-	void *storage;			/* of pace, for `capacity` classes */
+	void *storage;			/* memory of `pace`, for `capacity` classes */
 	u32 capacity;
-	/* Ids of pace in use, the direct class's included, or set aside. */
+	/*
+	 * Ids of core/ in use or reserved, including that of the default
+	 * class.
+	 */
 	u32 reserved;
 	struct Qdisc_class_hash classes;
 	/*
-	 * Frames that no filter and no default class claims: best effort, and
-	 * through the byte clock like every other frame.
+	 * The class of frames that no filter and no option `default`
+	 * assigns.  It is best effort, and uses the byte clock like any other
+	 * class.
 	 */
-	struct psp_class direct;
+	struct psp_class default_class;
 
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
 
-	struct psp_class *serving;	/* whose child is being asked */
-	struct list_head throttled;	/* whoever is to be asked next first */
+	struct psp_class *serving;	/* class whose child is being asked for a frame */
+	struct list_head throttled;	/* the first is asked next */
 	u32 throttled_count;
-	u32 ask_left;		/* of those, by ask_timer */
+	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct qdisc_watchdog watchdog;
-	struct sk_buff *gap;		/* template, the largest gap frame */
-	u16 queue;			/* transmit queue of every frame */
-	u64 aligned_at;			/* pace.stats.periods when clocks were read */
+	struct sk_buff *gap;		/* template: the largest gap frame */
+	u16 queue;			/* transmit queue for all frames */
+	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
 
-	/* watch.c */
+	/* Is the wire a clock?  psp_dev.c */
 	struct psp_line_watch watch;
-	u64 handed_bytes;		/* frames and gap frames */
-	u32 link_changes;		/* when the watch began */
-	bool suspect;			/* psp_watch_judge() is to come */
-	u64 suspect_ns;			/* when it came before; 0: never */
-	u64 suspect_raw_ns;		/* the same instant, on a clock never slewed */
-	bool no_clock;			/* it has found so; RTNL */
+	u64 handed_bytes;		/* wire bytes handed to the device, gaps included */
+	u32 link_changes;		/* carrier changes when the watch began */
+	bool suspect;			/* psp_watch_check() is scheduled */
+	u64 suspect_ns;			/* time of the previous suspicion; 0: none */
+	u64 suspect_raw_ns;		/* the same instant on CLOCK_MONOTONIC_RAW */
+	bool no_clock;			/* verdict: the wire is no clock; RTNL */
 
 	struct psp_counters count;
 };
 
-/* What a frame, or a train of frames that leave as one, is to core/. */
-struct psp_load {
-	struct pace_burst train;
-	u32 frame_bytes;	/* the largest frame */
+/* What core/ has to know of a frame, or of a burst that leaves whole. */
+struct psp_packet_info {
+	struct pace_burst burst;
+	u32 frame_bytes;	/* length of the largest frame */
 };
 
-/* The flow that `c` is, or NULL: it is a class. */
+/* Returns the flow of a schedule entry, or NULL if the entry is of a class. */
 static inline struct psp_flow *psp_flow_at(struct pace_class *c)
 {
-	struct psp_turn *turn = container_of(c, struct psp_turn, pace);
+	struct psp_entity *entity = container_of(c, struct psp_entity, pace);
 
-	return turn->is_flow ? container_of(turn, struct psp_flow, turn) : NULL;
+	return entity->is_flow ? container_of(entity, struct psp_flow, entity) : NULL;
 }
 
-/* The class that `c` is, or whose flow it is. */
+/* Returns the class of a schedule entry, also if the entry is of a flow. */
 static inline struct psp_class *psp_class_of(struct pace_class *c)
 {
 	struct psp_flow *f = psp_flow_at(c);
@@ -329,8 +368,8 @@ static inline struct psp_class *psp_class_of(struct pace_class *c)
 }
 
 /*
- * qlen and backlog are read without the lock by dumps and by the stack's
- * fast path.
+ * Dumps and the fast path of the stack read qlen and backlog without the
+ * lock.
  */
 static inline void psp_qlen_add(struct Qdisc *sch, int frames, int bytes)
 {
@@ -343,9 +382,9 @@ static inline bool psp_child_is_throttled(const struct psp_class *cl)
 	return !list_empty(&cl->throttled);
 }
 
-static inline bool psp_kind_has_stream(u8 kind)
+static inline bool psp_type_reserves(u8 type)
 {
-	return kind == TC_PSP_KIND_RT || kind == TC_PSP_KIND_NRT;
+	return type == TC_PSP_TYPE_RT || type == TC_PSP_TYPE_NRT;
 }
 
 static inline void psp_count_drop(struct Qdisc *sch)
@@ -354,26 +393,29 @@ static inline void psp_count_drop(struct Qdisc *sch)
 }
 
 /*
- * The kernel made this qdisc by itself (net.core.default_qdisc), with no options:
- * only such a qdisc has no handle.
+ * Has the kernel made this qdisc by itself (net.core.default_qdisc)?  Only
+ * such a qdisc has no handle.
  */
 static inline bool psp_is_default(const struct Qdisc *sch)
 {
 	return !sch->handle;
 }
 
-/* Lets the device ask again at once, after a change of who is due when. */
-static inline void psp_kick(struct psp_qdisc *q)
+/*
+ * Makes the device ask again at once, because the order of frames has
+ * changed.
+ */
+static inline void psp_run_root(struct psp_qdisc *q)
 {
 	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
 }
 
-/* The ceil in force: a dynamic class has one for each of its flows. */
+/* Returns the ceil in force.  In a dynamic class each flow has this ceil. */
 static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class *cl)
 {
 	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 
-	if (cl->opt.kind == TC_PSP_KIND_DYNAMIC)
+	if (cl->opt.type == TC_PSP_TYPE_DYNAMIC)
 		return min(cl->opt.ceil_bps ?: line_rate_bps, line_rate_bps);
 	return cl->pace.ceil_bps ?: cl->pace.rate_bps;
 }
@@ -384,50 +426,50 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
 #include "psp_dev.c"
 
 /*
- * How long a frame has waited: its delivery time (skb->tstamp) says when it
- * came.  TCP and fq write and read it on the same clock; a time that is still
- * to come (EDT, SO_TXTIME) is left as it is, and the wait counts from then.
- * Times on another clock are not ours: such frames have no deadline.
+ * Deadlines.  The delivery time of a frame (skb->tstamp) says when it
+ * arrived.  TCP and fq use the same field on the same clock.  A delivery time
+ * in the future (EDT, SO_TXTIME) is kept, and the wait counts from then.
+ * Frames whose time is on another clock have no deadline.
  * docs/decisions/0024.
  */
 
-/* The frame comes in. */
-static void psp_stamp(struct sk_buff *skb, u64 now_ns)
+/* Notes the arrival of a frame. */
+static void psp_set_arrival(struct sk_buff *skb, u64 now_ns)
 {
 	if (!skb->tstamp ||
 	    (psp_has_delivery_time(skb) && (u64)skb->tstamp < now_ns))
 		skb_set_delivery_time(skb, now_ns, PSP_MONOTONIC);
 }
 
-/* It is the frame's turn, and it has waited for longer. */
-static bool psp_is_late(const struct sk_buff *skb, u64 deadline_ns,
-			       u64 now_ns)
+/* Has the frame waited for longer than the deadline of its class? */
+static bool psp_deadline_passed(const struct sk_buff *skb, u64 deadline_ns,
+				       u64 now_ns)
 {
 	return psp_has_delivery_time(skb) && now_ns > (u64)skb->tstamp &&
 	       now_ns - (u64)skb->tstamp > deadline_ns;
 }
 
-/* The frame goes out: a time that is over says nothing to who comes next. */
-static void psp_unstamp(struct sk_buff *skb, u64 now_ns)
+/* Removes a delivery time that has passed: the device has no use for it. */
+static void psp_clear_arrival(struct sk_buff *skb, u64 now_ns)
 {
 	if (psp_has_delivery_time(skb) && (u64)skb->tstamp <= now_ns)
 		skb_set_delivery_time(skb, 0, PSP_MONOTONIC);
 }
 
 /*
- * GSO trains: TCP and UDP hand over up to 64 KB (BIG TCP: more) as one,
- * whatever the device can do itself.  Between the frames of a train that is
- * not cut there is no room for a gap: it leaves as one burst.
+ * Bursts.  TCP and UDP hand over GSO packets of up to 64 KB (BIG TCP: more),
+ * whatever the device can do.  A burst that is not cut leaves at once: no gap
+ * fits between its frames.
  */
 
-/* Most tags in a frame that the stack itself looks past. */
+/* Most VLAN tags that the stack itself parses. */
 #define PSP_TAGS_MAX	8
 
 /*
- * Bytes that every frame of the train starts with, link header included; 0
- * if it is of a kind whose frames cannot be told from here.
+ * Returns the length of the headers of each frame in the burst, link header
+ * included.  0: this type of burst does not tell.
  */
-static u32 psp_train_header(const struct sk_buff *skb)
+static u32 psp_burst_header(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
 	struct tcphdr buffer;
@@ -447,54 +489,55 @@ static u32 psp_train_header(const struct sk_buff *skb)
 	return 0;
 }
 
-/* BIG TCP over IPv6 carries an option that is taken away before the wire. */
-static bool psp_train_jumbo(const struct sk_buff *skb)
+/* BIG TCP over IPv6 carries an option that the device removes. */
+static bool psp_burst_is_jumbo(const struct sk_buff *skb)
 {
 	return skb->len > GSO_LEGACY_MAX_SIZE &&
 	       skb->protocol == htons(ETH_P_IPV6) &&
 	       ipv6_hdr(skb)->nexthdr == NEXTHDR_HOP;
 }
 
-static bool psp_train_load(const struct psp_qdisc *q,
-			   const struct sk_buff *skb, u32 tag_bytes,
-			   struct psp_load *load)
+static bool psp_get_burst_info(const struct psp_qdisc *q,
+			       const struct sk_buff *skb, u32 tag_bytes,
+			       struct psp_packet_info *info)
 {
-	u32 header = psp_train_header(skb), size = skb_shinfo(skb)->gso_size;
+	u32 header = psp_burst_header(skb), size = skb_shinfo(skb)->gso_size;
 	u32 payload, last;
 
-	if (!header || !size || header >= skb->len || psp_train_jumbo(skb))
+	if (!header || !size || header >= skb->len || psp_burst_is_jumbo(skb))
 		return false;
 	payload = skb->len - header;
 	header += tag_bytes;
-	load->train.frames = DIV_ROUND_UP(payload, size);
-	last = payload - (load->train.frames - 1) * size;
-	load->train.len_bytes = payload + load->train.frames * header;
-	load->frame_bytes = header + min(size, payload);
-	load->train.wire_bytes = (load->train.frames - 1) *
+	info->burst.frames = DIV_ROUND_UP(payload, size);
+	last = payload - (info->burst.frames - 1) * size;
+	info->burst.len_bytes = payload + info->burst.frames * header;
+	info->frame_bytes = header + min(size, payload);
+	info->burst.wire_bytes = (info->burst.frames - 1) *
 			   pace_wire_bytes(&q->pace, header + size) +
 			   pace_wire_bytes(&q->pace, header + last);
 	return true;
 }
 
 /*
- * What the device will be given: it inserts the VLAN tag.  False for a train
- * that does not say what its frames will be.
+ * Fills in *info as the device sends the packet: with the VLAN tag that it
+ * inserts. Returns false for a burst that does not tell the lengths of its
+ * frames.
  */
-static bool psp_load_of(const struct psp_qdisc *q, const struct sk_buff *skb,
-			struct psp_load *load)
+static bool psp_get_packet_info(const struct psp_qdisc *q, const struct sk_buff *skb,
+				struct psp_packet_info *info)
 {
 	u32 tag_bytes = skb_vlan_tag_present(skb) ? VLAN_HLEN : 0;
 
 	if (unlikely(skb_is_gso(skb)))
-		return psp_train_load(q, skb, tag_bytes, load);
-	load->train.frames = 1;
-	load->train.len_bytes = skb->len + tag_bytes;
-	load->frame_bytes = load->train.len_bytes;
-	load->train.wire_bytes = pace_wire_bytes(&q->pace, load->train.len_bytes);
+		return psp_get_burst_info(q, skb, tag_bytes, info);
+	info->burst.frames = 1;
+	info->burst.len_bytes = skb->len + tag_bytes;
+	info->frame_bytes = info->burst.len_bytes;
+	info->burst.wire_bytes = pace_wire_bytes(&q->pace, info->burst.len_bytes);
 	return true;
 }
 
-/* Tags that the frame itself carries, the stack's own limit at most. */
+/* Counts the VLAN tags in the frame itself, up to PSP_TAGS_MAX. */
 static u32 psp_tags_within(const struct sk_buff *skb)
 {
 	const u32 offset = offsetof(struct ethhdr, h_proto);
@@ -512,11 +555,11 @@ static u32 psp_tags_within(const struct sk_buff *skb)
 }
 
 /*
- * Is a frame of frame_bytes, or the largest of a train, longer than the device
- * takes?  The MTU does not count the link header, nor VLAN tags: not the one
- * that the device inserts, nor those in the frame, for a VLAN device has its
- * lower device's MTU.  One tag's bytes are everybody's, as where bridges
- * forward (is_skb_forwardable()).
+ * Is the frame, or the largest frame of a burst, longer than the device
+ * takes?  The MTU counts neither the link header nor VLAN tags: neither the
+ * tag that the device inserts nor tags in the frame, because a VLAN device
+ * has the MTU of its lower device.  Every frame may be longer by one tag, as
+ * is_skb_forwardable() allows.
  */
 static bool psp_is_long(const struct psp_qdisc *q, const struct sk_buff *skb,
 			u32 frame_bytes)
@@ -532,32 +575,35 @@ static bool psp_is_long(const struct psp_qdisc *q, const struct sk_buff *skb,
 	return !tags || frame_bytes > max + (tags - 1) * VLAN_HLEN;
 }
 
-/* May the train stay whole? */
-static bool psp_train_whole(const struct psp_qdisc *q, const struct psp_class *cl,
-			    const struct sk_buff *skb)
+/* May the burst leave whole? */
+static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_class *cl,
+				  const struct sk_buff *skb)
 {
-	struct psp_load load;
+	struct psp_packet_info info;
 
 	switch (q->opt.split_gso) {
 	case TC_PSP_SPLIT_GSO_ON:
 		return false;
 	case TC_PSP_SPLIT_GSO_AUTO:
-		if (cl->opt.kind != TC_PSP_KIND_NORMAL)
+		if (cl->opt.type != TC_PSP_TYPE_NORMAL)
 			return false;
 		break;
 	}
-	return psp_load_of(q, skb, &load) &&
-	       load.train.len_bytes <= q->pace.cfg.max_burst_bytes;
+	return psp_get_packet_info(q, skb, &info) &&
+	       info.burst.len_bytes <= q->pace.cfg.max_burst_bytes;
 }
 
-/* A day: what a single frame is averaged over at most.  pace_mul_div() < 2^48. */
+/*
+ * At most a day of silence counts: the time stays below 2^48 ns, the limit of
+ * pace_mul_div().
+ */
 #define PSP_WINDOW_NS_MAX	(86400ull * NSEC_PER_SEC)
 
 /*
- * Adds `bytes`, sent now, to the second that runs.  It ends with the first
- * frame that comes a second or more after its own first one, which belongs to
- * the next.  A second in which the class fell silent is not one of sending:
- * the rate of the one before stays.
+ * Adds bytes sent now to the current second.  The second ends with the first
+ * frame that is sent a second or more after it began; that frame belongs to
+ * the next one.  If the class fell silent meanwhile, the rate of the previous
+ * second stays.
  */
 static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
 {
@@ -579,46 +625,48 @@ static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
 	w->last_ns = now_ns;
 }
 
-/* A frame, or a train, went to the device. */
+/* Counts a frame or a burst that was handed to the device. */
 static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
-			   const struct psp_load *load, u64 now_ns)
+			   const struct psp_packet_info *info, u64 now_ns)
 {
-	cl->count.sent_frames += load->train.frames;
-	cl->count.sent_wire_bytes += load->train.wire_bytes;
-	if (load->train.frames > 1)
-		q->count.trains_whole++;
+	cl->count.sent_frames += info->burst.frames;
+	cl->count.sent_wire_bytes += info->burst.wire_bytes;
+	if (info->burst.frames > 1)
+		q->count.bursts_whole++;
 	psp_window_add(&cl->window,
-		       pace_counted_bytes(&q->pace.cfg, &load->train), now_ns);
+		       pace_counted_bytes(&q->pace.cfg, &info->burst), now_ns);
 }
 
-/* The buckets are those of struct tc_psp_class_stats. */
-static void psp_count_late(struct psp_class *cl, u32 frames, s64 late_bytes)
+/*
+ * Adds frames to the histogram of lateness.  Early frames, late_bytes < 0,
+ * are in the first bucket with those on time.  Buckets: struct
+ * tc_psp_class_stats.
+ */
+static void psp_count_lateness(struct psp_class *cl, u32 frames, s64 late_bytes)
 {
 	u32 bucket;
 
-	if (cl->pace.type != PACE_TYPE_PACED || !cl->late)
+	if (cl->pace.type != PACE_TYPE_PACED || !cl->lateness)
 		return;
 	bucket = late_bytes > 0 ? fls64(late_bytes) : 0;
 	if (bucket >= TC_PSP_LATE_BUCKETS)
 		bucket = TC_PSP_LATE_BUCKETS - 1;
-	cl->late->frames[bucket] += frames;
+	cl->lateness->frames[bucket] += frames;
 }
 
 /*
- * Which classes have a frame to offer, and which frame.
- *
- * A class is active in core/ while it can be asked for a frame.  Children are
- * not peeked at (docs/decisions/0022).  A frame is taken out of the child and
- * waits in psp_class.head where core/ has to know its length before its turn,
- * guard on and a normal or nrt class, and where only asking told that there
- * is one (throttled.c).  Until it is sent or dropped it counts in qlen and
- * backlog of the qdisc, and no more in the child's.
+ * Children.  A class is active in core/ while it can be asked for a frame.
+ * psp does not peek at children (docs/decisions/0022).  It takes a frame out
+ * early, to psp_class.head, in two cases: core/ has to know the length of the
+ * next frame (guard on, type normal or nrt), or a throttled child was asked
+ * and gave one. Such a frame counts in qlen and backlog of the qdisc until it
+ * is sent or dropped, and no longer in those of the child.
  */
 
 /*
- * The next frame, or NULL.  While the child is asked it may drop frames and
- * report that (codel): psp_qlen_notify() leaves the class alone, what came of
- * it is settled by whoever asks.
+ * Returns the next frame of the class, or NULL.  The child may drop frames
+ * meanwhile and report them (codel): psp_qlen_notify() ignores the class in
+ * `serving`, and the caller sets its state.
  */
 static struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl)
 {
@@ -634,8 +682,8 @@ static struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl)
 	return skb;
 }
 
-/* Has the class another frame?  With guard that frame is taken out. */
-static bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
+/* Has the class another frame?  With guard on, takes it out of the child. */
+static bool psp_has_more(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->head)
 		return true;
@@ -647,45 +695,44 @@ static bool psp_more(struct psp_qdisc *q, struct psp_class *cl)
 	return cl->head;
 }
 
-/* Tells core/ how long the frame is that was taken out, if one was. */
-static void psp_announce(struct psp_qdisc *q, struct psp_class *cl)
+/* Reports the length of the frame in psp_class.head to core/. */
+static void psp_report_head(struct psp_qdisc *q, struct psp_class *cl)
 {
-	struct psp_load load;
+	struct psp_packet_info info;
 
 	if (!cl->head)
 		return;
-	if (psp_load_of(q, cl->head, &load))
-		pace_set_head(&q->pace, &cl->pace, load.train.wire_bytes);
+	if (psp_get_packet_info(q, cl->head, &info))
+		pace_set_head(&q->pace, &cl->pace, info.burst.wire_bytes);
 }
 
 /*
- * Children that hold packets back (netem, tbf, fq): docs/decisions/0022.
+ * Throttled children (netem, tbf, fq): docs/decisions/0022.
  *
- * A child that holds packets but gives none sets a timer of its own and runs
- * the root when it fires.  psp cannot see which child it was.  The class of
- * such a child leaves the schedule and joins the list of throttled ones, and
- * whenever the root runs psp asks them again: the first of the list is asked,
- * and becomes the last.
+ * A child that holds frames but gives none sets a timer of its own, and runs
+ * the root when the timer fires.  psp cannot see which child it was.  The
+ * class of such a child becomes inactive and joins the list of throttled
+ * classes.  psp asks them again, in rotation, whenever the root runs:
  *
- *  - While the wire is busy, each dequeue asks PSP_ASK_BUSY of them before it
- *    decides who is next.  Of k throttled children one that is ready is asked
- *    within k / PSP_ASK_BUSY packets.
- *  - While nothing else can be sent, each dequeue asks up to PSP_ASK_IDLE of
- *    them at once.  If there are more, psp_ask_timer() asks the others, so many
- *    every PSP_ASK_PAUSE_NS, and stops when it has asked each of them once.
+ *   - While the wire is busy, each dequeue asks PSP_ASK_BUSY of them before it
+ *     decides which class sends.  A ready child among k throttled ones is asked
+ *     within k / PSP_ASK_BUSY frames, gap frames included.
+ *   - When nothing can be sent, a dequeue asks up to PSP_ASK_IDLE of them at once.
+ *     If there are more, psp_ask_timer() asks the others, PSP_ASK_IDLE every
+ *     PSP_ASK_PAUSE_NS, until it has asked each of them once.
  *
- * So nothing is asked unless the root runs, and nobody's wait depends on how
- * many packets other classes have.
+ * So no child is asked unless the root runs, and the wait of a child does not
+ * depend on the backlog of other classes.
  */
 
-/* What each packet of a busy wire pays: two calls that may return NULL. */
+/* Cost of each frame on a busy wire: two calls that may return NULL. */
 #define PSP_ASK_BUSY		2
-/* Bounds how long the lock is held, as PSP_MISSES does in dequeue.c. */
+/* Bounds the time under the lock, as PSP_MISSES does. */
 #define PSP_ASK_IDLE		64
-/* Leaves the lock and the processor to others between two such calls. */
+/* Leaves the lock and the processor to others between two rounds. */
 #define PSP_ASK_PAUSE_NS	(50 * NSEC_PER_USEC)
 
-/* The class has packets, but its child gives none now.  It is not active. */
+/* Marks the class throttled: it has frames, but its child gives none now. */
 static void psp_throttle(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (psp_child_is_throttled(cl))
@@ -695,31 +742,34 @@ static void psp_throttle(struct psp_qdisc *q, struct psp_class *cl)
 	q->count.child_retries++;
 }
 
-/* The class has frames, and is not throttled: it becomes active. */
-static void psp_wake(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+/* Activates a class that has frames; throttles it if its child gives none. */
+static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	if (!psp_more(q, cl)) {
+	if (!psp_has_more(q, cl)) {
 		if (cl->child->q.qlen)
 			psp_throttle(q, cl);
 		return;
 	}
 	pace_activate(&q->pace, &cl->pace, now_ns);
-	psp_announce(q, cl);
+	psp_report_head(q, cl);
 	if (pace_is_throttled(&q->pace, &cl->pace))
 		cl->count.throttled++;
 }
 
-/* The class has no frame to offer now, but its child may have one later. */
-static void psp_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+/*
+ * The class has no frame to send now.  Deactivates it, and throttles it if
+ * its child still holds some.
+ */
+static void psp_class_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	psp_sleep(q, cl, now_ns);
+	psp_class_deactivate(q, cl, now_ns);
 	if (cl->child->q.qlen)
 		psp_throttle(q, cl);
 }
 
 /*
- * Asks the child of a throttled class.  A packet that it gives waits in
- * psp_class.head for the class's turn.
+ * Asks the child of a throttled class.  A frame that it gives waits in
+ * psp_class.head.
  */
 static bool psp_ask(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
@@ -727,7 +777,7 @@ static bool psp_ask(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 	if (cl->head) {
 		psp_unthrottle(q, cl);
 		psp_report_backlog(q, cl, now_ns);
-		psp_wake(q, cl, now_ns);
+		psp_class_activate(q, cl, now_ns);
 		return true;
 	}
 	if (cl->child->q.qlen) {
@@ -739,7 +789,10 @@ static bool psp_ask(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 	return false;
 }
 
-/* Asks up to `most` throttled children.  Is a class active now that was not? */
+/*
+ * Asks up to `most` throttled children.  Returns true if a class became
+ * active.
+ */
 static bool psp_ask_some(struct psp_qdisc *q, u32 most, u64 now_ns)
 {
 	bool ready = false;
@@ -754,13 +807,13 @@ static bool psp_ask_some(struct psp_qdisc *q, u32 most, u64 now_ns)
 	return ready;
 }
 
-/* Dequeue begins. */
+/* Called when dequeue begins. */
 static void psp_ask_busy(struct psp_qdisc *q, u64 now_ns)
 {
 	psp_ask_some(q, PSP_ASK_BUSY, now_ns);
 }
 
-/* Nothing can be sent now.  Is a class active now that was not? */
+/* Called when nothing can be sent.  Returns true if a class became active. */
 static bool psp_ask_idle(struct psp_qdisc *q, u64 now_ns)
 {
 	return psp_ask_some(q, PSP_ASK_IDLE, now_ns);
@@ -774,10 +827,11 @@ static void psp_ask_set_timer(struct psp_qdisc *q)
 }
 
 /*
- * Dequeue ends without a packet, after psp_ask_idle().  The timer does not run
- * the root: a run of the root tells of a child's timer, and dequeue could not
- * tell the two apart.  It begins anew with all of the list, as the child whose
- * timer fired may have been asked before it did.
+ * Called when dequeue ends without a frame, after psp_ask_idle().  The timer
+ * does not run the root: each run of the root may stand for the timer of a
+ * child, and dequeue could not tell the two apart.  The round begins with the
+ * whole list, because the child whose timer fired may have been asked before
+ * it fired.
  */
 static void psp_ask_others(struct psp_qdisc *q)
 {
@@ -788,9 +842,9 @@ static void psp_ask_others(struct psp_qdisc *q)
 }
 
 /*
- * psp is the root of its transmit queue, or of all: the root lock is its own.
- * A class can go while no lock is held, and the qdisc itself not before
- * psp_ask_stop() returns.
+ * psp is the root of the device or of its transmit queue, so the root lock is
+ * its own. A class may be deleted while no lock is held; the qdisc stays
+ * until psp_ask_stop() returns.
  */
 static enum hrtimer_restart psp_ask_timer(struct hrtimer *timer)
 {
@@ -806,7 +860,7 @@ static enum hrtimer_restart psp_ask_timer(struct hrtimer *timer)
 	q->ask_left = min(q->ask_left - most, q->throttled_count);
 	if (q->ask_left)
 		psp_ask_set_timer(q);
-	/* The root may not run for long: nobody else would free them. */
+	/* Free them here: the root may not run for long. */
 	dropped = psp_take_dropped(q->sch);
 	spin_unlock(qdisc_lock(q->sch));
 	psp_free_dropped(q->sch, dropped);
@@ -823,23 +877,26 @@ static void psp_ask_init(struct psp_qdisc *q)
 			  HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
-/* Without the root lock, which the timer takes. */
+/* Without the root lock, because the timer takes it. */
 static void psp_ask_stop(struct psp_qdisc *q)
 {
 	hrtimer_cancel(&q->ask_timer);
 }
 
-/* A frame comes from the stack: which class, in which pieces, queued where. */
+/*
+ * Enqueue.  The stack hands over a packet: which class, in which frames, in
+ * which queue.
+ */
 
-enum psp_claim {
-	PSP_CLAIM_CLASS,	/* goes to a class */
-	PSP_CLAIM_DROP,		/* a filter's action says drop */
-	PSP_CLAIM_TAKEN,	/* an action took the frame: free our reference */
-	PSP_CLAIM_CONSUMED,	/* an action took the frame with our reference */
+enum psp_verdict {
+	PSP_VERDICT_CLASS,	/* the packet goes to a class */
+	PSP_VERDICT_DROP,		/* a filter's action drops it */
+	PSP_VERDICT_TAKEN,	/* an action took it: free our reference */
+	PSP_VERDICT_CONSUMED,	/* an action took it with our reference */
 };
 
-/* The class of frames that nothing else claims. */
-static struct psp_class *psp_unclaimed(struct Qdisc *sch, struct psp_qdisc *q)
+/* Returns the class of packets that no filter assigns. */
+static struct psp_class *psp_default_class(struct Qdisc *sch, struct psp_qdisc *q)
 {
 	struct psp_class *cl;
 
@@ -847,16 +904,16 @@ static struct psp_class *psp_unclaimed(struct Qdisc *sch, struct psp_qdisc *q)
 	if (cl)
 		return cl;
 	q->count.unclassified_frames++;
-	return &q->direct;
+	return &q->default_class;
 }
 
 /*
- * One hop: classes have no filters of their own, so there is nothing to loop
- * through.  A class id in skb->priority (SO_PRIORITY, cgroups) goes first, as
- * in the other qdiscs with classes.
+ * Classifies in one step: classes have no filters of their own.  A class id
+ * in skb->priority (SO_PRIORITY, cgroups) comes first, as in other classful
+ * qdiscs.
  */
-static enum psp_claim psp_classify(struct sk_buff *skb, struct Qdisc *sch,
-				   struct psp_qdisc *q, struct psp_class **cl)
+static enum psp_verdict psp_classify(struct sk_buff *skb, struct Qdisc *sch,
+				     struct psp_qdisc *q, struct psp_class **cl)
 {
 	struct tcf_proto *filters = rcu_dereference_bh(q->filters);
 	struct tcf_result res = {};
@@ -865,53 +922,59 @@ static enum psp_claim psp_classify(struct sk_buff *skb, struct Qdisc *sch,
 	if (TC_H_MAJ(skb->priority) == sch->handle)
 		*cl = psp_class_find(q, skb->priority);
 	if (*cl)
-		return PSP_CLAIM_CLASS;
+		return PSP_VERDICT_CLASS;
 
 	switch (filters ? tcf_classify(skb, NULL, filters, &res, false)
 			: TC_ACT_UNSPEC) {
 	case TC_ACT_SHOT:
-		return PSP_CLAIM_DROP;
+		return PSP_VERDICT_DROP;
 	case TC_ACT_STOLEN:
 	case TC_ACT_QUEUED:
 	case TC_ACT_TRAP:
-		return PSP_CLAIM_TAKEN;
+		return PSP_VERDICT_TAKEN;
 	case TC_ACT_CONSUMED:
-		return PSP_CLAIM_CONSUMED;
+		return PSP_VERDICT_CONSUMED;
 	case TC_ACT_UNSPEC:
 		break;
 	default:
-		/* The class may be younger than the filter: go by the id. */
+		/*
+		 * The class may have been added after the filter: look it up
+		 * by its id.
+		 */
 		*cl = res.class ? (struct psp_class *)res.class
 				: psp_class_find(q, res.classid);
 	}
 	if (!*cl)
-		*cl = psp_unclaimed(sch, q);
-	return PSP_CLAIM_CLASS;
-}
-
-/* What core/ is to know of, when the frame is queued; 0 of other kinds. */
-static u32 psp_gated_bytes(const struct psp_qdisc *q,
-			   const struct psp_class *cl,
-			   const struct sk_buff *skb)
-{
-	struct psp_load load;
-
-	if (cl->pace.type != PACE_TYPE_RT || !psp_load_of(q, skb, &load))
-		return 0;
-	return load.train.wire_bytes;
+		*cl = psp_default_class(sch, q);
+	return PSP_VERDICT_CLASS;
 }
 
 /*
- * Gives one frame to the child of `cl`.  The child may call back into
- * psp_enqueue() (netem's duplicates) or drop frames it holds: whether the
- * class is active is asked afterwards, and asked of core/.
+ * Returns the wire bytes that core/ has to know at arrival: of type rt; else
+ * 0.
+ */
+static u32 psp_reserved_wire_bytes(const struct psp_qdisc *q,
+				   const struct psp_class *cl,
+				   const struct sk_buff *skb)
+{
+	struct psp_packet_info info;
+
+	if (cl->pace.type != PACE_TYPE_RT || !psp_get_packet_info(q, skb, &info))
+		return 0;
+	return info.burst.wire_bytes;
+}
+
+/*
+ * Queues a frame in the child of `cl`.  The child may call psp_enqueue()
+ * (netem duplicates) or drop frames it holds, so the state of the class is
+ * read afterwards.
  */
 static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 			     struct psp_class *cl, struct sk_buff **to_free)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
-	u32 wire_bytes = psp_gated_bytes(q, cl, skb);
+	u32 wire_bytes = psp_reserved_wire_bytes(q, cl, skb);
 	int ret = qdisc_enqueue(skb, cl->child, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
@@ -924,13 +987,13 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	}
 
 	psp_qlen_add(sch, 1, bytes);
-	/* Dequeue asks the child again, and reports all its frames then. */
+	/* Dequeue asks the child again, and then reports all its frames. */
 	if (psp_child_is_throttled(cl))
 		return NET_XMIT_SUCCESS;
 	if (wire_bytes)
 		pace_arrived(&q->pace, &cl->pace, wire_bytes, ktime_get_ns());
 	if (!cl->pace.active && cl->child->q.qlen)
-		psp_wake(q, cl, ktime_get_ns());
+		psp_class_activate(q, cl, ktime_get_ns());
 	return NET_XMIT_SUCCESS;
 }
 
@@ -943,15 +1006,15 @@ static int psp_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /*
- * A train is cut into frames.  Those that the class's queue refuses are
- * counted one by one; the sender hears of it if that is all of them.
+ * Cuts a burst into frames and queues them.  Each frame that the queue
+ * refuses is counted; the sender is told only if all are refused.
  */
-static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
+static int psp_enqueue_burst(struct sk_buff *skb, struct Qdisc *sch,
 			     struct psp_class *cl, struct psp_flow *f,
 			     struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
-	unsigned int train_bytes = qdisc_pkt_len(skb);
+	unsigned int burst_bytes = qdisc_pkt_len(skb);
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int frames = 0, bytes = 0;
 	struct sk_buff *segs, *next;
@@ -962,7 +1025,7 @@ static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
 		cl->count.drop_segment++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	q->count.trains_cut++;
+	q->count.bursts_cut++;
 
 	skb_list_walk_safe(segs, segs, next) {
 		unsigned int seg_bytes = segs->len;
@@ -980,8 +1043,8 @@ static int psp_enqueue_train(struct sk_buff *skb, struct Qdisc *sch,
 		kfree_skb(skb);
 		return NET_XMIT_DROP;
 	}
-	/* Whoever is above counted one frame, of the train's length. */
-	qdisc_tree_reduce_backlog(sch, 1 - frames, train_bytes - bytes);
+	/* The qdiscs above counted one packet of the length of the burst. */
+	qdisc_tree_reduce_backlog(sch, 1 - frames, burst_bytes - bytes);
 	consume_skb(skb);
 	return NET_XMIT_SUCCESS;
 }
@@ -994,43 +1057,42 @@ static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct psp_class *cl;
 
 	switch (psp_classify(skb, sch, q, &cl)) {
-	case PSP_CLAIM_CLASS:
+	case PSP_VERDICT_CLASS:
 		break;
-	case PSP_CLAIM_DROP:
+	case PSP_VERDICT_DROP:
 		q->count.drop_filter++;
 		psp_count_drop(sch);
 		__qdisc_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-	case PSP_CLAIM_TAKEN:
+	case PSP_VERDICT_TAKEN:
 		__qdisc_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-	case PSP_CLAIM_CONSUMED:
+	case PSP_VERDICT_CONSUMED:
 		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 	}
 
 	if (cl->opt.deadline_ns)
-		psp_stamp(skb, ktime_get_ns());
-	/* Of a train before it is cut: its frames may have no socket. */
+		psp_set_arrival(skb, ktime_get_ns());
+	/* Before the burst is cut: its frames may have no socket. */
 	if (cl->flows)
 		f = psp_flow_of(q, cl, skb, to_free);
-	if (skb_is_gso(skb) && !psp_train_whole(q, cl, skb))
-		return psp_enqueue_train(skb, sch, cl, f, to_free);
+	if (skb_is_gso(skb) && !psp_burst_stays_whole(q, cl, skb))
+		return psp_enqueue_burst(skb, sch, cl, f, to_free);
 	return psp_enqueue_frame(skb, sch, cl, f, to_free);
 }
 
-/* The device asks for a frame: what core/ decides is carried out. */
+/* Dequeue.  The device asks for a frame: psp carries out what core/ decides. */
 
 /*
- * Gap frames (paper 000, 3.2), padded to the size of the gap: what nobody
- * takes in.  Kinds: see docs/man/tc-psp.8, "gap".
- *
- * One template of the largest size is made when memory may be waited for;
- * what goes out are clones trimmed to size, which share its bytes.
+ * Gap frames (paper 000, 3.2) fill the wire for the length of a gap, and the
+ * next port discards them.  Types: docs/man/tc-psp.8, "gap".
+ * psp_gap_template() makes the largest one; what is sent are clones, trimmed
+ * to the length of the gap, that share its bytes.
  */
 
 /*
- * A frame that takes gap_bytes on the wire, or NULL without memory.  core/
- * asks for no gap shorter than a smallest frame nor longer than a largest.
+ * Returns a frame that takes gap_bytes on the wire, or NULL without memory.
+ * core/ asks for at least a smallest frame and at most a largest.
  */
 static struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes)
 {
@@ -1044,31 +1106,31 @@ static struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes)
 	return skb;
 }
 
-/* So long after a failed allocation the next attempt is made. */
+/* Time until the next attempt after a failed allocation. */
 #define PSP_RETRY_NS		(50 * NSEC_PER_USEC)
 /*
- * Classes that had no frame after all, and frames dropped at their turn, in
- * one call; the others' turn comes in the next one.
+ * Bounds one call of dequeue: classes that gave no frame, and frames dropped
+ * at their time.  The next call goes on.
  */
 #define PSP_MISSES		64
 
 /*
- * May the frame go?  Or else why not; counted.  Longer than the device's
- * frames are those queued before the MTU shrank, or of a sender that ignores
- * it.
+ * May the frame be sent?  If not, counts the drop and gives its reason.
+ * Frames longer than the device takes were queued before the MTU shrank, or
+ * their sender ignores it.
  */
-static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
-		       const struct sk_buff *skb, const struct psp_load *load,
-		       u64 now_ns, enum psp_drop_reason *reason)
+static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
+			 const struct sk_buff *skb, const struct psp_packet_info *info,
+			 u64 now_ns, enum psp_drop_reason *reason)
 {
-	if (unlikely(psp_is_long(q, skb, load->frame_bytes))) {
+	if (unlikely(psp_is_long(q, skb, info->frame_bytes))) {
 		q->count.drop_long++;
 		cl->count.drop_long++;
 		*reason = PSP_DROP_LONG;
 		return false;
 	}
 	if (cl->opt.deadline_ns &&
-	    psp_is_late(skb, cl->opt.deadline_ns, now_ns)) {
+	    psp_deadline_passed(skb, cl->opt.deadline_ns, now_ns)) {
 		q->count.drop_late++;
 		cl->count.drop_late++;
 		*reason = PSP_DROP_LATE;
@@ -1077,7 +1139,10 @@ static bool psp_may_go(struct psp_qdisc *q, struct psp_class *cl,
 	return true;
 }
 
-/* Dropped when its turn came.  No clock moves: the next frame has the turn. */
+/*
+ * Drops a frame at its time.  No clock advances: the next frame takes its
+ * place.
+ */
 static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 			 struct sk_buff *skb, u32 wire_bytes, u64 now_ns,
 			 enum psp_drop_reason reason)
@@ -1093,89 +1158,89 @@ static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 			pace_deactivate(&q->pace, c, now_ns);
 		return;
 	}
-	if (psp_more(q, cl)) {
+	if (psp_has_more(q, cl)) {
 		pace_dropped(&q->pace, c, wire_bytes, now_ns);
-		psp_announce(q, cl);
+		psp_report_head(q, cl);
 		return;
 	}
-	psp_run_out(q, cl, now_ns);
+	psp_class_run_out(q, cl, now_ns);
 }
 
-/* Tells core/ that the frame, or train, goes. */
+/* Reports a frame or burst that is sent to core/. */
 static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
-		     const struct psp_load *load, u64 now_ns)
+		     const struct psp_packet_info *info, u64 now_ns)
 {
 	u64 spare = q->pace.stats.borrowed_frames;
 	struct psp_class *cl = psp_class_of(c);
 	struct psp_flow *f = psp_flow_at(c);
-	bool more = f ? f->queue.qlen : psp_more(q, cl);
+	bool more = f ? f->queue.qlen : psp_has_more(q, cl);
 
-	pace_sent_burst(&q->pace, c, load->train.len_bytes,
-			load->train.wire_bytes, load->train.frames, more,
+	pace_sent_burst(&q->pace, c, info->burst.len_bytes,
+			info->burst.wire_bytes, info->burst.frames, more,
 			now_ns);
-	cl->count.spare_frames += q->pace.stats.borrowed_frames - spare;
+	cl->count.borrowed_frames += q->pace.stats.borrowed_frames - spare;
 
 	if (more) {
 		if (!f)
-			psp_announce(q, cl);
+			psp_report_head(q, cl);
 		if (pace_is_throttled(&q->pace, c))
 			cl->count.throttled++;
 	} else if (!f) {
-		psp_run_out(q, cl, now_ns);
+		psp_class_run_out(q, cl, now_ns);
 	}
 }
 
 /*
- * The frame of the class or flow `c` whose turn it is; NULL: it had none that
- * may go.
+ * Takes the next frame out of the class or flow `c`.  Returns NULL if there
+ * is none that may be sent.
  */
-static struct sk_buff *psp_take(struct Qdisc *sch, struct pace_class *c,
-				s64 late_bytes, u64 now_ns)
+static struct sk_buff *psp_serve(struct Qdisc *sch, struct pace_class *c,
+				 s64 late_bytes, u64 now_ns)
 {
 	struct psp_class *cl = psp_class_of(c);
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = psp_flow_at(c);
 	enum psp_drop_reason reason;
-	struct psp_load load;
+	struct psp_packet_info info;
 	struct sk_buff *skb;
 
 	skb = f ? psp_flow_pull(f) : psp_pull(q, cl);
 	if (unlikely(!skb)) {
-		psp_run_out(q, cl, now_ns);
+		psp_class_run_out(q, cl, now_ns);
 		return NULL;
 	}
 
 	psp_qlen_add(sch, -1, -qdisc_pkt_len(skb));
-	if (unlikely(!psp_load_of(q, skb, &load))) {
+	if (unlikely(!psp_get_packet_info(q, skb, &info))) {
 		q->count.drop_segment++;
 		cl->count.drop_segment++;
-		/* Nothing was said of it when it came either. */
+		/* Its arrival was not reported either. */
 		psp_drop_due(sch, c, skb, 0, now_ns, PSP_DROP_SEGMENT);
 		return NULL;
 	}
-	if (unlikely(!psp_may_go(q, cl, skb, &load, now_ns, &reason))) {
-		psp_drop_due(sch, c, skb, load.train.wire_bytes, now_ns,
+	if (unlikely(!psp_may_send(q, cl, skb, &info, now_ns, &reason))) {
+		psp_drop_due(sch, c, skb, info.burst.wire_bytes, now_ns,
 			     reason);
 		return NULL;
 	}
 
-	psp_sent(q, c, &load, now_ns);
-	psp_count_late(cl, load.train.frames, late_bytes);
-	psp_count_sent(q, cl, &load, now_ns);
+	psp_sent(q, c, &info, now_ns);
+	psp_count_lateness(cl, info.burst.frames, late_bytes);
+	psp_count_sent(q, cl, &info, now_ns);
 	if (cl->opt.deadline_ns)
-		psp_unstamp(skb, now_ns);
+		psp_clear_arrival(skb, now_ns);
 	bstats_update(&cl->bstats, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
 
-static struct sk_buff *psp_fill_gap(struct psp_qdisc *q, u32 gap_bytes,
+static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 				    u64 now_ns)
 {
 	struct sk_buff *skb = psp_gap_frame(q, gap_bytes);
 
 	if (unlikely(!skb)) {
-		/* The clock stands still: nothing is lost but time. */
+		/* The byte clock stands still meanwhile: only time is lost. */
 		q->count.gap_failed++;
 		qdisc_watchdog_schedule_ns(&q->watchdog, now_ns + PSP_RETRY_NS);
 		return NULL;
@@ -1196,7 +1261,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 		struct sk_buff *skb;
 
 		if (d.verdict == PACE_SEND) {
-			skb = psp_take(sch, d.cls, d.late_bytes, now_ns);
+			skb = psp_serve(sch, d.cls, d.late_bytes, now_ns);
 			if (likely(skb))
 				return skb;
 			if (++misses < PSP_MISSES)
@@ -1204,9 +1269,12 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
 			return NULL;
 		}
-		/* A gap frame keeps the wire busy: psp_ask_busy() is enough. */
+		/*
+		 * A gap frame keeps the wire busy: psp_ask_busy() has asked
+		 * enough.
+		 */
 		if (d.verdict == PACE_GAP)
-			return psp_fill_gap(q, d.gap_bytes, now_ns);
+			return psp_send_gap(q, d.gap_bytes, now_ns);
 		if (!asked) {
 			asked = true;
 			if (psp_ask_idle(q, now_ns))
@@ -1236,16 +1304,13 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 		return NULL;
 	}
 	if (unlikely(psp_share_queues(q) != q->line.queues))
-		psp_follow_later();
+		psp_port_work_schedule();
 	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
 	now_ns = ktime_get_ns();
 	skb = psp_next_frame(sch, now_ns);
 
-	/*
-	 * On several transmit queues the order on the wire would be the
-	 * device's choice, not ours.
-	 */
+	/* Among several transmit queues the device would choose the order. */
 	if (skb) {
 		skb_set_queue_mapping(skb, q->queue);
 		psp_watch_handed(q, now_ns);
@@ -1253,18 +1318,14 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 	return skb;
 }
 
-/*
- * psp, precise pacing: the life of a qdisc, and of the module.
- *
- * Papers: PSPacer (IPSJ Trans. ACS 14, 2006), PSPacer+ (2009).
- */
+/* The life of a qdisc and of the module. */
 
 /*
- * Refuses parents that count what they get from their child: a gap frame was in
- * nobody's queue, and their count would go below zero.  So psp is root, or below
- * mq, whose children are roots of one transmit queue each.  While the kernel
- * makes mq, or mqprio, it makes the default qdisc for each queue: the parent is
- * not the device's root yet, and nobody else makes default qdiscs.
+ * Refuses parents that count the frames they get from their child: no queue
+ * holds a gap frame, so their count would drop below zero.  psp may be root,
+ * or below mq, whose children are each the root of one transmit queue.  While
+ * the kernel makes mq or mqprio it makes default qdiscs as well; the parent
+ * is not yet the root of the device, and nothing else makes default qdiscs.
  */
 static int psp_check_parent(struct Qdisc *sch, struct netlink_ext_ack *extack)
 {
@@ -1275,17 +1336,20 @@ static int psp_check_parent(struct Qdisc *sch, struct netlink_ext_ack *extack)
 	if (root && !strcmp(root->ops->id, "mq") &&
 	    root->handle == TC_H_MAJ(sch->parent))
 		return 0;
-	psp_refuse(extack, "parent %x:%x: expected root, or a class of mq",
-		   TC_H_MAJ(sch->parent) >> 16, TC_H_MIN(sch->parent));
+	psp_set_extack(extack, "parent %x:%x: expected root, or a class of mq",
+		       TC_H_MAJ(sch->parent) >> 16, TC_H_MIN(sch->parent));
 	return -EOPNOTSUPP;
 }
 
-/* The scheduler, with room for the first classes, and the direct class. */
-static int psp_start(struct psp_qdisc *q, const struct pace_config *cfg,
-		     struct netlink_ext_ack *extack)
+/*
+ * Initialises the scheduler, with room for the first classes, and the default
+ * class.
+ */
+static int psp_init_core(struct psp_qdisc *q, const struct pace_config *cfg,
+			 struct netlink_ext_ack *extack)
 {
-	/* As long a turn as any: one largest frame. */
-	const struct psp_class_options direct = { .kind = TC_PSP_KIND_NORMAL };
+	/* Quantum 0: one largest frame. */
+	const struct psp_class_options best_effort = { .type = TC_PSP_TYPE_NORMAL };
 	enum pace_error refused;
 
 	q->capacity = 16;
@@ -1295,11 +1359,11 @@ static int psp_start(struct psp_qdisc *q, const struct pace_config *cfg,
 	refused = pace_init(&q->pace, cfg, q->storage, q->capacity,
 			    ktime_get_ns());
 	if (refused)
-		return psp_refuse_port(extack, refused, cfg, 0, NULL);
-	return psp_class_setup(q, &q->direct, q->sch->handle, &direct, extack);
+		return psp_extack_port(extack, refused, cfg, 0, NULL);
+	return psp_class_setup(q, &q->default_class, q->sch->handle, &best_effort, extack);
 }
 
-/* After a failure psp_destroy() is called, and psp_reset() may be. */
+/* After a failure the kernel calls psp_destroy(), and may call psp_reset(). */
 static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 		    struct netlink_ext_ack *extack)
 {
@@ -1315,7 +1379,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_check_parent(sch, extack);
 	if (err)
 		return err;
-	/* Also on devices with more queues: see psp_dequeue(). */
+	/* Also on a device with several queues: see psp_dequeue(). */
 	sch->flags |= TCQ_F_ONETXQUEUE;
 	q->queue = sch->dev_queue - qdisc_dev(sch)->_tx;
 
@@ -1336,15 +1400,15 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = qdisc_class_hash_init(&q->classes);
 	if (err)
 		return err;
-	err = psp_start(q, &port.pace, extack);
+	err = psp_init_core(q, &port.pace, extack);
 	if (err)
 		return err;
 	psp_watch_start(q);
-	psp_follow_start(q);
+	psp_list_add(q);
 	return 0;
 }
 
-/* Everything is worked out and allocated before anything is touched. */
+/* Computes and allocates everything before it changes anything. */
 static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 		      struct netlink_ext_ack *extack)
 {
@@ -1371,8 +1435,8 @@ static void psp_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	psp_line_idle(&q->watch);
-	if (q->direct.child)
-		psp_class_reset(q, &q->direct);
+	if (q->default_class.child)
+		psp_class_reset(q, &q->default_class);
 	psp_classes_reset(q);
 }
 
@@ -1380,13 +1444,13 @@ static void psp_destroy(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 
-	psp_follow_stop(q);
+	psp_list_del(q);
 	qdisc_watchdog_cancel(&q->watchdog);
 	psp_ask_stop(q);
-	/* Filters let go of their classes: before those. */
+	/* First: filters release their classes. */
 	tcf_block_put(q->block);
 	psp_classes_destroy(q);
-	psp_class_clear(q, &q->direct);
+	psp_class_clear(q, &q->default_class);
 	kvfree(q->storage);
 	kfree_skb(q->gap);
 }
@@ -1414,17 +1478,17 @@ static int __init psp_module_init(void)
 
 	if (err)
 		return err;
-	err = psp_follow_init();
+	err = psp_notifier_init();
 	if (err)
-		goto no_follow;
+		goto no_notifier;
 	err = register_qdisc(&psp_qdisc_ops);
 	if (err)
 		goto no_qdisc;
 	return 0;
 
 no_qdisc:
-	psp_follow_exit();
-no_follow:
+	psp_notifier_exit();
+no_notifier:
 	psp_flows_exit();
 	return err;
 }
@@ -1432,7 +1496,7 @@ no_follow:
 static void __exit psp_module_exit(void)
 {
 	unregister_qdisc(&psp_qdisc_ops);
-	psp_follow_exit();
+	psp_notifier_exit();
 	psp_flows_exit();
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From the words of a command line to netlink attributes. */
+/* Turns the words of a command line into netlink attributes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "psp.h"
 #include "quantity.h"
 
-/* Room that tc leaves for options in its request. */
+/* Bytes that tc leaves for options in its request. */
 #define REQUEST_MAX	1024
 
-/* 0, or -1 after a message on standard error. */
+/* Returns 0, or -1 after a message on standard error. */
 typedef int (*parse_fn)(struct nlmsghdr *n, const char *key, const char *value);
 
 struct option {
@@ -34,7 +34,7 @@ static void explain_qdisc(void)
 	      "order     which of several due classes goes first {next}\n"
 	      "gap       kind of gap frame {multicast}\n"
 	      "guard     normal frames only where they fit before a paced one {off}\n"
-	      "split-gso GSO trains are cut into frames {auto: where pacing needs it}\n"
+	      "split-gso GSO packets are cut into frames {auto: where pacing needs it}\n"
 	      "period    of rt and nrt classes, 125us to 1s {10ms}\n"
 	      "budget    what the port sends in a period, or how much of the line {70%}\n"
 	      "align     periods begin so long after multiples of theirs on CLOCK_TAI {off}\n"
@@ -229,7 +229,7 @@ static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
 	return put_u64(n, TCA_PSP_CLASS_RATE, rate_bps);
 }
 
-/* 0 takes the setting away. */
+/* 0 removes the setting. */
 static int put_rate(struct nlmsghdr *n, int type, const char *key,
 		    const char *value)
 {
@@ -311,13 +311,13 @@ static int parse_deadline(struct nlmsghdr *n, const char *key,
 }
 
 /* paper 003 writes `mode 0` and `mode 1` */
-static int parse_kind(struct nlmsghdr *n, const char *key, const char *value)
+static int parse_type(struct nlmsghdr *n, const char *key, const char *value)
 {
 	if (!strcmp(value, "0"))
-		return put_u8(n, TCA_PSP_CLASS_KIND, TC_PSP_KIND_NORMAL);
+		return put_u8(n, TCA_PSP_CLASS_TYPE, TC_PSP_TYPE_NORMAL);
 	if (!strcmp(value, "1"))
-		return put_u8(n, TCA_PSP_CLASS_KIND, TC_PSP_KIND_PACED);
-	return put_word(n, TCA_PSP_CLASS_KIND, key, value, &psp_kinds);
+		return put_u8(n, TCA_PSP_CLASS_TYPE, TC_PSP_TYPE_PACED);
+	return put_word(n, TCA_PSP_CLASS_TYPE, key, value, &psp_types);
 }
 
 static int parse_quantum(struct nlmsghdr *n, const char *key, const char *value)
@@ -348,7 +348,7 @@ static const struct option qdisc_options[] = {
 
 static const struct option class_options[] = {
 	{ "rate", parse_rate },
-	{ "mode", parse_kind },
+	{ "mode", parse_type },
 	{ "quantum", parse_quantum },
 	{ "ceil", parse_ceil },
 	{ "floor", parse_floor },

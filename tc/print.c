@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Options as text, and as JSON for `tc -j`. */
+/* Prints options as text, or as JSON for `tc -j`. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -145,7 +145,7 @@ int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	return 0;
 }
 
-/* Of flows. */
+/* Prints the bounds of flows. */
 static void print_bounds(FILE *f, struct rtattr **tb)
 {
 	if (tb[TCA_PSP_CLASS_LIMIT])
@@ -170,10 +170,10 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		return 0;
 	parse_rtattr(tb, TCA_PSP_CLASS_MAX, RTA_DATA(opt), RTA_PAYLOAD(opt));
 
-	if (tb[TCA_PSP_CLASS_KIND])
+	if (tb[TCA_PSP_CLASS_TYPE])
 		psp_show_word(f, "mode",
-			      psp_word(&psp_kinds,
-				       get_uint(tb[TCA_PSP_CLASS_KIND])));
+			      psp_word(&psp_types,
+				       get_uint(tb[TCA_PSP_CLASS_TYPE])));
 	if (tb[TCA_PSP_CLASS_RATE])
 		psp_show_rate(f, "rate", get_uint(tb[TCA_PSP_CLASS_RATE]));
 	if (tb[TCA_PSP_CLASS_CEIL])

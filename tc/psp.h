@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the parts of the plugin know of each other. */
+/* The interfaces between the files of the plugin. */
 #ifndef TC_PSP_H
 #define TC_PSP_H
 
@@ -15,15 +15,15 @@ struct psp_words {
 };
 
 extern const struct psp_words psp_modes, psp_layers, psp_orders, psp_gaps,
-			      psp_switches, psp_splits, psp_kinds, psp_whys;
+			      psp_switches, psp_splits, psp_types, psp_whys;
 
 /* "?" for a value that this plugin does not know yet. */
 const char *psp_word(const struct psp_words *words, unsigned int value);
 
-/* One line on standard error: key, value, and what was expected. Always -1. */
+/* Prints key, value and what was expected to standard error.  Returns -1. */
 int psp_bad_value(const char *key, const char *value, const char *expected);
 
-/* One item of output: JSON where that is asked for, else " key value". */
+/* Print one item, as JSON if asked for, else as " key value". */
 void psp_show_word(FILE *f, const char *key, const char *value);
 void psp_show_number(FILE *f, const char *key, uint64_t value);
 /* The key in JSON ends in _bps: bit/s. */

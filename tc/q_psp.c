@@ -13,7 +13,7 @@ static const char *const orders[] = { "clock", "rate", "next", NULL };
 static const char *const gaps[] = { "pause", "multicast", NULL };
 static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
-static const char *const kinds[] = { "normal", "paced", "dynamic", "rt", "nrt",
+static const char *const types[] = { "normal", "paced", "dynamic", "rt", "nrt",
 				     NULL };
 /* enum tc_psp_why: why mode auto is not hybrid */
 static const char *const whys[] = {
@@ -27,7 +27,7 @@ const struct psp_words psp_orders = { orders, "clock, rate or next" };
 const struct psp_words psp_gaps = { gaps, "pause or multicast" };
 const struct psp_words psp_switches = { switches, "on or off" };
 const struct psp_words psp_splits = { splits, "auto, on or off" };
-const struct psp_words psp_kinds = { kinds,
+const struct psp_words psp_types = { types,
 				     "paced, normal, dynamic, rt, nrt, 1 or 0" };
 const struct psp_words psp_whys = { whys, "" };
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Statistics as text, and as JSON for `tc -j`. */
+/* Prints statistics as text, or as JSON for `tc -j`. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "psp.h"
 
-/* One line of text. */
+/* Begins a line of text. */
 static void start_line(FILE *f, const char *title)
 {
 	if (!is_json_context())
 		fprintf(f, "\n  %s", title);
 }
 
-/* 0: no class goes by periods. */
+/* period_ns 0: no class is of type rt or nrt. */
 static void print_periods(FILE *f, const struct tc_psp_qdisc_stats *st)
 {
 	if (!st->period_ns && !is_json_context())
@@ -69,14 +69,14 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 	start_line(f, "");
 	psp_show_number(f, "early_bytes_max", st->early_bytes_max);
 	psp_show_number(f, "late_bytes_max", st->late_bytes_max);
-	psp_show_number(f, "shifts", st->shifts);
-	psp_show_number(f, "shifted_bytes", st->shifted_bytes);
+	psp_show_number(f, "rebases", st->rebases);
+	psp_show_number(f, "rebased_bytes", st->rebased_bytes);
 
 	start_line(f, "");
-	psp_show_number(f, "spare_frames", st->spare_frames);
-	psp_show_number(f, "guarded", st->guarded);
-	psp_show_number(f, "trains_cut", st->trains_cut);
-	psp_show_number(f, "trains_whole", st->trains_whole);
+	psp_show_number(f, "borrowed_frames", st->borrowed_frames);
+	psp_show_number(f, "guard_band_held", st->guard_band_held);
+	psp_show_number(f, "bursts_cut", st->bursts_cut);
+	psp_show_number(f, "bursts_whole", st->bursts_whole);
 	if (is_json_context() || st->mode == TC_PSP_MODE_HYBRID) {
 		start_line(f, "");
 		psp_show_number(f, "waits", st->waits);
@@ -101,8 +101,8 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 }
 
 /*
- * Only the buckets that are in use: "late 0:9910 1-1:3 2-3:87", byte times and
- * frames.  In JSON all of them.
+ * Prints the histogram of lateness, byte times and frames: only the buckets in use,
+ * "late_frames 0:9910 1-1:3 2-3:87".  In JSON all buckets.
  */
 static void print_lateness(FILE *f, const __u64 *late_frames)
 {
@@ -116,7 +116,7 @@ static void print_lateness(FILE *f, const __u64 *late_frames)
 		jsonw_end_array(get_json_writer());
 		return;
 	}
-	start_line(f, "late_bytes ");
+	start_line(f, "late_frames ");
 	for (i = 0; i <= last; i++) {
 		if (!late_frames[i])
 			continue;
@@ -166,7 +166,7 @@ static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
 	start_line(f, "");
 	psp_show_number(f, "sent_frames", st->sent_frames);
 	psp_show_number(f, "sent_wire_bytes", st->sent_wire_bytes);
-	psp_show_number(f, "spare_frames", st->spare_frames);
+	psp_show_number(f, "borrowed_frames", st->borrowed_frames);
 	psp_show_number(f, "throttled", st->throttled);
 
 	start_line(f, "");
@@ -189,7 +189,7 @@ static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
 		print_flows(f, st);
 }
 
-/* Takes what both sides know; what the kernel does not send is 0. */
+/* Prints the fields that both sides know; a field that the kernel does not send is 0. */
 int psp_print_xstats(const struct qdisc_util *qu, FILE *f,
 		     struct rtattr *xstats)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Refusals with values in their text.  Where the kernel only takes constant
- * texts, the words stand in a small ring of buffers: netlink copies them out
- * shortly after the request, and requests are serialised by the RTNL.
+ * Extack texts with values.  Where the kernel takes only constant texts, they are
+ * written to a small ring of buffers: netlink copies them shortly after the request,
+ * and the RTNL serialises requests.
  *
  * The kernel keeps NETLINK_MAX_FMTMSG_LEN (80) characters.
  */
@@ -13,30 +13,30 @@
 #include <linux/rtnetlink.h>
 
 #ifdef NL_SET_ERR_MSG_FMT
-#define psp_refuse(extack, fmt, ...) \
+#define psp_set_extack(extack, fmt, ...) \
 	NL_SET_ERR_MSG_FMT(extack, "psp: " fmt, ##__VA_ARGS__)
 #else
-#define PSP_REFUSAL_LEN		80
-#define PSP_REFUSALS	8	/* requests whose text is still to be copied */
+#define PSP_EXTACK_LEN		80
+#define PSP_EXTACK_BUFFERS	8	/* texts that netlink has yet to copy */
 
-static inline char *psp_refusal_buffer(void)
+static inline char *psp_extack_buffer(void)
 {
-	static char text[PSP_REFUSALS][PSP_REFUSAL_LEN];
+	static char text[PSP_EXTACK_BUFFERS][PSP_EXTACK_LEN];
 	static unsigned int next;
 
 	ASSERT_RTNL();
-	return text[next++ % PSP_REFUSALS];
+	return text[next++ % PSP_EXTACK_BUFFERS];
 }
 
-#define psp_refuse(extack, fmt, ...) do {				\
-	struct netlink_ext_ack *__refused = (extack);			\
+#define psp_set_extack(extack, fmt, ...) do {				\
+	struct netlink_ext_ack *__ack = (extack);			\
 									\
-	if (__refused) {						\
-		char *__text = psp_refusal_buffer();			\
+	if (__ack) {						\
+		char *__text = psp_extack_buffer();			\
 									\
-		snprintf(__text, PSP_REFUSAL_LEN, "psp: " fmt,		\
+		snprintf(__text, PSP_EXTACK_LEN, "psp: " fmt,		\
 			 ##__VA_ARGS__);				\
-		__refused->_msg = __text;				\
+		__ack->_msg = __text;				\
 	}								\
 } while (0)
 #endif

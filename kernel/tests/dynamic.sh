@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Classes of kind dynamic: flows are found by their sockets, each at its own
+# Classes of type dynamic: flows are found by their sockets, each at its own
 # rate, and go by themselves; nothing is lost but what is counted.
 #
 #   one: psp-send -> c1a (psp) ==== 1 Gbit/s ==== c1b -> two: psp-recv
@@ -172,7 +172,7 @@ sender=$!
 nap 300
 check "frames wait in flows" at_least 100 "$(got frames)"
 check "three flows or more" at_least 3 "$(got flows_active)"
-refuse "another kind while they wait" 'flows have frames, expected none' \
+refuse "another type while they wait" 'flows have frames, expected none' \
 	change mode paced rate 10mbit
 check "everything of it stays" same 10 "$(got flows)"
 # The other end: the route stays.
@@ -219,7 +219,8 @@ tc -n one qdisc del dev c1a root
 
 # --- rates that no clock could keep -------------------------------------------
 
-# A train of 64 KB, headers of each frame counted, on a line of 400 Gbit/s: no clock goes below 6706 bit/s.
+# A burst of 64 KB, with the headers of each frame, on a line of 400 Gbit/s: no clock
+# goes below 6706 bit/s.
 port line 1gbit mode timer split-gso off
 add mode dynamic
 send 300 to=10.1.0.2:100,pacing=4000,rate=1000000

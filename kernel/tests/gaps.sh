@@ -25,7 +25,7 @@ wire_agrees() {
 		"$(counter c1 a wire_bytes)"
 }
 
-# --- kinds -----------------------------------------------------------------
+# --- types -----------------------------------------------------------------
 
 for kind in pause multicast; do
 	fresh mode gap gap $kind

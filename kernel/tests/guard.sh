@@ -14,7 +14,7 @@ cable c1 1000000000 sink=1
 both="flag UDPDST_RND"
 # late_of: frames of class 1:1 that were late by a byte or more
 late_of() {
-	tc -s class show dev c1a classid 1:1 | grep late_bytes | tr ' ' '\n' |
+	tc -s class show dev c1a classid 1:1 | grep "late_frames " | tr ' ' '\n' |
 		grep -v '^0:' | sed -n 's/.*:\([0-9]*\)$/\1/p' |
 		{ sum=0; while read -r n; do sum=$((sum + n)); done; echo $sum; }
 }
@@ -25,7 +25,7 @@ check "without guard paced frames wait for normal ones" at_least 10 "$(late_of)"
 fresh_pair rate 50mbit
 check "guard on" tc qdisc change dev c1a root handle 1: psp guard on
 burst 800 "udp_dst_min 9" "udp_dst_max 11" "$both"
-check "guard holds normal frames back" at_least 5 "$(stat_of c1a guarded)"
+check "guard holds normal frames back" at_least 5 "$(stat_of c1a guard_band_held)"
 check "with guard no paced frame is late" same 0 "$(late_of)"
 check "with guard every frame is sent" same 800 "$(stat_of c1a sent_frames)"
 check "with guard the queue is empty, not below" empty c1a

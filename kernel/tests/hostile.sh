@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What users without privileges get of a class of kind dynamic: what is stated,
+# What users without privileges get of a class of type dynamic: what is stated,
 # and nothing of anybody else's.
 #
 #   one: psp-hostile, psp-send -> c1a (psp) ==== 10 Mbit/s ==== c1b -> two: psp-recv

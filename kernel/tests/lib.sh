@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What the tests share.  They run as root in a guest that may be thrown away,
+# Functions that the tests share.  They run as root in a guest that may be thrown away,
 # with sch_psp (and q_psp.so where tc looks for it), wire, veth, dummy, ifb and
 # pktgen loaded or loadable, and print TAP.
 #

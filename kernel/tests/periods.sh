@@ -84,7 +84,7 @@ kept() {
 	same "0 0 0" "$(of 1 over) $(of 1 deferred) $(of 1 overrun)"
 }
 
-# --- what each kind gets of a period ----------------------------------------
+# --- what each type gets of a period ----------------------------------------
 
 for mode in gap timer hybrid; do
 	streams $PERIOD 20000 30000 mode $mode

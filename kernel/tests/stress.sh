@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Changes by the thousand under traffic, and every way for a port to go away.
+# Thousands of changes under traffic, and each way to remove a port.
 # Afterwards no packet, class, qdisc or module reference is left.
 #
 #   pktgen, as fast as it can --> c1a ==== 1 Gbit/s ==== c1b (sink)
 #
-# ROUNDS: changes of each kind, 1000 by default.
+# ROUNDS: changes of each type, 1000 by default.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -5,7 +5,7 @@
 # twice, drop what they hold, or hold frames and give none.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)        one class at a time
-#   one: c2a ==== 1 Gbit/s ==== c2b :two                TCP, with GSO trains
+#   one: c2a ==== 1 Gbit/s ==== c2b :two                TCP, with GSO packets
 
 . "$(dirname "$0")/lib.sh"
 
@@ -179,7 +179,7 @@ check "no class at all: and counted" \
 	at_least $FRAMES "$(stat_of c1a unclassified)"
 cut_cable c1
 
-# --- trains of TCP ----------------------------------------------------------
+# --- bursts of TCP ----------------------------------------------------------
 
 ip netns add one
 ip netns add two

@@ -80,13 +80,13 @@ check "the account is right" same 200 \
 fresh_pair rate 10mbit ceil 100mbit
 burst 200
 check "above its rate and below its ceil a class shares" \
-	at_least 150 "$(class_stat_of c1a 1:1 spare_frames)"
+	at_least 150 "$(class_stat_of c1a 1:1 borrowed_frames)"
 check "a ceil can be taken away" \
 	tc class change dev c1a parent 1: classid 1:1 psp ceil 0
-before=$(class_stat_of c1a 1:1 spare_frames)
+before=$(class_stat_of c1a 1:1 borrowed_frames)
 burst 50
 check "and then the class does not" same "$before" \
-	"$(class_stat_of c1a 1:1 spare_frames)"
+	"$(class_stat_of c1a 1:1 borrowed_frames)"
 
 # --- what is said of a class -------------------------------------------------
 

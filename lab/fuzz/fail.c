@@ -60,13 +60,13 @@ static void change_class_back(void) { psp_class(0, 1, 1000000); }
 
 static void dynamic_class(void)
 {
-	uint8_t kind = TC_PSP_KIND_DYNAMIC;
+	uint8_t kind = TC_PSP_TYPE_DYNAMIC;
 	size_t nest;
 
 	message_tc(&message, RTM_NEWTCLASS, 0, port.ifindex, HANDLE, HANDLE | 1);
 	message_put_text(&message, TCA_KIND, "psp");
 	nest = message_nest(&message, TCA_OPTIONS);
-	message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
+	message_put(&message, TCA_PSP_CLASS_TYPE, &kind, sizeof(kind));
 	message_nest_end(&message, nest);
 }
 

@@ -124,7 +124,7 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 /* A class without a child of its own, as fast as the line: all that waits comes out. */
 static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint32_t child)
 {
-	uint8_t kind = TC_PSP_KIND_NORMAL;
+	uint8_t kind = TC_PSP_TYPE_NORMAL;
 	size_t nest;
 
 	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, HANDLE | minor, child);
@@ -132,7 +132,7 @@ static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint
 	message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, HANDLE, HANDLE | minor);
 	message_put_text(&message, TCA_KIND, "psp");
 	nest = message_nest(&message, TCA_OPTIONS);
-	message_put(&message, TCA_PSP_CLASS_KIND, &kind, sizeof(kind));
+	message_put(&message, TCA_PSP_CLASS_TYPE, &kind, sizeof(kind));
 	message_nest_end(&message, nest);
 	netlink_ask(f->netlink, &message, NULL, NULL);
 }

@@ -133,9 +133,9 @@ static void psp_bounds(struct random *r, struct message *m)
 
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
-	uint32_t kind = random_below(r, __TC_PSP_KIND_MAX);
-	bool paced = kind == TC_PSP_KIND_PACED || kind == TC_PSP_KIND_DYNAMIC;
-	bool stream = kind == TC_PSP_KIND_RT || kind == TC_PSP_KIND_NRT;
+	uint32_t kind = random_below(r, __TC_PSP_TYPE_MAX);
+	bool paced = kind == TC_PSP_TYPE_PACED || kind == TC_PSP_TYPE_DYNAMIC;
+	bool stream = kind == TC_PSP_TYPE_RT || kind == TC_PSP_TYPE_NRT;
 	uint64_t rate_bps = some_rate(r);
 	size_t nest;
 
@@ -148,19 +148,19 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 	message_put_text(m, TCA_KIND, "psp");
 	nest = message_nest(m, TCA_OPTIONS);
 	if (random_percent(r, 70))
-		put_u8(m, TCA_PSP_CLASS_KIND, kind);
+		put_u8(m, TCA_PSP_CLASS_TYPE, kind);
 	if (random_percent(r, paced ? 95 : 3))
 		put_u64(m, TCA_PSP_CLASS_RATE, rate_bps);
-	if (random_percent(r, kind == TC_PSP_KIND_NORMAL ? 50 : 3))
+	if (random_percent(r, kind == TC_PSP_TYPE_NORMAL ? 50 : 3))
 		put_u32(m, TCA_PSP_CLASS_QUANTUM, random_value(r, 21));
 	if (random_percent(r, paced ? 25 : 3))
 		put_u64(m, TCA_PSP_CLASS_CEIL,
 			random_percent(r, 80) ? rate_bps / 2 + 500000000 : some_rate(r));
-	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
 		put_u64(m, TCA_PSP_CLASS_FLOOR, random_value(r, 30));
-	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
 		put_u32(m, TCA_PSP_CLASS_FLOWS, random_value(r, 12));
-	if (random_percent(r, kind == TC_PSP_KIND_DYNAMIC ? 40 : 3))
+	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
 		psp_bounds(r, m);
 	if (random_percent(r, stream ? 95 : 3))
 		put_u64(m, TCA_PSP_CLASS_RESERVE,

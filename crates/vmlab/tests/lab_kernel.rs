@@ -48,7 +48,7 @@ on_every_kernel! {
     dynamic_pacing: "dynamic.sh";
     gap_frames_modes_and_the_link: "gaps.sh";
     traps_of_other_qdiscs: "traps.sh";
-    trains_cut_and_whole: "trains.sh";
+    bursts_cut_and_whole: "bursts.sh";
     deadlines_and_ceil: "waits.sh";
     guard: "guard.sh";
     shares_of_a_line_below_mq: "shares.sh";

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# GSO trains, cut and whole, charged to the byte.
+# Bursts (GSO packets), cut and whole, charged to the byte.
 #
 #   one: c2a ==== cable ==== c2b :two       TCP, 64 KB at a time
 #
-# The cable counts what it carries: that is compared with what psp says.
+# The cable counts what it carries, which is compared with the counters of psp.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -21,7 +21,7 @@ lay() {
 	two_hosts c2 10.2.0
 }
 
-# send KIND-OF-CLASS OPTION...: 2 MB of TCP through a class of a new psp.
+# send CLASS-TYPE OPTION...: 2 MB of TCP through a class of a new psp.
 send() {
 	class=$1
 	shift
@@ -52,15 +52,15 @@ exact() {
 		"$(stat drop_segment) $(stat drop_long)"
 }
 
-# cut NAME, whole NAME: what became of the trains.
+# cut NAME, whole NAME: the bursts were cut, or sent whole.
 cut() {
-	check "$1: trains are cut" at_least 1 "$(stat trains_cut)"
-	check "$1: none is whole" same 0 "$(stat trains_whole)"
+	check "$1: bursts are cut" at_least 1 "$(stat bursts_cut)"
+	check "$1: none is whole" same 0 "$(stat bursts_whole)"
 	exact "$1"
 }
 whole() {
-	check "$1: trains are whole" at_least 1 "$(stat trains_whole)"
-	check "$1: none is cut" same 0 "$(stat trains_cut)"
+	check "$1: bursts are whole" at_least 1 "$(stat bursts_whole)"
+	check "$1: none is cut" same 0 "$(stat bursts_cut)"
 	exact "$1"
 }
 
@@ -85,11 +85,11 @@ send "rate 100mbit" split-gso off
 check "a change to on" \
 	tc -n one qdisc change dev c2a root handle 1: psp split-gso on
 send "rate 2mbit" split-gso off mode timer line 400mbit
-check "a slow class goes at its rate with trains, too" \
-	at_least 1 "$(stat trains_whole)"
+check "a slow class keeps its rate with bursts, too" \
+	at_least 1 "$(stat bursts_whole)"
 cut_cable c2
 
-# So fast that a train takes less than 10 us.
+# So fast that a burst takes less than 10 us.
 lay 100000000000
 send "rate 1gbit"
 cut "auto, paced, 100 Gbit/s"
