@@ -443,7 +443,7 @@ static void psp_set_arrival(struct sk_buff *skb, u64 now_ns)
 
 /* Has the frame waited for longer than the deadline of its class? */
 static bool psp_deadline_passed(const struct sk_buff *skb, u64 deadline_ns,
-				       u64 now_ns)
+				u64 now_ns)
 {
 	return psp_has_delivery_time(skb) && now_ns > (u64)skb->tstamp &&
 	       now_ns - (u64)skb->tstamp > deadline_ns;
@@ -688,7 +688,7 @@ static bool psp_has_more(struct psp_qdisc *q, struct psp_class *cl)
 	if (cl->head)
 		return true;
 	if (!q->pace.cfg.guard_band || (cl->pace.type != PACE_TYPE_NORMAL &&
-				    cl->pace.type != PACE_TYPE_NRT))
+					cl->pace.type != PACE_TYPE_NRT))
 		return cl->child->q.qlen > 0;
 	if (cl->child->q.qlen)
 		cl->head = psp_pull(q, cl);
