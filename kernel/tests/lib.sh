@@ -5,7 +5,7 @@
 # pktgen loaded or loadable, and print TAP.
 #
 # TC, IP: the programs; found in the usual places, past a shell's built-ins.
-# SLOW: so many times as long may take what a slow guest has to keep up with; 1.
+# SLOW: factor for the times that a slow guest needs more of; default 1.
 
 set -e
 
@@ -24,7 +24,7 @@ PKTGEN=/proc/net/pktgen
 tc() { "$TC" "$@"; }
 ip() { "$IP" "$@"; }
 
-# Nobody sends but the tests.
+# Only the tests send.
 echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 
 tests=0
@@ -43,7 +43,7 @@ not_ok() {
 	printf '%s\n' "$output" | sed 's/^/#   /'
 }
 
-# seconds MILLISECONDS: of a guest as slow as this one, as sleep(1) wants them.
+# seconds MILLISECONDS: prints them times SLOW in seconds, as sleep(1) wants them.
 seconds() {
 	ms=$(($1 * SLOW))
 	printf '%d.%03d\n' $((ms / 1000)) $((ms % 1000))
@@ -51,32 +51,32 @@ seconds() {
 
 nap() { sleep "$(seconds "$1")"; }
 
-# check NAME COMMAND...: succeeds.
+# check NAME COMMAND...: the command must succeed.
 check() {
 	what=$1
 	shift
 	if output=$("$@" 2>&1); then ok "$what"; else not_ok "$what"; fi
 }
 
-# Memory of the kernel that cannot be reclaimed, kB, once it has settled.
+# slab_kb: prints the kernel memory that cannot be reclaimed, in kB, once it has settled.
 slab_kb() {
 	sleep 1
 	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
 }
 
-# given_back NAME LIMIT BEFORE: not more kB than LIMIT are missing since. A kernel
-# with KASAN keeps for a while what was freed, and has kmemleak look instead.
+# given_back NAME LIMIT BEFORE: at most LIMIT kB more than BEFORE are in use.  A kernel
+# with KASAN keeps freed memory for a while; kmemleak checks there instead.
 given_back() {
 	[ -e /sys/kernel/debug/kmemleak ] && return
 	check "$1" at_least $(($(slab_kb) - $2)) "$3"
 }
 
-# timely NAME COMMAND...: check, where the guest is fast enough for it.
+# timely NAME COMMAND...: as check; skipped in a slow guest.
 timely() {
 	if [ "$SLOW" = 1 ]; then check "$@"; else ok "$1 # SKIP slow guest"; fi
 }
 
-# refuse NAME PATTERN COMMAND...: fails and says why.
+# refuse NAME PATTERN COMMAND...: the command must fail with a message like PATTERN.
 refuse() {
 	what=$1
 	pattern=$2
@@ -90,7 +90,7 @@ refuse() {
 	fi
 }
 
-# finish: the plan, the kernel's complaints, and the exit status.
+# finish: checks the kernel's log, prints the plan, and returns the exit status.
 finish() {
 	if output=$(dmesg | grep -e 'WARNING: CPU' -e 'cut here' -e 'BUG:' -e 'Oops' \
 			-e 'refcount_t' -e 'unregister_netdevice: waiting'); then
@@ -102,7 +102,7 @@ finish() {
 	[ "$failures" = 0 ]
 }
 
-# cable NAME RATE_BPS [KEY=VALUE...]: devices NAMEa and NAMEb, up.
+# cable NAME RATE_BPS [KEY=VALUE...]: makes a cable between NAMEa and NAMEb, both up.
 cable() {
 	pair=$1
 	rate=$2
@@ -116,8 +116,8 @@ cut_cable() {
 	echo "name=$1" >$WIRE/delete
 }
 
-# two_hosts CABLE NET: its ends go to the namespaces one and two, which there are,
-# as NET.1 and NET.2.
+# two_hosts CABLE NET: moves its ends to the namespaces one and two, which exist, with
+# the addresses NET.1 and NET.2.
 two_hosts() {
 	ip link set "${1}a" netns one
 	ip link set "${1}b" netns two
@@ -127,25 +127,25 @@ two_hosts() {
 	ip -n two link set "${1}b" up
 }
 
-# stat DEV KEY: a number of the root qdisc's statistics.
+# stat_of DEV KEY: prints a number of the root qdisc's statistics.
 stat_of() {
 	tc -s qdisc show dev "$1" root | tr ' ' '\n' |
 		grep -A 1 -x -e "$2" | tail -n 1
 }
 
-# class_stat DEV CLASSID KEY
+# class_stat_of DEV CLASSID KEY: prints a number of a class.
 class_stat_of() {
 	tc -s class show dev "$1" classid "$2" | tr ' ' '\n' |
 		grep -A 1 -x -e "$3" | tail -n 1
 }
 
-# class_backlog_of DEV CLASSID: frames waiting.
+# class_backlog_of DEV CLASSID: prints the number of frames in a class.
 class_backlog_of() {
 	tc -s class show dev "$1" classid "$2" |
 		sed -n 's/^ backlog [^ ]* \([0-9]*\)p.*/\1/p'
 }
 
-# backlog_of DEV: frames waiting below the root.
+# backlog_of DEV: prints the number of frames in the root qdisc.
 backlog_of() {
 	tc -s qdisc show dev "$1" root |
 		sed -n 's/^ backlog [^ ]* \([0-9]*\)p.*/\1/p'
@@ -161,13 +161,13 @@ at_least() {
 	[ "$2" -ge "$1" ] || { echo "expected $1 or more, found $2"; return 1; }
 }
 
-# empty DEV: nothing queued, and none below zero.
+# empty DEV: no frame is queued, and no counter is below zero.
 empty() {
 	output=$(tc -s qdisc show dev "$1" root)
 	echo "$output" | grep -q 'backlog 0b 0p' || { echo "$output"; return 1; }
 }
 
-# drained DEV: empty within two seconds, of a slow guest's.
+# drained DEV: empty within two seconds times SLOW.
 drained() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		empty "$1" >/dev/null && return 0
@@ -176,8 +176,8 @@ drained() {
 	empty "$1"
 }
 
-# flow DEV [SETTING...]: pktgen through DEV's qdisc, until flow_stop; 1400-byte
-# UDP frames to port 9.  With "count N", until flow_done.
+# flow DEV [SETTING...]: starts pktgen through DEV's qdisc, 1400-byte UDP frames to port
+# 9, until flow_stop; with the setting "count N" until flow_done.
 flow() {
 	dev=$1
 	shift
@@ -193,7 +193,7 @@ flow() {
 	done
 	echo start >$PKTGEN/pgctrl &
 	flow_pid=$!
-	# Its thread looks every 100 ms: told to stop before, it would run on.
+	# The thread looks for commands every 100 ms: an earlier stop would be lost.
 	case "$*" in *"count "*) return ;; esac
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		grep -q "Running: *$dev" $PKTGEN/kpktgend_0 && break
@@ -207,14 +207,14 @@ flow_stop() {
 	echo "rem_device_all" >$PKTGEN/kpktgend_0
 }
 
-# flow_done: a counted flow has ended.
+# flow_done: waits for the end of a flow with a count.
 flow_done() {
 	wait "$flow_pid" || :
 	echo "rem_device_all" >$PKTGEN/kpktgend_0
 }
 
-# burst COUNT [SETTING...]: through c1a's qdisc as fast as can be; then all is
-# sent.
+# burst COUNT [SETTING...]: sends COUNT frames through c1a's qdisc at once, and waits
+# until all are sent.
 burst() {
 	frames=$1
 	shift
@@ -224,8 +224,9 @@ burst() {
 	sleep 0.01
 }
 
-# fresh_pair CLASS-1:1...: a new psp on c1a, the cable's records empty; frames to
-# port 9 are of class 1:1, all others of class 1:3 (normal).
+# fresh_pair OPTION-OF-CLASS...: makes a new psp on c1a and empties the records of the
+# cable.  Frames to port 9 go to class 1:1 with these options, all others to class 1:3,
+# which is normal.
 fresh_pair() {
 	tc qdisc del dev c1a root 2>/dev/null || :
 	tc qdisc add dev c1a root handle 1: psp default 3
@@ -236,13 +237,13 @@ fresh_pair() {
 	echo 1 >$WIRE/c1/reset
 }
 
-# json_of KEY: the first value of KEY in the JSON on standard input.
+# json_of KEY: prints the first value of KEY in the JSON on standard input.
 json_of() {
 	tr ',[]{}' '\n' | sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\"]*\)\"\{0,1\}.*/\1/p" |
 		head -n 1
 }
 
-# counter CABLE END KEY: of the cable.
+# counter CABLE END KEY: prints a counter of the cable.
 counter() {
 	sed -n "s/^$2\.$3 //p" "$WIRE/$1/counters"
 }
@@ -258,28 +259,28 @@ between() {
 		{ echo "expected $1 to $2, found $3"; return 1; }
 }
 
-# CLOCK_MONOTONIC
+# now_ns: prints CLOCK_MONOTONIC.
 now_ns() { sed 's/\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime; }
 
-# sent KEY: a number of the first flow's report in /tmp/sent.
+# sent KEY: prints a number of the first flow's report in /tmp/sent.
 sent() { head -n 1 /tmp/sent | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"; }
 
-# Of c1a in the namespace one, where psp's handle is 1:.
+# The functions below are for c1a in the namespace one, where the handle of psp is 1:.
 
-# got KEY: a number of the class 1:1's options and statistics; rates in bit/s.
+# got KEY: prints a number of the options or statistics of class 1:1, rates in bit/s.
 got() {
 	tc -n one -s class show dev c1a classid 1:1 |
 		sed 's/^ backlog \([^ ]*\)b \([0-9]*\)p/ bytes \1 frames \2/' |
 		tr -s ' (,' '\n\n\n' | grep -A 1 -x -e "$1" | tail -n 1 |
 		sed 's/Gbit$/000000000/; s/Mbit$/000000/; s/Kbit$/000/; s/bit$//'
 }
-# qdisc_got KEY
+# qdisc_got KEY: prints a number of the statistics of psp.
 qdisc_got() {
 	tc -n one -s -j qdisc show dev c1a root | tr ',{}' '\n\n\n' |
 		sed -n "s/^\"$1\"://p" | tail -n 1
 }
 
-# settled: nothing waits, in the qdisc's books or in the class's.
+# settled: no frame is queued, by the counters of the qdisc and of class 1:1.
 settled() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		[ "$(qdisc_got qlen)" = 0 ] && break
