@@ -224,6 +224,11 @@ struct psp_class_options {
 	u64 pacing_floor_bps;
 };
 
+/*
+ * Counters.  The qdisc counts what becomes of frames, here by class and in
+ * struct psp_counters for the port.  core/ counts what it decides: struct
+ * pace_stats.  psp_netlink.c copies both to user space.
+ */
 struct psp_class_counters {
 	u64 sent_frames;
 	u64 sent_wire_bytes;
