@@ -82,7 +82,10 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("kernel/psp_class.c", "classes and what tc asks of them"),
     ("kernel/psp_dev.c", "all that depends on the device"),
     ("kernel/psp_flow.c", "flows, their users, rates and queues"),
-    ("kernel/psp_netlink.c", "options, statistics, texts of refusals"),
+    (
+        "kernel/psp_netlink.c",
+        "options, statistics, texts of refusals",
+    ),
 ];
 
 #[test]
