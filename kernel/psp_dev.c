@@ -9,7 +9,8 @@ static LIST_HEAD(psp_qdiscs);
 /*
  * The line of this qdisc.  As root of a device it has the whole line.  Below
  * mq each transmit queue has its own root, and none sees what the others
- * send: each psp treats its share as a line of its own.  docs/decisions/0025.
+ * send: each psp treats its share as a line of its own.
+ * docs/decisions/qdisc.md, "Shares of a line below mq".
  */
 
 /*
@@ -570,7 +571,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
  * takes as fast as they are made, take no time; then bytes handed out are no
  * clock.  Dequeue notices (line_watch.h).  A work item, which may wait for
  * the RTNL, checks what may have changed, and changes the mode to timer.
- * docs/decisions/0180.
+ * docs/decisions/qdisc.md, "Is the wire a clock?".
  */
 
 static void psp_watch_restart(struct psp_qdisc *q)

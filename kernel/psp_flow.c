@@ -284,7 +284,8 @@ static u32 psp_flows_ids(const struct psp_flows *flows)
  * and so on.  For most congestion controls sk_pacing_rate is 1.2 (slow start:
  * 2) times the formula, and at most SO_MAX_PACING_RATE.
  *
- * docs/decisions/0027, 0028.
+ * docs/decisions/qdisc.md, "The rate of a flow in a dynamic class", "Flows and
+ * their sockets".
  */
 
 /*
@@ -394,7 +395,7 @@ static bool psp_has_own_rate(const struct sock *sk)
  * Returns the window at the start of the next RTT, in bits.  After slow start
  * it is an eighth more: at a rate of exactly the window the data in flight
  * never reaches it, and TCP lets a window grow only if it was the limit
- * (docs/decisions/0027).
+ * (docs/decisions/qdisc.md, "The rate of a flow in a dynamic class").
  */
 static u64 psp_window_bits(const struct tcp_sock *tp, u32 packet_bytes)
 {

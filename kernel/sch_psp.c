@@ -23,7 +23,8 @@
  * core/ decides which class sends next and how long the wire stays silent
  * before.  Frames, memory, locks and timers are here.  This file includes the
  * others from the lowest to the highest, and no file declares a function
- * before it is defined, so calls only go down (docs/decisions/0191).
+ * before it is defined, so calls only go down (docs/decisions/qdisc.md,
+ * "The qdisc in one translation unit").
  *
  * Locking.  Configuration holds the RTNL.  It takes the tree lock
  * (sch_tree_lock()) where it changes what enqueue and dequeue read; they hold
@@ -435,7 +436,7 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
  * arrived.  TCP and fq use the same field on the same clock.  A delivery time
  * in the future (EDT, SO_TXTIME) is kept, and the wait counts from then.
  * Frames whose time is on another clock have no deadline.
- * docs/decisions/0024.
+ * docs/decisions/qdisc.md, "Deadlines: when a frame came".
  */
 
 /* Notes the arrival of a frame. */
@@ -661,7 +662,7 @@ static void psp_count_lateness(struct psp_class *cl, u32 frames, s64 late_bytes)
 
 /*
  * Children.  A class is active in core/ while it can be asked for a frame.
- * psp does not peek at children (docs/decisions/0022).  It takes a frame out
+ * psp does not peek at children (see below).  It takes a frame out
  * early, to psp_class.head, in two cases: core/ has to know the length of the
  * next frame (guard on, type normal or nrt), or a throttled child was asked
  * and gave one. Such a frame counts in qlen and backlog of the qdisc until it
@@ -712,7 +713,8 @@ static void psp_report_head(struct psp_qdisc *q, struct psp_class *cl)
 }
 
 /*
- * Throttled children (netem, tbf, fq): docs/decisions/0022.
+ * Throttled children (netem, tbf, fq).
+ * docs/decisions/qdisc.md, "Children that hold packets back".
  *
  * A child that holds frames but gives none sets a timer of its own, and runs
  * the root when the timer fires.  psp cannot see which child it was.  The

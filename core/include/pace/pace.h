@@ -22,7 +22,8 @@
 
 /*
  * How the API is declared.  A host that includes pace.c in the file that calls it
- * defines this as static: then the compiler inlines the API, too (decisions/0190).
+ * defines this as static: then the compiler inlines the API, too
+ * (decisions/core.md, "One translation unit").
  */
 #ifndef PACE_API
 #define PACE_API
