@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use units::terse::{ms, size};
-
 use crate::analysis::{Connection, Direction, Flow, Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::rounds::per_second;
 use crate::rules::Origin;
 pub(crate) use units::terse::rate;
+use units::terse::{ms, size};
 
 /// What weighs most of some stops: the cause, and how sure it is.
 struct Weight {

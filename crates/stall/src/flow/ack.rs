@@ -28,6 +28,7 @@ impl Flow {
         let pause = self.pause_until_ack(at);
         self.note_receiver(at, segment);
         let was_closed = self.is_window_closed();
+        let window_before = self.window_field;
         if ack > self.nxt {
             self.on_unseen(at, ack);
         }
@@ -37,6 +38,9 @@ impl Flow {
             self.check_eifel(segment);
             self.board.ack(ack, &mut delivered);
             self.una = ack;
+            if self.una >= self.nxt {
+                self.probe_from = u64::MAX;
+            }
             self.backoff = 0;
             self.unanswered_segments = 0;
         }
@@ -53,7 +57,7 @@ impl Flow {
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
             self.last_ack_ns = at.now; // all of it had been reported before
-        } else if ack == self.una && self.una < self.nxt && segment.sequence_length() == 0 {
+        } else if self.is_duplicate_ack(segment, ack, window_before) {
             self.counts.duplicate_acks += 1;
             self.last_ack_ns = at.now;
             self.gap.dirty = true;
@@ -66,6 +70,14 @@ impl Flow {
             ack: ack.saturating_sub(ORIGIN),
             window_edge: edge.saturating_sub(ORIGIN),
         });
+    }
+
+    /// RFC 5681, section 2: data is under way, and neither data nor another window comes
+    /// with it. What answers a probe of a closed window is none.
+    fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
+        let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
+        let under_way = self.una < self.sent_end();
+        ack == self.una && under_way && segment.sequence_length() == 0 && is_same
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment) {

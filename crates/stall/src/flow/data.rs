@@ -50,21 +50,36 @@ impl Flow {
         if segment.flags.any(Flags::FIN) {
             self.fin = Some(end);
         }
-        let is_probe = segment.payload_bytes <= 1 && !segment.flags.any(Flags::FIN);
-        if is_probe && end <= self.nxt && self.una == self.nxt {
+        if self.is_keepalive(segment, start, end) {
             self.counts.keepalives += 1;
             return;
         }
         let pause = self.pause_facts(at);
-        if start < self.nxt && !self.on_again(at, segment, start, end.min(self.nxt)) {
+        let mut is_new = end > self.nxt;
+        let was_waiting = self.una < self.sent_end();
+        if self.is_window_probe(segment, start, end) {
+            self.on_window_probe(at);
+            if is_new {
+                self.push_probe(at, segment, start.max(self.nxt), end);
+            }
             return;
+        }
+        if start < self.nxt {
+            let from = start.max(self.una);
+            if from >= self.probe_from {
+                // The receiver had no room for it when it was sent as a probe.
+                self.on_first_in_window(at, segment, from, end.min(self.nxt));
+                is_new = true;
+            } else if !self.on_again(at, segment, start, end.min(self.nxt)) {
+                return;
+            }
         }
         if end > self.nxt {
             let from = start.max(self.nxt);
             self.on_new(at, segment, from, end);
-            if self.is_window_closed() && end - from < self.mss() {
-                self.on_window_probe(at);
-            } else if self.is_progress(at, pause.is_some()) {
+        }
+        if is_new {
+            if self.is_progress(at, was_waiting && pause.is_some()) {
                 self.close_pause(at, pause, Closed::NewData);
             } else {
                 self.gap.dirty = true;
@@ -73,6 +88,64 @@ impl Flow {
         }
         self.rounds.note_flight(self.board.flight_bytes());
         self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
+    }
+
+    /// A byte that was sent before and has been acknowledged, or is the last one of a
+    /// larger segment: it repairs nothing and asks for an answer (RFC 9293, 3.8.4).
+    fn is_keepalive(&self, segment: &Segment, start: u64, end: u64) -> bool {
+        if segment.payload_bytes > 1 || segment.flags.any(Flags::FIN) || end > self.nxt {
+            return false;
+        }
+        let is_part = || end == self.nxt && self.board.at(start).is_some_and(|s| s.start < start);
+        self.una == self.nxt || is_part()
+    }
+
+    /// Less than a segment from beyond the window's edge: the receiver cannot take it,
+    /// and the sender only asks whether the window is open (RFC 9293, 3.8.6.1). A
+    /// full segment there shows that the capture lacks a window update.
+    fn is_window_probe(&self, segment: &Segment, start: u64, end: u64) -> bool {
+        let is_beyond = self.has_ack && start >= self.edge && self.is_window_closed();
+        is_beyond && end - start < self.mss() && !segment.flags.any(Flags::FIN)
+    }
+
+    /// Data sent as a probe is known from here on, but not sent yet.
+    fn push_probe(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
+        if start > self.nxt {
+            self.board.push(self.nxt, start, at.now, at.packet, 0);
+        }
+        self.probe_from = self.probe_from.min(start);
+        self.counts.bytes += end - start;
+        self.board.push(start, end, at.now, at.packet, 1);
+        self.describe_last(segment);
+        self.nxt = end;
+        self.show(|| What::New {
+            start: start.saturating_sub(ORIGIN),
+            end: end.saturating_sub(ORIGIN),
+        });
+    }
+
+    /// What only had been a probe is sent again, now with room for it.
+    fn on_first_in_window(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
+        self.board.cut(start, end);
+        let (value, id) = (segment.timestamps.map_or(0, |s| s.value), segment.ip_id);
+        let is_whole = self.board.change((start, end), false, |sent| {
+            (sent.first_ns, sent.last_ns, sent.packet) = (at.now, at.now, at.packet);
+            (sent.copies, sent.stamp, sent.ip_id) = (1, value, id);
+        });
+        if !is_whole {
+            self.counts.repeats_beyond += 1;
+        }
+        self.probe_from = if end < self.nxt { end } else { u64::MAX };
+        (self.last_data_ns, self.last_data_bytes) = (at.now, end - start);
+        self.unanswered_segments += 1;
+        self.note_stamp(at, segment);
+    }
+
+    fn describe_last(&mut self, segment: &Segment) {
+        if let Some(sent) = self.board.last_mut() {
+            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            sent.ip_id = segment.ip_id;
+        }
     }
 
     /// What passes here was sent by what the sender knew then: what had passed
@@ -155,10 +228,7 @@ impl Flow {
             && at.now.saturating_sub(self.last_ack_ns)
                 > self.sender_rtt_ns().unwrap_or(0) + NS_PER_MS;
         self.board.push(start, end, at.now, at.packet, 1);
-        if let Some(sent) = self.board.last_mut() {
-            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
-            sent.ip_id = segment.ip_id;
-        }
+        self.describe_last(segment);
         self.nxt = end;
         let fin = u64::from(segment.flags.any(Flags::FIN));
         let bytes = (end - start).saturating_sub(fin);

@@ -66,6 +66,8 @@ pub(crate) struct Flow {
     pub(super) una: u64,
     /// Byte after the highest seen.
     pub(super) nxt: u64,
+    /// From here on bytes were sent only as probes of a closed window; `u64::MAX`: none.
+    pub(super) probe_from: u64,
     pub(super) board: Scoreboard,
     /// The stream's end, its FIN counted.
     pub(super) fin: Option<u64>,
@@ -167,6 +169,7 @@ impl Flow {
             has_begin: false,
             una: ORIGIN,
             nxt: ORIGIN,
+            probe_from: u64::MAX,
             board: Scoreboard::new(&options),
             fin: None,
             has_data: false,
@@ -216,6 +219,11 @@ impl Flow {
             retransmissions: Retransmissions::default(),
             shown: shown.then(Vec::new),
         }
+    }
+
+    /// Byte after the last one that was sent into an open window.
+    pub(super) fn sent_end(&self) -> u64 {
+        self.nxt.min(self.probe_from).max(self.una)
     }
 
     /// The number that the first byte of data has.

@@ -24,7 +24,7 @@ impl Flow {
         let waited = at
             .now
             .saturating_sub(before.now.max(self.tally.last_data_ns));
-        if waited < self.late_answer_ns || self.una >= self.nxt || self.is_finished() {
+        if waited < self.late_answer_ns || self.una >= self.sent_end() || self.is_finished() {
             return self.pause_facts(at);
         }
         Some(self.facts(at, before))
@@ -42,9 +42,9 @@ impl Flow {
             from_receiver: self.from_receiver,
             gap: self.gap,
             after: After::default(),
-            outstanding_bytes: self.nxt - self.una,
+            outstanding_bytes: self.sent_end() - self.una,
             sacked_bytes: self.board.sacked_bytes(),
-            room_bytes: self.edge.saturating_sub(self.nxt),
+            room_bytes: self.edge.saturating_sub(self.sent_end()),
             window_bytes: self
                 .window_field
                 .zip(self.scale)
