@@ -121,7 +121,9 @@ impl Connection {
                     flow.on_ack(at, segment);
                 }
             }
+            let peer_settled_ns = self.flows[other].settled_ns;
             if let Some(flow) = self.flows.get_mut(from) {
+                flow.peer_settled_ns = peer_settled_ns;
                 flow.on_data(at, segment);
             }
             if flags.any(Flags::FIN) {

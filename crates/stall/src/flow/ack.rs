@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the receiver says: acknowledgements, SACK blocks, windows.
 
-use super::facts::Closed;
+use super::facts::{Answered, Closed};
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
@@ -25,7 +25,10 @@ impl Flow {
             self.has_ack = true;
             self.una = self.una.min(ack);
         }
-        let pause = self.pause_until_ack(at);
+        let mut pause = self.pause_until_ack(at);
+        if let Some(facts) = &mut pause {
+            facts.ended_by_peer_data = segment.payload_bytes > 0;
+        }
         self.note_receiver(at, segment);
         let was_closed = self.is_window_closed();
         let window_before = self.window_field;
@@ -36,10 +39,14 @@ impl Flow {
         let mut delivered = Delivered::beyond(self.board.highest_sacked());
         if ack > self.una {
             self.check_eifel(segment);
+            if let Some(facts) = &mut pause {
+                facts.answered = self.answered_copy(segment);
+            }
             self.board.ack(ack, &mut delivered);
             self.una = ack;
             if self.una >= self.nxt {
                 self.probe_from = u64::MAX;
+                self.settled_ns = at.now;
             }
             self.backoff = 0;
             self.unanswered_segments = 0;
@@ -86,7 +93,7 @@ impl Flow {
         if segment.payload_bytes > 0 {
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
-            self.gap.last_receiver_data_ns = at.now;
+            self.peer_data = (at.now, at.packet);
         }
     }
 
@@ -274,6 +281,22 @@ impl Flow {
         }
     }
 
+    /// Which copy of the first segment this acknowledges.
+    fn answered_copy(&self, segment: &Segment) -> Answered {
+        let echo = segment.timestamps.and_then(|stamps| stamps.echo);
+        let (Some(echo), Some(head)) = (echo, self.board.head()) else {
+            return Answered::Unknown;
+        };
+        if head.copies < 2 || head.stamp == 0 {
+            return Answered::Unknown;
+        }
+        match echo.wrapping_sub(head.stamp) as i32 {
+            ..0 => Answered::Older,
+            _ if head.is_stamped_anew => Answered::Last,
+            _ => Answered::Unknown,
+        }
+    }
+
     fn on_window(&mut self, at: At, segment: &Segment, ack: u64) {
         if ack < self.una {
             return; // an old one that was overtaken
@@ -286,7 +309,11 @@ impl Flow {
         let field = u64::from(segment.window);
         self.infer_scale(field);
         let window = field << self.scale.unwrap_or(self.scale_least);
-        self.edge = ack + window;
+        let edge_before = std::mem::replace(&mut self.edge, ack + window);
+        if self.edge > edge_before {
+            self.gap.update = Some((at.now, at.packet));
+        }
+        self.note_room();
         let (least, most) = self.counts.window.unwrap_or((window, window));
         self.counts.window = Some((least.min(window), most.max(window)));
         self.rounds.note_window(window);
@@ -308,6 +335,15 @@ impl Flow {
                 self.gap.opened.get_or_insert((at.now, at.packet));
             }
             (false, false) => {}
+        }
+    }
+
+    /// The least room for new data since the pause began.
+    pub(super) fn note_room(&mut self) {
+        if self.window_field.is_some() {
+            let room = self.edge.saturating_sub(self.sent_end());
+            let least = self.gap.room_least_bytes.unwrap_or(u64::MAX);
+            self.gap.room_least_bytes = Some(least.min(room));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::facts::{Closed, Resent};
+use super::facts::{Closed, LET_GO_NS, Resent};
 use super::scoreboard::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
@@ -16,10 +16,6 @@ const ETHERNET_PAYLOAD: u64 = 1460;
 const JUMBO_PAYLOAD: u64 = 8960;
 /// What came late by less was overtaken, where nothing else tells.
 const REORDERED_NS: u64 = 3 * NS_PER_MS;
-/// So many ticks of a time stamp clock tell how long one is.
-const TICKS_TO_JUDGE: u64 = 100;
-/// A sender that waits for an acknowledgement goes on within this.
-const LET_GO_NS: u64 = 2 * NS_PER_MS;
 /// An acknowledgement is an answer at once within this, beside the round trip.
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
@@ -28,6 +24,8 @@ impl Flow {
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
         if let Some(stamps) = segment.timestamps {
             self.has_stamps = true;
+            let pause_ns = self.threshold_ns;
+            self.sender_clock.note(stamps.value, at.now, pause_ns);
             let echo = stamps.echo.filter(|_| segment.flags.any(Flags::ACK));
             if echo.is_some_and(|echo| self.sender_side.echoed(echo, at.now)) {
                 self.renew_threshold();
@@ -138,7 +136,7 @@ impl Flow {
         self.probe_from = if end < self.nxt { end } else { u64::MAX };
         (self.last_data_ns, self.last_data_bytes) = (at.now, end - start);
         self.unanswered_segments += 1;
-        self.note_stamp(at, segment);
+        self.note_stamp(segment);
     }
 
     fn describe_last(&mut self, segment: &Segment) {
@@ -179,6 +177,7 @@ impl Flow {
     fn note_payload(&mut self, at: At, segment: &Segment) {
         let payload = u64::from(segment.payload_bytes);
         self.first_data_ns.get_or_insert(at.now);
+        self.first_turn.get_or_insert((at, self.peer_data));
         self.has_data = true;
         self.counts.data_packets += 1;
         self.counts.ce_marked += u64::from(segment.ecn == 3);
@@ -235,8 +234,11 @@ impl Flow {
         self.counts.bytes += bytes;
         let segments = bytes.div_ceil(self.mss()).max(1);
         self.unanswered_segments += segments;
+        self.burst_bytes = self.burst_bytes.saturating_add(bytes);
         if self.after_open {
             self.note_after(|after| {
+                after.next_data_ns.get_or_insert(at.now);
+                after.burst_bytes += bytes;
                 if !after.acked {
                     after.new_segments += segments;
                 }
@@ -248,7 +250,7 @@ impl Flow {
         self.tick_rounds(at);
         self.rounds.note_new(at, bytes, idle);
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
-        self.note_stamp(at, segment);
+        self.note_stamp(segment);
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -261,20 +263,14 @@ impl Flow {
         }
     }
 
-    /// The sender's own clock tells how long before the capture it sent.
-    fn note_stamp(&mut self, at: At, segment: &Segment) {
-        self.stamp_step = None;
-        let Some(stamps) = segment.timestamps else {
-            return;
-        };
-        let (first, since) = *self.first_stamp.get_or_insert((stamps.value, at.now));
-        let step = self.last_stamp.map(|last| stamps.value.wrapping_sub(last));
-        self.stamp_step = step.filter(|&step| step < 1 << 31);
-        self.last_stamp = Some(stamps.value);
-        let ticks = u64::from(stamps.value.wrapping_sub(first));
-        if (TICKS_TO_JUDGE..1 << 31).contains(&ticks) {
-            self.tick_ns = at.now.saturating_sub(since) / ticks;
-        }
+    /// By the sender's own clock: how long after the data before it was sent.
+    fn note_stamp(&mut self, segment: &Segment) {
+        let value = segment.timestamps.map(|stamps| stamps.value);
+        let ticks = value.zip(self.last_stamp);
+        self.ticks_apart = ticks
+            .map(|(value, last)| value.wrapping_sub(last))
+            .filter(|&ticks| ticks < 1 << 31);
+        self.last_stamp = value;
     }
 
     /// The first data that was captured, of a connection that had begun before.
@@ -349,7 +345,9 @@ impl Flow {
             sent.copies = sent.copies.saturating_add(1 + again);
             sent.last_ns = at.now;
             sent.packet = at.packet;
-            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            let stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            sent.is_stamped_anew = stamp != sent.stamp;
+            sent.stamp = stamp;
             sent.ip_id = segment.ip_id;
             sent.kind = kind.or(sent.kind);
         });
@@ -484,12 +482,20 @@ impl Flow {
             copies_before: first.copies,
             last_ns: first.last_ns,
             kind_before: first.kind,
-            sacked_above: self.board.sacked_above(end),
+            sacked_above: self.board.sacked_above(first.start),
             sent_above: self.nxt.saturating_sub(end),
             was_knowable: self.newest_delivered_ns > first.last_ns + reorder_ns,
         };
+        let is_head = first.start <= self.una;
         let gap = &mut self.gap;
         gap.dirty = true;
+        if is_head {
+            let interval_ns = at.now.saturating_sub(first.last_ns);
+            gap.head_copies += 1;
+            gap.backoffs +=
+                u64::from(gap.head_interval_ns > 0 && interval_ns >= gap.head_interval_ns / 2 * 3);
+            gap.head_interval_ns = interval_ns;
+        }
         gap.resent.push(at.packet);
         gap.last_resent_ns = at.now;
         gap.resent_bytes_max = gap.resent_bytes_max.max(resent.bytes);

@@ -2,17 +2,26 @@
 //! What is kept of a time without progress until the whole capture is known:
 //! enough for every rule, in constant memory.
 
+use units::time::NS_PER_MS;
+
 use crate::history::RetransmissionKind;
+
+/// A sender that waits for an acknowledgement goes on within this.
+pub(crate) const LET_GO_NS: u64 = 2 * NS_PER_MS;
+/// No stack in use has a longer timeout before it has measured a round trip.
+const LONGEST_FIRST_TIMER_NS: u64 = 3000 * NS_PER_MS;
 
 /// Packet numbers that show something: the first ones and the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packets {
-    first: [u64; 6],
+    first: [u64; Self::KEPT],
     last: u64,
     count: u64,
 }
 
 impl Packets {
+    const KEPT: usize = 3;
+
     pub(crate) fn push(&mut self, packet: u64) {
         if let Some(place) = self.first.get_mut(self.count as usize) {
             *place = packet;
@@ -23,6 +32,10 @@ impl Packets {
 
     pub(crate) fn count(&self) -> u64 {
         self.count
+    }
+
+    pub(crate) fn last(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.last)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
@@ -75,14 +88,22 @@ pub(crate) struct Gap {
     pub(crate) closed_window: Packets,
     /// The least that the window's field said, since what the pause began with.
     pub(crate) window_least: Option<u16>,
+    /// The least room in the window for new data. `None`: no window was seen.
+    pub(crate) room_least_bytes: Option<u64>,
+    /// When the window's edge moved on last, by which packet.
+    pub(crate) update: Option<(u64, u64)>,
     pub(crate) closed_ns: u64,
     pub(crate) opened: Option<(u64, u64)>,
     /// Probes of a closed window, or of one that the sender does not know to be open.
     pub(crate) window_probes: Packets,
     pub(crate) last_window_probe_ns: u64,
     pub(crate) receiver_data: Packets,
-    pub(crate) last_receiver_data_ns: u64,
     pub(crate) spurious: u64,
+    /// Copies of the first unacknowledged segment, and how many of them came at least
+    /// half as long again after the one before as that after its own.
+    pub(crate) head_copies: u64,
+    pub(crate) backoffs: u64,
+    pub(crate) head_interval_ns: u64,
 }
 
 /// How a pause ended.
@@ -108,6 +129,10 @@ pub(crate) struct After {
     pub(crate) prompt_segments: u64,
     /// ... which is until then.
     pub(crate) prompt_until_ns: u64,
+    /// When the first of them came, if the pause did not end with it.
+    pub(crate) next_data_ns: Option<u64>,
+    /// Bytes of new data.
+    pub(crate) burst_bytes: u64,
     pub(crate) acked: bool,
     /// Delivered so soon that nothing sent after the pause can have done it ...
     pub(crate) soon_bytes: u64,
@@ -117,6 +142,19 @@ pub(crate) struct After {
     pub(crate) holes: u64,
     /// What the pause had sent again turned out to have arrived before.
     pub(crate) spurious: u64,
+}
+
+/// Which copy of a segment its acknowledgement answers, by the timestamp that it echoes
+/// (RFC 3522).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// The timestamps do not tell.
+    #[default]
+    Unknown,
+    /// One before the last copy.
+    Older,
+    /// The last copy: the copies before it had not arrived.
+    Last,
 }
 
 /// A pause, with the state it began and ended in.
@@ -133,6 +171,17 @@ pub(crate) struct Facts {
     pub(crate) from_receiver: u64,
     pub(crate) gap: Gap,
     pub(crate) after: After,
+    /// What ended it carries data of the receiver.
+    pub(crate) ended_by_peer_data: bool,
+    pub(crate) answered: Answered,
+    /// When the other side sent data last, and in which packet; 0: never.
+    pub(crate) peer_data: (u64, u64),
+    /// When all data of the other side had been acknowledged last.
+    pub(crate) peer_settled_ns: u64,
+    /// Bytes of new data from the pause before to this one.
+    pub(crate) burst_before_bytes: u64,
+    /// The data that ended it reaches exactly to the window's edge.
+    pub(crate) fills_window: bool,
     /// Sent and not acknowledged at the end, before what ended it.
     pub(crate) outstanding_bytes: u64,
     pub(crate) sacked_bytes: u64,
@@ -147,6 +196,8 @@ pub(crate) struct Facts {
     pub(crate) rto_ns: u64,
     /// Capture to receiver and back, least.
     pub(crate) receiver_rtt_ns: u64,
+    /// Capture to sender and back, least.
+    pub(crate) sender_rtt_ns: u64,
     pub(crate) mss_bytes: u64,
     pub(crate) last_data_ns: u64,
     pub(crate) last_data_bytes: u64,
@@ -156,9 +207,9 @@ pub(crate) struct Facts {
     pub(crate) holes_by_close: u64,
     /// The largest payload that was delivered so far.
     pub(crate) delivered_max_bytes: u64,
-    /// By the sender's own clock, from the last data before the pause to the
+    /// Ticks of the sender's own clock from the last data before the pause to the
     /// data that ended it.
-    pub(crate) sent_apart_ns: Option<u64>,
+    pub(crate) ticks_apart: Option<u32>,
     /// Before it, in bytes per second; 0: not known.
     pub(crate) rate_before: u64,
 }
@@ -166,5 +217,23 @@ pub(crate) struct Facts {
 impl Facts {
     pub(crate) fn duration_ns(&self) -> u64 {
         self.end_ns - self.start_ns
+    }
+
+    /// The other side sent data in it, or with what it began with.
+    pub(crate) fn peer_spoke(&self) -> bool {
+        self.peer_data.0 >= self.start_ns
+    }
+
+    /// New data came as soon after the end as an acknowledgement lets it go.
+    pub(crate) fn goes_on_at_once(&self) -> bool {
+        let allowed_ns = self.sender_rtt_ns + (self.sender_rtt_ns / 4).max(LET_GO_NS);
+        let next_ns = self.after.next_data_ns;
+        next_ns.is_some_and(|next_ns| next_ns.saturating_sub(self.end_ns) <= allowed_ns)
+    }
+
+    /// Longer than any timer leaves data unacknowledged without sending it again.
+    pub(crate) fn outlasts_timers(&self) -> bool {
+        let waited_ns = self.end_ns.saturating_sub(self.last_data_ns);
+        waited_ns > self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
     }
 }

@@ -10,6 +10,7 @@ mod ranges;
 pub(crate) mod round_trip;
 pub(crate) mod rounds;
 mod scoreboard;
+mod sender_clock;
 mod sequence;
 pub(crate) mod tally;
 mod told;
@@ -23,6 +24,7 @@ use facts::{Facts, Gap};
 use round_trip::{EchoTimer, Smoothed};
 use rounds::Rounds;
 use scoreboard::Scoreboard;
+use sender_clock::SenderClock;
 use sequence::{ORIGIN, Sequence};
 use tally::Tally;
 use told::Told;
@@ -106,10 +108,10 @@ pub(crate) struct Flow {
     pub(super) last_data_ns: u64,
     pub(super) last_data_bytes: u64,
     pub(super) unanswered_segments: u64,
-    pub(super) first_stamp: Option<(u32, u64)>,
+    /// Timestamp of the last new data, and its ticks after the new data before.
     pub(super) last_stamp: Option<u32>,
-    pub(super) stamp_step: Option<u32>,
-    pub(super) tick_ns: u64,
+    pub(super) ticks_apart: Option<u32>,
+    pub(crate) sender_clock: SenderClock,
     /// The latest first copy that was delivered.
     pub(super) newest_delivered_ns: u64,
     pub(super) recovery_point: Option<u64>,
@@ -117,6 +119,16 @@ pub(crate) struct Flow {
     pub(super) backoff: u32,
     pub(super) recent: VecDeque<Recent>,
 
+    /// When the other side sent data last, and in which packet; 0: never.
+    pub(super) peer_data: (u64, u64),
+    /// When all that was sent had been acknowledged last; and the same of the other
+    /// direction, as of this one's last segment.
+    pub(crate) settled_ns: u64,
+    pub(crate) peer_settled_ns: u64,
+    /// The first data, and the other side's last before it.
+    pub(super) first_turn: Option<(At, (u64, u64))>,
+    /// New data since the last pause.
+    pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
     pub(super) stops: Vec<Facts>,
@@ -198,15 +210,19 @@ impl Flow {
             last_data_ns: 0,
             last_data_bytes: 0,
             unanswered_segments: 0,
-            first_stamp: None,
             last_stamp: None,
-            stamp_step: None,
-            tick_ns: units::time::NS_PER_MS,
+            ticks_apart: None,
+            sender_clock: SenderClock::default(),
             newest_delivered_ns: 0,
             recovery_point: None,
             loss_point: None,
             backoff: 0,
             recent: VecDeque::new(),
+            peer_data: (0, 0),
+            settled_ns: 0,
+            peer_settled_ns: 0,
+            first_turn: None,
+            burst_bytes: 0,
             gap: Gap::default(),
             from_receiver: 0,
             stops: Vec::new(),
@@ -335,6 +351,11 @@ impl Flow {
 
     pub(crate) fn scale_known(&self) -> bool {
         self.scale.is_some()
+    }
+
+    /// The first data, and when the other side had sent its last before, in which packet.
+    pub(crate) fn first_turn(&self) -> Option<(At, (u64, u64))> {
+        self.first_turn
     }
 
     pub(crate) fn stops(&self) -> &[Facts] {

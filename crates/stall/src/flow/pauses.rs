@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::facts::{After, Closed, Facts, Gap};
+use super::facts::{After, Answered, Closed, Facts, Gap};
 use super::{At, Flow};
 
 impl Flow {
@@ -42,6 +42,13 @@ impl Flow {
             from_receiver: self.from_receiver,
             gap: self.gap,
             after: After::default(),
+            ended_by_peer_data: false,
+            answered: Answered::Unknown,
+            peer_data: self.peer_data,
+            peer_settled_ns: self.peer_settled_ns,
+            burst_before_bytes: self.burst_bytes,
+            fills_window: false,
+            sender_rtt_ns: self.sender_rtt_ns().unwrap_or(0),
             outstanding_bytes: self.sent_end() - self.una,
             sacked_bytes: self.board.sacked_bytes(),
             room_bytes: self.edge.saturating_sub(self.sent_end()),
@@ -61,7 +68,7 @@ impl Flow {
             delivered_by_close: 0,
             holes_by_close: 0,
             delivered_max_bytes: self.delivered_max,
-            sent_apart_ns: None,
+            ticks_apart: None,
             rate_before: self.rounds.rate(),
         }
     }
@@ -80,9 +87,10 @@ impl Flow {
                 facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
                 facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;
                 if closed == Closed::NewData {
-                    let tick_ns = self.tick_ns;
-                    let step = self.stamp_step.map(u64::from);
-                    facts.sent_apart_ns = step.map(|step| step.saturating_mul(tick_ns));
+                    facts.fills_window = self.nxt == self.edge;
+                    facts.after.burst_bytes = self.last_data_bytes;
+                    self.burst_bytes = self.last_data_bytes;
+                    facts.ticks_apart = self.ticks_apart;
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
                     facts.after.prompt_segments = facts.after.new_segments;
                     facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
@@ -97,6 +105,8 @@ impl Flow {
             self.gap = Gap::default();
         }
         self.gap.window_least = self.window_field;
+        (self.gap.room_least_bytes, self.gap.update) = (None, None);
+        self.note_room();
         if self.is_window_closed() {
             self.gap.dirty = true;
             self.gap.closed_ns = at.now;

@@ -26,6 +26,8 @@ pub(crate) struct Sent {
     /// Times captured; 0: a hole.
     pub(crate) copies: u8,
     pub(crate) sacked: bool,
+    /// The copy captured last has another timestamp than the one before.
+    pub(crate) is_stamped_anew: bool,
     /// Sent again and thought to be in flight, in this epoch of the board.
     retrans_epoch: u32,
     /// What the last retransmission was for.
@@ -41,6 +43,7 @@ impl Sent {
             last_ns: now,
             packet,
             stamp: 0,
+            is_stamped_anew: false,
             ip_id: 0,
             copies,
             sacked: false,

@@ -29,7 +29,7 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return Some(before);
     }
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-    let since_ns = facts.end_ns.saturating_sub(gap.last_receiver_data_ns);
+    let since_ns = facts.end_ns.saturating_sub(facts.peer_data.0);
     if gap.receiver_data.count() > 0 && since_ns <= answer_ns {
         let text = format!(
             "all that was sent had arrived; the sender went on {} after the other side sent data",
@@ -42,10 +42,12 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         View::Sender => Confidence::High,
         // Only the sender's clock tells that it did not send, and what comes after a
         // timeout is sent at that time too; but a timeout lets a single segment go.
-        View::Receiver | View::Middle if facts.sent_apart_ns.is_none() || is_alone(facts) => {
-            Confidence::Low
+        View::Receiver | View::Middle
+            if paused_by_own_clock(facts, context) && !is_alone(facts) =>
+        {
+            Confidence::Medium
         }
-        View::Receiver | View::Middle => Confidence::Medium,
+        View::Receiver | View::Middle => Confidence::Low,
         View::Unknown => Confidence::Low,
     };
     let confidence = confidence.min(window_allows(facts));
@@ -91,6 +93,20 @@ fn window_allows(facts: &Facts) -> Confidence {
     }
 }
 
+/// The sender's own clock shows that it sent nothing for at least half of the time.
+fn paused_by_own_clock(facts: &Facts, context: &Context<'_>) -> bool {
+    let waited_ns = facts.duration_ns();
+    let tick = context.flow.sender_clock.tick(waited_ns);
+    let Some(ticks) = facts.ticks_apart else {
+        return false;
+    };
+    match tick {
+        Some(tick) => tick.apart_least_ns(ticks).saturating_mul(2) >= waited_ns,
+        // As many milliseconds as there are ticks: that is no chance.
+        None => (u64::from(ticks) * NS_PER_MS).abs_diff(waited_ns) <= waited_ns / 16,
+    }
+}
+
 /// One segment came, and more only when an answer can have let it go.
 fn is_alone(facts: &Facts) -> bool {
     facts.after.prompt_segments <= 1
@@ -109,12 +125,13 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     // section 7.3: after two round trips).
     let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
     let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5 + probe_ns;
-    if let Some(apart_ns) = facts
-        .sent_apart_ns
-        .filter(|apart_ns| apart_ns * 4 < waited_ns)
-    {
+    let tick = context.flow.sender_clock.tick(waited_ns);
+    let apart_ns = tick
+        .zip(facts.ticks_apart)
+        .map(|(tick, ticks)| tick.apart_most_ns(ticks));
+    if let Some(apart_ns) = apart_ns.filter(|apart_ns| apart_ns.saturating_mul(4) < waited_ns) {
         let text = format!(
-            "by the sender's own clock what came {} apart was sent {} apart: it was held up on \
+            "by the sender's own clock what came {} apart was sent within {}: it was held up on \
              its way to the capture",
             ms(waited_ns),
             ms(apart_ns)
