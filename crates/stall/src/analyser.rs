@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From segments to connections.
 
+use std::sync::Arc;
+
 use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
 
@@ -26,9 +28,12 @@ type Key = (Endpoint, Endpoint, EncapsulationId);
 /// results alone.
 #[derive(Debug)]
 pub struct Analyser {
-    options: Options,
+    /// One for all connections, which are many.
+    options: Arc<Options>,
     start_ns: Option<u64>,
     by_key: FxHashMap<Key, usize>,
+    /// The last connection of two ends that has VLANs or tunnels around it.
+    by_ends: FxHashMap<(Endpoint, Endpoint), usize>,
     /// Each by itself: a list that grows would move and double them all.
     connections: Vec<Box<Connection>>,
     /// Where the last segment went: the next one mostly goes there too.
@@ -40,9 +45,10 @@ impl Analyser {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
-            options,
+            options: Arc::new(options),
             start_ns: None,
             by_key: FxHashMap::default(),
+            by_ends: FxHashMap::default(),
             connections: Vec::new(),
             last: None,
         }
@@ -64,6 +70,7 @@ impl Analyser {
             Some((last, index)) if last == key => Some(index),
             _ => self.by_key.get(&key).copied(),
         };
+        let known = known.or_else(|| self.other_half(key, from, segment));
         let index = match known {
             Some(index) if !self.is_replaced(index, from, segment) => index,
             _ => self.open(key, ends, segment, now),
@@ -89,10 +96,29 @@ impl Analyser {
         let index = self.connections.len();
         let wanted = self.options.history_of == Some(index);
         let recorder = wanted.then(|| Recorder::new(self.options.history_most));
-        let connection = Connection::new(self.options, ends, segment, now, recorder);
+        let connection = Connection::new(&self.options, ends, segment, now, recorder);
         self.connections.push(Box::new(connection));
         self.by_key.insert(key, index);
+        if key.2 != 0 {
+            self.by_ends.insert((key.0, key.1), index);
+        }
         index
+    }
+
+    /// VLANs and tunnels may have other numbers in the two directions. What acknowledges
+    /// the numbers of a connection of which only the other direction was seen is its other
+    /// half.
+    fn other_half(&mut self, key: Key, from: usize, segment: &Segment) -> Option<usize> {
+        if key.2 == 0 {
+            return None;
+        }
+        let &index = self.by_ends.get(&(key.0, key.1))?;
+        let connection = self.connections.get_mut(index)?;
+        if !connection.is_answered_by(from, segment) {
+            return None;
+        }
+        self.by_key.insert(key, index);
+        Some(index)
     }
 
     /// Steps taken so far through what is under way: segments and ranges that

@@ -128,6 +128,8 @@ pub struct Flow {
     pub rtt: Rtt,
     /// The congestion window at the end, as far as packets give it away.
     pub cwnd: Option<CwndEstimate>,
+    /// Pauses that are no stalls, because nobody had anything to do.
+    pub idle: Idle,
     /// Segments marked "congestion experienced" (RFC 3168).
     pub ce_marked: u64,
     /// Acknowledgements, repeated ones included.
@@ -252,4 +254,24 @@ pub enum StopKind {
     Silence,
     /// Data moved, at a fraction of what it could have.
     Slow,
+    /// Nothing was under way, and one side was to act: to answer a connection's
+    /// beginning or a request, or to ask.
+    Wait,
+}
+
+/// Pauses in which nobody had anything to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Idle {
+    /// How many.
+    pub count: u64,
+    /// How long, all of them.
+    #[serde(rename = "duration_s", serialize_with = "seconds")]
+    pub duration_ns: u64,
+}
+
+impl Idle {
+    pub(crate) fn note(&mut self, duration_ns: u64) {
+        self.count += 1;
+        self.duration_ns = self.duration_ns.saturating_add(duration_ns);
+    }
 }

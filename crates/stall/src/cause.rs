@@ -45,6 +45,8 @@ pub enum Cause {
     /// The same, and it was the other application's turn: data of the other
     /// direction ended the pause.
     WaitingForPeer,
+    /// The application had the request and answered late.
+    ResponseTime,
     /// What is in flight stays the same, below both windows, without loss: the
     /// socket's send buffer, or another limit within the sender.
     SendBuffer,
@@ -93,12 +95,13 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 25] = [
+    pub const ALL: [Cause; 26] = [
         Cause::ReceiverWindowClosed,
         Cause::ReceiverWindowSmall,
         Cause::ZeroWindowProbe,
         Cause::Application,
         Cause::WaitingForPeer,
+        Cause::ResponseTime,
         Cause::SendBuffer,
         Cause::RtoLostRetransmission,
         Cause::RtoTail,
@@ -131,6 +134,7 @@ impl Cause {
             | Cause::WaitingForPeer
             | Cause::DelayedAck => Side::Receiver,
             Cause::Application
+            | Cause::ResponseTime
             | Cause::SendBuffer
             | Cause::RecoveryCwndPinned
             | Cause::SlowGrowth => Side::Sender,
@@ -176,6 +180,7 @@ impl Cause {
             Cause::ZeroWindowProbe => "only a probe told that the receiver's window was open again",
             Cause::Application => "the sending application gave nothing to send",
             Cause::WaitingForPeer => "it was the other application's turn",
+            Cause::ResponseTime => "the application answered requests late",
             Cause::SendBuffer => "a limit within the sender, likely its send buffer, was reached",
             Cause::RtoLostRetransmission => {
                 "a retransmission was lost as well and only the timeout repaired it"
@@ -225,6 +230,10 @@ impl Cause {
             }
             Cause::WaitingForPeer => {
                 "Let requests overlap: more than one outstanding, or several connections."
+            }
+            Cause::ResponseTime => {
+                "Look at the application that answers: what does a request wait for (its queue, \
+                 its database, a service behind it)?"
             }
             Cause::SendBuffer => {
                 "Let the send buffer grow: no SO_SNDBUF in the application, net.ipv4.tcp_wmem's \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One connection: two flows, its beginning and its end.
 
+use std::sync::Arc;
+
 use crate::analysis::Direction;
 use crate::flow::facts::{Closed, Packets};
 use crate::flow::{At, Flow};
@@ -54,7 +56,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(
-        options: Options,
+        options: &Arc<Options>,
         ends: [Endpoint; 2],
         first: &Segment,
         now: u64,
@@ -75,7 +77,7 @@ impl Connection {
             handshake: Handshake::default(),
             fins: [false; 2],
             reset: None,
-            flows: [Flow::new(options, shown), Flow::new(options, shown)],
+            flows: [0, 1].map(|_| Flow::new(Arc::clone(options), shown)),
             out: [0; 2],
             into: [0; 2],
             whole_hops: [0; 2],
@@ -95,6 +97,14 @@ impl Connection {
             Some((end, number)) => end != from || number != segment.seq,
             None => self.packets > 0,
         }
+    }
+
+    /// Whether nothing of end `from` was captured yet, and this acknowledges what the other
+    /// end sent.
+    pub(crate) fn is_answered_by(&mut self, from: usize, segment: &Segment) -> bool {
+        let is_first = self.whole_hops[from] + self.cut_hops[from] == 0;
+        let flow = &mut self.flows[1 - from];
+        is_first && segment.flags.any(Flags::ACK) && flow.can_be_acknowledged_by(segment.ack)
     }
 
     /// Takes a segment of end `from`.
@@ -121,9 +131,10 @@ impl Connection {
                     flow.on_ack(at, segment);
                 }
             }
-            let peer_settled_ns = self.flows[other].settled_ns;
+            let peer = &self.flows[other];
+            let (settled_ns, rtt_ns) = (peer.settled_ns, peer.measured_receiver_rtt_ns());
             if let Some(flow) = self.flows.get_mut(from) {
-                flow.peer_settled_ns = peer_settled_ns;
+                flow.note_peer(settled_ns, rtt_ns);
                 flow.on_data(at, segment);
             }
             if flags.any(Flags::FIN) {

@@ -27,7 +27,7 @@ mod verdict;
 
 pub use analyser::Analyser;
 pub use analysis::{
-    Analysis, Connection, CwndEstimate, Direction, Flow, Place, Retransmissions, Rtt, Stop,
+    Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stop,
     StopKind, Vantage,
 };
 pub use cause::{Cause, Confidence, Side};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a connection as it was read to what is said of it.
 
-use crate::analysis::{self, Direction, Place};
-use crate::cause::Confidence;
+use crate::analysis::{self, Direction, Place, Stop};
+use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
 use crate::flow::Flow;
 use crate::rules::{self, Context};
@@ -36,30 +36,36 @@ pub(crate) fn report(mut connection: Connection, start_ns: u64) -> analysis::Con
     let ends = [client, 1 - client];
     let flows = ends.map(|end| &connection.flows[end]);
     let origins = flows.map(rules::origin);
-    let mut stops: Vec<_> = rules::setup(&connection, start_ns).into_iter().collect();
+    let mut summaries = flows.map(Flow::summary);
+    let place = match vantage.confidence {
+        Confidence::Low => Place::Unknown,
+        _ => vantage.place,
+    };
+    let views = [true, false].map(|is_client| View::of(place, is_client));
+    let mut stops = rules::waits(&connection, flows, views, start_ns);
     for (index, direction) in [Direction::ToServer, Direction::ToClient]
         .into_iter()
         .enumerate()
     {
         let flow = flows[index];
-        let place = if vantage.confidence == Confidence::Low {
-            Place::Unknown
-        } else {
-            vantage.place
-        };
         let context = Context {
             flow,
             direction,
-            view: View::of(place, index == 0),
+            view: views[index],
             origin: origins[index].as_ref(),
+            is_client: index == 0,
             start_ns,
             is_patchy: is_patchy(flow),
         };
-        stops.extend(rules::stops(flow, &context));
+        let (found, idle) = rules::stops(flow, &context);
+        stops.extend(found);
+        summaries[index].idle = idle;
+    }
+    if vantage.confidence < Confidence::High {
+        stops.iter_mut().for_each(believe_less);
     }
     stops.sort_by_key(|stop| (stop.start_ns, stop.direction, stop.duration_ns, stop.cause));
     let notes = notes(&connection, flows, &vantage);
-    let summaries = flows.map(Flow::summary);
     let mut result = analysis::Connection {
         client: connection.ends[client],
         server: connection.ends[1 - client],
@@ -91,6 +97,22 @@ fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<
         }
     }
     Some(history)
+}
+
+/// Causes that are sure only at one end are no surer than where the capture was made.
+fn believe_less(stop: &mut Stop) {
+    let by_place = matches!(
+        stop.cause,
+        Cause::Application
+            | Cause::ResponseTime
+            | Cause::DelayedAck
+            | Cause::RtoTail
+            | Cause::RtoLostRetransmission
+            | Cause::TailLossProbe
+    );
+    if by_place {
+        stop.confidence = stop.confidence.min(Confidence::Medium);
+    }
 }
 
 /// The capture lacks packets of it: more than one byte in a thousand.
@@ -179,6 +201,22 @@ fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
         format!(
             "{} segments to or from the {to} have numbers out of all windows",
             counts.jumps
+        ),
+    );
+    note(
+        counts.ce_marked > 0,
+        format!(
+            "{} segments to the {to} were marked \"congestion experienced\" before the capture: a \
+             queue on the way asked the sender to slow down",
+            counts.ce_marked
+        ),
+    );
+    note(
+        counts.ecn_echoes > 0,
+        format!(
+            "{} acknowledgements from the {to} echo marks of congestion: a queue on the way asked \
+             the sender to slow down",
+            counts.ecn_echoes
         ),
     );
     note(

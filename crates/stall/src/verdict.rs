@@ -93,6 +93,7 @@ pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
     let mut text = String::new();
     let of = |kind| weigh(stops.clone().filter(move |stop| stop.kind == kind));
     let silences = of(StopKind::Silence);
+    let waits = of(StopKind::Wait);
     let slow = of(StopKind::Slow);
     if let Some((cause, most)) = silences.first() {
         let all_ns: u64 = silences.iter().map(|(_, weight)| weight.ns).sum();
@@ -115,6 +116,20 @@ pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
             "; slow for {}, {}because {}",
             ms(most.ns),
             likely(most.confidence),
+            cause.because()
+        );
+    }
+    if let Some((cause, _)) = waits.first() {
+        let all_ns: u64 = waits.iter().map(|(_, weight)| weight.ns).sum();
+        let count: u64 = waits.iter().map(|(_, weight)| weight.count).sum();
+        let mostly = match waits.len() {
+            1 => "",
+            _ => "for the most part ",
+        };
+        text += &format!(
+            "; waited {} for {} in all, {mostly}because {}",
+            times(count),
+            ms(all_ns),
             cause.because()
         );
     }

@@ -354,19 +354,29 @@ fn a_sender_that_could_have_known_is_to_blame_with_care() {
     assert_eq!(stop.confidence, Confidence::Medium);
 }
 
+const SILENCE: &str = "
+    40   S 14480..28960
+    260  S 14480..15928
+    700  S 14480..15928
+    1580 S 14480..15928
+    3340 S 14480..15928
+";
+
+/// Who is gone, the host or the path, is not to be seen if nothing comes back.
+#[test]
+fn nothing_ever_came_back() {
+    let stop = stop(SILENCE);
+    assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Unknown));
+    assert_eq!(stop.confidence, Confidence::Medium);
+    assert!(stop.explanation.contains("4 times more"), "{stop:#?}");
+}
+
+/// What came back lacks all that was sent before the last copy.
 #[test]
 fn the_path_fell_silent() {
-    let stop = stop(
-        "
-        40   S 14480..28960
-        260  S 14480..15928
-        700  S 14480..15928
-        1580 S 14480..15928
-        3340 S 14480..15928
-    ",
-    );
+    let stop = stop(&format!("{SILENCE}3360 R ack 15928"));
     assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Network));
-    assert_eq!(stop.confidence, Confidence::High);
+    assert_eq!(stop.confidence, Confidence::Medium);
 }
 
 #[test]

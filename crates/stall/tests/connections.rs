@@ -75,6 +75,51 @@ fn equal_addresses_in_two_tunnels_are_two_connections() {
     assert_eq!(analyse(&all).connections.len(), 2);
 }
 
+/// The numbers of VLANs and tunnels may differ by direction.
+#[test]
+fn the_two_directions_may_have_other_tunnels() {
+    let mut all = all_of("40 S 14480..15928\n60 R ack 15928");
+    for segment in &mut all {
+        segment.encapsulation = if segment.from.port == 5001 { 2 } else { 1 };
+    }
+    let analysis = analyse(&all);
+    assert_eq!(analysis.connections.len(), 1);
+    assert_eq!(analysis.connections[0].flows[0].acks, 6);
+    // The same packets on both sides of a router are captured twice, each in its own.
+    let twice = all.iter().flat_map(|segment| {
+        let encapsulation = segment.encapsulation + 2;
+        [
+            *segment,
+            Segment {
+                encapsulation,
+                ..*segment
+            },
+        ]
+    });
+    let twice: Vec<_> = twice.collect();
+    let analysis = analyse(&twice);
+    assert_eq!(analysis.connections.len(), 2);
+    for connection in &analysis.connections {
+        assert_eq!(connection.flows[0].acks, 6, "{connection:#?}");
+        assert_eq!(connection.flows[0].retransmissions.total(), 0);
+    }
+}
+
+/// A mark of congestion is a router's own word.
+#[test]
+fn marks_of_congestion_are_told() {
+    let mut all = all_of("40 S 14480..15928\n60 R ack 15928");
+    all[9].ecn = 3;
+    all[10].flags.0 |= capture::segment::Flags::ECE;
+    let connection = &analyse(&all).connections[0];
+    for what in ["marked", "echo marks"] {
+        assert!(
+            connection.notes.iter().any(|n| n.contains(what)),
+            "{connection:#?}"
+        );
+    }
+}
+
 #[test]
 fn one_direction_alone_is_taken_in_bounded_memory() {
     let text: String = (0..2000u32)

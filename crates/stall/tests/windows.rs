@@ -83,3 +83,116 @@ fn bytes_of_probes_may_be_taken_one_by_one() {
     );
     assert_eq!(stop.duration_ns, 2_540_000_000);
 }
+
+/// Loopback has segments of 64 KB: a window that is smaller holds up nobody who sends a
+/// few bytes.
+#[test]
+fn room_is_compared_with_what_there_was_to_send() {
+    // Room for 12,800 bytes, and one segment of 10,000 after each pause.
+    let script = "
+        0   S SYN
+        1   R SYN
+        1   S ack
+        1   S 0..70000
+        2   R ack 70000 win 100
+        500 S 70000..80000
+        501 R ack 80000 win 100
+        900 S 80000..90000
+        901 R ack 90000 win 100
+    ";
+    let mut all = segments(script, Base::default());
+    for segment in &mut all {
+        segment.mss = segment.mss.map(|_| 65_483);
+    }
+    let connection = &analyse(&all).connections[0];
+    for stop in &connection.stops {
+        assert_ne!(stop.side, Side::Receiver, "{stop:#?}");
+    }
+}
+
+/// Less than a segment, but not nothing: who has a full segment waits.
+#[test]
+fn windows_below_a_segment_hold_up_full_segments() {
+    for units in [5, 10] {
+        let stops = connection(&format!(
+            "
+            40   S 14480..15928
+            60   R ack 15928 win {units}
+            400  R ack 15928 win 500
+            400  S 15928..17376
+            420  R ack 17376
+        "
+        ))
+        .stops;
+        assert_eq!(stops.len(), 1, "{stops:#?}");
+        let stop = &stops[0];
+        assert_eq!(
+            (stop.cause, stop.side, stop.confidence),
+            (
+                Cause::ReceiverWindowClosed,
+                Side::Receiver,
+                Confidence::High
+            ),
+            "{stop:#?}"
+        );
+        // The room before the update, not behind it.
+        let room = format!("{} bytes", units * 128);
+        assert!(stop.explanation.contains(&room), "{stop:#?}");
+    }
+    // What comes next would have fitted all the time.
+    let stops = connection(
+        "
+        40   S 14480..15928
+        60   R ack 15928 win 10
+        400  R ack 15928 win 500
+        400  S 15928..16128
+        420  R ack 16128
+        900  S 16128..17576
+        920  R ack 17576
+    ",
+    )
+    .stops;
+    for stop in &stops {
+        assert_eq!(stop.cause, Cause::Application, "{stops:#?}");
+    }
+}
+
+/// A closed window, and a timeout of what was under way when it closed: the report says
+/// what most of the time went to.
+#[test]
+fn a_closed_window_is_named_also_where_a_timeout_met_it() {
+    let stops = connection(
+        "
+        40   S 14480..15928
+        60   R ack 15928 win 22
+        60   S 15928..17376
+        60   S 17376..18744
+        300  S 15928..17376
+        320  R ack 18744 win 0
+        620  S probe
+        640  R ack 18744 win 0
+        2600 R ack 18744 win 500
+        2600 S 18744..20192
+        2620 R ack 20192
+    ",
+    )
+    .stops;
+    let longest = stops.iter().max_by_key(|s| s.duration_ns).unwrap();
+    assert_eq!(longest.cause, Cause::ReceiverWindowClosed, "{stops:#?}");
+}
+
+/// A closed window that nobody probes may hold up nobody.
+#[test]
+fn a_window_that_stays_closed_at_the_end_is_not_sure_to_matter() {
+    let stops = connection(
+        "
+        40   S 14480..15928
+        60   R ack 15928 win 0
+        9000 R ack 15928 win 0
+    ",
+    )
+    .stops;
+    for stop in &stops {
+        assert_eq!(stop.confidence, Confidence::Low, "{stops:#?}");
+    }
+}

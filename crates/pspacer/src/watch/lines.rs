@@ -24,6 +24,7 @@ pub fn stop_line(stop: &Stop) -> String {
     let kind = match stop.kind {
         StopKind::Silence => "stopped",
         StopKind::Slow => "slow",
+        StopKind::Wait => "waited",
     };
     let cost = match stop.bytes_cost {
         Some(cost) => format!(", cost {}", units::terse::size(cost)),

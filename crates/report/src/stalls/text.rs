@@ -118,6 +118,7 @@ impl<W: Write> Writer<'_, W> {
         let kind = match s.kind {
             StopKind::Silence => "stopped",
             StopKind::Slow => "slow",
+            StopKind::Wait => "waited",
         };
         let way = match s.direction {
             Direction::ToServer => "to the server",

@@ -7,7 +7,7 @@ use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow};
 use crate::history::{RetransmissionKind as Kind, What};
-use capture::segment::Segment;
+use capture::segment::{Flags, Segment};
 
 impl Flow {
     /// A segment of the receiver with an acknowledgement, no reset.
@@ -70,6 +70,7 @@ impl Flow {
             self.gap.dirty = true;
             self.gap.duplicate_acks.push(at.packet);
         }
+        self.last_ack_id = segment.ip_id;
         self.leave_recovery(at);
         self.counts.options_cut += u64::from(segment.options_cut);
         let edge = self.edge;
@@ -84,11 +85,13 @@ impl Flow {
     fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
         let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
         let under_way = self.una < self.sent_end();
-        ack == self.una && under_way && segment.sequence_length() == 0 && is_same
+        let is_copy = segment.ip_id != 0 && segment.ip_id == self.last_ack_id;
+        ack == self.una && under_way && !is_copy && segment.sequence_length() == 0 && is_same
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment) {
         self.counts.acks += 1;
+        self.counts.ecn_echoes += u64::from(segment.flags.any(Flags::ECE));
         self.from_receiver += 1;
         if segment.payload_bytes > 0 {
             self.gap.dirty = true;

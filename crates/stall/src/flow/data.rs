@@ -16,6 +16,8 @@ const ETHERNET_PAYLOAD: u64 = 1460;
 const JUMBO_PAYLOAD: u64 = 8960;
 /// What came late by less was overtaken, where nothing else tells.
 const REORDERED_NS: u64 = 3 * NS_PER_MS;
+/// A copy of a packet follows it within this, where the round trip is not known.
+const COPY_NS: u64 = NS_PER_MS;
 /// An acknowledgement is an answer at once within this, beside the round trip.
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
@@ -72,6 +74,7 @@ impl Flow {
                 return;
             }
         }
+        (self.last_sent, self.last_sent_ns) = ((start, end, segment.ip_id), at.now);
         if end > self.nxt {
             let from = start.max(self.nxt);
             self.on_new(at, segment, from, end);
@@ -244,6 +247,7 @@ impl Flow {
                 }
                 if at.now <= after.prompt_until_ns {
                     after.prompt_segments += segments;
+                    after.prompt_bytes += bytes;
                 }
             });
         }
@@ -282,6 +286,11 @@ impl Flow {
     /// capture of one packet, and nothing happened.
     fn on_again(&mut self, at: At, segment: &Segment, start: u64, end: u64) -> bool {
         if end <= self.una {
+            let last = self.last_sent;
+            if last == (start, end, segment.ip_id) && self.is_too_soon(at.now - self.last_sent_ns) {
+                self.counts.copies += 1;
+                return false;
+            }
             if self.has_ack {
                 self.on_acknowledged_again(at, start, end);
             }
@@ -291,7 +300,12 @@ impl Flow {
         let Some(first) = self.board.cut(from, end) else {
             return true; // data from before the capture
         };
-        if first.copies > 0 && first.ip_id == segment.ip_id && segment.ip_id != 0 {
+        let is_whole = start == first.start && end == first.end;
+        let stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+        let is_same = first.ip_id == segment.ip_id && first.stamp == stamp && is_whole;
+        let is_numbered = first.ip_id == segment.ip_id && segment.ip_id != 0;
+        let since_ns = at.now.saturating_sub(first.last_ns);
+        if first.copies > 0 && (is_numbered || is_same && self.is_too_soon(since_ns)) {
             self.counts.copies += 1;
             return false;
         }
@@ -321,6 +335,13 @@ impl Flow {
         }
         self.mark_copies(at, segment, (from, end), Some(kind));
         true
+    }
+
+    /// No answer can have made the sender repeat so soon, and no timer: the network or
+    /// the capture made the copy.
+    fn is_too_soon(&self, since_ns: u64) -> bool {
+        let whole_ns = self.receiver_rtt_ns().zip(self.sender_rtt_ns());
+        since_ns < whole_ns.map_or(COPY_NS, |(receiver_ns, sender_ns)| receiver_ns + sender_ns)
     }
 
     /// Fills a hole, but was sent before what came instead of it.

@@ -34,10 +34,6 @@ impl Packets {
         self.count
     }
 
-    pub(crate) fn last(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.last)
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let kept = self.first.iter().take(self.count as usize).copied();
         kept.chain((self.count > self.first.len() as u64).then_some(self.last))
@@ -131,8 +127,9 @@ pub(crate) struct After {
     pub(crate) prompt_until_ns: u64,
     /// When the first of them came, if the pause did not end with it.
     pub(crate) next_data_ns: Option<u64>,
-    /// Bytes of new data.
+    /// Bytes of new data, and of those so soon.
     pub(crate) burst_bytes: u64,
+    pub(crate) prompt_bytes: u64,
     pub(crate) acked: bool,
     /// Delivered so soon that nothing sent after the pause can have done it ...
     pub(crate) soon_bytes: u64,
@@ -171,6 +168,8 @@ pub(crate) struct Facts {
     pub(crate) from_receiver: u64,
     pub(crate) gap: Gap,
     pub(crate) after: After,
+    /// Nothing but the end of the stream is not acknowledged.
+    pub(crate) is_only_fin: bool,
     /// What ended it carries data of the receiver.
     pub(crate) ended_by_peer_data: bool,
     pub(crate) answered: Answered,
@@ -185,11 +184,11 @@ pub(crate) struct Facts {
     /// Sent and not acknowledged at the end, before what ended it.
     pub(crate) outstanding_bytes: u64,
     pub(crate) sacked_bytes: u64,
-    /// From the next new byte to the window's edge; below 0: shrunk.
-    pub(crate) room_bytes: u64,
     pub(crate) window_bytes: Option<u64>,
     /// The most that the window's field has said.
     pub(crate) window_field_max: u16,
+    /// The largest window so far.
+    pub(crate) window_max_bytes: u64,
     /// Whole round trip, if known.
     pub(crate) rtt_ns: Option<u64>,
     pub(crate) rtt_min_ns: u64,
@@ -224,11 +223,13 @@ impl Facts {
         self.peer_data.0 >= self.start_ns
     }
 
-    /// New data came as soon after the end as an acknowledgement lets it go.
+    /// New data came after the end when an acknowledgement that ended it can have let it
+    /// go: neither before that can have reached the sender nor later than at once.
     pub(crate) fn goes_on_at_once(&self) -> bool {
-        let allowed_ns = self.sender_rtt_ns + (self.sender_rtt_ns / 4).max(LET_GO_NS);
+        let way_ns = self.sender_rtt_ns;
+        let allowed_ns = way_ns / 4 * 3..=way_ns + (way_ns / 4).max(LET_GO_NS);
         let next_ns = self.after.next_data_ns;
-        next_ns.is_some_and(|next_ns| next_ns.saturating_sub(self.end_ns) <= allowed_ns)
+        next_ns.is_some_and(|next_ns| allowed_ns.contains(&next_ns.saturating_sub(self.end_ns)))
     }
 
     /// Longer than any timer leaves data unacknowledged without sending it again.

@@ -16,6 +16,7 @@ pub(crate) mod tally;
 mod told;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::analysis::{Flow as Summary, Retransmissions};
 use crate::history::{RetransmissionKind, What};
@@ -60,7 +61,7 @@ pub(crate) type Shown = Vec<What>;
 /// One direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    options: Options,
+    options: Arc<Options>,
     pub(super) sequence: Sequence,
     /// The SYN was captured before anything else.
     pub(super) has_begin: bool,
@@ -94,7 +95,7 @@ pub(crate) struct Flow {
     /// The same without what a receiver's timer made longer.
     pub(super) receiver_way: Smoothed,
     /// Capture, sender, capture.
-    pub(super) sender_side: EchoTimer,
+    pub(crate) sender_side: EchoTimer,
     /// The same from the handshake.
     pub(super) handshake_sender_ns: Option<u64>,
     pub(super) handshake_receiver_ns: Option<u64>,
@@ -119,12 +120,19 @@ pub(crate) struct Flow {
     pub(super) backoff: u32,
     pub(super) recent: VecDeque<Recent>,
 
+    /// The segment captured last: its bytes, IP identification and time.
+    pub(super) last_sent: (u64, u64, u16),
+    pub(super) last_sent_ns: u64,
+    /// IP identification of the acknowledgement captured last.
+    pub(super) last_ack_id: u16,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(super) peer_data: (u64, u64),
     /// When all that was sent had been acknowledged last; and the same of the other
     /// direction, as of this one's last segment.
     pub(crate) settled_ns: u64,
-    pub(crate) peer_settled_ns: u64,
+    pub(super) peer_settled_ns: u64,
+    /// Least time that the sender took to acknowledge data of the other direction.
+    pub(super) peer_rtt_ns: Option<u64>,
     /// The first data, and the other side's last before it.
     pub(super) first_turn: Option<(At, (u64, u64))>,
     /// New data since the last pause.
@@ -158,6 +166,8 @@ pub(crate) struct Counts {
     pub(crate) jumps: u64,
     pub(crate) copies: u64,
     pub(crate) ce_marked: u64,
+    /// Acknowledgements that echo such a mark (RFC 3168, 6.1.3).
+    pub(crate) ecn_echoes: u64,
     pub(crate) acks: u64,
     pub(crate) duplicate_acks: u64,
     pub(crate) zero_windows: u64,
@@ -174,9 +184,8 @@ pub(crate) struct Counts {
 }
 
 impl Flow {
-    pub(crate) fn new(options: Options, shown: bool) -> Self {
+    pub(crate) fn new(options: Arc<Options>, shown: bool) -> Self {
         Self {
-            options,
             sequence: Sequence::default(),
             has_begin: false,
             una: ORIGIN,
@@ -218,9 +227,13 @@ impl Flow {
             loss_point: None,
             backoff: 0,
             recent: VecDeque::new(),
+            last_sent: (0, 0, 0),
+            last_sent_ns: 0,
+            last_ack_id: 0,
             peer_data: (0, 0),
             settled_ns: 0,
             peer_settled_ns: 0,
+            peer_rtt_ns: None,
             first_turn: None,
             burst_bytes: 0,
             gap: Gap::default(),
@@ -234,6 +247,7 @@ impl Flow {
             counts: Counts::default(),
             retransmissions: Retransmissions::default(),
             shown: shown.then(Vec::new),
+            options,
         }
     }
 
@@ -276,18 +290,40 @@ impl Flow {
         }
     }
 
+    /// Whether an acknowledgement has a number that fits what was sent.
+    pub(crate) fn can_be_acknowledged_by(&mut self, wire: u32) -> bool {
+        let near = self.nxt;
+        let ack = self.sequence.offset(wire, near);
+        self.sequence.is_known() && (self.una..=self.nxt).contains(&ack)
+    }
+
     /// Capture to the sender and back.
     pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
-        match (self.sender_side.min(), self.handshake_sender_ns) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        let ways = [
+            self.sender_side.min(),
+            self.handshake_sender_ns,
+            self.peer_rtt_ns,
+        ];
+        ways.into_iter().flatten().min()
+    }
+
+    /// What is known of the other direction when a segment of this one passes.
+    pub(crate) fn note_peer(&mut self, settled_ns: u64, rtt_ns: Option<u64>) {
+        self.peer_settled_ns = settled_ns;
+        if rtt_ns != self.peer_rtt_ns {
+            self.peer_rtt_ns = rtt_ns;
+            self.renew_threshold();
         }
+    }
+
+    /// The least that data and its acknowledgement took between capture and receiver.
+    pub(crate) fn measured_receiver_rtt_ns(&self) -> Option<u64> {
+        (self.receiver_side.samples > 0).then_some(self.receiver_side.min_ns)
     }
 
     /// Capture to the receiver and back.
     pub(crate) fn receiver_rtt_ns(&self) -> Option<u64> {
-        let data = (self.receiver_side.samples > 0).then_some(self.receiver_side.min_ns);
-        match (data, self.handshake_receiver_ns) {
+        match (self.measured_receiver_rtt_ns(), self.handshake_receiver_ns) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -409,6 +445,13 @@ impl Flow {
         self.told = Told::default();
     }
 
+    /// Full segments for each acknowledgement, in the mean, rounded up.
+    pub(crate) fn segments_per_ack(&self) -> u64 {
+        let segments = self.counts.bytes.div_ceil(self.mss());
+        let acks = self.counts.acks.saturating_sub(self.counts.duplicate_acks);
+        segments.div_ceil(acks.max(1))
+    }
+
     /// What the connection's record says of it.
     pub(crate) fn summary(&self) -> Summary {
         let sender = self.sender_rtt_ns();
@@ -433,6 +476,7 @@ impl Flow {
                 rto_ns: some(self.rto_ns()),
             },
             cwnd: self.rounds.cwnd(),
+            idle: crate::analysis::Idle::default(),
             ce_marked: self.counts.ce_marked,
             acks: self.counts.acks,
             duplicate_acks: self.counts.duplicate_acks,

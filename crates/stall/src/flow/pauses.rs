@@ -42,6 +42,7 @@ impl Flow {
             from_receiver: self.from_receiver,
             gap: self.gap,
             after: After::default(),
+            is_only_fin: self.fin == Some(self.nxt) && self.nxt - self.una == 1,
             ended_by_peer_data: false,
             answered: Answered::Unknown,
             peer_data: self.peer_data,
@@ -51,12 +52,12 @@ impl Flow {
             sender_rtt_ns: self.sender_rtt_ns().unwrap_or(0),
             outstanding_bytes: self.sent_end() - self.una,
             sacked_bytes: self.board.sacked_bytes(),
-            room_bytes: self.edge.saturating_sub(self.sent_end()),
             window_bytes: self
                 .window_field
                 .zip(self.scale)
                 .map(|(field, scale)| u64::from(field) << scale),
             window_field_max: self.window_field_max,
+            window_max_bytes: self.counts.window.map_or(0, |(_, most)| most),
             rtt_ns: self.rtt_ns(),
             rtt_min_ns: self.rtt_min_ns(),
             rto_ns: self.rto_ns(),
@@ -89,6 +90,7 @@ impl Flow {
                 if closed == Closed::NewData {
                     facts.fills_window = self.nxt == self.edge;
                     facts.after.burst_bytes = self.last_data_bytes;
+                    facts.after.prompt_bytes = self.last_data_bytes;
                     self.burst_bytes = self.last_data_bytes;
                     facts.ticks_apart = self.ticks_apart;
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());

@@ -3,13 +3,15 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, Finding};
+use super::{Context, Finding, window};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::vantage::{View, ms};
 
 /// New data that follows data of the other side within this is its answer.
 const ANSWER_NS: u64 = 50 * NS_PER_MS;
+/// A response that takes less is no wait that anybody asks about.
+const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
 /// All that was sent had arrived.
 pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
@@ -19,25 +21,83 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     let lone = (2 + gap.new_segments) * facts.mss_bytes;
     let now_and_then = gap.new_segments > 0 && facts.outstanding_bytes <= lone;
     let delivered = facts.outstanding_bytes == 0 || little || now_and_then;
-    if facts.closed == Closed::Capture || gap.resent.count() > 0 || !delivered {
+    if facts.closed != Closed::NewData || gap.resent.count() > 0 || !delivered {
         return None;
     }
     if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {
         return None;
     }
-    if let Some(before) = no_room(facts).or_else(|| lost_before_the_capture(facts, context)) {
-        return Some(before);
+    let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
+    before.or_else(|| Some(turn(facts, context)))
+}
+
+/// Whose turn it was while nothing was under way.
+fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
+    let (peer_ns, _) = facts.peer_data;
+    let is_full = |bytes: u64| bytes >= facts.mss_bytes;
+    if facts.peer_spoke() && peer_ns > facts.last_data_ns {
+        let since_ns = facts.end_ns.saturating_sub(peer_ns);
+        if !context.is_client {
+            return response(facts, context);
+        }
+        // The client decides when to ask again; between parts of what it uploads it waits.
+        if !is_full(facts.burst_before_bytes) || !is_full(facts.after.burst_bytes) {
+            return Finding::idle();
+        }
+        let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
+        if since_ns <= answer_ns {
+            let text = format!(
+                "all that was sent had arrived; the sender went on {} after the other side sent \
+                 data",
+                ms(since_ns)
+            );
+            let finding = Finding::new(Cause::WaitingForPeer, Confidence::Medium, text);
+            return finding.shown_by(facts.gap.receiver_data.iter());
+        }
+    } else if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
+        return Finding::idle(); // one small message, and later another
     }
-    let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-    let since_ns = facts.end_ns.saturating_sub(facts.peer_data.0);
-    if gap.receiver_data.count() > 0 && since_ns <= answer_ns {
-        let text = format!(
-            "all that was sent had arrived; the sender went on {} after the other side sent data",
-            ms(since_ns)
-        );
-        let finding = Finding::new(Cause::WaitingForPeer, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.receiver_data.iter()));
+    paused(facts, context)
+}
+
+/// The server had the last word of the client and took this long to answer.
+fn response(facts: &Facts, context: &Context<'_>) -> Finding {
+    let (asked_ns, packet) = facts.peer_data;
+    let way_ns = facts.sender_rtt_ns;
+    let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
+    if took_ns < wait_least_ns(facts.rtt_ns) {
+        return Finding::idle();
     }
+    let settled_ns = facts.peer_settled_ns;
+    let had_it =
+        settled_ns >= asked_ns && (facts.end_ns - settled_ns.min(facts.end_ns)) * 2 >= took_ns;
+    let acked = if had_it {
+        ", which its host had acknowledged"
+    } else {
+        ""
+    };
+    let text = format!(
+        "the answer came {} after the request{acked}, with nothing else under way",
+        ms(took_ns)
+    );
+    let confidence = match context.view {
+        View::Sender => Confidence::High,
+        // An answer that was lost before the capture looks alike.
+        _ if had_it => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    let confidence = confidence.min(window_allows(facts));
+    let finding = Finding::new(Cause::ResponseTime, confidence, text);
+    finding.waited_since(facts.end_ns - took_ns, packet)
+}
+
+/// An answer is late after this: two round trips, and what people notice.
+pub(super) fn wait_least_ns(rtt_ns: Option<u64>) -> u64 {
+    rtt_ns.unwrap_or(0).saturating_mul(2).max(WAIT_LEAST_NS)
+}
+
+/// The application gave nothing to send although it went on later.
+fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
     let confidence = match context.view {
         View::Sender => Confidence::High,
         // Only the sender's clock tells that it did not send, and what comes after a
@@ -51,35 +111,20 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         View::Unknown => Confidence::Low,
     };
     let confidence = confidence.min(window_allows(facts));
-    let room = facts.window_bytes.map_or_else(String::new, |_| {
-        format!(" and the window had room for {} bytes", facts.room_bytes)
+    let room = facts.window_bytes.and(facts.gap.room_least_bytes);
+    let room = room.map_or_else(String::new, |room| {
+        format!(" and the window had room for {room} bytes")
     });
     let text = format!(
         "all that was sent had arrived{room}: the sender had no more for {}",
         ms(facts.duration_ns())
     );
-    Some(Finding::new(Cause::Application, confidence, text))
+    Finding::new(Cause::Application, confidence, text)
 }
 
-/// A sender waits until a whole segment fits (RFC 1122, 4.2.3.4).
-fn no_room(facts: &Facts) -> Option<Finding> {
-    if facts.window_bytes.is_none() || facts.room_bytes >= facts.mss_bytes {
-        return None;
-    }
-    let text = format!(
-        "the receiver's window had room for {} bytes, less than a segment",
-        facts.room_bytes
-    );
-    let cause = Cause::ReceiverWindowClosed;
-    Some(Finding::new(cause, Confidence::Medium, text))
-}
-
-/// The rest of a message waited for nothing, unless for room.
+/// The last data was acknowledged late, and none waited for that, unless for room.
 pub(super) fn had_sent_all(facts: &Facts) -> Finding {
-    let text = "the last data was acknowledged late, and no more came then: none had waited";
-    let confidence = Confidence::Medium.min(window_allows(facts));
-    let finding = Finding::new(Cause::Application, confidence, text.to_owned());
-    no_room(facts).unwrap_or(finding)
+    window::no_room(facts).unwrap_or_else(Finding::idle)
 }
 
 /// How sure it is that the window was not what the sender waited for: without its scale
@@ -151,6 +196,9 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
             Cause::RtoTail
         };
         return Some(Finding::new(cause, Confidence::Medium, text));
+    }
+    if facts.peer_spoke() {
+        return None; // it answers what was said, at whatever time
     }
     let alone = is_alone(facts);
     let is_full = facts.last_data_bytes >= facts.mss_bytes;

@@ -19,6 +19,11 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
         return None;
     }
+    // No sender leaves data so long without sending it again: it had been acknowledged,
+    // and the capture lacks that.
+    if facts.outlasts_timers() {
+        return Some(Finding::idle());
+    }
     let held_ns = if gap.new_segments == 0 {
         let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
         wait_ns.saturating_sub(facts.receiver_rtt_ns)
@@ -37,6 +42,13 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
 fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
     let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
+    // Receivers acknowledge every second segment, or more where they gather segments.
+    if segments <= (2 * context.flow.segments_per_ack()).max(3) && segments > 2 {
+        return held_back(facts, held_ns, context).map(|mut finding| {
+            finding.confidence = finding.confidence.min(Confidence::Medium);
+            finding
+        });
+    }
     let at_receiver = context.view == View::Receiver;
     if usual && !at_receiver {
         let text = format!(
@@ -51,10 +63,10 @@ fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding
     }
     let text = format!(
         "one acknowledgement told of {segments} segments after {}: those in between were lost, \
-         or came in a heap",
+         or came in a heap, or the receiver gathers so many",
         ms(held_ns)
     );
-    Some(Finding::new(Cause::AckLoss, Confidence::Medium, text))
+    Some(Finding::new(Cause::AckLoss, Confidence::Low, text))
 }
 
 /// A sender that waits until what is under way is acknowledged still sends a full
@@ -81,16 +93,19 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     if !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
-    if facts.after.new_segments == 0 && facts.after.retransmissions == 0 {
+    if !facts.goes_on_at_once() && facts.after.retransmissions == 0 {
         // Nothing waited for it.
         return Some(idle::had_sent_all(facts));
+    }
+    if facts.ended_by_peer_data {
+        return Some(Finding::idle()); // it came with an answer, which was waited for
     }
     let is_known = is_delayed_ack(held_ns);
     // Where segments are lost before the capture, more may have been sent.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {
         Confidence::Low
-    } else if is_known && !may_lack {
+    } else if is_known && !may_lack && context.view != View::Unknown {
         Confidence::High
     } else {
         Confidence::Medium

@@ -26,9 +26,25 @@ pub(crate) struct Origin {
 pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
     let tally = flow.tally();
     reordering(flow, tally)
+        .or_else(|| marked(flow))
         .or_else(|| policer(flow, tally))
         .or_else(|| congestion(flow, tally))
         .or_else(|| path_loss(flow, tally))
+}
+
+/// A router marked segments (RFC 3168): a queue stood there. Marks say it of the way before
+/// the capture, echoes of the whole.
+fn marked(flow: &Flow) -> Option<Origin> {
+    let (marks, echoes) = (flow.counts().ce_marked, flow.counts().ecn_echoes);
+    (marks + echoes > 0).then(|| Origin {
+        cause: Cause::Congestion,
+        confidence: Confidence::High,
+        explanation: format!(
+            "{marks} segments were marked by a queue on the way, and {echoes} acknowledgements \
+             echo such marks"
+        ),
+        rate_bps: None,
+    })
 }
 
 fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {

@@ -12,14 +12,14 @@ mod window;
 
 use units::time::NS_PER_S;
 
-use crate::analysis::{Direction, Stop, StopKind};
+use crate::analysis::{Direction, Idle, Stop, StopKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
 use crate::vantage::View;
 
 pub(crate) use losses::{Origin, origin};
-pub(crate) use setup::setup;
+pub(crate) use setup::waits;
 
 /// Packet numbers named for a stop at most.
 const EVIDENCE_MOST: usize = 16;
@@ -34,6 +34,8 @@ pub(crate) struct Context<'a> {
     pub(crate) view: View,
     /// Where the flow's losses come from, if that is known.
     pub(crate) origin: Option<&'a Origin>,
+    /// The data is the client's.
+    pub(crate) is_client: bool,
     /// All times are told since then.
     pub(crate) start_ns: u64,
     /// The capture itself lacks packets of this flow.
@@ -58,6 +60,18 @@ pub(crate) struct Finding {
     pub(crate) explanation: String,
     /// Beside the packets around the pause.
     pub(crate) evidence: Vec<u64>,
+    pub(crate) what: Finds,
+}
+
+/// What a pause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finds {
+    /// Something was to be sent or to be acknowledged.
+    Stall,
+    /// One side was to answer: since when, and the packet that asked.
+    Wait(u64, u64),
+    /// Nobody had anything to do.
+    Idle,
 }
 
 impl Finding {
@@ -68,7 +82,21 @@ impl Finding {
             confidence,
             explanation,
             evidence: Vec::new(),
+            what: Finds::Stall,
         }
+    }
+
+    /// Nobody had anything to do.
+    pub(crate) fn idle() -> Self {
+        let mut finding = Self::new(Cause::Application, Confidence::Low, String::new());
+        finding.what = Finds::Idle;
+        finding
+    }
+
+    /// Somebody waited since then for the answer to a packet.
+    pub(crate) fn waited_since(mut self, start_ns: u64, packet: u64) -> Self {
+        self.what = Finds::Wait(start_ns, packet);
+        self
     }
 
     pub(crate) fn on(mut self, side: Side) -> Self {
@@ -85,12 +113,14 @@ impl Finding {
 type Rule = fn(&Facts, &Context<'_>) -> Option<Finding>;
 
 /// The first that applies is the cause.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 15] = [
     window::update_lost,
     window::closed,
+    timeouts::one_direction,
     timeouts::acknowledged_already,
     timeouts::needless,
     timeouts::large_packets_lost,
+    timeouts::never_answered,
     timeouts::repeated,
     timeouts::of_lost_retransmission,
     timeouts::first,
@@ -102,46 +132,72 @@ const RULES: [Rule; 13] = [
 ];
 
 /// All stops of one flow, in order.
-pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
+pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> (Vec<Stop>, Idle) {
+    let mut idle = Idle::default();
     if flow.counts().bytes == 0 {
-        return Vec::new(); // a FIN is no transfer
+        return (Vec::new(), idle); // a FIN is no transfer
     }
-    let mut all: Vec<Stop> = flow
-        .stops()
-        .iter()
-        .filter_map(|facts| of_pause(facts, context))
-        .collect();
+    let mut all: Vec<Stop> = Vec::new();
+    for facts in flow.stops() {
+        match of_pause(facts, context) {
+            Judged::Stop(stop) => all.push(*stop),
+            Judged::Idle => idle.note(facts.duration_ns()),
+            Judged::Nothing => {}
+        }
+    }
     merge(&mut all, flow.rtt_ns().unwrap_or(0));
     all.extend(phases::stops(flow, context));
     all.extend(losses::stop(flow, context));
     all.sort_by_key(|stop| (stop.start_ns, stop.duration_ns, stop.cause));
-    all
+    (all, idle)
 }
 
-fn of_pause(facts: &Facts, context: &Context<'_>) -> Option<Stop> {
+/// What a pause turns out to be.
+enum Judged {
+    Stop(Box<Stop>),
+    Idle,
+    Nothing,
+}
+
+fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
+    if facts.is_only_fin {
+        return Judged::Nothing; // all data had arrived
+    }
     let finding = RULES
         .iter()
         .find_map(|rule| rule(facts, context))
         .unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
-        return None; // it was late, and nobody waited for it
+        return Judged::Nothing; // it was late, and nobody waited for it
     }
     let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
     if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {
-        return None; // by a round trip that was not known yet
+        return Judged::Nothing; // by a round trip that was not known yet
     }
+    let (start_ns, first) = match finding.what {
+        Finds::Idle if facts.closed == Closed::NewData || facts.outlasts_timers() => {
+            return Judged::Idle;
+        }
+        Finds::Idle => return Judged::Nothing, // it was late, and nobody waited for it
+        Finds::Stall => (facts.start_ns, facts.packet_before),
+        Finds::Wait(start_ns, packet) => (start_ns, packet),
+    };
+    let kind = match finding.what {
+        Finds::Wait(..) => StopKind::Wait,
+        _ => StopKind::Silence,
+    };
     let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
-    let mut packets = vec![facts.packet_before];
+    let mut packets = vec![first];
     packets.extend(&finding.evidence);
     packets.push(facts.packet_after);
     let confidence = doubt(finding.confidence, facts, context);
-    Some(Stop {
+    Judged::Stop(Box::new(Stop {
         direction: context.direction,
-        start_ns: facts.start_ns.saturating_sub(context.start_ns),
-        duration_ns: facts.duration_ns(),
-        kind: StopKind::Silence,
-        bytes_cost: (facts.rate_before > 0).then_some(cost),
+        start_ns: start_ns.saturating_sub(context.start_ns),
+        duration_ns: facts.end_ns.saturating_sub(start_ns),
+        kind,
+        bytes_cost: (facts.rate_before > 0 && kind == StopKind::Silence).then_some(cost),
         cause: finding.cause,
         root: context.root_of(finding.cause),
         side: finding.side,
@@ -150,7 +206,7 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Option<Stop> {
         count: 1,
         explanation: finding.explanation,
         advice: finding.cause.advice().to_owned(),
-    })
+    }))
 }
 
 /// Where the capture lacks packets of the very pause, nothing is sure.
@@ -211,7 +267,10 @@ impl Series {
     fn takes(&self, stop: &Stop, near_ns: u64) -> bool {
         let mergeable = matches!(
             stop.cause,
-            Cause::DelayedAck | Cause::Application | Cause::WaitingForPeer
+            Cause::DelayedAck
+                | Cause::Application
+                | Cause::WaitingForPeer
+                | Cause::ReceiverWindowClosed
         );
         let last = &self.stop;
         let end_ns = last.start_ns + last.duration_ns;

@@ -1,19 +1,177 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The connection was not answered at once.
+//! Waits before the first data: for the connection, for the first request, and for the
+//! first answer.
 
 use units::time::NS_PER_MS;
 
-use super::in_order;
+use super::{idle, in_order};
 use crate::analysis::{Direction, Stop, StopKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
-use crate::vantage::ms;
+use crate::flow::{At, Flow};
+use crate::vantage::{View, ms};
 
 /// Nobody repeats a SYN sooner without a reason of its own.
 const REPEATED_NS: u64 = 100 * NS_PER_MS;
 
+/// All of them, of a connection whose first data went from end to end as `flows` has it:
+/// the client's and the server's.
+pub(crate) fn waits(
+    connection: &Connection,
+    flows: [&Flow; 2],
+    views: [View; 2],
+    start_ns: u64,
+) -> Vec<Stop> {
+    let mut waits: Vec<Stop> = repeated(connection, start_ns)
+        .or_else(|| slow_handshake(connection, flows, views, start_ns))
+        .into_iter()
+        .collect();
+    waits.extend(first_request(connection, flows, views, start_ns));
+    waits.extend(first_response(connection, flows, views, start_ns));
+    waits
+}
+
+/// A wait, without the way between the capture and who was waited for.
+struct Span {
+    took_ns: u64,
+    /// The packet that began it, and the one that ended it.
+    from: u64,
+    to: At,
+}
+
+fn wait(
+    span: &Span,
+    direction: Direction,
+    cause: (Cause, Side, Confidence),
+    explanation: String,
+    start_ns: u64,
+) -> Stop {
+    let (cause, side, confidence) = cause;
+    Stop {
+        direction,
+        start_ns: (span.to.now - span.took_ns).saturating_sub(start_ns),
+        duration_ns: span.took_ns,
+        kind: StopKind::Wait,
+        bytes_cost: None,
+        cause,
+        root: None,
+        side,
+        confidence,
+        evidence: in_order(vec![span.from, span.to.packet]),
+        count: 1,
+        explanation,
+        advice: cause.advice().to_owned(),
+    }
+}
+
+/// From the capture to the server and back, as data shows it.
+fn server_way_ns(flows: [&Flow; 2]) -> Option<u64> {
+    let answered_ns = flows[0].measured_receiver_rtt_ns();
+    answered_ns.or(flows[1].sender_side.min())
+}
+
+/// One SYN and one answer to it, far later than data is acknowledged afterwards.
+fn slow_handshake(
+    connection: &Connection,
+    flows: [&Flow; 2],
+    views: [View; 2],
+    start_ns: u64,
+) -> Option<Stop> {
+    let (syn, answer) = connection.handshake.syn.zip(connection.handshake.syn_ack)?;
+    let took_ns = answer.now.saturating_sub(syn.now);
+    let rtt_ns = server_way_ns(flows)?;
+    if took_ns < rtt_ns.saturating_add(idle::wait_least_ns(Some(rtt_ns))) {
+        return None;
+    }
+    let text = format!(
+        "the SYN was answered after {}, where data was later answered within {}",
+        ms(took_ns),
+        ms(rtt_ns)
+    );
+    let span = Span {
+        took_ns,
+        from: syn.packet,
+        to: answer,
+    };
+    // At the server nothing lies between the two packets but the server.
+    let (side, confidence) = match views[1] {
+        View::Sender => (Side::Sender, Confidence::Medium),
+        _ => (Side::Unknown, Confidence::High),
+    };
+    let cause = (Cause::ConnectionSetup, side, confidence);
+    Some(wait(&span, Direction::ToClient, cause, text, start_ns))
+}
+
+/// The client set the connection up, and asked only later.
+fn first_request(
+    connection: &Connection,
+    flows: [&Flow; 2],
+    views: [View; 2],
+    start_ns: u64,
+) -> Option<Stop> {
+    let ready = connection.handshake.ack?;
+    let (first, (peer_ns, _)) = flows[0].first_turn()?;
+    let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
+    let took_ns = first.now.saturating_sub(ready.now);
+    if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
+        return None;
+    }
+    let confidence = match views[0] {
+        View::Sender => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    let text = format!(
+        "the client sent its first data {} after the connection was set up",
+        ms(took_ns)
+    );
+    let span = Span {
+        took_ns,
+        from: ready.packet,
+        to: first,
+    };
+    let cause = (Cause::Application, Side::Sender, confidence);
+    Some(wait(&span, Direction::ToServer, cause, text, start_ns))
+}
+
+/// The server's first data came late, after a request or without one.
+fn first_response(
+    connection: &Connection,
+    flows: [&Flow; 2],
+    views: [View; 2],
+    start_ns: u64,
+) -> Option<Stop> {
+    let (first, (asked_ns, packet)) = flows[1].first_turn()?;
+    let ready = connection.handshake.ack;
+    let (from_ns, from) = match asked_ns {
+        0 => ready.map(|ready| (ready.now, ready.packet))?,
+        _ => (asked_ns, packet),
+    };
+    let way_ns = server_way_ns(flows).or(flows[1].sender_rtt_ns());
+    let way_ns = way_ns.unwrap_or(0);
+    let took_ns = first.now.saturating_sub(from_ns).saturating_sub(way_ns);
+    if took_ns < idle::wait_least_ns(Some(way_ns)) {
+        return None;
+    }
+    let after = match asked_ns {
+        0 => "the connection was set up",
+        _ => "the request",
+    };
+    let text = format!("the server's first data came {} after {after}", ms(took_ns));
+    let confidence = match views[1] {
+        View::Sender => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    let span = Span {
+        took_ns,
+        from,
+        to: first,
+    };
+    let cause = (Cause::ResponseTime, Side::Sender, confidence);
+    Some(wait(&span, Direction::ToClient, cause, text, start_ns))
+}
+
 /// A SYN, or its answer, was sent more than once.
-pub(crate) fn setup(connection: &Connection, start_ns: u64) -> Option<Stop> {
+fn repeated(connection: &Connection, start_ns: u64) -> Option<Stop> {
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;
     let (syns, answers) = (handshake.syns.count(), handshake.syn_acks.count());

@@ -3,7 +3,7 @@
 
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
-use crate::flow::facts::{Closed, Facts, Resent};
+use crate::flow::facts::{Answered, Closed, Facts, Resent};
 use crate::history::RetransmissionKind;
 use crate::vantage::{View, ms};
 
@@ -20,7 +20,7 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
         return None;
     }
     let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
-    if is_late_repeat(facts, first_ns) && context.view != View::Sender {
+    if !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender {
         let text = format!(
             "nothing passed for {}, and the first that did was a repeat: those before it were \
              lost as well",
@@ -34,9 +34,11 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
          acknowledgements did not reach it in time",
         gap.resent_acked.count()
     );
+    // What was sent before the acknowledgement can have reached the sender is no loss of it.
+    let had_time = first_ns.saturating_sub(facts.start_ns) > facts.sender_rtt_ns.saturating_mul(2);
     let confidence = match context.view {
-        View::Receiver | View::Middle => Confidence::High,
-        View::Sender | View::Unknown => Confidence::Medium,
+        View::Receiver | View::Middle if had_time => Confidence::High,
+        _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
     Some(finding.shown_by(gap.resent_acked.iter()))
@@ -63,7 +65,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         && gap.resent_segments == 1
         && facts.sacked_bytes == 0
         && context.flow.counts().sack_seen;
-    let came_late = are_answers_of_before(facts);
+    let came_late = are_answers_of_before(facts) || facts.answered == Answered::Older;
     if only_fast || (reported == 0 && !all_at_once && !came_late) {
         return None;
     }
@@ -74,7 +76,8 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         .map_or(facts.start_ns, |resent| resent.at_ns);
     let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
     // Each copy reported as one too many: none was lost, however many there were.
-    let several = gap.timeouts > 1 && reported < gap.resent.count();
+    let several =
+        gap.timeouts > 1 && reported < gap.resent.count() && facts.answered != Answered::Older;
     if others_before || (!covers_all && !came_late && (several || needed)) {
         return None; // there was loss as well
     }
@@ -84,7 +87,16 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         Confidence::Low
     };
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    let (cause, text) = if !covers_all {
+    // What answers the last copy comes a round trip behind it, and yet it echoes an older
+    // one: that had arrived, and its own acknowledgement never came.
+    let since_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
+    let answers_last =
+        facts.answered == Answered::Older && since_ns >= facts.receiver_rtt_ns / 4 * 3;
+    let (cause, text) = if answers_last {
+        let text = "the answer echoes the timestamp of an earlier copy: that had arrived, and \
+                    its acknowledgement was lost";
+        (Cause::AckLoss, text.to_owned())
+    } else if !covers_all {
         let text = format!(
             "what was sent again had arrived: its acknowledgement came {} after the last data, \
              and those of the rest came behind it",
@@ -130,6 +142,59 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     Some(finding.shown_by(gap.resent.iter()))
 }
 
+/// Nothing of the receiver was ever captured: what a sender waits for is not to be seen.
+pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    if context.flow.counts().acks > 0 {
+        return None;
+    }
+    let copies = facts.gap.resent.count();
+    let text = match copies {
+        0 => "only one direction was captured: whether the sender waited or had no more is not \
+              to be seen"
+            .to_owned(),
+        _ => format!(
+            "only one direction was captured: the sender sent {copies} segments again, and what \
+             came back is not to be seen"
+        ),
+    };
+    let finding = Finding::new(Cause::Unknown, Confidence::Low, text);
+    Some(finding.shown_by(facts.gap.resent.iter()))
+}
+
+/// Sent again, and nothing ever came back. A host that is gone and a path that is broken
+/// look alike.
+pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+    let gap = &facts.gap;
+    let is_open_end = matches!(facts.closed, Closed::Capture | Closed::Reset);
+    if !is_open_end || facts.from_receiver > 0 || gap.resent.count() == 0 {
+        return None;
+    }
+    let until = match facts.closed {
+        Closed::Reset => "until a reset ended it",
+        _ => "until the capture ends",
+    };
+    let text = format!(
+        "nothing came back for {}, {until}; {}: the receiving host was gone, or the path to it",
+        ms(facts.duration_ns()),
+        copies(facts)
+    );
+    let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+    Some(finding.on(Side::Unknown).shown_by(gap.resent.iter()))
+}
+
+/// How often the first unacknowledged segment was sent again, in words.
+fn copies(facts: &Facts) -> String {
+    let gap = &facts.gap;
+    let count = match gap.head_copies {
+        1 => "the first segment under way was sent once more".to_owned(),
+        count => format!("the first segment under way was sent {count} times more"),
+    };
+    match gap.backoffs {
+        0 => count,
+        _ => format!("{count}, the last time {} later", ms(gap.head_interval_ns)),
+    }
+}
+
 /// More than one timeout.
 pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
@@ -141,31 +206,35 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let packets = gap.resent.iter();
     let took = ms(facts.duration_ns());
     if is_silent && segments >= DUPACK_THRESHOLD {
-        let confidence = if gap.timeouts >= 3 {
-            Confidence::High
-        } else {
-            Confidence::Medium
-        };
         let text = format!(
-            "for {took} nothing came back: {segments} segments under way and {} repeats of the \
-             first were lost",
-            gap.resent.count()
+            "for {took} nothing came back of {segments} segments under way; {}",
+            copies(facts)
         );
-        return Some(Finding::new(Cause::SilentPath, confidence, text).shown_by(packets));
-    }
-    if gap.timeouts >= 3 {
-        let text = format!(
-            "{} timeouts in a row, each twice as long as the one before, {took} in all",
-            gap.timeouts
-        );
-        let finding = Finding::new(Cause::RtoStorm, Confidence::High, text);
+        // A host that slept for the time would do the same.
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
-    let text = format!(
-        "the repair after a timeout was lost too, and the next timeout is twice as long: {took}"
-    );
-    let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::High, text);
+    let answered = match facts.answered {
+        Answered::Last => "; the answer is to the last copy",
+        Answered::Older | Answered::Unknown => "",
+    };
+    let text = format!("{}{answered}: {took} in all", copies(facts));
+    if gap.timeouts >= 3 && gap.backoffs > 0 {
+        let finding = Finding::new(Cause::RtoStorm, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    let confidence = proof(facts, context);
+    let finding = Finding::new(Cause::RtoLostRetransmission, confidence, text);
     Some(finding.shown_by(packets))
+}
+
+/// That copies were lost, and not their acknowledgements, is proved by an answer to the last
+/// copy at the place that saw all of them.
+fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
+    match (facts.answered, context.view) {
+        (Answered::Last, View::Sender) => Confidence::High,
+        _ => Confidence::Medium,
+    }
 }
 
 /// A repeat that comes later than a timer lets it: it is not the first one.
@@ -245,11 +314,7 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
         "a retransmission was lost, and nothing sent after it came back to tell: the timer took \
          {sent_for}"
     );
-    let confidence = if context.view == View::Unknown {
-        Confidence::Medium
-    } else {
-        Confidence::High
-    };
+    let confidence = proof(facts, context);
     let finding = Finding::new(Cause::RtoLostRetransmission, confidence, text);
     Some(finding.shown_by(packets))
 }
@@ -261,9 +326,10 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let behind = segments_behind(facts, &resent);
     let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
     let packets = gap.resent.iter();
+    // SACK shows the hole; else only the answer tells which copy arrived.
     let sure = match context.view {
-        View::Sender => Confidence::High,
-        _ => Confidence::Medium,
+        View::Sender if facts.sacked_bytes > 0 => Confidence::High,
+        _ => proof(facts, context),
     };
     let timer = ms(resent.at_ns.saturating_sub(facts.start_ns));
     if behind == 0 && under_way >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
@@ -276,8 +342,8 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     if behind == 0 {
         let text = format!(
-            "the last {under_way} segments before the pause were lost, or the first of them: \
-             nothing behind them could tell, and the timer repaired it after {timer}"
+            "of the last {under_way} segments before the pause the first or all were lost: none \
+             behind was reported, and the timer repaired it after {timer}"
         );
         return Some(Finding::new(Cause::RtoTail, sure, text).shown_by(packets));
     }
@@ -320,9 +386,8 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         ms(resent.at_ns.saturating_sub(facts.start_ns)),
         resent.bytes
     );
-    let confidence = match (context.view, facts.closed) {
-        (View::Sender, Closed::Delivery) => Confidence::High,
-        (_, Closed::Delivery) => Confidence::Medium,
+    let confidence = match facts.closed {
+        Closed::Delivery => proof(facts, context),
         _ => Confidence::Low,
     };
     let finding = Finding::new(Cause::TailLossProbe, confidence, text);

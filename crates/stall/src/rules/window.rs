@@ -5,7 +5,7 @@ use units::time::NS_PER_MS;
 
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
-use crate::flow::facts::{Closed, Facts};
+use crate::flow::facts::{Closed, Facts, LET_GO_NS};
 use crate::vantage::{View, ms};
 
 /// The window was open for long before the sender went on, and it had to
@@ -53,7 +53,9 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
 /// Closed for at least half of the pause.
 pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    if gap.closed_window.count() == 0 || gap.timeouts > 0 {
+    let probes = gap.window_probes.count();
+    let is_closed = gap.window_least == Some(0) || probes > 0;
+    if gap.closed_window.count() == 0 || !is_closed {
         return None;
     }
     let from = gap.closed_ns.max(facts.start_ns);
@@ -69,14 +71,59 @@ pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
         (None, _) => "until data passed again",
     };
     let text = format!(
-        "the receiver's window was closed for {}, {rest}; the sender probed it {} times",
-        ms(closed_ns),
-        gap.window_probes.count()
+        "the receiver's window was closed for {}, {rest}; the sender probed it {probes} times",
+        ms(closed_ns)
     );
     let packets = gap
         .closed_window
         .iter()
         .chain(gap.opened.map(|(_, packet)| packet));
-    let finding = Finding::new(Cause::ReceiverWindowClosed, Confidence::High, text);
+    // A closed window holds up only who has something to send: a probe shows that, and
+    // data that follows the opening at once.
+    let waited = probes > 0 || gap.opened.is_some_and(|(at, _)| is_let_go(facts, at));
+    let confidence = match facts.closed {
+        _ if waited && gap.timeouts == 0 => Confidence::High,
+        Closed::Capture | Closed::Reset if !waited => Confidence::Low,
+        _ => Confidence::Medium,
+    };
+    let finding = Finding::new(Cause::ReceiverWindowClosed, confidence, text);
     Some(finding.shown_by(packets))
+}
+
+/// The data that ended the pause follows what passed at `at_ns` as soon as it can.
+fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
+    let way_ns = facts.sender_rtt_ns;
+    let allowed_ns = way_ns + (way_ns / 4).max(LET_GO_NS);
+    facts.closed == Closed::NewData && facts.end_ns.saturating_sub(at_ns) <= allowed_ns
+}
+
+/// All that was sent had arrived, and the window had no room for what came next. A sender
+/// may send what it has if that fits, or if it makes a full segment or half of the largest
+/// window (RFC 1122, 4.2.3.4): how large segments may be says nothing by itself.
+pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
+    facts.window_bytes?;
+    let room = facts.gap.room_least_bytes?;
+    let text = |what: &str| format!("the receiver's window had room for {room} bytes: {what}");
+    let found = |confidence, text| Finding::new(Cause::ReceiverWindowClosed, confidence, text);
+    if facts.closed != Closed::NewData {
+        let what = "what had been sent filled it";
+        return (room == 0).then(|| found(Confidence::Medium, text(what)));
+    }
+    let had = facts.after.prompt_bytes;
+    let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
+    let update = facts.gap.update.filter(|&(at, _)| is_let_go(facts, at));
+    if let Some((_, packet)) = update.filter(|_| room < enough) {
+        let what = format!("{had} bytes followed as soon as it had more");
+        let confidence = match facts.peer_spoke() {
+            false => Confidence::High,
+            true => Confidence::Medium,
+        };
+        return Some(found(confidence, text(&what)).shown_by([packet]));
+    }
+    // Sent by a timer into what room there was, and no more than that.
+    if facts.fills_window && room > 0 && room < facts.mss_bytes && had >= room {
+        let what = "the sender waited, and then filled it to its edge";
+        return Some(found(Confidence::Medium, text(what)));
+    }
+    None
 }
