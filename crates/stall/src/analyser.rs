@@ -18,6 +18,9 @@ const EPOCH_NS: u64 = 1_000_000_000;
 /// must not overflow a sum.
 const LATEST_NS: u64 = 1 << 56;
 
+/// Connections of the same two ends that are looked at for another's other direction.
+const HALVES_MOST: usize = 4;
+
 /// Both ends, the lower one first.
 type Key = (Endpoint, Endpoint, EncapsulationId);
 
@@ -32,8 +35,9 @@ pub struct Analyser {
     options: Arc<Options>,
     start_ns: Option<u64>,
     by_key: FxHashMap<Key, usize>,
-    /// The last connection of two ends that has VLANs or tunnels around it.
-    by_ends: FxHashMap<(Endpoint, Endpoint), usize>,
+    /// Of two ends the last connections with VLANs or tunnels around them whose other
+    /// direction may have others.
+    halves: FxHashMap<(Endpoint, Endpoint), Vec<usize>>,
     /// Each by itself: a list that grows would move and double them all.
     connections: Vec<Box<Connection>>,
     /// Where the last segment went: the next one mostly goes there too.
@@ -48,7 +52,7 @@ impl Analyser {
             options: Arc::new(options),
             start_ns: None,
             by_key: FxHashMap::default(),
-            by_ends: FxHashMap::default(),
+            halves: FxHashMap::default(),
             connections: Vec::new(),
             last: None,
         }
@@ -100,7 +104,11 @@ impl Analyser {
         self.connections.push(Box::new(connection));
         self.by_key.insert(key, index);
         if key.2 != 0 {
-            self.by_ends.insert((key.0, key.1), index);
+            let halves = self.halves.entry((key.0, key.1)).or_default();
+            if halves.len() >= HALVES_MOST {
+                halves.remove(0);
+            }
+            halves.push(index);
         }
         index
     }
@@ -112,11 +120,14 @@ impl Analyser {
         if key.2 == 0 {
             return None;
         }
-        let &index = self.by_ends.get(&(key.0, key.1))?;
-        let connection = self.connections.get_mut(index)?;
-        if !connection.is_answered_by(from, segment) {
-            return None;
-        }
+        let halves = self.halves.get_mut(&(key.0, key.1))?;
+        let connections = &mut self.connections;
+        let is_answered = |&index: &usize| {
+            let connection = connections.get_mut(index);
+            connection.is_some_and(|c| c.is_answered_by(from, segment))
+        };
+        let place = halves.iter().position(is_answered)?;
+        let index = halves.remove(place);
         self.by_key.insert(key, index);
         Some(index)
     }
