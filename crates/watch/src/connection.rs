@@ -82,6 +82,8 @@ pub struct Connection {
     setup: Option<(u64, u32)>,
     /// Nothing was to be sent since.
     idle_from_ns: Option<u64>,
+    /// What had been acknowledged when it last went on after such a time.
+    idle_at: u64,
     phases: Phases,
     rate: Rate,
 }
@@ -109,6 +111,7 @@ impl Connection {
             resent: BTreeMap::new(),
             setup: None,
             idle_from_ns: None,
+            idle_at: 0,
             phases: Phases::default(),
             rate: Rate::default(),
         };
@@ -340,6 +343,7 @@ impl Connection {
         }
         let had_sent = before.limits.busy_ns > 0 || before.packets_out > 0;
         let sends = matches!(reading.moment, Moment::Ack | Moment::Retransmit);
+        let sent_before = std::mem::replace(&mut self.idle_at, una);
         if !had_sent || !sends || went_on_ns - start_ns < pause.threshold_ns() {
             return None;
         }
@@ -350,12 +354,14 @@ impl Connection {
             start_ns,
             end_ns: went_on_ns,
             peer_data_ns: reading.peer_data_ns,
+            sent_bytes: una.saturating_sub(sent_before),
+            mss_bytes: reading.mss_bytes,
             srtt_ns: before.srtt_ns,
             window_bytes: reading.window_bytes,
             rate_bytes_per_s: pause.rate_bytes_per_s,
             evidence,
         };
-        let finding = judge_idle(&facts);
+        let finding = judge_idle(&facts)?;
         let cost = cost(facts.rate_bytes_per_s, facts.duration_ns());
         let span = (facts.start_ns, facts.end_ns);
         let evidence = facts.evidence.into_numbers();

@@ -107,6 +107,9 @@ pub(crate) struct IdleFacts {
     pub(crate) end_ns: u64,
     /// When data of the other side came last; 0: never.
     pub(crate) peer_data_ns: u64,
+    /// Bytes sent from the pause before to this one, and the size of a segment.
+    pub(crate) sent_bytes: u64,
+    pub(crate) mss_bytes: u32,
     pub(crate) srtt_ns: u64,
     pub(crate) window_bytes: u32,
     pub(crate) rate_bytes_per_s: u64,

@@ -258,30 +258,31 @@ fn held_back(facts: &Facts) -> Option<Finding> {
     found(Cause::DelayedAck, confidence, text)
 }
 
-/// Judges a time without anything to send.
-pub(crate) fn judge_idle(facts: &IdleFacts) -> Finding {
+/// Judges a time without anything to send. `None`: it is no stall, because less than a
+/// segment had been sent since the pause before: one small message, and later another.
+pub(crate) fn judge_idle(facts: &IdleFacts) -> Option<Finding> {
+    if facts.sent_bytes < u64::from(facts.mss_bytes) {
+        return None;
+    }
     let answer_ns = facts.srtt_ns.saturating_mul(2).max(ANSWER_NS);
     // Times of the beginning are known to a tick or two.
     let apart_ns = facts.end_ns.abs_diff(facts.peer_data_ns);
     if facts.peer_data_ns > facts.start_ns && apart_ns <= answer_ns {
-        return Finding {
-            cause: Cause::WaitingForPeer,
-            confidence: Confidence::Medium,
-            explanation: "all that was sent had arrived; the sender went on when the other side \
-                          had sent data"
-                .to_owned(),
-        };
+        let text = "all that was sent had arrived; the sender went on when the other side had \
+                    sent data";
+        return found(
+            Cause::WaitingForPeer,
+            Confidence::Medium,
+            text.to_owned(),
+        );
     }
-    Finding {
-        cause: Cause::Application,
-        confidence: Confidence::High,
-        explanation: format!(
-            "all that was sent had arrived and the window had room for {} bytes: the application \
-             gave nothing to send for {}",
-            facts.window_bytes,
-            ms(facts.duration_ns())
-        ),
-    }
+    let text = format!(
+        "all that was sent had arrived and the window had room for {} bytes: the application gave \
+         nothing to send for {}",
+        facts.window_bytes,
+        ms(facts.duration_ns())
+    );
+    found(Cause::Application, Confidence::High, text)
 }
 
 #[cfg(test)]

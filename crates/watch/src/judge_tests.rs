@@ -211,6 +211,8 @@ fn whose_turn_it_was() {
         start_ns: 1000 * MS,
         end_ns: 2000 * MS,
         peer_data_ns: 0,
+        sent_bytes: 100_000,
+        mss_bytes: 1448,
         srtt_ns: 20 * MS,
         window_bytes: 65535,
         rate_bytes_per_s: 0,
@@ -227,6 +229,13 @@ fn whose_turn_it_was() {
             peer_data_ns,
             ..idle.clone()
         };
-        assert_eq!(judge_idle(&facts).cause, cause, "{peer_data_ns}");
+        let finding = judge_idle(&facts).unwrap();
+        assert_eq!(finding.cause, cause, "{peer_data_ns}");
+        // A control connection says a few bytes now and then: it rests.
+        let facts = IdleFacts {
+            sent_bytes: 37,
+            ..facts
+        };
+        assert_eq!(judge_idle(&facts), None, "{peer_data_ns}");
     }
 }

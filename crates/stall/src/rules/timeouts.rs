@@ -90,8 +90,9 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     // What answers the last copy comes a round trip behind it, and yet it echoes an older
     // one: that had arrived, and its own acknowledgement never came.
     let since_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
-    let answers_last =
-        facts.answered == Answered::Older && since_ns >= facts.receiver_rtt_ns / 4 * 3;
+    let answers_last = facts.answered == Answered::Older
+        && since_ns >= facts.receiver_rtt_ns / 4 * 3
+        && !are_answers_of_before(facts);
     let (cause, text) = if answers_last {
         let text = "the answer echoes the timestamp of an earlier copy: that had arrived, and \
                     its acknowledgement was lost";
