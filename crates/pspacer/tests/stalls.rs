@@ -92,12 +92,12 @@ fn json_has_what_the_text_has() {
     let folder = Folder::new("stalls-json");
     let file = folder.file("a.pcap", &two_transfers().0);
     let found = json(&[&file]);
-    assert_eq!(found["format"], "pspacer-stalls-1");
+    assert_eq!(found["format"], "pspacer-stalls-2");
     let connections = found["connections"].as_array().unwrap();
     assert_eq!(connections.len(), 2);
     assert!(connections[0]["verdict"].as_str().unwrap().len() > 20);
-    assert_eq!(connections[1]["stops"].as_array().unwrap().len(), 0);
-    let stop = &connections[0]["stops"][0];
+    assert_eq!(connections[1]["stalls"].as_array().unwrap().len(), 0);
+    let stop = &connections[0]["stalls"][0];
     assert_eq!(stop["cause"], "receiver-window-closed");
     // From the last data before it, 20 rounds after the handshake.
     let start_s = stop["start_s"].as_f64().unwrap();
@@ -141,7 +141,7 @@ fn what_is_asked_for_is_shown() {
 
     let stops = |arguments: &[&str]| {
         let found = json(&[&[file.as_str()], arguments].concat());
-        found["connections"][0]["stops"].as_array().unwrap().len()
+        found["connections"][0]["stalls"].as_array().unwrap().len()
     };
     assert_eq!(stops(&["--min-duration", "400ms"]), 1);
     assert_eq!(stops(&["--min-duration", "1s"]), 0);

@@ -51,6 +51,7 @@ pub struct Connection {
     /// From client to server, and from server to client.
     pub flows: [Flow; 2],
     /// Of both directions, in the order of their beginnings.
+    #[serde(rename = "stalls")]
     pub stops: Vec<Stop>,
     /// What made the analysis less sure than it could be.
     pub notes: Vec<String>,
@@ -142,7 +143,7 @@ pub struct Flow {
     pub window_bytes: Option<(u64, u64)>,
 }
 
-/// What was sent again, by what made the sender do so.
+/// What was retransmitted, by what made the sender do so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retransmissions {
     /// On acknowledgements: duplicates, SACK, RACK.
@@ -157,7 +158,7 @@ pub struct Retransmissions {
     pub unclear: u64,
     /// Of all these, of data whose retransmission was lost as well.
     pub of_lost_retransmission: u64,
-    /// Of all these, of data that had arrived already (DSACK, time stamps).
+    /// Of all these, of data that had arrived already (DSACK, timestamps).
     pub spurious: u64,
 }
 

@@ -13,7 +13,7 @@ pub enum What {
         /// Byte after the last.
         end: u64,
     },
-    /// Data sent again.
+    /// Data retransmitted.
     Retransmission {
         /// First byte.
         start: u64,
@@ -22,7 +22,7 @@ pub enum What {
         /// Why.
         kind: RetransmissionKind,
     },
-    /// Data that arrived late or was captured late: not sent again.
+    /// Data that arrived late or was captured late: not retransmitted.
     OutOfOrder {
         /// First byte.
         start: u64,

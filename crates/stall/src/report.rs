@@ -230,7 +230,7 @@ fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
         counts.options_cut > 0,
         format!(
             "TCP options of {} segments from the {to} were cut off: SACK blocks and time \
-             stamps may be missing",
+             timestamps may be missing",
             counts.options_cut
         ),
     );

@@ -105,7 +105,7 @@ fn a_probe_told_of_the_open_window() {
 }
 
 /// Where an acknowledgement leaves at once: at the receiver, 20 ms from the sender
-/// and back. Time stamps tick each millisecond.
+/// and back. Timestamps tick each millisecond.
 fn at_the_receiver(script: &str) -> Stop {
     const BEGIN: &str = "
         0   S SYN
@@ -499,7 +499,7 @@ fn json_has_what_is_promised() {
     let text = format!("{HANDSHAKE}{TEN}500 S 14480..15928");
     let analysis = analyse(&segments(&text, Base::default()));
     let json = serde_json::to_value(&analysis).unwrap();
-    let stop = &json["connections"][0]["stops"][0];
+    let stop = &json["connections"][0]["stalls"][0];
     assert!(json["connections"][0]["verdict"].is_string());
     assert_eq!(stop["start_s"], 0.04);
     assert_eq!(stop["duration_s"], 0.46);

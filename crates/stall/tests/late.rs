@@ -119,7 +119,7 @@ fn what_a_repair_takes_is_no_late_answer_near_the_receiver() {
 }
 
 /// Held up for 500 ms: the sender's timer ends twice, and each of its repeats is reported
-/// as one too many. No time stamps tell.
+/// as one too many. No timestamps tell.
 #[test]
 fn repeats_that_were_all_needless_are_no_silent_path() {
     let mut text = format!("{HANDSHAKE}{TEN}40 S 14480..28960\n");

@@ -42,7 +42,7 @@ pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
         }
     });
     let stalls = Stalls {
-        format: "pspacer-stalls-1",
+        format: "pspacer-stalls-2",
         files: &found.files,
         packets: found.counts.packets,
         segments: found.counts.segments,

@@ -12,8 +12,8 @@ use capture::segment::{Flags, Segment};
 impl Flow {
     /// A segment of the receiver with an acknowledgement, no reset.
     pub(crate) fn on_ack(&mut self, at: At, segment: &Segment) {
-        if let Some(stamps) = segment.timestamps {
-            self.sender_side.acknowledged(stamps.value, at.now);
+        if let Some(timestamps) = segment.timestamps {
+            self.sender_side.acknowledged(timestamps.value, at.now);
         }
         let near = self.nxt;
         let ack = self.sequence.offset(segment.ack, near);
@@ -113,7 +113,7 @@ impl Flow {
         self.delivered += delivered.bytes;
         self.rounds.note_delivered(at, delivered.bytes);
         if delivered.overtaken > 0 {
-            self.tally.overtaken(at, delivered.overtaken);
+            self.loss_stats.overtaken(at, delivered.overtaken);
         }
         self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
         if let Some(sent_ns) = delivered.sent_once_ns {
@@ -155,8 +155,8 @@ impl Flow {
             self.recovery_point = None;
         }
         let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
-        if self.tally.is_repaired(una, repairing) {
-            self.tally.episode_ends(at);
+        if self.loss_stats.is_repaired(una, repairing) {
+            self.loss_stats.episode_ends(at);
         }
     }
 
@@ -204,7 +204,7 @@ impl Flow {
             let far_counts = u64::from(near.min_ns.saturating_mul(4) < far.min_ns);
             let now_ns = near.last_ns + far.last_ns * far_counts;
             let least_ns = near.min_ns + far.min_ns * far_counts;
-            self.tally.hole(
+            self.loss_stats.hole(
                 at,
                 start - highest,
                 self.delivered + before,
@@ -238,7 +238,7 @@ impl Flow {
         };
         // The one sent last is what the report answers.
         let Some(recent) = self.recent.iter_mut().rev().find(about) else {
-            self.tally.duplicated += 1;
+            self.loss_stats.duplicated += 1;
             return;
         };
         recent.spurious = true;
@@ -249,7 +249,7 @@ impl Flow {
     fn note_spurious(&mut self, segments: u64, kind: Kind, at_ns: u64) {
         self.retransmissions.spurious += segments;
         if kind == Kind::Fast {
-            self.tally.spurious_fast += segments;
+            self.loss_stats.spurious_fast += segments;
         }
         if self
             .last_progress
@@ -261,16 +261,16 @@ impl Flow {
         }
     }
 
-    /// RFC 3522: an acknowledgement of what was sent again that echoes a time
-    /// stamp of before is one of the first copy.
+    /// RFC 3522: an acknowledgement of what was retransmitted that echoes a time
+    /// timestamp of before is one of the first copy.
     fn check_eifel(&mut self, segment: &Segment) {
-        let echo = segment.timestamps.and_then(|stamps| stamps.echo);
+        let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return;
         };
-        let older = (echo.wrapping_sub(head.stamp) as i32) < 0;
+        let older = (echo.wrapping_sub(head.timestamp) as i32) < 0;
         // A second copy that was captured once only may answer for any.
-        if head.copies != 2 || head.kind.is_none() || head.stamp == 0 || !older {
+        if head.copies != 2 || head.kind.is_none() || head.timestamp == 0 || !older {
             return;
         }
         let (start, kind) = (head.start, head.kind.unwrap_or(Kind::Unclear));
@@ -286,16 +286,16 @@ impl Flow {
 
     /// Which copy of the first segment this acknowledges.
     fn answered_copy(&self, segment: &Segment) -> Answered {
-        let echo = segment.timestamps.and_then(|stamps| stamps.echo);
+        let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return Answered::Unknown;
         };
-        if head.copies < 2 || head.stamp == 0 {
+        if head.copies < 2 || head.timestamp == 0 {
             return Answered::Unknown;
         }
-        match echo.wrapping_sub(head.stamp) as i32 {
+        match echo.wrapping_sub(head.timestamp) as i32 {
             ..0 => Answered::Older,
-            _ if head.is_stamped_anew => Answered::Last,
+            _ if head.has_new_timestamp => Answered::Last,
             _ => Answered::Unknown,
         }
     }
@@ -321,7 +321,7 @@ impl Flow {
         self.counts.window = Some((least.min(window), most.max(window)));
         self.rounds.note_window(window);
         let way_ns = self.sender_rtt_ns().unwrap_or(0);
-        self.told.push(at.now, (self.una, self.edge), way_ns);
+        self.sender_view.push(at.now, (self.una, self.edge), way_ns);
         match (was_closed, self.is_window_closed()) {
             (false, true) => {
                 self.counts.zero_windows += 1;

@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::facts::{Closed, LET_GO_NS, Resent};
+use super::facts::{Closed, LET_GO_NS, Retransmitted};
 use super::scoreboard::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
@@ -24,11 +24,11 @@ const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 impl Flow {
     /// A segment of the sender, neither SYN nor RST.
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
-        if let Some(stamps) = segment.timestamps {
-            self.has_stamps = true;
+        if let Some(timestamps) = segment.timestamps {
+            self.has_timestamps = true;
             let pause_ns = self.threshold_ns;
-            self.sender_clock.note(stamps.value, at.now, pause_ns);
-            let echo = stamps.echo.filter(|_| segment.flags.any(Flags::ACK));
+            self.sender_clock.note(timestamps.value, at.now, pause_ns);
+            let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
             if echo.is_some_and(|echo| self.sender_side.echoed(echo, at.now)) {
                 self.renew_threshold();
             }
@@ -125,13 +125,13 @@ impl Flow {
         });
     }
 
-    /// What only had been a probe is sent again, now with room for it.
+    /// What only had been a probe is retransmitted, now with room for it.
     fn on_first_in_window(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         self.board.cut(start, end);
         let (value, id) = (segment.timestamps.map_or(0, |s| s.value), segment.ip_id);
         let is_whole = self.board.change((start, end), false, |sent| {
             (sent.first_ns, sent.last_ns, sent.packet) = (at.now, at.now, at.packet);
-            (sent.copies, sent.stamp, sent.ip_id) = (1, value, id);
+            (sent.copies, sent.timestamp, sent.ip_id) = (1, value, id);
         });
         if !is_whole {
             self.counts.repeats_beyond += 1;
@@ -139,12 +139,12 @@ impl Flow {
         self.probe_from = if end < self.nxt { end } else { u64::MAX };
         (self.last_data_ns, self.last_data_bytes) = (at.now, end - start);
         self.unanswered_segments += 1;
-        self.note_stamp(segment);
+        self.note_timestamp(segment);
     }
 
     fn describe_last(&mut self, segment: &Segment) {
         if let Some(sent) = self.board.last_mut() {
-            sent.stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
+            sent.timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
             sent.ip_id = segment.ip_id;
         }
     }
@@ -154,7 +154,7 @@ impl Flow {
     /// `quiet_ns`: since new data before, if it is new.
     fn note_what_the_sender_knew(&mut self, at: At, end: u64, quiet_ns: Option<u64>) {
         let way_ns = self.sender_rtt_ns().unwrap_or(0);
-        let Some((since_ns, (una, edge))) = self.told.at(at.now, way_ns) else {
+        let Some((since_ns, (una, edge))) = self.sender_view.at(at.now, way_ns) else {
             return;
         };
         if self.scale.is_some() {
@@ -189,9 +189,9 @@ impl Flow {
             self.mss_seen = self.mss_seen.max(payload);
         }
         if self.payload_max > JUMBO_PAYLOAD && self.mss_seen > ETHERNET_PAYLOAD {
-            self.mss_seen = ETHERNET_PAYLOAD - super::STAMPS_BYTES;
+            self.mss_seen = ETHERNET_PAYLOAD - super::TIMESTAMPS_BYTES;
         }
-        self.tally.last_data_ns = at.now;
+        self.loss_stats.last_data_ns = at.now;
     }
 
     /// No data: an acknowledgement, or a probe that has an old number.
@@ -254,7 +254,7 @@ impl Flow {
         self.tick_rounds(at);
         self.rounds.note_new(at, bytes, idle);
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
-        self.note_stamp(segment);
+        self.note_timestamp(segment);
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -268,13 +268,13 @@ impl Flow {
     }
 
     /// By the sender's own clock: how long after the data before it was sent.
-    fn note_stamp(&mut self, segment: &Segment) {
-        let value = segment.timestamps.map(|stamps| stamps.value);
-        let ticks = value.zip(self.last_stamp);
+    fn note_timestamp(&mut self, segment: &Segment) {
+        let value = segment.timestamps.map(|timestamps| timestamps.value);
+        let ticks = value.zip(self.last_timestamp);
         self.ticks_apart = ticks
             .map(|(value, last)| value.wrapping_sub(last))
             .filter(|&ticks| ticks < 1 << 31);
-        self.last_stamp = value;
+        self.last_timestamp = value;
     }
 
     /// The first data that was captured, of a connection that had begun before.
@@ -301,8 +301,8 @@ impl Flow {
             return true; // data from before the capture
         };
         let is_whole = start == first.start && end == first.end;
-        let stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
-        let is_same = first.ip_id == segment.ip_id && first.stamp == stamp && is_whole;
+        let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
+        let is_same = first.ip_id == segment.ip_id && first.timestamp == timestamp && is_whole;
         let is_numbered = first.ip_id == segment.ip_id && segment.ip_id != 0;
         let since_ns = at.now.saturating_sub(first.last_ns);
         if first.copies > 0 && (is_numbered || is_same && self.is_too_soon(since_ns)) {
@@ -313,7 +313,7 @@ impl Flow {
         if first.copies == 0 && self.is_overtaken(at, segment, &first, end) {
             self.counts.bytes += end - first.start;
             self.counts.out_of_order += segments;
-            self.tally.overtaken(at, 1);
+            self.loss_stats.overtaken(at, 1);
             self.mark_copies(at, segment, (from, end), None);
             self.show(|| What::OutOfOrder {
                 start: start.saturating_sub(ORIGIN),
@@ -328,7 +328,7 @@ impl Flow {
             self.counts.lost_after += segments;
         }
         let kind = self.kind_of(at, &first, end);
-        self.note_resent(at, &first, end, kind);
+        self.note_retransmitted(at, &first, end, kind);
         self.retransmitted(at, first.start, end, segments, kind);
         if first.copies >= 2 && first.kind != Some(Kind::Probe) {
             self.retransmissions.of_lost_retransmission += segments;
@@ -348,8 +348,8 @@ impl Flow {
     fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: u64) -> bool {
         let late_ns = at.now.saturating_sub(hole.first_ns);
         let next = self.board.at(next).filter(|next| next.copies == 1);
-        if let (Some(stamps), Some(next)) = (segment.timestamps, next) {
-            let age = stamps.value.wrapping_sub(next.stamp) as i32;
+        if let (Some(timestamps), Some(next)) = (segment.timestamps, next) {
+            let age = timestamps.value.wrapping_sub(next.timestamp) as i32;
             if age != 0 {
                 return age < 0;
             }
@@ -366,9 +366,9 @@ impl Flow {
             sent.copies = sent.copies.saturating_add(1 + again);
             sent.last_ns = at.now;
             sent.packet = at.packet;
-            let stamp = segment.timestamps.map_or(0, |stamps| stamps.value);
-            sent.is_stamped_anew = stamp != sent.stamp;
-            sent.stamp = stamp;
+            let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
+            sent.has_new_timestamp = timestamp != sent.timestamp;
+            sent.timestamp = timestamp;
             sent.ip_id = segment.ip_id;
             sent.kind = kind.or(sent.kind);
         });
@@ -425,8 +425,8 @@ impl Flow {
 
     fn retransmitted(&mut self, at: At, start: u64, end: u64, segments: u64, kind: Kind) {
         self.tick_rounds(at);
-        self.rounds.note_resent(at, segments);
-        self.tally.resent(at);
+        self.rounds.note_retransmitted(at, segments);
+        self.loss_stats.retransmitted(at);
         let count = match kind {
             Kind::Fast => &mut self.retransmissions.fast,
             Kind::Timeout => &mut self.retransmissions.timeout,
@@ -445,7 +445,7 @@ impl Flow {
             }
             Kind::Fast if self.recovery_point.is_none() => {
                 self.recovery_point = Some(self.nxt);
-                self.tally.fast_begins();
+                self.loss_stats.fast_begins();
             }
             _ => {}
         }
@@ -479,9 +479,9 @@ impl Flow {
         } else {
             Kind::Unclear
         };
-        self.counts.resent_acked += 1;
+        self.counts.retransmitted_acked += 1;
         self.gap.dirty = true;
-        self.gap.resent_acked.push(at.packet);
+        self.gap.retransmitted_acked.push(at.packet);
         self.gap.first_acked_ns.get_or_insert(at.now);
         self.retransmissions.spurious += segments;
         match kind {
@@ -495,9 +495,9 @@ impl Flow {
         });
     }
 
-    fn note_resent(&mut self, at: At, first: &Sent, end: u64, kind: Kind) {
+    fn note_retransmitted(&mut self, at: At, first: &Sent, end: u64, kind: Kind) {
         let reorder_ns = self.rtt_min_ns() / 4;
-        let resent = Resent {
+        let retransmitted = Retransmitted {
             at_ns: at.now,
             bytes: end - first.start,
             copies_before: first.copies,
@@ -517,21 +517,21 @@ impl Flow {
                 u64::from(gap.head_interval_ns > 0 && interval_ns >= gap.head_interval_ns / 2 * 3);
             gap.head_interval_ns = interval_ns;
         }
-        gap.resent.push(at.packet);
+        gap.retransmitted.push(at.packet);
         gap.last_resent_ns = at.now;
-        gap.resent_bytes_max = gap.resent_bytes_max.max(resent.bytes);
-        if end > gap.resent_high {
-            gap.resent_high = end;
-            gap.resent_segments += 1;
+        gap.retransmitted_bytes_max = gap.retransmitted_bytes_max.max(retransmitted.bytes);
+        if end > gap.retransmitted_high {
+            gap.retransmitted_high = end;
+            gap.retransmitted_segments += 1;
         }
         match kind {
             Kind::Timeout => {
                 gap.timeouts += 1;
-                gap.first_timeout.get_or_insert(resent);
+                gap.first_timeout.get_or_insert(retransmitted);
             }
             Kind::Probe => {
                 gap.probes += 1;
-                gap.first_probe.get_or_insert(resent);
+                gap.first_probe.get_or_insert(retransmitted);
             }
             _ => gap.fast += 1,
         }

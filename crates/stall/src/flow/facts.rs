@@ -40,9 +40,9 @@ impl Packets {
     }
 }
 
-/// The state of what a timeout, or a probe, sent again.
+/// The state of what a timeout, or a probe, retransmitted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resent {
+pub(crate) struct Retransmitted {
     pub(crate) at_ns: u64,
     pub(crate) bytes: u64,
     /// How often it had been captured before; 0: never.
@@ -63,19 +63,19 @@ pub(crate) struct Resent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
     pub(crate) dirty: bool,
-    pub(crate) resent: Packets,
+    pub(crate) retransmitted: Packets,
     pub(crate) timeouts: u64,
     pub(crate) probes: u64,
     pub(crate) fast: u64,
-    pub(crate) resent_bytes_max: u64,
-    /// Different segments among what was sent again.
-    pub(crate) resent_high: u64,
-    pub(crate) resent_segments: u64,
-    pub(crate) first_timeout: Option<Resent>,
-    pub(crate) first_probe: Option<Resent>,
+    pub(crate) retransmitted_bytes_max: u64,
+    /// Different segments among what was retransmitted.
+    pub(crate) retransmitted_high: u64,
+    pub(crate) retransmitted_segments: u64,
+    pub(crate) first_timeout: Option<Retransmitted>,
+    pub(crate) first_probe: Option<Retransmitted>,
     pub(crate) last_resent_ns: u64,
-    /// Sent again although the capture had its acknowledgement.
-    pub(crate) resent_acked: Packets,
+    /// Retransmitted although the capture had its acknowledgement.
+    pub(crate) retransmitted_acked: Packets,
     pub(crate) first_acked_ns: Option<u64>,
     pub(crate) new_segments: u64,
     /// Data that left a hole below it.
@@ -137,7 +137,7 @@ pub(crate) struct After {
     pub(crate) soon_until_ns: u64,
     pub(crate) retransmissions: u64,
     pub(crate) holes: u64,
-    /// What the pause had sent again turned out to have arrived before.
+    /// What the pause had retransmitted turned out to have arrived before.
     pub(crate) spurious: u64,
 }
 

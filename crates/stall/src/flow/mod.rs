@@ -4,6 +4,7 @@
 mod ack;
 mod data;
 pub(crate) mod facts;
+pub(crate) mod loss_stats;
 mod pauses;
 mod queue;
 mod ranges;
@@ -11,9 +12,8 @@ pub(crate) mod round_trip;
 pub(crate) mod rounds;
 mod scoreboard;
 mod sender_clock;
+mod sender_view;
 mod sequence;
-pub(crate) mod tally;
-mod told;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,20 +22,20 @@ use crate::analysis::{Flow as Summary, Retransmissions};
 use crate::history::{RetransmissionKind, What};
 use crate::options::Options;
 use facts::{Facts, Gap};
+use loss_stats::LossStats;
 use round_trip::{EchoTimer, Smoothed};
 use rounds::Rounds;
 use scoreboard::Scoreboard;
 use sender_clock::SenderClock;
+use sender_view::SenderView;
 use sequence::{ORIGIN, Sequence};
-use tally::Tally;
-use told::Told;
 
 /// Retransmissions that a late report can still be about.
 const RECENT_RETRANSMISSIONS: usize = 64;
 /// Payload of a full segment while nothing is known.
 const MSS_GUESS: u64 = 1448;
-/// What the time stamps option takes of each segment.
-const STAMPS_BYTES: u64 = 12;
+/// What the timestamps option takes of each segment.
+const TIMESTAMPS_BYTES: u64 = 12;
 
 /// A packet's time and number.
 #[derive(Clone, Copy, Debug)]
@@ -81,14 +81,14 @@ pub(crate) struct Flow {
     pub(super) window_field: Option<u16>,
     pub(super) window_field_max: u16,
     pub(super) edge: u64,
-    pub(super) told: Told,
+    pub(super) sender_view: SenderView,
     pub(super) mss_option: Option<u16>,
     pub(super) mss_seen: u64,
     pub(super) payload_max: u64,
     pub(super) delivered_max: u64,
     pub(super) has_ack: bool,
     pub(super) scale_least: u8,
-    pub(super) has_stamps: bool,
+    pub(super) has_timestamps: bool,
 
     /// Capture, receiver, capture.
     pub(super) receiver_side: Smoothed,
@@ -110,7 +110,7 @@ pub(crate) struct Flow {
     pub(super) last_data_bytes: u64,
     pub(super) unanswered_segments: u64,
     /// Timestamp of the last new data, and its ticks after the new data before.
-    pub(super) last_stamp: Option<u32>,
+    pub(super) last_timestamp: Option<u32>,
     pub(super) ticks_apart: Option<u32>,
     pub(crate) sender_clock: SenderClock,
     /// The latest first copy that was delivered.
@@ -143,7 +143,7 @@ pub(crate) struct Flow {
     pub(super) after_open: bool,
     pub(super) stops_dropped: u64,
     pub(super) rounds: Rounds,
-    pub(super) tally: Tally,
+    pub(super) loss_stats: LossStats,
 
     // What the summary says.
     pub(super) first_data_ns: Option<u64>,
@@ -176,9 +176,9 @@ pub(crate) struct Counts {
     pub(crate) out_of_order: u64,
     /// Holes filled by what must have been lost before the capture.
     pub(crate) lost_before: u64,
-    /// Sent again although it had been captured before.
+    /// Retransmitted although it had been captured before.
     pub(crate) lost_after: u64,
-    pub(crate) resent_acked: u64,
+    pub(crate) retransmitted_acked: u64,
     pub(crate) keepalives: u64,
     pub(crate) sack_seen: bool,
 }
@@ -198,14 +198,14 @@ impl Flow {
             window_field: None,
             window_field_max: 0,
             edge: ORIGIN,
-            told: Told::default(),
+            sender_view: SenderView::default(),
             mss_option: None,
             mss_seen: 0,
             payload_max: 0,
             delivered_max: 0,
             has_ack: false,
             scale_least: 0,
-            has_stamps: false,
+            has_timestamps: false,
             receiver_side: Smoothed::default(),
             receiver_way: Smoothed::default(),
             sender_side: EchoTimer::default(),
@@ -219,7 +219,7 @@ impl Flow {
             last_data_ns: 0,
             last_data_bytes: 0,
             unanswered_segments: 0,
-            last_stamp: None,
+            last_timestamp: None,
             ticks_apart: None,
             sender_clock: SenderClock::default(),
             newest_delivered_ns: 0,
@@ -242,7 +242,7 @@ impl Flow {
             after_open: false,
             stops_dropped: 0,
             rounds: Rounds::default(),
-            tally: Tally::default(),
+            loss_stats: LossStats::default(),
             first_data_ns: None,
             counts: Counts::default(),
             retransmissions: Retransmissions::default(),
@@ -282,9 +282,13 @@ impl Flow {
 
     /// Payload of a full segment, as well as it is known.
     pub(crate) fn mss(&self) -> u64 {
-        let stamps = if self.has_stamps { STAMPS_BYTES } else { 0 };
+        let timestamps = if self.has_timestamps {
+            TIMESTAMPS_BYTES
+        } else {
+            0
+        };
         match (self.mss_option, self.mss_seen) {
-            (Some(option), _) => u64::from(option).saturating_sub(stamps).max(1),
+            (Some(option), _) => u64::from(option).saturating_sub(timestamps).max(1),
             (None, 0) => MSS_GUESS,
             (None, seen) => seen,
         }
@@ -402,8 +406,8 @@ impl Flow {
         self.rounds.phases()
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn loss_stats(&self) -> &LossStats {
+        &self.loss_stats
     }
 
     pub(crate) fn retransmissions(&self) -> &Retransmissions {
@@ -428,12 +432,12 @@ impl Flow {
     }
 
     /// All was sent and acknowledged: no buffer has more room than it needs.
-    /// Something may still come: reports of what was sent again without need.
+    /// Something may still come: reports of what was retransmitted without need.
     pub(crate) fn settle(&mut self) {
         if self.board.is_empty() {
             self.board.release();
         }
-        self.told.shrink_to_fit();
+        self.sender_view.shrink_to_fit();
         self.recent.shrink_to_fit();
         self.stops.shrink_to_fit();
     }
@@ -442,7 +446,7 @@ impl Flow {
     pub(crate) fn release(&mut self) {
         self.board.release();
         self.recent = VecDeque::new();
-        self.told = Told::default();
+        self.sender_view = SenderView::default();
     }
 
     /// Full segments for each acknowledgement, in the mean, rounded up.

@@ -23,7 +23,7 @@ impl Flow {
         let before = self.last_progress?;
         let waited = at
             .now
-            .saturating_sub(before.now.max(self.tally.last_data_ns));
+            .saturating_sub(before.now.max(self.loss_stats.last_data_ns));
         if waited < self.late_answer_ns || self.una >= self.sent_end() || self.is_finished() {
             return self.pause_facts(at);
         }
@@ -131,7 +131,7 @@ impl Flow {
 
     /// Something happened after the last pause.
     pub(super) fn note_after(&mut self, note: impl FnOnce(&mut After)) {
-        let now = self.tally.last_data_ns.max(self.last_ack_ns);
+        let now = self.loss_stats.last_data_ns.max(self.last_ack_ns);
         match self.stops.last_mut() {
             Some(stop) if now <= stop.after.until_ns => note(&mut stop.after),
             _ => self.after_open = false,
@@ -142,7 +142,7 @@ impl Flow {
     /// is a stop if something was still on its way.
     pub(crate) fn end(&mut self, at: At, closed: Closed) {
         self.tick_rounds(at);
-        let waits = self.gap.resent.count() > 0
+        let waits = self.gap.retransmitted.count() > 0
             || self.is_window_closed()
             || self.gap.window_probes.count() > 0;
         let pause = self.pause_facts(at).filter(|_| waits);

@@ -65,7 +65,7 @@ impl Smoothed {
 }
 
 /// The other half of the round trip, capture to sender and back, by time
-/// stamps: from an acknowledgement with a value to the first data that echoes
+/// timestamps: from an acknowledgement with a value to the first data that echoes
 /// it. Too long by up to a tick of the clock, and by what the sender waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EchoTimer {

@@ -50,7 +50,7 @@ pub(crate) struct Phase {
     /// Least and most in flight, a round's largest.
     pub(crate) flight: (u64, u64),
     pub(crate) window: (u64, u64),
-    pub(crate) resent: u64,
+    pub(crate) retransmitted: u64,
     pub(crate) first_packet: u64,
     pub(crate) last_packet: u64,
     /// Bytes per second before it; 0: not known.
@@ -63,7 +63,7 @@ pub(crate) struct Phase {
 struct Round {
     new_bytes: u64,
     delivered: u64,
-    resent: u64,
+    retransmitted: u64,
     flight: u64,
     window: Option<(u64, u64)>,
     /// Most under way, by what the sender knew when it sent.
@@ -189,12 +189,12 @@ impl Rounds {
         self.now.delivered += bytes;
     }
 
-    pub(super) fn note_resent(&mut self, at: At, segments: u64) {
+    pub(super) fn note_retransmitted(&mut self, at: At, segments: u64) {
         self.note_event(at);
-        if self.now.resent == 0 && !self.collapsed {
+        if self.now.retransmitted == 0 && !self.collapsed {
             self.rate_before_loss = self.rate_before_loss.max(self.rate);
         }
-        self.now.resent += segments;
+        self.now.retransmitted += segments;
     }
 
     /// The window fell to one segment.
@@ -244,7 +244,7 @@ impl Rounds {
 
     fn close(&mut self, start: u64, end: u64, state: RoundState) {
         let round = self.now;
-        if round.new_bytes == 0 && round.delivered == 0 && round.resent == 0 {
+        if round.new_bytes == 0 && round.delivered == 0 && round.retransmitted == 0 {
             return;
         }
         let duration = end - start;
@@ -253,7 +253,7 @@ impl Rounds {
             self.end_phase();
             return; // a pause lies within
         }
-        let disturbed = round.resent > 0 || state.is_recovering || state.is_in_loss;
+        let disturbed = round.retransmitted > 0 || state.is_recovering || state.is_in_loss;
         let limit = self.limit(&round, rate, duration, disturbed, state);
         self.estimate_cwnd(&round, limit);
         if !disturbed && !self.collapsed && round.idle_starts == 0 {
@@ -284,7 +284,7 @@ impl Rounds {
         let before_per_round = (u128::from(before) * u128::from(duration) / 1_000_000_000) as u64;
         let crawls = round.delivered <= (3 * state.mss).max(before_per_round / 10)
             && before_per_round >= 10 * state.mss;
-        if state.is_recovering && !state.is_in_loss && round.resent > 0 && crawls {
+        if state.is_recovering && !state.is_in_loss && round.retransmitted > 0 && crawls {
             return Some(Limit::Pinned);
         }
         if state.is_in_loss && crawls {
@@ -317,7 +317,7 @@ impl Rounds {
     }
 
     fn estimate_cwnd(&mut self, round: &Round, limit: Option<Limit>) {
-        if round.new_bytes == 0 && round.resent == 0 {
+        if round.new_bytes == 0 && round.retransmitted == 0 {
             return;
         }
         let low = round.flight;
@@ -344,7 +344,7 @@ impl Rounds {
                 phase.end_ns = end;
                 phase.rounds += 1;
                 phase.delivered_bytes += round.delivered;
-                phase.resent += round.resent;
+                phase.retransmitted += round.retransmitted;
                 phase.last_packet = phase.last_packet.max(round.last_packet);
                 phase.flight.0 = phase.flight.0.min(amount);
                 phase.flight.1 = phase.flight.1.max(amount);
@@ -375,7 +375,7 @@ impl Rounds {
             flight: (amount, amount),
             first_amount: amount,
             window,
-            resent: round.resent,
+            retransmitted: round.retransmitted,
             first_packet: round.first_packet,
             last_packet: round.last_packet,
             rate_before: self.rate.max(self.rate_before_loss),

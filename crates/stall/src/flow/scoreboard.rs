@@ -19,16 +19,16 @@ pub(crate) struct Sent {
     pub(crate) last_ns: u64,
     /// Number of the packet captured last.
     pub(crate) packet: u64,
-    /// Time stamp of the packet captured last; 0 without.
-    pub(crate) stamp: u32,
+    /// Timestamp of the packet captured last; 0 without.
+    pub(crate) timestamp: u32,
     /// IP identification of the same.
     pub(crate) ip_id: u16,
     /// Times captured; 0: a hole.
     pub(crate) copies: u8,
     pub(crate) sacked: bool,
     /// The copy captured last has another timestamp than the one before.
-    pub(crate) is_stamped_anew: bool,
-    /// Sent again and thought to be in flight, in this epoch of the board.
+    pub(crate) has_new_timestamp: bool,
+    /// Retransmitted and thought to be in flight, in this epoch of the board.
     retrans_epoch: u32,
     /// What the last retransmission was for.
     pub(crate) kind: Option<RetransmissionKind>,
@@ -42,8 +42,8 @@ impl Sent {
             first_ns: now,
             last_ns: now,
             packet,
-            stamp: 0,
-            is_stamped_anew: false,
+            timestamp: 0,
+            has_new_timestamp: false,
             ip_id: 0,
             copies,
             sacked: false,

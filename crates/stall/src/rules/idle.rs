@@ -21,7 +21,7 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     let lone = (2 + gap.new_segments) * facts.mss_bytes;
     let now_and_then = gap.new_segments > 0 && facts.outstanding_bytes <= lone;
     let delivered = facts.outstanding_bytes == 0 || little || now_and_then;
-    if facts.closed != Closed::NewData || gap.resent.count() > 0 || !delivered {
+    if facts.closed != Closed::NewData || gap.retransmitted.count() > 0 || !delivered {
         return None;
     }
     if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {

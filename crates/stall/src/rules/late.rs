@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses in which an acknowledgement was late and nothing was sent again.
+//! Pauses in which an acknowledgement was late and nothing was retransmitted.
 
 use units::time::NS_PER_MS;
 
@@ -15,7 +15,7 @@ const HELD_BACK_NS: std::ops::Range<u64> = 15 * NS_PER_MS..520 * NS_PER_MS;
 /// An acknowledgement ended it.
 pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let again = gap.resent.count() > 0;
+    let again = gap.retransmitted.count() > 0;
     if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
         return None;
     }

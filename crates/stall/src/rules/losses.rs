@@ -7,7 +7,7 @@ use super::{Context, in_order};
 use crate::analysis::{Stop, StopKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
-use crate::flow::tally::Tally;
+use crate::flow::loss_stats::LossStats;
 
 /// Segments of one loss, in the mean, that are no burst.
 const FEW_SEGMENTS: u64 = 8;
@@ -24,12 +24,12 @@ pub(crate) struct Origin {
 
 /// Finds it, where the pattern is one.
 pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
-    let tally = flow.tally();
-    reordering(flow, tally)
+    let loss_stats = flow.loss_stats();
+    reordering(flow, loss_stats)
         .or_else(|| marked(flow))
-        .or_else(|| policer(flow, tally))
-        .or_else(|| congestion(flow, tally))
-        .or_else(|| path_loss(flow, tally))
+        .or_else(|| policer(flow, loss_stats))
+        .or_else(|| congestion(flow, loss_stats))
+        .or_else(|| path_loss(flow, loss_stats))
 }
 
 /// A router marked segments (RFC 3168): a queue stood there. Marks say it of the way before
@@ -47,17 +47,19 @@ fn marked(flow: &Flow) -> Option<Origin> {
     })
 }
 
-fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
+fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     // Near the receiver what was overtaken is there before its repair.
-    let late = flow.counts().resent_acked;
+    let late = flow.counts().retransmitted_acked;
     let fast = flow.retransmissions().fast + late;
-    let reported = tally.spurious_fast + late;
+    let reported = loss_stats.spurious_fast + late;
     let mostly = reported >= 3 && reported * 2 >= fast;
     // Holes that are not there any more when a repair comes, and packets seen
     // late: what was repaired for them is needless as well.
     // Reports of holes may be cut off; what was filled before it came here is seen all the same.
-    let filled = tally.overtaken + flow.counts().lost_before;
-    let seen = tally.overtaken >= 3 && tally.overtaken * 2 >= tally.holes.max(filled) && fast >= 3;
+    let filled = loss_stats.overtaken + flow.counts().lost_before;
+    let seen = loss_stats.overtaken >= 3
+        && loss_stats.overtaken * 2 >= loss_stats.holes.max(filled)
+        && fast >= 3;
     if !mostly && !seen {
         return None;
     }
@@ -70,7 +72,7 @@ fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
         },
         explanation: format!(
             "of {fast} segments repaired at once {reported} had arrived; {} came late",
-            tally.overtaken
+            loss_stats.overtaken
         ),
         rate_bps: None,
     })
@@ -79,37 +81,39 @@ fn reordering(flow: &Flow, tally: &Tally) -> Option<Origin> {
 /// Round trips at losses, most of them, are those of an empty path (Flach et
 /// al., SIGCOMM 2016, tell policers from queues by the same). A few that are
 /// not have a held back acknowledgement in them.
-fn has_no_queue(tally: &Tally) -> bool {
-    let judged = tally.queue_ns.count;
-    judged > 0 && tally.holes_without_queue * 10 >= judged * 7
+fn has_no_queue(loss_stats: &LossStats) -> bool {
+    let judged = loss_stats.queue_ns.count;
+    judged > 0 && loss_stats.holes_without_queue * 10 >= judged * 7
 }
 
 /// How long the queue was at losses, if each found one that was as long.
-fn short_queue_ns(tally: &Tally) -> Option<u64> {
-    let queue_ns = tally.queue_ns.mean();
-    let is_one = queue_ns >= NS_PER_MS as f64 && tally.queue_ns.variation() <= 0.35;
+fn short_queue_ns(loss_stats: &LossStats) -> Option<u64> {
+    let queue_ns = loss_stats.queue_ns.mean();
+    let is_one = queue_ns >= NS_PER_MS as f64 && loss_stats.queue_ns.variation() <= 0.35;
     is_one.then_some(queue_ns as u64)
 }
 
 /// Holes that were repaired with need: others were filled by what came late.
-fn are_losses(flow: &Flow, tally: &Tally) -> bool {
+fn are_losses(flow: &Flow, loss_stats: &LossStats) -> bool {
     let again = flow.retransmissions();
     let needed = again.total().saturating_sub(again.spurious);
     let filled = needed.saturating_mul(flow.mss()).saturating_mul(2);
-    filled >= tally.hole_bytes && tally.overtaken * 4 <= tally.holes
+    filled >= loss_stats.hole_bytes && loss_stats.overtaken * 4 <= loss_stats.holes
 }
 
-fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
-    let sent = tally.passed_bytes + tally.lost_bytes;
-    let is_heavy = tally.lost_bytes * 10 >= sent && sent > 0;
-    let steady = tally.passed.count >= 2 && tally.passed.variation() <= 0.15;
-    let once = tally.passed.count >= 1 && tally.holes >= 8 && tally.lost_bytes * 5 >= sent;
-    if !is_heavy || !(steady || once) || !has_no_queue(tally) || !are_losses(flow, tally) {
+fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
+    let sent = loss_stats.passed_bytes + loss_stats.lost_bytes;
+    let is_heavy = loss_stats.lost_bytes * 10 >= sent && sent > 0;
+    let steady = loss_stats.passed.count >= 2 && loss_stats.passed.variation() <= 0.15;
+    let once =
+        loss_stats.passed.count >= 1 && loss_stats.holes >= 8 && loss_stats.lost_bytes * 5 >= sent;
+    if !is_heavy || !(steady || once) || !has_no_queue(loss_stats) || !are_losses(flow, loss_stats)
+    {
         return None;
     }
-    let rate_bps = (tally.passed.mean() * 8.0) as u64;
+    let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
     // A line with a short buffer does the same, but for the queue that its losses find.
-    let queue_ns = tally.queue_ns.mean() as u64;
+    let queue_ns = loss_stats.queue_ns.mean() as u64;
     let is_empty = queue_ns < (flow.rtt_min_ns() / 16).max(NS_PER_MS);
     let queue = if is_empty {
         "no queue built up before".to_owned()
@@ -126,17 +130,17 @@ fn policer(flow: &Flow, tally: &Tally) -> Option<Origin> {
         },
         explanation: format!(
             "in {} bursts of loss {} passed each time, the rest was dropped, and {queue}",
-            tally.passed.count,
+            loss_stats.passed.count,
             crate::verdict::rate(rate_bps)
         ),
         rate_bps: Some(rate_bps),
     })
 }
 
-fn congestion(flow: &Flow, tally: &Tally) -> Option<Origin> {
+fn congestion(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     let least_ns = flow.rtt_min_ns();
-    let queue_ns = tally.queue_ns.mean() as u64;
-    if tally.queue_ns.count == 0 || queue_ns < (least_ns / 2).max(2 * NS_PER_MS) {
+    let queue_ns = loss_stats.queue_ns.mean() as u64;
+    if loss_stats.queue_ns.count == 0 || queue_ns < (least_ns / 2).max(2 * NS_PER_MS) {
         return None;
     }
     Some(Origin {
@@ -150,19 +154,19 @@ fn congestion(flow: &Flow, tally: &Tally) -> Option<Origin> {
     })
 }
 
-fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
+fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     // A few at once, as a host's own queue drops what its device would segment.
-    let few = tally.hole_bytes <= tally.holes * flow.mss() * FEW_SEGMENTS
-        && tally.hole_bytes <= flow.counts().bytes / 10;
-    if tally.episodes < 3
-        || tally.holes < 3
+    let few = loss_stats.hole_bytes <= loss_stats.holes * flow.mss() * FEW_SEGMENTS
+        && loss_stats.hole_bytes <= flow.counts().bytes / 10;
+    if loss_stats.episodes < 3
+        || loss_stats.holes < 3
         || !few
-        || !has_no_queue(tally)
-        || !are_losses(flow, tally)
+        || !has_no_queue(loss_stats)
+        || !are_losses(flow, loss_stats)
     {
         return None;
     }
-    let (confidence, queue) = match short_queue_ns(tally) {
+    let (confidence, queue) = match short_queue_ns(loss_stats) {
         None => (Confidence::Medium, "no queue before them".to_owned()),
         Some(ns) => {
             let ms = crate::vantage::ms(ns);
@@ -175,7 +179,7 @@ fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
         confidence,
         explanation: format!(
             "{} losses of a segment or a few in {} repairs, with {queue}",
-            tally.holes, tally.episodes
+            loss_stats.holes, loss_stats.episodes
         ),
         rate_bps: None,
     })
@@ -184,24 +188,24 @@ fn path_loss(flow: &Flow, tally: &Tally) -> Option<Origin> {
 /// The time in which losses held the flow down, as one stop.
 pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let origin = context.origin?;
-    let tally = flow.tally();
-    let first_ns = tally.first_ns?;
-    let is_short = tally.last_ns < first_ns + super::phases::LEAST_NS;
+    let loss_stats = flow.loss_stats();
+    let first_ns = loss_stats.first_ns?;
+    let is_short = loss_stats.last_ns < first_ns + super::phases::LEAST_NS;
     if origin.cause == Cause::Congestion || is_short {
         return None; // how a path is shared, or a moment: no stop
     }
     Some(Stop {
         direction: context.direction,
         start_ns: first_ns.saturating_sub(context.start_ns),
-        duration_ns: tally.last_ns - first_ns,
+        duration_ns: loss_stats.last_ns - first_ns,
         kind: StopKind::Slow,
         bytes_cost: None,
         cause: origin.cause,
         root: None,
         side: origin.cause.side(),
         confidence: origin.confidence,
-        evidence: in_order(tally.packets.iter().collect()),
-        count: tally.episodes.max(1),
+        evidence: in_order(loss_stats.packets.iter().collect()),
+        count: loss_stats.episodes.max(1),
         explanation: origin.explanation.clone(),
         advice: origin.cause.advice().to_owned(),
     })

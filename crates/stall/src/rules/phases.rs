@@ -73,11 +73,11 @@ fn pinned(phase: &Phase, context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "{} rounds of repair at {}, {} segments sent again: the window was down to next to \
+        "{} rounds of repair at {}, {} segments retransmitted: the window was down to next to \
          nothing and could not grow before all losses were repaired",
         phase.rounds,
         rate(phase),
-        phase.resent
+        phase.retransmitted
     );
     let sure = matches!(context.view, View::Sender | View::Middle);
     let confidence = if sure {
@@ -133,7 +133,7 @@ fn plateau(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding>
         return None;
     }
     let level = (phase.flight.1 - phase.flight.0) * 4 <= phase.flight.1;
-    let clean = flow.tally().episodes == 0 && level && phase.rounds >= PLATEAU_ROUNDS_SURE;
+    let clean = flow.loss_stats().episodes == 0 && level && phase.rounds >= PLATEAU_ROUNDS_SURE;
     let sure = clean && context.view == View::Sender && flow.scale_known();
     let text = format!(
         "for {} rounds {} to {} bytes in flight, in one piece each round trip, with nothing lost \

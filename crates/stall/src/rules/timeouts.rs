@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses in which something was sent again.
+//! Pauses in which something was retransmitted.
 
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
-use crate::flow::facts::{Answered, Closed, Facts, Resent};
+use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
 use crate::history::RetransmissionKind;
 use crate::vantage::{View, ms};
 
@@ -12,11 +12,11 @@ const DUPACK_THRESHOLD: u64 = 3;
 /// So many segments lost at once are no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
 
-/// Sent again although the capture has its acknowledgement: that was lost, or
+/// Retransmitted although the capture has its acknowledgement: that was lost, or
 /// far too late, between the capture and the sender.
 pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    if gap.resent_acked.count() == 0 || gap.resent.count() > 0 {
+    if gap.retransmitted_acked.count() == 0 || gap.retransmitted.count() > 0 {
         return None;
     }
     let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
@@ -27,12 +27,12 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
             ms(first_ns - facts.start_ns)
         );
         let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.resent_acked.iter()));
+        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
     }
     let text = format!(
-        "the sender sent again {} times what the capture shows as acknowledged: the \
+        "the sender retransmitted {} times what the capture shows as acknowledged: the \
          acknowledgements did not reach it in time",
-        gap.resent_acked.count()
+        gap.retransmitted_acked.count()
     );
     // What was sent before the acknowledgement can have reached the sender is no loss of it.
     let had_time = first_ns.saturating_sub(facts.start_ns) > facts.sender_rtt_ns.saturating_mul(2);
@@ -41,28 +41,30 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
         _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
-    Some(finding.shown_by(gap.resent_acked.iter()))
+    Some(finding.shown_by(gap.retransmitted_acked.iter()))
 }
 
-/// What was sent again had arrived.
+/// What was retransmitted had arrived.
 pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let reported = gap.spurious + facts.after.spurious;
-    if gap.resent.count() == 0 || facts.closed != Closed::Delivery {
+    if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;
     }
     let only_fast = gap.timeouts + gap.probes == 0;
     if only_fast && reported > 0 {
         let text = "data that overtook other data made the sender repair what was not lost";
         let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
-        return Some(finding.shown_by(gap.resent.iter()));
+        return Some(finding.shown_by(gap.retransmitted.iter()));
     }
     // All of a flight acknowledged at once by what repaired only its head, and
     // nothing of it reported before although the receiver can.
-    let sent_above = gap.first_timeout.map_or(0, |resent| resent.sent_above);
+    let sent_above = gap
+        .first_timeout
+        .map_or(0, |retransmitted| retransmitted.sent_above);
     let all_at_once = facts.delivered_by_close >= facts.outstanding_bytes
         && sent_above >= 2 * facts.mss_bytes
-        && gap.resent_segments == 1
+        && gap.retransmitted_segments == 1
         && facts.sacked_bytes == 0
         && context.flow.counts().sack_seen;
     let came_late = are_answers_of_before(facts) || facts.answered == Answered::Older;
@@ -73,11 +75,12 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let needed = facts.after.retransmissions > facts.after.spurious + gap.spurious + 2;
     let first_ns = gap
         .first_timeout
-        .map_or(facts.start_ns, |resent| resent.at_ns);
+        .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
     let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
     // Each copy reported as one too many: none was lost, however many there were.
-    let several =
-        gap.timeouts > 1 && reported < gap.resent.count() && facts.answered != Answered::Older;
+    let several = gap.timeouts > 1
+        && reported < gap.retransmitted.count()
+        && facts.answered != Answered::Older;
     if others_before || (!covers_all && !came_late && (several || needed)) {
         return None; // there was loss as well
     }
@@ -99,7 +102,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         (Cause::AckLoss, text.to_owned())
     } else if !covers_all {
         let text = format!(
-            "what was sent again had arrived: its acknowledgement came {} after the last data, \
+            "what was retransmitted had arrived: its acknowledgement came {} after the last data, \
              and those of the rest came behind it",
             ms(wait_ns)
         );
@@ -109,21 +112,21 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         (Cause::AckLoss, text.to_owned())
     };
     let finding = Finding::new(cause, confidence, text);
-    Some(finding.shown_by(gap.resent.iter()))
+    Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
-/// Behind the first answer came others, of more than had been sent again, and before
+/// Behind the first answer came others, of more than had been retransmitted, and before
 /// anything sent since can have been answered: the rest of the flight was on its way.
 fn are_answers_of_before(facts: &Facts) -> bool {
     let gap = &facts.gap;
-    let repeats = gap.resent_segments.saturating_mul(facts.mss_bytes);
+    let repeats = gap.retransmitted_segments.saturating_mul(facts.mss_bytes);
     gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.mss_bytes
 }
 
 /// Full segments never came through, small ones did.
 pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let size = gap.resent_bytes_max.min(facts.mss_bytes);
+    let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
     let passed = facts.delivered_max_bytes;
     let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
     if gap.timeouts < 2 || size < 1000 || passed * 10 > size * 9 || (passed == 0 && !reports) {
@@ -140,7 +143,7 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
         Confidence::Medium
     };
     let finding = Finding::new(Cause::PmtuBlackHole, confidence, text);
-    Some(finding.shown_by(gap.resent.iter()))
+    Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
 /// Nothing of the receiver was ever captured: what a sender waits for is not to be seen.
@@ -148,7 +151,7 @@ pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Find
     if context.flow.counts().acks > 0 {
         return None;
     }
-    let copies = facts.gap.resent.count();
+    let copies = facts.gap.retransmitted.count();
     let text = match copies {
         0 => "only one direction was captured: whether the sender waited or had no more is not \
               to be seen"
@@ -159,15 +162,15 @@ pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Find
         ),
     };
     let finding = Finding::new(Cause::Unknown, Confidence::Low, text);
-    Some(finding.shown_by(facts.gap.resent.iter()))
+    Some(finding.shown_by(facts.gap.retransmitted.iter()))
 }
 
-/// Sent again, and nothing ever came back. A host that is gone and a path that is broken
+/// Retransmitted, and nothing ever came back. A host that is gone and a path that is broken
 /// look alike.
 pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let is_open_end = matches!(facts.closed, Closed::Capture | Closed::Reset);
-    if !is_open_end || facts.from_receiver > 0 || gap.resent.count() == 0 {
+    if !is_open_end || facts.from_receiver > 0 || gap.retransmitted.count() == 0 {
         return None;
     }
     let until = match facts.closed {
@@ -180,10 +183,10 @@ pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> 
         copies(facts)
     );
     let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-    Some(finding.on(Side::Unknown).shown_by(gap.resent.iter()))
+    Some(finding.on(Side::Unknown).shown_by(gap.retransmitted.iter()))
 }
 
-/// How often the first unacknowledged segment was sent again, in words.
+/// How often the first unacknowledged segment was retransmitted, in words.
 fn copies(facts: &Facts) -> String {
     let gap = &facts.gap;
     let count = match gap.head_copies {
@@ -204,7 +207,7 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     }
     let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
     let is_silent = facts.from_receiver == 0 && facts.sacked_bytes == 0;
-    let packets = gap.resent.iter();
+    let packets = gap.retransmitted.iter();
     let took = ms(facts.duration_ns());
     if is_silent && segments >= DUPACK_THRESHOLD {
         let text = format!(
@@ -246,13 +249,13 @@ fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
 /// One timeout is to be seen, and so late that others must have been before.
 fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let resent = gap.first_timeout?;
-    if context.view == View::Sender || !is_late_repeat(facts, resent.at_ns) {
+    let retransmitted = gap.first_timeout?;
+    if context.view == View::Sender || !is_late_repeat(facts, retransmitted.at_ns) {
         return None;
     }
-    let waited_ns = resent.at_ns.saturating_sub(facts.start_ns);
-    let packets = gap.resent.iter();
-    if facts.sacked_bytes == 0 && facts.from_receiver == 0 && resent.copies_before > 0 {
+    let waited_ns = retransmitted.at_ns.saturating_sub(facts.start_ns);
+    let packets = gap.retransmitted.iter();
+    if facts.sacked_bytes == 0 && facts.from_receiver == 0 && retransmitted.copies_before > 0 {
         let text = format!(
             "nothing passed for {}, and the first that did was a repeat: those before it were \
              lost as well",
@@ -277,22 +280,22 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 /// One timeout, of something that had been repaired before.
 pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let resent = gap.first_timeout?;
+    let retransmitted = gap.first_timeout?;
     let enough = DUPACK_THRESHOLD * facts.mss_bytes;
-    let was_repaired =
-        resent.copies_before >= 2 && resent.kind_before != Some(RetransmissionKind::Probe);
+    let was_repaired = retransmitted.copies_before >= 2
+        && retransmitted.kind_before != Some(RetransmissionKind::Probe);
     // At the receiver the lost repair is not to be seen, but with so much
     // reported it must have been sent.
-    let must_have_been = resent.copies_before == 0
-        && resent.sacked_above >= enough
+    let must_have_been = retransmitted.copies_before == 0
+        && retransmitted.sacked_above >= enough
         && context.view != View::Sender
         && context.flow.counts().sack_seen;
-    let packets = gap.resent.iter();
+    let packets = gap.retransmitted.iter();
     if must_have_been {
         let text = format!(
             "a hole below {} bytes that had arrived was filled only after {}: the repair that so \
              much makes due was lost before the capture, and a timeout sent another",
-            resent.sacked_above,
+            retransmitted.sacked_above,
             ms(facts.duration_ns())
         );
         let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::Medium, text);
@@ -301,8 +304,8 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
     if !was_repaired {
         return None;
     }
-    let sent_for = ms(resent.at_ns.saturating_sub(resent.last_ns));
-    if resent.was_knowable {
+    let sent_for = ms(retransmitted.at_ns.saturating_sub(retransmitted.last_ns));
+    if retransmitted.was_knowable {
         let text = format!(
             "a retransmission was lost, data sent after it was reported as arrived, and still \
              the sender waited {sent_for} for its timer: its recovery does not find lost \
@@ -323,16 +326,16 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
 /// One timeout, of a first loss.
 pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let resent = gap.first_timeout?;
-    let behind = segments_behind(facts, &resent);
+    let retransmitted = gap.first_timeout?;
+    let behind = segments_behind(facts, &retransmitted);
     let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
-    let packets = gap.resent.iter();
+    let packets = gap.retransmitted.iter();
     // SACK shows the hole; else only the answer tells which copy arrived.
     let sure = match context.view {
         View::Sender if facts.sacked_bytes > 0 => Confidence::High,
         _ => proof(facts, context),
     };
-    let timer = ms(resent.at_ns.saturating_sub(facts.start_ns));
+    let timer = ms(retransmitted.at_ns.saturating_sub(facts.start_ns));
     if behind == 0 && under_way >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
         let text = format!(
             "all {under_way} segments under way were lost at once; the timer repaired it \
@@ -365,41 +368,42 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 
 /// The answer to the repair brought nothing but what was repaired.
 fn has_lost_all(facts: &Facts) -> bool {
-    facts.closed != Closed::Delivery || facts.delivered_by_close <= facts.gap.resent_bytes_max
+    facts.closed != Closed::Delivery
+        || facts.delivered_by_close <= facts.gap.retransmitted_bytes_max
 }
 
 /// Segments that arrived behind it, as the receiver told: by SACK, else by
 /// duplicate acknowledgements.
-fn segments_behind(facts: &Facts, resent: &Resent) -> u64 {
-    let reported = resent.sacked_above.div_ceil(facts.mss_bytes.max(1));
+fn segments_behind(facts: &Facts, retransmitted: &Retransmitted) -> u64 {
+    let reported = retransmitted.sacked_above.div_ceil(facts.mss_bytes.max(1));
     reported.max(facts.gap.duplicate_acks.count().min(DUPACK_THRESHOLD))
 }
 
 /// A probe of the tail, and no timeout.
 pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let resent = gap.first_probe?;
+    let retransmitted = gap.first_probe?;
     if gap.timeouts > 0 {
         return None;
     }
     let text = format!(
         "the tail was lost; after {} a probe of {} bytes brought the answer that repaired it",
-        ms(resent.at_ns.saturating_sub(facts.start_ns)),
-        resent.bytes
+        ms(retransmitted.at_ns.saturating_sub(facts.start_ns)),
+        retransmitted.bytes
     );
     let confidence = match facts.closed {
         Closed::Delivery => proof(facts, context),
         _ => Confidence::Low,
     };
     let finding = Finding::new(Cause::TailLossProbe, confidence, text);
-    Some(finding.shown_by(gap.resent.iter()))
+    Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
 /// New data is a probe too (RFC 8985, section 7.3: it is what a sender takes if it has
 /// some). Sent into the silence, and answered with word of a loss.
 pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let is_probe = gap.new_segments == 1 && gap.resent.count() == 0;
+    let is_probe = gap.new_segments == 1 && gap.retransmitted.count() == 0;
     let told_of_loss = facts.closed == Closed::Delivery && facts.after.retransmissions > 0;
     if !is_probe || !told_of_loss || facts.outstanding_bytes <= facts.last_data_bytes {
         return None;
@@ -424,10 +428,10 @@ pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding>
     if gap.fast == 0 {
         return None;
     }
-    let packets = gap.resent.iter();
+    let packets = gap.retransmitted.iter();
     let text = format!(
         "{} repairs were under way and none was answered for {}",
-        gap.resent.count(),
+        gap.retransmitted.count(),
         ms(facts.duration_ns())
     );
     let cause = context.origin.map_or(Cause::Unknown, |origin| origin.cause);

@@ -52,7 +52,7 @@ impl Moments {
 
 /// All losses of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LossStats {
     episode: Episode,
     pub(crate) episodes: u64,
     pub(crate) fast_episodes: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Tally {
     pub(super) last_data_ns: u64,
 }
 
-impl Tally {
+impl LossStats {
     fn note(&mut self, at: At) {
         self.first_ns.get_or_insert(at.now);
         self.last_ns = at.now;
@@ -113,7 +113,7 @@ impl Tally {
         (episode.last_hole_ns, episode.delivered_last) = (at.now, delivered);
     }
 
-    pub(super) fn resent(&mut self, at: At) {
+    pub(super) fn retransmitted(&mut self, at: At) {
         self.note(at);
         self.episode.is_open = true;
     }

@@ -12,13 +12,13 @@ type State = (u64, u64);
 
 /// States on their way to the sender, and the last that answers can know of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct SenderView {
     on_the_way: VecDeque<(u64, State)>,
     /// When it arrived, and what.
     arrived: Option<(u64, State)>,
 }
 
-impl Told {
+impl SenderView {
     /// Gives memory back that is not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.on_the_way.shrink_to_fit();
@@ -57,29 +57,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_is_known_a_way_later() {
-        let mut told = Told::default();
-        told.push(100, (1, 10), 640);
-        told.push(105, (2, 20), 640); // the same step
-        told.push(300, (3, 30), 640);
-        assert_eq!(told.at(739, 640), None);
-        assert_eq!(told.at(740, 640), Some((740, (2, 20))));
-        assert_eq!(told.at(939, 640), Some((740, (2, 20))));
-        assert_eq!(told.at(940, 640), Some((940, (3, 30))));
-        told.push(2000, (4, 40), 0);
-        assert_eq!(told.at(2000, 0), Some((2000, (4, 40))));
+    fn what_was_reported_is_known_a_way_later() {
+        let mut view = SenderView::default();
+        view.push(100, (1, 10), 640);
+        view.push(105, (2, 20), 640); // the same step
+        view.push(300, (3, 30), 640);
+        assert_eq!(view.at(739, 640), None);
+        assert_eq!(view.at(740, 640), Some((740, (2, 20))));
+        assert_eq!(view.at(939, 640), Some((740, (2, 20))));
+        assert_eq!(view.at(940, 640), Some((940, (3, 30))));
+        view.push(2000, (4, 40), 0);
+        assert_eq!(view.at(2000, 0), Some((2000, (4, 40))));
     }
 
     #[test]
     fn memory_is_bounded() {
-        let mut told = Told::default();
+        let mut view = SenderView::default();
         for now in 0..10_000 {
-            told.push(now, (now, now), 1_000);
+            view.push(now, (now, now), 1_000);
         }
         // The way is longer than was thought: nothing arrives any more.
         for now in 10_000..20_000 {
-            told.push(now, (now, now), u64::MAX / 2);
+            view.push(now, (now, now), u64::MAX / 2);
         }
-        assert!(told.on_the_way.len() as u64 <= STEPS);
+        assert!(view.on_the_way.len() as u64 <= STEPS);
     }
 }
