@@ -182,6 +182,22 @@ fn an_idle_client_is_no_loss_of_acknowledgements() {
     assert_eq!(found.flows[1].idle.count, 1);
 }
 
+/// Without the SYN the size of a segment is not known: a message of 90 bytes is none.
+#[test]
+fn messages_are_no_transfer_without_the_syn() {
+    let found = connection(
+        "
+        20   S 0..90
+        40   R ack 90
+        1020 S 90..180
+        1040 R ack 180
+        2020 S 180..270
+        2040 R ack 270
+    ",
+    );
+    assert!(found.stops.is_empty(), "{found:#?}");
+}
+
 /// A keep-alive repeats nothing, whatever it carries.
 #[test]
 fn keepalives_are_no_retransmissions() {

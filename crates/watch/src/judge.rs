@@ -270,11 +270,7 @@ pub(crate) fn judge_idle(facts: &IdleFacts) -> Option<Finding> {
     if facts.peer_data_ns > facts.start_ns && apart_ns <= answer_ns {
         let text = "all that was sent had arrived; the sender went on when the other side had \
                     sent data";
-        return found(
-            Cause::WaitingForPeer,
-            Confidence::Medium,
-            text.to_owned(),
-        );
+        return found(Cause::WaitingForPeer, Confidence::Medium, text.to_owned());
     }
     let text = format!(
         "all that was sent had arrived and the window had room for {} bytes: the application gave \

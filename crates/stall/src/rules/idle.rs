@@ -13,6 +13,9 @@ const ANSWER_NS: u64 = 50 * NS_PER_MS;
 /// A response that takes less is no wait that anybody asks about.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
+/// No segment that is full is smaller (RFC 9293, 3.7.1).
+const MSS_LEAST_BYTES: u64 = 536;
+
 /// All that was sent had arrived.
 pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
@@ -34,7 +37,8 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
 /// Whose turn it was while nothing was under way.
 fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
     let (peer_ns, _) = facts.peer_data;
-    let is_full = |bytes: u64| bytes >= facts.mss_bytes;
+    // Without the SYN a segment is as large as the largest seen, which may be a message.
+    let is_full = |bytes: u64| bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
     if facts.peer_spoke() && peer_ns > facts.last_data_ns {
         let since_ns = facts.end_ns.saturating_sub(peer_ns);
         if !context.is_client {
