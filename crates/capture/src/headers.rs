@@ -13,6 +13,8 @@ pub(crate) enum Other {
     UnknownLink,
     /// Something else than TCP.
     NotTcp,
+    /// The same, and QUIC by its port and first byte.
+    Quic,
     /// A fragment without the TCP header.
     LaterFragment,
     /// The snap length cut it before the window field.

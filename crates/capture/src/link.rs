@@ -38,6 +38,24 @@ impl Link {
         }
     }
 
+    /// What a link type that is not read is called.
+    pub(crate) fn name(number: i32) -> &'static str {
+        match number {
+            6 => "Token Ring",
+            7 | 129 => "ARCNET",
+            9 | 50 | 51 | 166 => "PPP",
+            10 => "FDDI",
+            11 | 100 | 123 => "ATM or SNAP",
+            104 => "Cisco HDLC",
+            105 | 119 | 127 | 163 => "IEEE 802.11",
+            130..=138 | 178..=183 | 194 | 200 | 238 => "Juniper",
+            197 => "ERF",
+            239 => "NFLOG",
+            242 | 247 => "InfiniBand",
+            _ => "unknown",
+        }
+    }
+
     /// Length as an Ethernet frame of a packet of `bytes`.
     pub(crate) fn frame_bytes(self, bytes: u32) -> u32 {
         let header = match self {
@@ -69,5 +87,6 @@ mod tests {
             );
         }
         assert_eq!(Link::from_number(105), None);
+        assert_eq!(Link::name(105), "IEEE 802.11");
     }
 }

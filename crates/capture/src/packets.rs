@@ -51,12 +51,21 @@ impl<'a> Packets<Box<dyn Read + 'a>> {
             });
         }
         let first = &input.peek(16)?;
+        let expected = if first.starts_with(SNOOP) {
+            "a capture (pcap or pcapng) and not snoop's format: \"editcap -F pcap IN OUT\" \
+             converts it"
+        } else {
+            "a capture (pcap or pcapng, plain or packed by gzip or zstd)"
+        };
         Err(ReadError::Foreign {
-            expected: "a capture (pcap or pcapng, plain or packed by gzip or zstd)",
+            expected,
             first: first[..first.len().min(16)].to_vec(),
         })
     }
 }
+
+/// What files of Solaris's snoop begin with (RFC 1761).
+const SNOOP: &[u8] = b"snoop\0\0\0";
 
 impl<R: Read> Packets<R> {
     /// The next packet, given to `use_it`; `None` at the end.

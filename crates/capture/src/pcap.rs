@@ -17,10 +17,14 @@ const RECORD_HEADER_BYTES: usize = 16;
 pub(crate) struct Pcap {
     big_endian: bool,
     link: Option<Link>,
+    /// Writers up to version 2.3 did not agree on the order of a packet's two lengths.
+    is_old: bool,
     pub(crate) link_number: i32,
     pub(crate) unit_ps: u64,
 }
 
+/// The last minor version in whose files a packet's lengths may be swapped.
+const OLD_MINOR: u16 = 3;
 /// The first word of a file in microseconds, and of one in nanoseconds.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
@@ -55,6 +59,11 @@ impl Pcap {
         } else {
             u32::from_le_bytes(*network)
         };
+        let minor = bytes.get(6..).and_then(|b| b.first_chunk());
+        let minor = minor.map_or(u16::MAX, |minor| match big_endian {
+            true => u16::from_be_bytes(*minor),
+            false => u16::from_le_bytes(*minor),
+        });
         // The upper bits may say how long the FCS is.
         let link_number = (network & 0x0fff_ffff) as i32;
         let opened = Self {
@@ -62,6 +71,7 @@ impl Pcap {
             link: Link::from_number(link_number),
             link_number,
             unit_ps,
+            is_old: minor <= OLD_MINOR,
         };
         input.consume(HEADER_BYTES);
         Ok(opened)
@@ -93,6 +103,11 @@ impl Pcap {
             }
         };
         let [seconds, fraction, length, packet_bytes] = [0, 4, 8, 12].map(word);
+        let (length, packet_bytes) = if self.is_old {
+            (length.min(packet_bytes), length.max(packet_bytes))
+        } else {
+            (length, packet_bytes)
+        };
         if length > LARGEST_BLOCK_BYTES {
             let what = format!("a packet of {length} captured bytes");
             return Err(ReadError::Malformed { offset, what });

@@ -21,6 +21,7 @@ use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
 use crate::frame::Interface;
 use crate::headers::Other;
+use crate::link::Link;
 use crate::packets::Packets;
 use crate::segment::Segment;
 
@@ -54,6 +55,9 @@ pub struct OpenError {
     pub source: ReadError,
 }
 
+/// Link types that are named.
+const LINKS_MOST: usize = 8;
+
 /// What was passed over, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -63,8 +67,12 @@ pub struct Counts {
     pub segments: u64,
     /// Packets of other protocols.
     pub not_tcp: u64,
+    /// Of these, QUIC.
+    pub quic: u64,
     /// Packets of a link type that is not understood.
     pub unknown_link: u64,
+    /// Numbers of such link types, of files that were read to their ends.
+    pub unknown_link_numbers: Vec<i32>,
     /// Packets without a time (pcapng's simple packets).
     pub timeless: u64,
     /// Segments whose options the snap length cut, or which are broken.
@@ -141,8 +149,15 @@ impl Shared {
             Err(error) => self.damages.push((reading.name.clone(), error.into())),
         }
         self.pass(passed);
-        self.interfaces
-            .extend_from_slice(reading.packets.interfaces());
+        let interfaces = reading.packets.interfaces();
+        let numbers = interfaces.iter().map(|interface| interface.link_number);
+        let unknown = &mut self.counts.unknown_link_numbers;
+        for number in numbers.filter(|number| Link::from_number(*number).is_none()) {
+            if unknown.len() < LINKS_MOST && !unknown.contains(&number) {
+                unknown.push(number);
+            }
+        }
+        self.interfaces.extend_from_slice(interfaces);
         false
     }
 
@@ -163,6 +178,10 @@ impl Shared {
             }
             Err(Other::UnknownLink) => &mut counts.unknown_link,
             Err(Other::NotTcp) => &mut counts.not_tcp,
+            Err(Other::Quic) => {
+                counts.quic += 1;
+                &mut counts.not_tcp
+            }
             Err(Other::LaterFragment) => &mut counts.later_fragments,
             Err(Other::Cut) => &mut counts.cut,
             Err(Other::Malformed) => &mut counts.malformed,
@@ -307,14 +326,28 @@ fn opened<'a>(source: &mut Source<'a>) -> Result<Packets<Box<dyn Read + 'a>>, Op
 }
 
 impl Counts {
+    fn unknown_links(&self) -> String {
+        let name = |number: &i32| format!("{number} ({})", Link::name(*number));
+        let names: Vec<_> = self.unknown_link_numbers.iter().map(name).collect();
+        let which = match names.as_slice() {
+            [] => String::new(),
+            names => format!(": {}", names.join(", ")),
+        };
+        format!(
+            "packets of a link type that is not understood were left out{which}; capture on a \
+             device that gives Ethernet or IP"
+        )
+    }
+
     /// What a reader of the analysis should know, in sentences.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let of = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
         [
+            of(self.unknown_link, &self.unknown_links()),
             of(
-                self.unknown_link,
-                "packets of a link type that is not understood were left out",
+                self.quic,
+                "packets are QUIC: it hides what TCP's headers show, and is not judged",
             ),
             of(self.timeless, "packets without a time were left out"),
             of(

@@ -97,7 +97,10 @@ pub(crate) fn protocol(protocol: u8, ip: &Ip, place: &mut Place<'_>) -> Result<S
 
 fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     let header = place.head::<4>().map_err(|_| Other::NotTcp)?;
-    let port = be16(header[2], header[3]);
+    let (from, port) = (be16(header[0], header[1]), be16(header[2], header[3]));
+    if from == 443 || port == 443 {
+        return Err(quic(place));
+    }
     if !matches!(port, 2152 | 4789 | 4790 | 6081 | 6635 | 8472) {
         return Err(Other::NotTcp);
     }
@@ -107,6 +110,16 @@ fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
         6081 => geneve(place),
         6635 => mpls(place),
         _ => vxlan(port == 4790, place),
+    }
+}
+
+/// RFC 9000, 17: the second bit of each packet's first byte is set.
+fn quic(place: &mut Place<'_>) -> Other {
+    let first = place.head::<9>().map_or(0, |bytes| bytes[8]);
+    if first & 0x40 == 0 {
+        Other::NotTcp
+    } else {
+        Other::Quic
     }
 }
 

@@ -194,8 +194,47 @@ fn what_is_no_capture_is_named() {
     };
     assert!(error(&[b"hello, world"]).starts_with("x: expected a capture"));
     assert!(error(&[b"", b""]).contains("it is empty"));
+    assert!(error(&[b"snoop\0\0\0\0\0\0\x02"]).contains("editcap -F pcap"));
     let fails = Source::new("y", || Err(std::io::Error::other("no")));
     assert_eq!(Segments::open(vec![fails]).err().unwrap().name, "y");
+}
+
+/// What is left out is named, with what to do.
+#[test]
+fn links_that_are_not_read_and_quic_are_named() {
+    let mut quic = udp(1, 0);
+    // Port 443, and a long header of QUIC behind 8 bytes of UDP.
+    quic[14 + 20 + 2..14 + 20 + 4].copy_from_slice(&443u16.to_be_bytes());
+    quic[14 + 20 + 8] = 0xc3;
+    let mut fddi = pcap(ORDERS[0], false, &[(1, 0, tcp(5))]);
+    let number = ORDERS[0].u32(10);
+    fddi[20..24].copy_from_slice(&number);
+    let ethernet = pcap(ORDERS[0], false, &[(2, 0, tcp(6)), (3, 0, quic)]);
+    let (found, segments) = all(&[&fddi, &ethernet]);
+    assert_eq!(found.len(), 1);
+    let notes = segments.counts().notes().join("\n");
+    assert!(notes.contains("1 packets of a link type"), "{notes}");
+    assert!(notes.contains("10 (FDDI)"), "{notes}");
+    assert!(notes.contains("1 packets are QUIC"), "{notes}");
+    assert_eq!(segments.counts().not_tcp, 1);
+}
+
+/// Version 2.2 and 2.3 had writers that put the length on the wire first.
+#[test]
+fn old_files_may_have_their_lengths_swapped() {
+    let mut file = pcap(ORDERS[0], false, &[(1, 0, tcp(5)), (2, 0, tcp(6))]);
+    file[6..8].copy_from_slice(&ORDERS[0].u16(2));
+    // Cut to 60 bytes: the second word says so.
+    let whole = tcp(5).len();
+    let mut swapped = file[..24].to_vec();
+    for at in [24, 24 + 16 + whole] {
+        swapped.extend_from_slice(&file[at..at + 8]);
+        swapped.extend_from_slice(&ORDERS[0].u32(whole as u32));
+        swapped.extend_from_slice(&ORDERS[0].u32(60));
+        swapped.extend_from_slice(&file[at + 16..at + 76]);
+    }
+    let (found, _) = all(&[&swapped]);
+    assert_eq!(seqs(&found), [(1, 5), (2, 6)]);
 }
 
 /// A file of zeros that unpacks to far more than it is: records of no bytes,
