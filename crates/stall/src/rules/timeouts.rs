@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pauses in which something was retransmitted.
 
+use units::time::NS_PER_S;
+
 use super::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
@@ -9,6 +11,8 @@ use crate::vantage::{View, ms};
 
 /// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
 const DUPACK_THRESHOLD: u64 = 3;
+/// The least timeout of stacks that go by RFC 6298, 2.4.
+const RTO_LEAST_NS: u64 = NS_PER_S;
 /// So many segments lost at once are no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
 
@@ -57,8 +61,8 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
         return Some(finding.shown_by(gap.retransmitted.iter()));
     }
-    // All of a flight acknowledged at once by what repaired only its head, and
-    // nothing of it reported before although the receiver can.
+    // All of a flight acknowledged at once by what repaired only its head: the rest had
+    // arrived, which a receiver tells at once (RFC 5681, 4.2), and that never came.
     let sent_above = gap
         .first_timeout
         .map_or(0, |retransmitted| retransmitted.sent_above);
@@ -66,7 +70,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         && sent_above >= 2 * facts.mss_bytes
         && gap.retransmitted_segments == 1
         && facts.sacked_bytes == 0
-        && context.flow.counts().sack_seen;
+        && gap.duplicate_acks.count() == 0;
     let came_late = are_answers_of_before(facts) || facts.answered == Answered::Older;
     if only_fast || (reported == 0 && !all_at_once && !came_late) {
         return None;
@@ -84,7 +88,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if others_before || (!covers_all && !came_late && (several || needed)) {
         return None; // there was loss as well
     }
-    let confidence = if reported > 0 || came_late {
+    let confidence = if reported > 0 || came_late || all_at_once {
         Confidence::Medium
     } else {
         Confidence::Low
@@ -243,7 +247,8 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 
 /// A repeat that comes later than a timer lets it: it is not the first one.
 fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
-    at_ns.saturating_sub(facts.start_ns) * 10 >= facts.rto_ns.saturating_mul(17)
+    let timer_ns = facts.rto_ns.max(RTO_LEAST_NS);
+    at_ns.saturating_sub(facts.start_ns) * 10 >= timer_ns.saturating_mul(17)
 }
 
 /// One timeout is to be seen, and so late that others must have been before.
@@ -286,16 +291,19 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
         && retransmitted.kind_before != Some(RetransmissionKind::Probe);
     // At the receiver the lost repair is not to be seen, but with so much
     // reported it must have been sent.
-    let must_have_been = retransmitted.copies_before == 0
-        && retransmitted.sacked_above >= enough
-        && context.view != View::Sender
-        && context.flow.counts().sack_seen;
+    // Without SACK, what passed a capture at the receiver has arrived there.
+    let arrived_above = match context.view {
+        View::Sender => 0,
+        View::Receiver => retransmitted.sacked_above.max(retransmitted.sent_above),
+        View::Middle | View::Unknown => retransmitted.sacked_above,
+    };
+    let must_have_been = retransmitted.copies_before == 0 && arrived_above >= enough;
     let packets = gap.retransmitted.iter();
     if must_have_been {
         let text = format!(
             "a hole below {} bytes that had arrived was filled only after {}: the repair that so \
              much makes due was lost before the capture, and a timeout sent another",
-            retransmitted.sacked_above,
+            arrived_above,
             ms(facts.duration_ns())
         );
         let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::Medium, text);
