@@ -71,6 +71,15 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The other one.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::ToServer => Self::ToClient,
+            Self::ToClient => Self::ToServer,
+        }
+    }
+
     /// Its place in [`Connection::flows`].
     #[must_use]
     pub const fn index(self) -> usize {

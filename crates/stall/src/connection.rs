@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::analysis::Direction;
+use crate::flow::Flow;
+use crate::flow::at::At;
 use crate::flow::facts::{Closed, Packets};
-use crate::flow::{At, Flow};
 use crate::history::Event;
 use crate::options::Options;
 use crate::recorder::Recorder;

@@ -77,6 +77,22 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
             .iter()
             .filter(|stop| stop.direction == main),
     );
+    let stopped_ns = |direction| {
+        let stops = connection.stops.iter();
+        let of = stops.filter(|stop| stop.direction == direction);
+        of.map(|stop| stop.duration_ns).sum::<u64>()
+    };
+    // A picture shows the direction that was held up longer.
+    let other = main.opposite();
+    if stopped_ns(other) > stopped_ns(main) {
+        let stops = connection.stops.iter();
+        let summary = sum_up(stops.filter(|stop| stop.direction == other));
+        text += &format!(
+            "; data to the {}{}",
+            receiver(other),
+            summary.replacen(';', "", 1)
+        );
+    }
     if let Some(bps) = origins[main.index()]
         .as_ref()
         .and_then(|origin| origin.rate_bps)
@@ -139,11 +155,15 @@ pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
     text
 }
 
-fn moved(flow: &Flow, direction: Direction) -> String {
-    let to = match direction {
+fn receiver(direction: Direction) -> &'static str {
+    match direction {
         Direction::ToServer => "server",
         Direction::ToClient => "client",
-    };
+    }
+}
+
+fn moved(flow: &Flow, direction: Direction) -> String {
+    let to = receiver(direction);
     let active_ns = flow.active_ns;
     if active_ns == 0 {
         return format!("{} to the {to}", size(flow.bytes));

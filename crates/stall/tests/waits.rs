@@ -73,7 +73,31 @@ fn waits_before_the_first_data_are_reported() {
         "{found:#?}"
     );
     assert!(found.verdict.contains("waited"), "{}", found.verdict);
+    // Most data went to the client; what its picture shows is in the sentence as well.
+    assert!(
+        !found.verdict.contains("data to the server"),
+        "{}",
+        found.verdict
+    );
     assert!(!found.verdict.contains("stopped once"), "{}", found.verdict);
+}
+
+/// The sentence tells also of the direction that has less data, if it was held up longer.
+#[test]
+fn the_sentence_tells_of_the_direction_that_is_drawn() {
+    let found = connection(
+        "
+        0    S SYN
+        20   R SYN
+        20   S ack
+        3000 S 0..300
+        3020 R ack 300
+        3021 R 0..1448
+        3021 S ack 1448
+    ",
+    );
+    let text = "data to the server waited once for 2980 ms";
+    assert!(found.verdict.contains(text), "{}", found.verdict);
 }
 
 /// The server's own capture: nothing else can have taken the time.

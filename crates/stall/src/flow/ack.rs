@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the receiver says: acknowledgements, SACK blocks, windows.
 
+use super::Flow;
+use super::at::At;
 use super::facts::{Answered, Closed};
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
-use super::{At, Flow};
 use crate::history::{RetransmissionKind as Kind, What};
 use capture::segment::{Flags, Segment};
 

@@ -3,10 +3,11 @@
 
 use units::time::NS_PER_MS;
 
+use super::at::At;
 use super::facts::{Closed, LET_GO_NS, Retransmitted};
 use super::scoreboard::Sent;
 use super::sequence::{FAR, ORIGIN};
-use super::{At, Flow, RECENT_RETRANSMISSIONS, Recent};
+use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
 use capture::segment::{Flags, Segment};
 

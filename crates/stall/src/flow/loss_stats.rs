@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::At;
+use super::at::At;
 use super::facts::Packets;
 use super::rounds::per_second;
 

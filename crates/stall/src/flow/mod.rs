@@ -2,12 +2,14 @@
 //! One direction's data: its sender's state, rebuilt from the wire.
 
 mod ack;
+pub(crate) mod at;
 mod data;
 pub(crate) mod facts;
 pub(crate) mod loss_stats;
 mod pauses;
 mod queue;
 mod ranges;
+mod round_state;
 pub(crate) mod round_trip;
 pub(crate) mod rounds;
 mod scoreboard;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use crate::analysis::{Flow as Summary, Retransmissions};
 use crate::history::{RetransmissionKind, What};
 use crate::options::Options;
+use at::At;
 use facts::{Facts, Gap};
 use loss_stats::LossStats;
 use round_trip::{EchoTimer, Smoothed};
@@ -36,13 +39,6 @@ const RECENT_RETRANSMISSIONS: usize = 64;
 const MSS_GUESS: u64 = 1448;
 /// What the timestamps option takes of each segment.
 const TIMESTAMPS_BYTES: u64 = 12;
-
-/// A packet's time and number.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
-    pub(crate) now: u64,
-    pub(crate) packet: u64,
-}
 
 /// A retransmission, for as long as it may turn out to have been needless.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,9 @@
 
 use units::time::NS_PER_MS;
 
+use super::Flow;
+use super::at::At;
 use super::facts::{After, Answered, Closed, Facts, Gap};
-use super::{At, Flow};
 
 impl Flow {
     /// If there was no progress for long: the state as it is now, before what

@@ -4,13 +4,13 @@
 
 use units::time::{NS_PER_MS, NS_PER_S};
 
-use super::{At, Flow};
+use super::at::At;
 use crate::analysis::CwndEstimate;
 
 /// A round is a round trip, and at least this.
-const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;
+pub(super) const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;
 /// And this where the round trip is not known.
-const ROUND_BLIND_NS: u64 = 100 * NS_PER_MS;
+pub(super) const ROUND_BLIND_NS: u64 = 100 * NS_PER_MS;
 /// Rounds of another kind that a phase survives.
 const MISSES_MOST: u32 = 2;
 /// Phases kept of one flow.
@@ -82,11 +82,11 @@ struct Round {
 /// What the flow knows when a round ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundState {
-    length_ns: u64,
-    is_recovering: bool,
-    is_in_loss: bool,
-    window_known: bool,
-    mss: u64,
+    pub(super) length_ns: u64,
+    pub(super) is_recovering: bool,
+    pub(super) is_in_loss: bool,
+    pub(super) window_known: bool,
+    pub(super) mss: u64,
 }
 
 /// Rounds of one flow.
@@ -105,35 +105,13 @@ pub(crate) struct Rounds {
     cwnd: Option<CwndEstimate>,
 }
 
-impl Flow {
-    pub(super) fn round_state(&self) -> RoundState {
-        RoundState {
-            length_ns: self
-                .rtt_ns()
-                .map_or(ROUND_BLIND_NS, |rtt| rtt.max(ROUND_MIN_NS)),
-            is_recovering: self.recovery_point.is_some(),
-            is_in_loss: self.loss_point.is_some(),
-            window_known: self.scale.is_some(),
-            mss: self.mss(),
-        }
-    }
-
-    /// Ends the round if its time is over.
-    pub(super) fn tick_rounds(&mut self, at: At) {
-        if self.rounds.is_over(at.now) {
-            let state = self.round_state();
-            self.rounds.tick(at.now, state);
-        }
-    }
-}
-
 impl Rounds {
-    fn is_over(&self, now: u64) -> bool {
+    pub(super) fn is_over(&self, now: u64) -> bool {
         self.start_ns
             .is_none_or(|end| now.saturating_sub(end) >= ROUND_MIN_NS)
     }
 
-    fn tick(&mut self, now: u64, state: RoundState) {
+    pub(super) fn tick(&mut self, now: u64, state: RoundState) {
         let start = *self.start_ns.get_or_insert(now);
         let duration = now.saturating_sub(start);
         if duration < state.length_ns {

@@ -8,7 +8,8 @@ use super::{idle, in_order};
 use crate::analysis::{Direction, Stop, StopKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
-use crate::flow::{At, Flow};
+use crate::flow::Flow;
+use crate::flow::at::At;
 use crate::vantage::{View, ms};
 
 /// Nobody repeats a SYN sooner without a reason of its own.

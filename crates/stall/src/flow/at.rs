@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When something was captured.
+
+/// A packet's time and number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) now: u64,
+    pub(crate) packet: u64,
+}

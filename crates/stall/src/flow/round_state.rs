@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ends a round of a flow.
+
+use super::Flow;
+use super::at::At;
+use super::rounds::{ROUND_BLIND_NS, ROUND_MIN_NS, RoundState};
+
+impl Flow {
+    pub(super) fn round_state(&self) -> RoundState {
+        RoundState {
+            length_ns: self
+                .rtt_ns()
+                .map_or(ROUND_BLIND_NS, |rtt| rtt.max(ROUND_MIN_NS)),
+            is_recovering: self.recovery_point.is_some(),
+            is_in_loss: self.loss_point.is_some(),
+            window_known: self.scale.is_some(),
+            mss: self.mss(),
+        }
+    }
+
+    /// Ends the round if its time is over.
+    pub(super) fn tick_rounds(&mut self, at: At) {
+        if self.rounds.is_over(at.now) {
+            let state = self.round_state();
+            self.rounds.tick(at.now, state);
+        }
+    }
+}
