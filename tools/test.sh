@@ -47,17 +47,8 @@ declared() {
 		cargo check --quiet --workspace --all-targets --locked
 }
 
-# Names of test files as options of cargo, those that boot guests or the others.
-# A name says so: lab_* or *_lab.
-guests() {
-	ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -E '^lab_|_lab$'
-}
-options() {
-	sed 's/^/--test /'
-}
-kernel='--test lab_kernel'
-laboratory=$(guests | grep -v '^lab_kernel$' | options)
-host="--lib --bins $(ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | options)"
+# Names of test files that boot no guest, as options of cargo: tools/guest-tests.sh.
+host="--lib --bins $(ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
 
 # lane NAME THREADS OPTIONS...: a line for each file as it ends, and the whole of it
 # if a test failed. cargo test's own output stays in the log.
