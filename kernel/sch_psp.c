@@ -1511,5 +1511,5 @@ module_init(psp_module_init)
 module_exit(psp_module_exit)
 MODULE_DESCRIPTION("Precise packet pacing with gap frames");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");
 MODULE_ALIAS_NET_SCH("psp");

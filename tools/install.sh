@@ -22,7 +22,6 @@ binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
 share=$prefix/share/pspacer
 # What the command reads: scenarios, and what a guest is compiled from and runs.
 read_folders="LICENSES core experiments kernel lab tc tests/tdc uapi"
-source_dir=/usr/src/sch_psp-$version
 
 die() {
 	echo "install: $*" >&2
@@ -85,18 +84,25 @@ install_command() {
 	done
 }
 
+# Module sources of this version and of those installed before it.
+installed_sources() {
+	ls -d /usr/src/sch_psp-* 2>/dev/null || true
+}
+
 remove_all() {
-	if command -v dkms >/dev/null; then
-		dkms remove "sch_psp/$version" --all >/dev/null 2>&1 || true
-	fi
-	rm -rf "$source_dir"
+	for folder in $(installed_sources); do
+		if command -v dkms >/dev/null; then
+			dkms remove "sch_psp/${folder#/usr/src/sch_psp-}" --all >/dev/null 2>&1 || true
+		fi
+		rm -rf "$folder"
+	done
 	rm -f "$(tc_dir)/q_psp.so"
 	remove_command
 }
 
 install_all() {
 	check_install
-	[ ! -e "$source_dir" ] || remove_all
+	[ -z "$(installed_sources)" ] || remove_all
 	trap 'status=$?; [ $status = 0 ] || { remove_all; echo "install: failed; everything was taken back" >&2; }; exit $status' EXIT
 	make --no-print-directory -C "$top/kernel" dkms-source >/dev/null
 	dkms add "sch_psp/$version" >/dev/null
