@@ -545,11 +545,11 @@ static void psp_classes_destroy(struct psp_qdisc *q)
 static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 				struct gnet_dump *d)
 {
-	struct tc_psp_class_stats st = { .type = TC_PSP_STATS_CLASS };
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct gnet_stats_queue queue = {};
 	struct gnet_stats_basic_sync sent;
+	struct tc_psp_class_stats st;
 	u32 qlen;
 
 	/* Read at one instant, so that no frame is both sent and queued. */
@@ -566,9 +566,7 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 		queue.backlog += cl->flows->backlog;
 	}
 	psp_fill_class(&st, q, cl);
-	queue.drops = st.drop_child + st.drop_segment + st.drop_long +
-		      st.drop_late + st.drop_flow + st.drop_limit +
-		      st.drop_horizon + st.drop_evicted;
+	queue.drops = psp_class_drops(&cl->count);
 	sch_tree_unlock(sch);
 	if (cl->flows)
 		psp_flows_stats(q, cl, &st);

@@ -571,6 +571,34 @@ static u32 psp_mode_in_force(enum pace_mode mode)
 	}
 }
 
+/* What the table of statistics says where a member is copied from. */
+#define PSP_COPY_count(member)	.member = count->member,
+#define PSP_COPY_pace(member)	.member = pace->member,
+#define PSP_COPY_other(member)
+
+static struct tc_psp_qdisc_stats
+psp_copy_qdisc_stats(const struct psp_counters *count,
+		     const struct pace_stats *pace)
+{
+	return (struct tc_psp_qdisc_stats){
+		.type = TC_PSP_STATS_QDISC,
+#define PSP_QDISC_STAT(member, key, unit, shown, source, meaning) \
+		PSP_COPY_##source(member)
+#include "../uapi/sch_psp_stats.h"
+	};
+}
+
+static struct tc_psp_class_stats
+psp_copy_class_stats(const struct psp_class_counters *count)
+{
+	return (struct tc_psp_class_stats){
+		.type = TC_PSP_STATS_CLASS,
+#define PSP_CLASS_STAT(member, key, unit, shown, source, meaning) \
+		PSP_COPY_##source(member)
+#include "../uapi/sch_psp_stats.h"
+	};
+}
+
 static void psp_fill_line(struct tc_psp_qdisc_stats *st,
 			  const struct psp_qdisc *q)
 {
@@ -583,30 +611,11 @@ static void psp_fill_line(struct tc_psp_qdisc_stats *st,
 }
 
 static void psp_fill_watch(struct tc_psp_qdisc_stats *st,
-			   const struct psp_qdisc *q)
+			   const struct psp_line_watch *watch)
 {
-	st->no_clock = q->count.no_clock;
-	st->line_measured_bps = q->watch.measured_bps;
-	st->wire_stops = q->watch.stops;
-	st->wire_stop_max_ns = q->watch.stop_max_ns;
-}
-
-static void psp_fill_pace(struct tc_psp_qdisc_stats *st,
-			  const struct pace_stats *pace)
-{
-	st->sent_frames = pace->sent_frames;
-	st->sent_wire_bytes = pace->sent_wire_bytes;
-	st->gap_frames = pace->gap_frames;
-	st->gap_wire_bytes = pace->gap_wire_bytes;
-	st->early_bytes_max = pace->early_bytes_max;
-	st->late_bytes_max = pace->late_bytes_max;
-	st->rebases = pace->rebases;
-	st->rebased_bytes = pace->rebased_bytes;
-	st->borrowed_frames = pace->borrowed_frames;
-	st->guard_band_held = pace->guard_band_held;
-	st->waits = pace->waits;
-	st->wait_late_max_ns = pace->wait_late_max_ns;
-	st->lead_ns = pace->lead_ns;
+	st->line_measured_bps = watch->measured_bps;
+	st->wire_stops = watch->stops;
+	st->wire_stop_max_ns = watch->stop_max_ns;
 }
 
 static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
@@ -615,46 +624,18 @@ static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
 	st->period_ns = pace->period.classes ? pace->cfg.period_ns : 0;
 	st->budget_bytes = pace->cfg.budget_bytes;
 	st->reserved_bytes = pace_reserved_bytes(pace, NULL);
-	st->periods = pace->stats.periods;
-	st->periods_spent = pace->stats.periods_spent;
-	st->rt_over = pace->stats.rt_over;
-	st->rt_deferred = pace->stats.rt_deferred;
-	st->rt_overrun = pace->stats.rt_overrun;
-	st->rt_late_bytes = pace->stats.rt_late_bytes;
-	st->rt_excess = pace->stats.rt_excess;
-	st->nrt_deferred = pace->stats.nrt_deferred;
-}
-
-static void psp_fill_counters(struct tc_psp_qdisc_stats *st,
-			      const struct psp_counters *count)
-{
-	st->unclassified_frames = count->unclassified_frames;
-	st->drop_filter = count->drop_filter;
-	st->drop_child = count->drop_child;
-	st->drop_segment = count->drop_segment;
-	st->drop_long = count->drop_long;
-	st->drop_late = count->drop_late;
-	st->drop_flow = count->drop_flow;
-	st->drop_limit = count->drop_limit;
-	st->drop_horizon = count->drop_horizon;
-	st->drop_evicted = count->drop_evicted;
-	st->gap_failed = count->gap_failed;
-	st->child_retries = count->child_retries;
-	st->bursts_cut = count->bursts_cut;
-	st->bursts_whole = count->bursts_whole;
 }
 
 static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct tc_psp_qdisc_stats st = { .type = TC_PSP_STATS_QDISC };
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct tc_psp_qdisc_stats st;
 
 	sch_tree_lock(sch);
+	st = psp_copy_qdisc_stats(&q->count, &q->pace.stats);
 	psp_fill_line(&st, q);
-	psp_fill_pace(&st, &q->pace.stats);
 	psp_fill_periods(&st, &q->pace);
-	psp_fill_counters(&st, &q->count);
-	psp_fill_watch(&st, q);
+	psp_fill_watch(&st, &q->watch);
 	sch_tree_unlock(sch);
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));
@@ -664,24 +645,12 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 			   const struct psp_qdisc *q,
 			   const struct psp_class *cl)
 {
+	*st = psp_copy_class_stats(&cl->count);
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);
 	if (cl->pace.type == PACE_TYPE_PACED) {
 		st->rate_bps = cl->pace.rate_bps;
 		st->ceil_bps = psp_class_ceil_bps(q, cl);
 	}
-	st->achieved_bps = cl->window.achieved_bps;
-	st->sent_frames = cl->count.sent_frames;
-	st->sent_wire_bytes = cl->count.sent_wire_bytes;
-	st->borrowed_frames = cl->count.borrowed_frames;
-	st->throttled = cl->count.throttled;
-	st->drop_child = cl->count.drop_child;
-	st->drop_segment = cl->count.drop_segment;
-	st->drop_long = cl->count.drop_long;
-	st->drop_late = cl->count.drop_late;
-	st->drop_flow = cl->count.drop_flow;
-	st->drop_limit = cl->count.drop_limit;
-	st->drop_horizon = cl->count.drop_horizon;
-	st->drop_evicted = cl->count.drop_evicted;
 	if (cl->pace.reservation) {
 		st->reserve_bytes = cl->reservation->reserve_bytes;
 		st->over = cl->reservation->over;

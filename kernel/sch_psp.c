@@ -72,6 +72,7 @@
 #include "compat/link_speed.h"
 #include "compat/pkt_len.h"
 #include "compat/tstamp.h"
+#include "counters.h"
 #include "line_watch.h"
 #include "rank.h"
 
@@ -225,39 +226,6 @@ struct psp_class_options {
 	u64 pacing_floor_bps;
 };
 
-/*
- * Counters.  The qdisc counts what becomes of frames, here by class and in
- * struct psp_counters for the port.  core/ counts what it decides: struct
- * pace_stats.  psp_netlink.c copies both to user space.
- */
-struct psp_class_counters {
-	u64 sent_frames;
-	u64 sent_wire_bytes;
-	u64 borrowed_frames;
-	u64 throttled;
-	u64 drop_child;
-	u64 drop_segment;
-	u64 drop_long;
-	u64 drop_late;
-	u64 drop_flow;
-	u64 drop_limit;
-	u64 drop_horizon;
-	u64 drop_evicted;
-};
-
-/* Bytes that a class sends in the current second: psp_window_add(). */
-struct psp_window {
-	u64 start_ns;		/* 0: nothing has been sent */
-	u64 last_ns;		/* when the latest frame was sent */
-	u64 bytes;		/* as the layer counts */
-	u64 achieved_bps;	/* over the last whole second */
-};
-
-/* Histogram of the lateness of frames.  Only paced classes have one. */
-struct psp_lateness {
-	u64 frames[TC_PSP_LATE_BUCKETS];
-};
-
 struct psp_class {
 	struct Qdisc_class_common common;
 	union {
@@ -281,27 +249,8 @@ struct psp_class {
 	unsigned int filters;		/* number of filters that name this class */
 	struct gnet_stats_basic_sync bstats;
 	struct psp_class_counters count;
-	struct psp_window window;
 	struct psp_lateness *lateness;	/* NULL: has never been paced */
 	struct pace_reservation *reservation;	/* NULL: has never been of type rt or nrt */
-};
-
-struct psp_counters {
-	u64 unclassified_frames;
-	u64 drop_filter;
-	u64 drop_child;
-	u64 drop_segment;
-	u64 drop_long;
-	u64 drop_late;
-	u64 drop_flow;
-	u64 drop_limit;
-	u64 drop_horizon;
-	u64 drop_evicted;
-	u64 gap_failed;
-	u64 child_retries;
-	u64 bursts_cut;
-	u64 bursts_whole;
-	u64 no_clock;
 };
 
 struct psp_qdisc {
@@ -599,65 +548,21 @@ static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_cl
 	       info.burst.len_bytes <= q->pace.cfg.max_burst_bytes;
 }
 
-/*
- * At most a day of silence counts: the time stays below 2^48 ns, the limit of
- * pace_mul_div().
- */
-#define PSP_WINDOW_NS_MAX	(86400ull * NSEC_PER_SEC)
-
-/*
- * Adds bytes sent now to the current second.  The second ends with the first
- * frame that is sent a second or more after it began; that frame belongs to
- * the next one.  If the class fell silent meanwhile, the rate of the previous
- * second stays.
- */
-static void psp_window_add(struct psp_window *w, u32 bytes, u64 now_ns)
-{
-	u64 elapsed_ns = now_ns - w->start_ns;
-
-	if (unlikely(!w->start_ns || elapsed_ns >= NSEC_PER_SEC)) {
-		bool silent = now_ns - w->last_ns >= NSEC_PER_SEC &&
-			      w->last_ns != w->start_ns;
-
-		if (w->start_ns && !silent)
-			w->achieved_bps = pace_mul_div(w->bytes,
-						       8ull * NSEC_PER_SEC,
-						       min_t(u64, elapsed_ns,
-							     PSP_WINDOW_NS_MAX));
-		w->start_ns = now_ns;
-		w->bytes = 0;
-	}
-	w->bytes += bytes;
-	w->last_ns = now_ns;
-}
-
-/* Counts a frame or a burst that was handed to the device. */
+/* Counts a frame or a burst that was handed to the device: counters.h. */
 static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
-			   const struct psp_packet_info *info, u64 now_ns)
+			   const struct psp_packet_info *info, s64 late_bytes,
+			   u64 now_ns)
 {
-	cl->count.sent_frames += info->burst.frames;
-	cl->count.sent_wire_bytes += info->burst.wire_bytes;
-	if (info->burst.frames > 1)
-		q->count.bursts_whole++;
-	psp_window_add(&cl->window,
-		       pace_counted_bytes(&q->pace.cfg, &info->burst), now_ns);
-}
+	bool is_paced = cl->pace.type == PACE_TYPE_PACED;
+	struct psp_departure d = {
+		.burst = &info->burst,
+		.counted_bytes = pace_counted_bytes(&q->pace.cfg, &info->burst),
+		.late_bytes = late_bytes,
+		.now_ns = now_ns,
+	};
 
-/*
- * Adds frames to the histogram of lateness.  Early frames, late_bytes < 0,
- * are in the first bucket with those on time.  Buckets: struct
- * tc_psp_class_stats.
- */
-static void psp_count_lateness(struct psp_class *cl, u32 frames, s64 late_bytes)
-{
-	u32 bucket;
-
-	if (cl->pace.type != PACE_TYPE_PACED || !cl->lateness)
-		return;
-	bucket = late_bytes > 0 ? fls64(late_bytes) : 0;
-	if (bucket >= TC_PSP_LATE_BUCKETS)
-		bucket = TC_PSP_LATE_BUCKETS - 1;
-	cl->lateness->frames[bucket] += frames;
+	psp_class_count_sent(&cl->count, is_paced ? cl->lateness : NULL, &d);
+	psp_port_count_sent(&q->count, &d);
 }
 
 /*
@@ -1232,8 +1137,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct pace_class *c,
 	}
 
 	psp_sent(q, c, &info, now_ns);
-	psp_count_lateness(cl, info.burst.frames, late_bytes);
-	psp_count_sent(q, cl, &info, now_ns);
+	psp_count_sent(q, cl, &info, late_bytes, now_ns);
 	if (cl->opt.deadline_ns)
 		psp_clear_arrival(skb, now_ns);
 	bstats_update(&cl->bstats, skb);

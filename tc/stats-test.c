@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Prints made-up statistics as tc does, in text and JSON.  `make check` compares
- * them with stats-golden.txt, `make golden` writes that file anew.
+ * them with stats-golden.txt, `make statistics` writes that file anew.
  */
 #include <inttypes.h>
 #include <stddef.h>
