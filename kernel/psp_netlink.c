@@ -656,7 +656,7 @@ static void psp_fill_class(struct tc_psp_class_stats *st,
 		st->over = cl->reservation->over;
 		st->deferred = cl->reservation->deferred;
 		st->overrun = cl->reservation->overrun;
-		st->rt_late_bytes = cl->reservation->late_bytes;
+		st->rt_catchup_bytes = cl->reservation->catchup_bytes;
 		st->excess = cl->reservation->excess;
 	}
 	if (cl->lateness)

@@ -200,7 +200,7 @@ struct tc_psp_qdisc_stats {
 	__u64 rt_over;
 	__u64 rt_deferred;
 	__u64 rt_overrun;
-	__u64 rt_late_bytes;
+	__u64 rt_catchup_bytes;
 	__u64 nrt_deferred;
 	/* Modes gap and hybrid: is the wire a clock? */
 	__u64 no_clock;			/* times the wire was found to be no clock */
@@ -269,7 +269,7 @@ struct tc_psp_class_stats {
 					 * or an nrt class's share was spent
 					 */
 	__u64 overrun;			/* rt: frames were left though it was not */
-	__u64 rt_late_bytes;		/* sent beyond what is reserved */
+	__u64 rt_catchup_bytes;		/* sent beyond what is reserved */
 	/* Type dynamic: */
 	__u64 drop_limit;		/* causes as for the qdisc */
 	__u64 drop_horizon;

@@ -172,7 +172,7 @@ PSP_QDISC_STAT(rt_deferred, "rt_deferred", COUNT, periods, pace,
 PSP_QDISC_STAT(rt_overrun, "rt_overrun", COUNT, periods, pace,
 	"Periods of rt classes that left frames although the budget was not spent: the line or\n"
 	"the host was too slow.")
-PSP_QDISC_STAT(rt_late_bytes, "rt_late_bytes", BYTES, periods, pace,
+PSP_QDISC_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, periods, pace,
 	"Bytes that rt classes sent beyond a period's reservation, of what was reserved before,\n"
 	"paid from the budget.")
 PSP_QDISC_STAT(rt_excess, "rt_excess", COUNT, periods, pace,
@@ -211,7 +211,7 @@ PSP_CLASS_STAT(deferred, "deferred", COUNT, reserved, other,
 	"As `rt_deferred`, or of an nrt class `nrt_deferred`.")
 PSP_CLASS_STAT(overrun, "overrun", COUNT, reserved, other,
 	"As `rt_overrun`.")
-PSP_CLASS_STAT(rt_late_bytes, "rt_late_bytes", BYTES, reserved, other, "")
+PSP_CLASS_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, reserved, other, "")
 PSP_CLASS_STAT(excess, "excess", COUNT, reserved, other,
 	"As `rt_excess`.")
 PSP_CLASS_LINE(paced)

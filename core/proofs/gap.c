@@ -26,7 +26,7 @@ void proof(void)
 	derive(&s);
 	min = s.min_gap_bytes;
 	max = s.max_wire_bytes;
-	early = early_bytes(&s);
+	early = early_limit_bytes(&s);
 	PROVE(early <= min / 2, "early by half a smallest gap at most");
 
 	/* next_gap() gets here only with a gap that is longer. */

@@ -503,8 +503,8 @@ static void charge_rt(struct pace_sched *s, struct pace_class *c,
 	st->credit_bytes -= (s64)counted;
 	st->left_bytes -= (s64)own;
 	st->late_left_bytes -= (s64)(counted - own);
-	st->late_bytes += counted - own;
-	s->stats.rt_late_bytes += counted - own;
+	st->catchup_bytes += counted - own;
+	s->stats.rt_catchup_bytes += counted - own;
 }
 
 static void requeue_nrt(struct pace_sched *s, struct pace_class *c)

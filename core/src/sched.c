@@ -127,7 +127,7 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 }
 
 /* Returns how early a frame may leave, because no gap is as short. */
-static u64 early_bytes(const struct pace_sched *s)
+static u64 early_limit_bytes(const struct pace_sched *s)
 {
 	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
 }
@@ -137,7 +137,7 @@ static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
 	return !c->has_ceil ||
 	       !pace_clock_ahead(pace_eligible_time(c),
-				 pace_schedule_clock(s) + early_bytes(s));
+				 pace_schedule_clock(s) + early_limit_bytes(s));
 }
 
 static struct pace_decision send_decision(const struct pace_sched *s,
@@ -164,7 +164,7 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 		if (!pace_first_ahead(s, &c, &clock))
 			return (struct pace_decision){ .verdict = PACE_IDLE };
 		gap = clock - pace_schedule_clock(s);
-		if (c && gap <= early_bytes(s))
+		if (c && gap <= early_limit_bytes(s))
 			return send_decision(s, c);
 		if (s->cfg.mode != PACE_MODE_HYBRID ||
 		    gap <= s->lead_bytes + pace_idle_least(s))

@@ -224,7 +224,7 @@ static void note_stats(const struct pace_stats *stats)
 	note(stats->rt_over);
 	note(stats->rt_deferred);
 	note(stats->rt_overrun);
-	note(stats->rt_late_bytes);
+	note(stats->rt_catchup_bytes);
 	note(stats->nrt_deferred);
 	note(stats->rt_excess);
 }

@@ -158,9 +158,9 @@ check "more than is reserved: by the port, too" same "$(of 1 over)" \
 	"$(stat_of c1a rt_over)"
 check "more than is reserved: what is beyond it, to the byte" \
 	at_least $((60 * PING - (periods - periods_before + 1) * 9000)) \
-	"$(of 1 rt_late_bytes)"
+	"$(of 1 rt_catchup_bytes)"
 check "more than is reserved: by the port to the byte" \
-	same "$(of 1 rt_late_bytes)" "$(stat_of c1a rt_late_bytes)"
+	same "$(of 1 rt_catchup_bytes)" "$(stat_of c1a rt_catchup_bytes)"
 check "more than is reserved: nrt pays, none waits for another period" \
 	same "0 0" "$(of 1 deferred) $(of 1 overrun)"
 
@@ -178,7 +178,7 @@ elapsed=$((periods - periods_before))
 check "excess: counted" at_least 2 "$(of 1 excess)"
 check "excess: by the port, too" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
 check "excess: one reservation a period is late" \
-	at_most $((8 * 1500 + 2 * PING)) "$(of 1 rt_late_bytes)"
+	at_most $((8 * 1500 + 2 * PING)) "$(of 1 rt_catchup_bytes)"
 check "excess: normal frames have the budget but for two reservations" at_least \
 	$(((elapsed - 1 - SLOW) * (BUDGET - 2 * 1500 - PING) - FRAME)) $normal
 flow_stop

@@ -174,7 +174,7 @@ struct pace_reservation {
 	u64 deferred;		/* frames waited on: budget, late bytes or share spent */
 	u64 overrun;		/* RT: frames waited on though the budget was not */
 	u64 excess;		/* RT: more frames waited than the credit pays for */
-	u64 late_bytes;		/* RT, bytes: sent on earlier periods' reservations */
+	u64 catchup_bytes;	/* RT, bytes: sent on earlier periods' reservations */
 };
 
 struct pace_class_config {
@@ -314,7 +314,7 @@ struct pace_stats {
 	u64 rt_over;
 	u64 rt_deferred;
 	u64 rt_overrun;
-	u64 rt_late_bytes;
+	u64 rt_catchup_bytes;
 	u64 nrt_deferred;
 	u64 rt_excess;
 };

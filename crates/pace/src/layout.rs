@@ -82,7 +82,7 @@ pub(crate) struct RawStats {
     pub rt_over: u64,
     pub rt_deferred: u64,
     pub rt_overrun: u64,
-    pub rt_late_bytes: u64,
+    pub rt_catchup_bytes: u64,
     pub nrt_deferred: u64,
     pub rt_excess: u64,
 }
@@ -103,7 +103,7 @@ pub(crate) struct RawReservation {
     pub deferred: u64,
     pub overrun: u64,
     pub excess: u64,
-    pub late_bytes: u64,
+    pub catchup_bytes: u64,
 }
 
 macro_rules! layout {
@@ -155,7 +155,7 @@ layout!(
     deferred 72,
     overrun 80,
     excess 88,
-    late_bytes 96
+    catchup_bytes 96
 );
 layout!(
     RawDecision,
@@ -185,7 +185,7 @@ layout!(
     rt_over 120,
     rt_deferred 128,
     rt_overrun 136,
-    rt_late_bytes 144,
+    rt_catchup_bytes 144,
     nrt_deferred 152,
     rt_excess 160
 );

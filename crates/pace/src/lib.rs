@@ -127,8 +127,8 @@ pub struct Stats {
     pub rt_deferred: u64,
     /// Sum over classes: [`ReservationStats::overrun`].
     pub rt_overrun: u64,
-    /// Sum over classes: [`ReservationStats::late_bytes`].
-    pub rt_late_bytes: u64,
+    /// Sum over classes: [`ReservationStats::catchup_bytes`].
+    pub rt_catchup_bytes: u64,
     /// [`ReservationStats::deferred`] of nrt classes.
     pub nrt_deferred: u64,
     /// [`ReservationStats::excess`] of rt classes.
@@ -146,7 +146,7 @@ pub struct ReservationStats {
     /// Periods that left rt frames although the budget was not spent.
     pub overrun: u64,
     /// Bytes that an rt class sent on earlier periods' reservations.
-    pub late_bytes: u64,
+    pub catchup_bytes: u64,
     /// Periods in which more frames of an rt class waited than its credit pays for.
     pub excess: u64,
 }
@@ -321,7 +321,7 @@ impl Scheduler {
             over: raw.over,
             deferred: raw.deferred,
             overrun: raw.overrun,
-            late_bytes: raw.late_bytes,
+            catchup_bytes: raw.catchup_bytes,
             excess: raw.excess,
         })
     }
@@ -479,7 +479,7 @@ impl Scheduler {
             rt_over: raw.rt_over,
             rt_deferred: raw.rt_deferred,
             rt_overrun: raw.rt_overrun,
-            rt_late_bytes: raw.rt_late_bytes,
+            rt_catchup_bytes: raw.rt_catchup_bytes,
             nrt_deferred: raw.nrt_deferred,
             rt_excess: raw.rt_excess,
         }

@@ -48,7 +48,7 @@ SAME_OFFSET(pace_reservation, over, 64);
 SAME_OFFSET(pace_reservation, deferred, 72);
 SAME_OFFSET(pace_reservation, overrun, 80);
 SAME_OFFSET(pace_reservation, excess, 88);
-SAME_OFFSET(pace_reservation, late_bytes, 96);
+SAME_OFFSET(pace_reservation, catchup_bytes, 96);
 
 SAME_SIZE(struct pace_decision, 40);
 SAME_OFFSET(pace_decision, verdict, 0);
@@ -76,7 +76,7 @@ SAME_OFFSET(pace_stats, periods_spent, 112);
 SAME_OFFSET(pace_stats, rt_over, 120);
 SAME_OFFSET(pace_stats, rt_deferred, 128);
 SAME_OFFSET(pace_stats, rt_overrun, 136);
-SAME_OFFSET(pace_stats, rt_late_bytes, 144);
+SAME_OFFSET(pace_stats, rt_catchup_bytes, 144);
 SAME_OFFSET(pace_stats, nrt_deferred, 152);
 SAME_OFFSET(pace_stats, rt_excess, 160);
 

@@ -130,7 +130,7 @@ fn what_comes_in_a_period_goes_out_in_the_next() {
     host.run_periods(4);
     assert_eq!(host.by_period(rt), [0, 5, 4, 1]);
     assert_eq!(host.port.stats().rt_over, 0);
-    assert_eq!(host.port.stats().rt_late_bytes, 0);
+    assert_eq!(host.port.stats().rt_catchup_bytes, 0);
 }
 
 /// Nobody else is there: the wire is filled up to the period, and no further.
@@ -163,9 +163,9 @@ fn late_frames_go_first_and_nrt_pays() {
     // 87 or 88 frames fit the budget; 60 is its share.
     assert_eq!(host.by_period(nrt), [60, 60, 60, 48, 60, 60]);
     let stats = host.port.stats();
-    assert_eq!((stats.rt_over, stats.rt_late_bytes), (1, 20_000));
+    assert_eq!((stats.rt_over, stats.rt_catchup_bytes), (1, 20_000));
     assert_eq!((stats.rt_deferred, stats.rt_overrun), (0, 0));
-    assert_eq!(host.port.reservation_stats(rt).unwrap().late_bytes, 20_000);
+    assert_eq!(host.port.reservation_stats(rt).unwrap().catchup_bytes, 20_000);
 }
 
 /// What the budget does not pay waits for the next period, and is counted.
@@ -183,7 +183,7 @@ fn late_frames_beyond_the_budget_wait() {
     let stats = host.port.stats();
     assert_eq!((stats.rt_over, stats.rt_deferred), (3, 2));
     assert_eq!(stats.periods_spent, 2);
-    assert_eq!(stats.rt_late_bytes, 60_000);
+    assert_eq!(stats.rt_catchup_bytes, 60_000);
     assert_eq!(stats.rt_excess, 0);
 }
 
@@ -202,7 +202,7 @@ fn late_frames_wait_for_a_budget() {
     let stats = host.port.stats();
     assert_eq!((stats.rt_over, stats.rt_deferred), (2, 1));
     assert_eq!(stats.periods_spent, 2);
-    assert_eq!(stats.rt_late_bytes, 50_000);
+    assert_eq!(stats.rt_catchup_bytes, 50_000);
 }
 
 /// What an rt class offers beyond its reservations waits behind normal frames, once
@@ -228,7 +228,7 @@ fn excess_waits_behind_normal_frames() {
     assert_eq!((stats.rt_over, stats.rt_excess), (99, 92));
     // In the eighth period nothing late is left, only excess.
     assert_eq!((stats.rt_deferred, stats.rt_overrun), (7, 0));
-    assert_eq!(stats.rt_late_bytes, 160_000);
+    assert_eq!(stats.rt_catchup_bytes, 160_000);
     let counted = host.port.reservation_stats(rt).unwrap();
     assert_eq!((counted.excess, counted.deferred), (92, 7));
 }
@@ -286,7 +286,7 @@ fn an_idle_port_saves_reservations() {
         host.run_until((begun + 12) * PERIOD_BYTES);
         let stats = host.port.stats();
         assert_eq!(
-            stats.rt_late_bytes - before.rt_late_bytes,
+            stats.rt_catchup_bytes - before.rt_catchup_bytes,
             late,
             "{silent_periods}"
         );

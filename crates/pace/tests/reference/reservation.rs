@@ -323,8 +323,8 @@ impl Reference {
                 reservation.credit -= counted;
                 reservation.left -= own;
                 reservation.late_left -= counted - own;
-                reservation.stats.late_bytes += late;
-                self.periods.all_rt.late_bytes += late;
+                reservation.stats.catchup_bytes += late;
+                self.periods.all_rt.catchup_bytes += late;
             }
         } else {
             self.class_mut(id).reservation.left -= counted;
@@ -443,7 +443,7 @@ impl Reference {
             rt_over: periods.all_rt.over,
             rt_deferred: periods.all_rt.deferred,
             rt_overrun: periods.all_rt.overrun,
-            rt_late_bytes: periods.all_rt.late_bytes,
+            rt_catchup_bytes: periods.all_rt.catchup_bytes,
             nrt_deferred: periods.nrt_deferred,
             rt_excess: periods.all_rt.excess,
             ..others
