@@ -93,8 +93,8 @@ static void check_members(const struct table *t)
 	for (i = 0; i < t->count; i++)
 		for (at = 0; at < t->rows[i].bytes; at++)
 			owners[t->rows[i].offset + at]++;
-	for (at = 0; at < t->bytes; at += sizeof(__u32)) {
-		if (owners[at] == 1)
+	for (at = 0; at < t->bytes; at++) {
+		if (owners[at] == 1 || (at && owners[at] == owners[at - 1]))
 			continue;
 		snprintf(text, sizeof(text), "%d rows for the member at byte %zu",
 			 owners[at], at);
