@@ -120,7 +120,7 @@ static void check_rows(const struct table *t)
 			fail(t, row->member, "_bps in the name of rates alone");
 		if (is(row, "TIME") != !!strstr(row->member, "_ns"))
 			fail(t, row->member, "_ns in the name of times alone");
-		if (!*row->meaning && !is(row, "HIDDEN") &&
+		if (!*row->meaning &&
 		    (t != &class || !find(&qdisc, row->key)))
 			fail(t, row->key, "a meaning, here or of the qdisc's key");
 	}
@@ -149,7 +149,7 @@ static void write_rows(const struct table *t)
 	const struct row *row;
 
 	for (row = t->rows; row < t->rows + t->count; row++) {
-		if (!*row->meaning)
+		if (!*row->meaning || is(row, "HIDDEN"))
 			continue;
 		printf(".TP\n.B %s\n", row->key);
 		write_meaning(row->meaning);
@@ -163,7 +163,7 @@ static void write_shared(void)
 	const struct row *row;
 
 	for (row = class.rows; row < class.rows + class.count; row++) {
-		if (*row->meaning || is(row, "HIDDEN"))
+		if (*row->meaning)
 			continue;
 		printf("%s\\fB%s\\fR", between, row->key);
 		between = ",\n";

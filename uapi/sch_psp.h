@@ -152,7 +152,8 @@ enum tc_psp_type {
  * Statistics: one attribute, TCA_STATS_APP, for qdisc and class alike; `type`
  * tells which.  New fields are only ever appended: a reader takes the part
  * that both sides know and treats the rest as zero.  Read it by copy, netlink
- * aligns to 4 bytes only.
+ * aligns to 4 bytes only.  sch_psp_stats.h has the unit and meaning of each
+ * field.
  */
 enum tc_psp_stats_type {
 	TC_PSP_STATS_QDISC = 1,
@@ -161,57 +162,54 @@ enum tc_psp_stats_type {
 
 struct tc_psp_qdisc_stats {
 	__u32 type;			/* TC_PSP_STATS_QDISC */
-	__u32 mode;			/* in force: not AUTO */
-	__u64 line_rate_bps;		/* in force */
-	__u32 max_frame_bytes;		/* in force, link header included */
-	__u32 line_known;		/* 0: assumed, the device names no rate */
+	__u32 mode;
+	__u64 line_rate_bps;
+	__u32 max_frame_bytes;
+	__u32 line_known;
 	__u64 sent_frames;
 	__u64 sent_wire_bytes;
 	__u64 gap_frames;
 	__u64 gap_wire_bytes;
-	__u64 early_bytes_max;		/* most a frame was sent ahead of its class clock */
-	__u64 late_bytes_max;		/* most a frame was sent behind its class clock */
-	__u64 rebases;			/* over-subscription: all clocks advanced at once */
+	__u64 early_bytes_max;
+	__u64 late_bytes_max;
+	__u64 rebases;
 	__u64 rebased_bytes;
-	__u64 unclassified_frames;	/* no filter and no default class matched */
-	__u64 drop_filter;		/* a filter's action said drop */
-	__u64 drop_child;		/* a class's own queue refused the frame */
-	__u64 drop_segment;		/* a GSO packet could not be cut up */
-	__u64 drop_long;		/* longer than the device's largest frame */
-	__u64 gap_failed;		/* no memory for a gap frame: tried again */
-	__u64 child_retries;		/* a class's queue held frames but gave none */
-	__u32 why_not_hybrid;		/* enum tc_psp_why: of mode auto */
-	__u32 queues;			/* transmit queues that share the line */
-	__u64 drop_late;		/* waited for longer than the class's deadline */
-	__u64 drop_flow;		/* type dynamic: a flow's queue was full */
-	__u64 borrowed_frames;		/* above a class's rate, below its ceil */
-	__u64 guard_band_held;			/* decisions in which guard held a normal frame */
-	__u64 waits;			/* mode hybrid: timers that ran out */
-	__u64 wait_late_max_ns;		/* mode hybrid: how late the latest was */
-	__u64 lead_ns;			/* mode hybrid: how early the next is set */
-	__u64 bursts_cut;		/* GSO packets cut into frames */
-	__u64 bursts_whole;		/* GSO packets sent whole */
-	/* Periods.  Each class has its part of the last five. */
-	__u64 period_ns;		/* 0: none, no class is of type rt or nrt */
-	__u64 budget_bytes;		/* in force */
-	__u64 reserved_bytes;		/* by all classes */
-	__u64 periods;			/* begun */
-	__u64 periods_spent;		/* ended with frames held back by the budget */
+	__u64 unclassified_frames;
+	__u64 drop_filter;
+	__u64 drop_child;
+	__u64 drop_segment;
+	__u64 drop_long;
+	__u64 gap_failed;
+	__u64 child_retries;
+	__u32 why_not_hybrid;
+	__u32 queues;
+	__u64 drop_late;
+	__u64 drop_flow;
+	__u64 borrowed_frames;
+	__u64 guard_band_held;
+	__u64 waits;
+	__u64 wait_late_max_ns;
+	__u64 lead_ns;
+	__u64 bursts_cut;
+	__u64 bursts_whole;
+	__u64 period_ns;
+	__u64 budget_bytes;
+	__u64 reserved_bytes;
+	__u64 periods;
+	__u64 periods_spent;
 	__u64 rt_over;
 	__u64 rt_deferred;
 	__u64 rt_overrun;
 	__u64 rt_catchup_bytes;
 	__u64 nrt_deferred;
-	/* Modes gap and hybrid: is the wire a clock? */
-	__u64 no_clock;			/* times the wire was found to be no clock */
-	__u64 line_measured_bps;	/* while a frame always waited; 0: not yet */
-	__u64 wire_stops;		/* times the wire was silent with a frame due */
+	__u64 no_clock;
+	__u64 line_measured_bps;
+	__u64 wire_stops;
 	__u64 wire_stop_max_ns;
-	/* Type dynamic: */
-	__u64 drop_limit;		/* the class held as many frames as it may */
-	__u64 drop_horizon;		/* would have waited beyond the horizon */
-	__u64 drop_evicted;		/* of a flow that made room for another user's */
-	__u64 rt_excess;		/* of all rt classes */
+	__u64 drop_limit;
+	__u64 drop_horizon;
+	__u64 drop_evicted;
+	__u64 rt_excess;
 };
 
 /* Why gap frames are not sent. */
@@ -236,48 +234,39 @@ enum tc_psp_why {
 
 struct tc_psp_class_stats {
 	__u32 type;			/* TC_PSP_STATS_CLASS */
-	__u32 active;			/* takes part in decisions: has a frame to send */
-	__u64 rate_bps;			/* in force: at most the line rate; 0: normal */
+	__u32 active;
+	__u64 rate_bps;
 	__u64 sent_frames;
 	__u64 sent_wire_bytes;
-	__u64 achieved_bps;		/* over the last whole second of sending, as
-					 * the layer counts
-					 */
-	__u64 ceil_bps;			/* in force */
-	__u64 borrowed_frames;		/* of those sent, above the rate */
-	__u64 throttled;		/* times its next frame had to wait for its clock */
-	__u64 drop_child;		/* causes as for the qdisc */
+	__u64 achieved_bps;
+	__u64 ceil_bps;
+	__u64 borrowed_frames;
+	__u64 throttled;
+	__u64 drop_child;
 	__u64 drop_segment;
 	__u64 drop_long;
 	__u64 drop_late;
 	__u64 drop_flow;
-	__u64 late_frames[TC_PSP_LATE_BUCKETS];	/* by lateness, early ones first */
-	/* Type dynamic: */
-	__u32 flows;			/* known now */
-	__u32 flows_active;		/* with frames waiting */
-	__u64 flows_seen;		/* since the start */
-	__u64 flows_refused;		/* frames of flows beyond the most allowed,
-					 * sent with those that have no socket
-					 */
-	__u64 flow_rate_min_bps;	/* of the flows known now */
+	__u64 late_frames[TC_PSP_LATE_BUCKETS];
+	__u32 flows;
+	__u32 flows_active;
+	__u64 flows_seen;
+	__u64 flows_refused;
+	__u64 flow_rate_min_bps;
 	__u64 flow_rate_max_bps;
 	__u64 flow_rate_sum_bps;
-	/* Types rt and nrt: periods in which ... */
-	__u64 reserve_bytes;		/* 0: another type */
-	__u64 over;			/* rt: more had come than is reserved */
-	__u64 deferred;			/* frames had to wait for the next, as the budget
-					 * or an nrt class's share was spent
-					 */
-	__u64 overrun;			/* rt: frames were left though it was not */
-	__u64 rt_catchup_bytes;		/* sent beyond what is reserved */
-	/* Type dynamic: */
-	__u64 drop_limit;		/* causes as for the qdisc */
+	__u64 reserve_bytes;
+	__u64 over;
+	__u64 deferred;
+	__u64 overrun;
+	__u64 rt_catchup_bytes;
+	__u64 drop_limit;
 	__u64 drop_horizon;
 	__u64 drop_evicted;
-	__u64 flows_evicted;		/* flows that made room for another user's */
-	__u32 flow_users;		/* owners of the flows known now */
+	__u64 flows_evicted;
+	__u32 flow_users;
 	__u32 pad;
-	__u64 excess;			/* rt: more had come than all periods reserved */
+	__u64 excess;
 };
 
 #endif /* _UAPI_SCH_PSP_H */

@@ -204,7 +204,8 @@ PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, always, count, "")
 PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, always, count, "")
 PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, always, count, "")
 PSP_CLASS_LINE(reserved)
-PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, always, other, "")
+PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, always, other,
+	"Bytes of a period that the class reserves, 0 of other types. The option `reserve` says it.")
 PSP_CLASS_STAT(over, "over", COUNT, reserved, other,
 	"Periods of this class, as `rt_over` of the qdisc.")
 PSP_CLASS_STAT(deferred, "deferred", COUNT, reserved, other,
