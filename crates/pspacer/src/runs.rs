@@ -50,8 +50,12 @@ pub fn show(finished: &Finished, json: bool) -> Result<bool> {
         return Ok(finished.result.ok);
     }
     let style = terminal::style();
-    if let [curves] = &finished.curves[..] {
-        print(&format!("{}\n", report::terminal::chart(curves, style)))?;
+    let picture = match &finished.curves[..] {
+        [curves] => report::terminal::chart(curves, style),
+        curves => report::frames(&finished.result, curves, style),
+    };
+    if !picture.is_empty() {
+        print(&format!("{picture}\n"))?;
     }
     print(&report::summary(&finished.result, style))?;
     if !terminal::is_quiet() {

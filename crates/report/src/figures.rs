@@ -7,20 +7,24 @@ use scenario::result::RunResult;
 use crate::charts::{self, Figure};
 use crate::streams;
 
-/// The plots over all cells: curves over a swept number, else a comparison;
-/// then the cells over time.
+/// The plots over all cells: of a few cells every flow beside itself, else curves over a
+/// swept number, else a comparison; then the cells over time.
 #[must_use]
 pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     // Streams on segments deliver what is offered: what tells them apart is their delays.
     if !streams::are_meant(run) {
-        figures = charts::sweep(run);
+        figures = charts::by_flow(run, curves);
+        if figures.is_empty() {
+            figures = charts::sweep(run);
+        }
         if figures.is_empty() {
             figures.extend(charts::compare(run));
         }
     }
     figures.extend(charts::waits(run, curves));
-    figures.extend(charts::closeups(run, curves));
+    let are_frames_drawn = figures.iter().any(|f| f.slug == charts::FRAMES);
+    figures.extend(charts::closeups(run, curves, are_frames_drawn));
     figures.extend(charts::transfers(run, curves));
     figures
 }

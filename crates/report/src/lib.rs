@@ -10,10 +10,13 @@
 mod charts;
 mod escape;
 mod figures;
+mod frames;
+mod metric_names;
 mod page;
 pub mod prediction;
 mod scale;
 mod series;
+mod side_by_side;
 pub mod stalls;
 mod streams;
 mod svg;
@@ -149,8 +152,21 @@ pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> 
     terminal::table(&table::flows(window), style)
 }
 
-/// What a run comes down to, as text: of a lone cell every window's flows, of
-/// several one row each; then bounds that do not hold.
+/// Single frames of two or three cells beside each other, as text; empty where the run
+/// compares anything else, or has no closeup that is fine enough.
+#[must_use]
+pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
+    let curves: Vec<_> = curves.iter().map(Some).collect();
+    let drawn = side_by_side::side_by_side(run).and_then(|compared| {
+        let found = frames::Frames::of(&compared, &curves)?;
+        Some(terminal::frames(&compared, &found, style))
+    });
+    drawn.unwrap_or_default()
+}
+
+/// What a run comes down to, as text: of a lone cell every window's flows, of two or three
+/// with the same flows each flow in all of them, of others one row each; then bounds that do
+/// not hold.
 #[must_use]
 pub fn summary(run: &RunResult, style: Style) -> String {
     let varying = sweep::varying(run);
@@ -163,36 +179,48 @@ pub fn summary(run: &RunResult, style: Style) -> String {
         _ if streams::are_meant(run) => {
             out.push_str(&terminal::table(&streams::streams(run, &varying), style));
         }
-        // What they came to stands above.
+        // The table of transfers has said it all.
         _ if !run.table.is_empty() => {}
         ([cell], _) => {
             for window in &cell.windows {
-                if cell.windows.len() > 1 {
-                    out.push_str(&format!(
-                        "{}, {} s to {} s\n",
-                        window.name,
-                        units::display::short(window.from_s, 3),
-                        units::display::short(window.to_s, 3)
-                    ));
-                }
-                let rows = match window.flows.len() {
-                    0..=page::parts::MOST_FLOWS => table::flows(window),
-                    _ => table::flow_summary(window),
-                };
-                out.push_str(&terminal::table(&rows, style));
+                out.push_str(&lone_window(window, cell.windows.len() > 1, style));
             }
         }
-        (_, Some(window)) => {
-            out.push_str(&terminal::table(
-                &table::cells(run, window, &varying),
-                style,
-            ));
-        }
+        (_, Some(window)) => match side_by_side::side_by_side(run) {
+            Some(few) => {
+                out.push_str(&terminal::table(&few.table(), style));
+                let words = format!("{} {}", few.sentence(), side_by_side::BURSTINESS);
+                out.push_str(&format!("\n{}", terminal::paragraph(&words, style)));
+            }
+            None => {
+                let rows = table::cells(run, window, &varying);
+                out.push_str(&terminal::table(&rows, style));
+            }
+        },
         (_, None) => {}
     }
     if run.cells.iter().flat_map(|c| &c.bounds).any(|b| !b.ok) {
         out.push_str("\nBounds that do not hold:\n");
         out.push_str(&terminal::table(&table::bounds(run, &varying, 0), style));
     }
+    out
+}
+
+/// The flows of a window of a lone cell; its name only where there are several.
+fn lone_window(window: &scenario::result::WindowResult, several: bool, style: Style) -> String {
+    let mut out = String::new();
+    if several {
+        out.push_str(&format!(
+            "{}, {} s to {} s\n",
+            window.name,
+            units::display::short(window.from_s, 3),
+            units::display::short(window.to_s, 3)
+        ));
+    }
+    let rows = match window.flows.len() {
+        0..=page::parts::MOST_FLOWS => table::flows(window),
+        _ => table::flow_summary(window),
+    };
+    out.push_str(&terminal::table(&rows, style));
     out
 }

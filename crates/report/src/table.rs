@@ -5,6 +5,7 @@ use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
 use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
 
+use crate::metric_names::in_words;
 use crate::sweep::{self, Varying};
 
 /// One column.
@@ -110,7 +111,7 @@ fn metric_columns(table: &mut Table, unit: Unit) {
     table.number("goodput", unit.name);
     table.number("frames", "");
     table.number("dropped", "");
-    table.number("sent again", "");
+    table.number("retransmitted", "");
 }
 
 fn metric_values(m: &FlowMetrics, unit: Unit) -> Vec<Value> {
@@ -377,7 +378,8 @@ pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
         if !varying.is_empty() {
             row.push(sweep::cell_name(cell, varying).into());
         }
-        row.extend([&b.flow, &b.window, &b.metric].map(|t| Value::from(t.clone())));
+        let metric = in_words(&b.metric);
+        row.extend([&b.flow, &b.window, metric].map(|t| Value::from(t.to_owned())));
         let tone = if b.ok { Tone::Good } else { Tone::Bad };
         let measured = b
             .value

@@ -7,7 +7,9 @@ use comfy_table::{
 use metrics::curves::Curves;
 use units::display::{number, rate_unit, short, time};
 
+use crate::frames::Frames;
 use crate::series;
+use crate::side_by_side::SideBySide;
 use crate::table::{Table, Tone};
 
 /// What the terminal can do; the caller knows (`NO_COLOR`, whether it is one).
@@ -63,6 +65,32 @@ pub fn table(table: &Table, style: Style) -> String {
     out.lines()
         .map(|line| line.trim_end().to_owned() + "\n")
         .collect()
+}
+
+/// Longer lines of text are hard to read.
+const LONGEST_LINE: usize = 80;
+
+/// Words as lines that fit.
+#[must_use]
+pub fn paragraph(words: &str, style: Style) -> String {
+    let width = usize::from(style.width).clamp(20, LONGEST_LINE);
+    let mut out = String::new();
+    let mut used = 0;
+    for word in words.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            out.push('\n');
+            used = 0;
+        }
+        if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out.push('\n');
+    out
 }
 
 fn aligned(cell: Cell, is_text: bool) -> Cell {
@@ -152,6 +180,56 @@ pub fn chart(curves: &Curves, style: Style) -> String {
     out
 }
 
+/// How much of the line each flow of each cell takes over a few milliseconds, the cells
+/// beside each other:
+///
+/// ```text
+///       psp              htb
+/// bulk  ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄ ██      ██
+///       5 ms of the wire from 1.6 s on; a full block is frames back to back
+/// ```
+#[must_use]
+pub(crate) fn frames(compared: &SideBySide<'_>, found: &Frames<'_>, style: Style) -> String {
+    let length = |name: &str| name.chars().count();
+    let names = compared.flows.iter().map(|f| length(f.name));
+    let names = names.max().unwrap_or(0);
+    let (cells, width) = (compared.cells.len(), usize::from(style.width));
+    let room = width.min(LONGEST_LINE).saturating_sub(names + 2 * cells) / cells.max(1);
+    let merge = found.intervals.div_ceil(room.max(10)).max(1);
+    let room = found.intervals.div_ceil(merge);
+    let mut out = " ".repeat(names);
+    for cell in &compared.cells {
+        out.push_str(&format!("  {cell:<room$}"));
+    }
+    out = format!("{}\n", out.trim_end());
+    for (flow, bytes) in compared.flows.iter().zip(&found.bytes) {
+        let mut line = format!("{:<names$}", flow.name);
+        for (cell, bytes) in bytes.iter().enumerate() {
+            let share = |part: &[u64]| {
+                let bytes = part.iter().sum::<u64>() as f64;
+                bytes / (part.len() as f64 * found.line_bytes).max(f64::MIN_POSITIVE)
+            };
+            let blocks: String = bytes.chunks(merge).map(|p| block_of(share(p))).collect();
+            let blocks = format!("{blocks:<room$}");
+            match style.colour {
+                true => {
+                    let colour = COLOURS[cell % COLOURS.len()];
+                    line.push_str(&format!("  \x1b[{colour}m{blocks}\x1b[0m"));
+                }
+                false => line.push_str(&format!("  {blocks}")),
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    let note = format!(
+        "{:names$}  {} of the wire; a full block is frames back to back\n",
+        "",
+        time(found.length_s())
+    );
+    out + &note
+}
+
 /// The block for a share of the full height; what is not nothing shows.
 fn block_of(share: f64) -> char {
     let eighths = (share * 8.0).round().clamp(0.0, 8.0) as usize;
@@ -169,5 +247,16 @@ mod tests {
             .iter()
             .collect();
         assert_eq!(line, " ▁▄███");
+    }
+
+    #[test]
+    fn lines_of_words_fit() {
+        let style = Style {
+            colour: false,
+            width: 20,
+        };
+        let text = paragraph("The burstiest  flow has 1.53 MTU.", style);
+        assert_eq!(text, "The burstiest flow\nhas 1.53 MTU.\n");
+        assert_eq!(paragraph(&"x".repeat(30), style), "x".repeat(30) + "\n");
     }
 }

@@ -28,7 +28,7 @@ pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     table.number("worst", "% of rate");
     table.number("stopped", "s");
     table.number("longest stop", "s");
-    table.number("sent again", "");
+    table.number("retransmitted", "");
     table.number("runs", "ended");
     for row in rows {
         let param = |v: &Varying| row.params.get(&v.name).cloned().unwrap_or_default().into();

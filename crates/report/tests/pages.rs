@@ -265,3 +265,121 @@ fn well_formed(page: &str) {
     }
     assert!(open.is_empty(), "{open:?}");
 }
+
+#[test]
+fn two_shapers_stand_beside_each_other() {
+    let (result, curves) = beside(
+        "[[closeup]]\nname = \"5 ms\"\ninterval = \"1us\"\nfrom = \"100ms\"\nto = \"105ms\"\n",
+    );
+    let style = report::Style {
+        colour: false,
+        width: 80,
+    };
+    let summary = report::summary(&result, style);
+    assert!(
+        summary.lines().all(|l| l.chars().count() <= 80),
+        "{summary}"
+    );
+    let lines: Vec<_> = summary.lines().collect();
+    let words: Vec<Vec<_>> = lines
+        .iter()
+        .map(|l| l.split_whitespace().collect())
+        .collect();
+    assert_eq!(words[0], ["flow", "target", "psp", "htb", "psp", "htb"]);
+    let units = [
+        "Mbit/s",
+        "error,",
+        "%",
+        "error,",
+        "%",
+        "burstiness,",
+        "MTU",
+        "burstiness,",
+        "MTU",
+    ];
+    assert_eq!(words[1], units);
+    // A row for each flow: its target, two errors, two values of burstiness.
+    let (fast, slow) = (&words[3], &words[4]);
+    assert_eq!(
+        (fast[0], fast[1], slow[0], slow[1]),
+        ("fast", "200", "slow", "50")
+    );
+    assert_eq!((fast.len(), slow.len()), (6, 6));
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert!(number(fast[4]) < 2.0 && number(fast[5]) > 5.0, "{summary}");
+    // The sentence is of the same figures, the smoother shaper first.
+    let sentence = lines[5..].join(" ");
+    let burst = number(fast[5]).max(number(slow[5]));
+    assert!(
+        sentence.contains(&format!("and {burst:.2} MTU with htb, ")),
+        "{sentence}"
+    );
+    let page = report::html(&result, &curves);
+    let places = [
+        "psp beside htb",
+        "Frames on the wire",
+        "Burstiness of each flow",
+        "<table",
+    ];
+    let places = places.map(|what| page.find(what).unwrap());
+    assert!(
+        places.is_sorted(),
+        "pictures first, then tables: {places:?}"
+    );
+    assert!(page.contains("Source: tests") && page.contains("burstiness, MTU"));
+    assert!(
+        !page.contains("burstiness_mtu"),
+        "words, not names of fields"
+    );
+    well_formed(&page);
+
+    let drawn: Vec<_> = curves.into_iter().flatten().collect();
+    let blocks = report::frames(&result, &drawn, style);
+    assert!(blocks.lines().all(|l| l.chars().count() <= 80), "{blocks}");
+    let rows: Vec<_> = blocks.lines().collect();
+    assert!(
+        rows[1].starts_with("fast  ") && rows[2].starts_with("slow  "),
+        "{blocks}"
+    );
+    // The bursts of one cell fill the line, the even flow of the other never does.
+    let full = |row: &str, half: usize| {
+        let blocks: Vec<char> = row.chars().skip(6 + half * 36).take(34).collect();
+        blocks.contains(&'█')
+    };
+    assert!(!full(rows[1], 0) && full(rows[1], 1), "{blocks}");
+}
+
+/// Without a closeup that shows frames there are the bars alone; rates are no frames.
+#[test]
+fn a_coarse_closeup_shows_no_frames() {
+    let coarse =
+        "[[closeup]]\nname = \"rates\"\ninterval = \"100us\"\nfrom = \"0s\"\nto = \"50ms\"\n";
+    for (closeup, expected) in [
+        ("", &["burstiness-by-flow.svg"][..]),
+        (coarse, &["burstiness-by-flow.svg", "closeup.svg"]),
+    ] {
+        let (result, curves) = beside(closeup);
+        let plots = report::run_plots(&result, &curves);
+        let names: Vec<_> = plots.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, expected);
+        let drawn: Vec<_> = curves.into_iter().flatten().collect();
+        assert_eq!(report::frames(&result, &drawn, report::Style::PLAIN), "");
+    }
+}
+
+/// Two flows, even with psp and in bursts with htb.
+fn beside(closeup: &str) -> Made {
+    let flows = [
+        ("fast", "200mbit", "0s", "200ms"),
+        ("slow", "50mbit", "0s", "200ms"),
+    ];
+    let more = format!("[sweep]\nshaper = [\"psp\", \"htb\"]\n{closeup}");
+    let scenario = scenario("beside", &flows, "200ms", &more);
+    run(
+        &scenario,
+        &|cell, _| match cell.params["shaper"].to_string().as_str() {
+            "psp" => Shape::Even,
+            _ => Shape::OnOff(20),
+        },
+    )
+}

@@ -5,6 +5,7 @@ use metrics::curves::{CloseupCurves, Curves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time, time_unit};
 
+use crate::frames::is_of_frames;
 use crate::scale::round_up;
 use crate::sweep;
 use crate::theme::COLOURS;
@@ -16,13 +17,18 @@ use super::lines::Line;
 /// More points than this of a panel become a shade from the least to the largest.
 const MOST_POINTS: usize = 200;
 
-/// One figure for each closeup, in which every cell that has it is a panel.
+/// One figure for each closeup, in which every cell that has it is a panel. Without the
+/// closeup whose frames are drawn one by one, if `are_frames_drawn`.
 #[must_use]
-pub fn closeups(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
+pub fn closeups(run: &RunResult, curves: &[Option<Curves>], are_frames_drawn: bool) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
-    for closeup in curves.iter().flatten().flat_map(|c| &c.closeups) {
-        if !names.contains(&closeup.name.as_str()) {
-            names.push(&closeup.name);
+    for curves in curves.iter().flatten() {
+        for closeup in &curves.closeups {
+            // Frames that are drawn one by one need no curve of their rate.
+            let is_drawn = are_frames_drawn && is_of_frames(curves, closeup);
+            if !is_drawn && !names.contains(&closeup.name.as_str()) {
+                names.push(&closeup.name);
+            }
         }
     }
     names

@@ -2,6 +2,7 @@
 //! The plots. Each is drawn twice, for pages wide and narrow.
 
 mod bandwidth;
+mod by_flow;
 mod chart;
 mod closeup;
 mod compare;
@@ -19,6 +20,7 @@ mod transfer;
 mod waits;
 
 pub use bandwidth::bandwidth;
+pub use by_flow::{FRAMES, by_flow};
 pub use chart::{Chart, ChartCurve, chart};
 pub use closeup::closeups;
 pub use compare::compare;

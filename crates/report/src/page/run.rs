@@ -9,17 +9,18 @@ use crate::figures::{cell_figures, run_figures};
 use crate::page::parts::{
     MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, foot, paragraph, table, window,
 };
+use crate::side_by_side::side_by_side;
 use crate::sweep::{self, Varying};
 use crate::table as tables;
 use crate::transfers;
 
-/// The page for a run. `curves` are those of each cell, `None` where there are
-/// none; the same input gives the same bytes.
+/// The page for a run: the verdict, then pictures, then tables. `curves` are those of each
+/// cell, `None` where there are none; the same input gives the same bytes.
 #[must_use]
 pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     let source = match run.source.as_str() {
         "" => String::new(),
-        source => format!("After {source}"),
+        source => format!("Source: {source}"),
     };
     let varying = sweep::varying(run);
     let several = run.cells.len() > 1;
@@ -31,6 +32,7 @@ pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
         (verdict(run))
         @if several {
             (comparison(run, curves, &varying))
+            (bounds(run, &varying))
         } @else {
             (figures(&run_figures(run, curves)))
         }
@@ -43,6 +45,9 @@ pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
                 "This run has {} cells; the plots of each are in its folder.",
                 run.cells.len()
             )))
+        }
+        @if !several {
+            (bounds(run, &varying))
         }
         (foot(&format!(
             "The same scenario, seed and kernel give this page byte for byte: {}, seed {}.",
@@ -71,43 +76,54 @@ fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Whether the bounds hold, and all of them.
-fn verdict(run: &RunResult) -> Markup {
+/// How many bounds the run has, and how many of them do not hold.
+fn count_bounds(run: &RunResult) -> (usize, usize) {
     let bounds = || run.cells.iter().flat_map(|c| &c.bounds);
-    let (all, failed) = (bounds().count(), bounds().filter(|b| !b.ok).count());
-    let (class, text, more) = match (all, failed) {
-        (0, _) => (
-            "",
-            "No bounds were set.".to_owned(),
-            "Nothing here is a verdict.",
-        ),
-        (1, 0) => ("ok", "The bound holds.".to_owned(), ""),
-        (all, 0) => ("ok", format!("All {all} bounds hold."), ""),
-        (1, _) => ("no", "The bound does not hold.".to_owned(), ""),
-        (all, 1) => ("no", format!("1 of {all} bounds does not hold."), ""),
-        (all, failed) => ("no", format!("{failed} of {all} bounds do not hold."), ""),
+    (bounds().count(), bounds().filter(|b| !b.ok).count())
+}
+
+/// Whether the bounds hold, in one line.
+fn verdict(run: &RunResult) -> Markup {
+    let (class, text) = match count_bounds(run) {
+        (0, _) => ("", "This scenario sets no bounds.".to_owned()),
+        (1, 0) => ("ok", "✓ The bound holds.".to_owned()),
+        (all, 0) => ("ok", format!("✓ All {all} bounds hold.")),
+        (1, _) => ("no", "✗ The bound does not hold.".to_owned()),
+        (all, 1) => ("no", format!("✗ 1 of {all} bounds does not hold.")),
+        (all, failed) => ("no", format!("✗ {failed} of {all} bounds do not hold.")),
     };
-    let mark = match class {
-        "ok" => "✓ ",
-        "no" => "✗ ",
-        _ => "",
-    };
-    let varying = sweep::varying(run);
-    let mut first = tables::bounds(run, &varying, 0);
+    html! {
+        p class={ "verdict " (class) } {
+            (text)
+            @if class == "no" {
+                " " a href="#bounds" { "Which?" }
+            }
+        }
+        "\n"
+    }
+}
+
+/// Every bound; those that do not hold come first.
+fn bounds(run: &RunResult, varying: &[Varying]) -> Markup {
+    let (all, failed) = count_bounds(run);
+    if all == 0 {
+        return html! {};
+    }
+    let mut first = tables::bounds(run, varying, 0);
     first.rows.truncate(MOST_ROWS);
     html! {
-        p class={ "verdict " (class) } { (mark) (text) " " span { (more) } }
-        "\n"
-        @if failed > 0 {
-            (table(&first))
-        }
-        @if all > 0 {
+        section id="bounds" {
+            h2 { "Bounds" }
+            @if failed > 0 {
+                (table(&first))
+            }
             (folded(
                 &format!("Every bound ({all})"),
-                &tables::bounds(run, &varying, usize::MAX),
+                &tables::bounds(run, varying, usize::MAX),
                 all > MOST_ROWS || failed > 0,
             ))
         }
+        "\n"
     }
 }
 
@@ -117,10 +133,19 @@ const MOST_UNFOLDED: usize = 30;
 /// All cells beside one another.
 fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -> Markup {
     let many = run.cells.len() > MOST_UNFOLDED;
+    let few = side_by_side(run);
     html! {
         section {
-            h2 { "All cells" }
+            @if let Some(few) = &few {
+                h2 { (Text(&few.cells.join(" beside "))) }
+                (paragraph(&few.sentence()))
+            } @else {
+                h2 { "All cells" }
+            }
             (figures(&run_figures(run, curves)))
+            @if let Some(few) = &few {
+                (table(&few.table()))
+            }
             @if !run.table.is_empty() {
                 (folded(
                     "Every transfer, over all runs",
@@ -158,10 +183,10 @@ fn cell(index: usize, name: &str, cell: &CellResult, curves: Option<&Curves>) ->
     html! {
         section id={ "cell-" (index) } {
             h2 { (Text(name)) }
+            (figures(&curves.map(cell_figures).unwrap_or_default()))
             @for one in &cell.windows {
                 (window(one, cell.windows.len() > 1))
             }
-            (figures(&curves.map(cell_figures).unwrap_or_default()))
         }
         "\n"
     }

@@ -14,8 +14,8 @@ pub fn survey_html(title: &str, facts: &[(&str, String)], survey: &Survey) -> St
     let body = html! {
         section {
             h2 { "Flows" }
-            (window(&survey.window, false))
             (figures(&cell_figures(&survey.curves)))
+            (window(&survey.window, false))
         }
         (foot(""))
     };

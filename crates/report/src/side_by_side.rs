@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A few cells that carry the same flows, such as one shaper beside another.
+
+use scenario::result::{CellResult, FlowMetrics, RunResult};
+use units::display::{maybe, number, rate_unit, short, signed};
+
+use crate::streams;
+use crate::sweep::{self, Varying};
+use crate::table::{Table, Value};
+
+/// More cells than this do not fit beside each other in 80 columns.
+const MOST_CELLS: usize = 3;
+/// More flows than this are not read one by one.
+const MOST_FLOWS: usize = 8;
+/// Factors below this are not worth a word.
+const LEAST_FACTOR: f64 = 1.5;
+
+/// Cells that differ in one parameter alone, and what each flow has in each of them.
+#[derive(Clone, Debug)]
+pub struct SideBySide<'a> {
+    /// The window that is compared.
+    pub window: &'a str,
+    /// A short name of each cell, in the order of the run.
+    pub cells: Vec<String>,
+    /// The flows that every cell has.
+    pub flows: Vec<Compared<'a>>,
+}
+
+/// One flow in every cell.
+#[derive(Clone, Debug)]
+pub struct Compared<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The rate it should have, in every cell.
+    pub target_bps: f64,
+    /// Its metrics, by cell.
+    pub metrics: Vec<&'a FlowMetrics>,
+}
+
+/// The comparison, if the run is one of two or three cells that differ in one parameter, and
+/// their flows have the same names and targets. TCP flows are compared by their goodput
+/// instead, and streams on segments by their delays.
+#[must_use]
+pub fn side_by_side(run: &RunResult) -> Option<SideBySide<'_>> {
+    let varying = sweep::varying(run);
+    let [parameter] = varying.as_slice() else {
+        return None;
+    };
+    let count = run.cells.len();
+    let is_few = (2..=MOST_CELLS).contains(&count) && parameter.values.len() == count;
+    if !is_few || !run.table.is_empty() || streams::are_meant(run) {
+        return None;
+    }
+    let window = sweep::main_window(run)?;
+    let (first, others) = run.cells.split_first()?;
+    let mut flows = Vec::new();
+    for flow in sweep::flows(first, window) {
+        let mut compared = Compared {
+            name: &flow.name,
+            target_bps: flow.metrics.target_bps?,
+            metrics: vec![&flow.metrics],
+        };
+        for cell in others {
+            let same = sweep::flows(cell, window).find(|f| f.name == flow.name)?;
+            compared.metrics.push(&same.metrics);
+        }
+        let is_comparable = |m: &&FlowMetrics| {
+            m.target_bps == Some(compared.target_bps)
+                && m.burstiness_mtu.is_some()
+                && m.error_pct.is_some()
+                && m.goodput_bps.is_none()
+        };
+        if !compared.metrics.iter().all(is_comparable) {
+            return None;
+        }
+        flows.push(compared);
+    }
+    let same_count = |cell: &CellResult| sweep::flows(cell, window).count() == flows.len();
+    if flows.is_empty() || flows.len() > MOST_FLOWS || !others.iter().all(same_count) {
+        return None;
+    }
+    let name = |cell: &CellResult| short_name(cell, parameter);
+    Some(SideBySide {
+        window,
+        cells: run.cells.iter().map(name).collect(),
+        flows,
+    })
+}
+
+/// The value alone where it is a word; a bare quantity needs its parameter's name.
+fn short_name(cell: &CellResult, parameter: &Varying) -> String {
+    let value = cell.params.get(&parameter.name).map_or("", String::as_str);
+    match sweep::quantity(value) {
+        Some(_) => format!("{} {value}", parameter.name),
+        None => value.to_owned(),
+    }
+}
+
+impl SideBySide<'_> {
+    /// One row for each flow: its target, then each metric of all cells.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let targets = self.flows.iter().map(|f| f.target_bps);
+        let unit = rate_unit(targets.fold(0.0, f64::max));
+        let mut table = Table::default();
+        table.text("flow");
+        table.number("target", unit.name);
+        for metric in ["error, %", "burstiness, MTU"] {
+            for cell in &self.cells {
+                table.number(cell, metric);
+            }
+        }
+        for flow in &self.flows {
+            let mut row: Vec<Value> = vec![flow.name.to_owned().into()];
+            row.push(short(flow.target_bps / unit.size, 3).into());
+            let errors = flow.metrics.iter().map(|m| signed(m.error_pct, 3));
+            row.extend(errors.map(Value::from));
+            let bursts = flow.metrics.iter().map(|m| maybe(m.burstiness_mtu, 2));
+            row.extend(bursts.map(Value::from));
+            table.rows.push(row);
+        }
+        table
+    }
+
+    /// What the figures say, in one sentence. The smoothest cell comes first.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let worst = |of: fn(&FlowMetrics) -> Option<f64>| -> Vec<f64> {
+            let of_cell = |cell: usize| {
+                let values = self.flows.iter().filter_map(|f| of(f.metrics.get(cell)?));
+                values.map(f64::abs).fold(0.0, f64::max)
+            };
+            (0..self.cells.len()).map(of_cell).collect()
+        };
+        let (bursts, errors) = (worst(|m| m.burstiness_mtu), worst(|m| m.error_pct));
+        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        order.sort_by(|&a, &b| bursts[a].total_cmp(&bursts[b]));
+        let list = |values: &[f64], decimals: usize, unit: &str| {
+            let one = |&cell: &usize| {
+                let value = number(values[cell], decimals);
+                format!("{value} {unit} with {}", self.cells[cell])
+            };
+            and(&order.iter().map(one).collect::<Vec<_>>())
+        };
+        let factor = match (order.first(), order.last()) {
+            (Some(&least), Some(&most)) if bursts[most] >= bursts[least] * LEAST_FACTOR => {
+                let factor = bursts[most] / bursts[least];
+                let decimals = usize::from(factor < 10.0);
+                format!(", {} times as much", number(factor, decimals))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "The burstiest flow has {}{factor}; the largest error of a rate is {}.",
+            list(&bursts, 2, "MTU"),
+            list(&errors, 3, "%")
+        )
+    }
+}
+
+/// How burstiness is to be read.
+pub const BURSTINESS: &str = "An even flow has 1 MTU; up to 2 MTU is precise pacing.";
+
+/// `a`, `a and b`, `a, b and c`.
+fn and(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+    }
+}
