@@ -13,7 +13,7 @@ endif
 .PHONY: help setup build demo check fresh test test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
 
 help:
-	@echo "make demo               set up, build, boot the laboratory, show pacing"
+	@echo "make demo               set up, build, show psp beside htb on a busy host"
 	@echo "make test               set up, then every test"
 	@echo "make check              for each edit: format, clippy, tests inside the crates"
 	@echo "make fresh              demo and test on an empty Debian: SUITE=bookworm (root)"
@@ -42,7 +42,7 @@ build: setup
 
 demo: setup
 	@cargo build --release --locked --package pspacer
-	@$(PSPACER) lab run experiments/pspacer-multi-rate --out out/demo
+	@$(PSPACER) lab run experiments/demo --out out/demo
 
 test: setup
 	@tools/setup.sh perl sparse nm tc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which figures a run has, and which a cell.
+//! Chooses the figures of a run and of a cell.
 
 use metrics::curves::Curves;
 use scenario::result::RunResult;
@@ -12,7 +12,7 @@ use crate::streams;
 #[must_use]
 pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let mut figures = Vec::new();
-    // Streams on segments deliver what is offered: what tells them apart is their delays.
+    // Streams on segments deliver what is offered: they differ in their delays alone.
     if !streams::are_meant(run) {
         figures = charts::by_flow(run, curves);
         if figures.is_empty() {

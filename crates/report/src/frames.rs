@@ -67,14 +67,14 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Whether single frames of a flow can be told apart.
+/// Whether single frames of a flow can be distinguished.
 fn shows_frames(closeup: &CloseupCurves, flow: &FlowCurves) -> bool {
     let bytes = wire_bytes(flow.mtu.saturating_add(HEADER_BYTES));
     let frame_s = f64::from(bytes) * 8.0 / (flow.line_bps as f64).max(1.0);
     closeup.interval_s * PER_FRAME <= frame_s
 }
 
-/// The first closeup of a cell in which single frames can be told apart.
+/// The first closeup of a cell in which single frames can be distinguished.
 fn closeup_of_frames(curves: &Curves) -> Option<&CloseupCurves> {
     let is_fine = |c: &&CloseupCurves| curves.flows.iter().all(|f| shows_frames(c, f));
     curves.closeups.iter().find(is_fine)
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_told_apart_by_short_intervals_alone() {
+    fn short_intervals_alone_show_frames() {
         let flow = FlowCurves {
             mtu: 1500,
             line_bps: 1_000_000_000,

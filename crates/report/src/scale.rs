@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From values to places, and the ticks between.
+//! Axes: the position of a value, and the values of the ticks.
 
-/// How an axis runs.
+/// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Evenly.
     Linear,
-    /// By factors of ten; values must be above 0.
+    /// Logarithmically; values must be above 0.
     Log,
 }
 
@@ -50,13 +50,13 @@ impl Scale {
         }
     }
 
-    /// Where `value` is, kept within the axis.
+    /// The position of `value`, kept within the axis.
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         self.at_low + self.unit(value).clamp(0.0, 1.0) * (self.at_high - self.at_low)
     }
 
-    /// The values this axis spans.
+    /// The least and the largest value of the axis.
     #[must_use]
     pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)

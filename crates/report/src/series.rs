@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a cell's curves to the few series a plot can show: one per flow, or,
-//! of many flows, one band per target.
+//! Makes the few series that a plot can show from a cell's curves: one for each flow, or one
+//! band for each target where the flows are many.
 
 use metrics::curves::{Curves, FlowCurves};
 
@@ -9,7 +9,7 @@ use crate::theme::COLOURS;
 /// More flows than this are drawn as bands.
 pub const MOST_LINES: usize = 8;
 
-/// Flows drawn together.
+/// Flows that are drawn as one series.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     /// The flow's name, or how many flows it stands for.
@@ -21,7 +21,7 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// What all members should achieve, if they agree.
+    /// The target of its flows, if they have the same.
     #[must_use]
     pub fn target_bps(&self) -> Option<f64> {
         let first = self.members.first()?.target_bps;
@@ -89,10 +89,10 @@ pub struct Point {
     pub high: f64,
 }
 
-/// How often a flow should have sent in one interval of a bandwidth curve:
-/// below, the steps of single frames hide the rate.
+/// Frames that a flow sends in one interval of a bandwidth curve at least. With fewer, the
+/// steps of single frames hide the rate.
 const FRAMES_PER_POINT: u64 = 25;
-/// Fewer points than this show no course.
+/// A curve has at least this many points.
 const FEWEST_POINTS: usize = 24;
 
 /// How many intervals of the curves make one point of the bandwidth plot, so

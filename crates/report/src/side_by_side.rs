@@ -169,3 +169,106 @@ fn and(parts: &[String]) -> String {
         [head @ .., last] => format!("{} and {last}", head.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+    use scenario::result::{Engine, FORMAT, FlowResult, WindowResult};
+
+    fn metrics(burstiness_mtu: f64, error_pct: f64) -> FlowMetrics {
+        FlowMetrics {
+            target_bps: Some(5e8),
+            burstiness_mtu: Some(burstiness_mtu),
+            error_pct: Some(error_pct),
+            ..FlowMetrics::default()
+        }
+    }
+
+    /// A run over `name`, each cell with a value of it and the metrics of flow `a`.
+    fn run(name: &str, cells: &[(&str, FlowMetrics)]) -> RunResult {
+        let cell = |(value, metrics): &(&str, FlowMetrics)| CellResult {
+            params: [(name.to_owned(), (*value).to_owned())].into(),
+            dir: String::new(),
+            windows: vec![WindowResult {
+                name: "all".into(),
+                from_s: 0.0,
+                to_s: 1.0,
+                flows: vec![FlowResult {
+                    name: "a".into(),
+                    metrics: metrics.clone(),
+                }],
+                wire: Default::default(),
+            }],
+            bounds: vec![],
+            tc: Default::default(),
+            flow_reports: Default::default(),
+            stops: vec![],
+            zero_ns: None,
+            nodes: Default::default(),
+        };
+        RunResult {
+            format: FORMAT.into(),
+            scenario: "s".into(),
+            title: String::new(),
+            source: String::new(),
+            engine: Engine::Vmlab,
+            kernel: String::new(),
+            seed: 1,
+            ok: true,
+            table: vec![],
+            cells: cells.iter().map(cell).collect(),
+        }
+    }
+
+    #[test]
+    fn the_sentence_begins_with_the_smoothest_cell() {
+        let of = |name, cells: &[_]| side_by_side(&run(name, cells)).unwrap().sentence();
+        let cells = [("htb", metrics(30.0, -0.5)), ("psp", metrics(1.5, 0.002))];
+        assert_eq!(
+            of("shaper", &cells),
+            "The burstiest flow has 1.50 MTU with psp and 30.00 MTU with htb, 20 times as much; the \
+             largest error of a rate is 0.002 % with psp and 0.500 % with htb."
+        );
+        // Factors that mean little are left out, and bare numbers are named.
+        let cells = [("0us", metrics(1.0, 0.0)), ("20us", metrics(1.2, 0.0))];
+        let sentence = of("noise", &cells);
+        assert!(
+            sentence.contains("1.20 MTU with noise 20us; the"),
+            "{sentence}"
+        );
+        assert!(!sentence.contains("times"), "{sentence}");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_flow_by_flow_is_not() {
+        let good = || metrics(1.0, 0.0);
+        let with = |change: fn(&mut FlowMetrics)| {
+            let mut changed = good();
+            change(&mut changed);
+            run("shaper", &[("psp", good()), ("htb", changed)])
+        };
+        assert!(side_by_side(&with(|_| {})).is_some());
+        assert!(side_by_side(&with(|m| m.target_bps = Some(1e8))).is_none());
+        assert!(side_by_side(&with(|m| m.burstiness_mtu = None)).is_none());
+        assert!(
+            side_by_side(&with(|m| m.goodput_bps = Some(1e8))).is_none(),
+            "TCP"
+        );
+        let lone = run("shaper", &[("psp", good())]);
+        assert!(side_by_side(&lone).is_none());
+        let four = ["a", "b", "c", "d"].map(|shaper| (shaper, good()));
+        assert!(side_by_side(&run("shaper", &four)).is_none());
+        let mut other = with(|_| {});
+        other.cells[1].windows[0].flows[0].name = "b".into();
+        assert!(side_by_side(&other).is_none(), "another flow");
+        let mut more = with(|_| {});
+        let flows = &mut more.cells[1].windows[0].flows;
+        flows.push(FlowResult {
+            name: "b".into(),
+            ..flows[0].clone()
+        });
+        assert!(side_by_side(&more).is_none(), "a flow that one cell lacks");
+    }
+}

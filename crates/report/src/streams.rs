@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Streams on segments: one row for each stream of each cell.
+//! The table of streams on segments: one row for each stream of each cell.
 
 use scenario::result::{FlowMetrics, RunResult};
 use units::display::{maybe, number};
@@ -7,7 +7,7 @@ use units::display::{maybe, number};
 use crate::sweep::Varying;
 use crate::table::{Table, Tone, Value};
 
-/// Whether a run is of hosts on segments.
+/// Whether the run has hosts on segments.
 #[must_use]
 pub fn are_meant(run: &RunResult) -> bool {
     run.cells.iter().any(|cell| !cell.nodes.is_empty())
@@ -33,7 +33,7 @@ pub fn streams(run: &RunResult, varying: &[Varying]) -> Table {
         ("rtt p99", "ms"),
         ("rtt max", "ms"),
         ("late", "% a node"),
-        ("late", "% a way"),
+        ("late", "% a path"),
         ("fit", "% points"),
         ("over", ""),
         ("plays", "s"),

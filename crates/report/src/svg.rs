@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drawing: a thin writer of SVG, and the frame every plot stands in.
+//! A small writer of SVG, and the frame with the axes of a plot.
 //!
 //! Colours and fonts are left to the style sheet (`theme.rs`): a plot follows
 //! its reader's light or dark mode.
@@ -10,18 +10,18 @@ use crate::escape::escape;
 use crate::scale::Scale;
 use crate::theme::SVG_STYLE;
 
-/// How a text stands to its point.
+/// Which part of a text is at its point.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
-    /// It begins there.
+    /// Its begin.
     Start,
-    /// It is centred there.
+    /// Its middle.
     Middle,
-    /// It ends there.
+    /// Its end.
     End,
 }
 
-/// A drawing under way.
+/// A drawing to which elements are added.
 #[derive(Clone, Debug)]
 pub struct Canvas {
     width: f64,
@@ -29,8 +29,8 @@ pub struct Canvas {
     body: String,
 }
 
-/// Two decimals, none of them needless: enough for a picture, and the same
-/// everywhere.
+/// A coordinate with at most two decimals: enough for a picture, and the same bytes on every
+/// machine.
 fn place(v: f64) -> String {
     let text = format!("{v:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -66,7 +66,7 @@ impl Canvas {
         ));
     }
 
-    /// Connected points; nothing for none.
+    /// A line through points; nothing if there are none.
     pub fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
         if let Some(path) = path(points) {
             self.element(format_args!(r#"<path class="{class}" d="{path}"/>"#));
@@ -179,7 +179,7 @@ fn tenth(v: i32) -> String {
     place(f64::from(v) / 10.0)
 }
 
-/// About how wide a text is, in the plots' font.
+/// The approximate width of a text in the plots' font.
 #[must_use]
 pub fn text_width(text: &str) -> f64 {
     let wide = |c: char| match c {
@@ -193,7 +193,7 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
-/// The frame of a plot: where its axes are and what they mean.
+/// The area of a plot, with its axes at the left and at the bottom.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Left end of the plot area.
@@ -237,8 +237,8 @@ impl Frame {
     }
 }
 
-/// Moves labels apart that would overlap, as little as possible, within
-/// `low..high`. Takes and gives the wished places, in the given order.
+/// Moves labels that would overlap apart, within `low..high`. Takes the positions that are
+/// wanted, and returns the final ones in the same order.
 #[must_use]
 pub fn spread(wished: &[f64], distance: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wished.len()).collect();

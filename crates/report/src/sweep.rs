@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cells of one run have in common, and what tells them apart.
+//! The parameters in which the cells of a run differ, and metrics over the flows of a cell.
 
 use metrics::flow::WIRE;
 use scenario::result::{BoundResult, CellResult, FlowMetrics, FlowResult, RunResult};
@@ -39,7 +39,7 @@ pub fn varying(run: &RunResult) -> Vec<Varying> {
         .collect()
 }
 
-/// What tells a cell apart, in a few words.
+/// A cell's name: the parameters in which it differs from others, with their values.
 #[must_use]
 pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
     let part = |v: &Varying| Some(format!("{} {}", v.name, cell.params.get(&v.name)?));
@@ -50,8 +50,7 @@ pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
         .join(", ")
 }
 
-/// The window that comparisons are made in: that of the first bound, else the
-/// last one.
+/// The window in which cells are compared: that of the first bound, else the last one.
 #[must_use]
 pub fn main_window(run: &RunResult) -> Option<&str> {
     let of_window =
@@ -65,7 +64,7 @@ pub fn main_window(run: &RunResult) -> Option<&str> {
     bound.or_else(last)
 }
 
-/// The flow whose waiting is judged, where any is.
+/// The flow whose waits have a bound, if there is one.
 #[must_use]
 pub fn waiting(run: &RunResult) -> Option<&str> {
     let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
@@ -98,8 +97,8 @@ pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetric
     Some(&all.metrics)
 }
 
-/// A count of all flows of a cell together, in the window that has most of it:
-/// what slow start loses counts too, whatever window is looked at.
+/// A count of all flows of a cell together, in the window that has most of it. So frames lost
+/// in slow start count, whichever window is compared.
 #[must_use]
 pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
     let of = |name: &String| together(cell, name)?.get(metric);
@@ -151,7 +150,7 @@ pub fn quantity(text: &str) -> Option<(f64, Dimension)> {
         .map(|v| (v * size, dimension))
 }
 
-/// What a quantity is of.
+/// The dimension of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// No unit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables, before it is known where they will stand.
+//! Tables of a run, for the terminal and for pages alike.
 
 use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
@@ -8,30 +8,30 @@ use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
 use crate::metric_names::in_words;
 use crate::sweep::{self, Varying};
 
-/// One column.
+/// The head of a column.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// What it holds.
     pub title: String,
-    /// In which unit; empty if none.
+    /// Its unit; empty if it has none.
     pub unit: String,
-    /// Text, to the left; numbers stand right.
+    /// Text is aligned to the left, numbers to the right.
     pub is_text: bool,
 }
 
-/// How a value is meant.
+/// Whether a value is good or bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Neither.
     #[default]
     Plain,
-    /// As it should be.
+    /// It is as wanted.
     Good,
-    /// Not as it should be.
+    /// It is not as wanted.
     Bad,
 }
 
-/// One value.
+/// One value of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
     /// As printed.
@@ -75,8 +75,8 @@ impl Table {
         });
     }
 
-    /// Takes away columns in which no row has anything, and that of dropped
-    /// frames where there are none: the table of directions has it too.
+    /// Removes columns that are empty in every row. Removes the column of dropped frames
+    /// where all are 0, too: the table of directions also has it.
     pub(crate) fn without_empty_columns(mut self) -> Self {
         let used: Vec<bool> = (0..self.columns.len())
             .map(|i| {
@@ -97,7 +97,7 @@ impl Table {
     }
 }
 
-/// What a row of metrics shows, after its name.
+/// Adds the columns of metrics, after that of the name.
 fn metric_columns(table: &mut Table, unit: Unit) {
     table.number("target", unit.name);
     table.number("achieved", unit.name);
@@ -159,7 +159,7 @@ fn unit_of<'a>(metrics: impl Iterator<Item = &'a FlowMetrics>) -> Unit {
     )
 }
 
-/// A window's flows; the sum of all last, if they are several.
+/// One row for each flow of a window; the last one is the sum of several flows.
 #[must_use]
 pub fn flows(window: &WindowResult) -> Table {
     let several = window.flows.iter().filter(|f| f.name != WIRE).count() > 1;
@@ -181,8 +181,8 @@ pub fn flows(window: &WindowResult) -> Table {
     table.without_empty_columns()
 }
 
-/// Least, median and largest of each metric over a window's flows: for more
-/// flows than one reads.
+/// Least, median and largest of each metric over a window's flows, where the flows are too
+/// many to read.
 #[must_use]
 pub fn flow_summary(window: &WindowResult) -> Table {
     let flows: Vec<_> = window
@@ -225,7 +225,7 @@ pub fn flow_summary(window: &WindowResult) -> Table {
     table.without_empty_columns()
 }
 
-/// How busy each direction was that carried anything.
+/// One row for each direction of a cable that carried frames.
 #[must_use]
 pub fn wires(window: &WindowResult) -> Table {
     let mut table = Table::default();
@@ -255,7 +255,7 @@ pub fn wires(window: &WindowResult) -> Table {
 }
 
 /// One row for each cell: the median rate, the worst burstiness and the widest
-/// gaps of its flows in `window`, and what it took.
+/// gaps of its flows in `window`, and how busy the wire and the CPU were.
 #[must_use]
 pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let of = |cell: &CellResult, metric: fn(&FlowMetrics) -> Option<f64>| {
@@ -315,7 +315,7 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.without_empty_columns()
 }
 
-/// Datagrams of a flow that its receiver has missed, or that a simulated queue has refused.
+/// Datagrams of a flow that its receiver missed, or that a simulated queue refused.
 fn lost(cell: &CellResult, flow: &str) -> Option<f64> {
     let report = cell.flow_reports.get(flow)?;
     let lost = report
@@ -324,7 +324,7 @@ fn lost(cell: &CellResult, flow: &str) -> Option<f64> {
     lost?.as_f64()
 }
 
-/// How busy the busiest direction was, gap frames included, per cent.
+/// Utilisation of the busiest direction, gap frames included, per cent.
 fn busiest(window: &WindowResult) -> Option<f64> {
     let busy = window.wire.values().map(|w| w.utilisation * 100.0);
     busy.reduce(f64::max)
@@ -348,7 +348,7 @@ fn held(cell: &CellResult) -> Value {
     }
 }
 
-/// Bounds, those that fail first; of those that hold only `most`.
+/// Every bound that fails, then at most `most` of those that hold.
 #[must_use]
 pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
     let mut table = Table::default();

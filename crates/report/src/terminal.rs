@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables and a small chart for the terminal.
+//! Tables and small charts of block characters for the terminal.
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets,
@@ -12,17 +12,17 @@ use crate::series;
 use crate::side_by_side::SideBySide;
 use crate::table::{Table, Tone};
 
-/// What the terminal can do; the caller knows (`NO_COLOR`, whether it is one).
+/// What the terminal can show. The caller finds out, from `NO_COLOR` and the terminal itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Colours may be used.
     pub colour: bool,
-    /// Columns there are.
+    /// Its width in columns.
     pub width: u16,
 }
 
 impl Style {
-    /// For files and pipes.
+    /// The style of files and pipes.
     pub const PLAIN: Self = Self {
         colour: false,
         width: 120,
@@ -102,11 +102,11 @@ fn aligned(cell: Cell, is_text: bool) -> Cell {
 }
 
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// ANSI colours that read on dark and light ground alike.
+/// ANSI colours that can be read on a dark and on a light background.
 const COLOURS: [u8; 6] = [34, 33, 32, 35, 36, 31];
 
-/// Bandwidth over time, a row of blocks for each flow (of many flows, for each
-/// group: its median), to the scale of the largest rate or target:
+/// Bandwidth over time: a row of blocks for each flow, or for each group of many flows (its
+/// median). A full block is the largest rate or target:
 ///
 /// ```text
 /// bulk  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  499.998 Mbit/s
@@ -230,7 +230,7 @@ pub(crate) fn frames(compared: &SideBySide<'_>, found: &Frames<'_>, style: Style
     out + &note
 }
 
-/// The block for a share of the full height; what is not nothing shows.
+/// The block for a share of the full height. A share above 0 has the lowest block at least.
 fn block_of(share: f64) -> char {
     let eighths = (share * 8.0).round().clamp(0.0, 8.0) as usize;
     BLOCKS[if share > 0.0 { eighths.max(1) } else { 0 }]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How everything looks. Series colours are told apart also by readers who
-//! see fewer colours (a darkened Okabe-Ito set; lightened for dark pages).
+//! Colours and fonts. The colours of series are an Okabe-Ito set, darkened for light pages and
+//! lightened for dark ones: readers with a colour vision deficiency can distinguish them.
 
-/// Series colours there are; more series share a band.
+/// How many colours series have; more series are drawn as bands.
 pub const COLOURS: usize = 8;
 
 macro_rules! light {
@@ -48,7 +48,7 @@ macro_rules! plots {
     };
 }
 
-/// Of a plot in a file of its own.
+/// The style sheet of a plot in a file of its own.
 pub const SVG_STYLE: &str = concat!(
     "svg{",
     light!(),
@@ -58,7 +58,7 @@ pub const SVG_STYLE: &str = concat!(
     plots!()
 );
 
-/// Of the page.
+/// The style sheet of a page.
 pub const PAGE_STYLE: &str = concat!(
     ":root{color-scheme:light dark;",
     light!(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers of known length, over all runs: one row for each.
+//! The table of transfers of known length: one row for each, over all runs.
 
 use scenario::result::{RunResult, TransferRow};
 use units::display::{number, rate_unit};
@@ -26,8 +26,8 @@ pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     table.number("goodput", unit.name);
     table.number("timeouts", "");
     table.number("worst", "% of rate");
-    table.number("stopped", "s");
-    table.number("longest stop", "s");
+    table.number("stalled", "s");
+    table.number("longest stall", "s");
     table.number("retransmitted", "");
     table.number("runs", "ended");
     for row in rows {

@@ -70,6 +70,12 @@ fn made() -> Vec<(&'static str, Made)> {
                 },
             ),
         ),
+        (
+            "beside",
+            beside(
+                "[[closeup]]\nname = \"5 ms\"\ninterval = \"1us\"\nfrom = \"100ms\"\nto = \"105ms\"\n",
+            ),
+        ),
         ("single", run(&single, &|_, _| Shape::Even)),
         ("multi", run(&multi, &|_, _| Shape::Even)),
         (

@@ -2,7 +2,7 @@
 //! Bandwidth over time.
 
 use metrics::curves::{Curves, FlowCurves};
-use units::display::{rate, rate_unit, time, time_unit};
+use units::display::{rate_unit, short, time, time_unit};
 
 use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES, Point};
@@ -90,9 +90,11 @@ pub fn bandwidth(curves: &Curves) -> Option<Figure> {
     let interval = time(curves.interval_s * merge as f64);
     let mut caption = format!("Link-layer rate in intervals of {interval}.");
     if let Some(step) = frame_step_bps(curves, merge) {
+        let unit = rate_unit(step);
         caption.push_str(&format!(
-            " A frame more or less in one of them is {}.",
-            rate(step)
+            " A frame more or less in one of them is {} {}.",
+            short(step / unit.size, 2),
+            unit.name
         ));
     }
     if curves.flows.len() > MOST_LINES {

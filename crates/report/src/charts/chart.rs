@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Curves of numbers that are no run's, both axes by factors.
+//! Curves of numbers that come from no run, on logarithmic axes.
 
 use crate::scale::Kind;
 use crate::theme::COLOURS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells side by side: a dot for each, a row for each value of what was
-//! varied first, a colour for each of what was varied next.
+//! Cells compared: a dot for each cell. The last varying parameter chooses the dot's colour,
+//! the others its row.
 
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use units::display::short;
@@ -13,7 +13,7 @@ use crate::theme::COLOURS;
 use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
 
-/// Dots of one cell.
+/// Least, median and largest of a metric in one cell.
 type Spread = Option<[f64; 3]>;
 
 /// One metric, in its own panel.
@@ -22,7 +22,7 @@ struct Panel {
     /// Reference lines.
     marks: &'static [f64],
     log: bool,
-    /// By row, then by colour.
+    /// Indexed by row, then by colour.
     values: Vec<Vec<Spread>>,
 }
 
@@ -91,7 +91,7 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
     }))
 }
 
-/// Where each cell stands.
+/// The row and the colour of each cell.
 struct Places<'a> {
     rows: Vec<String>,
     colours: Vec<String>,
@@ -143,7 +143,7 @@ fn values_of(cell: &CellResult, by: &[Varying]) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// TCP flows are compared by what they deliver.
+/// Whether the run has TCP flows, which are compared by their goodput.
 fn has_goodput(run: &RunResult, window: &str) -> bool {
     let goodput = |c| sweep::spread(c, window, |m| m.goodput_bps);
     run.cells.iter().any(|c| goodput(c).is_some())

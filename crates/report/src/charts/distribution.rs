@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How packets are distributed: over delays, over retries, over periods late.
+//! Distributions of packets: by delay, by retries, by periods late.
 
 use crate::scale::Kind;
 
@@ -86,7 +86,7 @@ pub fn retries(of: &[Distribution]) -> Figure {
     by_number(of, ("retries", "Retries"), x_name, caption)
 }
 
-/// Packets by periods lost on their way.
+/// Packets by the periods they lost on their path.
 #[must_use]
 pub fn lateness(of: &[Distribution]) -> Figure {
     let caption = "Dots are measured; the shade reaches to what the nodes' own shares of late \

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A plot with its words, drawn for wide and narrow pages.
+//! A plot with its title and caption, drawn for wide and narrow pages.
 
 use crate::svg::Canvas;
 
-/// A plot with its words.
+/// A plot with its title and caption.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// Short, for file names.
     pub slug: &'static str,
-    /// Names it.
+    /// Its title.
     pub title: String,
-    /// Says what one should see.
+    /// What is drawn, and how to read it.
     pub caption: String,
     wide: Canvas,
     narrow: Canvas,

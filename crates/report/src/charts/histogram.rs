@@ -75,7 +75,7 @@ pub struct Histogram {
 
 /// Pixels a bar has at least, however narrow its class.
 const LEAST_BAR: f64 = 1.5;
-/// Part of a wide bar that is left free, so that neighbours are told apart.
+/// Part of a wide bar that is left free, so that neighbours can be distinguished.
 const FREE: f64 = 0.08;
 /// How far the y axis goes beyond the values.
 const ROOM: f64 = 1.08;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_and_dots_are_told_apart() {
+    fn bars_and_dots_have_a_legend() {
         let svg = plot(false, &[0.8, 0.0, 0.2], vec![(0.5, 0.7), (2.5, 0.3)]);
         assert!(svg.contains(">measured<") && svg.contains(">predicted<"));
         assert_eq!(svg.matches("<circle").count(), 2 + 2, "legend too: {svg}");

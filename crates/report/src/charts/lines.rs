@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Curves over time, or over anything else that is even: lines with their
-//! names at the end, bands for groups.
+//! Curves over time or over another quantity: lines with their names at the end, and bands for
+//! groups.
 
 use units::display::short;
 
@@ -38,7 +38,7 @@ pub struct Lines {
     pub y: (Kind, f64, f64),
     /// Its name, with the unit.
     pub y_name: String,
-    /// Heights worth a line of their own, named.
+    /// Values with a reference line and its name.
     pub marks: Vec<(f64, String)>,
     /// Draws a dot at each point.
     pub dots: bool,

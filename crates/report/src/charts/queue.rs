@@ -10,7 +10,7 @@ use crate::series::{self, MOST_LINES};
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// Points wanted: more only blacken the picture.
+/// Points of a curve; with more the picture becomes black.
 const POINTS: usize = 200;
 /// Queues above this are drawn on a logarithmic axis.
 const LINEAR_MTU: f64 = 12.0;

@@ -29,7 +29,7 @@ pub struct Variables {
     pub sacked_out: u32,
     /// Thought lost.
     pub lost_out: u32,
-    /// Sent again.
+    /// Retransmitted.
     pub retrans_out: u32,
     /// Retransmission timeouts so far.
     pub timeouts: u32,
@@ -75,7 +75,7 @@ pub fn sender_window(records: &[SenderRecord]) -> Option<Figure> {
         "sender",
         "The sender's window and its timeouts",
         "The congestion window in segments, as the sender's own record has it: a floor of one \
-         segment for seconds is a stop. Beside it the retransmission timeouts so far.",
+         segment for seconds is a stall. Beside it the retransmission timeouts so far.",
         &panels,
     )
 }

@@ -25,7 +25,7 @@ pub struct Stream {
     /// Data not seen before.
     pub new: Vec<Stroke>,
     /// Retransmitted data.
-    pub again: Vec<Stroke>,
+    pub retransmitted: Vec<Stroke>,
     /// SACK blocks.
     pub sacked: Vec<Stroke>,
     /// SACK blocks that tell of data that arrived twice.
@@ -56,7 +56,7 @@ const ABOVE: f64 = 30.0;
 const BELOW: f64 = 26.0;
 
 const NEW: usize = 0;
-const AGAIN: usize = 1;
+const RETRANSMITTED: usize = 1;
 const SACKED: usize = 2;
 const DUPLICATE: usize = 3;
 const ACKED: usize = 7;
@@ -145,7 +145,11 @@ impl<'a> Drawing<'a> {
     fn entries(stream: &Stream) -> Vec<(&'static str, usize)> {
         [
             ("sent", NEW, !stream.new.is_empty()),
-            ("sent again", AGAIN, !stream.again.is_empty()),
+            (
+                "retransmitted",
+                RETRANSMITTED,
+                !stream.retransmitted.is_empty(),
+            ),
             ("acknowledged", ACKED, !stream.acked.is_empty()),
             ("SACKed", SACKED, !stream.sacked.is_empty()),
             ("arrived twice", DUPLICATE, !stream.duplicates.is_empty()),
@@ -252,7 +256,7 @@ impl<'a> Drawing<'a> {
         let range = self.range_s;
         let strokes = [
             &self.stream.new,
-            &self.stream.again,
+            &self.stream.retransmitted,
             &self.stream.sacked,
             &self.stream.duplicates,
         ];
@@ -285,7 +289,7 @@ impl<'a> Drawing<'a> {
         self.strokes(&stream.sacked, &x, &y, SACKED);
         self.strokes(&stream.new, &x, &y, NEW);
         self.line(&stream.acked, &x, &y, ACKED);
-        self.strokes(&stream.again, &x, &y, AGAIN);
+        self.strokes(&stream.retransmitted, &x, &y, RETRANSMITTED);
         self.strokes(&stream.duplicates, &x, &y, DUPLICATE);
     }
 
@@ -401,7 +405,7 @@ mod tests {
             new: (0..1000)
                 .map(|i| (f64::from(i) * 1e-3, i as u64 * 1448, (i as u64 + 1) * 1448))
                 .collect(),
-            again: vec![(0.5, 1448, 2896)],
+            retransmitted: vec![(0.5, 1448, 2896)],
             acked: (0..1000)
                 .map(|i| (f64::from(i) * 1e-3, f64::from(i) * 1448.0))
                 .collect(),
@@ -438,7 +442,7 @@ mod tests {
     #[test]
     fn the_legend_has_what_occurs() {
         let svg = stream("s", "t", "c", &sample(), (0.0, 1.0)).svg();
-        assert!(svg.contains(">sent again<") && svg.contains(">acknowledged<"));
+        assert!(svg.contains(">retransmitted<") && svg.contains(">acknowledged<"));
         assert!(!svg.contains(">SACKed<") && !svg.contains(">window<"));
         assert_eq!(svg.matches("band f1").count(), 3, "a shade in each panel");
     }

@@ -24,7 +24,7 @@ struct Metric {
     of: fn(&FlowMetrics) -> Option<f64>,
 }
 
-/// What counts for TCP.
+/// The metric of TCP flows.
 const GOODPUT: Metric = Metric {
     slug: "goodput",
     title: "Goodput",
@@ -34,7 +34,7 @@ const GOODPUT: Metric = Metric {
     of: |m| m.goodput_bps.map(|bps| bps / 1e6),
 };
 
-/// What counts for everything else.
+/// The metrics of other flows.
 const METRICS: [Metric; 2] = [
     Metric {
         slug: "error",

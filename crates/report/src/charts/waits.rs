@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a flow's datagrams waited: what share of them longer than each time.
+//! Waits of a flow's datagrams: the share of them that waited longer than each time.
 
 use metrics::curves::Curves;
 use metrics::gaps::Bin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of which all pages are made.
+//! Elements that several pages use.
 
 use maud::{Markup, PreEscaped, Render, html};
 use metrics::flow::WIRE;
@@ -11,7 +11,7 @@ use crate::escape::escape;
 use crate::table::{self as tables, Column, Table, Tone, Value};
 use crate::theme::PAGE_STYLE;
 
-/// With more cells or connections than this, they have no section of their own.
+/// Cells or connections that have a section of their own, at most.
 pub const MOST_SECTIONS: usize = 24;
 /// A window with more flows than this shows their summary; their rows are folded away.
 pub const MOST_FLOWS: usize = 16;
@@ -167,7 +167,7 @@ pub fn window(window: &WindowResult, several: bool) -> Markup {
     }
 }
 
-/// How figures are to be read, and `more`.
+/// The foot of a page: how figures are to be read, and `more`.
 pub fn foot(more: &str) -> Markup {
     html! {
         footer {

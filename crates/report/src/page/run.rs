@@ -130,6 +130,9 @@ fn bounds(run: &RunResult, varying: &[Varying]) -> Markup {
 /// More cells than this have their figures folded away.
 const MOST_UNFOLDED: usize = 30;
 
+/// Fewer cells than this are found without a list of links.
+const FEWEST_LINKS: usize = 4;
+
 /// All cells beside one another.
 fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -> Markup {
     let many = run.cells.len() > MOST_UNFOLDED;
@@ -160,7 +163,7 @@ fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -
                     many,
                 ))
             }
-            @if run.cells.len() <= MOST_SECTIONS {
+            @if (FEWEST_LINKS..=MOST_SECTIONS).contains(&run.cells.len()) {
                 nav aria-label="Cells" {
                     ol {
                         @for (i, cell) in run.cells.iter().enumerate() {

@@ -92,7 +92,7 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
     let all = stream(
         "transfer",
         "The transfer over time",
-        "Each upright stroke is data sent, over its sequence numbers; what was sent again stands below the \
+        "Each upright stroke is data sent, over its sequence numbers; retransmitted data stands below the \
          front. The gray line is what was acknowledged: where it is level nothing arrives in order. Shades are \
          the stops, by number.",
         events,

@@ -117,7 +117,9 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
         let at_s = in_seconds(event.time_ns);
         match event.what {
             What::New { start, end } => stream.new.push((at_s, start, end)),
-            What::Retransmission { start, end, .. } => stream.again.push((at_s, start, end)),
+            What::Retransmission { start, end, .. } => {
+                stream.retransmitted.push((at_s, start, end))
+            }
             // Late, but sent once: part of the front that it belongs to.
             What::OutOfOrder { start, end } => stream.new.push((at_s, start, end)),
             What::Ack { ack, window_edge } => {

@@ -24,16 +24,16 @@ pub fn words<T: serde::Serialize>(value: &T) -> String {
 /// When, how much, and where it was captured.
 #[must_use]
 pub fn facts(c: &Connection) -> String {
-    let ways = c.flows.iter().zip(["to the server", "to the client"]);
-    let data: Vec<_> = ways
+    let directions = c.flows.iter().zip(["to the server", "to the client"]);
+    let data: Vec<_> = directions
         .filter(|(f, _)| f.data_packets > 0)
-        .map(|(f, way)| {
-            let again = match f.retransmissions.total() {
+        .map(|(f, direction)| {
+            let retransmitted = match f.retransmissions.total() {
                 0 => String::new(),
-                1 => " (1 segment sent again)".to_owned(),
-                n => format!(" ({} segments sent again)", count(n)),
+                1 => " (1 segment retransmitted)".to_owned(),
+                n => format!(" ({} segments retransmitted)", count(n)),
             };
-            format!("{} {way}{again}", size(f.bytes))
+            format!("{} {direction}{retransmitted}", size(f.bytes))
         })
         .collect();
     let place = match c.vantage.place {
