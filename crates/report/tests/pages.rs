@@ -389,3 +389,27 @@ fn beside(closeup: &str) -> Made {
         },
     )
 }
+
+/// Names of cells and flows come from outside.
+#[test]
+fn names_beside_each_other_are_escaped() {
+    let fine =
+        "[[closeup]]\nname = \"5 ms\"\ninterval = \"1us\"\nfrom = \"100ms\"\nto = \"105ms\"\n";
+    let (mut result, mut curves) = beside(fine);
+    result.source = "<source>".into();
+    for cell in &mut result.cells {
+        let flows = cell.windows.iter_mut().flat_map(|w| &mut w.flows);
+        flows.for_each(|f| f.name = f.name.replace("slow", "<slow>"));
+        let value = cell.params.get_mut("shaper").unwrap();
+        *value = value.replace("htb", "<htb>");
+    }
+    let flows = curves.iter_mut().flatten().flat_map(|c| &mut c.flows);
+    flows.for_each(|f| f.name = f.name.replace("slow", "<slow>"));
+    let page = report::html(&result, &curves);
+    assert!(page.contains("Frames on the wire") && page.contains("Burstiness of each flow"));
+    for name in ["source", "htb", "slow"] {
+        assert!(!page.contains(&format!("<{name}>")), "{name}");
+        assert!(page.contains(&format!("&lt;{name}&gt;")), "{name}");
+    }
+    well_formed(&page);
+}
