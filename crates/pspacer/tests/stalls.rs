@@ -117,6 +117,121 @@ fn json_has_what_the_text_has() {
     assert!(evidence.is_sorted());
 }
 
+/// Connections 1 and 3 stop for half a second each, connection 2 never; connection 4 sends
+/// its SYN at 0, 1 and 3 s, and nobody answers.
+fn four_connections() -> Capture {
+    let mut capture = two_transfers();
+    let end = capture.transfer(3_000_000, 5003, 40, Some(20));
+    for after_us in [0, 1_000_000, 3_000_000] {
+        capture.segment(end + 1000 + after_us, 5004, true, 0, 0, 60_000, 0);
+    }
+    capture
+}
+
+/// The rows of `by_cause` without the time lost, and the times.
+fn by_cause(found: &Value) -> (Vec<Value>, Vec<f64>) {
+    let rows = found["by_cause"].as_array().unwrap().iter().cloned();
+    rows.map(|mut row| {
+        let lost = row.as_object_mut().unwrap().remove("time_lost_s");
+        (row, lost.unwrap().as_f64().unwrap())
+    })
+    .unzip()
+}
+
+#[test]
+fn causes_are_summed_up_over_all_connections() {
+    let folder = Folder::new("stalls-by-cause");
+    let file = folder.file("a.pcap", &four_connections().0);
+    let found = json(&[&file]);
+    let (rows, lost_s) = by_cause(&found);
+    let row = |cause: &str, side: &str, stalls: u64, connections: u64| {
+        serde_json::json!({
+            "cause": cause, "side": side, "stalls": stalls, "connections": connections
+        })
+    };
+    // The most time lost first, not the most stalls.
+    assert_eq!(
+        rows,
+        [
+            row("connection-setup", "unknown", 1, 1),
+            row("receiver-window-closed", "receiver", 2, 2),
+        ]
+    );
+    assert!((2.99..3.01).contains(&lost_s[0]), "{lost_s:?}");
+    assert!((0.96..1.04).contains(&lost_s[1]), "{lost_s:?}");
+    // They are the sums of what is listed.
+    let listed_s = |cause: &str| -> f64 {
+        let connections = found["connections"].as_array().unwrap().iter();
+        let stalls = connections.flat_map(|c| c["stalls"].as_array().unwrap());
+        let of = stalls.filter(|s| s["cause"] == cause);
+        of.map(|s| s["duration_s"].as_f64().unwrap()).sum()
+    };
+    for (row, lost_s) in rows.iter().zip(&lost_s) {
+        let listed_s = listed_s(row["cause"].as_str().unwrap());
+        assert!((listed_s - lost_s).abs() < 1e-9, "{listed_s} {lost_s}");
+    }
+
+    let shown = text(&stalls(&[&file]).stdout);
+    let (_, summary) = shown.split_once("\nBy cause\n").unwrap();
+    let words: Vec<_> = summary
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(words.len(), 5, "it ends the text: {shown}");
+    assert_eq!(words[0], "cause side stops connections time lost");
+    assert_eq!(words[1], "s");
+    for (line, row, lost_s) in [
+        (&words[3], "connection setup unknown 1 1", lost_s[0]),
+        (&words[4], "receiver window closed receiver 2 2", lost_s[1]),
+    ] {
+        assert_eq!(line, &format!("{row} {lost_s:.3}"), "{shown}");
+    }
+}
+
+#[test]
+fn the_sum_is_of_the_stalls_that_are_asked_for() {
+    let folder = Folder::new("stalls-by-cause-choice");
+    let file = folder.file("a.pcap", &four_connections().0);
+    let causes = |arguments: &[&str]| -> Vec<(String, u64)> {
+        let (rows, _) = by_cause(&json(&[&[file.as_str()], arguments].concat()));
+        let count = |row: &Value| row["stalls"].as_u64().unwrap();
+        rows.iter()
+            .map(|row| (row["cause"].as_str().unwrap().to_owned(), count(row)))
+            .collect()
+    };
+    let closed = |stalls| vec![("receiver-window-closed".to_owned(), stalls)];
+    assert_eq!(causes(&["--flow", "3"]), closed(1));
+    assert_eq!(causes(&["--flow", "1", "--flow", "3"]), closed(2));
+    assert_eq!(
+        causes(&["--min-duration", "1s"]),
+        [("connection-setup".to_owned(), 1)]
+    );
+    // Without a stall there is nothing to sum up.
+    assert_eq!(causes(&["--flow", "2"]), []);
+    let none = text(&stalls(&[&file, "--flow", "2"]).stdout);
+    assert!(!none.contains("By cause"), "{none}");
+}
+
+/// The text lists the ten worst connections; the sum has all.
+#[test]
+fn connections_that_are_not_listed_are_summed_up_too() {
+    let folder = Folder::new("stalls-by-cause-many");
+    let mut capture = Capture::new();
+    let mut start_us = 1_000_000;
+    for port in 5001..=5012 {
+        start_us = capture.transfer(start_us, port, 40, Some(20)) + 1000;
+    }
+    let file = folder.file("a.pcap", &capture.0);
+    let shown = text(&stalls(&[&file]).stdout);
+    assert!(
+        shown.contains("2 more connections, 2 of them stopped"),
+        "{shown}"
+    );
+    let row = shown.lines().last().unwrap();
+    let words: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(words[3..6], ["receiver", "12", "12"], "{shown}");
+}
+
 #[test]
 fn what_is_asked_for_is_shown() {
     let folder = Folder::new("stalls-choice");

@@ -6,7 +6,7 @@ use capture::error::Damage;
 use capture::segments::{Counts, Segments};
 
 use crate::select::Selector;
-use crate::{Analyser, Analysis, Options};
+use crate::{Analyser, Analysis, CauseTotal, Options, by_cause};
 
 /// Everything that was found.
 pub struct Found {
@@ -81,6 +81,12 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
 }
 
 impl Found {
+    /// The stalls of the connections to show by cause, the most time lost first.
+    #[must_use]
+    pub fn by_cause(&self) -> Vec<CauseTotal> {
+        by_cause(self.shown.iter().map(|i| &self.analysis.connections[*i]))
+    }
+
     /// What was not read, or not well, by file.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let damages = self.damages.iter().map(|(name, d)| format!("{name}: {d}"));

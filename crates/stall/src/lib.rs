@@ -11,6 +11,7 @@
 
 mod analyser;
 mod analysis;
+mod by_cause;
 pub mod captures;
 mod cause;
 mod connection;
@@ -30,6 +31,7 @@ pub use analysis::{
     Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stop,
     StopKind, Vantage,
 };
+pub use by_cause::{CauseTotal, by_cause};
 pub use cause::{Cause, Confidence, Side};
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde::Serialize;
-use stall::Connection;
 use stall::captures::Found;
+use stall::{CauseTotal, Connection};
 
 #[derive(Serialize)]
 struct Stalls<'a> {
@@ -18,6 +18,7 @@ struct Stalls<'a> {
     start_unix_s: f64,
     notes: Vec<String>,
     connections: Vec<Numbered<'a>>,
+    by_cause: Vec<CauseTotal>,
 }
 
 #[derive(Serialize)]
@@ -49,6 +50,7 @@ pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
         start_unix_s: found.analysis.start_ns as f64 / 1e9,
         notes: found.notes().collect(),
         connections: connections.collect(),
+        by_cause: found.by_cause(),
     };
     serde_json::to_writer_pretty(&mut *out, &stalls)?;
     writeln!(out)?;

@@ -34,7 +34,8 @@ pub struct StallsArgs {
     /// long for the connection's round trip, and at least 20ms]
     #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = FILTERS)]
     pub min_duration: Option<u64>,
-    /// Every connection and every stop; else the worst of each
+    /// Every connection and every stop; else the worst of each. The sum by cause
+    /// counts all, listed or not
     #[arg(long, help_heading = OUTPUT)]
     pub all: bool,
     /// One JSON object on standard output, nothing else there

@@ -19,7 +19,7 @@ impl Capture {
 
     /// A segment of the connection from `port` to port 80.
     #[allow(clippy::too_many_arguments)]
-    fn segment(
+    pub fn segment(
         &mut self,
         time_us: u64,
         port: u16,

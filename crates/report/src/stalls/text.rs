@@ -4,12 +4,13 @@
 use std::io::{self, Write};
 
 use stall::captures::Found;
-use stall::{Connection, Direction, Stop, StopKind};
-use units::display::count as number;
+use stall::{CauseTotal, Connection, Direction, Stop, StopKind};
+use units::display::{count as number, number as decimal};
 use units::terse::{ms, size};
 
 use crate::stalls::phrases::{cause, evidence, facts, side, words};
-use crate::terminal::Style;
+use crate::table::Table;
+use crate::terminal::{self, Style};
 
 /// Without `--all`: connections, and stops of each.
 const MOST_CONNECTIONS: usize = 10;
@@ -17,7 +18,8 @@ const MOST_STOPS: usize = 10;
 /// Text is no wider than this, however wide the terminal.
 const WIDEST: usize = 100;
 
-/// Writes the verdict and the stops of each connection, the worst first.
+/// Writes the verdict and the stops of each connection, the worst first, then what all
+/// of them come to by cause.
 ///
 /// # Errors
 /// Those of `out`.
@@ -50,7 +52,8 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
             number(stopped as u64)
         )?;
     }
-    Ok(())
+    // Also of connections and stops that are not listed.
+    writer.by_cause(&found.by_cause())
 }
 
 fn summary(found: &Found, with_stops: usize) -> String {
@@ -72,6 +75,25 @@ fn summary(found: &Found, with_stops: usize) -> String {
         number(with_stops as u64),
         count(stops, "stop", "stops"),
     )
+}
+
+fn by_cause(totals: &[CauseTotal]) -> Table {
+    let mut table = Table::default();
+    table.text("cause");
+    table.text("side");
+    table.number("stops", "");
+    table.number("connections", "");
+    table.number("time lost", "s");
+    for total in totals {
+        table.rows.push(vec![
+            words(&total.cause).into(),
+            words(&total.side).into(),
+            number(total.stalls).into(),
+            number(total.connections).into(),
+            decimal(total.time_lost_ns as f64 / 1e9, 3).into(),
+        ]);
+    }
+    table
 }
 
 struct Writer<'a, W> {
@@ -158,6 +180,15 @@ impl<W: Write> Writer<'_, W> {
             self.paragraph(6, &format!("packets {}", evidence(&s.evidence)))?;
         }
         Ok(())
+    }
+
+    fn by_cause(&mut self, totals: &[CauseTotal]) -> io::Result<()> {
+        if totals.is_empty() {
+            return Ok(());
+        }
+        let head = self.bold("By cause");
+        let table = terminal::table(&by_cause(totals), self.style);
+        write!(self.out, "\n{head}\n{table}")
     }
 
     /// What begins and ends bold text.
