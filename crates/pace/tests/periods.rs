@@ -165,7 +165,10 @@ fn late_frames_go_first_and_nrt_pays() {
     let stats = host.port.stats();
     assert_eq!((stats.rt_over, stats.rt_catchup_bytes), (1, 20_000));
     assert_eq!((stats.rt_deferred, stats.rt_overrun), (0, 0));
-    assert_eq!(host.port.reservation_stats(rt).unwrap().catchup_bytes, 20_000);
+    assert_eq!(
+        host.port.reservation_stats(rt).unwrap().catchup_bytes,
+        20_000
+    );
 }
 
 /// What the budget does not pay waits for the next period, and is counted.

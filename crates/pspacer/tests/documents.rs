@@ -164,6 +164,8 @@ fn named_paths(text: &str) -> Vec<String> {
     let tops: BTreeSet<String> = fs::read_dir(root())
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        // What is built may not be there yet.
+        .filter(|top| top != "target")
         .collect();
     let mut found = vec![];
     for (_, line) in prose(text, true) {

@@ -7,10 +7,10 @@ use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
+use crate::conclude::conclude;
 use crate::connection::Connection;
 use crate::options::Options;
 use crate::recorder::Recorder;
-use crate::report::report;
 
 /// The first segment's time inside: 0 is never.
 const EPOCH_NS: u64 = 1_000_000_000;
@@ -146,7 +146,7 @@ impl Analyser {
         let start_ns = self.start_ns.unwrap_or_default();
         let connections = self.connections.into_iter();
         let connections: Vec<_> = connections
-            .map(|connection| report(*connection, EPOCH_NS))
+            .map(|connection| conclude(*connection, EPOCH_NS))
             .collect();
         let mut notes = Vec::new();
         if connections.is_empty() {

@@ -29,7 +29,7 @@ fn client(connection: &Connection) -> usize {
 }
 
 /// All that is said of it. Times count from `start_ns`.
-pub(crate) fn report(mut connection: Connection, start_ns: u64) -> analysis::Connection {
+pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
     connection.end();
     let client = client(&connection);
     let vantage = vantage::find(&connection, client);
