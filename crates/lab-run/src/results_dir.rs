@@ -117,7 +117,12 @@ impl ResultsDir {
     /// # Errors
     /// When the marker cannot be written.
     pub fn announce(&self, path: &Path, is_folder: bool) -> Result<()> {
-        let within = path.strip_prefix(&self.path).unwrap_or(path);
+        // A temporary folder has an absolute path, also below a relative one.
+        let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let within = path
+            .strip_prefix(&self.path)
+            .or_else(|_| path.strip_prefix(&absolute))
+            .unwrap_or(path);
         let end = if is_folder { "/" } else { "" };
         let line = format!("{}{end}\n", within.display());
         let mut marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,4 +261,24 @@ fn remove(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+
+    /// A second run into the same relative folder, as `make demo` does it.
+    #[test]
+    fn a_relative_folder_is_taken_again_after_absolute_names() {
+        let out = PathBuf::from(format!("results-dir-of-test-{}", std::process::id()));
+        let room = ResultsDir::open(&out, Writer::Run).unwrap();
+        let scratch = std::path::absolute(&out).unwrap().join(".boot-x");
+        room.announce(&scratch, true).unwrap();
+        drop(room);
+        let again = ResultsDir::open(&out, Writer::Run).map(drop);
+        fs::remove_dir_all(&out).unwrap();
+        again.unwrap();
+    }
 }
