@@ -24,7 +24,7 @@ help:
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/fuzzing.md"
 	@echo "make build              the pspacer command and the tc plugin"
-	@echo "make experiments        every experiment in full; writes docs/results.md"
+	@echo "make experiments        every experiment in full; writes docs/results"
 	@echo "make experiments-quick  a short form of each, into out/quick"
 	@echo "make bench              the scheduler's speed; writes docs/benchmarks.md"
 	@echo "make bench-stalls       the speed of pspacer stalls; writes docs/stalls-benchmark.md"

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::AddAssign;
 
 use scenario::Scenario;
 use scenario::result::{CellResult, RunResult};
@@ -11,6 +12,9 @@ use serde::Deserialize;
 
 use crate::params::words;
 use crate::sim::support::can_run;
+
+/// What stands in a cell's row that has no reason.
+const NOT_EXPLAINED: &str = "not explained";
 
 /// `[both]` of `paper.toml`.
 #[derive(Debug, Deserialize)]
@@ -40,6 +44,28 @@ pub struct Why {
     pub when: BTreeMap<String, Vec<String>>,
     /// In words.
     pub because: String,
+    /// No experiment shows that it is so.
+    #[serde(default)]
+    pub is_guess: bool,
+}
+
+/// How many cells of both engines agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Cells that both engines can run.
+    pub compared: usize,
+    /// Those that agree.
+    pub agree: usize,
+    /// Those that differ for no reason that is known, or for a guess.
+    pub unexplained: usize,
+}
+
+impl AddAssign for Agreement {
+    fn add_assign(&mut self, other: Self) {
+        self.compared += other.compared;
+        self.agree += other.agree;
+        self.unexplained += other.unexplained;
+    }
 }
 
 /// What the simulator can run of a scenario: cells of which nothing is refused.
@@ -50,14 +76,14 @@ pub fn simulated(scenario: &Scenario) -> Scenario {
 }
 
 impl Both {
-    /// One scenario's table: every cell of the laboratory's run, and the
-    /// simulator's where it has one.
-    pub fn table(&self, lab: &RunResult, sim: &RunResult) -> String {
+    /// One scenario's cells that agree, and its table: every cell of the laboratory's
+    /// run, and the simulator's where it has one.
+    pub fn compare(&self, lab: &RunResult, sim: &RunResult) -> (Agreement, String) {
         let mut text = String::from(
             "\n| cell | goodput, laboratory | simulator | difference | dropped, laboratory | \
              simulator | |\n|---|---:|---:|---:|---:|---:|---|\n",
         );
-        let (mut agree, mut compared) = (0, 0);
+        let mut found = Agreement::default();
         let varying = report::varying(lab);
         for cell in &lab.cells {
             let other = sim.cells.iter().find(|c| c.params == cell.params);
@@ -71,14 +97,18 @@ impl Both {
                 let _ = writeln!(text, "| {name} | {bps} | not modelled | | {drops} | | |");
                 continue;
             };
-            compared += 1;
+            found.compared += 1;
             let difference_pct = (sim_bps - lab_bps) / sim_bps.max(lab_bps).max(1.0) * 100.0;
             let is_alike = difference_pct.abs() <= self.within_pct;
-            agree += u64::from(is_alike);
-            let said = match is_alike {
-                true => "agree",
-                false => self.because(lab, cell),
+            let why = self.why(lab, cell);
+            let said = match (is_alike, why) {
+                (true, _) => "agree",
+                (false, Some(why)) => &why.because,
+                (false, None) => NOT_EXPLAINED,
             };
+            let is_shown = why.is_some_and(|why| !why.is_guess);
+            found.agree += usize::from(is_alike);
+            found.unexplained += usize::from(!is_alike && !is_shown);
             let _ = writeln!(
                 text,
                 "| {name} | {:.1} | {:.1} | {difference_pct:+.1} % | {lab_drops:.0} | \
@@ -87,11 +117,15 @@ impl Both {
                 sim_bps / 1e6,
             );
         }
-        format!(
+        let Agreement {
+            compared, agree, ..
+        } = found;
+        let text = format!(
             "\n{agree} of {compared} cells agree within {} % (goodput in Mbit/s, window \
              \u{201c}{}\u{201d}; frames dropped from the start).\n{text}",
             self.within_pct, self.window
-        )
+        );
+        (found, text)
     }
 
     /// Goodput and frames dropped.
@@ -107,17 +141,14 @@ impl Both {
         ))
     }
 
-    fn because(&self, run: &RunResult, cell: &CellResult) -> &str {
+    fn why(&self, run: &RunResult, cell: &CellResult) -> Option<&Why> {
         let fits = |why: &&Why| {
             let is_of = |(name, values): (&String, &Vec<String>)| {
                 cell.params.get(name).is_some_and(|v| values.contains(v))
             };
             why.scenario.as_ref().is_none_or(|s| *s == run.scenario) && why.when.iter().all(is_of)
         };
-        self.why
-            .iter()
-            .find(fits)
-            .map_or("not explained", |why| &why.because)
+        self.why.iter().find(fits)
     }
 }
 
@@ -176,7 +207,13 @@ mod tests {
         .unwrap();
         let lab = run(&[("none", 100e6), ("fq", 100e6), ("tbf", 10e6), ("cake", 9e6)]);
         let sim = run(&[("fq", 200e6), ("none", 104e6), ("tbf", 20e6)]);
-        let table = both.table(&lab, &sim);
+        let (found, table) = both.compare(&lab, &sim);
+        let expected = Agreement {
+            compared: 3,
+            agree: 1,
+            unexplained: 1,
+        };
+        assert_eq!(found, expected);
         for line in [
             "1 of 3 cells agree within 5 %",
             "| shaper = none | 100.0 | 104.0 | +3.8 % | 7 | 7 | agree |",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every experiment, and `results.md` from what came out.
+//! Runs every experiment, and writes a page for each and their index.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -20,15 +19,18 @@ use crate::ground_truth::matrix::Matrix;
 use crate::lab;
 use crate::measure_cell::write;
 use crate::progress::Progress;
-use crate::reference_figures::{Paper, Row, human};
+use crate::reference_figures::{Paper, Row};
+use crate::results_index;
+use crate::results_page::{FIGURES, Page};
 use crate::sim;
+use crate::verdict::Findings;
 
 /// Which experiments are run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The short form.
     pub quick: bool,
-    /// Folder of `results.md` and `figures/`; the usual one by default.
+    /// Folder of the index, the pages and `figures/`; the usual one by default.
     pub results: Option<PathBuf>,
     /// The experiment of this name, or those whose names contain it.
     pub only: Option<String>,
@@ -46,81 +48,50 @@ pub struct Outcome {
     pub ok: bool,
     /// In the order of the runs.
     pub results: Vec<RunResult>,
-    /// The page.
-    pub page: PathBuf,
+    /// The index of the pages.
+    pub index: PathBuf,
 }
 
-/// Runs them, and writes the page.
+/// Runs them, writes their pages, and their lines in the index.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
-    let quick = plan.quick;
     let results = match &plan.results {
         Some(results) => results.clone(),
-        None => usual_results(quick)?,
+        None => usual_results(plan.quick)?,
     };
-    let results = results.as_path();
-    let mut runs = Runs::new(plan, progress, results.join("figures"));
-    let mut page = Page::new(quick);
-    let (mut ok, mut printed) = (true, vec![]);
+    fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+    let mut runs = Runs::new(plan, progress, results.join(FIGURES));
+    let mut lines = vec![];
     for folder in wanted(plan.only.as_deref(), plan.lone)? {
         let name = name_of(&folder);
         let paper = Paper::read(&folder.join(catalogue::PAPER))?;
-        page.experiment(&name, &paper);
-        let mut matrix = Matrix::default();
-        for file in catalogue::files_in(&folder)? {
-            let scenario = runs.read(&file)?;
-            let on = match sim::support::is_needed(&scenario) {
-                true => Engine::Netsim,
-                false => Engine::Vmlab,
-            };
-            for scenario in on_kernels(&scenario, &paper, quick)? {
-                let done = runs.run(&scenario, on, &file)?;
-                ok &= done.result.ok;
-                matrix.add(&done.result);
-                // Of stops only the count of all is of interest.
-                if paper.stops.is_none() {
-                    page.run(&done.result, &paper, &done.figures);
-                }
-                printed.push(done.result.clone());
-            }
-        }
-        if let Some(wanted) = &paper.stops {
-            ok &= matrix.is_ok(wanted);
-            page.text.push_str(&matrix.page(wanted));
-        }
-        for name in paper.both.iter().flat_map(|both| &both.scenarios) {
-            let file = catalogue::find(name)?;
-            let scenario = runs.read(&file)?;
-            let lab = runs.run(&scenario, Engine::Vmlab, &file)?;
-            let simulated = engine_agreement::simulated(&scenario);
-            let sim = runs.run(&simulated, Engine::Netsim, &file)?;
-            page.both(&paper, &lab.result, &sim.result);
-            printed.extend([lab.result.clone(), sim.result.clone()]);
-        }
+        let (page, line) = runs.experiment(&folder, &name, &paper)?;
+        write(&results.join(format!("{name}.md")), page.as_bytes())?;
+        lines.push(line);
     }
-    let path = results.join("results.md");
-    let mut text = page.text;
-    if plan.only.is_some() && path.exists() {
-        let old =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        text = with_sections_of(&old, &text);
-    }
-    fs::create_dir_all(results).with_context(|| format!("cannot make {}", results.display()))?;
-    write(&path, text.as_bytes())?;
+    let index = results.join(results_index::FILE);
+    let text = if plan.only.is_some() && index.exists() {
+        let old = fs::read_to_string(&index)
+            .with_context(|| format!("cannot read {}", index.display()))?;
+        results_index::with_lines(&old, &lines)
+    } else {
+        results_index::page(plan.quick, &lines)
+    };
+    write(&index, text.as_bytes())?;
     Ok(Outcome {
-        ok,
-        results: printed,
-        page: path,
+        ok: runs.ok,
+        results: runs.printed,
+        index,
     })
 }
 
-/// The full form makes the project's own page, if this is a source tree.
+/// The full form makes the project's own pages, if this is a source tree.
 fn usual_results(quick: bool) -> Result<PathBuf> {
     if quick {
         return Ok(PathBuf::from("out/quick"));
     }
     let docs = catalogue::root()?.join("docs");
     Ok(match docs.is_dir() {
-        true => docs,
+        true => docs.join("results"),
         false => PathBuf::from("out/full"),
     })
 }
@@ -191,6 +162,10 @@ struct Runs<'a> {
     out: PathBuf,
     figures: PathBuf,
     lab: Option<vmlab::Lab>,
+    /// All bounds hold.
+    ok: bool,
+    /// In the order of the runs.
+    printed: Vec<RunResult>,
     done: HashMap<(String, Kernel, bool), Rc<Done>>,
 }
 
@@ -206,8 +181,60 @@ impl<'a> Runs<'a> {
             out: Path::new("out").join(out),
             figures,
             lab: None,
+            ok: true,
+            printed: vec![],
             done: HashMap::new(),
         }
+    }
+
+    /// Runs one experiment; returns its page and its line in the index.
+    fn experiment(&mut self, folder: &Path, name: &str, paper: &Paper) -> Result<(String, String)> {
+        let mut page = Page::new(name, paper);
+        let (mut findings, mut rows) = (Findings::default(), vec![]);
+        let mut matrix = Matrix::default();
+        for file in catalogue::files_in(folder)? {
+            let scenario = self.read(&file)?;
+            let on = match sim::support::is_needed(&scenario) {
+                true => Engine::Netsim,
+                false => Engine::Vmlab,
+            };
+            for scenario in on_kernels(&scenario, paper, self.plan.quick)? {
+                let done = self.run(&scenario, on, &file)?;
+                self.ok &= done.result.ok;
+                matrix.add(&done.result);
+                findings.add_bounds(&done.result);
+                let compared = paper.compare(&done.result);
+                // Of stops only the count of all is of interest.
+                if paper.stops.is_none() {
+                    page.run(&done.result, &compared, &done.figures);
+                }
+                findings
+                    .figures
+                    .extend(compared.iter().filter_map(Row::judged));
+                rows.extend(compared);
+                self.printed.push(done.result.clone());
+            }
+        }
+        if let Some(wanted) = &paper.stops {
+            let is_ok = matrix.is_ok(wanted);
+            self.ok &= is_ok;
+            findings.stops = Some((matrix.right_pct(), is_ok));
+            page.text.push_str(&matrix.page(wanted));
+        }
+        for (both, scenario) in paper.on_both_engines() {
+            let file = catalogue::find(scenario)?;
+            let scenario = self.read(&file)?;
+            let lab = self.run(&scenario, Engine::Vmlab, &file)?;
+            let simulated = engine_agreement::simulated(&scenario);
+            let sim = self.run(&simulated, Engine::Netsim, &file)?;
+            let (agreement, table) = both.compare(&lab.result, &sim.result);
+            findings.engines += agreement;
+            page.engines(&lab.result, &table);
+            self.printed
+                .extend([lab.result.clone(), sim.result.clone()]);
+        }
+        let line = results_index::line(name, paper, &rows, &findings);
+        Ok((page.text, line))
     }
 
     fn note(&self, text: &str) {
@@ -280,33 +307,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What begins an experiment's section.
-const SECTION: &str = "\n## ";
-
-/// `old` with the sections of `new` in the place of its own of these names, or
-/// where they belong by name. What is above the first section is of `old`.
-fn with_sections_of(old: &str, new: &str) -> String {
-    let parts = |text: &str| -> (String, Vec<String>) {
-        let mut parts = text.split(SECTION).map(str::to_owned);
-        (parts.next().unwrap_or_default(), parts.collect())
-    };
-    let name = |section: &str| section.lines().next().unwrap_or_default().to_owned();
-    let ((head, mut sections), (_, fresh)) = (parts(old), parts(new));
-    for section in fresh {
-        let known = |s: &String| name(s) == name(&section);
-        match sections.iter_mut().find(|s| known(s)) {
-            Some(slot) => *slot = section,
-            None => sections.push(section),
-        }
-    }
-    sections.sort_by_key(|s| name(s));
-    let sections = sections.iter().flat_map(|s| [SECTION, s.as_str()]);
-    sections.fold(head, |text, part| text + part)
-}
-
-/// Copies the pictures that tell most about a run to where `results.md` can
-/// show them, under the scenario's name: a comparison of the cells, how a stream
-/// waited and their courses over time, or, of a lone cell, its bandwidth over time.
+/// Copies the pictures that tell most about a run to where its page shows them,
+/// under the scenario's name: a comparison of the cells, how long a stream waited and
+/// the courses of the cells over time, or, of a lone cell, its bandwidth over time.
 fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
     let curves: Vec<_> = finished.curves.iter().cloned().map(Some).collect();
     let mut plots = report::run_plots(&finished.result, &curves);
@@ -332,122 +335,4 @@ fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
         names.push(name);
     }
     Ok(names)
-}
-
-/// `results.md`, as it grows.
-struct Page {
-    text: String,
-}
-
-impl Page {
-    fn new(quick: bool) -> Self {
-        let form = if quick {
-            "`make experiments-quick`, the short form of each"
-        } else {
-            "`make experiments`"
-        };
-        let text = format!(
-            "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
-             # Results\n\n\
-             Made by {form}; every figure is measured by the code beside it, on the kernel that is \
-             named, in virtual time. What a bound asks for stands in the scenario's file; what the \
-             papers report stands beside ours, with why they may differ. Rates are of the link \
-             layer (Ethernet header, no FCS) unless the scenario says otherwise; gaps run from start \
-             to start, in byte times of the line.\n"
-        );
-        Self { text }
-    }
-
-    fn experiment(&mut self, name: &str, paper: &Paper) {
-        let _ = write!(
-            self.text,
-            "\n## {name}\n\n**Reported.** {}\n\n**Why ours may differ.** {}\n",
-            paper.reports, paper.differs
-        );
-    }
-
-    fn run(&mut self, result: &RunResult, paper: &Paper, figures: &[String]) {
-        let _ = write!(
-            self.text,
-            "\n### {}\n\n{} · {} · seed {} · {}\n",
-            result.title,
-            result.source,
-            match result.engine {
-                Engine::Vmlab => format!("Linux {}", result.kernel),
-                Engine::Netsim => "simulated".to_owned(),
-            },
-            result.seed,
-            verdict(result)
-        );
-        for figure in figures {
-            let _ = write!(self.text, "\n![{}](figures/{figure})\n", result.title);
-        }
-        let _ = write!(
-            self.text,
-            "\n```text\n{}```\n",
-            report::summary(result, report::Style::PLAIN)
-        );
-        self.rows(&paper.compare(result));
-    }
-
-    /// A scenario on both engines.
-    fn both(&mut self, paper: &Paper, lab: &RunResult, sim: &RunResult) {
-        let Some(both) = &paper.both else {
-            return;
-        };
-        let _ = write!(
-            self.text,
-            "\n### {}, on both engines\n\n`{}` · Linux {} and the simulator · seed {}\n{}",
-            lab.title,
-            lab.scenario,
-            lab.kernel,
-            lab.seed,
-            both.table(lab, sim)
-        );
-    }
-
-    fn rows(&mut self, rows: &[Row]) {
-        if rows.is_empty() {
-            return;
-        }
-        self.text
-            .push_str("\n| cell | flow | metric | paper | ours |\n|---|---|---|---:|---:|\n");
-        for row in rows {
-            let ours = row
-                .ours
-                .map_or("not in this form".into(), |v| human(&row.metric, v));
-            let _ = writeln!(
-                self.text,
-                "| {} | {} | `{}` | {} | {ours} |",
-                row.cell,
-                row.flow,
-                row.metric,
-                human(&row.metric, row.paper)
-            );
-        }
-    }
-}
-
-fn verdict(result: &RunResult) -> String {
-    let bounds = || result.cells.iter().flat_map(|c| &c.bounds);
-    match (bounds().count(), bounds().filter(|b| !b.ok).count()) {
-        (0, _) => "no bounds".into(),
-        (n, 0) => format!("all {n} bounds hold"),
-        (n, bad) => format!("**{bad} of {n} bounds do not hold**"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sections_are_replaced_and_added_by_name() {
-        let old = "head\n\n## a\n\nold a\n\n## c\n\nold c\n### c, more\n";
-        let new = "other head\n\n## b\n\nnew b\n\n## c\n\nnew c\n";
-        let both = "head\n\n## a\n\nold a\n\n## b\n\nnew b\n\n## c\n\nnew c\n";
-        assert_eq!(with_sections_of(old, new), both);
-        assert_eq!(with_sections_of(both, new), both);
-        assert_eq!(with_sections_of(old, "nothing"), old);
-    }
 }

@@ -4,9 +4,10 @@
 //! A scenario runs in the laboratory ([`lab`]) or on the simulator
 //! ([`sim::run`]). Both leave a folder of the same files ([`results_dir`],
 //! [`measure_cell`], [`finished`]). [`experiments`] runs all scenarios of the
-//! source tree and writes their page, beside the figures of the sources
-//! ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
-//! known of stalls ([`ground_truth`]).
+//! source tree. It writes a page for each ([`results_page`]), beside the figures of the
+//! sources ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
+//! known of stalls ([`ground_truth`]), and an index ([`results_index`]) with a
+//! [`verdict`] on each.
 
 #![forbid(unsafe_code)]
 
@@ -23,5 +24,8 @@ mod params;
 pub mod progress;
 pub mod reference_figures;
 pub mod results_dir;
+pub mod results_index;
+pub mod results_page;
 pub mod sim;
+pub mod verdict;
 mod workers;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use crate::engine_agreement::Both;
 use crate::ground_truth::matrix::Wanted;
 use crate::params::words;
+use crate::verdict::{Index, Judge, Judged};
 
 /// The contents of `paper.toml`.
 #[derive(Debug, Deserialize)]
@@ -21,6 +22,8 @@ pub struct Paper {
     pub reports: String,
     /// Why ours may differ.
     pub differs: String,
+    /// Its line in the index.
+    pub index: Index,
     /// Scenarios of this or other folders that are run on both engines.
     pub both: Option<Both>,
     /// What must be found out of the stops its scenarios know.
@@ -34,6 +37,8 @@ pub struct Paper {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
+    /// By which `[index]` names our value.
+    pub name: Option<String>,
     /// Name of the scenario, where the folder has several.
     pub scenario: Option<String>,
     /// Parameters of the cell.
@@ -47,11 +52,15 @@ pub struct Figure {
     pub metric: String,
     /// In the metric's unit.
     pub value: f64,
+    /// How the verdict judges ours beside it; it does not by default.
+    pub judge: Option<Judge>,
 }
 
 /// A number of the source and ours.
 #[derive(Debug, PartialEq)]
 pub struct Row {
+    /// By which `[index]` names it.
+    pub name: Option<String>,
     /// Which cell, in words.
     pub cell: String,
     /// Flow.
@@ -62,10 +71,24 @@ pub struct Row {
     pub paper: f64,
     /// Ours; `None` if it was not measured (a short form leaves cells out).
     pub ours: Option<f64>,
+    /// How the verdict judges it.
+    pub judge: Option<Judge>,
+}
+
+impl Row {
+    /// What the verdict is by, if it is by this.
+    pub fn judged(&self) -> Option<Judged> {
+        self.judge.map(|judge| Judged {
+            judge,
+            source: self.paper,
+            ours: self.ours,
+        })
+    }
 }
 
 impl Paper {
-    /// Reads `paper.toml`; refuses metrics that do not exist.
+    /// Reads `paper.toml`; refuses metrics that do not exist, and an index line
+    /// without a ground for its verdict.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -73,7 +96,7 @@ impl Paper {
             toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
         for f in &paper.figures {
             let mut known = FlowMetrics::NAMES.iter().chain(TransferRow::NAMES);
-            anyhow::ensure!(
+            ensure!(
                 known.any(|name| *name == f.metric),
                 "{}: no metric is called {:?}; there are: {}; of transfers: {}",
                 path.display(),
@@ -82,7 +105,33 @@ impl Paper {
                 TransferRow::NAMES.join(", ")
             );
         }
+        paper
+            .check_index()
+            .with_context(|| format!("{} is not valid", path.display()))?;
         Ok(paper)
+    }
+
+    fn check_index(&self) -> Result<()> {
+        self.index
+            .check(self.figures.iter().any(|f| f.judge.is_some()))?;
+        let mut rest = self.index.ours.as_str();
+        while let Some((_, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').context("[index] `ours`: no \"}\"")?;
+            let is_it = |f: &Figure| f.name.as_deref() == Some(name);
+            let known = self.figures.iter().filter(|f| is_it(f)).count();
+            ensure!(
+                known == 1,
+                "[index] `ours`: expected one [[figure]] of the name {name:?}, there are {known}"
+            );
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// The scenarios that are run on both engines, each with what is compared.
+    pub fn on_both_engines(&self) -> impl Iterator<Item = (&Both, &String)> {
+        let both = self.both.iter();
+        both.flat_map(|both| both.scenarios.iter().map(move |scenario| (both, scenario)))
     }
 
     /// The figures that belong to `result`, each with ours beside it.
@@ -91,6 +140,8 @@ impl Paper {
             .iter()
             .filter(|f| f.scenario.as_ref().is_none_or(|s| *s == result.scenario))
             .map(|f| Row {
+                name: f.name.clone(),
+                judge: f.judge,
                 cell: words(&f.when),
                 flow: f.flow.clone(),
                 metric: f.metric.clone(),
@@ -157,6 +208,14 @@ pub fn human(metric: &str, value: f64) -> String {
     if metric.starts_with("efficiency") {
         return format!("{:.0} %", value * 100.0);
     }
+    let is_count = matches!(metric, "dropped" | "frames" | "rto_mean");
+    if (is_count || metric.ends_with("_bytes")) && value.fract() == 0.0 {
+        let unit = if is_count { "" } else { " bytes" };
+        return format!("{value:.0}{unit}");
+    }
+    if metric.ends_with("_us") && value >= 1e3 {
+        return format!("{:.3} ms", value / 1e3);
+    }
     let unit = match metric.rsplit('_').next() {
         Some("s") => " s",
         Some("mtu") => " MTU",
@@ -186,6 +245,23 @@ mod tests {
     }
 
     #[test]
+    fn a_value_has_the_unit_that_people_use() {
+        for (metric, value, text) in [
+            ("rate_bps", 930e6, "930.0 Mbit/s"),
+            ("rate_bps", 7960.0, "7.96 kbit/s"),
+            ("efficiency_min", 0.15, "15 %"),
+            ("dropped", 5769.0, "5769"),
+            ("rto_mean", 28.3, "28.300"),
+            ("gap_p50_bytes", 18038.0, "18038 bytes"),
+            ("wait_max_us", 52189.0, "52.189 ms"),
+            ("wait_max_us", 12.0, "12.000 µs"),
+            ("burstiness_mtu", 1.0, "1.000 MTU"),
+        ] {
+            assert_eq!(human(metric, value), text);
+        }
+    }
+
+    #[test]
     fn each_is_every_flow_and_not_the_wire() {
         let cell = CellResult {
             params: Default::default(),
@@ -205,6 +281,8 @@ mod tests {
             nodes: Default::default(),
         };
         let figure = |metric: &str| Figure {
+            name: None,
+            judge: None,
             scenario: None,
             when: BTreeMap::new(),
             window: None,

@@ -183,7 +183,7 @@ pub struct LabRun {
 /// Which form of a scenario is run.
 #[derive(Debug, Args)]
 pub struct Form {
-    /// The full form: every cell, as long as docs/results.md is made with
+    /// The full form: every cell, as long as docs/results is made with
     #[arg(long, help_heading = RUN)]
     pub full: bool,
     /// The short form, what `[quick]` in the scenario says (the default)
@@ -197,12 +197,12 @@ pub struct Experiments {
     /// Short or full
     #[command(flatten)]
     pub form: Form,
-    /// Where results.md and figures/ go [default: of the full form the docs of the source tree, or
-    /// out/full without one; of the short form out/quick]
+    /// Where the index, the pages and figures/ go [default: of the full form docs/results of the
+    /// source tree, or out/full without one; of the short form out/quick]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT, alias = "results")]
     pub out: Option<PathBuf>,
-    /// Only the experiment of this name, or those whose name contains it; the other sections of
-    /// results.md stay
+    /// Only the experiment of this name, or those whose name contains it; the other pages
+    /// and lines of the index stay
     #[arg(long, value_name = "TEXT", help_heading = FILTERS)]
     pub only: Option<String>,
     /// One JSON object on standard output, nothing else there: of the one experiment of --only

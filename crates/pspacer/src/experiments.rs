@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer experiments`: every experiment, and the page of what came out.
+//! `pspacer experiments`: every experiment, and the pages of what came out.
 
 use anyhow::{Context, Result};
 use lab_run::experiments::{Plan, run};
@@ -24,7 +24,7 @@ pub fn main(args: &Experiments) -> Result<bool> {
     if args.json {
         print(&json_of(&outcome.results)?)?;
     } else if !terminal::is_quiet() {
-        print(&format!("Results: {}\n", outcome.page.display()))?;
+        print(&format!("Results: {}\n", outcome.index.display()))?;
     }
     Ok(outcome.ok)
 }

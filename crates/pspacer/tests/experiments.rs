@@ -48,6 +48,10 @@ to = "800ms"
 const PAPER: &str = r#"
 reports = "Nothing."
 differs = "It is tiny."
+[index]
+reports = "Nothing in one line."
+ours = "One stall."
+judged_by = "stops"
 [stops]
 kernels = ["6.1"]
 quick_kernels = ["6.1"]
@@ -123,11 +127,15 @@ fn stored_captures_are_judged_anew() {
     // 20 rounds after the handshake, from t = 0.
     let start_s = seen["start_s"].as_f64().unwrap();
     assert!((0.2..0.23).contains(&start_s), "{start_s}");
-    let page = fs::read_to_string(tree.0.join("out/quick/results.md")).unwrap();
+    let page = fs::read_to_string(tree.0.join("out/quick/tiny.md")).unwrap();
     assert!(
         page.contains("1 stops, 1 judgements: 100.0 % right"),
         "{page}"
     );
+    let index = fs::read_to_string(tree.0.join("out/quick/README.md")).unwrap();
+    let line = "| [tiny](tiny.md) | Nothing in one line. | One stall. | \
+                **reached**: 100.0 % of the judgements are right |";
+    assert!(index.lines().any(|l| l == line), "{index}");
     let kept = fs::read_to_string(tree.0.join("out/quick-runs/tiny/result.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept, printed["results"][0]);
@@ -166,7 +174,33 @@ fn the_results_of_another_kernel_are_not_taken() {
     }
 }
 
-/// The full form is the project's own page, wherever the command is called.
+/// `--only` leaves the pages and the lines of the others as they are.
+#[test]
+fn only_one_page_and_one_line_are_written() {
+    let tree = tree("experiments-only", Some(1_000_000_000));
+    fs::create_dir_all(tree.0.join("out/quick")).unwrap();
+    let other = "| [other](other.md) | a | b | **missed**: c |\n";
+    let old = "| [tiny](tiny.md) | old | old | old |\n";
+    let head = "a head of a person\n\n| a | b | c | d |\n|---|---|---|---|\n";
+    tree.file(
+        "out/quick/README.md",
+        (head.to_owned() + other + old).as_bytes(),
+    );
+    tree.file("out/quick/other.md", b"another page");
+    let out = experiments(&tree);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let index = fs::read_to_string(tree.0.join("out/quick/README.md")).unwrap();
+    let (kept, fresh) = index.split_at(head.len() + other.len());
+    assert_eq!(kept, head.to_owned() + other);
+    assert!(
+        fresh.contains("One stall.") && fresh.lines().count() == 1,
+        "{fresh}"
+    );
+    let page = fs::read_to_string(tree.0.join("out/quick/other.md")).unwrap();
+    assert_eq!(page, "another page");
+}
+
+/// The full form makes the project's own pages, wherever the command is called.
 #[test]
 fn the_page_is_in_the_project_and_not_in_the_working_folder() {
     let tree = tree("experiments-docs", Some(1_000_000_000));
@@ -180,6 +214,6 @@ fn the_page_is_in_the_project_and_not_in_the_working_folder() {
     fs::create_dir(tree.0.join("docs")).unwrap();
     let out = experiments_from(&tree, &below, &["--full"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
-    assert!(tree.0.join("docs/results.md").is_file());
+    assert!(tree.0.join("docs/results/tiny.md").is_file());
     assert!(!below.join("docs").exists());
 }

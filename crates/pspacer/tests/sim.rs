@@ -60,10 +60,10 @@ fn simulate(name: &str, more: &[&str]) -> RunResult {
 }
 
 /// The cells of a line of numbers in the laboratory's committed results.
-fn laboratory(section: &str, begins: &str, nth: usize) -> Vec<String> {
-    let text = fs::read_to_string(root().join("docs/results.md")).unwrap();
-    let (_, section) = text.split_once(&format!("\n## {section}\n")).unwrap();
-    let mut lines = section
+fn laboratory(experiment: &str, begins: &str, nth: usize) -> Vec<String> {
+    let page = format!("docs/results/{experiment}.md");
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let mut lines = text
         .lines()
         .filter(|l| l.starts_with(&format!(" {begins} ")));
     let words = lines.nth(nth).unwrap().split_whitespace();

@@ -100,7 +100,7 @@ const NOT_MEASURED: &str = "\
 
 Copying, classifying, locks, system calls, a NIC. What psp costs in a kernel, in instructions per
 packet beside tbf, htb and fq, is measured by the experiment `kernel-path-cost` in the laboratory
-([results](results.md)), where time is counted in instructions and so is exact; what the
+([results](results/README.md)), where time is counted in instructions and so is exact; what the
 [laboratory](laboratory.md) and the [simulator](simulator.md) themselves take is said there. Other processors have other caches: the large numbers of
 classes are about memory more than about anything else. Memory is in pages of 4 KB unless said
 otherwise above.

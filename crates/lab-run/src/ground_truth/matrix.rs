@@ -106,14 +106,19 @@ impl Matrix {
             && self.total.side_high == 0
     }
 
-    /// For `results.md`.
+    /// Judgements that are right, per cent.
+    pub fn right_pct(&self) -> f64 {
+        self.total.right_pct()
+    }
+
+    /// The section of the experiment's page.
     pub fn page(&self, wanted: &Wanted) -> String {
         let holds = match self.is_ok(wanted) {
             true => "holds",
             false => "**does not hold**",
         };
         let mut text = format!(
-            "\n### What was known and what was said\n\n{} stops, {} judgements: {:.1} % right. \
+            "\n## What was known and what was said\n\n{} stops, {} judgements: {:.1} % right. \
              Wanted: {} % and nobody highly confident of the wrong side, which {holds}.\n\n",
             self.stops,
             self.total.all,

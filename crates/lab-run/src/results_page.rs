@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page of one experiment.
+
+use std::fmt::Write as _;
+
+use scenario::result::{Engine, RunResult};
+
+use crate::reference_figures::{Paper, Row, human};
+
+/// The folder of the figures beside the pages.
+pub const FIGURES: &str = "figures";
+
+/// A page, as it grows.
+pub struct Page {
+    /// What it says so far.
+    pub text: String,
+}
+
+impl Page {
+    /// The page of the experiment of this name, without its runs.
+    pub fn new(name: &str, paper: &Paper) -> Self {
+        let text = format!(
+            "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
+             # {name}\n\n\
+             The [results](README.md) have the verdict, and say how to read this page.\n\n\
+             **Reported.** {}\n\n**Why ours may differ.** {}\n",
+            paper.reports, paper.differs
+        );
+        Self { text }
+    }
+
+    /// Adds a run, its pictures, and the source's figures beside ours.
+    pub fn run(&mut self, result: &RunResult, rows: &[Row], figures: &[String]) {
+        let _ = write!(
+            self.text,
+            "\n## {}\n\n{} · {} · seed {} · {}\n",
+            result.title,
+            result.source,
+            match result.engine {
+                Engine::Vmlab => format!("Linux {}", result.kernel),
+                Engine::Netsim => "simulated".to_owned(),
+            },
+            result.seed,
+            bounds(result)
+        );
+        for figure in figures {
+            let _ = write!(self.text, "\n![{}]({FIGURES}/{figure})\n", result.title);
+        }
+        let _ = write!(
+            self.text,
+            "\n```text\n{}```\n",
+            report::summary(result, report::Style::PLAIN)
+        );
+        self.rows(rows);
+    }
+
+    /// Adds the table of a scenario on both engines.
+    pub fn engines(&mut self, lab: &RunResult, table: &str) {
+        let _ = write!(
+            self.text,
+            "\n## {}, on both engines\n\n`{}` · Linux {} and the simulator · seed {}\n{table}",
+            lab.title, lab.scenario, lab.kernel, lab.seed,
+        );
+    }
+
+    fn rows(&mut self, rows: &[Row]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.text
+            .push_str("\n| cell | flow | metric | paper | ours |\n|---|---|---|---:|---:|\n");
+        for row in rows {
+            let ours = row
+                .ours
+                .map_or("not in this form".into(), |v| human(&row.metric, v));
+            let _ = writeln!(
+                self.text,
+                "| {} | {} | `{}` | {} | {ours} |",
+                row.cell,
+                row.flow,
+                row.metric,
+                human(&row.metric, row.paper)
+            );
+        }
+    }
+}
+
+fn bounds(result: &RunResult) -> String {
+    let bounds = || result.cells.iter().flat_map(|c| &c.bounds);
+    match (bounds().count(), bounds().filter(|b| !b.ok).count()) {
+        (0, _) => "no bounds".into(),
+        (n, 0) => format!("all {n} bounds hold"),
+        (n, bad) => format!("**{bad} of {n} bounds do not hold**"),
+    }
+}

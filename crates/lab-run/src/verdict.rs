@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verdict on an experiment: computed from its figures, bounds, stalls or
+//! engines, or written by a person in `paper.toml`.
+
+use std::fmt;
+
+use anyhow::{Result, ensure};
+use scenario::result::RunResult;
+use serde::Deserialize;
+
+use crate::engine_agreement::Agreement;
+
+/// How ours stands beside the source.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Ours is where the source's is, or the goal holds.
+    Reached,
+    /// Ours betters the source in the source's own measure.
+    Better,
+    /// Ours differs, and an experiment shows why.
+    Explained,
+    /// Ours falls short, and no experiment shows why.
+    Missed,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reached => "reached",
+            Self::Better => "better",
+            Self::Explained => "explained",
+            Self::Missed => "missed",
+        })
+    }
+}
+
+/// What a verdict is computed from.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgedBy {
+    /// The source's figures that say how they are judged.
+    Figures,
+    /// The bounds of the scenarios.
+    Bounds,
+    /// The stalls whose cause is known.
+    Stops,
+    /// The cells that run on both engines.
+    Engines,
+}
+
+/// How one figure of the source is judged.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judge {
+    /// Ours is within `within_pct` of it.
+    Near,
+    /// Ours does not exceed it.
+    AtMost,
+    /// Ours is not below it.
+    AtLeast,
+    /// Less is better: ours is near it, or betters it by more than `within_pct`.
+    Less,
+    /// More is better, likewise.
+    More,
+}
+
+impl Judge {
+    /// Ours beside the source's.
+    fn of(self, source: f64, ours: f64, within_pct: f64) -> Verdict {
+        let tolerance = source.abs() * within_pct / 100.0;
+        let is_near = (ours - source).abs() <= tolerance;
+        let (is_ok, is_better) = match self {
+            Self::Near => (is_near, false),
+            Self::AtMost => (ours <= source, false),
+            Self::AtLeast => (ours >= source, false),
+            Self::Less => (is_near, ours < source - tolerance),
+            Self::More => (is_near, ours > source + tolerance),
+        };
+        match (is_better, is_ok) {
+            (true, _) => Verdict::Better,
+            (false, true) => Verdict::Reached,
+            (false, false) => Verdict::Missed,
+        }
+    }
+}
+
+/// `[index]` of `paper.toml`: the experiment's line in the index.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    /// What the source reports, in one line.
+    pub reports: String,
+    /// What we have, in one line; `{NAME}` is our value of the figure of this name.
+    pub ours: String,
+    /// What the verdict is computed from ...
+    pub judged_by: Option<JudgedBy>,
+    /// ... how far a figure may be from the source's, per cent of it ...
+    pub within_pct: Option<f64>,
+    /// ... and what explains the figures that are missed.
+    pub explained: Option<String>,
+    /// The verdict of a person, where none can be computed ...
+    pub verdict: Option<Verdict>,
+    /// ... and what it is by.
+    pub by: Option<String>,
+}
+
+impl Index {
+    /// Refuses an index line whose verdict has no ground, or two.
+    ///
+    /// # Errors
+    /// Names the key that is missing or too many.
+    pub fn check(&self, has_judged_figures: bool) -> Result<()> {
+        let is_computed = self.judged_by.is_some();
+        ensure!(
+            is_computed != self.verdict.is_some(),
+            "[index]: expected either `judged_by` or `verdict`"
+        );
+        ensure!(
+            self.verdict.is_some() == self.by.is_some(),
+            "[index] `by`: expected with `verdict`, and only there"
+        );
+        let is_by_figures = self.judged_by == Some(JudgedBy::Figures);
+        ensure!(
+            is_by_figures == has_judged_figures,
+            "[index] `judged_by`: expected \"figures\" exactly where a [[figure]] has `judge`"
+        );
+        ensure!(
+            is_by_figures == self.within_pct.is_some(),
+            "[index] `within_pct`: expected with judged_by = \"figures\", and only there"
+        );
+        ensure!(
+            is_by_figures || self.explained.is_none(),
+            "[index] `explained`: expected only with judged_by = \"figures\""
+        );
+        for line in [&self.reports, &self.ours] {
+            ensure!(
+                !line.contains(['\n', '|']),
+                "[index]: expected one line without \"|\", is {line:?}"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A figure of the source that is judged, and ours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// How.
+    pub judge: Judge,
+    /// The source's.
+    pub source: f64,
+    /// Ours; `None` if it was not measured.
+    pub ours: Option<f64>,
+}
+
+/// What the runs of an experiment found, as far as the verdict is by it.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Bounds, ...
+    pub bounds: usize,
+    /// ... and how many hold.
+    pub bounds_held: usize,
+    /// Figures that are judged.
+    pub figures: Vec<Judged>,
+    /// Cells on both engines.
+    pub engines: Agreement,
+    /// Stalls: judgements that are right, per cent, and whether that is enough.
+    pub stops: Option<(f64, bool)>,
+}
+
+impl Findings {
+    /// Adds the bounds of a run.
+    pub fn add_bounds(&mut self, result: &RunResult) {
+        let bounds = || result.cells.iter().flat_map(|cell| &cell.bounds);
+        self.bounds += bounds().count();
+        self.bounds_held += bounds().filter(|bound| bound.ok).count();
+    }
+
+    /// The verdict, and what it is by; `None` if nothing was measured that decides it.
+    pub fn verdict(&self, index: &Index) -> (Option<Verdict>, String) {
+        let (bounds, held) = (self.bounds, self.bounds_held);
+        if held < bounds {
+            let by = format!("{} of {bounds} bounds do not hold", bounds - held);
+            return (Some(Verdict::Missed), by);
+        }
+        let computed = match index.judged_by {
+            None => index.verdict.zip(index.by.clone()),
+            Some(JudgedBy::Figures) => self.by_figures(index),
+            Some(JudgedBy::Bounds) if bounds == 0 => None,
+            Some(JudgedBy::Bounds) => Some((Verdict::Reached, format!("all {bounds} bounds hold"))),
+            Some(JudgedBy::Stops) => self.stops.map(|(right_pct, is_enough)| {
+                let verdict = match is_enough {
+                    true => Verdict::Reached,
+                    false => Verdict::Missed,
+                };
+                (
+                    verdict,
+                    format!("{right_pct:.1} % of the judgements are right"),
+                )
+            }),
+            Some(JudgedBy::Engines) => self.by_engines(),
+        };
+        match computed {
+            Some((verdict, by)) => (Some(verdict), by),
+            None => (None, "not measured in this form".into()),
+        }
+    }
+
+    fn by_figures(&self, index: &Index) -> Option<(Verdict, String)> {
+        let within_pct = index.within_pct.unwrap_or_default();
+        let of = |f: &Judged| f.ours.map(|ours| f.judge.of(f.source, ours, within_pct));
+        let verdicts: Vec<Verdict> = self.figures.iter().filter_map(of).collect();
+        let all = verdicts.len();
+        let count = |which| verdicts.iter().filter(|v| **v == which).count();
+        let (missed, better) = (count(Verdict::Missed), count(Verdict::Better));
+        match (&index.explained, missed, better) {
+            _ if all == 0 => None,
+            (Some(why), 1.., _) => Some((
+                Verdict::Explained,
+                format!("{missed} of {all} figures differ: {why}"),
+            )),
+            (None, 1.., _) => Some((Verdict::Missed, format!("by {missed} of {all} figures"))),
+            (_, 0, 0) => Some((
+                Verdict::Reached,
+                format!("by all {all} figures, to {within_pct} %"),
+            )),
+            (_, 0, _) => Some((
+                Verdict::Better,
+                format!("by {better} of {all} figures; the others are reached"),
+            )),
+        }
+    }
+
+    fn by_engines(&self) -> Option<(Verdict, String)> {
+        let Agreement {
+            compared,
+            agree,
+            unexplained,
+        } = self.engines;
+        let differ = compared - agree;
+        let verdict = match (differ, unexplained) {
+            _ if compared == 0 => return None,
+            (0, _) => Verdict::Reached,
+            (_, 0) => Verdict::Explained,
+            _ => Verdict::Missed,
+        };
+        let mut by = format!("{agree} of {compared} cells agree");
+        if differ > 0 {
+            by += &format!("; {unexplained} differ for a reason that no experiment shows");
+        }
+        Some((verdict, by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(text: &str) -> Index {
+        toml::from_str(&format!("reports = \"r\"\nours = \"o\"\n{text}")).unwrap()
+    }
+
+    fn figures(all: &[(Judge, f64, Option<f64>)]) -> Findings {
+        let figure = |&(judge, source, ours): &(Judge, f64, Option<f64>)| Judged {
+            judge,
+            source,
+            ours,
+        };
+        Findings {
+            figures: all.iter().map(figure).collect(),
+            ..Findings::default()
+        }
+    }
+
+    #[test]
+    fn a_figure_is_judged_as_it_says() {
+        for (judge, source, ours, verdict) in [
+            (Judge::Near, 100.0, 105.0, Verdict::Reached),
+            (Judge::Near, 100.0, 94.9, Verdict::Missed),
+            (Judge::Near, 0.0, 0.1, Verdict::Missed),
+            (Judge::AtMost, 100.0, 0.0, Verdict::Reached),
+            (Judge::AtMost, 100.0, 100.1, Verdict::Missed),
+            (Judge::AtLeast, 100.0, 200.0, Verdict::Reached),
+            (Judge::AtLeast, 100.0, 99.9, Verdict::Missed),
+            (Judge::Less, 100.0, 94.0, Verdict::Better),
+            (Judge::Less, 100.0, 104.0, Verdict::Reached),
+            (Judge::Less, 100.0, 106.0, Verdict::Missed),
+            (Judge::More, 100.0, 106.0, Verdict::Better),
+            (Judge::More, 100.0, 96.0, Verdict::Reached),
+            (Judge::More, 100.0, 94.0, Verdict::Missed),
+        ] {
+            assert_eq!(
+                judge.of(source, ours, 5.0),
+                verdict,
+                "{judge:?} {source} {ours}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_missed_figure_outweighs_better_ones_unless_it_is_explained() {
+        let of = |findings: &Findings, more: &str| {
+            let index = index(&format!("judged_by = \"figures\"\nwithin_pct = 5\n{more}"));
+            findings.verdict(&index).0
+        };
+        let better = (Judge::More, 100.0, Some(200.0));
+        let reached = (Judge::Near, 100.0, Some(100.0));
+        let missed = (Judge::Near, 100.0, Some(1.0));
+        let absent = (Judge::Near, 100.0, None);
+        let explained = "explained = \"why\"";
+        assert_eq!(of(&figures(&[reached, absent]), ""), Some(Verdict::Reached));
+        assert_eq!(
+            of(&figures(&[reached, better]), explained),
+            Some(Verdict::Better)
+        );
+        assert_eq!(of(&figures(&[missed, better]), ""), Some(Verdict::Missed));
+        assert_eq!(
+            of(&figures(&[missed, better]), explained),
+            Some(Verdict::Explained)
+        );
+        assert_eq!(of(&figures(&[absent]), ""), None);
+    }
+
+    #[test]
+    fn a_bound_that_does_not_hold_is_missed_whatever_a_person_writes() {
+        let by_hand = index("verdict = \"better\"\nby = \"eye\"");
+        let mut findings = Findings {
+            bounds: 2,
+            bounds_held: 2,
+            ..Findings::default()
+        };
+        let reached = (Some(Verdict::Better), "eye".to_owned());
+        assert_eq!(findings.verdict(&by_hand), reached);
+        findings.bounds_held = 1;
+        let missed = (
+            Some(Verdict::Missed),
+            "1 of 2 bounds do not hold".to_owned(),
+        );
+        assert_eq!(findings.verdict(&by_hand), missed);
+    }
+
+    #[test]
+    fn engines_that_differ_for_a_guess_are_missed() {
+        let by_engines = index("judged_by = \"engines\"");
+        for (agree, unexplained, verdict) in [
+            (0, 0, Verdict::Explained),
+            (3, 0, Verdict::Reached),
+            (1, 1, Verdict::Missed),
+        ] {
+            let engines = Agreement {
+                compared: 3,
+                agree,
+                unexplained,
+            };
+            let findings = Findings {
+                engines,
+                ..Findings::default()
+            };
+            assert_eq!(findings.verdict(&by_engines).0, Some(verdict));
+        }
+        assert_eq!(Findings::default().verdict(&by_engines).0, None);
+    }
+
+    #[test]
+    fn a_verdict_has_one_ground() {
+        for (text, has_judged, is_fine) in [
+            ("judged_by = \"bounds\"", false, true),
+            ("verdict = \"missed\"\nby = \"eye\"", false, true),
+            ("judged_by = \"figures\"\nwithin_pct = 5", true, true),
+            ("", false, false),
+            ("verdict = \"missed\"", false, false),
+            ("verdict = \"missed\"\nby = \"eye\"", true, false),
+            (
+                "judged_by = \"bounds\"\nverdict = \"missed\"\nby = \"eye\"",
+                false,
+                false,
+            ),
+            ("judged_by = \"figures\"\nwithin_pct = 5", false, false),
+            ("judged_by = \"figures\"", true, false),
+            ("judged_by = \"bounds\"\nexplained = \"why\"", false, false),
+        ] {
+            assert_eq!(index(text).check(has_judged).is_ok(), is_fine, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_is_one_of_four_words() {
+        let read = |word: &str| {
+            let text = format!("reports = \"r\"\nours = \"o\"\nverdict = {word:?}\nby = \"eye\"");
+            toml::from_str::<Index>(&text).map(|index| index.verdict)
+        };
+        for word in ["reached", "better", "explained", "missed"] {
+            let verdict = read(word).unwrap().unwrap();
+            assert_eq!(verdict.to_string(), word);
+        }
+        let refused = read("good").unwrap_err().to_string();
+        assert!(refused.contains("expected one of"), "{refused}");
+    }
+}
