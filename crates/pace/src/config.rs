@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The configuration of a port and its classes, and the errors of its checks.
 
-use crate::ClassId;
 use crate::layout::{self, ErrorCode, RawClassConfig, RawConfig};
 
 /// What a rate counts.
@@ -288,14 +287,4 @@ impl Error {
             }
         }
     }
-}
-
-/// Why new line parameters were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{error}")]
-pub struct ReconfigureError {
-    /// What does not fit.
-    pub error: Error,
-    /// The class it does not fit, if it is a class.
-    pub class: Option<ClassId>,
 }

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 #[cfg(test)]
 use crate::layout::{ERR_BUSY, ERR_FULL};
 use crate::layout::{
-    ErrorCode, RawClassConfig, RawConfig, RawDecision, RawReservation, RawStats, TYPE_RT,
+    ErrorCode, RawClass, RawClassConfig, RawConfig, RawDecision, RawReservation, RawStats, TYPE_RT,
 };
 
 pub(crate) const ID_NONE: u32 = u32::MAX;
@@ -20,12 +20,6 @@ pub(crate) const ID_NONE: u32 = u32::MAX;
 /// Opaque: `struct pace_sched`.
 #[repr(C)]
 struct RawSched {
-    _private: [u8; 0],
-}
-
-/// Opaque: `struct pace_class`.
-#[repr(C)]
-pub(crate) struct RawClass {
     _private: [u8; 0],
 }
 

@@ -6,10 +6,14 @@
 
 use std::mem::offset_of;
 
-use crate::ffi::RawClass;
-
 /// `enum pace_error`, as an integer: the compiler of the core chose its size.
 pub(crate) type ErrorCode = u32;
+
+/// Opaque: `struct pace_class`.
+#[repr(C)]
+pub(crate) struct RawClass {
+    _private: [u8; 0],
+}
 
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -24,7 +24,7 @@ mod config;
 mod ffi;
 mod layout;
 
-pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period, ReconfigureError};
+pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
 use ffi::Port;
 use layout::{ERR_FULL, GAP, SEND, WAIT};
 
@@ -160,6 +160,16 @@ pub struct ClassClock {
     pub bytes: u64,
     /// In units of one byte time over the class's rate.
     pub frac: u64,
+}
+
+/// Why a new configuration of a running port is refused. Nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct ReconfigureError {
+    /// The check that failed.
+    pub error: Error,
+    /// The class whose rate or reservation does not fit, if it is a class's.
+    pub class: Option<ClassId>,
 }
 
 /// One port.

@@ -7,6 +7,7 @@ mod reservation;
 
 use crate::reference::{Choice, Reference, Type, wrapped};
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+use std::collections::{BTreeMap, VecDeque};
 
 pub use bytes::replay;
 
@@ -99,7 +100,7 @@ pub struct Pair {
     plain: Reference,
     classes: Vec<ClassId>,
     /// Lengths of the frames that rt classes have.
-    frames: reservation::Frames,
+    frames: BTreeMap<ClassId, VecDeque<u32>>,
     now_ns: u64,
 }
 
@@ -114,7 +115,7 @@ impl Pair {
             core,
             plain: Reference::new(&cfg, start_bytes, 0),
             classes: Vec::new(),
-            frames: reservation::Frames::new(),
+            frames: BTreeMap::new(),
             now_ns: 0,
         }
     }

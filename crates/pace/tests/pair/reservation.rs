@@ -5,9 +5,6 @@
 use super::{Config, Pair};
 use crate::reference::Type;
 use pace::{Burst, ClassConfig, ClassId, Period};
-use std::collections::{BTreeMap, VecDeque};
-
-pub type Frames = BTreeMap<ClassId, VecDeque<u32>>;
 
 impl Pair {
     /// A frame arrives; an rt class keeps its length.

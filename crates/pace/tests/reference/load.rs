@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Over-subscription: the lag of classes, and when it is forgotten.
 
-use super::{Class, Mode, Order, Reference, STALL_NS, hybrid, integer};
+use super::{Class, Mode, Order, Reference, STALL_NS, integer, lead};
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
@@ -62,7 +62,7 @@ impl Reference {
     pub(super) fn stall(&self) -> BigInt {
         match self.cfg.mode {
             Mode::Timer => self.line_bytes(STALL_NS),
-            Mode::Hybrid => self.line_bytes(hybrid::LEAD_MAX_NS),
+            Mode::Hybrid => self.line_bytes(lead::LEAD_MAX_NS),
             Mode::Gap => BigInt::zero(),
         }
     }

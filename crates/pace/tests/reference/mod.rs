@@ -6,16 +6,18 @@
 
 mod borrow;
 mod hybrid;
+mod lead;
 mod load;
 mod next;
+mod periods;
 mod reservation;
 
-use hybrid::Lead;
+use lead::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
-use reservation::Periods;
+use periods::{Periods, Reservation};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
@@ -44,6 +46,16 @@ pub enum Type {
     },
 }
 
+impl Type {
+    /// What the class reserves of a period.
+    fn reserve_bytes(self) -> Option<u64> {
+        match self {
+            Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => Some(reserve_bytes),
+            Type::Paced { .. } | Type::Normal { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     Idle,
@@ -70,7 +82,7 @@ struct Class {
     /// Guard band: its visit ended unserved.
     passed: bool,
     head: u64,
-    reservation: reservation::Reservation,
+    reservation: Reservation,
 }
 
 impl Class {
@@ -244,7 +256,7 @@ impl Reference {
             deficit_bytes: 0,
             passed: false,
             head: 0,
-            reservation: reservation::Reservation::of(class_type),
+            reservation: Reservation::new(class_type.reserve_bytes()),
         };
         class.set(class_type);
         assert!(self.classes.insert(id, class).is_none(), "id {id} is taken");
@@ -264,7 +276,8 @@ impl Reference {
         let same = discriminant(&self.classes[&id].class_type) == discriminant(&class_type);
         if !same {
             self.unschedule(id);
-            self.class_mut(id).reservation.become_of(class_type);
+            let reserve_bytes = class_type.reserve_bytes();
+            self.class_mut(id).reservation.change(reserve_bytes);
             self.stop_without_reservations(Some(id));
         }
         let had_ceil = self.classes[&id].ceil_bps != 0;

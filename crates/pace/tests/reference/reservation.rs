@@ -2,110 +2,15 @@
 //! Classes by the period. Each frame is kept with the number of the period in which
 //! it arrived.
 
+use super::periods::SAVED_AND_OWN;
 use super::{Class, Reference, Type, integer, ratio};
 use num_bigint::BigInt;
-use num_rational::BigRational;
 use num_traits::ToPrimitive;
 use pace::{Burst, ReservationStats, Stats};
-use std::collections::VecDeque;
-
-/// Periods whose reservations an rt class may have as credit.
-const SAVED_AND_OWN: i128 = 8 + 1;
-
-pub struct Periods {
-    pub running: bool,
-    /// Of the current period, those of an idle port included; 0: none yet.
-    number: u64,
-    /// Periods begun, as the core counts them.
-    begun: u64,
-    /// Exact.
-    end: BigRational,
-    /// Aligned: the instant of `end` on the host's clock.
-    end_ns: Option<u64>,
-    budget_left: i128,
-    /// Classes in turn: within the reservation, late, excess, in the next period.
-    rt: VecDeque<u32>,
-    late: VecDeque<u32>,
-    excess: VecDeque<u32>,
-    rt_next: VecDeque<u32>,
-    nrt: VecDeque<u32>,
-    nrt_next: VecDeque<u32>,
-    spent: u64,
-    /// Sums over all rt classes.
-    all_rt: ReservationStats,
-    nrt_deferred: u64,
-}
-
-#[derive(Default)]
-pub(super) struct Reservation {
-    /// Wire bytes of a frame, and the period in which it arrived.
-    frames: VecDeque<(u64, u64)>,
-    /// Left of the period's reservation; nrt: below 0, owed.
-    left: i128,
-    /// Rt: late bytes that may still go before others.
-    late_left: i128,
-    /// Rt: reserved and not sent.
-    credit: i128,
-    pub stats: ReservationStats,
-}
-
-impl Periods {
-    pub fn new() -> Self {
-        Periods {
-            running: false,
-            end_ns: None,
-            number: 0,
-            begun: 0,
-            end: ratio(0, 1),
-            budget_left: 0,
-            rt: VecDeque::new(),
-            late: VecDeque::new(),
-            excess: VecDeque::new(),
-            rt_next: VecDeque::new(),
-            nrt: VecDeque::new(),
-            nrt_next: VecDeque::new(),
-            spent: 0,
-            all_rt: ReservationStats::default(),
-            nrt_deferred: 0,
-        }
-    }
-}
-
-impl Reservation {
-    pub fn of(class_type: Type) -> Self {
-        let left = match class_type {
-            Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => i128::from(reserve_bytes),
-            Type::Paced { .. } | Type::Normal { .. } => 0,
-        };
-        Reservation {
-            left,
-            late_left: left,
-            credit: SAVED_AND_OWN * left,
-            ..Reservation::default()
-        }
-    }
-
-    /// Changes the type. Counters stay until they are counted anew.
-    pub fn become_of(&mut self, class_type: Type) {
-        let stats = match class_type {
-            Type::Rt { .. } | Type::Nrt { .. } => ReservationStats::default(),
-            Type::Paced { .. } | Type::Normal { .. } => self.stats,
-        };
-        *self = Reservation {
-            stats,
-            ..Reservation::of(class_type)
-        };
-    }
-}
 
 impl Class {
     fn reserve(&self) -> Option<i128> {
-        match self.class_type {
-            Type::Rt { reserve_bytes } | Type::Nrt { reserve_bytes } => {
-                Some(i128::from(reserve_bytes))
-            }
-            Type::Paced { .. } | Type::Normal { .. } => None,
-        }
+        self.class_type.reserve_bytes().map(i128::from)
     }
 
     fn is_rt(&self) -> bool {

@@ -1,101 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A frame's buffer, and what is decided of it.
+//! What becomes of a received frame: its stream, its next hop, or an ICMP error.
 
 use std::net::Ipv4Addr;
 use std::sync::PoisonError;
 
-use afxdp::{BEFORE_BYTES, Chunk};
 use linux_io::clock::monotonic_ns;
 use linux_io::packet::VNET_BYTES;
 
 use crate::ebox::Notify;
-use crate::ethernet::{self, ETHERNET, Header, Refusal, fill_checksum, forward};
+use crate::ethernet::{self, ETHERNET, Header, Refusal, forward};
 use crate::fragments::Fragments;
 use crate::icmp::{Problem, error};
-use crate::itm::WireLength;
 use crate::table::route;
 
-use super::Router;
-
-/// Room for a full frame with two VLAN tags.
-pub(crate) const FRAME_BYTES: usize = 1522;
-
-const _: () = assert!(
-    BEFORE_BYTES == VNET_BYTES && VNET_BYTES + FRAME_BYTES <= afxdp::CHUNK_BYTES,
-    "a chunk has a frame and what AF_PACKET has before it"
-);
-
-/// VIRTIO_NET_HDR_F_NEEDS_CSUM, in the first of the bytes before a frame.
-const NEEDS_SUM: u8 = 1;
-
-/// A frame in the chunk that it was received into, which is handed from queue to
-/// queue and never copied; and what is known of it.
-pub(crate) struct Frame {
-    chunk: Chunk,
-    /// Index of the port that it came by.
-    from: usize,
-    /// What was read of it.
-    pub header: Option<Header>,
-    /// Index of its stream, if it is of one.
-    pub stream: Option<usize>,
-}
-
-impl From<Chunk> for Frame {
-    fn from(chunk: Chunk) -> Self {
-        Self {
-            chunk,
-            from: 0,
-            header: None,
-            stream: None,
-        }
-    }
-}
-
-impl Frame {
-    /// What a device gets by AF_PACKET.
-    pub fn with_vnet(&self) -> &[u8] {
-        self.chunk.bytes()
-    }
-
-    /// What a device gets by AF_XDP.
-    pub fn into_chunk(mut self) -> Chunk {
-        if self
-            .with_vnet()
-            .first()
-            .is_some_and(|flags| flags & NEEDS_SUM != 0)
-        {
-            self.fill_checksum();
-        }
-        self.chunk
-    }
-
-    /// Nobody behind this router knows that something is to be done.
-    pub fn fill_checksum(&mut self) {
-        fill_checksum(self.frame_mut());
-    }
-
-    fn frame(&self) -> &[u8] {
-        self.chunk.bytes().get(VNET_BYTES..).unwrap_or_default()
-    }
-
-    /// Without the Ethernet header.
-    fn packet(&self) -> &[u8] {
-        self.frame().get(ETHERNET..).unwrap_or_default()
-    }
-
-    fn frame_mut(&mut self) -> &mut [u8] {
-        self.chunk
-            .bytes_mut()
-            .get_mut(VNET_BYTES..)
-            .unwrap_or_default()
-    }
-}
-
-impl WireLength for Frame {
-    fn wire_bytes(&self) -> u64 {
-        ethernet::wire_bytes(self.frame().len())
-    }
-}
+use super::frame::Frame;
+use super::shared::Router;
 
 impl Router<'_> {
     /// Reads a received frame and finds its stream. `false`, counted, if it
@@ -112,7 +31,7 @@ impl Router<'_> {
         let own_addresses = self.own_addresses.read();
         let own_addresses = own_addresses.unwrap_or_else(PoisonError::into_inner);
         let is_own = |address| own_addresses.iter().any(|(_, own)| *own == address);
-        let header = match ethernet::read(frame.frame(), own) {
+        let header = match ethernet::read(frame.bytes(), own) {
             Ok(header) if is_own(header.destination) => {
                 self.counters.not_ours.add(1);
                 return false;
@@ -141,7 +60,7 @@ impl Router<'_> {
         match self.find_way(frame.header?) {
             Ok((port, mac)) => {
                 let own = self.ports.get(port)?.mac;
-                forward(frame.frame_mut(), own, mac);
+                forward(frame.bytes_mut(), own, mac);
                 Some(port)
             }
             Err(problem) => {
@@ -217,12 +136,12 @@ impl Router<'_> {
         let mut chunk = self.pool.take()?;
         chunk.set_length(VNET_BYTES + ETHERNET + packet.len());
         let mut frame = Frame::from(chunk);
-        let (ethernet, room) = frame.frame_mut().split_first_chunk_mut::<ETHERNET>()?;
+        let (ethernet, room) = frame.bytes_mut().split_first_chunk_mut::<ETHERNET>()?;
         // To itself, until it is routed.
         *ethernet = [0; ETHERNET];
         ethernet[12..].copy_from_slice(&[0x08, 0x00]);
         room.get_mut(..packet.len())?.copy_from_slice(packet);
-        frame.header = Some(ethernet::read(frame.frame(), [0; 6]).ok()?);
+        frame.header = Some(ethernet::read(frame.bytes(), [0; 6]).ok()?);
         Some(frame)
     }
 }

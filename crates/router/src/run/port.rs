@@ -14,8 +14,8 @@ use crate::counters::Counters;
 use crate::ebox::EventBox;
 use crate::ethernet::Mac;
 
-use super::RunError;
-use super::forward::{FRAME_BYTES, Frame};
+use super::error::RunError;
+use super::frame::{FRAME_BYTES, Frame};
 
 /// Frames that a receiving thread takes by AF_PACKET before it lets others run.
 const BATCH: usize = 64;

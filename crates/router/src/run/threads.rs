@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use linux_io::clock::{monotonic_ns, sleep_until};
@@ -17,9 +17,8 @@ use crate::ebox::{Listen, Notify};
 use crate::fragments::Fragments;
 use crate::itm::Itm;
 
-use super::QUEUE;
-use super::Router;
-use super::forward::Frame;
+use super::frame::Frame;
+use super::shared::{QUEUE, Router};
 
 /// Above the periodic threads, as the papers' second level interrupt handler.
 const RECEIVE_PRIORITY: u8 = 75;
@@ -34,17 +33,6 @@ const SLOTS: u64 = 10;
 const IDLE_NS: u64 = 50_000_000;
 /// Periods in which what is queued may still leave at the end.
 const DRAIN_PERIODS: u32 = 200;
-
-/// What has come to its end.
-#[derive(Debug)]
-pub(super) struct Ends {
-    /// No more frames are received.
-    pub receiving: AtomicBool,
-    /// No more packets are routed.
-    pub routing: AtomicBool,
-    /// A thread could not go on.
-    pub failed: AtomicBool,
-}
 
 /// When a periodic thread runs.
 struct Period {
@@ -75,15 +63,6 @@ impl Period {
 }
 
 impl Router<'_> {
-    /// Runs a thread; if it fails, the router ends.
-    pub(super) fn guard<T>(&self, thread: impl FnOnce(&Self) -> io::Result<T>) -> io::Result<T> {
-        let result = thread(self);
-        if result.is_err() {
-            self.ends.failed.store(true, Ordering::Release);
-        }
-        result
-    }
-
     fn begin(&self, name: &str, wishes: &[Scheduling]) {
         let granted = schedule(wishes);
         let line = format!("{name}: {granted}");

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the threads of a running router share.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use afxdp::Pool;
+use linux_io::packet::own_addresses;
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::ebox::EventBox;
+use crate::icmp::Limit;
+
+use super::error::RunError;
+use super::frame::Frame;
+use super::neighbours::Neighbours;
+use super::port::Port;
+
+/// Chunks for each device: what a burst of a period at 1 Gbit/s needs, and as
+/// many that wait to be received into by AF_XDP.
+const CHUNKS: u32 = 2048;
+/// Packets in one queue of a port.
+pub(super) const QUEUE: u32 = 1024;
+
+/// What has come to its end.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// No more frames are received.
+    pub receiving: AtomicBool,
+    /// No more packets are routed.
+    pub routing: AtomicBool,
+    /// A thread could not go on.
+    pub failed: AtomicBool,
+}
+
+/// What threads share.
+pub(super) struct Router<'a> {
+    pub config: &'a Config,
+    pub ports: Vec<Port>,
+    /// Each with its device.
+    pub own_addresses: RwLock<Vec<(String, Ipv4Addr)>>,
+    /// How many errors senders are told.
+    pub errors: Limit,
+    pub neighbours: RwLock<Neighbours>,
+    /// Received packets of streams, and of best effort.
+    pub streams: EventBox<Frame>,
+    pub best_effort: EventBox<Frame>,
+    /// Where all frames are.
+    pub pool: Pool,
+    pub counters: Counters,
+    pub ends: Ends,
+    pub threads: Mutex<Vec<String>>,
+}
+
+fn addresses(own: &[(String, Ipv4Addr)]) -> Vec<Ipv4Addr> {
+    own.iter().map(|(_, address)| *address).collect()
+}
+
+impl<'a> Router<'a> {
+    /// Opens the devices that the configuration names.
+    pub fn open(config: &'a Config) -> Result<Self, RunError> {
+        let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
+        let streams = u32::try_from(config.streams.len()).unwrap_or(u32::MAX);
+        // Streams that send too much fill their queues, and no others.
+        let chunks = CHUNKS
+            .saturating_mul(devices)
+            .saturating_add(QUEUE.saturating_mul(streams));
+        let pool = Pool::new(chunks)?;
+        let frames = chunks as usize;
+        let own_addresses = own_addresses()?;
+        let devices = config.devices.iter();
+        let own = addresses(&own_addresses);
+        let ports = devices.map(|device| Port::open(device, &own, &pool, frames));
+        let ports = ports.collect::<Result<_, _>>()?;
+        Ok(Self {
+            config,
+            ports,
+            own_addresses: RwLock::new(own_addresses),
+            neighbours: RwLock::new(Neighbours::new(config)),
+            errors: Limit::default(),
+            streams: EventBox::new(frames),
+            best_effort: EventBox::new(frames),
+            pool,
+            counters: Counters::default(),
+            ends: Ends {
+                receiving: AtomicBool::new(false),
+                routing: AtomicBool::new(false),
+                failed: AtomicBool::new(false),
+            },
+            threads: Mutex::default(),
+        })
+    }
+
+    /// Addresses come and go while the router runs.
+    pub fn take_own_addresses(&self) -> io::Result<()> {
+        let own = own_addresses()?;
+        let addresses = addresses(&own);
+        self.ports.iter().for_each(|port| port.set_own(&addresses));
+        *self
+            .own_addresses
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = own;
+        Ok(())
+    }
+
+    /// Looks who is there, and asks again for those who are not known.
+    pub fn ask_neighbours(&self) {
+        let mut found = self
+            .neighbours
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        found.look(self.config);
+        *self
+            .neighbours
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
+    /// Runs a thread; if it fails, the router ends.
+    pub fn guard<T>(&self, thread: impl FnOnce(&Self) -> io::Result<T>) -> io::Result<T> {
+        let result = thread(self);
+        if result.is_err() {
+            self.ends.failed.store(true, Ordering::Release);
+        }
+        result
+    }
+}
