@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decides which frames of a device are `pspacer router`'s: IPv4 to this station
+ * Decides which frames of a device are `pspacer router`'s: IPv4 to its MAC address
  * and to none of this host's addresses goes to the router's AF_XDP socket. All
  * else is the kernel's: ARP, IPv6, the host's own. Without a socket at the
  * frame's queue so is everything.
@@ -25,15 +25,15 @@ struct xdp_md {
 
 /* The beginning of a frame of IPv4. */
 struct start {
-	u8 to_station[6];
-	u8 from_station[6];
+	u8 to_mac[6];
+	u8 from_mac[6];
 	u8 protocol[2];
 	u8 before[16];
 	u8 to_address[4];
 };
 
-/* Of the device; set before the program is loaded. */
-const volatile u8 station[6];
+/* The MAC address of the device; set before the program is loaded. */
+const volatile u8 mac[6];
 
 /* By receive queue: devices have one. */
 struct {
@@ -54,12 +54,12 @@ struct {
 	MAP_NUMBER(max_entries, 4096);
 } own_addresses SEC(".maps");
 
-INLINE int is_to_station(const struct start *start)
+INLINE int is_to_mac(const struct start *start)
 {
 	u8 different = 0;
 
 	for (int i = 0; i < 6; i++)
-		different |= start->to_station[i] ^ station[i];
+		different |= start->to_mac[i] ^ mac[i];
 	return !different;
 }
 
@@ -71,7 +71,7 @@ int to_router(struct xdp_md *ctx)
 
 	if ((void *)(start + 1) > (void *)(long)ctx->data_end)
 		return XDP_PASS;
-	if (!is_to_station(start) || start->protocol[0] != 0x08 || start->protocol[1] != 0x00)
+	if (!is_to_mac(start) || start->protocol[0] != 0x08 || start->protocol[1] != 0x00)
 		return XDP_PASS;
 	__builtin_memcpy(&to, start->to_address, sizeof(to));
 	if (bpf_map_lookup_elem(&own_addresses, &to))

@@ -40,7 +40,7 @@ impl Program {
             return Err(Error::NotBuilt);
         }
         let mut ebpf = EbpfLoader::new()
-            .set_global("station", &mac, true)
+            .set_global("mac", &mac, true)
             .load(OBJECT)
             .map_err(|error| refused("program", &error))?;
         let addresses = HashMap::try_from(map(&mut ebpf, "own_addresses")?);

@@ -92,7 +92,7 @@ mod tests {
             time: crate::frame::CaptureTime { seconds: 0, ps: 0 },
             interface: 0,
             link: Some(link),
-            way: crate::segment::Way::Unknown,
+            host_direction: crate::segment::HostDirection::Unknown,
             packet_bytes: bytes.len() as u32,
             bytes,
         };

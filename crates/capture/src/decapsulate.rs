@@ -10,7 +10,7 @@ use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
 use crate::headers::{Ahead, Endpoints, Found, Ip, Other, Outline, Place};
 use crate::link::Link;
-use crate::segment::Way;
+use crate::segment::HostDirection;
 use crate::tunnels;
 
 /// More layers than this are no network but an attempt.
@@ -33,7 +33,7 @@ pub(crate) fn decapsulate<'a>(
         bytes: frame.bytes,
         wire_bytes: frame.packet_bytes,
     };
-    let mut way = frame.way;
+    let mut host_direction = frame.host_direction;
     let mut ahead = match frame.link.ok_or(Other::UnknownLink)? {
         Link::Ethernet => Ahead::Ethernet,
         Link::RawIp => Ahead::Ip,
@@ -46,7 +46,7 @@ pub(crate) fn decapsulate<'a>(
             type_at,
         } => {
             let header = place.bytes.get(..header_bytes).ok_or(Other::Cut)?;
-            way = cooked_way(header, type_at);
+            host_direction = cooked_direction(header, type_at);
             let kind = u16::from_be_bytes([header[type_at], header[type_at + 1]]);
             place.skip(header_bytes)?;
             Ahead::EtherType(kind)
@@ -83,7 +83,7 @@ pub(crate) fn decapsulate<'a>(
                     tcp_bytes: place.wire_bytes,
                     ip: *ip,
                     encapsulation,
-                    way,
+                    host_direction,
                 });
             }
             (Ahead::Protocol(protocol), Some(ip)) => {
@@ -106,12 +106,12 @@ pub(crate) fn decapsulate<'a>(
 }
 
 /// Both versions say in their own place whether the host itself sent it.
-fn cooked_way(header: &[u8], type_at: usize) -> Way {
+fn cooked_direction(header: &[u8], type_at: usize) -> HostDirection {
     let kind = if type_at == 0 { header[10] } else { header[1] };
     match kind {
-        0 => Way::In,
-        4 => Way::Out,
-        _ => Way::Unknown,
+        0 => HostDirection::In,
+        4 => HostDirection::Out,
+        _ => HostDirection::Unknown,
     }
 }
 

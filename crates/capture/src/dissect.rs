@@ -54,7 +54,7 @@ pub(crate) fn dissect(
         ecn: found.ip.ecn,
         ip_id: found.ip.id,
         hop_limit: found.ip.hop_limit,
-        way: found.way,
+        host_direction: found.host_direction,
     };
     options(&found, header_bytes, &mut segment);
     Ok((segment, found.ip.first_fragment))
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::frame::CaptureTime;
     use crate::link::Link;
-    use crate::segment::Way;
+    use crate::segment::HostDirection;
     use etherparse::{PacketBuilder, TcpOptionElement as O};
     use proptest::prelude::*;
 
@@ -146,7 +146,7 @@ mod tests {
             time: CaptureTime { seconds: 1, ps: 0 },
             interface: 0,
             link: Link::from_number(link),
-            way: Way::Unknown,
+            host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(bytes.len()) as u32,
             bytes,
         }
@@ -309,23 +309,34 @@ mod tests {
     #[test]
     fn links() {
         let expected = read(&v4()).unwrap();
-        let type_at = |at: usize, header: usize, way: (usize, u8)| {
+        let type_at = |at: usize, header: usize, direction_byte: (usize, u8)| {
             let mut out = vec![0; header];
             out[at..at + 2].copy_from_slice(&[8, 0]);
-            out[way.0] = way.1;
+            out[direction_byte.0] = direction_byte.1;
             out.extend(inner());
             out
         };
-        for (link, bytes, way) in [
-            (1, v4(), Way::Unknown),
-            (101, inner(), Way::Unknown),
-            (0, [&[2, 0, 0, 0][..], &inner()].concat(), Way::Unknown),
-            (113, type_at(14, 16, (1, 4)), Way::Out),
-            (113, type_at(14, 16, (1, 3)), Way::Unknown),
-            (276, type_at(0, 20, (10, 0)), Way::In),
+        for (link, bytes, host_direction) in [
+            (1, v4(), HostDirection::Unknown),
+            (101, inner(), HostDirection::Unknown),
+            (
+                0,
+                [&[2, 0, 0, 0][..], &inner()].concat(),
+                HostDirection::Unknown,
+            ),
+            (113, type_at(14, 16, (1, 4)), HostDirection::Out),
+            (113, type_at(14, 16, (1, 3)), HostDirection::Unknown),
+            (276, type_at(0, 20, (10, 0)), HostDirection::In),
         ] {
             let found = dissect(&frame(link, &bytes, 0), &mut Encapsulations::default());
-            assert_eq!(found.unwrap().0, Segment { way, ..expected }, "link {link}");
+            assert_eq!(
+                found.unwrap().0,
+                Segment {
+                    host_direction,
+                    ..expected
+                },
+                "link {link}"
+            );
         }
         let unknown = dissect(&frame(147, &v4(), 0), &mut Encapsulations::default());
         assert_eq!(unknown, Err(Other::UnknownLink));

@@ -4,7 +4,7 @@
 use units::time::{NS_PER_S, PS_PER_S};
 
 use crate::link::Link;
-use crate::segment::Way;
+use crate::segment::HostDirection;
 
 /// The longest block that is read. No packet is longer, and memory is allocated
 /// only after this check. Wireshark draws the line at 256 KB of a packet.
@@ -42,7 +42,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) time: CaptureTime,
     pub(crate) interface: u32,
     pub(crate) link: Option<Link>,
-    pub(crate) way: Way,
+    pub(crate) host_direction: HostDirection,
     /// On the wire, as far as the file says.
     pub(crate) packet_bytes: u32,
     /// What was captured of it.

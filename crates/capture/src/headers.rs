@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use crate::encapsulation::Layer;
-use crate::segment::{EncapsulationId, Way};
+use crate::segment::{EncapsulationId, HostDirection};
 
 /// Why a packet is no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Found<'a> {
     pub(crate) tcp_bytes: u32,
     pub(crate) ip: Ip,
     pub(crate) encapsulation: EncapsulationId,
-    pub(crate) way: Way,
+    pub(crate) host_direction: HostDirection,
 }
 
 /// What an IP header says.

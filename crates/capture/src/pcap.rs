@@ -7,7 +7,7 @@ use crate::error::ReadError;
 use crate::frame::{CaptureTime, Frame, LARGEST_BLOCK_BYTES};
 use crate::input::Lookahead;
 use crate::link::Link;
-use crate::segment::Way;
+use crate::segment::HostDirection;
 
 const HEADER_BYTES: usize = 24;
 const RECORD_HEADER_BYTES: usize = 16;
@@ -124,7 +124,7 @@ impl Pcap {
             },
             interface: 0,
             link: self.link,
-            way: Way::Unknown,
+            host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(length),
             bytes,
         });

@@ -10,7 +10,7 @@ use crate::error::ReadError;
 use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES};
 use crate::input::Lookahead;
 use crate::link::Link;
-use crate::segment::Way;
+use crate::segment::HostDirection;
 
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -203,7 +203,7 @@ impl PcapNg {
         let interface = self.word(body, 0).ok_or_else(broken)?;
         let (frame, options) = self.timed(interface, &body[4..]).ok_or_else(broken)??;
         Ok(Frame {
-            way: self.way(options),
+            host_direction: self.host_direction(options),
             ..frame
         })
     }
@@ -238,7 +238,7 @@ impl PcapNg {
             time: known.clock.time((u64::from(high) << 32) | u64::from(low)),
             interface: known.number,
             link: known.link,
-            way: Way::Unknown,
+            host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(captured),
             bytes,
         };
@@ -246,18 +246,18 @@ impl PcapNg {
     }
 
     /// The direction that the options of a packet tell.
-    fn way(&self, mut options: &[u8]) -> Way {
+    fn host_direction(&self, mut options: &[u8]) -> HostDirection {
         while let Some((code, value, rest)) = self.option(options) {
             if code == EPB_FLAGS {
                 return match self.word(value, 0).map(|flags| flags & 3) {
-                    Some(1) => Way::In,
-                    Some(2) => Way::Out,
-                    _ => Way::Unknown,
+                    Some(1) => HostDirection::In,
+                    Some(2) => HostDirection::Out,
+                    _ => HostDirection::Unknown,
                 };
             }
             options = rest;
         }
-        Way::Unknown
+        HostDirection::Unknown
     }
 
     /// Length of the next block; sets the byte order at a section's begin.
@@ -347,7 +347,8 @@ mod tests {
 
     #[test]
     fn clocks() {
-        let ps = |tsresol, offset, stamp| Clock::new(tsresol, offset).unwrap().time(stamp).ps();
+        let ps =
+            |tsresol, offset, timestamp| Clock::new(tsresol, offset).unwrap().time(timestamp).ps();
         assert_eq!(ps(6, 0, 7), 7_000_000);
         assert_eq!(ps(9, 2, 1), 2_000_000_001_000);
         assert_eq!(ps(12, -1, 5), 5 - 1_000_000_000_000);

@@ -105,7 +105,7 @@ impl Gathered {
         self.capture.origin_ps = origin_ps;
         for (record, time_ps) in self.capture.records.iter_mut().zip(&self.times_ps) {
             record.start_ps = u64::try_from(time_ps - origin_ps).map_err(|_| {
-                let what = "time stamps that span more than 213 days".into();
+                let what = "timestamps that span more than 213 days".into();
                 ReadError::Malformed { offset: 0, what }
             })?;
         }

@@ -101,10 +101,10 @@ impl FromIterator<(u32, u32)> for SackBlocks {
     }
 }
 
-/// Which way a packet went at the host that captured it, if the file says so
+/// The direction of a packet at the host that captured it, if the file says so
 /// (Linux cooked captures, `epb_flags` of pcapng).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum HostDirection {
     /// It does not say.
     #[default]
     Unknown,
@@ -168,8 +168,8 @@ pub struct Segment {
     /// TTL or hop limit of the (inner) IP header: 64, 128 or 255 where no
     /// router lies between the sender and the capture.
     pub hop_limit: u8,
-    /// The way of the packet, if the file says.
-    pub way: Way,
+    /// The direction of the packet at the capturing host, if the file says so.
+    pub host_direction: HostDirection,
 }
 
 impl Segment {

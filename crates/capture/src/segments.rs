@@ -357,8 +357,8 @@ impl Counts {
             ),
             of(
                 self.options_cut,
-                "segments have TCP options that were cut or are broken: SACK blocks and time \
-                 stamps may be missing",
+                "segments have TCP options that were cut or are broken: SACK blocks and \
+                 timestamps may be missing",
             ),
             of(
                 self.malformed,

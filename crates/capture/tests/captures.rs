@@ -221,7 +221,7 @@ fn foreign_files_are_named_by_their_first_bytes() {
 }
 
 #[test]
-fn time_stamps_that_cannot_be_one_capture_are_refused() {
+fn timestamps_that_cannot_be_one_capture_are_refused() {
     let file = pcap(
         Order::Little,
         true,

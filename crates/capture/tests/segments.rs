@@ -7,7 +7,7 @@ mod common;
 
 use std::io::{Read, Write};
 
-use capture::segment::{Segment, Way};
+use capture::segment::{HostDirection, Segment};
 use capture::segments::{Counts, Segments, Source};
 use common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 use etherparse::PacketBuilder;
@@ -120,14 +120,17 @@ fn older_packet_blocks_and_the_way_of_newer_ones() {
         .concat();
         let (found, segments) = all(&[&file]);
         assert_eq!(segments.damages(), []);
-        let ways: Vec<_> = found.iter().map(|s| (s.time_ns, s.way)).collect();
+        let directions: Vec<_> = found
+            .iter()
+            .map(|s| (s.time_ns, s.host_direction))
+            .collect();
         let expected = [
-            (5_000, Way::Unknown),
-            (6_000, Way::In),
-            (6_000, Way::Out),
-            (6_000, Way::Unknown),
+            (5_000, HostDirection::Unknown),
+            (6_000, HostDirection::In),
+            (6_000, HostDirection::Out),
+            (6_000, HostDirection::Unknown),
         ];
-        assert_eq!(ways, expected);
+        assert_eq!(directions, expected);
     }
 }
 

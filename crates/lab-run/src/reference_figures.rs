@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
+use units::display::{number, rate_unit};
 
 use crate::engine_agreement::Both;
 use crate::ground_truth::matrix::Wanted;
@@ -197,16 +198,13 @@ impl Figure {
 /// A metric's value with its unit, for people.
 pub fn human(metric: &str, value: f64) -> String {
     if metric.ends_with("_bps") {
-        let (scaled, unit) = match value {
-            v if v >= 1e6 => (v / 1e6, "Mbit/s"),
-            v if v >= 1e3 => (v / 1e3, "kbit/s"),
-            v => (v, "bit/s"),
-        };
-        let digits = if scaled >= 100.0 { 1 } else { 2 };
-        return format!("{scaled:.digits$} {unit}");
+        let unit = rate_unit(value);
+        let scaled = value / unit.size;
+        let decimals = if scaled >= 100.0 { 1 } else { 2 };
+        return format!("{} {}", number(scaled, decimals), unit.name);
     }
     if metric.starts_with("efficiency") {
-        return format!("{:.0} %", value * 100.0);
+        return format!("{} %", number(value * 100.0, 0));
     }
     let is_count = matches!(metric, "dropped" | "frames");
     if (is_count || metric.ends_with("_bytes")) && value.fract() == 0.0 {
@@ -224,7 +222,7 @@ pub fn human(metric: &str, value: f64) -> String {
         Some("pct") => " %",
         _ => "",
     };
-    format!("{value:.3}{unit}")
+    format!("{}{unit}", number(value, 3))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_getres, clock_gettime, clock_nanosleep};
-
-const SECOND_NS: u64 = 1_000_000_000;
+use units::time::NS_PER_S;
 
 /// CLOCK_MONOTONIC: for schedules and for waiting.
 ///
@@ -18,7 +17,7 @@ pub fn monotonic_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_TAI, since 1970: for stamps that others read. A leap second does not
+/// CLOCK_TAI, since 1970: for timestamps that others read. A leap second does not
 /// show. It is CLOCK_REALTIME where nobody has told the kernel their distance.
 ///
 /// # Errors
@@ -28,7 +27,7 @@ pub fn tai_ns() -> io::Result<u64> {
 }
 
 /// Seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, of which the kernel's
-/// time stamps are.
+/// timestamps are.
 ///
 /// # Errors
 /// Only where there is no such clock.
@@ -36,7 +35,7 @@ pub fn tai_ahead_s() -> io::Result<u64> {
     let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
     let realtime_ns = now_ns(ClockId::CLOCK_REALTIME)?;
     // Whole seconds, read a moment apart.
-    Ok((tai_ns.saturating_sub(realtime_ns) + SECOND_NS / 2) / SECOND_NS)
+    Ok((tai_ns.saturating_sub(realtime_ns) + NS_PER_S / 2) / NS_PER_S)
 }
 
 /// Length of the kernel's tick (1/HZ): the coarse clock moves once in each.
@@ -67,7 +66,7 @@ pub fn sleep_until(due_ns: u64) -> io::Result<()> {
 pub(crate) fn nanoseconds(time: TimeSpec) -> u64 {
     let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
     let part_ns = u64::try_from(time.tv_nsec()).unwrap_or(0);
-    seconds.saturating_mul(SECOND_NS).saturating_add(part_ns)
+    seconds.saturating_mul(NS_PER_S).saturating_add(part_ns)
 }
 
 fn now_ns(clock: ClockId) -> io::Result<u64> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the live tools (`pspacer ping`, `reflect`, `router`) need of Linux:
-//! clocks, scheduling, signals, and sockets with the kernel's time stamps.
+//! clocks, scheduling, signals, and sockets with the kernel's timestamps.
 //!
 //! Nothing is unsafe here: `nix` and `thread-priority` have the system calls
 //! (docs/decisions/0162).

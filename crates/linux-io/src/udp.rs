@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A UDP socket with the kernel's time stamps (SO_TIMESTAMPING, software).
+//! A UDP socket with the kernel's timestamps (SO_TIMESTAMPING, software).
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,12 +12,13 @@ use nix::sys::socket::{
     sockopt,
 };
 
+use units::time::NS_PER_S;
+
 use crate::clock::{nanoseconds, tai_ahead_s};
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// For datagrams while this program does not run; the host may allow less.
 const RECEIVE_BYTES: usize = 4 << 20;
-/// Room for a stamp, a count and an extended error with its address.
+/// Room for a timestamp, a count and an extended error with its address.
 const CONTROL_BYTES: usize = 256;
 
 /// A datagram.
@@ -86,13 +87,13 @@ impl FromStr for Class {
 
 /// The socket; it never waits.
 #[derive(Debug)]
-pub struct StampedSocket {
+pub struct TimestampedSocket {
     socket: UdpSocket,
     tai_ahead_ns: u64,
 }
 
-impl StampedSocket {
-    /// Asks for stamps of what is received and, with `sent`, of what is sent.
+impl TimestampedSocket {
+    /// Asks for timestamps of what is received and, with `sent`, of what is sent.
     ///
     /// # Errors
     /// When the socket cannot be set so.
@@ -112,7 +113,7 @@ impl StampedSocket {
         setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         Ok(Self {
             socket,
-            tai_ahead_ns: tai_ahead_s()?.saturating_mul(SECOND_NS),
+            tai_ahead_ns: tai_ahead_s()?.saturating_mul(NS_PER_S),
         })
     }
 
@@ -165,11 +166,11 @@ impl StampedSocket {
             overrun: overrun.unwrap_or(0),
             bytes: message.bytes,
             from: message.address.as_ref().and_then(address),
-            kernel_ns: self.stamp(&message),
+            kernel_ns: self.timestamp(&message),
         }))
     }
 
-    /// The next stamp of what was sent; `None` if there is none.
+    /// The next timestamp of what was sent; `None` if there is none.
     ///
     /// # Errors
     /// When the socket's error queue cannot be read.
@@ -191,24 +192,26 @@ impl StampedSocket {
                 _ => None,
             });
             // Other errors are in the queue too.
-            if let Some((number, kernel_ns)) = number.zip(self.stamp(&message)) {
+            if let Some((number, kernel_ns)) = number.zip(self.timestamp(&message)) {
                 return Ok(Some(LeftAt { number, kernel_ns }));
             }
         }
     }
 
-    fn stamp<S>(&self, message: &RecvMsg<'_, '_, S>) -> Option<u64> {
-        let stamp = message.cmsgs().ok()?.find_map(|control| match control {
-            ControlMessageOwned::ScmTimestampsns(stamps) => Some(nanoseconds(stamps.system)),
+    fn timestamp<S>(&self, message: &RecvMsg<'_, '_, S>) -> Option<u64> {
+        let timestamp = message.cmsgs().ok()?.find_map(|control| match control {
+            ControlMessageOwned::ScmTimestampsns(timestamps) => {
+                Some(nanoseconds(timestamps.system))
+            }
             _ => None,
         })?;
         // 0: the packet has none.
-        (stamp > 0).then(|| stamp.saturating_add(self.tai_ahead_ns))
+        (timestamp > 0).then(|| timestamp.saturating_add(self.tai_ahead_ns))
     }
 }
 
-impl AsFd for StampedSocket {
-    /// Readable when a datagram or a stamp has come.
+impl AsFd for TimestampedSocket {
+    /// Readable when a datagram or a timestamp has come.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -241,18 +244,18 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_stamped_by_one_clock() {
-        let far = StampedSocket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), false).unwrap();
+    fn both_ends_have_timestamps_of_one_clock() {
+        let far = TimestampedSocket::new(UdpSocket::bind("127.0.0.1:0").unwrap(), false).unwrap();
         let near = UdpSocket::bind("127.0.0.1:0").unwrap();
         near.connect(far.socket().local_addr().unwrap()).unwrap();
-        let near = StampedSocket::new(near, true).unwrap();
+        let near = TimestampedSocket::new(near, true).unwrap();
         near.set_class(Class {
             priority: Some(6),
             dscp: Some(46),
         })
         .unwrap();
-        let mut stamped = 0;
-        // The kernel begins to stamp a moment after it was asked to.
+        let mut timestamped = 0;
+        // The kernel gives timestamps only some time after it was asked to.
         for number in 0..2000 {
             let before_ns = crate::clock::tai_ns().unwrap();
             near.socket().send(b"hello").unwrap();
@@ -267,14 +270,14 @@ mod tests {
                     before_ns <= left.kernel_ns && left.kernel_ns <= arrived_ns,
                     "{before_ns} {left:?} {arrived_ns}"
                 );
-                stamped += 1;
+                timestamped += 1;
             }
-            if stamped == 3 {
+            if timestamped == 3 {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        assert_eq!(stamped, 3, "no stamps");
+        assert_eq!(timestamped, 3, "no timestamps");
         assert_eq!(near.left_at().unwrap(), None);
         assert_eq!(far.receive(&mut [0; 8]).unwrap(), None);
     }

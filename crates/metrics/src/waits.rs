@@ -81,11 +81,11 @@ pub(crate) fn measure<'a>(
 mod tests {
     use super::*;
 
-    fn frame(protocol: u8, stamp_ns: u64) -> Vec<u8> {
+    fn frame(protocol: u8, timestamp_ns: u64) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
         bytes[23] = protocol;
-        bytes[TIMESTAMP_AT..TIMESTAMP_AT + 8].copy_from_slice(&stamp_ns.to_be_bytes());
+        bytes[TIMESTAMP_AT..TIMESTAMP_AT + 8].copy_from_slice(&timestamp_ns.to_be_bytes());
         bytes
     }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_of_datagrams_and_of_nothing_else() {
+    fn timestamps_are_of_datagrams_and_of_nothing_else() {
         let snap = [frame(17, 5), frame(6, 6), vec![0; 64], frame(17, u64::MAX)].concat();
         assert_eq!(timestamps_ps(&snap, 64), [5000, 0, 0, u64::MAX]);
         assert!(timestamps_ps(&snap, 57).is_empty());
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_run_from_the_stamp_to_the_first_bit() {
+    fn waits_run_from_the_timestamp_to_the_first_bit() {
         let frames = [(3_000_000, 1_000_000), (5_000_000, 0), (9_000_000, 1)];
         let frames = frames.map(|(start, timestamp)| (record(Kind::Data, start), timestamp));
         let mut metrics = FlowMetrics::default();

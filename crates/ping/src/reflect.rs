@@ -6,14 +6,14 @@ use std::os::fd::AsFd;
 use anyhow::Result;
 use linux_io::clock::{monotonic_ns, tai_ns};
 use linux_io::signals::Signals;
-use linux_io::udp::StampedSocket;
+use linux_io::udp::TimestampedSocket;
 use linux_io::wait::{BATCH, readable};
 
 use crate::packet::MOST_BYTES;
-use crate::reflector::{Reflector, stamp};
+use crate::reflector::{Reflector, timestamp};
 
 /// How long nothing may come before the signals are looked at again.
-const IDLE_NS: u64 = 1_000_000_000;
+const IDLE_NS: u64 = units::time::NS_PER_S;
 
 /// Answers probes until a signal comes. Gives the number of answers that the kernel did
 /// not take.
@@ -21,7 +21,7 @@ const IDLE_NS: u64 = 1_000_000_000;
 /// # Errors
 /// When the socket or a clock fails.
 pub fn reflect(
-    socket: &StampedSocket,
+    socket: &TimestampedSocket,
     reflector: &mut Reflector,
     signals: &Signals,
 ) -> Result<u64> {
@@ -42,7 +42,7 @@ pub fn reflect(
             if !reflector.answer(datagram, received_ns, monotonic_ns()?) {
                 continue;
             }
-            stamp(datagram, tai_ns()?);
+            timestamp(datagram, tai_ns()?);
             if socket.socket().send_to(datagram, from).is_err() {
                 unsent += 1;
             }
@@ -66,7 +66,7 @@ mod tests {
     fn a_signal_is_seen_while_datagrams_come() {
         let signals = Signals::block().unwrap();
         let local = (Ipv4Addr::LOCALHOST, 0);
-        let socket = StampedSocket::new(UdpSocket::bind(local).unwrap(), false).unwrap();
+        let socket = TimestampedSocket::new(UdpSocket::bind(local).unwrap(), false).unwrap();
         let sender = UdpSocket::bind(local).unwrap();
         let to = socket.socket().local_addr().unwrap();
         for _ in 0..200 {

@@ -6,10 +6,9 @@
 //! from a forged address, a probe does no more harm than the forger could do.
 
 use serde::Serialize;
+use units::time::NS_PER_S;
 
 use crate::packet::{Header, Kind};
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// What became of datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,7 +37,7 @@ impl Reflector {
     pub fn new(rate_pps: u64) -> Self {
         Self {
             rate_pps,
-            tokens_ns: SECOND_NS,
+            tokens_ns: NS_PER_S,
             last_ns: 0,
             counts: Reflected::default(),
         }
@@ -77,9 +76,9 @@ impl Reflector {
     fn take(&mut self, now_ns: u64) -> bool {
         let passed_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = self.last_ns.max(now_ns);
-        self.tokens_ns = self.tokens_ns.saturating_add(passed_ns).min(SECOND_NS);
+        self.tokens_ns = self.tokens_ns.saturating_add(passed_ns).min(NS_PER_S);
         // A rate of 0 costs more than there ever is.
-        let cost_ns = SECOND_NS.checked_div(self.rate_pps).unwrap_or(u64::MAX);
+        let cost_ns = NS_PER_S.checked_div(self.rate_pps).unwrap_or(u64::MAX);
         match self.tokens_ns.checked_sub(cost_ns) {
             Some(left) => {
                 self.tokens_ns = left;
@@ -91,14 +90,14 @@ impl Reflector {
 }
 
 /// Stamps an answer with the time it leaves.
-pub fn stamp(answer: &mut [u8], reflected_ns: u64) {
+pub fn timestamp(answer: &mut [u8], reflected_ns: u64) {
     if let Ok(header) = Header::read(answer) {
-        let stamped = Header {
+        let timestamped = Header {
             reflected_ns,
             ..header
         };
         // It was read from there.
-        let _ = stamped.write(answer);
+        let _ = timestamped.write(answer);
     }
 }
 
@@ -125,7 +124,7 @@ mod tests {
         let mut reflector = Reflector::new(10);
         let mut bytes = probe();
         assert!(reflector.answer(&mut bytes, 50, 0));
-        stamp(&mut bytes, 60);
+        timestamp(&mut bytes, 60);
         let answer = Header::read(&bytes).unwrap();
         assert_eq!((answer.kind, answer.sequence), (Kind::Answer, 2));
         assert_eq!(
@@ -146,10 +145,10 @@ mod tests {
                 .count()
         };
         assert_eq!(answers(0), 10);
-        assert_eq!(answers(SECOND_NS / 10), 1);
-        assert_eq!(answers(5 * SECOND_NS), 10);
+        assert_eq!(answers(NS_PER_S / 10), 1);
+        assert_eq!(answers(5 * NS_PER_S), 10);
         // Time that goes back gives nothing.
-        assert_eq!(answers(SECOND_NS), 0);
+        assert_eq!(answers(NS_PER_S), 0);
         assert_eq!(reflector.counts().over_rate, 400 - 21);
         assert!(!Reflector::new(0).answer(&mut probe(), 0, 0));
     }

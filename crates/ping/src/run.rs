@@ -16,7 +16,7 @@ use anyhow::Result;
 use linux_io::clock::{monotonic_ns, sleep_until, tai_ns};
 use linux_io::priority::{Scheduling, schedule};
 use linux_io::signals::Signals;
-use linux_io::udp::{Class, StampedSocket};
+use linux_io::udp::{Class, TimestampedSocket};
 use linux_io::wait::{BATCH, readable};
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Res
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(plan.address)?;
-    let socket = StampedSocket::new(socket, true)?;
+    let socket = TimestampedSocket::new(socket, true)?;
     socket.set_class(plan.class)?;
     let due = Schedule {
         start_ns: monotonic_ns()?.saturating_add(LEAD_NS),
@@ -149,7 +149,7 @@ fn send(
     plan: &Plan,
     session: u64,
     due: Schedule,
-    socket: &StampedSocket,
+    socket: &TimestampedSocket,
     stop: &AtomicBool,
     said: Sender<Said>,
 ) -> Result<Scheduling> {
@@ -226,7 +226,7 @@ impl Numbers {
 /// Takes what comes.
 struct Taker<'a> {
     plan: &'a Plan,
-    socket: &'a StampedSocket,
+    socket: &'a TimestampedSocket,
     statistics: Statistics,
     numbers: Numbers,
     above: Option<Above>,
@@ -244,7 +244,7 @@ impl Taker<'_> {
         loop {
             readable(&[self.socket.as_fd(), signals.as_fd()], PART_NS)?;
             let all_sent = self.take_sent(sender);
-            self.take_stamps()?;
+            self.take_timestamps()?;
             self.take_answers(&mut buffer, sender, on_answer)?;
             if all_sent && ended_ns.is_none() {
                 ended_ns = Some(monotonic_ns()?);
@@ -282,13 +282,13 @@ impl Taker<'_> {
         }
     }
 
-    fn take_stamps(&mut self) -> Result<()> {
+    fn take_timestamps(&mut self) -> Result<()> {
         for _ in 0..BATCH {
             let Some(left) = self.socket.left_at()? else {
                 break;
             };
             if let Some(sequence) = self.numbers.sequence(left.number) {
-                self.statistics.stamped(sequence, left.kernel_ns);
+                self.statistics.sent_timestamp(sequence, left.kernel_ns);
             }
         }
         Ok(())
@@ -368,7 +368,7 @@ mod tests {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         peer.connect(socket.local_addr().unwrap()).unwrap();
         socket.connect(plan.address).unwrap();
-        let socket = StampedSocket::new(socket, true).unwrap();
+        let socket = TimestampedSocket::new(socket, true).unwrap();
         let mut taker = Taker {
             plan: &plan,
             socket: &socket,

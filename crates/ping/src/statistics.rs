@@ -88,7 +88,7 @@ pub struct Counts {
     /// Datagrams for which this host's socket had no room: lost here, not on
     /// the way.
     pub overrun: u64,
-    /// Round trips whose both ends the kernel stamped.
+    /// Round trips whose both ends the kernel gave a timestamp.
     pub kernel_stamped: u64,
 }
 
@@ -150,7 +150,7 @@ impl Statistics {
     }
 
     /// The kernel says when a probe left. O(1).
-    pub fn stamped(&mut self, sequence: u64, sent_ns: u64) {
+    pub fn sent_timestamp(&mut self, sequence: u64, sent_ns: u64) {
         if let Some(probe) = self.probe(sequence).filter(|p| !p.answered) {
             probe.sent_ns = sent_ns;
             probe.by_kernel = true;
@@ -162,7 +162,7 @@ impl Statistics {
         self.counts.overrun = self.counts.overrun.max(datagrams);
     }
 
-    /// An answer came at `received_ns`, by the kernel's stamp or our own. O(1).
+    /// An answer came at `received_ns`, by the kernel's timestamp or our own. O(1).
     pub fn answer(&mut self, header: &Header, received_ns: u64, by_kernel: bool) -> Outcome {
         let ours = header.kind == Kind::Answer && header.session == self.session;
         let Some(probe) = self.probe(header.sequence).filter(|_| ours) else {
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn every_way_is_measured() {
         let mut run = run(2);
-        run.stamped(1, 1010);
+        run.sent_timestamp(1, 1010);
         assert_eq!(
             run.answer(&answer(1), 1110, true),
             Outcome::Answer {

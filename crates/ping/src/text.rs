@@ -6,7 +6,8 @@ use std::fmt::Write;
 use crate::delays::Summary;
 use crate::run::{Answer, Done, Plan};
 use crate::statistics::Outcome;
-use units::display::{count, short};
+use units::display::{count, number, short};
+use units::time::NS_PER_MS;
 
 /// The first line.
 #[must_use]
@@ -14,7 +15,7 @@ pub fn head(plan: &Plan) -> String {
     format!(
         "PING {}: {} bytes every {}{}",
         plan.address,
-        plan.size_bytes,
+        count(plan.size_bytes as u64),
         units::display::time(plan.period_ns as f64 / 1e9),
         if plan.one_way {
             ", round trip and one way"
@@ -29,7 +30,7 @@ pub fn head(plan: &Plan) -> String {
 pub fn line(plan: &Plan, answer: &Answer) -> String {
     let mut line = format!(
         "{} bytes from {}: seq={}",
-        answer.bytes,
+        count(answer.bytes as u64),
         plan.address.ip(),
         answer.sequence
     );
@@ -100,7 +101,7 @@ pub fn summary(plan: &Plan, done: &Done) -> String {
     }
     let _ = writeln!(
         out,
-        "time stamps: {} of {} round trips by the kernel at both ends (SO_TIMESTAMPING, software), \
+        "timestamps: {} of {} round trips by the kernel at both ends (SO_TIMESTAMPING, software), \
          the others by this program",
         count(c.kernel_stamped),
         count(c.received)
@@ -138,5 +139,5 @@ fn row(name: &str, s: &Summary) -> String {
 
 /// Milliseconds, to a microsecond.
 fn ms(ns: u64) -> String {
-    format!("{:.3}", ns as f64 / 1e6)
+    number(ns as f64 / NS_PER_MS as f64, 3)
 }

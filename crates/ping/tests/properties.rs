@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ping::packet::{Header, Kind, LEAST_BYTES};
-use ping::reflector::{Reflector, stamp};
+use ping::reflector::{Reflector, timestamp};
 use ping::statistics::{Sent, Statistics};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ proptest! {
         let before = bytes.len();
         let _ = Header::read(&bytes);
         let answered = Reflector::new(1000).answer(&mut bytes, 1, 1);
-        stamp(&mut bytes, 2);
+        timestamp(&mut bytes, 2);
         prop_assert!(!answered || Header::read(&bytes).unwrap().kind == Kind::Answer);
         prop_assert_eq!(bytes.len(), before);
     }
@@ -65,7 +65,7 @@ proptest! {
                 received_ns: at / 2,
                 reflected_ns: at / 2,
             };
-            run.stamped(sequence, sequence);
+            run.sent_timestamp(sequence, sequence);
             run.answer(&header, at, ours);
         }
         let results = run.results();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use linux_io::priority::{Scheduling, schedule};
 use linux_io::signals::Signals;
-use linux_io::udp::{Class, StampedSocket};
+use linux_io::udp::{Class, TimestampedSocket};
 use ping::packet::PORT;
 use ping::reflect::reflect;
 use ping::reflector::{Reflected, Reflector};
@@ -62,7 +62,7 @@ pub fn main(args: &ReflectArgs) -> Result<()> {
     let wanted = (args.bind, args.port);
     let named = || format!("{} port {}", args.bind, args.port);
     let socket = UdpSocket::bind(wanted).with_context(named)?;
-    let socket = StampedSocket::new(socket, false)?;
+    let socket = TimestampedSocket::new(socket, false)?;
     socket.set_class(args.class.unwrap_or_default())?;
     let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
     let port = socket.socket().local_addr()?.port();

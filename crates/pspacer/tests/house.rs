@@ -180,7 +180,7 @@ fn crates_depend_only_on_whom_they_may() {
             ],
         ),
         // Clocks, sockets and threads of the live tools; no rules of ours.
-        ("linux-io", &[]),
+        ("linux-io", &["units"]),
         // Compiles bpf/, for build scripts.
         ("bpf-build", &[]),
         ("afxdp", &["bpf-build"]),

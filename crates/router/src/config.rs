@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use toml::Spanned;
 use units::parse::{RATE, TIME, rate_bps, time_ns};
+use units::time::NS_PER_S;
 
 use crate::ethernet::{Mac, wire_bytes};
 use crate::table::{Prefix, Route, Stream, route};
@@ -17,11 +18,11 @@ const PERIOD_NS: u64 = units::itm::PERIOD_NS;
 /// Shorter ones are below what threads of Linux keep.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
 /// Longer ones serve nobody.
-const MOST_PERIOD_NS: u64 = 1_000_000_000;
+const MOST_PERIOD_NS: u64 = NS_PER_S;
 /// A full Ethernet frame: best effort must be able to send one in a period.
 const FULL_FRAME: usize = 1514;
 /// Bits of a byte times nanoseconds of a second.
-const BIT_NS: u128 = 8_000_000_000;
+const BIT_NS: u128 = 8 * NS_PER_S as u128;
 
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
 const ADDRESS: &str = "an address, IPv4 or IPv6";

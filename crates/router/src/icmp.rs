@@ -6,6 +6,8 @@
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
+use units::time::NS_PER_S;
+
 use crate::ethernet::{IPV4, sum};
 
 /// Bytes of an error's header.
@@ -22,7 +24,6 @@ const PROTOCOL: u8 = 1;
 /// Errors a second, and at once.
 const RATE_PER_S: u64 = 100;
 const BURST: u64 = 20;
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// Why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ pub struct Limit(Mutex<Allowance>);
 
 #[derive(Debug)]
 struct Allowance {
-    /// Errors that may be sent at once, times [`SECOND_NS`].
+    /// Errors that may be sent at once, times [`NS_PER_S`].
     credit: u64,
     at_ns: u64,
 }
@@ -108,7 +109,7 @@ struct Allowance {
 impl Default for Limit {
     fn default() -> Self {
         Self(Mutex::new(Allowance {
-            credit: BURST * SECOND_NS,
+            credit: BURST * NS_PER_S,
             at_ns: 0,
         }))
     }
@@ -123,8 +124,8 @@ impl Limit {
         let credit = of
             .credit
             .saturating_add(since_ns.saturating_mul(RATE_PER_S))
-            .min(BURST * SECOND_NS);
-        let left = credit.checked_sub(SECOND_NS);
+            .min(BURST * NS_PER_S);
+        let left = credit.checked_sub(NS_PER_S);
         of.credit = left.unwrap_or(credit);
         left.is_some()
     }
@@ -204,9 +205,9 @@ mod tests {
         };
         // A thousand a second are asked for.
         assert_eq!(sent(0, 1_000_000), 1);
-        assert!((110..=121).contains(&sent(1_000_000, SECOND_NS)));
-        assert!((99..=101).contains(&sent(SECOND_NS, 2 * SECOND_NS)));
+        assert!((110..=121).contains(&sent(1_000_000, NS_PER_S)));
+        assert!((99..=101).contains(&sent(NS_PER_S, 2 * NS_PER_S)));
         // Time that goes back brings nothing.
-        assert!(sent(0, SECOND_NS / 10) <= 1);
+        assert!(sent(0, NS_PER_S / 10) <= 1);
     }
 }

@@ -18,6 +18,7 @@ use std::thread;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
+use units::time::NS_PER_S;
 
 use crate::config::Config;
 use crate::counters::{DeviceReport, Report, StreamReport};
@@ -29,7 +30,7 @@ use threads::{ip_thread, itm_thread, receive_thread, rt_ip_thread};
 pub use error::RunError;
 
 /// How often neighbours are asked for again.
-const NEIGHBOURS_NS: u64 = 1_000_000_000;
+const NEIGHBOURS_NS: u64 = NS_PER_S;
 
 /// Forwards until SIGINT or SIGTERM, then sends what it has and says what
 /// became of all packets. `ready` is called once packets are forwarded.

@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn any_frame_is_read_or_refused(mut bytes in vec(any::<u8>(), 0..80), ours: bool) {
         let own = match bytes.first_chunk::<6>() {
-            Some(station) if ours => *station,
+            Some(mac) if ours => *mac,
             _ => [2; 6],
         };
         let before = bytes.len();

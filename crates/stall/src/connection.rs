@@ -10,7 +10,7 @@ use crate::flow::facts::{Closed, Packets};
 use crate::history::Event;
 use crate::options::Options;
 use crate::recorder::Recorder;
-use capture::segment::{Endpoint, Flags, Segment, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 
 /// The handshake as it was captured. Ends are 0 or 1, in the order of the
 /// connection's key.
@@ -175,10 +175,10 @@ impl Connection {
     }
 
     fn note_place(&mut self, from: usize, segment: &Segment) {
-        match segment.way {
-            Way::Out => self.out[from] += 1,
-            Way::In => self.into[from] += 1,
-            Way::Unknown => {}
+        match segment.host_direction {
+            HostDirection::Out => self.out[from] += 1,
+            HostDirection::In => self.into[from] += 1,
+            HostDirection::Unknown => {}
         }
         if matches!(segment.hop_limit, 64 | 128 | 255) {
             self.whole_hops[from] += 1;

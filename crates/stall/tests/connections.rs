@@ -5,7 +5,7 @@
 
 mod script;
 
-use capture::segment::{Segment, Timestamps, Way};
+use capture::segment::{HostDirection, Segment, Timestamps};
 use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
 
@@ -214,10 +214,10 @@ fn where_it_was_captured_is_told_by_delays() {
 fn the_file_says_best_where_it_was_captured() {
     let mut all = all_of("");
     for segment in &mut all {
-        segment.way = if segment.from.port == 5001 {
-            Way::Out
+        segment.host_direction = if segment.from.port == 5001 {
+            HostDirection::Out
         } else {
-            Way::In
+            HostDirection::In
         };
     }
     let vantage = &analyse(&all).connections[0].vantage;
@@ -309,7 +309,11 @@ fn a_window_of_unknown_scale_may_be_what_a_sender_waits_for() {
         let mut segments = segments(&script(window), Base::default());
         for segment in &mut segments {
             let is_sender = segment.to.port == 5001;
-            segment.way = if is_sender { Way::Out } else { Way::In };
+            segment.host_direction = if is_sender {
+                HostDirection::Out
+            } else {
+                HostDirection::In
+            };
         }
         let all = analyse(&segments).connections;
         let stop = &all[0].stops[0];

@@ -5,7 +5,7 @@
 
 mod script;
 
-use capture::segment::{Endpoint, Flags, Segment, Timestamps, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
 use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::Options;
@@ -62,7 +62,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 ecn: 3,
                 ip_id,
                 hop_limit: 64,
-                way: Way::Unknown,
+                host_direction: HostDirection::Unknown,
             }
         },
     )

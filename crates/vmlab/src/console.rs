@@ -102,7 +102,7 @@ pub(crate) fn classify(console: &str) -> Option<Failure> {
     }))
 }
 
-/// A line without its time stamp, `[    1.234567] `, and without the task
+/// A line without its timestamp, `[    1.234567] `, and without the task
 /// that KERN_CONT or printk's caller info puts before it.
 fn message(line: &str) -> &str {
     let line = line.trim_start();

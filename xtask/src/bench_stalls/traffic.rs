@@ -285,7 +285,7 @@ fn record(
     snap_bytes: usize,
 ) -> io::Result<()> {
     let syn = p.flags & SYN != 0;
-    // Beyond the time stamps: a SACK block, or what begins a connection.
+    // Beyond the timestamps: a SACK block, or what begins a connection.
     let options = match (syn, p.sack) {
         (true, _) => 8,
         (false, Some(_)) => 12,
@@ -321,7 +321,7 @@ fn record(
     put(&p.window.to_be_bytes());
     put(&[0; 4]);
     if syn {
-        // As Linux has them: MSS, SACK permitted, time stamps, window scale 7.
+        // As Linux has them: MSS, SACK permitted, timestamps, window scale 7.
         put(&[2, 4, 0x05, 0xb4, 4, 2, 8, 10]);
     } else {
         put(&[1, 1, 8, 10]);

@@ -113,12 +113,12 @@ pub fn interface(order: Order, link: u16, tsresol: u8, tsoffset: i64) -> Vec<u8>
 }
 
 /// An enhanced packet.
-pub fn packet(order: Order, interface: u32, stamp: u64, bytes: &[u8]) -> Vec<u8> {
+pub fn packet(order: Order, interface: u32, timestamp: u64, bytes: &[u8]) -> Vec<u8> {
     let length = order.u32(bytes.len() as u32);
     let body = [
         &order.u32(interface)[..],
-        &order.u32((stamp >> 32) as u32),
-        &order.u32(stamp as u32),
+        &order.u32((timestamp >> 32) as u32),
+        &order.u32(timestamp as u32),
         &length,
         &length,
         bytes,

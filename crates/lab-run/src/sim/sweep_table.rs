@@ -153,6 +153,13 @@ pub fn read(folder: &Path) -> Result<BTreeMap<usize, Entry>> {
 
 /// Writes `table.csv` and `table.json`.
 pub fn write_table(folder: &Path, entries: &BTreeMap<usize, Entry>) -> Result<()> {
+    let (csv, json) = tables(entries)?;
+    write(&folder.join("table.csv"), &csv)?;
+    write(&folder.join("table.json"), json.as_bytes())
+}
+
+/// The rows as CSV (RFC 4180) and as JSON.
+fn tables(entries: &BTreeMap<usize, Entry>) -> Result<(Vec<u8>, String)> {
     let mut params = IndexSet::new();
     let mut found = BTreeSet::new();
     for entry in entries.values() {
@@ -167,50 +174,81 @@ pub fn write_table(folder: &Path, entries: &BTreeMap<usize, Entry>) -> Result<()
         .filter(|name| found.contains(**name));
     let reports = found.iter().filter(|name| name.starts_with("report."));
     let values: Vec<&str> = metrics.copied().chain(reports.copied()).collect();
-    let (mut csv, mut json) = (String::from("number,seed"), String::from("["));
+    let mut csv = csv::Writer::from_writer(vec![]);
+    let mut json = String::from("[");
     let texts = params.iter().map(|name| name.as_str());
-    for name in texts
-        .chain(["window", "flow"])
-        .chain(values.iter().copied())
-    {
-        csv.push(',');
-        csv += &field(name);
-    }
-    csv.push('\n');
+    let header = ["number", "seed"].into_iter().chain(texts);
+    let header = header.chain(["window", "flow"]);
+    csv.write_record(header.chain(values.iter().copied()))?;
     for entry in entries.values() {
         for row in &entry.rows {
-            csv += &format!("{},{}", entry.number, entry.seed);
+            csv.write_field(entry.number.to_string())?;
+            csv.write_field(entry.seed.to_string())?;
             json += if json.len() > 1 { ",\n" } else { "\n" };
             json += &format!("{{\"number\": {}, \"seed\": {}", entry.number, entry.seed);
             let param = |name: &&String| entry.params.get(*name).map_or("", String::as_str);
             let texts = params.iter().map(|name| (name.as_str(), param(name)));
             let texts = texts.chain([("window", &*row.window), ("flow", &*row.flow)]);
             for (name, text) in texts {
-                csv.push(',');
-                csv += &field(text);
+                csv.write_field(text)?;
                 let (name, text) = (serde_json::to_string(name)?, serde_json::to_string(text)?);
                 json += &format!(", {name}: {text}");
             }
             for name in &values {
-                csv.push(',');
-                if let Some(value) = row.values.get(*name) {
-                    csv += value;
+                let value = row.values.get(*name);
+                csv.write_field(value.map_or("", String::as_str))?;
+                if let Some(value) = value {
                     json += &format!(", {}: {value}", serde_json::to_string(name)?);
                 }
             }
-            csv.push('\n');
+            // Ends the record.
+            csv.write_record(None::<&[u8]>)?;
             json.push('}');
         }
     }
     json += "\n]\n";
-    write(&folder.join("table.csv"), csv.as_bytes())?;
-    write(&folder.join("table.json"), json.as_bytes())
+    let csv = csv.into_inner().context("cannot write the table")?;
+    Ok((csv, json))
 }
 
-/// A field of CSV (RFC 4180).
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and values with commas, quotes, ends of line and nothing at all.
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let entry = |number, params: &[(&str, &str)], flow: &str, goodput: Option<&str>| {
+            let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+            let values = goodput.map(|text| ("goodput_bps".to_owned(), text.to_owned()));
+            let entry = Entry {
+                number,
+                seed: 7,
+                params: params.iter().map(owned).collect(),
+                rows: vec![Row {
+                    window: "all".to_owned(),
+                    flow: flow.to_owned(),
+                    values: values.into_iter().collect(),
+                }],
+            };
+            (number, entry)
+        };
+        let entries = BTreeMap::from([
+            entry(0, &[("a,b", "x \"y\"")], "two\nlines", Some("12.5")),
+            entry(1, &[("c", "#1")], "", None),
+        ]);
+        let (csv, json) = tables(&entries).unwrap();
+        assert_eq!(
+            String::from_utf8(csv).unwrap(),
+            "number,seed,\"a,b\",c,window,flow,goodput_bps\n\
+             0,7,\"x \"\"y\"\"\",,all,\"two\nlines\",12.5\n\
+             1,7,,#1,all,,\n"
+        );
+        assert_eq!(
+            json.lines().nth(1),
+            Some(
+                r#"{"number": 0, "seed": 7, "a,b": "x \"y\"", "c": "", "window": "all", "flow": "two\nlines", "goodput_bps": 12.5},"#
+            )
+        );
     }
 }

@@ -6,13 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use capture::segment::{Endpoint, Flags, Segment, Timestamps, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use netsim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 use units::clock::{Span, Time};
 
 pub const MS: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1000;
-/// Headers with time stamps.
+/// Headers with timestamps.
 const OVERHEAD_BYTES: u64 = 90;
 const SCALE: u8 = 7;
 const CLIENT_ISN: u32 = 0xffff_0000;
@@ -137,7 +137,7 @@ fn blank(is_data: bool) -> Segment {
         ecn: 0,
         ip_id: 0,
         hop_limit: 60,
-        way: Way::Unknown,
+        host_direction: HostDirection::Unknown,
     }
 }
 

@@ -21,7 +21,7 @@ pub enum ConfigError {
     TooMany,
     /// A stream's path is empty, or does not lead from node to node.
     #[error("the path of stream {0} does not lead from node to node")]
-    Way(usize),
+    Path(usize),
 }
 
 /// A hop, with all that is looked up for it.
@@ -89,7 +89,7 @@ impl Network {
         let mut streams = Vec::with_capacity(config.streams.len());
         for (number, stream) in config.streams.into_iter().enumerate() {
             let made = Stream::new(stream, &mut nodes, &config.segments);
-            streams.push(made.ok_or(ConfigError::Way(number))?);
+            streams.push(made.ok_or(ConfigError::Path(number))?);
         }
         let mut network = Self {
             now: Time::START,

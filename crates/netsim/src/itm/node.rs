@@ -83,6 +83,9 @@ pub(super) struct Node {
     /// By port; from the IP thread, with the instant likewise.
     pub nrt: Vec<VecDeque<(Time, Packet)>>,
     pub counts: NodeCounts,
+    /// By port: index in `rt` of the stream whose late packets the NRT budget pays for
+    /// first. Streams behind it may find the budget spent.
+    late_first_from: Vec<usize>,
     slih_free: Time,
     ip_free: Time,
 }
@@ -125,6 +128,7 @@ impl Node {
             rt: Vec::new(),
             nrt: (0..ports).map(|_| VecDeque::new()).collect(),
             counts: NodeCounts::default(),
+            late_first_from: vec![0; ports],
             slih_free: Time::START,
             ip_free: Time::START,
         }
@@ -171,12 +175,16 @@ impl Node {
         }
     }
 
-    /// ITM runs: takes what a device may send in this period, in order.
+    /// ITM runs: takes the packets that a device may send in this period, in order.
+    ///
+    /// Where the NRT budget could not pay for all late packets, the next run begins
+    /// behind the stream that it paid for last, as the router's ITM thread does.
     pub fn itm(&mut self, now: Time, port: usize, taken: &mut Vec<Packet>) {
         let Some(budgets) = &self.config.nrt_bytes else {
             return;
         };
         let mut nrt_bytes = budgets.get(port).copied().unwrap_or(0);
+        let first = self.late_first_from.get(port).copied().unwrap_or(0);
         let counts = &mut self.counts;
         let (period, reserved) = (self.config.clock.period, self.config.reserved_period);
         for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
@@ -184,7 +192,12 @@ impl Node {
             let own = (0..queue.reserve).map_while(|_| queue.pop(reserved));
             taken.extend(own);
         }
-        for queue in self.rt.iter_mut().filter(|queue| queue.port == port) {
+        let streams = self.rt.len();
+        let (mut next_first, mut is_short) = (0, false);
+        for index in (0..streams).map(|number| (first + number) % streams) {
+            let Some(queue) = self.rt.get_mut(index).filter(|of| of.port == port) else {
+                continue;
+            };
             // One period's backlog at most.
             let late = if self.config.late_first {
                 queue.reserve
@@ -204,8 +217,10 @@ impl Node {
                 counts.late_first += 1;
                 counts.late_first_bytes += bytes;
                 taken.push(packet);
+                next_first = (index + 1) % streams;
             }
             let may_send = queue.credit / reserved.as_ps().max(1);
+            is_short |= may_send > 0 && !queue.packets.is_empty();
             for (packet, number) in queue.packets.iter_mut().zip(0..) {
                 packet.lost.deferred = packet.lost.deferred + period;
                 if number < may_send {
@@ -214,6 +229,9 @@ impl Node {
                     counts.excess += 1;
                 }
             }
+        }
+        if let Some(of_port) = self.late_first_from.get_mut(port) {
+            *of_port = if is_short { next_first } else { 0 };
         }
         let queue = &mut self.nrt[port];
         loop {
@@ -350,6 +368,28 @@ mod tests {
         assert_eq!(node.counts.late_first, saved);
         assert_eq!(sent[2], 3 * periods - saved);
         assert!(node.counts.excess > 0);
+    }
+
+    /// The NRT budget pays for one late packet a period. Two streams send their packets in
+    /// pairs, alternately, so that one of them has a late packet in each period. A third
+    /// stream behind them is late once: it must not stay late for good.
+    #[test]
+    fn each_stream_has_a_share_of_what_the_nrt_budget_pays() {
+        let mut node = node(true, 1);
+        node.rt = (0..3).map(|_| RtQueue::new(0, 1)).collect();
+        let arrive = |node: &mut Node, stream: usize, packets: u64| {
+            let packets = (0..packets).map(|number| packet(stream, number));
+            node.rt[stream].packets.extend(packets);
+        };
+        arrive(&mut node, 2, 1);
+        let mut waiting = vec![];
+        for run_number in 0..12 {
+            arrive(&mut node, run_number % 2, 2);
+            arrive(&mut node, 2, 1);
+            run(&mut node);
+            waiting.push(node.rt[2].packets.len());
+        }
+        assert_eq!(waiting.last(), Some(&0), "{waiting:?}");
     }
 
     #[test]

@@ -119,8 +119,8 @@ pub enum ConfigError {
     #[error("device {0} sends into a port that is not there")]
     NoPort(usize),
     /// A flow's path is empty, too long, or has a device that is not there.
-    #[error("the way of flow {0} is empty, longer than 255 devices, or has one that is not there")]
-    Way(usize),
+    #[error("the path of flow {0} is empty, longer than 255 devices, or has one that is not there")]
+    Path(usize),
 }
 
 impl Network {
@@ -152,7 +152,7 @@ impl Network {
                 || !fits(&flow.path)
                 || !fits(&flow.reverse)
             {
-                return Err(ConfigError::Way(index));
+                return Err(ConfigError::Path(index));
             }
             flows.push(Flow::new(flow));
         }

@@ -6,7 +6,7 @@
 
 use std::alloc::System;
 
-use capture::segment::{Endpoint, Flags, Segment, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 use stall::{Analyser, Options};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -109,7 +109,7 @@ impl Run {
             ecn: 0,
             ip_id: 0,
             hop_limit: 64,
-            way: Way::Unknown,
+            host_direction: HostDirection::Unknown,
         };
         match self.what {
             0 => {}

@@ -16,7 +16,7 @@
 
 #![allow(dead_code)]
 
-use capture::segment::{Endpoint, Flags, Segment, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 use stall::{Analyser, Analysis, Options};
 
 pub const SCALE: u8 = 7;
@@ -78,7 +78,7 @@ fn segment(line: &str, number: u64, base: Base, acked: &mut [u32; 2]) -> Segment
         ecn: 0,
         ip_id: 0,
         hop_limit: 60,
-        way: Way::Unknown,
+        host_direction: HostDirection::Unknown,
     };
     while let Some(word) = words.next() {
         match word {
