@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tcp_is_told_apart() {
+    fn what_is_not_tcp_is_named() {
         let mut udp = Vec::new();
         PacketBuilder::ethernet2(MACS.0, MACS.1)
             .ipv4([10, 1, 1, 1], [10, 1, 2, 1], 64)

@@ -266,7 +266,7 @@ fn timelines_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_a_frame_costs_is_told_of_the_wire() {
+fn the_cost_of_a_frame_is_reported_for_the_wire() {
     let analysis = {
         let cell = cell();
         analyse(&cell, &wire(&cell)).unwrap()

@@ -10,7 +10,7 @@ use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
 use netsim::packet::{Header, Proto};
 use netsim::port::{Port, PortKind};
-use netsim::qdisc::{Fifo, Limit, Psp, PspClass, PspConfig, PspKind, Qdisc};
+use netsim::qdisc::{Fifo, Limit, Psp, PspClass, PspConfig, PspType, Qdisc};
 use netsim::source::SourceConfig;
 use netsim::stream::{Pacing, StreamConfig};
 use netsim::tcp::variant::RACK;
@@ -82,7 +82,7 @@ fn psp() -> Result<NetworkConfig, Box<dyn Error>> {
     let rate_bps = GBIT;
     let class = |i: u32| PspClass {
         minor: i + 1,
-        kind: PspKind::Static(pace::ClassConfig::Paced {
+        kind: PspType::Static(pace::ClassConfig::Paced {
             rate_bps: rate_bps * (1 + u64::from(i)),
         }),
         limit: Limit::Packets(1000),

@@ -224,7 +224,7 @@ proptest! {
 
 /// 100 Mbit/s for 1 ms in each 4 ms: a quarter of the time, and nothing between.
 #[test]
-fn a_source_is_silent_in_turn() {
+fn a_source_sends_and_is_silent_alternately() {
     let flow = "type = \"udp\"\nrate = \"100mbit\"\non = \"1ms\"\noff = \"3ms\"";
     let ran = run_cell(&cell(&[], flow), 1, false, &mut |_| {}).unwrap();
     let sent: Vec<u64> = ran.recorder.sent[0]

@@ -11,7 +11,7 @@ use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{
     Fq, FqConfig, Htb, HtbClass, HtbConfig, Limit, Netem, NetemConfig, Psp, PspClass, PspConfig,
-    PspKind, Qdisc, Tbf, TbfConfig,
+    PspType, Qdisc, Tbf, TbfConfig,
 };
 use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
@@ -49,7 +49,7 @@ fn starts(log: &Log, flow: u32) -> Vec<u64> {
 fn psp(port: pace::Config, classes: &[ClassConfig]) -> Qdisc {
     let class = |(i, kind): (u32, &ClassConfig)| PspClass {
         minor: i,
-        kind: PspKind::Static(*kind),
+        kind: PspType::Static(*kind),
         limit: Limit::Packets(1000),
         deadline: None,
     };
@@ -317,7 +317,7 @@ fn a_deadline_drops_what_would_be_late() {
     let port = pace::Config::ethernet(GBIT, 1514);
     let class = PspClass {
         minor: 1,
-        kind: PspKind::Static(paced(GBIT / 10)),
+        kind: PspType::Static(paced(GBIT / 10)),
         limit: Limit::Packets(1000),
         deadline: Some(Span::from_ns(1_000_000)),
     };

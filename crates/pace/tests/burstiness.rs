@@ -150,7 +150,7 @@ fn feasible_sets() -> impl Iterator<Item = Vec<u64>> {
 /// Smallest next clock first: precise, whatever the rates. Each frame starts
 /// between its clock and its next clock.
 #[test]
-fn every_feasible_set_is_paced_precisely_by_next_clock() {
+fn every_feasible_set_is_paced_precisely_by_virtual_finish_time() {
     for rates in feasible_sets() {
         let frames = (rates.len() * 40).max(400);
         let bursts = burstiness(Order::Next, &rates, frames);
@@ -165,7 +165,7 @@ fn every_feasible_set_is_paced_precisely_by_next_clock() {
 /// longest of its own, and the clocks of a feasible set are never moved. In
 /// every second set a normal class takes what is left.
 #[test]
-fn any_lengths_are_paced_precisely_by_next_clock() {
+fn any_lengths_are_paced_precisely_by_virtual_finish_time() {
     for (seed, rates) in (1..).zip(feasible_sets()) {
         let mut random = Random(seed);
         let (mut wire, ids) = port(Order::Next, &rates);

@@ -70,7 +70,7 @@ fn what_a_layer_counts() {
 
 /// More headers than bytes: something is counted, or the class would be free.
 #[test]
-fn a_train_of_nothing_but_headers_counts_one_byte() {
+fn a_burst_of_nothing_but_headers_counts_one_byte() {
     let (mut port, class) = port(&config(Layer::Ip, Order::Next), GBIT / 10);
     let burst = Burst {
         len_bytes: 20,
@@ -83,7 +83,7 @@ fn a_train_of_nothing_but_headers_counts_one_byte() {
 
 /// A burst is one burst; before the next the wire is silent for all its frames.
 #[test]
-fn the_gap_after_a_train_is_that_of_its_frames() {
+fn the_gap_after_a_burst_is_that_of_its_frames() {
     for order in [Order::Clock, Order::Rate, Order::Next] {
         let (mut port, class) = port(&config(Layer::Link, order), GBIT / 10);
         let sent = |port: &mut Scheduler| port.sent_burst(class, SEVEN, true, 0).unwrap();
@@ -103,7 +103,7 @@ fn the_gap_after_a_train_is_that_of_its_frames() {
 /// Trains of one class make the others late by a burst; nothing is forgotten
 /// for it, so rates stay exact.
 #[test]
-fn lag_is_bounded_by_trains() {
+fn lag_is_bounded_by_bursts() {
     for order in [Order::Clock, Order::Next] {
         let (mut port, bulk) = port(&config(Layer::Wire, order), 8 * GBIT / 10);
         let longest = Burst {
@@ -145,7 +145,7 @@ fn lag_is_bounded_by_trains() {
 
 /// A ring slot may hold a whole burst: what it holds is not counted twice.
 #[test]
-fn trains_in_the_ring_are_not_time_that_has_passed() {
+fn bursts_in_the_ring_are_not_time_that_has_passed() {
     let (mut port, class) = port(&config(Layer::Link, Order::Next), GBIT);
     for _ in 0..200 {
         port.sent_burst(

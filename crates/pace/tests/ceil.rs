@@ -48,7 +48,7 @@ fn fair(classes: &[(u64, u64)], line: u64) -> Vec<f64> {
 }
 
 #[test]
-fn what_is_spare_is_shared_in_proportion_to_the_rates() {
+fn borrowing_is_shared_in_proportion_to_the_rates() {
     for (classes, expected) in [
         (vec![(100, 300)], vec![300]),
         (vec![(100, 1000)], vec![1000]),
@@ -217,7 +217,7 @@ fn no_window_holds_less_than_the_rate_less_two_frames() {
 
 /// A ceil as high as the line leaves best effort all that is not guaranteed.
 #[test]
-fn best_effort_goes_before_what_is_spare() {
+fn best_effort_goes_before_borrowing() {
     for order in ORDERS {
         let mut wire = Wire::new(wire_rates(order));
         let greedy = wire.sharing(100 * MBIT, GBIT);

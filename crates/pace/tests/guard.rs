@@ -106,7 +106,7 @@ fn the_length_of_the_head_decides() {
 
 /// A burst counts what it takes on the wire.
 #[test]
-fn trains_wait_as_a_whole() {
+fn bursts_wait_as_a_whole() {
     let cfg = Config {
         max_burst_bytes: 4542,
         ..guard_band_held(Order::Next)

@@ -282,7 +282,7 @@ fn a_line_that_a_class_does_not_fit() {
 
 /// A ceil has to fit the new line as well, and the lowest rate a longest burst.
 #[test]
-fn lines_that_a_ceil_or_a_train_does_not_fit() {
+fn lines_that_a_ceil_or_a_burst_does_not_fit() {
     let mut port = Scheduler::new(&ethernet(), 0).unwrap();
     let class = port.add_class(&sharing(3, GBIT / 2)).unwrap();
     for (config, expected) in [

@@ -326,7 +326,7 @@ fn demand_is_what_the_wire_carries_in(order: Order) {
 /// Highest rate first, over-subscribed: the highest rates in full, the lowest
 /// starve, and do not make up for it when the others leave.
 #[test]
-fn by_rate_the_lowest_starve_and_are_not_owed_for_ever() {
+fn by_rate_the_lowest_starve_and_have_a_bounded_lag() {
     let cfg = Config {
         order: Order::Rate,
         ..Config::ethernet(GBIT, 1514)

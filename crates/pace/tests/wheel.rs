@@ -168,7 +168,7 @@ fn smallest_clock_first() {
 }
 
 #[test]
-fn smallest_next_clock_first_beyond_the_line() {
+fn smallest_virtual_finish_time_first_beyond_the_line() {
     assert_same_order(Case {
         order: Order::Next,
         mode: Mode::Gap,

@@ -6,6 +6,7 @@
 
 mod circles;
 mod common;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -393,6 +394,48 @@ fn a_circle_of_files_is_found() {
         c(&[heap, ("core/include/pace/wheel.h", "#include <stdint.h>\n")]),
         0
     );
+}
+
+#[test]
+fn names_are_those_of_the_field() {
+    report("names of our own", &names::faults(&files()));
+}
+
+#[test]
+fn a_name_of_our_own_is_found() {
+    let faults = |file: &str, text: &str| {
+        let file = (file.to_owned(), text.to_owned());
+        names::faults(&[file]).len()
+    };
+    for (file, text) in [
+        ("x/src/a.rs", "fn stir_clock() {}"),
+        ("x/src/a.rs", "struct SentAgain;"),
+        ("x/src/a.rs", "struct A {\n    price: u32,\n}"),
+        ("x/src/a.rs", "enum Way {\n    In,\n}"),
+        (
+            "x/src/a.rs",
+            "#[cfg(test)]\nmod tests {\n    fn tally() {}\n}",
+        ),
+        ("x/a.c", "static int psp_train_whole(void);"),
+        ("x/a.h", "#define PSP_STATION 1"),
+        ("x/src/walk.rs", ""),
+        ("x/src/snap.rs", ""),
+        ("x/live/src/lib.rs", ""),
+    ] {
+        assert_eq!(faults(file, text), 1, "{file}: {text}");
+    }
+    for (file, text) in [
+        ("x/src/a.rs", "// It stirs.\nconst A: &str = \"patience\";"),
+        (
+            "x/src/a.rs",
+            "fn constrain(one_way_ns: u64) {\n    return\n}",
+        ),
+        ("x/a.c", "/* The price of a turn. */\nint nturns;"),
+        ("x/src/a.md", "struct SentAgain;"),
+        ("x/src/walker.rs", ""),
+    ] {
+        assert_eq!(faults(file, text), 0, "{file}: {text}");
+    }
 }
 
 /// The workspace's version is the module's, and that of its DKMS package.

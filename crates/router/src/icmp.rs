@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_nobody_is_told() {
+    fn packets_that_get_no_error() {
         let of = |at: usize, value: u8| {
             let mut packet = packet(60);
             packet[at] = value;

@@ -108,8 +108,8 @@ fn message(line: &str) -> &str {
     let line = line.trim_start();
     line.strip_prefix('[')
         .and_then(|rest| rest.split_once("] "))
-        .filter(|(stamp, _)| {
-            stamp
+        .filter(|(timestamp, _)| {
+            timestamp
                 .trim()
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b == b'.')

@@ -67,15 +67,15 @@ pub(crate) fn root(
 }
 
 fn unpack(source: &Path, build: &Path) -> Result<(), Error> {
-    let stamp = build.join(".unpacked");
-    if stamp.is_file() {
+    let timestamp = build.join(".unpacked");
+    if timestamp.is_file() {
         return Ok(());
     }
     let mut tar = Command::new("tar");
     tar.arg("-xJf").arg(packages::source_archive(source)?);
     tar.arg("-C").arg(build).arg("--strip-components=1");
     output(&mut tar, "unpacking the kernel's sources")?;
-    fs::write(&stamp, "").at("write", &stamp)
+    fs::write(&timestamp, "").at("write", &timestamp)
 }
 
 fn make(build: &Path) -> Command {

@@ -59,7 +59,7 @@ fn a_tc_line_that_fails_is_quoted_with_what_tc_said() {
 }
 
 #[test]
-fn a_panic_is_told_from_other_ends() {
+fn a_panic_differs_from_other_ends() {
     let folder = tempfile::tempdir().unwrap();
     let command = "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger";
     match failure(script(command, LONG, folder.path()).unwrap_err()) {

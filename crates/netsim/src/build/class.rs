@@ -5,7 +5,7 @@ use pace::ClassConfig;
 
 use super::refusal::Refusal;
 use super::tc_tokens::TcTokens;
-use crate::qdisc::{HtbClass, Limit, PspClass, PspKind};
+use crate::qdisc::{HtbClass, Limit, PspClass, PspType};
 
 const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
 const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
@@ -71,16 +71,16 @@ pub(super) fn psp(tokens: &mut TcTokens<'_>, minor: u32, port: Port) -> Result<P
     }
     let reserve_bytes = reserve.unwrap_or(0);
     let kind = match (mode, rate, ceil) {
-        (Mode::Rt, None, None) => PspKind::Static(ClassConfig::Rt { reserve_bytes }),
-        (Mode::Nrt, None, None) => PspKind::Static(ClassConfig::Nrt { reserve_bytes }),
-        (Mode::Normal, None, None) => PspKind::Static(ClassConfig::Normal {
+        (Mode::Rt, None, None) => PspType::Static(ClassConfig::Rt { reserve_bytes }),
+        (Mode::Nrt, None, None) => PspType::Static(ClassConfig::Nrt { reserve_bytes }),
+        (Mode::Normal, None, None) => PspType::Static(ClassConfig::Normal {
             quantum_bytes: quantum,
         }),
-        (Mode::Paced, Some(rate_bps), None) => PspKind::Static(ClassConfig::Paced { rate_bps }),
+        (Mode::Paced, Some(rate_bps), None) => PspType::Static(ClassConfig::Paced { rate_bps }),
         (Mode::Paced, Some(rate_bps), Some(ceil_bps)) => {
-            PspKind::Static(ClassConfig::Borrowing { rate_bps, ceil_bps })
+            PspType::Static(ClassConfig::Borrowing { rate_bps, ceil_bps })
         }
-        (Mode::Dynamic, rate, ceil) => PspKind::Dynamic {
+        (Mode::Dynamic, rate, ceil) => PspType::Dynamic {
             rate_bps: rate.unwrap_or(port.line_bps),
             floor_bps: floor.unwrap_or(u64::from(port.frame_bytes) * 8 * FLOOR_FRAMES_PER_S),
             ceil_bps: ceil.unwrap_or(port.line_bps),

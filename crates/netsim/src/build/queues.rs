@@ -18,7 +18,7 @@ use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::qdisc::{
     Fifo, Fq, FqConfig, Htb, HtbClass, HtbConfig, Limit, Netem, NetemConfig, Psp, PspClass,
-    PspConfig, PspKind, Qdisc, Tbf, TbfConfig,
+    PspConfig, PspType, Qdisc, Tbf, TbfConfig,
 };
 use crate::rng::{Chance, Rng};
 
@@ -336,7 +336,7 @@ impl Reader<'_> {
             _ => false,
         };
         match class::psp(tokens, minor, self.class_port())?.kind {
-            PspKind::Static(kind) if is_there => Ok((minor, kind)),
+            PspType::Static(kind) if is_there => Ok((minor, kind)),
             _ => Err(tokens.unknown("a later change", "this class", "classes of psp with a rate")),
         }
     }
@@ -517,7 +517,7 @@ impl Queue {
         match self {
             Self::Fq(_) => true,
             Self::Psp(psp) => {
-                let is_dynamic = |c: &PspClass| matches!(c.kind, PspKind::Dynamic { .. });
+                let is_dynamic = |c: &PspClass| matches!(c.kind, PspType::Dynamic { .. });
                 psp.classes.iter().any(is_dynamic)
             }
             _ => false,

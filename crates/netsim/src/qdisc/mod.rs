@@ -20,7 +20,7 @@ pub use fq::{Fq, FqConfig};
 pub use htb::{Htb, HtbClass, HtbConfig};
 pub use netem::{Netem, NetemConfig};
 pub use psp::{Psp, PspConfig};
-pub use psp_core::{PspClass, PspKind};
+pub use psp_core::{PspClass, PspType};
 pub use tbf::{Tbf, TbfConfig};
 
 use capture::record::Kind;

@@ -8,7 +8,7 @@ use units::clock::Time;
 
 use super::answer::{Next, Verdict, classify};
 use super::fifo::Limit;
-use super::psp_core::{Core, PspClass, PspKind};
+use super::psp_core::{Core, PspClass, PspType};
 use super::psp_flows::Flows;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
@@ -69,8 +69,8 @@ impl Psp {
         let mut classes = Vec::with_capacity(config.classes.len());
         for class in config.classes {
             let kind = match class.kind {
-                PspKind::Static(kind) => kind,
-                PspKind::Dynamic { rate_bps, .. } => ClassConfig::Paced { rate_bps },
+                PspType::Static(kind) => kind,
+                PspType::Dynamic { rate_bps, .. } => ClassConfig::Paced { rate_bps },
             };
             let queue = core
                 .add(&kind, class.limit, class.deadline)
@@ -104,12 +104,12 @@ impl Psp {
     /// such class or it is a dynamic one.
     pub fn change(&mut self, minor: u32, kind: ClassConfig) -> Result<(), pace::Error> {
         let class = self.classes.iter_mut().find(|c| c.config.minor == minor);
-        let Some(class) = class.filter(|c| matches!(c.config.kind, PspKind::Static(_))) else {
+        let Some(class) = class.filter(|c| matches!(c.config.kind, PspType::Static(_))) else {
             return Err(pace::Error::UnknownClass);
         };
         let id = self.core.queues[class.queue].id;
         self.core.scheduler.change_class(id, &kind)?;
-        class.config.kind = PspKind::Static(kind);
+        class.config.kind = PspType::Static(kind);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 
 /// Kind of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PspKind {
+pub enum PspType {
     /// As the core knows it: paced, sharing, normal, rt or nrt.
     Static(ClassConfig),
     /// Each TCP flow at packet size x cwnd / RTT (paper 003), within these.
@@ -30,7 +30,7 @@ pub struct PspClass {
     /// Minor number.
     pub minor: u32,
     /// Kind.
-    pub kind: PspKind,
+    pub kind: PspType,
     /// What its queue holds; of a dynamic class, the queue of each flow.
     pub limit: Limit,
     /// A packet that has waited for longer when its turn comes is dropped.

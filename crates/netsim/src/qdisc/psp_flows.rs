@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::fifo::Limit;
-use super::psp_core::{Core, PspClass, PspKind};
+use super::psp_core::{Core, PspClass, PspType};
 use crate::packet::Packet;
 
 /// A new rate goes to the core when it has moved by more than one part in so
@@ -55,8 +55,8 @@ impl Flows {
 
 /// The formula raised to the floor, never above what the socket allows, nor
 /// above the ceil.
-fn rate(kind: &PspKind, packet: &Packet) -> Option<u64> {
-    let PspKind::Dynamic {
+fn rate(kind: &PspType, packet: &Packet) -> Option<u64> {
+    let PspType::Dynamic {
         rate_bps,
         floor_bps,
         ceil_bps,

@@ -252,7 +252,7 @@ fn the_budget_is_for_all() {
 /// What paced frames took beyond the budget the next period owes, but not one that
 /// comes after a silence.
 #[test]
-fn nothing_is_owed_after_a_silence() {
+fn no_debt_is_left_after_a_silence() {
     for (silent_until_ns, expected) in [
         (9_700_000, vec![0, 0, 10]),
         (4 * PERIOD_NS, vec![0, 0, 0, 0, 10]),
@@ -296,7 +296,7 @@ fn a_budget_alone_holds_nobody_back() {
 
 /// Of a class whose host does not say what came, one frame a period is known.
 #[test]
-fn frames_nobody_told_of_go_one_by_one() {
+fn frames_that_were_not_reported_go_one_by_one() {
     let mut host = Host::new(&config());
     let rt = host.rt(20_000);
     host.port.activate(rt, 0).unwrap();

@@ -18,7 +18,7 @@ impl Reference {
     }
 
     /// The virtual finish time, which orders eligible classes and measures lag.
-    pub(super) fn turn(&self, class: &Class) -> BigInt {
+    pub(super) fn virtual_finish(&self, class: &Class) -> BigInt {
         let largest = self.advance(class.rate_bps, self.longest());
         match self.cfg.order {
             Order::Next => class.due() + largest.ceil().to_integer(),
@@ -27,7 +27,9 @@ impl Reference {
     }
 
     fn smallest_finish(&self) -> Option<BigInt> {
-        self.paced().map(|(_, class)| self.turn(class)).min()
+        self.paced()
+            .map(|(_, class)| self.virtual_finish(class))
+            .min()
     }
 
     /// The smallest eligible time.
@@ -83,7 +85,7 @@ impl Reference {
     }
 
     /// Bounds the lag of one class in order rate.
-    pub(super) fn bound_owed(&mut self, id: u32) {
+    pub(super) fn bound_class_lag(&mut self, id: u32) {
         let class = &self.classes[&id];
         let ratio_frames = self.max_burst().div_ceil(u64::from(class.last.wire_bytes));
         let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
@@ -109,7 +111,7 @@ impl Reference {
     pub(super) fn restart(&mut self, id: u32, stands: BigInt) {
         let class = &self.classes[&id];
         let idled = self.idled.clone().min(self.global.clone());
-        if self.turn(class) >= stands && class.due() >= idled {
+        if self.virtual_finish(class) >= stands && class.due() >= idled {
             return;
         }
         let start = match self.over_subscribed() {

@@ -26,7 +26,7 @@ const SLACK_NS: u64 = 100_000;
 const STALL_NS: u64 = 4_000_000;
 const RING_FRAMES: u64 = 256;
 /// How far behind the port's a new class's clock is, in bytes.
-const NEVER_HAD_A_TURN: u64 = 1 << 43;
+const NEVER_SERVED_LAG: u64 = 1 << 43;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -242,7 +242,7 @@ impl Reference {
 
     pub fn add(&mut self, id: u32, class_type: Type) {
         self.invalidate();
-        let never = integer(&(&self.global - NEVER_HAD_A_TURN));
+        let never = integer(&(&self.global - NEVER_SERVED_LAG));
         let mut class = Class {
             class_type,
             active: false,
@@ -350,7 +350,7 @@ impl Reference {
         } else if self.has_reservation(id) {
             self.remove_reservation(id);
         } else {
-            let left = self.turn(&self.classes[&id]);
+            let left = self.virtual_finish(&self.classes[&id]);
             self.settle(was_over, Some(left));
         }
         if self.nobody_active() {
@@ -398,7 +398,7 @@ impl Reference {
         match self.cfg.order {
             Order::Clock => due.min_by_key(|(id, class)| (class.due(), **id)),
             Order::Rate => due.min_by_key(|(id, class)| (u64::MAX - class.rate_bps, **id)),
-            Order::Next => due.min_by_key(|(id, class)| (self.turn(class), **id)),
+            Order::Next => due.min_by_key(|(id, class)| (self.virtual_finish(class), **id)),
         }
         .map(|(&id, _)| id)
     }
@@ -476,9 +476,9 @@ impl Reference {
 
     fn sent_at_rate(&mut self, id: u32) {
         if self.cfg.order == Order::Rate {
-            self.bound_owed(id);
+            self.bound_class_lag(id);
         }
-        self.last_finish = self.turn(&self.classes[&id]);
+        self.last_finish = self.virtual_finish(&self.classes[&id]);
         self.ceil_sent(id);
         let class = &self.classes[&id];
         let advance = self.advance(class.rate_bps, class.last);

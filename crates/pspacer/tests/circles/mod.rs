@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use graph::Graph;
 pub use rust::rust_imports;
+pub use tokens::words;
 
 /// The `#include "..."` between the C files among `files`, as the compiler
 /// finds them: beside the including file, or below one of `folders`.

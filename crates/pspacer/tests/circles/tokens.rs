@@ -7,6 +7,13 @@ pub fn tokens(text: &str) -> Vec<String> {
     without_tests(scan(text))
 }
 
+/// The names and key words of a file in Rust or C, those of test code included.
+pub fn words(text: &str) -> Vec<String> {
+    let mut all = scan(text);
+    all.retain(|token| token.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    all
+}
+
 fn scan(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = text;
