@@ -21,7 +21,7 @@ kver=${KVER:-$(uname -r)}
 binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
 share=$prefix/share/pspacer
 # What the command reads: scenarios, and what a guest is compiled from and runs.
-read_folders="LICENSES core experiments kernel lab tc tests/tdc uapi"
+read_folders="LICENSES core experiments kernel lab tc uapi"
 
 die() {
 	echo "install: $*" >&2
