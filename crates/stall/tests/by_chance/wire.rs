@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use capture::segment::{Endpoint, Flags, Segment, Timestamps, Way};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -136,7 +136,7 @@ impl Wire {
             ecn: 0,
             ip_id: (at / US) as u16 | 1,
             hop_limit: 60,
-            way: Way::Unknown,
+            host_direction: HostDirection::Unknown,
         }
     }
 
