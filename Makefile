@@ -66,7 +66,8 @@ prove: setup
 	@core/proofs/prove.sh
 	@core/proofs/break.sh
 
-# The library comes by Maven, into the cache: docs/decisions/0161.
+# The library comes by Maven, into the cache: docs/decisions/isochronous.md, "Bounds of network
+# calculus".
 calculus: setup
 	@tools/setup.sh java mvn
 	@tests/calculus/run.sh

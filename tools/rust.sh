@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The Rust toolchain: the machine's own if it is new enough and whole, else one of
-# Debian's packages, unpacked into the cache and not installed: docs/decisions/0002.
+# Debian's packages, unpacked into the cache and not installed: docs/decisions/dependencies.md,
+# "Rust out of Debian's packages".
 #
 # usage: rust.sh path      what to put before PATH: "FOLDER:", or nothing
 #        rust.sh fetch     unpacks one if the machine has none that will do

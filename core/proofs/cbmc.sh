@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Prints the path of a cbmc that runs on this machine: the installed one, or
 # Debian's package, fetched without installing anything and without root
-# (docs/decisions/0077, tools/debs.sh); the program is started by the loader of the
+# (docs/decisions/dependencies.md, "CBMC, fetched but not installed", tools/debs.sh); the program
+# is started by the loader of the
 # C library that it was built with.
 #
 # usage: cbmc.sh

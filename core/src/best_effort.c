@@ -70,7 +70,7 @@ static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
  *
  * Error bound: none; no paced class that was active when a normal frame began
  * waits for it.  Cost: one look at the class whose turn it is; if that does not
- * fit, a walk over the round.  decisions/0017.
+ * fit, a walk over the round.  docs/decisions/core.md, "Guard band".
  */
 
 /* How many quanta a class that is passed over saves up at most. */

@@ -263,7 +263,8 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
  * sizes that change the offered load, a host that stood still) lag is at most
  * pace_lag_max().
  *
- * Error bound: shares are exact, as clocks are.  decisions/0011, 0014.
+ * Error bound: shares are exact, as clocks are.  docs/decisions/core.md, "Lag,
+ * and where a class returns", "Smallest virtual finish time first".
  */
 
 /* Adds what a class asks for to the offered load, as it becomes active. */
@@ -475,7 +476,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
  * Error bound: rates and ceils are exact, as clocks are.  What is borrowed is
  * shared as in SFQ: of two classes that borrow all the time, neither is ahead by
  * more than one longest burst each, relative to its rate.
- * decisions/0016.
+ * docs/decisions/core.md, "Rate, ceil and borrowing".
  */
 
 /*

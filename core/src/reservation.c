@@ -16,7 +16,7 @@
  * frames go even if nothing is left of it; all others go, whole, if anything is.
  * The next period owes what was spent beyond it, up to one budget.  So in n
  * periods, if no paced frame is sent, at most n budgets and one longest burst
- * leave.  decisions/0140.
+ * leave.  docs/decisions/core.md, "Periods and their budget".
  *
  * Cost: O(1) a period, and one visit to each class whose frames it leaves.
  */
@@ -283,7 +283,8 @@ static bool pace_period_awaited(const struct pace_sched *s)
  *
  * Error bound: none, bytes are exact.  Arrivals are known in wire bytes, as the
  * host reports them (pace_arrived()).  An active class without reported arrivals
- * counts as having one frame.  decisions/0141.
+ * counts as having one frame.  docs/decisions/core.md, "rt frames by the end
+ * of their period".
  */
 
 /* No debt is larger than a burst: after so many periods a class owes nothing. */

@@ -89,7 +89,8 @@ static u64 pace_ring_bytes(const struct pace_sched *s)
  * both the same: what they drift apart in one busy spell does not carry on into
  * the next.  A slow wire (or a host that was late in a busy spell) is made up
  * for by one lead at most; behind a fast one the first frame after a spell of T
- * is late by 200 ppm x T, or by what a ring holds.  decisions/0015.
+ * is late by 200 ppm x T, or by what a ring holds.  docs/decisions/core.md,
+ * "Hybrid mode and its lead".
  */
 
 /* Frames after which the lead gets 1/16 shorter: 1/1024 a frame. */

@@ -99,7 +99,8 @@ enum pace_order {
 	PACE_ORDER_RATE,	/* highest rate (paper 000, 3.4) */
 	/*
 	 * Smallest virtual finish time: the class clock moved on by one
-	 * longest burst (WF2Q+: Bennett and Zhang, 1996; decisions/0014).  While
+	 * longest burst (WF2Q+: Bennett and Zhang, 1996;
+	 * docs/decisions/core.md, "Smallest virtual finish time first").  While
 	 * the line carries all rates a class is late by no more than that burst.
 	 */
 	PACE_ORDER_NEXT,

@@ -134,7 +134,7 @@ PACE_API void pace_set_global(struct pace_sched *s, u64 global_bytes);
 
 /*
  * Queues of fewer classes have no wheel.  From here on it is faster than a heap
- * (measured: decisions/0018).
+ * (measured: docs/decisions/core.md, "A wheel for many classes").
  */
 #define PACE_WHEEL_FROM	2048u
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames of a device by AF_XDP: a safe binding over the crate `xdp`, with the
-//! program that decides which frames come this way (docs/decisions/0164).
+//! program that decides which frames come this way (docs/decisions/isochronous.md, "AF_XDP in the
+//! router").
 //!
 //! ```text
 //! device A -> [received] -> Chunk -> [to send] -> device B

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiles a program of `bpf/` with clang, which no other part of the project
-//! needs. Build scripts call it (docs/decisions/0131).
+//! needs. Build scripts call it (docs/decisions/dependencies.md, "aya to load BPF, clang to
+//! compile it").
 
 use std::env;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! clocks, scheduling, signals, and sockets with the kernel's timestamps.
 //!
 //! Nothing is unsafe here: `nix` and `thread-priority` have the system calls
-//! (docs/decisions/0162).
+//! (docs/decisions/isochronous.md, "Live tools").
 
 pub mod clock;
 pub mod links;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's tables of the network (rtnetlink). The library knows the messages, the
-//! socket is `nix`'s (docs/decisions/0165).
+//! socket is `nix`'s (docs/decisions/isochronous.md, "Neighbours and devices by netlink").
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a sender's processor takes for its acknowledgements, where a scenario
-//! asks for it (docs/decisions/0086): paper 001, sections 3.3 and 3.5, found
+//! asks for it (docs/decisions/simulator.md, "What the scoreboard costs"): paper 001, sections 3.3
+//! and 3.5, found
 //! the kernel busy for about 100 ms whenever many packets were lost at once.
 
 use std::collections::VecDeque;

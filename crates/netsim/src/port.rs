@@ -3,7 +3,8 @@
 //! at a rate, or a policer. Both are arithmetic on the instants at which
 //! frames enter; nothing is served by a timer, and nothing rounded.
 //!
-//! As in the laboratory (docs/decisions/0031): a port counts frames padded to
+//! As in the laboratory (docs/decisions/laboratory.md, "The bottleneck counts bytes as time"): a
+//! port counts frames padded to
 //! 60 bytes, without preamble, FCS and gap; the unsent part of the frame in
 //! service belongs to the queue.
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chance that repeats: PCG XSH RR 64/32, whose stream its crate keeps the
 //! same in every version, and sampling in integers of our own, so that no
-//! other crate's next version changes a result (docs/decisions/0081).
+//! other crate's next version changes a result (docs/decisions/simulator.md, "Chance in the
+//! simulator").
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;

@@ -308,7 +308,8 @@ impl Stream {
     }
 
     /// What a packet tells its queue: the stack's limit, and packet size x
-    /// cwnd / RTT, twice the window in slow start (docs/decisions/0027); bit/s
+    /// cwnd / RTT, twice the window in slow start (docs/decisions/qdisc.md, "The rate of a flow in
+    /// a dynamic class"); bit/s
     /// of link-layer bytes, 0 where it says nothing.
     pub fn packet_rates(&self) -> (u64, u64) {
         self.rates.packet_bps

@@ -62,7 +62,8 @@ fn our_own() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Scripts of packetdrill that end otherwise here: docs/decisions/0087 says
+/// Scripts of packetdrill that end otherwise here: docs/decisions/simulator.md, "Scripts of
+/// packetdrill" says
 /// why.
 const DIFFERS: [&str; 3] = [
     "cwnd-moderation-ecn-enter-cwr-no-moderation-700.pkt", // ECN

@@ -22,7 +22,8 @@ pub enum Order {
     /// The highest rate (paper 000, 3.4).
     Rate,
     /// The smallest virtual finish time: the class clock moved on by one longest burst
-    /// (WF2Q+). Precise for any rates that the line carries: decisions/0014.
+    /// (WF2Q+). Precise for any rates that the line carries: docs/decisions/core.md, "Smallest
+    /// virtual finish time first".
     Next,
 }
 

@@ -74,7 +74,7 @@ fn equal_classes_are_paced_precisely() {
 /// one may find them due again and again (highest rate first). What holds for
 /// smallest clock first: no clock is behind by more than one frame of each
 /// class and two, so a class of rate r bursts at most 1 + (n + 2) r / line MTU;
-/// see docs/decisions/0012.
+/// see docs/decisions/core.md, "Burstiness of the papers' orders".
 #[test]
 fn uneven_classes_by_clock() {
     let mut beyond_two = 0;

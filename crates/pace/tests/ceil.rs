@@ -196,7 +196,8 @@ fn no_window_holds_more_than_the_ceil_and_three_frames() {
 }
 
 /// What is guaranteed holds over any window, to two largest frames (by next
-/// clock: decisions/0014), whatever is sent above other rates.
+/// clock: docs/decisions/core.md, "Smallest virtual finish time first"), whatever is sent above
+/// other rates.
 #[test]
 fn no_window_holds_less_than_the_rate_less_two_frames() {
     let mut random = Random(6);

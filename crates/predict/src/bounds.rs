@@ -3,7 +3,7 @@
 //! (J.-Y. Le Boudec and P. Thiran, Network Calculus, Springer 2001, chapter 1).
 //!
 //! The stream obeys a token bucket, each hop gives it a rate-latency service.
-//! Checked against the DiscoDNC (`docs/decisions/0161`).
+//! Checked against the DiscoDNC (`docs/decisions/isochronous.md, "Bounds of network calculus"`).
 
 use serde::Serialize;
 

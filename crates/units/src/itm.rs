@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Isochronous traffic management (paper 004): the values that psp, the router
 //! and the simulator take where a configuration names none
-//! (docs/decisions/0140).
+//! (docs/decisions/core.md, "Periods and their budget").
 
 /// The period of every host.
 pub const PERIOD_NS: u64 = 10_000_000;

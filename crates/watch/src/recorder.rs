@@ -11,7 +11,8 @@ use crate::{CaState, Connection, Reading};
 
 /// Connections recorded at one time: each may take 15 MB.
 const OPEN_MOST: usize = 64;
-/// Readings kept of each; of more every second goes (docs/decisions/0088).
+/// Readings kept of each; of more every second goes (docs/decisions/simulator.md, "A record in
+/// bounded memory").
 const READINGS_MOST: usize = 100_000;
 /// Rows of all files together, about 1 GB. No connection is recorded anew beyond
 /// that: a disk is not filled by a watch of days.

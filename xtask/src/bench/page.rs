@@ -136,7 +136,7 @@ fn about_goals(wheel_from: u32) -> String {
 {} on its wheel. Figures are medians over the rounds of a run, quartiles in brackets. A ratio is taken
 within each round, in which all rivals run one after the other, and then the median of those; only a
 ratio between two numbers of classes is one of medians. What was tried where a goal is missed, and why it is:
-[0018](decisions/0018-a-wheel-for-many-classes.md).
+[A wheel for many classes](decisions/core.md#a-wheel-for-many-classes).
 
 ",
         units::display::count(wheel_from.into())

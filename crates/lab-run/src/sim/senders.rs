@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Senders' own records (docs/decisions/0088) as files and as pictures like
+//! Senders' own records (docs/decisions/simulator.md, "A record in bounded memory") as files and
+//! as pictures like
 //! those of paper 001.
 
 use std::path::Path;

@@ -11,7 +11,7 @@ const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows
 const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
 
 /// Slowest a flow of a dynamic class gets by default: a largest frame in 200 ms
-/// (docs/decisions/0027).
+/// (docs/decisions/qdisc.md, "The rate of a flow in a dynamic class").
 const FLOOR_FRAMES_PER_S: u64 = 5;
 
 /// What classes take from their device.

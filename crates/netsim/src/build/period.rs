@@ -15,7 +15,7 @@ pub(super) struct Periods {
 }
 
 impl Default for Periods {
-    /// psp's own (docs/decisions/0140).
+    /// psp's own (docs/decisions/core.md, "Periods and their budget").
     fn default() -> Self {
         Periods {
             length: Span::from_ns(itm::PERIOD_NS),

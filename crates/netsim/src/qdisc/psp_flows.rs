@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows of psp's dynamic classes (paper 003, docs/decisions/0027): each
+//! The flows of psp's dynamic classes (paper 003, docs/decisions/qdisc.md, "The rate of a flow in
+//! a dynamic class"): each
 //! has a class of its own in the core, at a rate that its packets bring along.
 
 use std::collections::HashMap;

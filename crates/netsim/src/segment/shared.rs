@@ -12,7 +12,8 @@
 //! what it hears at the very instant at which it starts. As all are equally far
 //! apart, nobody's carrier begins within another's gap, only at its end; so
 //! that a station listens during the first two thirds of its gap and not during
-//! the last makes no difference, and is not modelled (docs/decisions/0150).
+//! the last makes no difference, and is not modelled (docs/decisions/simulator.md, "Shared
+//! segments").
 
 use std::collections::VecDeque;
 

@@ -2,7 +2,7 @@
 //! The scheduler written down a second time, as plainly as possible: clocks
 //! are rational numbers that never wrap, choices are linear scans, and moving
 //! all clocks means adding to all of them. It shares nothing with the core
-//! but the description (docs of scheduling, decisions 0010 to 0017).
+//! but the description (docs of scheduling, docs/decisions/core.md).
 
 mod borrow;
 mod hybrid;
