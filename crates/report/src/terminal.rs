@@ -2,7 +2,8 @@
 //! Tables and small charts of block characters for the terminal.
 
 use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ContentArrangement, TableComponent, presets,
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent,
+    presets,
 };
 use metrics::curves::Curves;
 use units::display::{number, rate_unit, short, time};
@@ -29,7 +30,8 @@ impl Style {
     };
 }
 
-/// A table as text, each line ended.
+/// Returns a table as text, each line ended. A table wider than the terminal has its columns of
+/// words folded; numbers are never folded.
 #[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut out = comfy_table::Table::new();
@@ -61,6 +63,22 @@ pub fn table(table: &Table, style: Style) -> String {
             }
         });
         out.add_row(cells.collect::<Vec<_>>());
+    }
+    let widest = out
+        .lines()
+        .map(|line| line.trim_end().chars().count())
+        .max();
+    if widest > Some(usize::from(style.width)) {
+        out.set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(style.width);
+        for (column, is_text) in out
+            .column_iter_mut()
+            .zip(table.columns.iter().map(|c| c.is_text))
+        {
+            if !is_text {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
     }
     out.lines()
         .map(|line| line.trim_end().to_owned() + "\n")
@@ -247,6 +265,25 @@ mod tests {
             .iter()
             .collect();
         assert_eq!(line, " ▁▄███");
+    }
+
+    #[test]
+    fn a_table_folds_words_and_no_numbers() {
+        let mut wide = Table::default();
+        wide.text("cause");
+        wide.number("time lost", "s");
+        let cause = "the retransmission was lost as well";
+        wide.rows
+            .push(vec![cause.to_owned().into(), "1,234.567".to_owned().into()]);
+        let of_width = |width| {
+            let colour = false;
+            table(&wide, Style { colour, width })
+        };
+        let lines = |text: &str| text.lines().count();
+        let folded = of_width(40);
+        assert!(folded.lines().all(|l| l.chars().count() <= 40), "{folded}");
+        assert!(folded.contains("1,234.567"), "{folded}");
+        assert_eq!(lines(&folded), lines(&of_width(120)) + 1, "{folded}");
     }
 
     #[test]
