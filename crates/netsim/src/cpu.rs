@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sender's processor takes for its acknowledgements, where a scenario
-//! asks for it (docs/decisions/simulator.md, "What the scoreboard costs"): paper 001, sections 3.3
-//! and 3.5, found
-//! the kernel busy for about 100 ms whenever many packets were lost at once.
+//! Models the time that a sender's processor needs for acknowledgements, where a
+//! scenario asks for it (docs/decisions/simulator.md, "What the scoreboard costs").
+//! Paper 001, sections 3.3 and 3.5, found the kernel busy for about 100 ms whenever
+//! many packets were lost at once.
 
 use std::collections::VecDeque;
 
@@ -10,17 +10,17 @@ use units::clock::{Span, Time};
 
 use crate::tcp::Segment;
 
-/// Costs; zero: none, and no acknowledgement waits.
+/// Processing times. If they are zero, no acknowledgement waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuCost {
-    /// Of each acknowledgement.
+    /// Time per acknowledgement.
     pub ack: Span,
-    /// Of each packet that the scoreboard looks at.
+    /// Time per packet that the scoreboard examines.
     pub step: Span,
 }
 
-/// A processor, and the acknowledgements that wait for it: as many as are under
-/// way at the most. Each operation is O(1).
+/// A processor, and the acknowledgements that wait for it: at most as many as are
+/// in flight. Each operation is O(1).
 #[derive(Debug, Default)]
 pub(crate) struct Cpu {
     cost: CpuCost,
@@ -36,7 +36,8 @@ impl Cpu {
         }
     }
 
-    /// Takes a segment that has come in; `None`: it has to wait.
+    /// Accepts a segment that has arrived and returns it if it can be processed at
+    /// once; `None`: it waits.
     pub fn take(&mut self, now: Time, segment: Segment) -> Option<Segment> {
         if self.is_free(now) && self.waiting.is_empty() {
             return Some(segment);
@@ -45,7 +46,7 @@ impl Cpu {
         None
     }
 
-    /// The next one that has waited, if it can be dealt with now.
+    /// Removes and returns the next waiting segment, if it can be processed now.
     pub fn next(&mut self, now: Time) -> Option<Segment> {
         match self.is_free(now) {
             true => self.waiting.pop_front(),
@@ -53,7 +54,8 @@ impl Cpu {
         }
     }
 
-    /// At `now` so many acknowledgements were dealt with and steps taken.
+    /// Occupies the processor from `now` for the time of `acks` acknowledgements
+    /// and `steps` scoreboard steps.
     pub fn worked(&mut self, now: Time, acks: u64, steps: u64) {
         let acks_ps = self.cost.ack.as_ps().saturating_mul(acks);
         let steps_ps = self.cost.step.as_ps().saturating_mul(steps);
@@ -64,12 +66,12 @@ impl Cpu {
         self.free <= now
     }
 
-    /// When something that waits for it can be done.
+    /// Returns when an event due at `at` can be processed.
     pub fn after(&self, at: Time) -> Time {
         at.max(self.free)
     }
 
-    /// When the next that waits can be dealt with.
+    /// Returns when the next waiting segment can be processed; `None`: none waits.
     pub fn due(&self) -> Option<Time> {
         (!self.waiting.is_empty()).then_some(self.free)
     }

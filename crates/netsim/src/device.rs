@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device: a queue, the line it sends on, and what is on its way to the far
-//! host.
+//! A device: a queue, the line on which it sends, and the frames in flight to the
+//! far host.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use crate::packet::Packet;
 use crate::qdisc::Qdisc;
 use crate::rate_arithmetic::Instant;
 
-/// What a device is made of.
+/// Configuration of a device.
 #[derive(Debug)]
 pub struct DeviceConfig {
-    /// Line rate, above 0.
+    /// Line rate, bit/s; above 0.
     pub rate_bps: u64,
-    /// Propagation.
+    /// Propagation delay.
     pub delay: Span,
-    /// The port at the far end, by number; several devices of one network may
-    /// send into the same.
+    /// The number of the port at the far end; several devices of one network may
+    /// send into the same port.
     pub port: Option<usize>,
-    /// The far end counts and discards data frames.
+    /// Whether the far end counts and discards data frames.
     pub sink: bool,
-    /// Where packets wait for the line.
+    /// The queueing discipline in which packets wait for the line.
     pub qdisc: Qdisc,
 }
 
@@ -31,10 +31,10 @@ pub struct DeviceConfig {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entering {
     pub start: Time,
-    /// Last bit at the far port.
+    /// When the last bit reaches the far port.
     pub at: Time,
     pub wire_bytes: u32,
-    /// `None`: a gap frame.
+    /// The packet; `None` for a gap frame.
     pub packet: Option<Packet>,
 }
 
@@ -43,17 +43,18 @@ pub(crate) struct Device {
     pub rate_bps: u64,
     pub delay: Span,
     pub port: Option<usize>,
-    /// Another device sends into the port too.
+    /// Whether another device sends into the same port.
     pub shared: bool,
     pub sink: bool,
     pub qdisc: Qdisc,
     /// When the line becomes free.
     pub free: Instant,
-    /// On their way, by their arrival at the port (shared ports only).
+    /// Frames in flight, by their arrival at the port (shared ports only).
     pub entering: VecDeque<Entering>,
-    /// On their way, by their arrival at the far host.
+    /// Packets in flight, by their arrival at the far host.
     pub arriving: VecDeque<(Time, Packet)>,
-    /// Its queue is being served: who fills it need not.
+    /// Whether the queue is being served: a sender that fills it meanwhile need not
+    /// serve it.
     pub serving: bool,
 }
 
@@ -73,8 +74,8 @@ impl Device {
         }
     }
 
-    /// Gives a frame to the line, which is free: when its first bit leaves, and
-    /// when its last bit is at the far port.
+    /// Transmits a frame on the line. Returns when its first bit leaves and when
+    /// its last bit reaches the far port.
     pub fn transmit(&mut self, now: Time, wire_bytes: u32) -> (Time, Time) {
         let start = self.free.or_now(now);
         let end = start.after(
@@ -85,7 +86,7 @@ impl Device {
         (start.time, end.time + self.delay)
     }
 
-    /// How long a frame takes on the line, rounded down.
+    /// Returns how long a frame occupies the line, rounded down.
     pub fn frame_span(&self, frame_bytes: u32) -> Span {
         let end = Instant::default().after(wire_bytes(frame_bytes), self.rate_bps);
         end.time.since(Time::START)

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens next: each source of events has one instant at which it wants
-//! to be woken, or none.
+//! The event queue: for each source of events, the instant of its next event, or
+//! none.
 //!
-//! A heap of sources rather than of events: setting a source's instant moves
-//! it, so nothing in the heap is ever out of date, its size is that of the
-//! network and not of what is under way, and nothing is allocated after the
-//! start. Ties go to the source of the smaller number.
+//! It is a heap of sources rather than of events. Setting a source's instant moves
+//! its entry, so no entry in the heap is ever out of date, its size is the number
+//! of sources and not of packets in flight, and nothing is allocated after the
+//! start. Of events at the same instant, that of the source with the smaller number
+//! comes first.
 
 use units::clock::Time;
 
 const FAN_OUT: usize = 4;
 const ABSENT: u32 = u32::MAX;
 
-/// Wake-up times by source. Setting one is O(log sources), looking O(1).
+/// The instant of the next event, by source. Setting one is O(log sources), reading
+/// the first O(1).
 #[derive(Debug)]
 pub struct EventQueue {
     /// A 4-ary heap by time, then source.
     heap: Vec<(Time, u32)>,
-    /// By source: its place in the heap, or [`ABSENT`].
+    /// By source: its index in the heap, or [`ABSENT`].
     places: Vec<u32>,
 }
 
 impl EventQueue {
-    /// For sources 0 to `sources - 1`, none of which wants anything.
+    /// Makes a queue for sources 0 to `sources - 1`, none of which has an event.
     #[must_use]
     pub fn new(sources: u32) -> Self {
         Self {
@@ -31,14 +33,14 @@ impl EventQueue {
         }
     }
 
-    /// The earliest instant and whose it is.
+    /// Returns the earliest instant and its source.
     #[must_use]
     pub fn first(&self) -> Option<(Time, u32)> {
         self.heap.first().copied()
     }
 
-    /// When `source` wants to be woken from now on. A source that does not
-    /// exist has no effect.
+    /// Sets the instant of the next event of `source`, or cancels it. A source that
+    /// does not exist is ignored.
     pub fn set(&mut self, source: u32, at: Option<Time>) {
         let Some(&place) = self.places.get(source as usize) else {
             return;
@@ -75,7 +77,7 @@ impl EventQueue {
 
     fn put(&mut self, place: usize, entry: (Time, u32)) {
         self.heap[place] = entry;
-        // There are fewer places than sources, which are counted in 32 bits.
+        // There are no more entries than sources, which are counted in 32 bits.
         self.places[entry.1 as usize] = place as u32;
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which class a packet belongs to, by its addresses and ports.
+//! Filters, which assign packets to classes by addresses and ports.
 
 use std::net::Ipv4Addr;
 
 use crate::packet::{Header, Proto};
 
-/// Conditions that must all hold, and the class of what meets them.
+/// Conditions that must all hold, and the class of the packets that meet them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Protocol.
@@ -23,7 +23,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// All conditions hold.
+    /// Returns whether all conditions hold.
     #[must_use]
     pub fn matches(&self, header: &Header) -> bool {
         let address = |net: Option<(Ipv4Addr, u32)>, of: Ipv4Addr| {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts, links and TCP in simulated time.
+//! Simulates hosts, links, queueing disciplines and TCP in simulated time.
 //!
-//! Sans-IO: nothing here reads a clock, a file or the environment. Every part
-//! is told what time it is and answers when it wants to be asked again; the
-//! same seed gives the same bytes.
+//! The crate does no I/O: nothing here reads a clock, a file or the environment.
+//! The caller passes the current time to each part, and each part answers with the
+//! time of its next event. The same seed gives the same results, byte for byte.
 
 pub mod build;
 pub mod cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be seen of a network while it runs. The network itself keeps no
-//! history.
+//! The interface through which an observer sees a running network. The network
+//! itself keeps no history.
 
 use capture::record::{Fate, Kind};
 use sender_log::variables;
@@ -9,24 +9,25 @@ use units::clock::Time;
 use crate::packet::{Header, Packet};
 use crate::tcp::{self, Segment};
 
-/// A frame of one device, once its fate is known; in order of departure.
+/// A frame that a device sent, shown once its fate is known; in order of departure.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// The device's number.
     pub device: u32,
-    /// First bit of the preamble leaves.
+    /// When the first bit of the preamble left the device.
     pub start: Time,
-    /// Last bit at the far host, after port and delays; `None`: never.
+    /// When the last bit reached the far host, after port and delays; `None`:
+    /// never.
     pub arrive: Option<Time>,
-    /// Ethernet header included, FCS not, not padded.
+    /// Length, bytes: Ethernet header included, FCS and padding not.
     pub frame_bytes: u32,
-    /// Padded, with FCS, preamble and inter-frame gap.
+    /// Length on the wire, bytes: padded, with FCS, preamble and inter-frame gap.
     pub wire_bytes: u32,
-    /// Data, or gap frame.
+    /// Whether it is a data frame or a gap frame.
     pub kind: Kind,
-    /// What became of it.
+    /// What happened to the frame.
     pub fate: Fate,
-    /// What it carries; `None` of a gap frame.
+    /// What the frame carries; `None` for a gap frame.
     pub content: Option<Content<'a>>,
 }
 
@@ -37,7 +38,7 @@ pub struct Content<'a> {
     pub packet: &'a Packet,
     /// Its addresses and ports.
     pub header: Header,
-    /// Of TCP.
+    /// The TCP segment; `None` if the packet is not TCP.
     pub segment: Option<&'a Segment>,
 }
 
@@ -46,38 +47,39 @@ pub struct Content<'a> {
 pub struct StreamSample {
     /// Payload of a full segment.
     pub mss_bytes: u32,
-    /// Its variables.
+    /// The sender's variables.
     pub vars: variables::Vars,
-    /// What it has counted.
+    /// The sender's counters.
     pub counters: tcp::Counters,
-    /// Payload acknowledged.
+    /// Payload acknowledged, bytes.
     pub acked_bytes: u64,
-    /// Payload given to the queue, retransmissions included.
+    /// Payload given to the queue, bytes, retransmissions included.
     pub sent_bytes: u64,
-    /// What the stack would send at the most, bit/s of payload; 0: it does not pace.
+    /// The highest rate at which the stack would send, bit/s of payload; 0: it does
+    /// not pace.
     pub pacing_bps: u64,
 }
 
-/// Who is shown what happens. Every method does nothing unless it is written;
-/// `()` looks at nothing.
+/// Receives the events of a network. Every method does nothing by default; `()` is
+/// an observer that ignores everything.
 pub trait Observer {
-    /// A frame's fate is known.
+    /// Called when a frame's fate is known.
     fn frame(&mut self, _frame: &Frame<'_>) {}
 
-    /// A queue refused or lost a packet before it came to a wire.
+    /// Called when a queue refused or lost a packet before it reached a wire.
     fn dropped(&mut self, _now: Time, _device: u32, _packet: &Packet) {}
 
-    /// The time at which a flow's sender is to be written down.
+    /// Called when a sample of a flow's sender is due.
     fn sample(&mut self, _now: Time, _flow: u32, _sample: &StreamSample) {}
 
-    /// A TCP sender's variables after something happened to it.
+    /// Called with a TCP sender's variables after each event of that sender.
     fn tcp(&mut self, _now: Time, _flow: u32, _moment: variables::Moment, _vars: &variables::Vars) {
     }
 }
 
 impl Observer for () {}
 
-/// Shows one flow's sender to an observer of the network.
+/// Passes the events of one flow's sender to an observer of the network.
 pub(crate) struct OfFlow<'a, O: Observer> {
     pub observer: &'a mut O,
     pub flow: u32,

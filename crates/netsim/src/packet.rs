@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What travels: small and `Copy`. A TCP segment, which is larger, lies in a
-//! slab and the packet names its slot.
+//! Packets, and the TCP segments that they carry. A packet is small and `Copy`; a
+//! TCP segment is larger, so it is stored in a slab ([`Segments`]) and the packet
+//! holds the index of its slot.
 
 use std::net::Ipv4Addr;
 
@@ -8,38 +9,38 @@ use units::clock::Time;
 
 use crate::tcp::Segment;
 
-/// [`Packet::segment`] of what is no TCP segment.
+/// The value of [`Packet::segment`] when the packet carries no TCP segment.
 pub const NO_SEGMENT: u32 = u32::MAX;
 
-/// A packet, or a frame of one.
+/// A packet, and the Ethernet frame that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When its sender gave it to its host.
+    /// When the sender handed the packet to its host.
     pub born: Time,
-    /// When it came into the queue it is in.
+    /// When the packet entered the queue that it is in now.
     pub queued: Time,
     /// Number among the packets of its flow and direction, from 0.
     pub number: u64,
-    /// What its socket lets a queue send at the most (`sk_pacing_rate`), bit/s
-    /// of link-layer bytes; 0: it does not say.
+    /// The highest rate at which its socket allows a queue to send
+    /// (`sk_pacing_rate`), bit/s of link-layer bytes; 0: the socket sets no rate.
     pub pacing_bps: u64,
     /// Packet size x cwnd / RTT of its socket (paper 003), bit/s of link-layer
-    /// bytes; 0: it does not say.
+    /// bytes; 0: unknown.
     pub window_bps: u64,
     /// Index of its flow.
     pub flow: u32,
-    /// Slot of its segment, or [`NO_SEGMENT`].
+    /// Slot of its segment in [`Segments`], or [`NO_SEGMENT`].
     pub segment: u32,
-    /// Ethernet header included, FCS not.
+    /// Length of the frame, bytes: Ethernet header included, FCS not.
     pub frame_bytes: u32,
-    /// The class that its socket's priority asks for, major number above
-    /// minor; 0: none.
+    /// The class that its socket's priority selects, major number above minor; 0:
+    /// none.
     pub class: u32,
-    /// Added to the flow's destination port.
+    /// Offset that is added to the flow's destination port.
     pub port: u16,
-    /// How many devices of its path it has left.
+    /// Number of devices of its path that the packet has already left.
     pub hop: u8,
-    /// From the flow's receiver to its sender.
+    /// Whether the packet travels from the flow's receiver to its sender.
     pub reverse: bool,
 }
 
@@ -53,7 +54,7 @@ pub enum Proto {
 }
 
 impl Proto {
-    /// Its number in the IP header.
+    /// Returns the protocol number in the IP header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -63,7 +64,7 @@ impl Proto {
     }
 }
 
-/// Addresses and ports, what filters go by.
+/// Addresses and ports of a packet: the fields that filters match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Protocol.
@@ -79,7 +80,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of what goes the other way.
+    /// Returns the header of packets in the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self {
@@ -92,7 +93,8 @@ impl Header {
     }
 }
 
-/// Segments under way. It grows to as many as there are at a time.
+/// Slab of the TCP segments in flight. It grows to the highest number that is in
+/// flight at one time.
 #[derive(Debug, Default)]
 pub struct Segments {
     slots: Vec<Segment>,
@@ -100,7 +102,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Keeps a segment; O(1), amortised.
+    /// Stores a segment and returns its slot; O(1), amortised.
     pub fn put(&mut self, segment: Segment) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = segment;
@@ -111,32 +113,33 @@ impl Segments {
         (self.slots.len() - 1) as u32
     }
 
-    /// A segment under way.
+    /// Returns the segment in `slot`.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Segment> {
         self.slots.get(slot as usize)
     }
 
-    /// Gives a segment back; `None` if the packet has none.
+    /// Frees `slot` and returns its segment; `None` if there is no such slot (the
+    /// packet carries no segment).
     pub fn take(&mut self, slot: u32) -> Option<Segment> {
         let segment = self.slots.get(slot as usize).copied()?;
         self.free.push(slot);
         Some(segment)
     }
 
-    /// How many are under way.
+    /// Returns the number of segments in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// How many there is memory for.
+    /// Returns the number of segments for which memory is allocated.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 
-    /// None is.
+    /// Returns whether no segment is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the far port of a line does to frames: a drop-tail queue that drains
-//! at a rate, or a policer. Both are arithmetic on the instants at which
-//! frames enter; nothing is served by a timer, and nothing rounded.
+//! Models the far port of a line: a drop-tail queue that drains at a rate, or a
+//! policer. Both are computed from the instants at which frames enter: no timer
+//! serves a queue, and nothing is rounded.
 //!
-//! As in the laboratory (docs/decisions/laboratory.md, "The bottleneck counts bytes as time"): a
-//! port counts frames padded to
-//! 60 bytes, without preamble, FCS and gap; the unsent part of the frame in
-//! service belongs to the queue.
+//! As in the laboratory (docs/decisions/laboratory.md, "The bottleneck counts bytes
+//! as time"), a port counts frames padded to 60 bytes, without preamble, FCS and
+//! gap; the unsent part of the frame in service belongs to the queue.
 
 use capture::record::Fate;
 use units::clock::{Span, Time};
@@ -14,25 +13,25 @@ use units::ethernet::FRAME_MIN_BYTES;
 
 use crate::rate_arithmetic::{BYTE, Instant};
 
-/// What a port is.
+/// The type of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
-    /// A drop-tail queue of so many bytes, the unsent part of the frame in
-    /// service among them.
+    /// A drop-tail queue. Its size includes the unsent part of the frame in
+    /// service.
     Fifo {
-        /// Its size.
+        /// Size of the queue, bytes.
         bytes: u64,
     },
     /// A token bucket without a queue; it begins full.
     Policer {
-        /// Its depth.
+        /// Depth of the bucket, bytes.
         burst_bytes: u64,
-        /// Tokens come at whole multiples of this; zero: all the time.
+        /// Tokens arrive at whole multiples of this; zero: continuously.
         refresh: Span,
     },
 }
 
-/// A port. Entries are in order of time; each is O(1).
+/// A port and its state. Frames must enter in order of time; each costs O(1).
 #[derive(Clone, Debug)]
 pub struct Port {
     kind: PortKind,
@@ -40,15 +39,15 @@ pub struct Port {
     delay: Span,
     /// FIFO: when the last byte in it will have left.
     empty_at: Instant,
-    /// Policer, in the units of [`crate::exact`].
+    /// Policer: the tokens, in the units of [`crate::rate_arithmetic`].
     tokens: u128,
-    /// Policer: until when tokens have come.
+    /// Policer: the time up to which tokens have been added.
     filled: Time,
 }
 
 impl Port {
-    /// `rate_bps` is what the FIFO drains at or the tokens come at, above 0;
-    /// `delay` comes after it.
+    /// Makes a port. `rate_bps`, above 0, is the rate at which the FIFO drains or
+    /// the tokens arrive; `delay` is added after the FIFO or the policer.
     #[must_use]
     pub fn new(kind: PortKind, rate_bps: u64, delay: Span) -> Self {
         let tokens = match kind {
@@ -65,8 +64,11 @@ impl Port {
         }
     }
 
-    /// A frame whose last bit has come in at `now`: when its last bit leaves,
-    /// or how it was dropped.
+    /// Passes a frame, whose last bit arrives at `now`, through the port. Returns
+    /// when its last bit leaves the far end of the delay.
+    /// 
+    /// # Errors
+    /// Returns how the frame was dropped.
     pub fn enter(&mut self, now: Time, frame_bytes: u32) -> Result<Time, Fate> {
         let bytes = frame_bytes.max(FRAME_MIN_BYTES);
         match self.kind {
@@ -78,7 +80,7 @@ impl Port {
         }
     }
 
-    /// Bytes that wait in the FIFO at `now`, rounded up.
+    /// Returns the bytes that wait in the FIFO at `now`, rounded up.
     #[must_use]
     pub fn backlog_bytes(&self, now: Time) -> u64 {
         u64::try_from(self.unsent(now).div_ceil(BYTE)).unwrap_or(u64::MAX)

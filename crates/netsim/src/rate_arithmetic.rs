@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes as the time they take at a rate, with no rounding.
+//! Converts bytes to the time they take at a rate, without rounding.
 //!
-//! Amounts are in units of one picosecond at one bit per second, 10^-12 bit:
-//! a byte is 8 x 10^12 of them whatever the rate, and a time in picoseconds
-//! times the rate is the bits that fit into it.
+//! Amounts are in units of one picosecond at one bit per second, 10^-12 bit: a byte
+//! is 8 x 10^12 of them whatever the rate, and a time in picoseconds times the rate
+//! in bit/s is the number of units sent in that time.
 
 use units::clock::{Span, Time};
 
-/// One byte.
+/// One byte, in units of 10^-12 bit.
 pub const BYTE: u128 = 8_000_000_000_000;
 
 /// An instant and the fraction of a picosecond, `frac / rate_bps`, after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instant {
-    /// Rounded down.
+    /// The instant, rounded down to picoseconds.
     pub time: Time,
-    /// Below the rate.
+    /// Numerator of the fraction; below the rate.
     pub frac: u64,
 }
 
 impl Instant {
-    /// After `bytes` more at `rate_bps`, which is above 0 and the same in every call.
+    /// Returns the instant `bytes` later at `rate_bps`, which must be above 0 and
+    /// the same in every call.
     #[must_use]
     pub fn after(self, bytes: u32, rate_bps: u64) -> Self {
         // A frame of up to 2 MB fits 64 bits, which divide in half the time.
@@ -32,7 +33,7 @@ impl Instant {
             _ => {
                 let units = u128::from(bytes) * BYTE + u128::from(self.frac);
                 let (ps, frac) = (units / u128::from(rate_bps), units % u128::from(rate_bps));
-                // What is left over is below the rate.
+                // The remainder is below the rate.
                 (u64::try_from(ps).unwrap_or(u64::MAX), frac as u64)
             }
         };
@@ -42,7 +43,7 @@ impl Instant {
         }
     }
 
-    /// This instant, or `now` if that is later.
+    /// Returns this instant, or `now` if that is later.
     #[must_use]
     pub fn or_now(self, now: Time) -> Self {
         if self.time < now {
@@ -53,7 +54,8 @@ impl Instant {
     }
 }
 
-/// How long `units` take at `rate_bps`, rounded up; the end of time at rate 0.
+/// Returns how long `units` take at `rate_bps`, rounded up; at rate 0, the longest
+/// span.
 #[must_use]
 pub fn span_up(units: u128, rate_bps: u64) -> Span {
     let ps = match rate_bps {
@@ -63,7 +65,7 @@ pub fn span_up(units: u128, rate_bps: u64) -> Span {
     Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// Tokens that come at a rate: a bucket that may be in debt.
+/// A token bucket, filled at a rate, that may be in debt.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     rate_bps: u64,
@@ -73,7 +75,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Full at the start of time.
+    /// Makes a bucket that is full at time 0.
     #[must_use]
     pub fn full(rate_bps: u64, depth_bytes: u64) -> Self {
         let depth = i128::from(depth_bytes) * BYTE as i128;
@@ -85,7 +87,7 @@ impl Bucket {
         }
     }
 
-    /// Adds what has come until `now`.
+    /// Adds the tokens that have accumulated until `now`.
     pub fn fill(&mut self, now: Time) {
         let span = now.since(self.filled);
         let come = i128::from(span.as_ps()) * i128::from(self.rate_bps);
@@ -93,19 +95,19 @@ impl Bucket {
         self.filled = self.filled.max(now);
     }
 
-    /// Has at least `bytes`, as of the last fill.
+    /// Returns whether the bucket holds at least `bytes`, as of the last fill.
     #[must_use]
     pub fn has(&self, bytes: u32) -> bool {
         self.tokens >= units(bytes)
     }
 
-    /// Takes `bytes`, into debt if need be.
+    /// Removes tokens for `bytes`; the bucket goes into debt if it holds fewer.
     pub fn take(&mut self, bytes: u32) {
         self.tokens -= units(bytes);
     }
 
-    /// When it will have `bytes`, if nothing is taken meanwhile; the end of
-    /// time if it never holds as many.
+    /// Returns when the bucket will hold `bytes` if nothing is taken meanwhile; the
+    /// end of time if it never holds as many.
     #[must_use]
     pub fn when(&self, bytes: u32) -> Time {
         let lacking = units(bytes) - self.tokens;
@@ -115,7 +117,7 @@ impl Bucket {
         self.filled + span_up(u128::try_from(lacking).unwrap_or(0), self.rate_bps)
     }
 
-    /// Another rate and depth from now on.
+    /// Changes the rate and the depth from `now` on.
     pub fn change(&mut self, rate_bps: u64, depth_bytes: u64, now: Time) {
         self.fill(now);
         self.rate_bps = rate_bps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a network did, in the laboratory's own formats: timelines, flow
+//! Records what happens in a network, in the laboratory's formats: timelines, flow
 //! tables, the first bytes of frames, and the state of TCP senders
 //! (docs/formats.md).
 
@@ -18,54 +18,54 @@ use crate::packet::{Header, Proto};
 use crate::stops::Stops;
 use crate::synth_frame;
 
-/// What one end of one cable sent.
+/// The frames that one end of one cable sent.
 #[derive(Debug, Default)]
 pub struct Sent {
-    /// In order of departure.
+    /// Records of the frames, in order of departure.
     pub records: Vec<Record>,
-    /// What [`Record::flow`] means.
+    /// The flows to which [`Record::flow`] refers.
     pub flows: FlowTable,
     /// The first bytes of each data frame.
     pub snap: Vec<u8>,
     snap_bytes: usize,
-    /// Places in `flows`, by flow and direction, of those to the flow's own port.
+    /// Indices in `flows`, by flow and direction, of packets with port offset 0.
     known: Vec<Option<u32>>,
 }
 
 /// A TCP sender's state over time.
 #[derive(Debug, Default)]
 pub struct Sampled {
-    /// In order of time.
+    /// The samples, in order of time.
     pub samples: Vec<TcpSample>,
-    /// The text of `flow-NAME.tcp`.
+    /// The same samples as the text of `flow-NAME.tcp`.
     pub csv: String,
 }
 
-/// Records a cell; its memory grows with what is sent.
+/// Records a cell. Its memory grows with the number of frames sent.
 #[derive(Debug)]
 pub struct Recorder {
-    /// By device.
+    /// Frames sent, by device.
     pub sent: Vec<Sent>,
-    /// By flow.
+    /// Samples of TCP senders, by flow.
     pub tcp: Vec<Sampled>,
-    /// Of flows that are sampled: the variables at each acknowledgement, thinned
-    /// if there are too many.
+    /// For each sampled flow, the variables at each acknowledgement; records are
+    /// thinned out if there are too many.
     pub epools: Vec<Option<Epool>>,
-    /// The same within each closeup, where few have to be left out: places of
-    /// flow and closeup in the cell, and the record.
+    /// The same within each closeup, where few records have to be dropped: the
+    /// indices of flow and closeup in the cell, and the records.
     pub closeups: Vec<(usize, usize, Epool)>,
-    /// How long each TCP sender stood still, by flow.
+    /// How long each TCP sender stalled, by flow.
     pub stops: Vec<Stops>,
     /// Packets that queues refused or lost, by flow.
     pub refused: Vec<u64>,
 }
 
-/// Readings kept of one sender, some 150 bytes each.
+/// Most records kept of one sender; each takes about 150 bytes.
 const EPOOL_RECORDS: usize = 20_000;
 
 impl Recorder {
-    /// For one cell; `details`: the first bytes of frames, and the variables of
-    /// senders, are kept too.
+    /// Makes a recorder for one cell. With `details`, the first bytes of frames and
+    /// the variables of senders are recorded too.
     #[must_use]
     pub fn new(cell: &Cell, details: bool) -> Self {
         let is_kept = |flow: &Flow| match flow.kind {
@@ -101,7 +101,7 @@ impl Recorder {
         }
     }
 
-    /// The direction of a device's number.
+    /// Returns the direction in which the device with this number sends.
     #[must_use]
     pub fn direction(device: usize) -> Direction {
         Direction {
@@ -204,7 +204,7 @@ impl Observer for Recorder {
             cwnd_segments: v.cwnd,
             ssthresh_segments: v.ssthresh,
             srtt_us: v.srtt.as_ns() / 1000,
-            // The deviation and the delivery rate are not modelled.
+            // The simulator models neither the RTT deviation nor the delivery rate.
             rttvar_us: 0,
             mss_bytes: stream.mss_bytes,
             unacked_segments: v.packets_out,

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chance that repeats: PCG XSH RR 64/32, whose stream its crate keeps the
-//! same in every version, and sampling in integers of our own, so that no
-//! other crate's next version changes a result (docs/decisions/simulator.md, "Chance in the
-//! simulator").
+//! Reproducible random numbers: PCG XSH RR 64/32, whose sequence its crate keeps
+//! the same in every version. Sampling in integers is done here, so that a new
+//! version of another crate does not change a result (docs/decisions/simulator.md,
+//! "Chance in the simulator").
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
 
 use units::clock::Span;
 
-/// A stream of chance. Streams of one seed do not depend on each other: what
-/// is added to a network leaves the others' chance as it was.
+/// A stream of random numbers. Streams of one seed are independent of each other:
+/// adding something to a network does not change the numbers that the other parts
+/// draw.
 #[derive(Clone, Debug)]
 pub struct Rng(Pcg32);
 
 impl Rng {
-    /// Stream number `stream` of a seed.
+    /// Makes stream number `stream` of a seed.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         Self(Pcg32::new(seed, stream))
     }
 
-    /// Uniform in 0 to `bound - 1`; 0 if `bound` is 0. By multiplication; the
-    /// least likely value is so by less than `bound` / 2^64.
+    /// Returns a number uniform in 0 to `bound - 1`; 0 if `bound` is 0. It is
+    /// computed by multiplication; the relative bias against the least likely value
+    /// is below `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.0.next_u64()) * u128::from(bound);
         u64::try_from(product >> 64).unwrap_or(0)
     }
 
-    /// True with probability `chance`.
+    /// Returns true with probability `chance`.
     pub fn happens(&mut self, chance: Chance) -> bool {
-        // No number is drawn for what cannot happen, so that an option set to
-        // 0 is the same as no option.
+        // No number is drawn for a chance of 0, so that an option set to 0 is the
+        // same as no option.
         chance.0 > 0 && u64::from(self.0.next_u32()) < chance.0
     }
 
-    /// Uniform in zero to just below `span`.
+    /// Returns a span uniform in zero to just below `span`.
     pub fn within(&mut self, span: Span) -> Span {
         Span::from_ps(self.below(span.as_ps()))
     }
@@ -46,11 +48,11 @@ impl Rng {
 pub struct Chance(u64);
 
 impl Chance {
-    /// Never.
+    /// Probability 0.
     pub const NEVER: Self = Self(0);
 
-    /// `parts` in a million, rounded to the nearest part of 2^32; above a
-    /// million is always.
+    /// Returns the probability of `parts` in a million, rounded to the nearest part
+    /// of 2^32; values above a million count as a million.
     #[must_use]
     pub fn per_million(parts: u64) -> Self {
         Self(((parts.min(1_000_000) << 32) + 500_000) / 1_000_000)

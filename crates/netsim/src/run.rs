@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One cell of a scenario, from its start to its end.
+//! Runs one cell of a scenario from start to end.
 
 use scenario::Cell;
 use units::clock::{Span, Time};
@@ -11,71 +11,73 @@ use crate::qdisc::Qdisc;
 use crate::record::Recorder;
 use crate::stops::Stops;
 
-/// Steps in which progress is told.
+/// Number of steps into which a run is divided to report progress.
 const STEPS: u64 = 100;
 
 /// Why a cell was not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// Something in it is not modelled.
+    /// The cell asks for something that is not modelled.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It is no network.
+    /// The parts of the cell's network do not fit together.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A class cannot become what it is told to.
+    /// A class cannot change to what the cell asks for.
     #[error("the change of class {minor:x} at {at}: {error}")]
     Change {
-        /// When.
+        /// Time of the change.
         at: Time,
-        /// Minor number.
+        /// Minor number of the class.
         minor: u32,
-        /// What the core says.
+        /// The error of the scheduler core.
         error: pace::Error,
     },
 }
 
-/// What a cell came to.
+/// The results of a cell.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its records.
+    /// The records of its frames and senders.
     pub recorder: Recorder,
-    /// By flow.
+    /// Reports of the flows' end points, by flow.
     pub flows: Vec<FlowReport>,
-    /// Packets and frames.
+    /// Counters of packets and frames.
     pub counts: Counts,
-    /// What was not modelled.
+    /// Remarks on what the cell asks for and the simulator does not model.
     pub notes: Vec<String>,
 }
 
-/// What the ends of a flow know themselves.
+/// What the end points of a flow know about it.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowReport {
-    /// Packets that queues refused or lost before they came to a wire.
+    /// Packets that queues refused or lost before they reached a wire.
     pub refused: u64,
-    /// Of TCP.
+    /// The TCP connection; `None` if the flow is not TCP.
     pub stream: Option<StreamReport>,
 }
 
-/// A TCP connection at its end.
+/// A TCP connection at the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamReport {
-    /// Its sender.
+    /// The sender's state.
     pub sender: StreamSample,
-    /// Payload that its receiver has in order.
+    /// Payload that its receiver has received in order, bytes.
     pub received_bytes: u64,
-    /// From the begin of the handshake until all that was to be sent was
-    /// acknowledged; `None`: that was endless, or not reached.
+    /// Duration from the begin of the handshake until all data was acknowledged;
+    /// `None`: the data was endless, or the run ended earlier.
     pub transfer: Option<Span>,
-    /// How long it stood all but still.
+    /// How long the transfer stalled.
     pub stops: Stops,
 }
 
-/// Runs a cell. `details`: the first bytes of frames are kept where the scenario
-/// says so, and the variables of sampled senders. `progress` is told the share that is done, 0 to 1.
+/// Runs a cell. With `details`, the results include the first bytes of frames where
+/// the scenario asks for them, and the variables of sampled senders. `progress` is
+/// called with the share that is done, 0 to 1.
 ///
 /// # Errors
-/// See [`RunError`]; nothing has been run then, but for a change of a class.
+/// See [`RunError`]. On error nothing has been run, except if a change of a class
+/// failed.
 pub fn run_cell(
     cell: &Cell,
     seed: u64,
@@ -100,7 +102,8 @@ pub fn run_cell(
     let end = Time::START + Span::from_ns(cell.duration_ns.saturating_add(cell.settle_ns));
     let mut changes = changes.into_iter().peekable();
     for step in 1..=STEPS {
-        // The last step is the end, whatever the division left over.
+        // The last step runs to the end exactly, whatever remainder the division
+        // left.
         let until = match step {
             STEPS => end,
             _ => Time::from_ps(end.as_ps() / STEPS * step),

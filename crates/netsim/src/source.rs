@@ -1,66 +1,71 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who sends datagrams: at a constant rate, in bursts, on and off, or as fast
-//! as the host's queue takes them.
+//! Sources of datagrams: they send at a constant rate, in bursts, on and off, or as
+//! fast as the host's queue accepts packets.
 
 use units::clock::{Span, Time};
 
 use crate::rate_arithmetic::Instant;
 
-/// What its socket's buffer counts for a packet beyond its frame: about what
-/// Linux does (`skb->truesize`), so that a buffer holds about as many.
+/// Bytes that the socket's send buffer accounts for a packet beyond its frame.
+/// About what Linux accounts (`skb->truesize`), so that a buffer holds about as
+/// many packets.
 const BOOKKEEPING_BYTES: u64 = 768;
 
 /// How a source sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
-    /// Each frame, Ethernet header included, FCS not.
+    /// Length of each frame, bytes: Ethernet header included, FCS not.
     pub frame_bytes: u32,
-    /// Frames at a time; at least 1.
+    /// Frames per burst; at least 1.
     pub burst: u32,
-    /// Link-layer rate of the bursts, start to start; `None`: whenever there is room.
+    /// Link-layer rate of the bursts, from the start of one to the start of the
+    /// next, bit/s; `None`: a burst is sent whenever there is room.
     pub rate_bps: Option<u64>,
-    /// Bytes that its socket lets be in the host's queue; `None`: it does not
-    /// wait for room, and what the queue refuses is lost.
+    /// Bytes that its socket allows in the host's queue (`SO_SNDBUF`); `None`: the
+    /// source does not wait for room, and packets that the queue refuses are lost.
     pub buffer_bytes: Option<u64>,
-    /// Sends for so long, then is silent for so long; `None`: never silent.
+    /// Durations of the alternating on and off phases; `None`: always on.
     pub on_off: Option<(Span, Span)>,
-    /// First instant.
+    /// When the source begins to send.
     pub start: Time,
-    /// Not from here on.
+    /// When the source stops: it sends nothing at this instant or later.
     pub stop: Time,
-    /// The first class the frames ask for, major number above minor; 0: none.
+    /// The first class to which the frames are addressed, major number above minor;
+    /// 0: none.
     pub class: u32,
-    /// Bursts go to so many classes in turn; at least 1.
+    /// Number of classes to which bursts go in round-robin order; at least 1.
     pub classes: u16,
-    /// And to so many ports, from the flow's own on; at least 1.
+    /// Number of destination ports to which bursts go in round-robin order, from
+    /// the flow's own on; at least 1.
     pub ports: u16,
 }
 
-/// Where a frame of a source wants to go.
+/// The class and port to which a source addresses a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// Its class, major number above minor; 0: none.
     pub class: u32,
-    /// Added to the flow's port.
+    /// Offset that is added to the flow's destination port.
     pub port: u16,
 }
 
-/// A source. Ask [`Source::next`] when, and call [`Source::take`] then.
+/// A source of datagrams. [`Source::next`] returns when it sends next; call
+/// [`Source::take`] at that time.
 #[derive(Clone, Debug)]
 pub struct Source {
     config: SourceConfig,
-    /// The next burst by the rate.
+    /// When the next burst is due according to the rate.
     due: Instant,
-    /// Frames of the burst under way that are still to be given.
+    /// Frames of the current burst that are still to be sent.
     left: u32,
     in_queue_bytes: u64,
-    /// Bursts that had to wait for room begin anew when there is some.
+    /// Whether the source waits for room in the host's queue.
     blocked: bool,
     bursts: u64,
 }
 
 impl Source {
-    /// Silent until its start.
+    /// Makes a source; it is silent until `config.start`.
     #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
@@ -83,12 +88,14 @@ impl Source {
     fn has_room(&self) -> bool {
         let burst = self.cost() * u64::from(self.config.burst.max(1));
         self.config.buffer_bytes.is_none_or(|bytes| {
-            // What is larger than the whole buffer goes when it is empty.
+            // A burst larger than the whole buffer is sent when the buffer is
+            // empty.
             self.in_queue_bytes == 0 || self.in_queue_bytes + burst <= bytes
         })
     }
 
-    /// When the next burst is due; `None`: when there is room, or never.
+    /// Returns when the next burst is due; `None`: not before there is room, or
+    /// never.
     #[must_use]
     pub fn next(&self, now: Time) -> Option<Time> {
         if self.left > 0 {
@@ -101,7 +108,8 @@ impl Source {
         (at < self.config.stop).then_some(at)
     }
 
-    /// `at`, or the begin of the next time on.
+    /// Returns `at` if it lies in an on phase, otherwise the begin of the next on
+    /// phase.
     fn awake(&self, at: Time) -> Time {
         let Some((on, off)) = self.config.on_off else {
             return at;
@@ -118,7 +126,8 @@ impl Source {
         }
     }
 
-    /// Takes one frame of the burst that is due at `now`; `None`: no more now.
+    /// Returns the next frame of the burst that is due at `now`; `None`: there is
+    /// no more to send now.
     pub fn take(&mut self, now: Time) -> Option<Wish> {
         if self.left == 0 {
             if self.next(now).is_none_or(|at| at > now) {
@@ -131,7 +140,7 @@ impl Source {
         }
         self.left -= 1;
         self.in_queue_bytes += self.cost();
-        // Turns are below the 16 bits of what they count.
+        // The remainder is below `of`, so it fits 16 bits.
         let turn = |of: u16| ((self.bursts - 1) % u64::from(of.max(1))) as u16;
         let class = match self.config.class {
             0 => 0,
@@ -143,7 +152,7 @@ impl Source {
         })
     }
 
-    /// Bytes of each of its frames.
+    /// Returns the length of each frame, bytes.
     #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.config.frame_bytes
@@ -153,7 +162,7 @@ impl Source {
         let Some(rate_bps) = self.config.rate_bps else {
             return;
         };
-        // A silence is not made up for.
+        // Bursts missed during an off phase are not sent later.
         let from = if self.config.on_off.is_some() {
             self.due.or_now(now)
         } else {
@@ -166,8 +175,9 @@ impl Source {
         self.due = from.after(bytes, rate_bps.max(1));
     }
 
-    /// The queue refused what was taken last. A source that would try again at
-    /// once tries after `pause`: it is not infinitely fast.
+    /// Handles the refusal, by the host's queue, of the frame that was taken last.
+    /// A source without a rate, which would retry at once, waits for `pause`: it is
+    /// not infinitely fast.
     pub fn refused(&mut self, now: Time, pause: Span) {
         self.in_queue_bytes = self.in_queue_bytes.saturating_sub(self.cost());
         self.left = 0;
@@ -179,8 +189,8 @@ impl Source {
         }
     }
 
-    /// One of its frames has left the host's queue. `true`: the source has
-    /// waited for this.
+    /// Handles a frame of this source that left the host's queue. Returns `true` if
+    /// the source was waiting for room.
     pub fn left_queue(&mut self) -> bool {
         self.in_queue_bytes = self.in_queue_bytes.saturating_sub(self.cost());
         std::mem::take(&mut self.blocked)

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a sender stood all but still: paper 001 found seconds at a window
-//! of one segment or close to it (section 3.3).
+//! Measures how long a sender stalls: paper 001 found seconds at a window of one
+//! segment or close to it (section 3.3).
 
 use sender_log::variables::Vars;
 use units::clock::{Span, Time};
 
-/// A window of at most so many segments is no window.
+/// A sender whose window is at most this many segments counts as stalled.
 pub const STOP_SEGMENTS: u32 = 2;
 
-/// Time at such a window, in constant memory.
+/// Time that a sender spent stalled, in constant memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stops {
-    /// All of it.
+    /// Total time stalled.
     pub total: Span,
-    /// Longest stretch.
+    /// Longest stall.
     pub longest: Span,
-    /// Begin of the stretch under way, and when the sender was seen last.
+    /// The current stall, if any: its begin, and when the sender was last observed.
     stopped: Option<(Time, Time)>,
 }
 
 impl Stops {
-    /// The sender's variables at one moment; moments are in order.
+    /// Observes the sender's variables at `now`; calls must be in order of time.
     pub fn observe(&mut self, now: Time, vars: &Vars) {
         if let Some((begin, seen)) = self.stopped {
             self.total = self.total + now.since(seen);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A TCP connection between two hosts: the state machines of [`crate::tcp`],
-//! and what a host's stack does between them and a queue: frame sizes, pacing
-//! rates, and how much it lets wait in its own queue.
+//! A TCP connection between two hosts: the state machines of [`crate::tcp`], and
+//! the work of a host's stack between them and a queue: frame sizes, pacing rates,
+//! and the limit on the sender's bytes in its own queue.
 
 use sender_log::variables;
 use units::clock::{Span, Time};
@@ -14,23 +14,23 @@ use crate::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 
 /// Ethernet, IPv4 and TCP headers without options.
 const FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
-/// Timestamps, padded to four bytes (RFC 7323, appendix A).
+/// Length of the timestamps option, padded to four bytes (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u32 = 12;
-/// The SACK option without its blocks, padded, and one block.
+/// Length of the SACK option without its blocks, padded; and of one block.
 const SACK_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
 
-/// How long a sender's own queue may hold it up: TCP small queues let about a
-/// millisecond of the pacing rate wait (`sk_pacing_shift` 10), at least two
-/// segments.
+/// Limit of TCP small queues: a sender may have about a millisecond's worth of its
+/// pacing rate in its own queue (`sk_pacing_shift` 10), at least two segments.
 const SMALL_QUEUE_SHIFT: u32 = 10;
 
-/// A connection's sender paces, or lets its queue pace, like Linux since 3.12.
+/// Pacing by the sender or by its queue, as in Linux since 3.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
-    /// Of cwnd / RTT in slow start, per cent (`tcp_pacing_ss_ratio`).
+    /// Pacing rate in slow start, per cent of cwnd / RTT (`tcp_pacing_ss_ratio`).
     pub slow_start_pct: u32,
-    /// After it (`tcp_pacing_ca_ratio`).
+    /// Pacing rate after slow start, per cent of cwnd / RTT
+    /// (`tcp_pacing_ca_ratio`).
     pub avoidance_pct: u32,
     /// Most bytes in the host's own queue (`tcp_limit_output_bytes`).
     pub limit_output_bytes: u64,
@@ -46,65 +46,65 @@ impl Default for Pacing {
     }
 }
 
-/// What a connection is told before it begins.
+/// Configuration of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamConfig {
-    /// Sending side.
+    /// The sender.
     pub sender: SenderConfig,
-    /// Receiving side.
+    /// The receiver.
     pub receiver: ReceiverConfig,
-    /// What is to be sent; `None`: as much as it takes.
+    /// Bytes to send; `None`: without end.
     pub bytes: Option<u64>,
-    /// What acknowledgements cost the sending host.
+    /// Processing time that acknowledgements take on the sending host.
     pub cpu: CpuCost,
     /// `SO_MAX_PACING_RATE`, bit/s of link-layer bytes; `None`: no limit.
     pub pacing_max_bps: Option<u64>,
-    /// Of kernels that pace; `None`: windows leave as ACKs come, and all of
-    /// them may wait in the host's own queue.
+    /// Pacing, for kernels that pace; `None`: segments leave as acknowledgements
+    /// arrive, and the whole window may wait in the host's own queue.
     pub pacing: Option<Pacing>,
-    /// The queue paces by the packets' own rates (fq, psp's dynamic classes),
-    /// so the stack does not.
+    /// Whether the queue paces by the packets' own rates (fq, psp's dynamic
+    /// classes); the stack then does not.
     pub queue_paces: bool,
-    /// How often the sender's state is written down; `None`: never.
+    /// Interval between samples of the sender's state; `None`: no samples.
     pub sample: Option<Span>,
-    /// The handshake begins; it is not modelled.
+    /// When the handshake begins; the handshake itself is not modelled.
     pub connect: Time,
-    /// The first segment leaves.
+    /// When the first segment leaves.
     pub start: Time,
-    /// Nothing is sent or sampled from here on.
+    /// The end: nothing is sent or sampled at this instant or later.
     pub stop: Time,
 }
 
-/// A connection.
+/// A TCP connection and its state.
 #[derive(Debug)]
 pub(crate) struct Stream {
     config: StreamConfig,
     pub sender: Sender,
     pub receiver: Receiver,
-    /// Of the sending host.
+    /// Processor of the sending host.
     pub cpu: Cpu,
     begun: bool,
     pub finished: Option<Time>,
-    /// In the sending host's own queue.
+    /// Bytes of the sender in its host's own queue.
     in_queue_bytes: u64,
-    /// As much waits there as may.
+    /// Whether the sender waits because that queue holds as much as it may.
     held: bool,
     pub sent_bytes: u64,
-    /// Pacing by the stack: not before this.
+    /// Pacing by the stack: the next segment may not leave before this.
     next_send: Time,
     next_sample: Option<Time>,
     rates: Rates,
 }
 
-/// What follows from the sender's window and round trip: worked out once for
-/// each thing that happens to it, not for each segment.
+/// Rates that follow from the sender's window and round-trip time. They are
+/// computed once for each event of the sender, not for each segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
-    /// Most bytes in the host's own queue.
+    /// Limit of the bytes in the host's own queue.
     queue_bytes: u64,
     /// `sk_pacing_rate` in bit/s of payload; 0: none.
     stack_bps: u64,
-    /// What a packet tells its queue: [`Stream::packet_rates`].
+    /// The rates that a packet carries for its queue: [`Stream::packet_rates`].
     packet_bps: (u64, u64),
 }
 
@@ -126,7 +126,8 @@ impl Stream {
         }
     }
 
-    /// The sender is told of a segment that has come, or, without one, of the time.
+    /// Passes a received segment to the sender, or, without one, runs its expired
+    /// timers.
     pub fn tell_sender<O: variables::Observer>(
         &mut self,
         now: Time,
@@ -143,7 +144,7 @@ impl Stream {
         self.refresh();
     }
 
-    /// To be called when something has happened to the sender.
+    /// Recomputes the rates; must be called after each event of the sender.
     pub fn refresh(&mut self) {
         let stack_bps = self.stack_bps();
         self.rates = Rates {
@@ -153,7 +154,7 @@ impl Stream {
         };
     }
 
-    /// When it wants to be asked again.
+    /// Returns the time of the next event; `None`: there is none.
     pub fn next(&self, now: Time) -> Option<Time> {
         if now >= self.config.stop {
             return None;
@@ -176,7 +177,8 @@ impl Stream {
         .map(|at| at.max(now))
     }
 
-    /// Begins if it is time, and says whether it may send at all.
+    /// Begins the transfer if it is due, and returns whether the sender may send at
+    /// all.
     pub fn is_open(&mut self, now: Time) -> bool {
         if now < self.config.start || now >= self.config.stop {
             return false;
@@ -192,8 +194,8 @@ impl Stream {
         true
     }
 
-    /// The sample that is due: one at each multiple of the time after the
-    /// start, and a last one at the end.
+    /// Returns the sample that is due: one at each multiple of the interval after
+    /// the start, and a last one at the end.
     pub fn take_sample(&mut self, now: Time) -> Option<StreamSample> {
         let due = self.next_sample.filter(|at| *at <= now)?;
         let span = self.config.sample?;
@@ -213,7 +215,7 @@ impl Stream {
         }
     }
 
-    /// The next segment of the sender, if its host lets it go now.
+    /// Returns the sender's next segment, if its host lets it go now.
     pub fn poll_sender(&mut self, now: Time) -> Option<Segment> {
         let has_begun = self.begun && now < self.config.stop;
         self.held = has_begun && self.in_queue_bytes >= self.rates.queue_bytes;
@@ -226,7 +228,7 @@ impl Stream {
         self.sender.poll_transmit(now)
     }
 
-    /// A segment of the sender went into its host's queue.
+    /// Accounts for a segment of the sender that entered its host's queue.
     pub fn went_into_queue(&mut self, now: Time, segment: &Segment, frame_bytes: u32) {
         self.in_queue_bytes += u64::from(frame_bytes);
         self.sent_bytes += u64::from(segment.len_bytes);
@@ -237,14 +239,14 @@ impl Stream {
         }
     }
 
-    /// A frame of the sender has left its host's queue. `true`: the sender has
-    /// waited for this.
+    /// Accounts for a frame of the sender that left its host's queue. Returns
+    /// `true` if the sender was waiting for this.
     pub fn left_queue(&mut self, frame_bytes: u32) -> bool {
         self.in_queue_bytes = self.in_queue_bytes.saturating_sub(frame_bytes.into());
         std::mem::take(&mut self.held)
     }
 
-    /// Notes the end of a stream of known length.
+    /// Notes the end of a stream of known length, once everything is acknowledged.
     pub fn note_end(&mut self, now: Time) {
         if self.finished.is_none() && self.sender.is_finished() {
             self.finished = Some(now);
@@ -252,8 +254,8 @@ impl Stream {
         }
     }
 
-    /// Whether the stack itself spaces segments: only for a rate that it was
-    /// asked for.
+    /// Returns whether the stack itself paces segments: only at a rate that was
+    /// explicitly configured.
     fn own_pace(&self) -> bool {
         self.config.pacing.is_some()
             && self.config.pacing_max_bps.is_some()
@@ -278,7 +280,7 @@ impl Stream {
         FRAME_HEADER_BYTES + timestamps_bytes + self.config.sender.mss_bytes
     }
 
-    /// cwnd / RTT in bit/s of payload; 0 before there is an RTT.
+    /// Returns cwnd / RTT in bit/s of payload; 0 before there is an RTT.
     fn window_bps(&self) -> u64 {
         let vars = self.sender.vars();
         let srtt_ps = u128::from(vars.srtt.as_ps());
@@ -307,10 +309,10 @@ impl Stream {
         vars.cwnd < vars.ssthresh / 2
     }
 
-    /// What a packet tells its queue: the stack's limit, and packet size x
-    /// cwnd / RTT, twice the window in slow start (docs/decisions/qdisc.md, "The rate of a flow in
-    /// a dynamic class"); bit/s
-    /// of link-layer bytes, 0 where it says nothing.
+    /// Returns the rates that a packet carries for its queue: the stack's limit,
+    /// and packet size x cwnd / RTT, twice the window in slow start
+    /// (docs/decisions/qdisc.md, "The rate of a flow in a dynamic class"). Both in
+    /// bit/s of link-layer bytes; 0: unknown.
     pub fn packet_rates(&self) -> (u64, u64) {
         self.rates.packet_bps
     }
@@ -336,7 +338,7 @@ impl Stream {
     }
 }
 
-/// Length of the frame that carries a segment.
+/// Returns the length of the frame that carries a segment, bytes.
 pub(crate) fn frame_bytes(segment: &Segment) -> u32 {
     let timestamps_bytes = segment.timestamps.map_or(0, |_| TIMESTAMPS_BYTES);
     let sack = match u32::from(segment.sack_count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The headers of a frame as they would be on a wire, for captures: Ethernet,
-//! IPv4, and UDP with the laboratory's number and time of sending, or TCP with
-//! timestamps and SACK blocks. Checksums are left at 0.
+//! Writes the headers of a simulated frame as they would be on a wire, for
+//! captures: Ethernet, IPv4, and UDP with the laboratory's number and time of
+//! sending, or TCP with timestamps and SACK blocks. Checksums are left at 0.
 
 use scenario::Direction;
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES};
@@ -12,8 +12,8 @@ use crate::tcp::Segment;
 
 const IPV4: u32 = IPV4_HEADER_BYTES;
 const TCP: usize = TCP_HEADER_BYTES as usize;
-/// A SYN comes before the first byte; the wire has 32 bits of the 64 that a
-/// stream is counted in.
+/// The sequence number of the first byte: the SYN takes number 0. The wire carries
+/// the low 32 of the 64 bits in which a stream is counted.
 const FIRST: u64 = 1;
 
 const FIN: u8 = 0x01;
@@ -49,7 +49,8 @@ pub(crate) fn write(out: &mut Vec<u8>, content: &Content<'_>, direction: Directi
     }
 }
 
-/// `02:70:73:KK:KK:EE`, as the laboratory has it.
+/// Returns the MAC address of one end of a cable: `02:70:73:KK:KK:EE`, as in the
+/// laboratory.
 fn mac(cable: usize, end: usize) -> [u8; 6] {
     let [high, low] = low16(cable as u64 + 1);
     [0x02, 0x70, 0x73, high, low, end as u8 + 1]
@@ -62,7 +63,7 @@ fn low16(value: u64) -> [u8; 2] {
 fn udp(out: &mut Vec<u8>, packet: &Packet, ip_bytes: u32) {
     out.extend(low16(ip_bytes.saturating_sub(IPV4).into()));
     out.extend([0, 0]);
-    // What lab/send writes: a number, and the time of the system call.
+    // The payload that lab/send writes: a number, and the time of the system call.
     if ip_bytes >= IPV4 + UDP_HEADER_BYTES + 16 {
         out.extend(packet.number.to_be_bytes());
         out.extend(packet.born.as_ns().to_be_bytes());
@@ -98,7 +99,8 @@ fn tcp(out: &mut Vec<u8>, packet: &Packet, segment: &Segment) {
     }
     out.push((((TCP + options.len()) / 4) as u8) << 4);
     out.push(flags);
-    // Scaled by what the connection agreed on, which the capture does not have.
+    // The window is shifted by 7 bits: the capture does not have the scale that the
+    // connection agreed on.
     let window = segment.window_bytes >> 7;
     out.extend(low16(window.min(0xffff)));
     out.extend([0; 4]);

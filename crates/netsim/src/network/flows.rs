@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a network's flows do: datagrams and streams into queues and out of the
-//! network.
+//! Traffic of a network's flows: passes datagrams and TCP segments from their
+//! senders to the hosts' queues, and from the network to their receivers.
 
 use units::clock::Time;
 
@@ -24,7 +24,7 @@ impl Flow {
         }
     }
 
-    /// Addresses and ports of one of its packets.
+    /// Returns the addresses and ports of one of the flow's packets.
     pub(super) fn header_of(&self, packet: &Packet) -> Header {
         let header = match packet.reverse {
             false => self.header,
@@ -36,7 +36,7 @@ impl Flow {
         }
     }
 
-    /// Its next packet in one direction.
+    /// Makes the flow's next packet in one direction.
     fn packet(&mut self, now: Time, frame_bytes: u32, segment: u32, reverse: bool) -> Packet {
         let number = &mut self.numbers[usize::from(reverse)];
         *number += 1;
@@ -86,7 +86,7 @@ impl Network {
         self.schedule_flow(flow);
     }
 
-    /// A packet has come to its receiver.
+    /// Delivers a packet to its receiver.
     pub(super) fn deliver<O: Observer>(&mut self, packet: Packet, observer: &mut O) {
         self.counts.delivered += 1;
         let Some(segment) = self.segments.take(packet.segment) else {
@@ -112,8 +112,8 @@ impl Network {
         self.schedule_flow(flow);
     }
 
-    /// A packet has left the queue of its sender's host, or was dropped from it:
-    /// there is room again.
+    /// Handles a packet that left the queue of its sender's host or was dropped
+    /// from it: the queue has room again, so a sender that waits for room sends.
     pub(super) fn left_queue<O: Observer>(&mut self, packet: &Packet, observer: &mut O) {
         if packet.hop > 0 || packet.reverse {
             return;
@@ -164,7 +164,7 @@ impl Network {
         }
     }
 
-    /// What a stream's sender may send now.
+    /// Sends the segments that a stream's sender may send now.
     fn send_segments<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
         loop {
@@ -208,8 +208,8 @@ impl Network {
         }
     }
 
-    /// What its receiver has to say. An acknowledgement that the queue refuses
-    /// is lost.
+    /// Sends the acknowledgements of a stream's receiver. An acknowledgement that
+    /// the queue refuses is lost.
     fn send_acks<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
         loop {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts and lines in simulated time: one event after the other, by time and
-//! then by the number of who it concerns.
+//! Simulates hosts and lines: handles one event after the other, ordered by time
+//! and then by the number of the event source.
 //!
-//! Numbers of event sources, and so the order of what happens at the same
-//! instant: frames that reach a shared port, by device; frames that reach a
-//! host, by device; devices that may send; flows. A host that forwards needs
-//! nothing: a packet knows the devices of its path. A switch is such a host.
+//! The event sources are numbered, and so ordered at the same instant, as follows:
+//! frames that reach a shared port, by device; frames that reach a host, by device;
+//! devices that may send; flows. A host that forwards needs no state of its own,
+//! because a packet knows the devices of its path. A switch is such a host.
 
 mod flows;
 
@@ -22,14 +22,14 @@ use crate::qdisc::{Next, Verdict};
 use crate::source::{Source, SourceConfig};
 use crate::stream::{Stream, StreamConfig};
 
-/// Who sends what to whom.
+/// Configuration of a flow: who sends what to whom.
 #[derive(Debug)]
 pub struct FlowConfig {
     /// Addresses and ports, from sender to receiver.
     pub header: Header,
     /// The devices on the path, in order; at least one.
     pub path: Vec<u32>,
-    /// The devices on the path back; of TCP at least one.
+    /// The devices on the path back, in order; TCP needs at least one.
     pub reverse: Vec<u32>,
     /// What is sent.
     pub traffic: TrafficConfig,
@@ -44,35 +44,36 @@ pub enum TrafficConfig {
     Stream(Box<StreamConfig>),
 }
 
-/// A whole network.
+/// Configuration of a whole network.
 #[derive(Debug, Default)]
 pub struct NetworkConfig {
-    /// Devices; their numbers are their places.
+    /// Devices; a device's number is its index here.
     pub devices: Vec<DeviceConfig>,
     /// Ports that devices send into.
     pub ports: Vec<Port>,
-    /// Flows; their numbers are their places.
+    /// Flows; a flow's number is its index here.
     pub flows: Vec<FlowConfig>,
 }
 
-/// Frames and packets counted; what goes in must come out somewhere.
+/// Counters of packets and frames. Every packet that is offered is in the end
+/// delivered, sunk, refused, lost or dropped, or is still in the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that senders gave to their hosts' queues.
     pub offered: u64,
-    /// Packets that came to their receivers.
+    /// Packets that reached their receivers.
     pub delivered: u64,
     /// Packets that a sink took.
     pub sunk: u64,
     /// Packets that a queue refused.
     pub refused: u64,
-    /// Packets that a queue took and lost (netem, a deadline).
+    /// Packets that a queue accepted and then lost (netem, a deadline).
     pub lost: u64,
     /// Packets that a port dropped.
     pub dropped: u64,
-    /// Frames that left a device, gap frames among them: packet-hops.
+    /// Frames that left a device, gap frames included: each hop of a packet counts.
     pub frames: u64,
-    /// Gap frames among them.
+    /// Gap frames among `frames`.
     pub gaps: u64,
 }
 
@@ -84,12 +85,12 @@ enum Traffic {
 struct Flow {
     header: Header,
     paths: [Box<[u32]>; 2],
-    /// Packets so far, forward and back.
+    /// Packets made so far, forward and reverse.
     numbers: [u64; 2],
     traffic: Traffic,
 }
 
-/// A network that runs.
+/// A network and its state at the current simulated time.
 pub struct Network {
     now: Time,
     event_queue: EventQueue,
@@ -109,25 +110,25 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// What a network is made of does not fit together.
+/// The parts of a network do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// More devices and flows than events have numbers for.
+    /// There are more devices and flows than event sources can be numbered.
     #[error("too many devices or flows")]
     TooMany,
-    /// A device sends into a port that is not there.
+    /// A device sends into a port that does not exist.
     #[error("device {0} sends into a port that is not there")]
     NoPort(usize),
-    /// A flow's path is empty, too long, or has a device that is not there.
+    /// A flow's path is empty, is too long, or names a device that does not exist.
     #[error("the path of flow {0} is empty, longer than 255 devices, or has one that is not there")]
     Path(usize),
 }
 
 impl Network {
-    /// At time 0.
+    /// Makes a network at time 0.
     ///
     /// # Errors
-    /// When its parts do not fit together.
+    /// Returns an error when the parts do not fit together.
     pub fn new(config: NetworkConfig) -> Result<Self, ConfigError> {
         let count = config.devices.len();
         let sources = u32::try_from(3 * count + config.flows.len());
@@ -171,19 +172,19 @@ impl Network {
         Ok(network)
     }
 
-    /// How far it is.
+    /// Returns the current simulated time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Packets in queues and on lines.
+    /// Returns the number of packets in queues and on lines.
     #[must_use]
     pub fn under_way(&self) -> u64 {
         let of = |d: &Device| {
@@ -193,22 +194,23 @@ impl Network {
         self.devices.iter().map(of).sum()
     }
 
-    /// Packets and segments that the lines have memory for: it grows to what is
-    /// under way at a time, and not with time.
+    /// Returns the number of packets and segments for which the lines have memory.
+    /// It grows to the highest number in flight at one time, and not with simulated
+    /// time.
     #[must_use]
     pub fn capacity(&self) -> usize {
         let of = |d: &Device| d.entering.capacity() + d.arriving.capacity();
         self.devices.iter().map(of).sum::<usize>() + self.segments.capacity()
     }
 
-    /// TCP segments in queues and on lines.
+    /// Returns the number of TCP segments in queues and on lines.
     #[must_use]
     pub fn segments_under_way(&self) -> usize {
         self.segments.len()
     }
 
-    /// The state of a flow's TCP sender, if it is TCP, and when it had all of
-    /// its bytes acknowledged.
+    /// Returns the state of a flow's TCP sender, and when all of its bytes were
+    /// acknowledged; `None` if the flow is not TCP.
     #[must_use]
     pub fn stream(&self, flow: usize) -> Option<(crate::observe::StreamSample, Option<Time>)> {
         match &self.flows.get(flow)?.traffic {
@@ -217,7 +219,8 @@ impl Network {
         }
     }
 
-    /// Payload that a flow's TCP receiver has in order.
+    /// Returns the payload, bytes, that a flow's TCP receiver has received in
+    /// order; `None` if the flow is not TCP.
     #[must_use]
     pub fn received_bytes(&self, flow: usize) -> Option<u64> {
         match &self.flows.get(flow)?.traffic {
@@ -226,21 +229,21 @@ impl Network {
         }
     }
 
-    /// The queue of a device, to look at or to change between events.
+    /// Returns the queue of a device, to inspect or to change between events.
     pub fn qdisc(&mut self, device: usize) -> Option<&mut crate::qdisc::Qdisc> {
         self.devices.get_mut(device).map(|d| &mut d.qdisc)
     }
 
-    /// Asks a device's queue again, after it was changed.
+    /// Serves a device's queue again after it was changed.
     pub fn ask<O: Observer>(&mut self, device: usize, observer: &mut O) {
         if device < self.devices.len() {
             self.serve(device, observer);
         }
     }
 
-    /// Lets everything happen that happens before or at `until`. An event costs
-    /// O(log(devices + flows)) beside what its queue costs; nothing is
-    /// allocated once as much has been under way as ever is.
+    /// Handles all events before or at `until`. An event costs O(log(devices +
+    /// flows)) in addition to the work of its queue. Nothing is allocated once the
+    /// number of packets in flight has reached its maximum.
     pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) {
         let devices = self.devices.len();
         while let Some((at, source)) = self.event_queue.first() {
@@ -260,7 +263,7 @@ impl Network {
     }
 
     fn schedule(&mut self, kind: usize, device: usize, at: Option<Time>) {
-        // Numbers were checked to fit when the network was made.
+        // `Network::new` has checked that the numbers of all sources fit.
         let source = (kind * self.devices.len() + device) as u32;
         self.event_queue.set(source, at);
     }
@@ -276,8 +279,7 @@ impl Network {
 
     // Queues and lines
 
-    /// Gives a packet to a device's queue, and the queue to the line if that
-    /// is free.
+    /// Enqueues a packet at a device, and serves the queue if the line is free.
     fn enqueue<O: Observer>(&mut self, device: usize, mut packet: Packet, o: &mut O) -> Verdict {
         packet.queued = self.now;
         let header = self.flows[packet.flow as usize].header_of(&packet);
@@ -297,13 +299,14 @@ impl Network {
         verdict
     }
 
-    /// A packet ends before it came to a wire.
+    /// Discards a packet that was refused or lost before it reached a wire.
     fn discard<O: Observer>(&mut self, device: usize, packet: &Packet, observer: &mut O) {
         observer.dropped(self.now, device as u32, packet);
         self.segments.take(packet.segment);
     }
 
-    /// Sends what the queue has until the line is taken or there is nothing.
+    /// Serves a device's queue until the line is busy or the queue has nothing to
+    /// send.
     fn serve<O: Observer>(&mut self, device: usize, observer: &mut O) {
         self.devices[device].serving = true;
         let at = loop {
@@ -358,7 +361,7 @@ impl Network {
         }
     }
 
-    /// Frames that have come to a shared port.
+    /// Handles the frames that have reached a shared port.
     fn enter_port<O: Observer>(&mut self, device: usize, observer: &mut O) {
         while let Some(entering) = self.devices[device].entering.front().copied() {
             if entering.at > self.now {
@@ -371,7 +374,8 @@ impl Network {
         self.schedule(0, device, next);
     }
 
-    /// What becomes of a frame at the far end.
+    /// Decides the fate of a frame at the far end of the line, and reports it to
+    /// the observer.
     fn decide<O: Observer>(&mut self, device: usize, frame: &Entering, observer: &mut O) {
         let d = &self.devices[device];
         let (fate, arrive) = match (frame.packet, d.port) {
@@ -439,7 +443,7 @@ impl Network {
         });
     }
 
-    /// Frames that have come to a host.
+    /// Handles the frames that have reached a host.
     fn arrive<O: Observer>(&mut self, device: usize, observer: &mut O) {
         while let Some((at, packet)) = self.devices[device].arriving.front().copied() {
             if at > self.now {
@@ -452,7 +456,7 @@ impl Network {
         self.schedule(1, device, next);
     }
 
-    /// To the next device of its path, or to its receiver.
+    /// Forwards a packet to the next device of its path, or to its receiver.
     fn pass_on<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) {
         packet.hop += 1;
         let flow = &self.flows[packet.flow as usize];
