@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one connection is told before it begins.
+//! Configuration of the two ends of a connection.
 
 use units::clock::Span;
 
 use crate::tcp::algorithm::Congestion;
 use crate::tcp::variant::{V2_6_17, Variant};
 
-/// How a [`Sender`](crate::tcp::Sender) behaves.
+/// Configuration of a [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SenderConfig {
-    /// Loss recovery.
+    /// Kernel variant, which determines loss recovery.
     pub variant: Variant,
     /// Congestion control.
     pub congestion: Congestion,
-    /// Payload of a full segment.
+    /// Payload of a full segment, bytes.
     pub mss_bytes: u32,
     /// Congestion window at the start, in segments.
     pub initial_cwnd: u32,
     /// Slow start threshold at the start, in segments.
     pub initial_ssthresh: u32,
-    /// Disorder of up to this many segments is no loss, to begin with
+    /// Reordering of up to this many segments is at first not taken for loss
     /// (`tcp_reordering`).
     pub reordering: u32,
     /// Whether both sides agreed on SACK (RFC 2018).
@@ -28,25 +28,28 @@ pub struct SenderConfig {
     pub timestamps: bool,
     /// The peer's window before its first acknowledgement, in bytes.
     pub initial_window_bytes: u64,
-    /// Bytes the application may have in the sender, sent or not, until they
-    /// are acknowledged: the socket's send buffer.
+    /// Size of the socket's send buffer: bytes that the application may have in the
+    /// sender, sent or not, until they are acknowledged.
     pub send_buffer_bytes: u64,
-    /// Whether the window shrinks while nothing is sent, by half for each
-    /// timeout's time (RFC 5681, section 4.1; `tcp_slow_start_after_idle`).
+    /// Whether the congestion window is halved for each retransmission timeout that
+    /// passes while the sender is idle (RFC 5681, section 4.1;
+    /// `tcp_slow_start_after_idle`).
     pub restart_after_idle: bool,
-    /// Resolution of timestamps and of round trips measured with them: a
-    /// jiffy of the older kernels.
+    /// Resolution of timestamps and of round-trip times measured with them: a jiffy
+    /// of the older kernels.
     pub tick: Span,
-    /// Least variance part of the retransmission timeout (200 ms in Linux).
+    /// Lower bound of the variance part of the retransmission timeout (200 ms in
+    /// Linux).
     pub rto_min: Span,
-    /// Timeout before the first round trip is known.
+    /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Span,
-    /// The round trip that the handshake took, where it was seen.
+    /// Round-trip time of the handshake, if it was measured.
     pub handshake_rtt: Option<Span>,
 }
 
 impl SenderConfig {
-    /// A sender of the given variant with what its kernel has by default.
+    /// Returns the configuration of a sender with the defaults of the variant's
+    /// kernel.
     #[must_use]
     pub fn new(variant: Variant) -> SenderConfig {
         SenderConfig {
@@ -75,28 +78,31 @@ impl Default for SenderConfig {
     }
 }
 
-/// How a [`Receiver`](crate::tcp::Receiver) behaves.
+/// Configuration of a [`Receiver`](crate::tcp::Receiver).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceiverConfig {
-    /// Payload of a full segment, by which delayed acknowledgements count.
+    /// Payload of a full segment, bytes: the unit in which delayed acknowledgements
+    /// count.
     pub mss_bytes: u32,
-    /// Bytes that may wait for the application or for a hole to be filled.
+    /// Size of the receive buffer: bytes that may wait for the application or for a
+    /// hole to be filled.
     pub buffer_bytes: u64,
-    /// The window travels in units of this power of two (RFC 7323), and is
-    /// never above 65,535 of them.
+    /// Window scale: the window is announced in units of two to this power (RFC
+    /// 7323), and is at most 65,535 units.
     pub window_scale: u8,
-    /// Whether to tell of what arrived out of order (RFC 2018).
+    /// Whether to report data that arrived out of order (SACK, RFC 2018).
     pub sack: bool,
-    /// Whether to tell of what arrived twice (RFC 2883).
+    /// Whether to report data that arrived twice (D-SACK, RFC 2883).
     pub dsack: bool,
     /// Whether to echo timestamps (RFC 7323).
     pub timestamps: bool,
-    /// Whether the application takes each byte as soon as it can. Otherwise
-    /// it must call [`Receiver::read`](crate::tcp::Receiver::read).
+    /// Whether the application reads each byte as soon as it can. Otherwise it must
+    /// call [`Receiver::read`](crate::tcp::Receiver::read).
     pub reads_at_once: bool,
-    /// Segments acknowledged one by one at the start, as Linux does.
+    /// Number of segments that are acknowledged one by one at the start, as Linux
+    /// does.
     pub quick_acks: u32,
-    /// The longest an acknowledgement is held back.
+    /// Longest delay of an acknowledgement.
     pub delayed_ack: Span,
     /// Resolution of timestamps.
     pub tick: Span,

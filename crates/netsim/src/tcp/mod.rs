@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP as state machines: told of segments and of time, asked for segments and
-//! for when to be asked again.
+//! Models TCP as state machines without I/O. The caller passes in segments and the
+//! time; it asks for segments to send and for the time of the next timer.
 //!
 //! One [`Sender`] and one [`Receiver`] are the two ends of a stream in one
-//! direction; the handshake is not modelled. [`Variant`] chooses between the
-//! loss recovery of kernels of several years.
+//! direction; the handshake is not modelled. [`Variant`] selects the loss recovery
+//! of one of several kernels.
 
 mod algorithm;
 mod config;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receiving side of one connection, as Linux does it: every second full
-//! segment acknowledged, at once while anything is out of order, newest SACK
-//! block first.
+//! The receiving side of one connection, modelled on Linux: it acknowledges every
+//! second full segment, and every segment at once while data is out of order; the
+//! newest SACK block comes first.
 
 mod blocks;
 mod ranges;
@@ -13,28 +13,30 @@ use units::clock::Time;
 use crate::tcp::config::ReceiverConfig;
 use crate::tcp::segment::{SackBlock, Segment};
 
-/// Full segments that one acknowledgement may wait for.
+/// Number of full segments that one acknowledgement covers when acknowledgements
+/// are delayed.
 const SEGMENTS_PER_ACK: u64 = 2;
 
-/// The receiving side of one connection, without a clock and without a
-/// network. After each `on_...` call, and before the next, ask
-/// [`poll_transmit`](Receiver::poll_transmit): at most one acknowledgement is
-/// due, and a later one would replace it.
+/// The receiving side of one connection, without a clock and without a network.
+/// After each `on_...` call, and before the next, call
+/// [`poll_transmit`](Receiver::poll_transmit): at most one acknowledgement is due,
+/// and a later one would replace it.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
-    /// Next byte expected, the end of the stream counting as one.
+    /// Next byte expected; the end of the stream counts as one byte.
     next: u64,
-    /// Where the stream ends, once known.
+    /// The end of the stream, once known.
     end: Option<u64>,
-    /// Bytes the application took.
+    /// Bytes that the application has read.
     read: u64,
-    /// Right edge of the window as told last; it never moves back.
+    /// Right edge of the window announced last; it never moves back.
     edge: u64,
     out_of_order: Ranges,
     blocks: Blocks,
     dsack: Option<SackBlock>,
-    /// Value to echo: that of the segment that moved the left edge last.
+    /// Timestamp to echo: that of the segment that moved the left edge of the
+    /// window last.
     echo: u32,
     last_ack_sent: u64,
     quick_acks_left: u32,
@@ -45,7 +47,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver whose connection was just set up.
+    /// Makes a receiver whose connection has just been established.
     #[must_use]
     pub fn new(config: &ReceiverConfig) -> Receiver {
         let mut receiver = Receiver {
@@ -69,14 +71,14 @@ impl Receiver {
         receiver
     }
 
-    /// The window in bytes from the next byte expected: what the sender is to
-    /// begin with.
+    /// Returns the window in bytes, from the next byte expected. Its first value is
+    /// the window with which the sender begins.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
 
-    /// A segment with data, or a probe without any, has arrived.
+    /// Processes a segment with data, or a probe without data.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         if let (Some((value, _)), true) = (segment.timestamps, segment.seq <= self.last_ack_sent) {
             self.echo = value;
@@ -104,8 +106,8 @@ impl Receiver {
         }
     }
 
-    /// It is the time that [`next_timer`](Receiver::next_timer) gave, or
-    /// later.
+    /// Runs the timer; must be called at the time that
+    /// [`next_timer`](Receiver::next_timer) returned, or later.
     pub fn on_timer(&mut self, now: Time) {
         if self.timer.is_some_and(|at| at <= now) {
             self.timer = None;
@@ -113,13 +115,13 @@ impl Receiver {
         }
     }
 
-    /// When a held back acknowledgement has to leave.
+    /// Returns when a delayed acknowledgement must be sent.
     #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
         self.timer
     }
 
-    /// The acknowledgement that is due, if one is.
+    /// Returns the acknowledgement that is due, if any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if !std::mem::take(&mut self.due) {
             return None;
@@ -149,9 +151,9 @@ impl Receiver {
         Some(segment)
     }
 
-    /// The application takes up to `max` bytes; the answer is how many there
-    /// were. If that opens a window that was nearly shut, an acknowledgement
-    /// is due to tell.
+    /// Reads up to `max` bytes for the application and returns how many were read.
+    /// If this opens the window by two segments and at least doubles it, a window
+    /// update is due.
     pub fn read(&mut self, max: u64) -> u64 {
         let bytes = self.readable_bytes().min(max);
         self.read += bytes;
@@ -163,37 +165,38 @@ impl Receiver {
         bytes
     }
 
-    /// Bytes in order that the application has not taken.
+    /// Returns the bytes received in order that the application has not read.
     #[must_use]
     pub fn readable_bytes(&self) -> u64 {
         self.delivered_bytes() - self.read
     }
 
-    /// Bytes that have arrived in order.
+    /// Returns the bytes received in order.
     #[must_use]
     pub fn delivered_bytes(&self) -> u64 {
         self.next - u64::from(self.is_finished())
     }
 
-    /// Whether the stream has ended and nothing of it is missing.
+    /// Returns whether the stream has ended and nothing of it is missing.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.end.is_some_and(|end| self.next >= end)
     }
 
-    /// Bytes that arrived although they had before.
+    /// Returns the bytes that were received more than once.
     #[must_use]
     pub fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
     }
 
-    /// Acknowledgements given out.
+    /// Returns the number of acknowledgements sent.
     #[must_use]
     pub fn acks(&self) -> u64 {
         self.acks
     }
 
-    /// What the buffer has room for, in units of the scale. Linux rounds up.
+    /// Returns the free space of the buffer, rounded up to units of the window
+    /// scale as Linux does.
     fn window(&self) -> u64 {
         let scale = self.config.window_scale.min(14);
         let free = self
@@ -211,7 +214,7 @@ impl Receiver {
         }
     }
 
-    /// Out of order: it is kept, and told of at once.
+    /// Stores a segment that arrived out of order; it is reported at once.
     fn keep(&mut self, segment: &Segment) {
         self.due = true;
         let (start, end) = (segment.seq, segment.end());
@@ -223,7 +226,8 @@ impl Receiver {
         self.blocks.add(SackBlock { start, end });
     }
 
-    /// In order: what waited behind it may be so too.
+    /// Processes a segment in order: data stored out of order may now be in order
+    /// too.
     fn advance(&mut self, now: Time, segment: &Segment) {
         let waiting = !self.out_of_order.is_empty();
         self.duplicate_bytes += self.next - segment.seq;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What travels between two TCPs.
+//! Segments that the two ends of a TCP connection exchange.
 
-/// Bytes `start..end` of the stream that arrived out of order (RFC 2018).
+/// A SACK block: bytes `start..end` of the stream arrived out of order (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First byte.
@@ -10,41 +10,42 @@ pub struct SackBlock {
     pub end: u64,
 }
 
-/// One segment of one direction. Sequence numbers are offsets into the
-/// stream, of 64 bits: nothing of what is modelled depends on their wrap.
+/// One segment of one direction. Sequence numbers are 64-bit offsets into the
+/// stream: nothing that is modelled depends on their wrap-around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Offset of the first byte of payload.
     pub seq: u64,
-    /// Bytes of payload; none in a pure acknowledgement, nor in a sender's
-    /// probe of a closed window.
+    /// Bytes of payload; 0 in a pure acknowledgement and in a sender's probe of a
+    /// closed window.
     pub len_bytes: u32,
-    /// The next byte expected from the other side; its end of stream counts
-    /// as one.
+    /// The next byte expected from the other side; its end of stream counts as one
+    /// byte.
     pub ack: u64,
-    /// Receive window after scaling.
+    /// Receive window after scaling, bytes.
     pub window_bytes: u64,
-    /// The first `sack_count` are valid, newest first; three is what fits
+    /// SACK blocks, newest first; the first `sack_count` are valid. Three fit
     /// beside timestamps (RFC 7323), four without.
     pub sack: [SackBlock; 4],
     /// How many of `sack` are valid.
     pub sack_count: u8,
-    /// Timestamp value and echo, in ticks: the value in the clock of who
-    /// sends the segment, the echo in that of who gets it.
+    /// Timestamp value and echo, in ticks. The value is in the clock of the
+    /// segment's sender, the echo in the clock of its receiver.
     pub timestamps: Option<(u32, u32)>,
-    /// The stream ends after the payload.
+    /// Whether the stream ends after the payload.
     pub fin: bool,
 }
 
 impl Segment {
-    /// The valid SACK blocks, newest first.
+    /// Returns the valid SACK blocks, newest first.
     #[must_use]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         let count = usize::from(self.sack_count).min(self.sack.len());
         self.sack.get(..count).unwrap_or_default()
     }
 
-    /// The sequence number after it, the end of the stream counting as one.
+    /// Returns the sequence number after the segment; the end of the stream counts
+    /// as one.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.seq

@@ -2,33 +2,35 @@
 //! Binary increase congestion control (Xu, Harfoush and Rhee, INFOCOM 2004),
 //! with the constants of Linux: reference/tcp.md of the project's sources.
 //!
-//! One segment is added every `per_growth` acknowledgements. That number comes
-//! from the distance to the window of the last loss: half way there by steps
-//! of at most `cwnd / 16` acknowledgements, then slowly around it, then faster
-//! again.
+//! The window grows by one segment every `per_growth` acknowledgements. That number
+//! depends on the distance to the window of the last loss: a quarter of the
+//! distance each round trip, by at most `STEP_MAX` segments, then slowly around
+//! that window, then faster again.
 
 use units::clock::{Span, Time};
 
 use super::window::{Acked, Window, additive};
 
-/// Largest step: at most this many segments each round trip.
+/// Largest step: the window grows by at most this many segments each round trip.
 const STEP_MAX: u32 = 16;
-/// Parts into which the distance is cut: 4, where the paper of BIC halves.
+/// Divisor of the distance: 4, where the BIC paper halves it.
 const CUT: u32 = 4;
-/// Round trips spent close to the last maximum.
+/// Round trips spent close to the last maximum window.
 const SMOOTH_PART: u32 = 20;
-/// Windows up to this grow and shrink as Reno's.
+/// Windows up to this many segments grow and shrink as Reno's.
 const LOW_WINDOW: u32 = 14;
-/// What is left after a loss, of 1024.
+/// Part of the window that is left after a loss, in 1/1024.
 const BETA: u32 = 819;
-/// What of a window below the last maximum counts as the next: (1024 + BETA)
-/// of 2048.
+/// Part of a window below the last maximum that becomes the next maximum, in
+/// 1/2048: 1024 + BETA.
 const FAST_CONVERGENCE: u32 = 1024 + BETA;
-/// Before any loss a segment is added at least each so many acknowledgements.
+/// Before the first loss, a segment is added at least every this many
+/// acknowledgements.
 const BEFORE_LOSS_MAX: u32 = 20;
-/// Segments for each acknowledgement are averaged in sixteenths.
+/// log2 of the unit in which the segments per acknowledgement are averaged:
+/// sixteenths.
 const RATIO_SHIFT: u32 = 4;
-/// The step is not computed again for the same window within this.
+/// The step is not computed again for the same window within this time.
 const RECOMPUTE: Span = Span::from_ns(1_000_000_000 / 32);
 
 #[derive(Clone, Debug)]

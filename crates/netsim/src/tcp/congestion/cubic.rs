@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CUBIC (RFC 9438), in the doubles of its text: equations 1, 2 and 4 and
+//! CUBIC (RFC 9438), in floating point as in its text: equations 1, 2 and 4 and
 //! figure 5's Reno-friendly estimate. HyStart is not modelled.
 
 use units::clock::Time;
 
 use super::window::{Acked, Window};
 
-/// Aggressiveness, segments per second cubed (RFC 9438, section 5).
+/// The constant C, segments per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
-/// What is left after a loss (section 4.6).
+/// Part of the window that is left after a loss (section 4.6).
 const BETA: f64 = 0.7;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cubic {
-    /// Window just before the last reduction, less what fast convergence
-    /// takes off.
+    /// Window just before the last reduction, less what fast convergence subtracts,
+    /// in segments.
     w_max: f64,
-    /// Window of the last loss, for taking it back.
+    /// Window at the last loss, to which an undo restores it.
     pub cwnd_at_loss: u32,
     epoch: Option<Epoch>,
-    /// Segments gained and not yet a whole one.
+    /// Growth not yet applied to the window, because it is not a whole segment.
     owed: f64,
 }
 
@@ -48,8 +48,8 @@ impl Cubic {
         let t = acked.now.since(epoch.start).as_s();
         let w_cubic = |t: f64| C * (t - epoch.k).powi(3) + epoch.origin;
 
-        // Section 4.3: as much as Reno with this beta would have gained; as
-        // much as Reno itself once beyond the window of the last loss.
+        // Section 4.3: the growth of Reno with this beta; that of standard Reno
+        // once beyond the window of the last loss.
         let alpha = if epoch.w_est >= epoch.origin {
             1.0
         } else {
@@ -59,8 +59,8 @@ impl Cubic {
         self.owed = if w_cubic(t) < w_est {
             (w_est - cwnd).max(0.0)
         } else {
-            // Sections 4.4 and 4.5: a round trip ahead, at most half as much
-            // again.
+            // Sections 4.4 and 4.5: the target is the cubic window one round trip
+            // ahead, at most 1.5 times the current window.
             let target = w_cubic(t + acked.srtt.as_s()).clamp(cwnd, 1.5 * cwnd);
             self.owed + (target - cwnd) / cwnd * f64::from(segments)
         };
@@ -85,7 +85,8 @@ impl Cubic {
         ((whole * BETA) as u32).max(2)
     }
 
-    /// Section 4.8: the next avoidance begins anew, at the threshold.
+    /// Handles a timeout (section 4.8): congestion avoidance starts a new epoch, at
+    /// the threshold.
     pub fn on_timeout(&mut self) {
         self.epoch = None;
         self.owed = 0.0;

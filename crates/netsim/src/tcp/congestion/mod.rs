@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the congestion window grows, and to what a loss reduces it.
+//! Congestion control: how the congestion window grows, and to what a loss reduces
+//! it.
 
 mod bic;
 mod cubic;
@@ -50,7 +51,8 @@ impl Control {
         }
     }
 
-    /// The threshold after a loss; remembers what the window was.
+    /// Returns the slow start threshold after a loss, and records the window at the
+    /// loss.
     pub fn threshold_after_loss(&mut self, cwnd: u32) -> u32 {
         match self {
             Control::Reno => reno::threshold(cwnd),
@@ -59,7 +61,7 @@ impl Control {
         }
     }
 
-    /// The window if the reduction was for nothing.
+    /// Returns the window to restore if the reduction was unnecessary.
     pub fn cwnd_before_loss(&self, window: &Window) -> u32 {
         let doubled = window.ssthresh.saturating_mul(2).min(CWND_MAX);
         match self {
@@ -69,7 +71,7 @@ impl Control {
         }
     }
 
-    /// The timer ran out.
+    /// Handles a retransmission timeout.
     pub fn on_timeout(&mut self) {
         match self {
             Control::Reno => {}
@@ -78,8 +80,8 @@ impl Control {
         }
     }
 
-    /// New data was acknowledged in Open: how many segments by how many
-    /// acknowledgements tells BIC what delayed acknowledgements hide.
+    /// Counts new data acknowledged in Open. From the number of segments per
+    /// acknowledgement BIC estimates the effect of delayed acknowledgements.
     pub fn on_segments_acked(&mut self, segments: u32) {
         if let Control::Bic(bic) = self {
             bic.on_segments_acked(segments);
@@ -87,7 +89,8 @@ impl Control {
     }
 }
 
-/// Returns the segments left over above the threshold.
+/// Grows the window in slow start. Returns the segments left over above the
+/// threshold.
 fn slow_start(window: &mut Window, counting: Counting, segments: u32) -> u32 {
     match counting {
         Counting::Acks => window.grow(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Additive increase, halving (RFC 5681).
+//! Reno: additive increase, halving after a loss (RFC 5681).
 
 use super::window::{Counting, Window, additive};
 

@@ -3,10 +3,10 @@
 
 use units::clock::{Span, Time};
 
-/// No window grows beyond; 2^24 segments are 24 GB in flight.
+/// Upper bound of the window: 2^24 segments are 24 GB in flight.
 pub(super) const CWND_MAX: u32 = 1 << 24;
 
-/// The window and what its growth counts, in segments.
+/// The congestion window and the counters of its growth, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     pub cwnd: u32,
@@ -27,15 +27,16 @@ impl Window {
     }
 }
 
-/// How acknowledgements are counted: a difference of ages, not of algorithms.
+/// How acknowledgements are counted. This depends on the kernel's age, not on the
+/// algorithm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counting {
-    /// One for each, however much it acknowledges.
+    /// Each acknowledgement counts once, however much it acknowledges.
     Acks,
-    /// The same, but slow start waits for a segment's worth of bytes
-    /// (RFC 3465 with L of one segment).
+    /// The same, but slow start waits for a segment's worth of bytes, and Reno's
+    /// congestion avoidance for a window's worth (RFC 3465 with L of one segment).
     AcksOfBytes { mss_bytes: u32 },
-    /// Each segment acknowledged.
+    /// Each acknowledged segment counts.
     Segments,
 }
 
@@ -48,8 +49,8 @@ pub(crate) struct Acked {
     pub counting: Counting,
 }
 
-/// One more after every `per` counted. The older kernels look before they
-/// count, which makes it one acknowledgement later.
+/// Grows the window by one segment after every `per` counted. The older kernels
+/// compare before they count, so the window grows one acknowledgement later.
 pub(super) fn additive(window: &mut Window, counting: Counting, per: u32, segments: u32) {
     let per = per.max(1);
     if !matches!(counting, Counting::Segments) {

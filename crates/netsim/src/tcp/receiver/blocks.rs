@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The SACK blocks a receiver tells of, newest first. Only so many are
-//! remembered: of a block that was pushed out nothing is told until something
-//! of it arrives anew.
+//! The SACK blocks that a receiver reports, newest first. Only `KEPT` of them are
+//! kept: a block that was pushed out is not reported again until part of it arrives
+//! anew.
 
 use crate::tcp::segment::SackBlock;
 
-/// As many as an acknowledgement without timestamps has room for.
+/// Number of blocks for which an acknowledgement without timestamps has room.
 const KEPT: usize = 4;
 
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,9 @@ impl Blocks {
         self.count = 0;
     }
 
-    /// New data: the block that it touches grows and becomes the first,
-    /// swallowing the others that it then touches; else it is a block itself.
+    /// Adds new data: the block that it touches grows and becomes the first,
+    /// merging with the other blocks that it then touches. If it touches none, it
+    /// becomes a new block.
     pub fn add(&mut self, new: SackBlock) {
         let mut first = new;
         let mut kept = [SackBlock::default(); KEPT];
@@ -43,7 +44,7 @@ impl Blocks {
         self.count = count;
     }
 
-    /// What is acknowledged needs no block.
+    /// Removes the blocks that are acknowledged.
     pub fn drop_below(&mut self, next: u64) {
         let mut count = 0;
         for i in 0..self.count {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What has arrived out of order: ranges that neither touch nor overlap, in
-//! order.
+//! The data that has arrived out of order, as ranges that neither touch nor
+//! overlap, in order.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ pub(super) struct Ranges {
     ranges: VecDeque<(u64, u64)>,
 }
 
-/// What became in order.
+/// The result of [`Ranges::take_up_to`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Merged {
-    /// The byte after it.
+    /// The byte after the data that is now in order.
     pub end: u64,
-    /// Bytes that had been kept already.
+    /// Bytes that had already been stored.
     pub overlap_bytes: u64,
 }
 
@@ -23,9 +23,9 @@ impl Ranges {
         self.ranges.is_empty()
     }
 
-    /// Adds `start..end`; the answer is how many bytes of it were new. Finding
-    /// the place is logarithmic, what lies behind it is moved only where
-    /// ranges come or go.
+    /// Adds `start..end` and returns how many of its bytes were new. Finding the
+    /// position is logarithmic; the ranges behind it are moved only where ranges
+    /// are inserted or removed.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let first = self.ranges.partition_point(|range| range.1 < start);
         let last = self.ranges.partition_point(|range| range.0 <= end);
@@ -46,7 +46,8 @@ impl Ranges {
         end - start - known
     }
 
-    /// All before `end` is in order now: takes what lies below or touches it.
+    /// Removes the ranges that lie below `end` or touch it, because all data before
+    /// `end` is now in order.
     pub fn take_up_to(&mut self, end: u64) -> Merged {
         let mut merged = Merged {
             end,

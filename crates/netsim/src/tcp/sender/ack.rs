@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one acknowledgement does, in the order of the kernel.
+//! Processes an acknowledgement, in the order of the kernel.
 
 use sender_log::variables::{Moment, Observer};
 use units::clock::{Span, Time};
@@ -10,44 +10,45 @@ use crate::tcp::congestion::{Acked, Counting};
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::Recovery;
 
-/// What an acknowledgement brought.
+/// What a sender learned from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
-    /// `una` before it.
+    /// `una` before the acknowledgement.
     pub prior_una: u64,
-    /// Segments in flight before it, blocks already counted.
+    /// Segments in flight before it, after its SACK blocks were counted.
     pub prior_in_flight: u32,
-    /// It acknowledged data.
+    /// Whether it acknowledged data.
     pub acked: bool,
-    /// Segments it acknowledged.
+    /// Number of segments that it acknowledged.
     pub acked_segments: u32,
-    /// It changed the window and so is no duplicate.
+    /// Whether it changed the window and so is no duplicate.
     pub window: bool,
-    /// A packet was reported as arrived for the first time, or a retransmission
-    /// was found lost.
+    /// Whether a packet was SACKed for the first time, or a retransmission was
+    /// found lost.
     pub sacked: bool,
-    /// A block reached beyond the recovery point.
+    /// Whether a SACK block reached beyond the recovery point.
     pub beyond_recovery: bool,
-    /// Data was reported as received twice.
+    /// Whether data was reported as received twice.
     pub dsack: bool,
     /// Packets acknowledged or SACKed for the first time.
     pub delivered: u32,
-    /// Packets newly thought lost.
+    /// Packets newly marked lost.
     pub lost: u32,
 }
 
 impl News {
-    /// Whether it can be taken for a duplicate.
+    /// Returns whether the acknowledgement counts as a duplicate.
     pub fn is_duplicate(&self) -> bool {
         !self.acked && !self.window
     }
 }
 
-/// A walk over acknowledged packets' round trip times.
+/// Packets removed from the queue by one acknowledgement, for measuring the
+/// round-trip time.
 #[derive(Default)]
 struct Cleaned {
     segments: u32,
-    /// When the latest of those never retransmitted was sent.
+    /// When the latest of them that was never retransmitted was sent.
     sent_at: Option<Time>,
     any_retransmitted: bool,
 }
@@ -67,12 +68,13 @@ impl Sender {
             return;
         }
         if let Some((value, _)) = segment.timestamps {
-            // An older one was overtaken (RFC 7323, section 4.3).
+            // An older timestamp is of a segment that was overtaken (RFC 7323,
+            // section 4.3).
             self.peer_timestamp = self.peer_timestamp.max(value);
         }
         self.begin_delivery();
         if segment.ack < self.una {
-            // Old, but what it says of blocks may be new.
+            // The acknowledgement is old, but its SACK blocks may be new.
             let mut news = self.news();
             self.take_blocks(now, segment, &mut news);
             observer.observe(now, Moment::Scoreboard, &self.vars());
@@ -119,7 +121,8 @@ impl Sender {
         }
     }
 
-    /// Lets the window grow, or has the state machine look at it.
+    /// Lets the window grow, or passes the acknowledgement to the congestion state
+    /// machine.
     fn after_cleaning(&mut self, now: Time, mut news: News) {
         if self.is_rack() {
             self.detect_with_rack(now, &mut news);
@@ -139,8 +142,9 @@ impl Sender {
         self.alert(now, &news);
     }
 
-    /// RFC 3465. The bytes of a state worse than Disorder do not count, but for
-    /// those after a timeout in kernels where defect 1 is mended.
+    /// Counts acknowledged bytes (RFC 3465). Bytes acknowledged in a state worse
+    /// than Disorder do not count, except after a timeout in kernels where defect 1
+    /// is fixed.
     fn count_bytes(&mut self, bytes: u64) {
         if !self.variant().abc {
             return;
@@ -148,8 +152,8 @@ impl Sender {
         if self.state < State::Cwr {
             self.window.abc_bytes += bytes;
         } else if self.state == State::Loss && self.variant().abc_counts_in_loss {
-            // At most a segment for each acknowledgement after a timeout
-            // (RFC 3465, section 2.3).
+            // Counts at most one segment per acknowledgement after a timeout (RFC
+            // 3465, section 2.3).
             self.window.abc_bytes += bytes.min(self.mss());
         }
     }
@@ -174,7 +178,7 @@ impl Sender {
         self.control.on_acked(&mut self.window, &acked);
     }
 
-    /// Takes from the queue what is acknowledged.
+    /// Removes the acknowledged packets from the queue.
     fn clean_queue(&mut self, now: Time, news: &mut News) -> Cleaned {
         let mut cleaned = Cleaned::default();
         while let Some(packet) = self.queue.pop_acked(self.una) {
@@ -200,16 +204,17 @@ impl Sender {
             }
         }
         if !self.config.sack && cleaned.segments > 0 {
-            // Duplicates told of the others before.
+            // The duplicate acknowledgements have already counted the other
+            // packets.
             news.delivered = cleaned.segments.saturating_sub(self.dupacks).max(1);
         }
         news.acked_segments = cleaned.segments;
         cleaned
     }
 
-    /// Round trips: by timestamps, which also tell of retransmitted packets,
-    /// or by those never retransmitted (Karn). Today's kernels take the second
-    /// where they can, because it is finer.
+    /// Measures the round-trip time: by timestamps, which work for retransmitted
+    /// packets too, or from packets never retransmitted (Karn's algorithm). Today's
+    /// kernels prefer the second because its resolution is finer.
     fn measure(&mut self, now: Time, segment: &Segment, cleaned: &Cleaned) {
         if cleaned.segments == 0 {
             return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The states Open, Disorder, CWR, Recovery and Loss, and the window in each
-//! (Sarolahti and Kuznetsov, USENIX 2002; paper 001, section 2).
+//! The congestion states Open, Disorder, CWR, Recovery and Loss, and the window in
+//! each (Sarolahti and Kuznetsov, USENIX 2002; paper 001, section 2).
 
 use units::clock::Time;
 
@@ -8,11 +8,13 @@ use super::ack::News;
 use super::queue::tag;
 use super::{Sender, State};
 
-/// Segments that may leave at once beyond those in flight.
+/// Number of segments beyond those in flight that may leave at once.
 const BURST: u32 = 3;
 
 impl Sender {
-    /// An acknowledgement that is not simply the next one of a good state.
+    /// Processes an acknowledgement that is dubious: a duplicate, one with SACK
+    /// blocks or losses, or one in a state other than Open (`tcp_fastretrans_alert`
+    /// of Linux).
     pub(super) fn alert(&mut self, now: Time, news: &News) {
         if self.queue.len() == 0 {
             self.dupacks = 0;
@@ -40,14 +42,14 @@ impl Sender {
         self.act_on_state(now, news);
     }
 
-    /// The peer told that it has what follows `una`, and yet does not
-    /// acknowledge it: it has thrown it away (RFC 2018, section 8).
+    /// Returns whether the peer has reneged: it SACKed the packet at `una`, and yet
+    /// does not acknowledge it, so it has discarded it (RFC 2018, section 8).
     fn has_reneged(&self) -> bool {
         let head = self.queue.get(self.queue.head());
         head.is_some_and(|packet| packet.has(tag::SACKED))
     }
 
-    /// Nothing SACKed is to be believed.
+    /// Discards all SACK information and enters Loss, because the peer has reneged.
     fn start_over(&mut self, now: Time) {
         for number in self.queue.head()..self.queue.tail() {
             self.queue.clear(number, tag::SACKED);
@@ -59,7 +61,8 @@ impl Sender {
         self.restart_timer(now);
     }
 
-    /// The recovery point is reached. Whether there is nothing more to do.
+    /// Leaves the state, because the recovery point is reached. Returns whether
+    /// processing of the acknowledgement ends here.
     fn leave_state(&mut self) -> bool {
         match self.state {
             State::Open => {}
@@ -68,8 +71,8 @@ impl Sender {
                 return self.undo_recovery();
             }
             State::Cwr => {
-                // Something beyond it must be acknowledged: else a window of
-                // duplicates could reduce it twice.
+                // Data beyond the recovery point must be acknowledged: otherwise a
+                // window of duplicates could reduce the window twice.
                 if self.una != self.high_seq {
                     self.complete_reduction();
                     self.state = State::Open;
@@ -137,8 +140,8 @@ impl Sender {
         self.repairing = true;
     }
 
-    /// In a state without losses: whether to enter Recovery, which is then
-    /// done.
+    /// Enters Recovery if it is time to, and returns whether it did. Called in
+    /// states without losses.
     fn consider(&mut self, now: Time, news: &News) -> bool {
         if !self.config.sack {
             if news.acked {
@@ -174,7 +177,8 @@ impl Sender {
         if seen > self.reordering || self.is_head_timed_out(now) {
             return true;
         }
-        // Too few packets for as much disorder, and none to be had.
+        // Too few packets are out to show as much reordering, and no new one may be
+        // sent.
         let out = self.queue.len();
         out <= self.reordering
             && self.sacked_out() >= (out / 2).max(self.config.reordering)
@@ -197,7 +201,7 @@ impl Sender {
         self.counters.recoveries += 1;
     }
 
-    /// The timer found losses that no acknowledgement did.
+    /// Enters Recovery because RACK's timer, and no acknowledgement, found losses.
     pub(super) fn recover_by_time(&mut self) {
         if self.state < State::Recovery {
             self.enter_recovery();
@@ -210,8 +214,8 @@ impl Sender {
         self.repairing = true;
     }
 
-    /// A loss was repaired before it was noticed: the window is reduced at
-    /// once.
+    /// Reduces the window at once: a tail loss probe repaired a loss before it was
+    /// detected.
     pub(super) fn reduce_once(&mut self) {
         if self.state < State::Cwr {
             self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
@@ -220,7 +224,7 @@ impl Sender {
         }
     }
 
-    /// Open if nothing is out of order, else Disorder.
+    /// Changes to Open if nothing is out of order, otherwise to Disorder.
     fn try_to_open(&mut self, news: &News) {
         if self.queue.retrans() == 0 {
             self.retrans_time = None;
@@ -243,8 +247,8 @@ impl Sender {
         self.moderate();
     }
 
-    /// The local queue was full: the window is reduced as if something had
-    /// been lost, but nothing is.
+    /// Enters CWR because the local queue was full: the window is reduced as after
+    /// a loss, although nothing is lost.
     pub(super) fn enter_cwr(&mut self) {
         self.prior_ssthresh = None;
         self.window.abc_bytes = 0;
@@ -263,8 +267,9 @@ impl Sender {
         self.state = State::Cwr;
     }
 
-    /// The timer ran out: all that is not SACKed is lost, and the window is
-    /// one.
+    /// Enters Loss after a retransmission timeout: marks lost what is not SACKed
+    /// (with RACK only the head and overdue packets), and reduces the window to one
+    /// segment.
     pub(super) fn enter_loss(&mut self, now: Time) {
         let anew = self.state <= State::Disorder
             || self.una == self.high_seq
@@ -307,7 +312,8 @@ impl Sender {
         self.forget_marks();
     }
 
-    /// Marks may stand too high after packets lost their tags.
+    /// Resets the scan marks to the head of the queue: they may be too high after
+    /// packets lost their tags.
     pub(super) fn forget_marks(&mut self) {
         let head = self.queue.head();
         self.lost_mark = head;
@@ -316,9 +322,10 @@ impl Sender {
         self.forward_mark = head;
     }
 
-    /// A packet to be retransmitted may lie below the mark, or fewer below it are
-    /// lost than were counted: the walk begins anew.
-    /// Today's kernels go back to that packet only.
+    /// Moves the retransmission mark back so that the scan finds packet `number`:
+    /// it may lie below the mark, or fewer packets below the mark are lost than
+    /// were counted. The older kernels then scan from the head again; today's
+    /// kernels go back to that packet only.
     pub(super) fn forget_retransmit_mark(&mut self, number: u64) {
         if self.is_rack() {
             self.retransmit_mark = self.retransmit_mark.min(number);
@@ -338,8 +345,8 @@ impl Sender {
             .is_some_and(|packet| now.since(packet.sent_at) > self.rtt.rto())
     }
 
-    /// Marks lost what is far enough below the highest SACKed, and what has
-    /// been out for longer than a timeout.
+    /// Marks lost the packets far enough below the highest SACKed one, and those
+    /// that have been out for longer than a timeout.
     fn update_scoreboard(&mut self, now: Time) {
         let packets = if self.config.sack {
             self.fackets.saturating_sub(self.reordering).max(1)
@@ -358,8 +365,8 @@ impl Sender {
         }
     }
 
-    /// Marks lost the untagged ones of the first `packets`, up to the recovery
-    /// point.
+    /// Marks lost the untagged packets among the first `packets`, up to the
+    /// recovery point.
     fn mark_head_lost(&mut self, packets: u32) {
         let mut number = self.lost_mark.max(self.queue.head());
         while let Some(packet) = self.queue.get(number) {
@@ -378,7 +385,7 @@ impl Sender {
         }
     }
 
-    /// Lost, and to be retransmitted.
+    /// Marks a packet lost and has it retransmitted.
     pub(super) fn set_lost(&mut self, number: u64) {
         self.queue.set(number, tag::LOST);
         self.forget_retransmit_mark(number);
@@ -394,7 +401,7 @@ impl Sender {
         }
     }
 
-    /// The window while it is being reduced.
+    /// Reduces the window, by the method of the variant.
     fn reduce(&mut self, news: &News) {
         if self.reduces_in_proportion() {
             self.reduce_in_proportion(news);
@@ -403,9 +410,9 @@ impl Sender {
         }
     }
 
-    /// Rate halving: one less for every second acknowledgement down to the
-    /// threshold, and never more than one above what is in flight. The second
-    /// is what pins the window at one when much is found lost at once.
+    /// Rate halving: reduces the window by one for every second acknowledgement
+    /// down to the threshold, and to at most one above what is in flight. The
+    /// latter pins the window at one when many packets are found lost at once.
     fn halve_rate(&mut self) {
         let counted = self.window.count + 1;
         self.window.count = counted % 2;
@@ -415,8 +422,8 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
     }
 
-    /// The reduction is over. With rate halving the window may be far below
-    /// the threshold by then; with RFC 9937 it ends there.
+    /// Ends the reduction. With rate halving the window may be far below the
+    /// threshold by then; with RFC 9937 it ends at the threshold.
     fn complete_reduction(&mut self) {
         if self.reduces_in_proportion() {
             if self.prr.is_under_way() {
@@ -428,7 +435,8 @@ impl Sender {
         }
     }
 
-    /// No large burst, whatever the window says.
+    /// Limits the window to `BURST` segments above what is in flight, so that no
+    /// large burst leaves. Not done with proportional rate reduction.
     pub(super) fn moderate(&mut self) {
         if self.reduces_in_proportion() {
             return;

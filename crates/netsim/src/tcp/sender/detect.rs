@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RACK-TLP (RFC 8985): a packet is lost when one sent later has arrived and
-//! as much time has passed as disorder may take, retransmissions included; and
-//! when nothing comes back, the tail is probed before the timer runs out.
+//! Loss detection by RACK-TLP (RFC 8985). A packet is lost when one sent later has
+//! arrived and the time that reordering may take has passed; this includes
+//! retransmissions. When no acknowledgement arrives, the tail is probed before the
+//! retransmission timer expires.
 
 use sender_log::variables::Observer;
 use units::clock::{Span, Time};
@@ -13,8 +14,8 @@ use super::{Sender, State};
 use crate::tcp::segment::{SackBlock, Segment};
 
 impl Rack {
-    /// Step 4: how long after the newest delivered one may one sent before it
-    /// arrive.
+    /// Returns the reordering window (step 4): how long after the newest delivered
+    /// packet one sent before it may arrive.
     pub(super) fn window(&self, sender: &Sender) -> Span {
         if !self.reordering_seen
             && (sender.state >= State::Recovery || sender.sacked_out() >= sender.config.reordering)
@@ -24,23 +25,23 @@ impl Rack {
         self.full_window(sender)
     }
 
-    /// The same once disorder was seen: quarters of the least round trip, at
-    /// most a usual one.
+    /// Returns the reordering window once reordering was seen: quarters of the
+    /// minimum round-trip time, at most the smoothed one.
     pub fn full_window(&self, sender: &Sender) -> Span {
         let min_rtt = sender.rtt.min_rtt().unwrap_or(Span::ZERO);
         let quarters = (min_rtt.as_ps() / 4).saturating_mul(u64::from(self.steps));
         Span::from_ps(quarters.min(sender.rtt.srtt().as_ps()))
     }
 
-    /// How long a packet older than the newest delivered may be out.
+    /// Returns how long a packet sent before the newest delivered one may be out.
     pub(super) fn allowed(&self, sender: &Sender) -> Span {
         self.rtt + self.window(sender)
     }
 }
 
 impl Sender {
-    /// Blocks, found in the queue by their numbers: what the last
-    /// acknowledgement told is passed over.
+    /// Processes SACK blocks. Their packets are found in the queue by number; parts
+    /// that the last acknowledgement already reported are skipped.
     pub(super) fn take_blocks_for_rack(&mut self, now: Time, segment: &Segment, news: &mut News) {
         let before = self.queue.sacked();
         let skip = usize::from(news.dsack);
@@ -64,7 +65,7 @@ impl Sender {
         news.sacked |= newly > 0;
     }
 
-    /// A block of which all below `from` was known before.
+    /// Marks the packets of a block SACKed; all below `from` was known before.
     fn sack_range(&mut self, now: Time, block: SackBlock, from: u64) {
         let mut number = self.queue.number_at(from);
         while let Some(packet) = self.queue.get(number).copied() {
@@ -83,13 +84,14 @@ impl Sender {
         }
     }
 
-    /// A new acknowledgement: what comes below this is out of order.
+    /// Begins the processing of an acknowledgement: what it delivers below the
+    /// highest sequence number delivered so far was reordered.
     pub(super) fn begin_delivery(&mut self) {
         self.rack.highest_before = self.rack.highest;
     }
 
-    /// A packet was acknowledged or SACKed for the first time (section 6.2,
-    /// steps 1 to 3).
+    /// Notes that a packet was acknowledged or SACKed for the first time (section
+    /// 6.2, steps 1 to 3).
     pub(super) fn deliver(&mut self, now: Time, packet: &Packet) {
         let before = self.rack.highest_before;
         if !packet.has(tag::EVER) && packet.end < before {
@@ -101,7 +103,7 @@ impl Sender {
         self.rack.on_delivered(now, packet, self.rtt.min_rtt());
     }
 
-    /// Retransmitted packets that a D-SACK within the window covers.
+    /// Uncounts the retransmitted packets that a D-SACK within the window covers.
     fn uncount_within(&mut self, block: SackBlock) {
         let mut number = self.queue.number_at(block.start);
         while let Some(packet) = self.queue.get(number) {
@@ -115,8 +117,9 @@ impl Sender {
         }
     }
 
-    /// Section 6.2, step 4: a retransmission was for nothing, so disorder
-    /// takes longer than thought; at most once each round trip.
+    /// Widens the reordering window (section 6.2, step 4): a retransmission was
+    /// unnecessary, so reordering takes longer than assumed; at most once each
+    /// round trip.
     fn widen_for_dsack(&mut self) {
         if self.rack.dsack_round.is_none_or(|round| self.una >= round) {
             self.rack.dsack_round = Some(self.nxt);
@@ -125,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// A recovery is over: a widened window is kept for some of them.
+    /// Counts the end of a recovery: a widened window is kept for some recoveries.
     pub(super) fn rack_recovered(&mut self) {
         self.rack.persist = self.rack.persist.saturating_sub(1);
         if self.rack.persist == 0 {
@@ -133,7 +136,7 @@ impl Sender {
         }
     }
 
-    /// After each acknowledgement: losses, and both timers anew.
+    /// Detects losses after an acknowledgement, and sets both timers again.
     pub(super) fn detect_with_rack(&mut self, now: Time, news: &mut News) {
         let lost = self.queue.lost();
         self.judge_probe(news);
@@ -147,7 +150,8 @@ impl Sender {
         }
     }
 
-    /// Section 6.2, step 5. Also sets the timer for those not yet lost.
+    /// Marks packets lost (section 6.2, step 5), and sets the timer for those that
+    /// may still arrive.
     fn mark_with_rack(&mut self, now: Time) {
         if matches!(self.rack.timer, Some(Timer::Reorder(_))) {
             self.rack.timer = None;
@@ -200,8 +204,8 @@ impl Sender {
         self.set_lost(number);
     }
 
-    /// Whether a packet has been out for as long as RACK allows (section 6.3,
-    /// for what a timeout is to mark).
+    /// Returns whether a packet has been out for as long as RACK allows (section
+    /// 6.3: the packets that a timeout marks lost).
     pub(super) fn is_overdue(&self, now: Time, number: u64) -> bool {
         let allowed = self.rack.allowed(self);
         self.queue
@@ -209,8 +213,8 @@ impl Sender {
             .is_some_and(|packet| packet.sent_at + allowed <= now)
     }
 
-    /// A probe of the tail two round trips from now, if nothing is amiss
-    /// (section 7.2).
+    /// Schedules a tail loss probe two round trips from now, if there is no sign of
+    /// loss (section 7.2).
     fn schedule_probe(&mut self, now: Time) {
         let calm = matches!(self.state, State::Open | State::Cwr) && self.sacked_out() == 0;
         let srtt = self.rtt.srtt();
@@ -218,7 +222,7 @@ impl Sender {
             return;
         }
         let slack = if self.queue.len() == 1 {
-            // The peer may hold back its acknowledgement.
+            // The peer may delay its acknowledgement.
             self.config.rto_min
         } else {
             SLACK
@@ -257,15 +261,15 @@ impl Sender {
         }
     }
 
-    /// Blocks of an acknowledgement that others overtook: the older kernels
-    /// only note them.
+    /// Detects losses after an acknowledgement that others overtook. The older
+    /// kernels only record its SACK blocks.
     pub(super) fn repair_after_old_ack(&mut self, now: Time) {
         self.recover_if_lost(now);
         self.repairing |= self.state >= State::Recovery;
     }
 
-    /// What the probe is: new data if there is room for it, else the last
-    /// packet once more (section 7.3).
+    /// Returns the tail loss probe that is due: new data if there is room for it,
+    /// else the last packet once more (section 7.3).
     pub(super) fn tail_probe(&mut self, now: Time) -> Option<Segment> {
         if !std::mem::take(&mut self.rack.send_probe) {
             return None;
@@ -283,8 +287,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// Section 7.4: if the probe was what repaired a loss, the window has to
-    /// be reduced for it.
+    /// Evaluates the tail loss probe (section 7.4): if it repaired a loss, the
+    /// window is reduced.
     fn judge_probe(&mut self, news: &News) {
         let Some((end, again)) = self.rack.probe else {
             return;

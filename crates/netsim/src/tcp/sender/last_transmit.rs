@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The segment that was given out last.
+//! The segment sent last.
 
 use super::queue::Packet;
 
-/// What the segment given out last was, so that it can be taken back.
+/// The type of the segment sent last, so that it can be undone if the local queue
+/// refuses it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LastTransmit {
     New,

@@ -37,34 +37,35 @@ use crate::tcp::counters::Counters;
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::{Recovery, Variant};
 
-/// Disorder is not believed beyond this many segments.
+/// Upper bound of the reordering estimate, in segments.
 const REORDERING_MAX: u32 = 127;
 
-/// The sending side of one connection, without a clock and without a network:
-/// it is told what arrives and what time it is, and asked what to send.
+/// The sending side of one connection, without a clock and without a network: the
+/// caller passes in segments and the time, and asks for segments to send.
 ///
-/// After every `on_...` call and every `write` or `close`, ask
-/// [`poll_transmit`](Sender::poll_transmit) until it has nothing, then
+/// After every `on_...` call and every `write` or `close`, call
+/// [`poll_transmit`](Sender::poll_transmit) until it returns `None`, then
 /// [`next_timer`](Sender::next_timer) for when to call
 /// [`on_timer`](Sender::on_timer).
 ///
-/// Windows and sums count segments, of `mss_bytes` each. Nothing is allocated
-/// once the window has had its largest size. An acknowledgement costs what it
-/// cost in the kernel modelled: the walk for its blocks, else constant.
+/// Windows and sums count segments of `mss_bytes` each. Nothing is allocated once
+/// the window has reached its largest size. An acknowledgement costs what it cost
+/// in the modelled kernel: the scan for its SACK blocks, and otherwise constant
+/// time.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
-    /// Bytes the application wrote.
+    /// Bytes that the application has written.
     offered: u64,
-    /// Whether it has no more.
+    /// Whether the application has closed the stream.
     closed: bool,
     una: u64,
     nxt: u64,
-    /// The peer's window, counted from `una`.
+    /// The peer's window in bytes, counted from `una`.
     peer_window: u64,
     queue: Queue,
     usage: Usage,
-    /// When new data was sent last.
+    /// When new data was last sent.
     last_new: Time,
 
     window: Window,
@@ -72,51 +73,53 @@ pub struct Sender {
     state: State,
     /// The recovery point.
     high_seq: u64,
-    /// Packets up to the highest SACKed.
+    /// Number of packets up to the highest SACKed.
     fackets: u32,
-    /// Without SACK: duplicate acknowledgements in place of SACKed packets.
+    /// Duplicate acknowledgements, which stand for SACKed packets when there is no
+    /// SACK.
     dupacks: u32,
-    /// Disorder seen so far.
+    /// Reordering estimate, in segments.
     reordering: u32,
     sack: SackMemory,
     rack: Rack,
     prr: Prr,
-    /// Below this packet none is untagged as far as it may be marked lost.
+    /// All packets below this one have been examined for marking as lost.
     lost_mark: u64,
-    /// Below this packet none waits for its retransmission.
+    /// No packet below this one waits for its retransmission.
     retransmit_mark: u64,
-    /// Packets below it that are lost.
+    /// Number of lost packets below `retransmit_mark`.
     retransmit_seen: u32,
-    /// Below this packet none is left for forward retransmission.
+    /// No packet below this one is left for forward retransmission.
     forward_mark: u64,
 
-    /// Threshold before the reduction, while that can be taken back.
+    /// Threshold before the reduction, while the reduction can be undone.
     prior_ssthresh: Option<u32>,
-    /// Where `una` was at the reduction, while it can be taken back.
+    /// `una` at the reduction, while the reduction can be undone.
     undo_marker: Option<u64>,
-    /// Retransmissions since, less those reported as received twice.
+    /// Retransmissions since the reduction, less those reported as received twice.
     undo_retrans: u32,
-    /// When the first of them left.
+    /// When the first of these retransmissions was sent.
     retrans_time: Option<Time>,
-    /// Echo of the last acknowledgement, in ticks.
+    /// Timestamp echo of the last acknowledgement, in ticks.
     last_echo: Option<u32>,
-    /// The peer's latest timestamp: what is sent echoes it (RFC 7323).
+    /// The peer's latest timestamp, which every segment sent echoes (RFC 7323).
     peer_timestamp: u32,
 
     rtt: Rtt,
-    /// When the retransmission timer (or the probe of a closed window) runs
-    /// out.
+    /// When the retransmission timer (or the probe timer of a closed window)
+    /// expires.
     timer: Option<Time>,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     retransmits: u32,
     probes: u32,
 
-    /// The head is to be sent once more, whatever the window says.
+    /// Whether the head of the queue must be retransmitted, whatever the window is.
     send_head: bool,
-    /// Losses may be repaired now.
+    /// Whether losses may be repaired now.
     repairing: bool,
     send_probe: bool,
-    /// The interface's queue refused the last segment: wait for an event.
+    /// Whether the interface's queue refused the last segment: the sender then
+    /// waits for an acknowledgement or a timer.
     refused: bool,
     last_transmit: Option<LastTransmit>,
     last_sack: (u64, u64),
@@ -124,7 +127,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender whose connection was just set up.
+    /// Makes a sender whose connection has just been established.
     #[must_use]
     pub fn new(config: &SenderConfig) -> Sender {
         let mut rtt = Rtt::new(config.rto_min, config.rto_initial);
@@ -180,21 +183,20 @@ impl Sender {
         }
     }
 
-    /// The application has `bytes` more to send.
+    /// Adds `bytes` that the application wants to send.
     pub fn write(&mut self, bytes: u64) {
         if !self.closed {
             self.offered = self.offered.saturating_add(bytes);
         }
     }
 
-    /// The application has no more to send; the stream ends after what it
-    /// wrote.
+    /// Closes the stream: it ends after what the application has written.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// A segment of the peer has arrived: its acknowledgement, window and SACK
-    /// blocks. Anything may be in it: what makes no sense is passed over.
+    /// Processes a segment of the peer: its acknowledgement, window and SACK
+    /// blocks. Any content is accepted: what is not valid is ignored.
     pub fn on_segment<O: Observer + ?Sized>(
         &mut self,
         now: Time,
@@ -206,13 +208,14 @@ impl Sender {
         self.process_ack(now, segment, observer);
     }
 
-    /// It is the time that [`next_timer`](Sender::next_timer) gave, or later.
-    /// Earlier calls do nothing.
+    /// Runs the timers; must be called at the time that
+    /// [`next_timer`](Sender::next_timer) returned, or later. Earlier calls do
+    /// nothing.
     pub fn on_timer<O: Observer + ?Sized>(&mut self, now: Time, observer: &mut O) {
         self.run_timers(now, observer);
     }
 
-    /// When to call [`on_timer`](Sender::on_timer), if ever.
+    /// Returns when to call [`on_timer`](Sender::on_timer), if ever.
     #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
         match (self.timer, self.rack.timer()) {
@@ -221,7 +224,8 @@ impl Sender {
         }
     }
 
-    /// The next segment to send now, if there is one and the windows let it.
+    /// Returns the next segment to send now, if there is one and the windows allow
+    /// it.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.refused {
             return None;
@@ -229,36 +233,36 @@ impl Sender {
         self.next_segment(now)
     }
 
-    /// The interface's queue had no room for the segment that
-    /// [`poll_transmit`](Sender::poll_transmit) gave last. It counts as not
-    /// sent, and as Linux does (paper 000, section 4.2) the window is reduced
-    /// as for a loss, at most once each round trip. Nothing more is sent
-    /// before the next acknowledgement or timeout.
+    /// Handles a full queue of the interface, which refused the segment that
+    /// [`poll_transmit`](Sender::poll_transmit) returned last. The segment counts
+    /// as not sent, and as in Linux (paper 000, section 4.2) the window is reduced
+    /// as after a loss, at most once each round trip. Nothing more is sent before
+    /// the next acknowledgement or timeout.
     pub fn on_local_drop<O: Observer + ?Sized>(&mut self, now: Time, observer: &mut O) {
         self.refuse(now);
         observer.observe(now, Moment::LocalDrop, &self.vars());
     }
 
-    /// Whether all that was written, and the end of the stream, is
+    /// Returns whether all written data and the end of the stream have been
     /// acknowledged.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.closed && self.una > self.offered
     }
 
-    /// Bytes of the application acknowledged so far.
+    /// Returns the bytes of the application acknowledged so far.
     #[must_use]
     pub fn acked_bytes(&self) -> u64 {
         self.una.min(self.offered)
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The variables as they are now.
+    /// Returns the current variables.
     #[must_use]
     pub fn vars(&self) -> Vars {
         Vars {
@@ -302,7 +306,8 @@ impl Sender {
         self.queue.sacked() + self.dupacks
     }
 
-    /// Segments thought to be in the network (paper 001, section 2).
+    /// Returns the estimated number of segments in the network (paper 001, section
+    /// 2).
     fn in_flight(&self) -> u32 {
         let left = self.sacked_out() + self.queue.lost();
         self.queue.len().saturating_sub(left) + self.queue.retrans()

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Proportional rate reduction (RFC 9937): for each packet delivered, as many
-//! are sent as bring the window down to the threshold within a round trip.
+//! Proportional rate reduction (RFC 9937): for each packet delivered, the sender
+//! sends so many that the window is down at the threshold within a round trip.
 
-/// The sums of one reduction, in segments.
+/// The counts of one reduction, in segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prr {
-    /// Window when it began; 0 if none is under way.
+    /// Window when the reduction began; 0 if none is under way.
     prior_cwnd: u32,
-    /// Delivered since.
+    /// Segments delivered since.
     delivered: u32,
-    /// Sent since.
+    /// Segments sent since.
     out: u32,
 }
 
@@ -22,7 +22,7 @@ impl Prr {
         };
     }
 
-    /// Over, or taken back.
+    /// Ends the reduction: it is complete or was undone.
     pub fn end(&mut self) {
         *self = Prr::default();
     }
@@ -39,8 +39,8 @@ impl Prr {
         self.out = self.out.saturating_sub(1);
     }
 
-    /// Segments that may be sent for one acknowledgement (RFC 9937, section
-    /// 6.2). `safe`: the acknowledgement moved on and showed no new loss.
+    /// Returns how many segments may be sent for one acknowledgement (RFC 9937,
+    /// section 6.2). `safe`: the acknowledgement advanced and showed no new loss.
     pub fn allowance(
         &mut self,
         ssthresh: u32,
@@ -58,7 +58,7 @@ impl Prr {
             let back = unsent.max(newly_delivered) + u32::from(safe);
             back.min(ssthresh - in_flight)
         };
-        // The first retransmission always leaves.
+        // The first retransmission is always allowed.
         allowed.max(u32::from(self.out == 0))
     }
 }

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was sent and is not acknowledged: packets in order, each with the tags
-//! of the scoreboard, and the sums of the tags.
+//! The retransmission queue: packets sent and not acknowledged, in order, each with
+//! the tags of the scoreboard, and the number of packets with each tag.
 
 use std::collections::VecDeque;
 
 use units::clock::Time;
 
-/// Tags of a packet. A sum is kept of each but the last.
+/// Tags of a packet. The queue counts the packets with each tag except `EVER`.
 pub(crate) mod tag {
-    /// Reported as arrived.
+    /// SACKed.
     pub const SACKED: u8 = 1;
-    /// Retransmitted, and nothing known of it since.
+    /// Retransmitted; the fate of the retransmission is unknown.
     pub const RETRANS: u8 = 2;
-    /// Thought lost.
+    /// Marked lost.
     pub const LOST: u8 = 4;
-    /// Retransmitted at some time.
+    /// Retransmitted at least once.
     pub const EVER: u8 = 8;
-    /// Any of those that keep a packet from being thought lost anew.
+    /// The tags that prevent a packet from being marked lost again.
     pub const ANY: u8 = SACKED | RETRANS | LOST;
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub start: u64,
-    /// After the last byte, the end of the stream counting as one.
+    /// The sequence number after the last byte; the end of the stream counts as
+    /// one.
     pub end: u64,
     pub tags: u8,
     pub fin: bool,
-    /// `snd_nxt` when it was last retransmitted: what the paper calls its
-    /// high_seq.
+    /// `snd_nxt` when the packet was last retransmitted: the paper calls it the
+    /// packet's high_seq.
     pub sent_nxt: u64,
-    /// When it was last sent.
+    /// When the packet was last sent.
     pub sent_at: Time,
 }
 
@@ -40,12 +41,12 @@ impl Packet {
     }
 }
 
-/// Packets from `una` to `nxt`. A packet's number never changes, so that marks
-/// into the queue outlive what is taken from its head.
+/// The packets from `una` to `nxt`. A packet's number never changes, so marks into
+/// the queue stay valid when packets are removed from its head.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     packets: VecDeque<Packet>,
-    /// Number of the head.
+    /// Number of the packet at the head.
     base: u64,
     sacked: u32,
     lost: u32,
@@ -69,12 +70,12 @@ impl Queue {
         self.retrans
     }
 
-    /// Number of the head.
+    /// Returns the number of the packet at the head.
     pub fn head(&self) -> u64 {
         self.base
     }
 
-    /// Number after the last packet.
+    /// Returns the number after that of the last packet.
     pub fn tail(&self) -> u64 {
         self.base + self.packets.len() as u64
     }
@@ -89,8 +90,8 @@ impl Queue {
         self.packets.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// How many packets there are up to and with this one: the kernel's
-    /// fack_count.
+    /// Returns how many packets there are up to and including this one: the
+    /// kernel's fack_count.
     pub fn count_to(&self, number: u64) -> u32 {
         (number + 1).saturating_sub(self.base) as u32
     }
@@ -99,14 +100,14 @@ impl Queue {
         self.packets.push_back(packet);
     }
 
-    /// Takes back the packet sent last.
+    /// Removes the packet sent last.
     pub fn pop_back(&mut self) {
         let last = self.tail().wrapping_sub(1);
         self.clear(last, tag::ANY);
         self.packets.pop_back();
     }
 
-    /// Takes the head if all of it is below `una`.
+    /// Removes and returns the head if all of it is below `una`.
     pub fn pop_acked(&mut self, una: u64) -> Option<Packet> {
         let packet = *self.packets.front()?;
         if packet.end > una {
@@ -118,7 +119,7 @@ impl Queue {
         Some(packet)
     }
 
-    /// Sets tags; those already set stay.
+    /// Sets tags; other tags are kept.
     pub fn set(&mut self, number: u64, tags: u8) {
         let Some(packet) = self.get_mut(number) else {
             return;
@@ -130,7 +131,7 @@ impl Queue {
         self.retrans += u32::from(added & tag::RETRANS != 0);
     }
 
-    /// Clears tags; those not set stay so.
+    /// Clears tags; other tags are kept.
     pub fn clear(&mut self, number: u64, tags: u8) {
         let Some(packet) = self.get_mut(number) else {
             return;
@@ -142,14 +143,14 @@ impl Queue {
         self.retrans -= u32::from(removed & tag::RETRANS != 0);
     }
 
-    /// Number of the first packet that does not end before `seq`; the tail if
-    /// all do. Logarithmic.
+    /// Returns the number of the first packet that ends after `seq`; the tail if
+    /// there is none. Logarithmic.
     pub fn number_at(&self, seq: u64) -> u64 {
         self.base + self.packets.partition_point(|packet| packet.end <= seq) as u64
     }
 
-    /// Whether the sums are those of the tags, and each packet's tags may be
-    /// together.
+    /// Returns whether the counts agree with the tags, no packet is both SACKed and
+    /// lost, and the packets are contiguous.
     #[cfg(test)]
     pub fn consistent(&self) -> bool {
         let sum = |tag| self.packets.iter().filter(|packet| packet.has(tag)).count() as u32;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What RACK-TLP (RFC 8985) remembers of a connection.
+//! State of RACK-TLP (RFC 8985) for one connection.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,13 @@ use units::clock::{Span, Time};
 
 use super::queue::{Packet, tag};
 
-/// What Linux adds to the two timers, as its clock is coarse (two jiffies of
-/// 1 ms).
+/// Time that Linux adds to the two timers because its clock is coarse (two jiffies
+/// of 1 ms).
 pub(super) const SLACK: Span = Span::from_ns(2_000_000);
-/// Recoveries for which a wider window for disorder is kept (section 6.2).
+/// Number of recoveries for which a widened reordering window is kept (section
+/// 6.2).
 pub(super) const PERSIST: u32 = 16;
-/// The window is not widened beyond so many quarters of a round trip.
+/// Upper bound of the reordering window, in quarters of a round trip.
 pub(super) const STEPS_MAX: u32 = 255;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,27 +24,29 @@ pub(super) enum Timer {
 
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Of the delivered packet that was sent last: when, and its end.
+    /// Of the delivered packet that was sent last: the time of sending, and its
+    /// end.
     pub(super) newest: Option<(Time, u64)>,
-    /// Its round trip.
+    /// Round-trip time of the last delivered packet.
     pub(super) rtt: Span,
-    /// Highest end of what had been delivered before this acknowledgement,
-    /// and with it.
+    /// Highest sequence number delivered before this acknowledgement, and including
+    /// it.
     pub(super) highest_before: u64,
     pub(super) highest: u64,
     pub(super) reordering_seen: bool,
-    /// Quarters of the least round trip that disorder may take.
+    /// Reordering window in quarters of the minimum round-trip time.
     pub(super) steps: u32,
     pub(super) persist: u32,
-    /// `nxt` when the window was widened last: once each round trip.
+    /// `nxt` when the reordering window was widened last: it is widened at most
+    /// once each round trip.
     pub(super) dsack_round: Option<u64>,
-    /// Transmissions in order of time; those that were followed by another of
-    /// the same packet, or whose packet arrived or is thought lost, are stale
-    /// and dropped when they come to the front.
+    /// Transmissions in order of time. One is stale if the same packet was sent
+    /// again after it, or if its packet arrived or is marked lost; stale ones are
+    /// dropped when they come to the front.
     pub(super) sent: VecDeque<(Time, u64)>,
     pub(super) timer: Option<Timer>,
-    /// `nxt` at the last tail probe, until it is known what came of it; and
-    /// whether it was a retransmission.
+    /// `nxt` at the last tail loss probe, until its outcome is known; and whether
+    /// the probe was a retransmission.
     pub(super) probe: Option<(u64, bool)>,
     pub(super) send_probe: bool,
 }
@@ -80,9 +83,9 @@ impl Rack {
         self.send_probe = false;
     }
 
-    /// Section 6.2, steps 1 and 2. As in Linux the round trip is that of the
-    /// packet looked at last, of which the head comes first; the document's is
-    /// of the one sent last.
+    /// Processes a delivered packet (section 6.2, steps 1 and 2). As in Linux the
+    /// round-trip time is that of the packet examined last, and the head is
+    /// examined first; the RFC uses the packet sent last.
     pub(super) fn on_delivered(&mut self, now: Time, packet: &Packet, min_rtt: Option<Span>) {
         let rtt = now.since(packet.sent_at);
         if packet.has(tag::EVER) && min_rtt.is_some_and(|min| rtt < min) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The window while it is reduced in proportion (RFC 9937).
+//! Reduces the window by proportional rate reduction (RFC 9937).
 
 use super::Sender;
 use super::ack::News;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Without SACK: duplicate acknowledgements counted in place of SACKed packets
-//! (RFC 6582, as Linux does it).
+//! Recovery without SACK: duplicate acknowledgements are counted in place of SACKed
+//! packets (RFC 6582, as Linux does it).
 
 use super::Sender;
 use super::ack::News;
 
 impl Sender {
-    /// A duplicate: one more packet has arrived, we do not know which.
+    /// Counts a duplicate acknowledgement: one more packet has arrived, but it is
+    /// unknown which.
     pub(super) fn count_duplicate(&mut self) {
         self.dupacks += 1;
         self.limit_duplicates();
     }
 
-    /// More duplicates than packets that can have arrived: some packet came
-    /// out of order.
+    /// Limits the duplicates to the number of packets that can have arrived. If
+    /// there were more, some packet was reordered.
     fn limit_duplicates(&mut self) {
         let out = self.queue.len();
         let holes = self.queue.lost().max(1).min(out);
@@ -23,8 +24,8 @@ impl Sender {
         }
     }
 
-    /// A partial acknowledgement: one packet was the hole, the others had been
-    /// counted as duplicates.
+    /// Uncounts duplicates after a partial acknowledgement: one of the acknowledged
+    /// packets was the hole, the others had been counted as duplicates.
     pub(super) fn uncount_duplicates(&mut self, news: &News) {
         if news.acked_segments > 0 {
             self.dupacks = self.dupacks.saturating_sub(news.acked_segments - 1);
@@ -32,7 +33,7 @@ impl Sender {
         self.limit_duplicates();
     }
 
-    /// What arrived was more out of order than thought.
+    /// Raises the reordering estimate to `segments`.
     pub(super) fn note_reordering(&mut self, segments: u32) {
         self.reordering = self.reordering.max(segments.min(super::REORDERING_MAX));
     }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Round trips and the retransmission timeout, as Linux smooths them (Sarolahti
-//! and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 4):
-//! RFC 6298, but the variance falls slowly, once each window, and never below
-//! the least timeout.
+//! Estimates the round-trip time and the retransmission timeout as Linux does
+//! (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002,
+//! section 4): RFC 6298, but the variance falls slowly, once each window, and never
+//! below the minimum timeout.
 
 use units::clock::Span;
 
-/// No timeout is longer (TCP_RTO_MAX of Linux).
+/// Upper bound of the timeout (TCP_RTO_MAX of Linux).
 const RTO_MAX_NS: u64 = 120_000_000_000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
     min_ns: u64,
     rto_ns: u64,
-    /// Eight times the smoothed round trip; 0 before the first.
+    /// Eight times the smoothed round-trip time; 0 before the first measurement.
     srtt8_ns: u64,
     /// Four times the smoothed deviation.
     mdev4_ns: u64,
-    /// Its largest in this window.
+    /// Largest `mdev4_ns` in this window.
     mdev4_max_ns: u64,
     var_ns: u64,
     /// Where the window ends, as a sequence number.
     window_end: u64,
-    /// The smallest round trip of all, as RACK needs it.
+    /// Minimum round-trip time of the connection, for RACK.
     min_rtt_ns: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Rtt {
         }
     }
 
-    /// One measurement; `una` and `nxt` tell windows apart.
+    /// Adds a measurement; `una` and `nxt` delimit windows.
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
         let rtt_ns = rtt.as_ns().max(1);
         self.min_rtt_ns = Some(self.min_rtt_ns.map_or(rtt_ns, |min| min.min(rtt_ns)));
@@ -61,8 +61,8 @@ impl Rtt {
         let dev_ns = self.mdev4_ns / 4;
         let error_ns = rtt_ns.abs_diff(srtt_ns);
         self.srtt8_ns = self.srtt8_ns - srtt_ns + rtt_ns;
-        // A round trip far shorter than usual says little of how long the next
-        // may be: it moves the deviation an eighth as much.
+        // A round-trip time far below the average says little about how long the
+        // next may be: it changes the deviation by an eighth as much.
         let rise_ns = if rtt_ns < srtt_ns && error_ns > dev_ns {
             (error_ns - dev_ns) / 8 + dev_ns
         } else {
@@ -82,7 +82,7 @@ impl Rtt {
         }
     }
 
-    /// The timer ran out: the next waits twice as long.
+    /// Doubles the timeout after the timer has expired.
     pub fn back_off(&mut self) {
         self.rto_ns = (self.rto_ns * 2).min(RTO_MAX_NS);
     }

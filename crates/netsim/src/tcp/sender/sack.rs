@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scoreboard: what SACK blocks say of the queue's packets. The kernels of
-//! paper 001 walk the queue for each acknowledgement, once for all its blocks,
-//! and go on from where the last walk ended if they can; their defects lie in
-//! just that (section 4).
+//! The scoreboard: marks the queue's packets by SACK blocks. The kernels of paper
+//! 001 scan the queue for each acknowledgement, once for all its blocks, and
+//! continue where the last scan ended if they can; their defects are in exactly
+//! this code (section 4).
 
 use units::clock::Time;
 
@@ -13,22 +13,22 @@ use super::{Sender, State};
 use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::variant::{LostRetransmission, SackHint};
 
-/// One acknowledgement's walks.
+/// State of the scan for one acknowledgement.
 struct Walk {
-    /// Where the next block's begins.
+    /// Packet at which the scan for the next block begins.
     from: u64,
-    /// The packets up to the highest SACKed, before any of them.
+    /// Number of packets up to the highest SACKed, before this acknowledgement.
     prior_fackets: u32,
-    /// Lowest place of a packet that arrived late.
+    /// Lowest position in the queue of a packet that arrived late.
     late: Option<u32>,
-    /// A retransmission was overtaken by data up to here.
+    /// Sequence number up to which data overtook a retransmission.
     lost_retransmission: Option<u64>,
     /// Largest end of all blocks.
     highest_end: u64,
 }
 
 impl Sender {
-    /// Brings the scoreboard up to date.
+    /// Updates the scoreboard with the SACK blocks of a segment.
     pub(super) fn take_blocks(&mut self, now: Time, segment: &Segment, news: &mut News) {
         let blocks = segment.sack_blocks();
         if !self.config.sack || blocks.is_empty() {
@@ -98,7 +98,7 @@ impl Sender {
         }
     }
 
-    /// From where the last walk ended to the block's end.
+    /// Scans the queue from where the last scan ended to the block's end.
     fn walk_block(&mut self, block: SackBlock, dsack: bool, walk: &mut Walk, news: &mut News) {
         let against = match self.variant().lost_retransmission {
             LostRetransmission::EndOfItsBlock => Some(block.end),
@@ -123,7 +123,7 @@ impl Sender {
         walk.from = number.min(self.queue.tail().saturating_sub(1));
     }
 
-    /// A packet that a block covers.
+    /// Marks a packet that a block covers as SACKed.
     fn tag_sacked(&mut self, number: u64, dsack: bool, walk: &mut Walk, news: &mut News) {
         let Some(packet) = self.queue.get(number).copied() else {
             return;
@@ -137,7 +137,8 @@ impl Sender {
         }
         if !packet.has(tag::SACKED) {
             if packet.has(tag::RETRANS) {
-                // Not thought lost: its retransmission may still be on its way.
+                // If it is not marked lost, its retransmission may still be in
+                // flight.
                 if packet.has(tag::LOST) {
                     self.queue.clear(number, tag::LOST | tag::RETRANS);
                     self.forget_retransmit_mark(number);
@@ -159,15 +160,15 @@ impl Sender {
         }
     }
 
-    /// A retransmission was reported as received twice.
+    /// Uncounts a retransmission that was reported as received twice.
     fn uncount_retransmission(&mut self, end: u64) {
         if self.undo_marker.is_some_and(|marker| end > marker) {
             self.undo_retrans = self.undo_retrans.saturating_sub(1);
         }
     }
 
-    /// Retransmissions older than what has arrived up to `end` are lost too.
-    /// This walks the whole queue up to there, as the kernel did.
+    /// Marks lost the retransmissions sent before the data that has arrived up to
+    /// `end`. This scans the whole queue up to there, as the kernel did.
     fn clear_overtaken(&mut self, end: u64, news: &mut News) {
         let mut number = self.queue.head();
         while let Some(packet) = self.queue.get(number) {
@@ -182,8 +183,8 @@ impl Sender {
         }
     }
 
-    /// A retransmission is lost: send it again, unless the original was
-    /// SACKed.
+    /// Handles a lost retransmission: marks the packet lost, so that it is
+    /// retransmitted again, unless it was SACKed.
     pub(super) fn lose_retransmission(&mut self, number: u64, news: &mut News) {
         self.queue.clear(number, tag::RETRANS);
         self.counters.lost_retransmits += 1;
@@ -199,8 +200,9 @@ impl Sender {
         }
     }
 
-    /// The way of 2.6.24: what is SACKed highest is compared with every
-    /// retransmitted packet, whenever it passed the lowest they remember.
+    /// Finds lost retransmissions as Linux 2.6.24 does: compares the highest SACKed
+    /// sequence number with every retransmitted packet, whenever it has passed the
+    /// lowest `sent_nxt` of these packets.
     fn find_lost_retransmissions(&mut self, news: &mut News) {
         let retrans = self.queue.retrans();
         if self.state != State::Recovery || retrans == 0 {
@@ -236,8 +238,8 @@ impl Sender {
     }
 }
 
-/// Whether the first block tells of data received twice (RFC 2883): it is
-/// below the acknowledgement, or within the second.
+/// Returns whether the first block reports data received twice (RFC 2883): it is
+/// below the acknowledgement, or within the second block.
 fn is_dsack(ack: u64, blocks: &[SackBlock]) -> bool {
     match blocks {
         [first, ..] if first.start < ack => true,

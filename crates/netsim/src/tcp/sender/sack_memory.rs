@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is remembered of the SACK blocks of one acknowledgement for the next.
+//! State kept from the SACK blocks of one acknowledgement for the next.
 
 use crate::tcp::segment::SackBlock;
 use crate::tcp::variant::SackSort;
 
-/// Blocks of one acknowledgement.
+/// Largest number of SACK blocks in one acknowledgement.
 pub(super) const BLOCKS: usize = 4;
 
-/// What is remembered from one acknowledgement's blocks for the next's.
+/// State kept from the SACK blocks of one acknowledgement for the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackMemory {
     /// The last blocks, in wire order.
     pub(super) cache: [SackBlock; BLOCKS],
-    /// The packet to go on from.
+    /// The packet from which the next scan continues.
     pub(super) hint: Option<u64>,
-    /// No retransmitted packet remembers less (2.6.24 only).
+    /// Lowest `sent_nxt` of the retransmitted packets (2.6.24 only).
     pub(super) lost_low: Option<u64>,
 }
 
@@ -23,8 +23,8 @@ impl SackMemory {
         self.hint = None;
     }
 
-    /// Replaces the cache. Whether all that changed is the end of the first
-    /// block.
+    /// Replaces the cache. Returns whether nothing changed except the end of the
+    /// first block.
     pub(super) fn exchange(&mut self, blocks: &[SackBlock]) -> bool {
         let same = |(i, block): (usize, &SackBlock)| {
             let old = self.cache[i];
@@ -47,7 +47,8 @@ impl SackMemory {
     }
 }
 
-/// By start, in place; `wire` is the order they came in.
+/// Sorts the blocks by start, in place; `wire` holds them in the order of the
+/// segment.
 pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) {
     for last in (1..blocks.len()).rev() {
         for i in 0..last {

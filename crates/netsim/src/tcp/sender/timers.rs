@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The retransmission timer, and the probe of a closed window in its place.
+//! The retransmission timer, which also times the probes of a closed window.
 
 use sender_log::variables::{Moment, Observer};
 use units::clock::{Span, Time};
 
 use super::Sender;
 
-/// After a refusal of the local queue with nothing in the network that could
-/// be acknowledged, as Linux waits for resources.
+/// Longest time until the sender retries after the local queue refused a segment
+/// while no acknowledgement can be expected, as Linux waits for resources.
 const RETRY: Span = Span::from_ns(500_000_000);
 
 impl Sender {
-    /// Starts it anew if something is out, or waits for the peer's window.
+    /// Restarts the timer if packets are out or new data waits for the peer's
+    /// window; otherwise stops it.
     pub(super) fn restart_timer(&mut self, now: Time) {
         let wait = self.rtt.rto();
         let needed = self.queue.len() > 0 || self.has_new();

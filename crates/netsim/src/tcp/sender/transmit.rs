@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What to send next: repairs first, then new data, then retransmissions of
-//! what may be lost.
+//! Selects the segment to send next: retransmissions of lost packets first, then
+//! new data, then forward retransmissions of packets that may be lost.
 
 use units::clock::Time;
 
@@ -50,8 +50,8 @@ impl Sender {
         None
     }
 
-    /// Packets marked lost; in Recovery, with none left and no new data, those
-    /// that may be.
+    /// Returns the next retransmission: of packets marked lost or, in Recovery,
+    /// when none is left and no new data may be sent, of packets that may be lost.
     fn next_repair(&mut self, now: Time) -> Option<Segment> {
         let mut number = self.retransmit_mark.max(self.queue.head());
         while self.retransmit_seen < self.queue.lost() {
@@ -95,7 +95,7 @@ impl Sender {
         None
     }
 
-    /// Sends a packet of the queue once more, if the peer's window has it.
+    /// Retransmits a packet of the queue, if it is within the peer's window.
     fn send_again(&mut self, now: Time, number: u64, why: Again) -> Option<Segment> {
         let una = self.una;
         let edge = una.saturating_add(self.peer_window);
@@ -130,26 +130,27 @@ impl Sender {
         Some(self.timestamp(now, segment))
     }
 
-    /// Whether data waits that was never sent.
+    /// Returns whether data waits that was never sent.
     pub(super) fn has_new(&self) -> bool {
         self.nxt < self.offered || (self.closed && self.nxt == self.offered)
     }
 
-    /// End of the next new packet of at most `bytes`, the stream's end
-    /// counting as one.
+    /// Returns the end of the next new packet of at most `bytes`, the end of the
+    /// stream counting as one, and whether the stream ends there.
     fn new_end(&self, bytes: u64) -> (u64, bool) {
         let end = self.nxt.saturating_add(bytes).min(self.offered);
         let fin = self.closed && end == self.offered;
         (end + u64::from(fin), fin)
     }
 
-    /// Whether new data waits and both windows have room for it.
+    /// Returns whether new data waits and the congestion window, the peer's window
+    /// and the send buffer have room for it.
     pub(super) fn may_send_new(&self) -> bool {
         self.in_flight() < self.window.cwnd && self.window_has_new()
     }
 
-    /// Whether new data waits and the peer's window and the send buffer have
-    /// room for it.
+    /// Returns whether new data waits and the peer's window and the send buffer
+    /// have room for it.
     pub(super) fn window_has_new(&self) -> bool {
         if !self.has_new() {
             return false;
@@ -188,8 +189,8 @@ impl Sender {
         self.timestamp(now, segment)
     }
 
-    /// A segment that asks for the window: what of a packet there is room for,
-    /// else nothing but its number.
+    /// Returns a probe of the peer's window: as much of a packet as there is room
+    /// for, or else a segment without data.
     fn window_probe(&mut self, now: Time) -> Segment {
         self.counters.window_probes += 1;
         let room = self
@@ -219,7 +220,7 @@ impl Sender {
         segment
     }
 
-    /// Takes back what was given out last: it never left.
+    /// Undoes the transmission of the last segment, which the local queue refused.
     pub(super) fn refuse(&mut self, now: Time) {
         let Some(last) = self.last_transmit.take() else {
             return;

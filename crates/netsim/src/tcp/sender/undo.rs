@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Taking a reduction back when it proves to have been for nothing: every
-//! retransmission was reported as received twice (RFC 3708), or what was
-//! acknowledged was the original (RFC 3522, by timestamps).
+//! Undoes a reduction of the window that proves to have been unnecessary: every
+//! retransmission was reported as received twice (RFC 3708), or the original packet
+//! was acknowledged (RFC 3522, by timestamps).
 
 use super::queue::tag;
 use super::{Sender, State};
@@ -11,7 +11,7 @@ impl Sender {
         self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived())
     }
 
-    /// Whether the acknowledgement is of something sent before the first
+    /// Returns whether the acknowledgement is for a packet sent before the first
     /// retransmission, or nothing was retransmitted.
     fn original_arrived(&self) -> bool {
         match (self.retrans_time, self.last_echo) {
@@ -36,8 +36,9 @@ impl Sender {
         self.counters.undos += 1;
     }
 
-    /// At the recovery point. Whether the state is to be kept: without SACK,
-    /// duplicates of what was sent before would start it all again.
+    /// Undoes the reduction, if it was unnecessary, at the recovery point. Returns
+    /// whether the state must be kept: without SACK, duplicates of earlier packets
+    /// would start a new recovery.
     pub(super) fn undo_recovery(&mut self) -> bool {
         if self.may_undo() {
             self.undo_window(true);
@@ -58,8 +59,8 @@ impl Sender {
         }
     }
 
-    /// A partial acknowledgement in Recovery. Whether more is to be marked
-    /// lost.
+    /// Undoes the reduction, if it was unnecessary, after a partial acknowledgement
+    /// in Recovery. Returns whether more packets are to be marked lost.
     pub(super) fn undo_partial(&mut self, acked_segments: u32) -> bool {
         let mark = !self.config.sack || self.fackets > self.reordering;
         if !self.may_undo() {
@@ -73,7 +74,8 @@ impl Sender {
         false
     }
 
-    /// After a timeout. Whether it is over.
+    /// Undoes the reduction, if it was unnecessary, after a timeout. Returns
+    /// whether it did.
     pub(super) fn undo_loss(&mut self) -> bool {
         if !self.may_undo() {
             return false;

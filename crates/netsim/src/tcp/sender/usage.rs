@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether the window is what limits the sender: one that is not filled is no
-//! reason to enlarge it, and one not used for long is no longer true
-//! (RFC 2861, as Linux does it).
+//! Determines whether the congestion window limits the sender. A window that is not
+//! filled is not enlarged, and one that was not used for long is reduced (RFC 2861,
+//! as Linux does it).
 
 use units::clock::Time;
 
 use super::window_use::Usage;
 use super::{Sender, State};
 
-/// The older kernels let a burst of three be missing.
+/// Segments by which the window may be unfilled in the older kernels and still
+/// count as the limit.
 const BURST: u32 = 3;
 
 impl Sender {
-    /// After something was sent, or could not be for want of window.
+    /// Records the use of the window after a segment was sent, or could not be sent
+    /// for lack of window.
     pub(super) fn note_usage(&mut self) {
         let limited = self.in_flight() >= self.window.cwnd;
         let out = self.queue.len();
@@ -26,9 +28,10 @@ impl Sender {
         }
     }
 
-    /// Whether the window may grow, with so many in flight before the
-    /// acknowledgement. Today's kernels ask whether it was full at any time of
-    /// the last round trip, and let a slow start be half empty.
+    /// Returns whether the window may grow, given the segments in flight before the
+    /// acknowledgement. Today's kernels check whether the window was full at any
+    /// time during the last round trip, and in slow start allow it to be half
+    /// empty.
     pub(super) fn is_cwnd_limited(&self, in_flight: u32) -> bool {
         if !self.reduces_in_proportion() {
             return in_flight + BURST >= self.window.cwnd;
@@ -38,8 +41,8 @@ impl Sender {
                 && self.window.cwnd < self.usage.most_out.saturating_mul(2))
     }
 
-    /// Before new data is sent with nothing out: the window of long ago is
-    /// halved for each timeout's time since.
+    /// Reduces the window before new data is sent with nothing out: it is halved
+    /// for each retransmission timeout that has passed since.
     pub(super) fn restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_new);
         let rto = self.rtt.rto();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far the window was filled lately.
+//! How far the congestion window was filled recently.
 
-/// How far the window was filled lately.
+/// How far the congestion window was filled recently.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// It was full.
+    /// Whether it was full.
     pub(super) limited: bool,
-    /// Most packets out.
+    /// Largest number of packets out.
     pub(super) most_out: u32,
-    /// Acknowledged up to here, all this is of the past.
+    /// The record expires when this sequence number is acknowledged.
     pub(super) until: u64,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loss recovery as it was in kernels of several years: each variant is a
-//! table of switches, and each switch can be turned alone.
+//! Loss recovery of several kernel versions: each variant is a table of switches,
+//! and each switch can be set on its own.
 
 mod fixes;
 mod rack;
@@ -19,7 +19,7 @@ pub use v2_6_24::V2_6_24;
 /// All variants, oldest first.
 pub const ALL: [Variant; 6] = [V2_6_17, V2_6_22, FIX_SKIP, FIX_MAX_END, V2_6_24, RACK];
 
-/// The variant of that name.
+/// Returns the variant of that name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<Variant> {
     ALL.into_iter().find(|variant| variant.name == name)

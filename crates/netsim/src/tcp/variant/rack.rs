@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Today's Linux: losses found by time (RFC 8985), window reduced in
-//! proportion to what was delivered (RFC 9937).
+//! Today's Linux: losses are detected by time (RFC 8985), and the window is reduced
+//! in proportion to what was delivered (RFC 9937).
 
 use units::clock::Span;
 
 use super::switches::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
 use crate::tcp::algorithm::Congestion;
 
-/// Linux of today. The switches of the older scoreboard say nothing here.
+/// Today's Linux. The switches of the older scoreboard have no effect here.
 pub const RACK: Variant = Variant {
     name: "rack",
     recovery: Recovery::RackPrr,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux 2.6.22: bytes count after a timeout (2.6.18), blocks are sorted
-//! (2.6.20), and the hint follows the first block (2.6.21).
+//! Linux 2.6.22: bytes count after a timeout (since 2.6.18), blocks are sorted
+//! correctly (since 2.6.20), and the hint follows the first block (since 2.6.21).
 
 use super::switches::{SackHint, SackSort, Variant};
 use super::v2_6_17::V2_6_17;

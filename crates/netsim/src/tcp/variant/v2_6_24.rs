@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux 2.6.24: lost retransmissions are looked for in a walk of its own,
-//! whatever the walk for the blocks skipped.
+//! Linux 2.6.24: lost retransmissions are searched for in a separate scan, whatever
+//! the scan for the SACK blocks skipped.
 
 use super::switches::{LostRetransmission, Variant};
 use super::v2_6_22::V2_6_22;
