@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted of streams and nodes. Memory does not grow with time, and
-//! what several runs have counted can be put together.
+//! Measurements of streams and nodes. Their memory does not grow with time, and the
+//! measurements of several runs can be joined.
 
 use hdrhistogram::Histogram;
 use units::clock::Span;
 
 use crate::segment::ATTEMPTS_MAX;
 
-/// Three digits: a percentile is right to a thousandth.
+/// Significant digits of delays: a percentile is exact to a thousandth.
 const DIGITS: u8 = 3;
-/// Longer delays count as this one.
+/// Longest delay recorded: longer ones are recorded as this one.
 const DELAY_NS_MAX: u64 = 100_000_000_000;
-/// More periods than these count as this many.
+/// Largest number of periods recorded: larger ones are recorded as this one.
 pub(super) const LATE_MAX: usize = 63;
 
 /// Delays of packets.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// Made for the first delay: most streams have no round trips.
+    /// Allocated at the first delay: most streams have no round trips.
     histogram: Option<Histogram<u64>>,
     worst: Option<(Span, u64)>,
 }
 
 impl Delays {
-    /// Of packet `number`. O(1).
+    /// Adds the delay of packet `number`. O(1).
     pub fn add(&mut self, delay: Span, number: u64) {
         if self.histogram.is_none() {
-            // The bounds are constants that fit.
+            // The bounds are constants that the histogram accepts.
             self.histogram = Histogram::new_with_max(DELAY_NS_MAX, DIGITS).ok();
         }
         if let Some(histogram) = &mut self.histogram {
@@ -37,25 +37,27 @@ impl Delays {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of delays.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// The longest, exactly, and the number of its packet: the first that had it.
+    /// Returns the longest delay, exactly, and the number of the first packet that
+    /// had it.
     #[must_use]
     pub fn worst(&self) -> Option<(Span, u64)> {
         self.worst
     }
 
-    /// The shortest, in ns, to a thousandth.
+    /// Returns the shortest delay, in ns, to a thousandth.
     #[must_use]
     pub fn least_ns(&self) -> Option<u64> {
         self.histogram.as_ref().map(Histogram::min)
     }
 
-    /// The delay that `percent` of the packets have at most, in ns, to a thousandth.
+    /// Returns the delay that `percent` of the packets do not exceed, in ns, to a
+    /// thousandth.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let (longest, _) = self.worst?;
@@ -63,8 +65,8 @@ impl Delays {
         Some(value.min(longest.as_ns()))
     }
 
-    /// Packets by delay in steps of `step_ns`: those with up to the first step,
-    /// up to the second, until there are no more.
+    /// Returns the number of packets by delay in steps of `step_ns`: those up to
+    /// the first step, from there to the second, and so on to the longest delay.
     #[must_use]
     pub fn steps(&self, step_ns: u64) -> Vec<u64> {
         let mut steps = vec![];
@@ -79,7 +81,8 @@ impl Delays {
         steps
     }
 
-    /// Every delay that was found, in ns to a thousandth, and how often; ascending.
+    /// Returns every recorded delay, in ns to a thousandth, and its count;
+    /// ascending.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let recorded = self.histogram.iter().flat_map(Histogram::iter_recorded);
         recorded.map(|of| (of.value_iterated_to(), of.count_since_last_iteration()))
@@ -88,7 +91,7 @@ impl Delays {
     fn join(&mut self, other: &Self) {
         match (&mut self.histogram, &other.histogram) {
             (Some(own), Some(others)) => {
-                // Both have the same bounds: this cannot fail.
+                // Both have the same bounds, so this cannot fail.
                 let _ = own.add(others);
             }
             (own @ None, others) => own.clone_from(others),
@@ -102,50 +105,50 @@ impl Delays {
     }
 }
 
-/// A node on a stream's path that sends by periods, or the periodic thread that
-/// takes what comes back.
+/// A node on a stream's path that sends periodically, or the periodic thread that
+/// takes returned packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// Packets that went through.
+    /// Packets that passed.
     pub passed: u64,
-    /// Of them those that went one period or more after the one they would have
-    /// met on an empty segment.
+    /// Of these, packets that passed one or more periods after the one in which
+    /// they would have passed had the segment been idle.
     pub late: u64,
 }
 
-/// Time that a packet has lost on its way, by cause. What the same path takes on
-/// empty segments, with nobody else at the nodes, is no part of it.
+/// Time that a packet has lost on its path, by cause. The time that the same path
+/// takes on idle segments, with no other packets at the nodes, is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LostTime {
-    /// Periods beyond the first at nodes.
+    /// Waiting at nodes for periods beyond the first.
     pub deferred: Span,
-    /// In devices and on segments: others were sent, or collided with it.
+    /// Waiting in devices and on segments, because of other frames or of
+    /// collisions.
     pub medium: Span,
-    /// Until SLIH took it: it took others.
+    /// Waiting for SLIH, which received other packets first.
     pub receiving: Span,
 }
 
-/// Packets with a one-way delay above (routers + 1) x (period + slot), by what made
-/// them so. A cause counts only if the packet lost time by it, and is above the
-/// bound without it no more; each packet by the first cause that says so together with
-/// those before.
+/// Packets with a one-way delay above (routers + 1) x (period + slot), by cause.
+/// The causes are added up in the order of the fields; each packet counts under the
+/// first cause with which the time lost explains the excess over the bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overs {
-    /// All of them.
+    /// All such packets.
     pub all: u64,
-    /// They have waited for a period beyond the first at a node, for want of
+    /// Packets that waited for a period beyond the first at a node, for lack of
     /// budget, of time in the slot, or of a reservation.
     pub deferred: u64,
-    /// Devices and segments had others to send, or collisions.
+    /// Packets delayed in devices and on segments by other frames or by collisions.
     pub medium: u64,
-    /// SLIH had others to take.
+    /// Packets delayed by others that SLIH received first.
     pub receiving: u64,
-    /// No cause says so: the bound does not hold.
+    /// No cause explains the delay: the bound does not hold.
     pub unexplained: u64,
 }
 
 impl Overs {
-    /// A packet is `over` above the bound.
+    /// Counts a packet whose delay is `over` above the bound.
     pub(super) fn add(&mut self, over: Span, lost: LostTime) {
         let causes = [
             (lost.deferred, &mut self.deferred),
@@ -165,32 +168,34 @@ impl Overs {
     }
 }
 
-/// What is counted of a stream.
+/// Measurements of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct StreamMeasure {
     /// Packets sent.
     pub sent: u64,
-    /// Packets that came to the receiver.
+    /// Packets that reached the receiver.
     pub arrived: u64,
-    /// Packets that came back.
+    /// Packets that returned to the sender.
     pub returned: u64,
-    /// Packets given up after too many collisions.
+    /// Packets discarded after too many collisions.
     pub lost_collisions: u64,
-    /// Packets that met a full queue.
+    /// Packets discarded because a queue was full.
     pub lost_queue: u64,
-    /// From the sender's ITM thread to the receiver.
+    /// Delays from the sender's ITM thread to the receiver.
     pub one_way: Delays,
-    /// From the sender's ITM thread until it had the packet back.
+    /// Delays from the sender's ITM thread until the packet has returned to the
+    /// sender.
     pub round_trip: Delays,
-    /// Transmissions by collisions before; the last place is of those given up.
+    /// Transmissions by the number of collisions before them; the last element
+    /// counts the frames discarded.
     pub retries: [u64; ATTEMPTS_MAX as usize + 1],
-    /// Packets by periods lost on all of their path.
+    /// Packets by the number of periods lost on their whole path.
     pub late: Vec<u64>,
-    /// By stage, on the way and back.
+    /// Stages, on the path to the receiver and back.
     pub stages: Vec<Stage>,
-    /// Of RT.
+    /// RT: packets above the bound.
     pub overs: Overs,
-    /// From the first arrival to the last; of several runs the longest.
+    /// Time from the first arrival to the last; of several runs the longest.
     pub span: Span,
 }
 
@@ -210,7 +215,7 @@ impl StreamMeasure {
         self.late[place] += 1;
     }
 
-    /// Adds what another run of the same stream has counted.
+    /// Adds the measurements of another run of the same stream.
     pub fn join(&mut self, other: &Self) {
         self.sent += other.sent;
         self.arrived += other.arrived;
@@ -241,32 +246,35 @@ impl StreamMeasure {
     }
 }
 
-/// What is counted of a node, each precondition of the bound by itself.
+/// Counters of a node, with each precondition of the bound counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounts {
-    /// RT packets that went beyond their reservation.
+    /// RT packets that late-first sent beyond the reservation of the current
+    /// period.
     pub late_first: u64,
-    /// NRT budget that these took, bytes on the wire.
+    /// NRT budget that these used, bytes on the wire.
     pub late_first_bytes: u64,
-    /// RT packets that had to wait for another period, once for each period: no
-    /// late-first, the NRT budget was used up, or a period's backlog was paid for.
+    /// RT packets that had to wait for another period, counted once for each
+    /// period, because there is no late-first, the NRT budget was used up, or one
+    /// period's backlog had been sent.
     pub deferred: u64,
-    /// RT packets that had to wait for another period, once for each period: their
-    /// stream has sent more than is reserved for it.
+    /// RT packets that had to wait for another period, counted once for each
+    /// period, because their stream has sent more than is reserved for it.
     pub excess: u64,
-    /// RT packets that RT-IP had no time for in its slot, once for each period.
+    /// RT packets for which RT-IP had no time in its slot, counted once for each
+    /// period.
     pub slot_overruns: u64,
-    /// Times at which ITM found a device that had not sent everything of the
+    /// Number of times that ITM found a device that had not sent everything of the
     /// period before.
     pub device_busy: u64,
-    /// NRT packets that waited for another period, once for each period.
+    /// NRT packets that waited for another period, counted once for each period.
     pub nrt_deferred: u64,
-    /// NRT packets that met a full queue.
+    /// NRT packets discarded because the queue was full.
     pub nrt_dropped: u64,
 }
 
 impl NodeCounts {
-    /// Adds what another run of the same node has counted.
+    /// Adds the counters of another run of the same node.
     pub fn join(&mut self, other: &Self) {
         self.late_first += other.late_first;
         self.late_first_bytes += other.late_first_bytes;

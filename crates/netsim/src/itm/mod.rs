@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts and routers that send by periods over segments: TTCP/ITM and the
-//! Tactix router of paper 004 (2.2.1 and 3.1).
+//! Simulates hosts and routers that send periodically over segments: TTCP/ITM and
+//! the Tactix router of paper 004 (2.2.1 and 3.1).
 //!
-//! Once a period each node's ITM thread hands a bounded amount to its devices:
-//! of each real-time (RT) stream what is reserved for it, and of everything
-//! else (NRT) what the node's NRT budget allows. A router's RT-IP thread runs
-//! one slot before: it routes what RT packets have come by then. With
-//! late-first, RT packets that are late go first too, and the NRT budget of that
-//! period pays. Late is what a stream has not sent of its reservations of the
-//! periods before; what it sends beyond that is excess, and waits.
+//! Once a period each node's ITM thread hands a bounded amount to its devices: for
+//! each real-time (RT) stream what is reserved for it, and for everything else
+//! (NRT) what the node's NRT budget allows. A router's RT-IP thread runs one slot
+//! earlier: it routes the RT packets that have arrived by then. With late-first,
+//! late RT packets are sent first too, and their bytes are taken from the NRT
+//! budget of that period. A packet is late if it uses its stream's unused
+//! reservations of earlier periods; what a stream sends beyond these is excess, and
+//! waits.
 
 mod measure;
 mod network;
@@ -23,101 +24,103 @@ use crate::segment::SegmentConfig;
 use crate::source::SourceConfig;
 use units::clock::{Span, Time};
 
-/// What a stream is to nodes on its path.
+/// How the nodes on a stream's path treat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Has a reservation.
+    /// Real-time: the stream has a reservation.
     Rt,
-    /// Has none.
+    /// Not real-time: the stream has no reservation.
     Nrt,
 }
 
 /// One step of a path: from a node over a segment to the next node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Who sends.
+    /// The sending node.
     pub node: usize,
-    /// On which segment.
+    /// The segment.
     pub segment: usize,
-    /// Who receives.
+    /// The receiving node.
     pub to: usize,
 }
 
-/// What a stream sends.
+/// The traffic of a stream.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    /// So many packets each period of its sender, as its ITM thread runs.
+    /// A number of packets each period of its sender, when its ITM thread runs.
     Periodic {
-        /// Packets.
+        /// Packets per period.
         packets: u32,
-        /// From here on.
+        /// When the stream begins.
         start: Time,
-        /// Not from here on.
+        /// When the stream stops: it sends nothing at this instant or later.
         stop: Time,
     },
     /// Datagrams at a rate.
     Datagrams(SourceConfig),
 }
 
-/// A stream.
+/// Configuration of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
     /// Whether it has a reservation.
     pub class: Class,
-    /// Each packet, Ethernet header included, FCS not.
+    /// Frame length of each packet, bytes: Ethernet header included, FCS not.
     pub frame_bytes: u32,
-    /// Packets a period reserved at each node; of RT.
+    /// RT: packets per period reserved at each node.
     pub reserve: u32,
-    /// To its receiver; at least one hop.
+    /// The path to its receiver; at least one hop.
     pub path: Vec<Hop>,
-    /// From there back to its sender, where every packet is sent back as a router
-    /// forwards; empty: it ends at the receiver.
+    /// The path from the receiver back to the sender. The receiver returns every
+    /// packet as a router forwards it; empty: the stream ends at the receiver.
     pub back: Vec<Hop>,
-    /// What comes back is taken by the sender's periodic thread, not as it comes.
+    /// Whether returned packets are taken by the sender's periodic thread, and not
+    /// as they arrive.
     pub taken_by_period: bool,
-    /// What is sent.
+    /// The traffic.
     pub traffic: Traffic,
 }
 
-/// A node's periodic threads.
+/// The timing of a node's periodic threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Above zero.
+    /// The period; above zero.
     pub period: Span,
-    /// RT-IP runs at `phase` and every period after it.
+    /// When RT-IP runs first; it runs every period after that.
     pub phase: Span,
-    /// ITM runs so long after RT-IP, and each has so long; below the period.
+    /// Length of each thread's slot: ITM runs this long after RT-IP. Below the
+    /// period.
     pub slot: Span,
 }
 
-/// A host or router.
+/// Configuration of a host or router.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Segment and station number of each device.
+    /// Segment and station number of each of its devices.
     pub ports: Vec<(usize, usize)>,
-    /// Its threads.
+    /// Timing of its threads.
     pub clock: Clock,
-    /// NRT budget of each device, bytes on the wire a period; `None`: no ITM,
-    /// everything goes to the device at once.
+    /// NRT budget of each device, bytes on the wire per period; `None`: the node
+    /// has no ITM, and everything goes to the device at once.
     pub nrt_bytes: Option<Vec<u64>>,
-    /// Late RT packets go first.
+    /// Whether late RT packets are sent first.
     pub late_first: bool,
-    /// Period that reservations are of. `clock.period` is longer at a node that is
-    /// short of time.
+    /// The period for which reservations are made. `clock.period` is longer at a
+    /// node whose clock is slow.
     pub reserved_period: Span,
-    /// Time that a thread needs for a packet.
+    /// Time that a thread needs per packet.
     pub packet_cost: Span,
-    /// NRT packets that wait for the budget at each device.
+    /// Number of NRT packets that may wait for the budget at each device.
     pub queue_frames: usize,
 }
 
-/// Segments, nodes and streams; their numbers are their places.
+/// Segments, nodes and streams; the number of each is its index.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkConfig {
-    /// What is sent on.
+    /// Segments.
     pub segments: Vec<SegmentConfig>,
     /// Hosts and routers.
     pub nodes: Vec<NodeConfig>,
-    /// What is sent.
+    /// Streams.
     pub streams: Vec<StreamConfig>,
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments, nodes and streams in simulated time, one event after the other.
+//! Simulates segments, nodes and streams: handles one event after the other.
 //!
-//! Numbers of event sources, and so the order of what happens at the same
-//! instant: segments; streams that send; RT-IP threads, by node; ITM threads.
+//! The event sources are numbered, and so ordered at the same instant, as follows:
+//! segments; streams that send; RT-IP threads, by node; ITM threads.
 
 use units::clock::{Span, Time};
 
@@ -13,10 +13,11 @@ use crate::event_queue::EventQueue;
 use crate::segment::{Counts, Event, Frame, Loss, Medium, SegmentConfig, frame_bits};
 use crate::source::Source;
 
-/// What a network is made of does not fit together.
+/// The parts of a network do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// More than events have numbers for.
+    /// There are more segments, streams or nodes than event sources can be
+    /// numbered.
     #[error("too many segments, streams or nodes")]
     TooMany,
     /// A stream's path is empty, or does not lead from node to node.
@@ -24,7 +25,7 @@ pub enum ConfigError {
     Path(usize),
 }
 
-/// A hop, with all that is looked up for it.
+/// A hop, with everything that is looked up for it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     node: usize,
@@ -33,14 +34,16 @@ struct Step {
     station: usize,
     to: usize,
     to_station: usize,
-    /// Of RT: its queue at the node.
+    /// RT: the index of its queue at the node.
     queue: usize,
-    /// First bit leaves to last bit there, with nobody else.
+    /// Time from the first bit sent to the last bit received, on an otherwise idle
+    /// segment.
     least: Span,
 }
 
 impl Step {
-    /// Time lost in the device and on the segment until a packet's last bit came.
+    /// Returns the time that a packet lost in the device and on the segment until
+    /// its last bit arrived.
     fn lost(&self, packet: &Packet, now: Time) -> Span {
         now.since(packet.released) - self.least
     }
@@ -48,7 +51,7 @@ impl Step {
 
 struct Stream {
     config: StreamConfig,
-    /// On the way, then back.
+    /// Hops to the receiver, then back.
     steps: Vec<Step>,
     source: Option<Source>,
     next: Option<Time>,
@@ -57,14 +60,14 @@ struct Stream {
     measure: StreamMeasure,
 }
 
-/// A network that runs.
+/// A network and its state at the current simulated time.
 pub struct Network {
     now: Time,
     event_queue: EventQueue,
     segments: Vec<Medium<Packet>>,
     nodes: Vec<Node>,
     streams: Vec<Stream>,
-    /// Kept for the next use.
+    /// Buffers, kept for reuse.
     events: Vec<Event<Packet>>,
     taken: Vec<Packet>,
 }
@@ -78,10 +81,10 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
-    /// At time 0.
+    /// Makes a network at time 0.
     ///
     /// # Errors
-    /// When its parts do not fit together.
+    /// Returns an error when the parts do not fit together.
     pub fn new(config: NetworkConfig) -> Result<Self, ConfigError> {
         let sources = config.segments.len() + config.streams.len() + 2 * config.nodes.len();
         let sources = u32::try_from(sources).map_err(|_| ConfigError::TooMany)?;
@@ -114,7 +117,7 @@ impl Network {
         Ok(network)
     }
 
-    // Places were checked to fit when the network was made.
+    // `Network::new` has checked that the numbers of all sources fit.
     fn stream_source(&self, stream: usize) -> u32 {
         (self.segments.len() + stream) as u32
     }
@@ -127,26 +130,26 @@ impl Network {
         self.rt_ip(self.nodes.len() + node)
     }
 
-    /// What was counted of a stream.
+    /// Returns the measurements of a stream.
     #[must_use]
     pub fn stream(&self, stream: usize) -> Option<&StreamMeasure> {
         self.streams.get(stream).map(|s| &s.measure)
     }
 
-    /// What was counted of a node.
+    /// Returns the counters of a node.
     #[must_use]
     pub fn node(&self, node: usize) -> Option<NodeCounts> {
         self.nodes.get(node).map(|n| n.counts)
     }
 
-    /// What was counted of a segment.
+    /// Returns the counters of a segment.
     #[must_use]
     pub fn segment(&self, segment: usize) -> Option<Counts> {
         self.segments.get(segment).map(Medium::counts)
     }
 
-    /// Lets everything happen that happens before or at `until`. An event costs
-    /// O(log(segments + streams + nodes)) and O(stations) of its segment.
+    /// Handles all events before or at `until`. An event costs O(log(segments +
+    /// streams + nodes)) and O(stations) of its segment.
     pub fn run(&mut self, until: Time) {
         let (segments, streams) = (self.segments.len(), self.streams.len());
         let nodes = self.nodes.len();
@@ -180,7 +183,8 @@ impl Network {
                 Event::Lost { frame, loss, .. } => self.lose(&frame.load, loss),
                 Event::Arrived { frame, retries, .. } => {
                     let measure = &mut self.streams[frame.load.stream].measure;
-                    // Below the most attempts.
+                    // `retries` is below the largest number of attempts, so it is a
+                    // valid index.
                     measure.retries[retries as usize] += 1;
                     self.arrive(frame.load);
                 }
@@ -204,7 +208,7 @@ impl Network {
         }
     }
 
-    /// A node's device gets a packet.
+    /// Hands a packet to its node's device.
     fn release(&mut self, mut packet: Packet) {
         let step = self.streams[packet.stream].steps[packet.hop];
         packet.released = self.now;
@@ -225,7 +229,7 @@ impl Network {
         self.events = events;
     }
 
-    /// A packet's last bit has come to the end of a hop.
+    /// Handles a packet whose last bit has reached the end of a hop.
     fn arrive(&mut self, mut packet: Packet) {
         let stream = &self.streams[packet.stream];
         let step = stream.steps[packet.hop];
@@ -265,7 +269,7 @@ impl Network {
         }
     }
 
-    /// A packet has come to its receiver.
+    /// Measures a packet that has reached its receiver.
     fn reach(&mut self, packet: &Packet) {
         let stream = &mut self.streams[packet.stream];
         let delay = self.now.since(packet.born);
@@ -274,7 +278,8 @@ impl Network {
         measure.one_way.add(delay, packet.number);
         let first = *stream.first_arrival.get_or_insert(self.now);
         measure.span = self.now.since(first);
-        // Of the sender and each router: (routers + 1) x (period + slot).
+        // The bound over the sender and each router: (routers + 1) x (period +
+        // slot).
         let senders = stream.steps.iter().take(packet.hop + 1);
         let turns = senders.map(|step| self.nodes[step.node].config.clock);
         let bound = turns.fold(Span::ZERO, |sum, of| sum + of.period + of.slot);
@@ -286,7 +291,7 @@ impl Network {
         measure.overs.add(delay - bound, lost);
     }
 
-    /// A packet is back at its sender.
+    /// Measures a packet that has returned to its sender.
     fn come_back(&mut self, packet: &Packet) {
         let measure = &mut self.streams[packet.stream].measure;
         measure.returned += 1;
@@ -342,7 +347,7 @@ impl Network {
         self.event_queue.set(self.itm(node), Some(next));
     }
 
-    /// A packet has gone through a stage, so many periods late.
+    /// Counts a packet that passed a stage `periods` periods late.
     fn pass(&mut self, packet: &mut Packet, periods: u64) {
         packet.late += periods;
         let stages = &mut self.streams[packet.stream].measure.stages;
@@ -388,7 +393,7 @@ impl Network {
         self.schedule_stream(stream);
     }
 
-    /// A stream's next packet, at its sender.
+    /// Sends a stream's next packet, at its sender.
     fn send(&mut self, stream: usize) {
         let of = &mut self.streams[stream];
         let step = of.steps[0];
@@ -417,7 +422,7 @@ impl Network {
 }
 
 impl Stream {
-    /// `None`: its path does not lead from node to node.
+    /// Makes a stream; `None`: its path does not lead from node to node.
     fn new(config: StreamConfig, nodes: &mut [Node], segments: &[SegmentConfig]) -> Option<Self> {
         let hops: Vec<Hop> = config.path.iter().chain(&config.back).copied().collect();
         let leads = |pair: &[Hop]| pair[0].to == pair[1].node;
@@ -460,7 +465,8 @@ impl Stream {
         let (source, next) = match &config.traffic {
             Traffic::Datagrams(source) => (Some(Source::new(*source)), None),
             Traffic::Periodic { start, stop, .. } => {
-                // With its node's ITM thread, and before it.
+                // At the same instant as its node's ITM thread, and handled before
+                // it.
                 let first = clock.run_from(*start) + clock.slot;
                 (None, (first < *stop).then_some(first))
             }

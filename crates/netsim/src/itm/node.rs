@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One node: its threads and the queues between them (paper 004, figure 4).
+//! A node: its threads and the queues between them (paper 004, figure 4).
 
 use std::collections::VecDeque;
 
@@ -15,37 +15,37 @@ pub(super) struct Packet {
     pub stream: usize,
     pub number: u64,
     pub frame_bytes: u32,
-    /// Its sender's ITM thread handed it over.
+    /// When its sender's ITM thread handed it over.
     pub born: Time,
-    /// The last node handed it to a device.
+    /// When the last node handed it to a device.
     pub released: Time,
-    /// When RT-IP would have met it, had the last segment been empty.
+    /// When RT-IP would have taken it if the last segment had been idle.
     pub expected: Time,
-    /// What it lost so far.
+    /// Time that it has lost so far.
     pub lost: LostTime,
-    /// Hops behind it, the path back included.
+    /// Number of hops completed, the path back included.
     pub hop: usize,
-    /// Periods lost so far.
+    /// Periods that it has lost so far.
     pub late: u64,
 }
 
-/// Reservations of so many periods may be sent later: packets come so late behind as
-/// many nodes, each of which has delayed them by a period.
+/// Number of periods whose unused reservations may be used later: packets can be
+/// late by as many nodes as each delay them by a period.
 const SAVED_PERIODS: u64 = 8;
 
-/// What waits of one stream, in one direction, for ITM.
+/// Packets of one stream, in one direction, that wait for ITM.
 #[derive(Debug)]
 pub(super) struct RtQueue {
     pub port: usize,
     pub reserve: u32,
     pub packets: VecDeque<Packet>,
-    /// What the stream may send now, in packets x ps of a reserved period: a run of ITM
-    /// brings `reserve` x the time since the run before.
+    /// Credit of the stream, in packets x ps of a reserved period: each run of ITM
+    /// adds `reserve` x the time since the run before.
     credit: u64,
 }
 
 impl RtQueue {
-    /// Of a stream that was silent before.
+    /// Makes the queue of a stream that was silent before, and so has full credit.
     pub fn new(port: usize, reserve: u32) -> Self {
         Self {
             port,
@@ -55,7 +55,7 @@ impl RtQueue {
         }
     }
 
-    /// ITM runs again, after `since`.
+    /// Adds the credit of a run of ITM, `since` after the last.
     fn begin(&mut self, since: Span, reserved_period: Span) {
         let reserve = u64::from(self.reserve);
         let brought = reserve.saturating_mul(since.as_ps());
@@ -64,7 +64,7 @@ impl RtQueue {
         self.credit = self.credit.saturating_add(brought).min(most);
     }
 
-    /// A packet that the stream may send.
+    /// Removes and returns the first packet, if the stream has credit for it.
     fn pop(&mut self, reserved_period: Span) -> Option<Packet> {
         let left = self.credit.checked_sub(reserved_period.as_ps())?;
         let packet = self.packets.pop_front()?;
@@ -73,18 +73,20 @@ impl RtQueue {
     }
 }
 
-/// A node.
+/// A node and its state.
 #[derive(Debug)]
 pub(super) struct Node {
     pub config: NodeConfig,
-    /// From SLIH, with the instant at which it has put each there.
+    /// Packets that SLIH has received, with the instant at which it has queued
+    /// each.
     pub received: VecDeque<(Time, Packet)>,
     pub rt: Vec<RtQueue>,
-    /// By port; from the IP thread, with the instant likewise.
+    /// By port: packets from the IP thread, with the instant at which it has queued
+    /// each.
     pub nrt: Vec<VecDeque<(Time, Packet)>>,
     pub counts: NodeCounts,
-    /// By port: index in `rt` of the stream whose late packets the NRT budget pays for
-    /// first. Streams behind it may find the budget spent.
+    /// By port: index in `rt` of the stream whose late packets are the first to use
+    /// the NRT budget. Streams behind it may find the budget spent.
     late_first_from: Vec<usize>,
     slih_free: Time,
     ip_free: Time,
@@ -96,19 +98,20 @@ fn pop_if<T>(queue: &mut VecDeque<T>, fits: impl Fn(&T) -> bool) -> Option<T> {
 }
 
 impl Clock {
-    /// The first run of RT-IP at or after `at`.
+    /// Returns the first run of RT-IP at or after `at`.
     pub(super) fn run_from(&self, at: Time) -> Time {
         let since = at.since(Time::START + self.phase).as_ps();
         let runs = since.div_ceil(self.period.as_ps().max(1));
         Time::START + self.phase + Span::from_ps(runs * self.period.as_ps())
     }
 
-    /// How many periods lie between.
+    /// Returns how many whole periods lie between.
     pub(super) fn periods(&self, from: Time, to: Time) -> u64 {
         to.since(from).as_ps() / self.period.as_ps().max(1)
     }
 
-    /// `at`, or the end of the periodic threads' slots if that falls into them.
+    /// Returns `at`, or the end of the periodic threads' slots if `at` falls into
+    /// them.
     fn outside_slots(&self, at: Time) -> Time {
         let Some(before) = at.as_ps().checked_sub(self.phase.as_ps()) else {
             return at;
@@ -138,13 +141,15 @@ impl Node {
         self.config.nrt_bytes.is_some()
     }
 
-    /// SLIH takes what has come at `now`: when it has put it into a queue.
+    /// SLIH receives the packet that arrived at `now`. Returns when it has put it
+    /// into a queue.
     pub fn slih(&mut self, now: Time) -> Time {
         self.slih_free = self.slih_free.max(now) + self.config.packet_cost;
         self.slih_free
     }
 
-    /// The IP thread takes what SLIH has put there at `at`: when it has routed it.
+    /// The IP thread takes the packet that SLIH queued at `at`. Returns when it has
+    /// routed it.
     pub fn ip(&mut self, at: Time) -> Time {
         let begin = at.max(self.ip_free);
         let cost = self.config.packet_cost;
@@ -155,7 +160,8 @@ impl Node {
         begin
     }
 
-    /// RT-IP runs: takes what has come, as much as its slot has time for.
+    /// Runs RT-IP: takes the packets that have arrived, as many as its slot has
+    /// time for.
     pub fn rt_ip(&mut self, now: Time, taken: &mut Vec<Packet>) {
         let most = match self.config.packet_cost.as_ps() {
             0 => u64::MAX,
@@ -175,10 +181,10 @@ impl Node {
         }
     }
 
-    /// ITM runs: takes the packets that a device may send in this period, in order.
+    /// Runs ITM: takes the packets that a device may send in this period, in order.
     ///
-    /// Where the NRT budget could not pay for all late packets, the next run begins
-    /// behind the stream that it paid for last, as the router's ITM thread does.
+    /// If the NRT budget was too small for all late packets, the next run begins
+    /// behind the stream that was served last, as the router's ITM thread does.
     pub fn itm(&mut self, now: Time, port: usize, taken: &mut Vec<Packet>) {
         let Some(budgets) = &self.config.nrt_bytes else {
             return;
@@ -198,7 +204,7 @@ impl Node {
             let Some(queue) = self.rt.get_mut(index).filter(|of| of.port == port) else {
                 continue;
             };
-            // One period's backlog at most.
+            // At most one period's backlog is sent.
             let late = if self.config.late_first {
                 queue.reserve
             } else {
@@ -248,7 +254,7 @@ impl Node {
         counts.nrt_deferred += waits as u64;
     }
 
-    /// An NRT packet waits for the budget of a device; `false`: no room.
+    /// Queues an NRT packet for the budget of a device; `false`: there is no room.
     pub fn queue_nrt(&mut self, port: usize, at: Time, packet: Packet) -> bool {
         let queue = &mut self.nrt[port];
         let has_room = queue.len() < self.config.queue_frames;

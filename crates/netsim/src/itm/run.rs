@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One cell of hosts on segments, from its start to its end.
+//! Runs one cell of hosts on segments from start to end.
 
 use scenario::Cell;
 use scenario::isochronous::Isochronous;
@@ -9,24 +9,24 @@ use super::{ConfigError, Network, NodeCounts, StreamMeasure};
 use crate::build;
 use crate::segment::Counts;
 
-/// Steps in which progress is told.
+/// Number of steps into which a run is divided to report progress.
 const STEPS: u64 = 100;
 
-/// What one or more runs of a cell came to.
+/// The results of one or more runs of a cell.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// By stream.
+    /// Measurements, by stream.
     pub streams: Vec<StreamMeasure>,
-    /// By host.
+    /// Counters of the nodes, by host.
     pub nodes: Vec<NodeCounts>,
-    /// By segment.
+    /// Counters, by segment.
     pub segments: Vec<Counts>,
 }
 
 impl Ran {
-    /// Adds other runs of the same cell.
+    /// Adds the results of other runs of the same cell.
     pub fn join(&mut self, other: &Self) {
         self.runs += other.runs;
         for (own, others) in self.streams.iter_mut().zip(&other.streams) {
@@ -41,10 +41,10 @@ impl Ran {
     }
 }
 
-/// Runs a cell once. `progress` is told the share that is done, 0 to 1.
+/// Runs a cell once. `progress` is called with the share that is done, 0 to 1.
 ///
 /// # Errors
-/// Its parts do not fit together.
+/// Returns an error when the cell's parts do not fit together.
 pub fn run_cell(
     cell: &Cell,
     of: &Isochronous,
@@ -54,7 +54,8 @@ pub fn run_cell(
     let mut network = Network::new(build::isochronous::network(cell, of, seed))?;
     let end = Time::START + Span::from_ns(cell.duration_ns.saturating_add(cell.settle_ns));
     for step in 1..=STEPS {
-        // The last step is the end, whatever the division left over.
+        // The last step runs to the end exactly, whatever remainder the division
+        // left.
         let until = match step {
             STEPS => end,
             _ => Time::from_ps(end.as_ps() / STEPS * step),

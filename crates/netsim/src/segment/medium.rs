@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What both kinds of segment share: their configuration, the frames they carry
-//! and what they report.
+//! The part that both types of segment share: their configuration, the frames they
+//! carry and the events they report.
 
 use units::clock::Span;
 use units::ethernet::{FCS_BYTES, FRAME_MIN_BYTES, INTER_FRAME_GAP_BYTES, PREAMBLE_BYTES};
 
 use super::backoff::Backoff;
 
-/// Preamble and start of frame delimiter.
+/// Bits of the preamble and the start of frame delimiter.
 pub(super) const PREAMBLE_BITS: u64 = 8 * PREAMBLE_BYTES as u64;
-/// Between two frames.
+/// Bits of the gap between two frames.
 pub(super) const GAP_BITS: u64 = 8 * INTER_FRAME_GAP_BYTES as u64;
 
-/// Bits of a frame, padded, with FCS and preamble, without the gap after it.
+/// Returns the bits of a frame on the medium: padded, with FCS and preamble,
+/// without the gap after it.
 #[must_use]
 pub fn frame_bits(frame_bytes: u32) -> u64 {
     PREAMBLE_BITS + 8 * u64::from(frame_bytes.max(FRAME_MIN_BYTES) + FCS_BYTES)
 }
 
-/// What a segment is made of.
+/// Configuration of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentConfig {
-    /// Stations; at least 2.
+    /// Number of stations; at least 2.
     pub stations: usize,
-    /// 10^12 is a whole multiple of it.
+    /// Rate, bit/s; 10^12 must be a whole multiple of it, so that a bit is a whole
+    /// number of picoseconds.
     pub rate_bps: u64,
-    /// Between any two stations, or a station and the switch.
+    /// Propagation delay between any two stations, or between a station and the
+    /// switch.
     pub propagation: Span,
-    /// Frames that wait at a station, or at a port of the switch.
+    /// Number of frames that may wait at a station, or at a port of the switch.
     pub queue_frames: usize,
-    /// Half duplex with this back-off; `None`: a switch.
+    /// Back-off of a half-duplex medium; `None`: a switch.
     pub backoff: Option<Backoff>,
-    /// Of all chance in it.
+    /// Seed of the segment's random numbers.
     pub seed: u64,
-    /// Streams of chance from here on, one for each station.
+    /// Number of the first random stream; each station has one.
     pub stream: u64,
 }
 
 impl SegmentConfig {
-    /// One bit.
+    /// Returns the duration of one bit.
     #[must_use]
     pub fn bit(&self) -> Span {
         Span::from_ps(1_000_000_000_000 / self.rate_bps.max(1))
@@ -48,18 +51,18 @@ impl SegmentConfig {
 /// A frame and what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<P> {
-    /// Ethernet header included, FCS not.
+    /// Length, bytes: Ethernet header included, FCS not.
     pub frame_bytes: u32,
-    /// The station it is for.
+    /// The destination station.
     pub to: usize,
-    /// Carried unseen.
+    /// Data that the segment carries without reading it.
     pub load: P,
 }
 
 /// Why a frame did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It has collided [`super::ATTEMPTS_MAX`] times.
+    /// The frame has collided [`super::ATTEMPTS_MAX`] times.
     Collisions,
     /// A queue of the segment was full.
     Queue,
@@ -68,50 +71,50 @@ pub enum Loss {
 /// What happened on a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<P> {
-    /// A station collided with its frame for the so manieth time; from 1.
+    /// A station's frame collided.
     Collided {
-        /// Which.
+        /// Number of the station.
         station: usize,
-        /// How often by now.
+        /// Collisions of this frame so far, counted from 1.
         collisions: u32,
     },
-    /// The last bit of a frame has come to its station.
+    /// The last bit of a frame has reached its destination station.
     Arrived {
-        /// What.
+        /// The frame.
         frame: Frame<P>,
-        /// Whose.
+        /// The station that sent it.
         from: usize,
-        /// Collisions before it went through.
+        /// Collisions before the successful transmission.
         retries: u32,
     },
-    /// A frame was given up.
+    /// A frame was discarded.
     Lost {
-        /// What.
+        /// The frame.
         frame: Frame<P>,
-        /// Whose.
+        /// The station that sent it.
         from: usize,
-        /// Why.
+        /// The reason.
         loss: Loss,
     },
 }
 
-/// What a segment has counted.
+/// Counters of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames that came through.
+    /// Frames that were transmitted successfully.
     pub frames: u64,
-    /// Their bits, gaps after them included.
+    /// Bits of these frames, including the gaps after them.
     pub bits: u64,
     /// Stations that collided: two or more in each collision.
     pub collisions: u64,
-    /// Frames given up after too many collisions.
+    /// Frames discarded after too many collisions.
     pub given_up: u64,
-    /// Frames that met a full queue.
+    /// Frames discarded because a queue was full.
     pub refused: u64,
 }
 
 impl Counts {
-    /// Adds what another run of the same segment has counted.
+    /// Adds the counters of another run of the same segment.
     pub fn join(&mut self, other: &Self) {
         self.frames += other.frames;
         self.bits += other.bits;

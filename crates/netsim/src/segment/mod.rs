@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What several stations send on: a half-duplex medium as IEEE 802.3 has it,
-//! or a switch with full-duplex ports.
+//! Segments: a medium that several stations share, either half duplex as in IEEE
+//! 802.3, or a switch with full-duplex ports.
 //!
-//! Both are told of frames and of time, and answer when they want to be asked
-//! again. Times are whole bit times and exact.
+//! The caller passes frames and the time to both, and both return the time of their
+//! next event. Times are exact; they are whole numbers of bit times.
 
 mod backoff;
 mod medium;
@@ -17,18 +17,18 @@ pub use switched::Switched;
 
 use units::clock::Time;
 
-/// What the stations of a segment share: a cable or a switch. (`tcp::Segment` is
-/// what TCP sends.)
+/// The medium to which the stations of a segment are attached: a shared cable or a
+/// switch. (`tcp::Segment` is what TCP sends.)
 #[derive(Debug)]
 pub enum Medium<P> {
-    /// Half duplex.
+    /// A half-duplex medium.
     Shared(Shared<P>),
     /// A switch.
     Switched(Switched<P>),
 }
 
 impl<P: Copy> Medium<P> {
-    /// Silent.
+    /// Makes a medium on which nothing is sent.
     #[must_use]
     pub fn new(config: &SegmentConfig) -> Self {
         match config.backoff {
@@ -37,7 +37,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// Gives a frame to a station's queue.
+    /// Adds a frame to a station's queue.
     pub fn offer(&mut self, now: Time, from: usize, frame: Frame<P>, events: &mut Vec<Event<P>>) {
         match self {
             Self::Shared(shared) => shared.offer(now, from, frame, events),
@@ -45,7 +45,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         match self {
@@ -54,7 +54,8 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// Lets everything happen that happens before or at `now`.
+    /// Handles all events before or at `now`, and appends what happened to
+    /// `events`.
     pub fn advance(&mut self, now: Time, events: &mut Vec<Event<P>>) {
         match self {
             Self::Shared(shared) => shared.advance(now, events),
@@ -62,7 +63,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         match self {
@@ -71,7 +72,8 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// Frames of a station that have not left it.
+    /// Returns the number of frames in a station's queue. On a half-duplex medium
+    /// this includes the frame that the station is sending.
     #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         match self {

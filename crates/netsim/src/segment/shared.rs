@@ -2,18 +2,19 @@
 //! A half-duplex medium: CSMA/CD as IEEE 802.3 has it (clause 4.2.3 and the
 //! procedures of 4.2.8), at 10 and 100 Mbit/s.
 //!
-//! Every station hears every other one `propagation` later. A station that has
-//! a frame defers while it hears somebody and then for the gap of 96 bits. One
-//! that hears another while it sends completes the preamble, adds 32 bits of
-//! jam, and waits as its back-off says, in slots of 512 bits.
+//! Every station hears every other one after `propagation`. A station that has a
+//! frame defers while it hears a carrier, and then for the gap of 96 bits. A
+//! station that hears another while it sends completes the preamble, adds 32 bits
+//! of jam, and then waits for its back-off, in slots of 512 bits.
 //!
-//! At one instant ends come before starts, starts before what is heard, and
-//! within these the station of the smaller number first: a station cannot heed
-//! what it hears at the very instant at which it starts. As all are equally far
-//! apart, nobody's carrier begins within another's gap, only at its end; so
-//! that a station listens during the first two thirds of its gap and not during
-//! the last makes no difference, and is not modelled (docs/decisions/simulator.md, "Shared
-//! segments").
+//! Of the events of one instant, ends of transmissions come before starts, starts
+//! before carriers that are heard, and of the same type that of the station with
+//! the smaller number comes first: a station cannot react to what it hears at the
+//! very instant at which it starts. As all stations are equally far apart, a
+//! carrier never begins within another station's gap, only at its end. It therefore
+//! makes no difference that a station listens during the first two thirds of its
+//! gap and not during the last, and this is not modelled
+//! (docs/decisions/simulator.md, "Shared segments").
 
 use std::collections::VecDeque;
 
@@ -23,20 +24,20 @@ use super::backoff::Backoff;
 use super::medium::{Counts, Event, Frame, GAP_BITS, Loss, PREAMBLE_BITS, SegmentConfig};
 use crate::rng::Rng;
 
-/// With so many collisions a frame is given up.
+/// Number of collisions after which a frame is discarded.
 pub const ATTEMPTS_MAX: u32 = 16;
 
 const SLOT_BITS: u64 = 512;
 const JAM_BITS: u64 = 32;
 
-/// The largest propagation at a rate: what is left of a collision is then always
-/// shorter than a slot, and none is late.
+/// Returns the largest propagation delay at which what is left of a collision is
+/// always shorter than a slot, so that no collision is late.
 #[must_use]
 pub fn propagation_max(bit: Span) -> Span {
     Span::from_ps(bit.as_ps() * (SLOT_BITS - JAM_BITS) / 2)
 }
 
-/// What happens, in the order of one instant.
+/// Events, in the order in which those of one instant are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     End,
@@ -58,14 +59,14 @@ struct Station<P> {
     rng: Rng,
     /// Collisions of the frame at the head.
     collisions: u32,
-    /// That frame may go from here on.
+    /// When that frame may be sent.
     ready: Time,
     sending: Option<Sending>,
-    /// How many others it hears.
+    /// Number of other stations that it hears.
     heard: u32,
-    /// Since when it neither hears nor sends.
+    /// When it last stopped sending or hearing others: its gap begins then.
     gap_from: Time,
-    /// The last frame on the medium was its own.
+    /// Whether it sent the last frame on the medium.
     won: bool,
 }
 
@@ -76,7 +77,7 @@ struct Signal<P> {
     on: Time,
     is_heard: bool,
     off: Option<Time>,
-    /// What came through, and after how many collisions.
+    /// The frame, if it was sent without a collision, and its collisions before.
     frame: Option<(Frame<P>, u32)>,
 }
 
@@ -88,7 +89,7 @@ pub struct Shared<P> {
     queue_frames: usize,
     backoff: Backoff,
     stations: Vec<Station<P>>,
-    /// At most one of each station.
+    /// Transmissions; at most one of each station.
     signals: Vec<Signal<P>>,
     counts: Counts,
 }
@@ -120,7 +121,7 @@ impl<P: Copy> Shared<P> {
         Span::from_ps(self.bit.as_ps() * bits)
     }
 
-    /// See [`super::Segment::offer`].
+    /// See [`super::Medium::offer`].
     pub fn offer(&mut self, now: Time, from: usize, frame: Frame<P>, events: &mut Vec<Event<P>>) {
         let Some(station) = self.stations.get_mut(from) else {
             return;
@@ -137,25 +138,26 @@ impl<P: Copy> Shared<P> {
         station.queue.push_back(frame);
     }
 
-    /// See [`super::Segment::waiting`].
+    /// See [`super::Medium::waiting`].
     #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         self.stations.get(station).map_or(0, |s| s.queue.len())
     }
 
-    /// See [`super::Segment::counts`].
+    /// See [`super::Medium::counts`].
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// See [`super::Segment::next`].
+    /// See [`super::Medium::next`].
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.first().map(|(at, ..)| at)
     }
 
-    /// What comes first: when, what, and the place of its station or signal.
+    /// Returns the first event: its time, its type, and the index of its station or
+    /// signal.
     fn first(&self) -> Option<(Time, Step, usize)> {
         let stations = self.stations.iter().enumerate();
         let stations = stations.filter_map(|(place, station)| match &station.sending {
@@ -170,14 +172,14 @@ impl<P: Copy> Shared<P> {
         stations.chain(signals).min()
     }
 
-    /// When a station that does not send begins to, as far as is known.
+    /// Returns when a station that does not send will begin to, as far as is known.
     fn start_of(&self, station: &Station<P>) -> Option<Time> {
         let defers = station.heard > 0 || station.queue.is_empty();
         let gap_end = station.gap_from + self.bits(GAP_BITS);
         (!defers).then_some(gap_end.max(station.ready))
     }
 
-    /// See [`super::Segment::advance`].
+    /// See [`super::Medium::advance`].
     pub fn advance(&mut self, now: Time, events: &mut Vec<Event<P>>) {
         while let Some((at, step, place)) = self.first() {
             if at > now {
@@ -210,7 +212,7 @@ impl<P: Copy> Shared<P> {
         });
     }
 
-    /// A station has sent its last bit, of a frame or of jam.
+    /// Handles the last bit, of a frame or of jam, that a station sent.
     fn end(&mut self, now: Time, place: usize, events: &mut Vec<Event<P>>) {
         let slot = self.bits(SLOT_BITS);
         let station = &mut self.stations[place];
@@ -259,7 +261,7 @@ impl<P: Copy> Shared<P> {
         }
     }
 
-    /// The first bit of a transmission has come to the others.
+    /// Handles the first bit of a transmission that reaches the other stations.
     fn hear(&mut self, now: Time, signal: usize) {
         let (jam, preamble) = (self.bits(JAM_BITS), self.bits(PREAMBLE_BITS));
         let signal = &mut self.signals[signal];
@@ -276,7 +278,7 @@ impl<P: Copy> Shared<P> {
         }
     }
 
-    /// The last bit of a transmission has come to the others.
+    /// Handles the last bit of a transmission that reaches the other stations.
     fn fall_silent(&mut self, now: Time, signal: usize, events: &mut Vec<Event<P>>) {
         let signal = self.signals.swap_remove(signal);
         for (place, station) in self.stations.iter_mut().enumerate() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A switch with full-duplex ports: stores whole frames and forwards them,
-//! first come first served at each port, a port's own order by station.
+//! A store-and-forward switch with full-duplex ports: it serves each port first
+//! come first served; frames that arrive at the same instant are ordered by
+//! station.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,33 +10,33 @@ use units::clock::{Span, Time};
 
 use super::medium::{Counts, Event, Frame, GAP_BITS, Loss, SegmentConfig, frame_bits};
 
-/// One direction of a cable: frames that wait for it, and the one on it.
+/// One direction of a cable: the frames that wait for it, and when it is free.
 #[derive(Debug)]
 struct Line<P> {
     waiting: VecDeque<(usize, Frame<P>)>,
-    /// The next frame may begin.
+    /// When the next frame may begin.
     free: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A line has sent a frame and its gap: the next one begins.
+    /// A line has sent a frame and its gap: the next frame can begin.
     Free,
-    /// A frame's last bit is at the end of a line.
+    /// A frame's last bit has reached the end of a line.
     There,
 }
 
-/// A switch. An event costs O(log of what is under way).
+/// A switch. An event costs O(log of the frames in flight).
 #[derive(Debug)]
 pub struct Switched<P> {
     bit: Span,
     propagation: Span,
     queue_frames: usize,
-    /// From each station to the switch, then from the switch to each station.
+    /// Lines from each station to the switch, then from the switch to each station.
     lines: Vec<Line<P>>,
     stations: usize,
     event_queue: BinaryHeap<Reverse<(Time, Step, usize)>>,
-    /// On their way, by line.
+    /// Frames in flight, by line.
     arriving: Vec<VecDeque<(usize, Frame<P>)>>,
     counts: Counts,
 }
@@ -58,7 +59,7 @@ impl<P: Copy> Switched<P> {
         }
     }
 
-    /// See [`super::Segment::offer`].
+    /// See [`super::Medium::offer`].
     pub fn offer(&mut self, now: Time, from: usize, frame: Frame<P>, events: &mut Vec<Event<P>>) {
         if from < self.stations && frame.to < self.stations {
             self.queue(now, from, (from, frame), events);
@@ -78,7 +79,7 @@ impl<P: Copy> Switched<P> {
         self.send(now, line);
     }
 
-    /// Begins the next frame of a line, if that is free.
+    /// Sends the next frame of a line, if the line is free.
     fn send(&mut self, now: Time, line: usize) {
         let of = &mut self.lines[line];
         if of.free > now {
@@ -96,13 +97,13 @@ impl<P: Copy> Switched<P> {
         self.event_queue.push(Reverse((there, Step::There, line)));
     }
 
-    /// See [`super::Segment::next`].
+    /// See [`super::Medium::next`].
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.event_queue.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// See [`super::Segment::advance`].
+    /// See [`super::Medium::advance`].
     pub fn advance(&mut self, now: Time, events: &mut Vec<Event<P>>) {
         while let Some(Reverse((at, step, line))) = self.event_queue.peek().copied() {
             if at > now {
@@ -134,13 +135,13 @@ impl<P: Copy> Switched<P> {
         });
     }
 
-    /// See [`super::Segment::waiting`].
+    /// See [`super::Medium::waiting`].
     #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         self.lines.get(station).map_or(0, |l| l.waiting.len())
     }
 
-    /// See [`super::Segment::counts`].
+    /// See [`super::Medium::counts`].
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
