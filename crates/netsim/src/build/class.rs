@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tc class`: the options of psp's and htb's classes.
+//! Reads `tc class`: the options of psp's and htb's classes.
 
 use pace::ClassConfig;
 
@@ -10,20 +10,21 @@ use crate::qdisc::{HtbClass, Limit, PspClass, PspType};
 const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
 const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
 
-/// Slowest a flow of a dynamic class gets by default: a largest frame in 200 ms
-/// (docs/decisions/qdisc.md, "The rate of a flow in a dynamic class").
+/// Default of the lowest rate of a flow in a dynamic class: a frame of the largest
+/// size every 200 ms (docs/decisions/qdisc.md, "The rate of a flow in a dynamic
+/// class").
 const FLOOR_FRAMES_PER_S: u64 = 5;
 
-/// What classes take from their device.
+/// Properties of the device that classes use.
 #[derive(Clone, Copy)]
 pub(super) struct Port {
     pub line_bps: u64,
     pub frame_bytes: u32,
-    /// Packets in a class's queue, if nothing else is attached.
+    /// Limit of a class's queue, in packets, if no other queue is attached.
     pub packets: u32,
 }
 
-/// The words of a psp class after `psp`.
+/// Reads the words of a psp class after `psp`.
 pub(super) fn psp(tokens: &mut TcTokens<'_>, minor: u32, port: Port) -> Result<PspClass, Refusal> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mode {
@@ -55,7 +56,8 @@ pub(super) fn psp(tokens: &mut TcTokens<'_>, minor: u32, port: Port) -> Result<P
             "quantum" => quantum = Some(tokens.size_u32("quantum")?),
             "reserve" => reserve = Some(tokens.size("reserve")?),
             "deadline" => deadline = Some(tokens.time("deadline")?).filter(|d| d.as_ps() > 0),
-            // A limit of what the kernel keeps; there is no other flow here.
+            // Limits the flows that the kernel module keeps; the simulator keeps
+            // all flows.
             "flows" => drop(tokens.number("flows")?),
             other => return Err(tokens.unknown("a psp class", other, PSP)),
         }
@@ -95,7 +97,7 @@ pub(super) fn psp(tokens: &mut TcTokens<'_>, minor: u32, port: Port) -> Result<P
     })
 }
 
-/// The words of an htb class after `htb`; `r2q` is its qdisc's.
+/// Reads the words of an htb class after `htb`; `r2q` is that of its qdisc.
 pub(super) fn htb(
     tokens: &mut TcTokens<'_>,
     (minor, parent): (u32, Option<u32>),
@@ -120,10 +122,10 @@ pub(super) fn htb(
     let Some(rate_bps) = rate else {
         return Err(tokens.refuse("tc: an htb class needs a rate"));
     };
-    // tc's own: what one tick of the clock lets through, which is next to
-    // nothing with high-resolution timers, and 1600 bytes.
+    // The default of tc: what one tick of the clock lets through, which is next to
+    // nothing with high-resolution timers, plus 1600 bytes.
     let usual = 1600;
-    // sch_htb's own.
+    // The default of sch_htb.
     let by_rate = (rate_bps / 8 / u64::from(r2q.max(1))).clamp(1000, 200_000);
     Ok(HtbClass {
         minor,

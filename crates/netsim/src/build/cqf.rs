@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tc qdisc add ... cqf`, the simulator's own.
+//! Reads `tc qdisc add ... cqf`, a qdisc that only the simulator has.
 
 use units::clock::Span;
 
@@ -9,7 +9,7 @@ use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::qdisc::{Cqf, CqfConfig};
 
-/// What the lines of a device say.
+/// The configuration of a cqf qdisc, from the lines of its device.
 #[derive(Debug)]
 pub(super) struct CqfQueue {
     config: CqfConfig,
@@ -49,12 +49,12 @@ impl CqfQueue {
         })
     }
 
-    /// Major number of its class.
+    /// Returns the major number of its class.
     pub fn handle(&self) -> u32 {
         self.config.major
     }
 
-    /// The queue, with all its filters.
+    /// Makes the qdisc, with all its filters.
     pub fn qdisc(self) -> Cqf {
         Cqf::new(CqfConfig {
             filters: super::filters::without_preference(self.filters),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tc filter`: u32 and flower, as far as they ask for addresses and ports.
+//! Reads `tc filter`: u32 and flower, as far as they match addresses and ports.
 
 use std::net::Ipv4Addr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts on segments that send by periods, from a cell of a scenario.
+//! Builds hosts on segments that send periodically, from a cell of a scenario.
 
 use scenario::Cell;
 use scenario::isochronous::{self, Isochronous, StreamKind};
@@ -11,17 +11,18 @@ use crate::rng::Rng;
 use crate::segment::{Backoff, SegmentConfig};
 use crate::source::SourceConfig;
 
-/// Streams of chance: of stations from 0 on, as many as a segment may have; then
-/// of nodes, then of what is sent.
+/// Numbers of the random streams: those of stations begin at 0, as many per segment
+/// as it may have stations; then those of nodes, then those of traffic.
 const STATIONS: u64 = 64;
 const PHASES: u64 = 1 << 32;
 const STARTS: u64 = 2 << 32;
 
 const MILLION: u64 = 1_000_000;
 
-/// Builds what a cell has in place of cables and flows. All chance in it follows
-/// from `seed`: back-offs, the phases that are not given, and by how much less
-/// than the time between two of its packets an NRT stream begins late.
+/// Builds the network of a cell that has segments and streams in place of cables
+/// and flows. All its random numbers follow from `seed`: back-offs, phases that are
+/// not given, and the delay of each NRT stream's start, which is less than the time
+/// between two of its bursts.
 #[must_use]
 pub fn network(cell: &Cell, of: &Isochronous, seed: u64) -> NetworkConfig {
     let segments = of.segments.iter().enumerate();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a cell of a scenario to a network: the same file that the laboratory
-//! runs. What cannot be modelled is refused, with its place in the file; what
-//! makes no difference here, or only to a host's CPU, is said in a note.
+//! Builds a network from a cell of a scenario: the same file that the laboratory
+//! runs. What cannot be modelled is refused, with its place in the file; what makes
+//! no difference here, or only to a host's CPU, is reported in a note.
 
 mod class;
 mod cqf;
@@ -32,30 +32,30 @@ pub use refusal::Refusal;
 
 /// Ethernet, IPv4 and UDP headers.
 const UDP_FRAME_HEADER_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
-/// Socket buffer of UDP flows that ask for none (docs/formats.md); Linux takes
-/// twice what it is asked for.
+/// Socket buffer of UDP flows that specify none (docs/formats.md); Linux doubles
+/// the requested size.
 const BUFFER_BYTES: u32 = 1 << 20;
-/// What an unasked cable has (docs/formats.md), and its guest.
+/// Defaults of a cable (docs/formats.md), and of its guest.
 const RING: u32 = 256;
 const COALESCE: (u32, u64) = (16, 20_000);
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// A cell as a network.
+/// The network of a cell.
 #[derive(Debug)]
 pub struct Built {
-    /// The network; device `2 x cable + end` is what that end sends.
+    /// The network; device `2 x cable + end` sends from that end of that cable.
     pub network: NetworkConfig,
-    /// What changes while it runs, in order.
+    /// Changes of classes while it runs, in order of time.
     pub changes: Vec<Change>,
-    /// What is in the scenario and not in the network; the same text for the
-    /// same thing in every cell.
+    /// Remarks on what the scenario contains and the network does not model. The
+    /// same remark has the same text in every cell.
     pub notes: Vec<String>,
 }
 
-/// Builds a cell's network. All chance in it follows from `seed`.
+/// Builds a cell's network. All its random numbers follow from `seed`.
 ///
 /// # Errors
-/// The first thing that is not modelled.
+/// Returns the first thing that is not modelled.
 pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
     if let Some(impairment) = cell.impairments.first() {
         return Err(Refusal {
@@ -109,7 +109,7 @@ pub fn build(cell: &Cell, seed: u64) -> Result<Built, Refusal> {
     })
 }
 
-/// What is said of a scenario rather than modelled.
+/// Returns remarks on what the scenario contains and the simulator does not model.
 fn notes(cell: &Cell) -> Vec<String> {
     let mut notes = Vec::new();
     if !cell.freezes.is_empty() {
@@ -149,7 +149,7 @@ fn line(cell: &Cell, direction: Direction, qdisc: crate::qdisc::Qdisc) -> Device
     }
 }
 
-/// Bottlenecks, and which devices send into them.
+/// Adds the ports of bottlenecks, and sets which devices send into them.
 fn ports(cell: &Cell, network: &mut NetworkConfig) {
     for (index, cable) in cell.cables.iter().enumerate() {
         for (end, bottleneck) in End::BOTH.into_iter().zip(&cable.bottlenecks) {
@@ -191,8 +191,8 @@ fn header(flow: &Flow) -> Header {
     }
 }
 
-/// The devices from a flow's receiver to its source address, as the hosts'
-/// routes have it.
+/// Returns the devices from a flow's receiver to its source address, according to
+/// the hosts' routes.
 fn path_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
     let Some(first) = flow.path.first() else {
         return Vec::new();
@@ -216,7 +216,8 @@ fn path_back(cell: &Cell, flow: &Flow) -> Vec<u32> {
     path
 }
 
-/// What a smallest frame needs over these devices, all of them idle.
+/// Returns the time that a frame of the smallest size takes over these devices, all
+/// of them idle.
 fn round_trip(network: &NetworkConfig, trip: &[u32]) -> Span {
     let of = |device: &u32| {
         let d = &network.devices[*device as usize];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! psp's periods, as `tc qdisc` has them. The simulator's time, 0 at its start,
-//! is what they are aligned to.
+//! Reads psp's periods from the options of `tc qdisc`. They are aligned to the
+//! simulator's time, which is 0 at the start.
 
 use units::clock::Span;
 use units::itm;
 
 use super::tc_tokens::Budget;
 
-/// The options of the qdisc.
+/// The options of the qdisc that concern periods.
 pub(super) struct Periods {
     pub length: Span,
     pub budget: Budget,
@@ -15,7 +15,7 @@ pub(super) struct Periods {
 }
 
 impl Default for Periods {
-    /// psp's own (docs/decisions/core.md, "Periods and their budget").
+    /// The defaults of psp (docs/decisions/core.md, "Periods and their budget").
     fn default() -> Self {
         Periods {
             length: Span::from_ns(itm::PERIOD_NS),
@@ -26,7 +26,7 @@ impl Default for Periods {
 }
 
 impl Periods {
-    /// On a line of this rate.
+    /// Returns the core's configuration of these periods on a line of this rate.
     pub fn of(&self, line_rate_bps: u64) -> pace::Period {
         let length_ns = self.length.as_ns();
         let percent = match self.budget {

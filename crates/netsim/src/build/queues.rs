@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tc qdisc`, and from all lines of a device its queue.
+//! Reads `tc qdisc`, and builds a device's queue from all lines of the device.
 
 use capture::record::Kind;
 use pace::ClassConfig;
@@ -24,26 +24,26 @@ use crate::rng::{Chance, Rng};
 
 /// A device's transmit queue length, `txqueuelen`.
 const TX_QUEUE_PACKETS: u32 = 1000;
-/// Random streams of devices begin here; flows have the lower ones.
+/// First random stream of devices; flows have the lower numbers.
 const NETEM_STREAM: u64 = 1 << 32;
-/// The major number of a qdisc without a handle is of the kernel's choice.
+/// Major number of a qdisc without a handle; the kernel chooses one, too.
 const NO_HANDLE: u32 = 0x8001;
 const KINDS: &str = "pfifo, bfifo, pfifo_fast, tbf, htb, fq, netem, cqf and psp";
 
-/// A class of psp that changes while the network runs.
+/// A change of a psp class while the network runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Time,
     /// Number of the device.
     pub device: usize,
     /// Minor number of the class.
     pub minor: u32,
-    /// What it becomes.
+    /// The new type of the class.
     pub kind: ClassConfig,
 }
 
-/// What a device's lines say.
+/// The configuration of a device's qdisc, from the lines of the device.
 #[derive(Debug)]
 pub(super) enum Queue {
     Plain(Limit),
@@ -69,12 +69,12 @@ pub(super) struct PspQueue {
     gap: Kind,
     classes: Vec<PspClass>,
     filters: Vec<(u32, Filter)>,
-    /// Where it stands, and each class.
+    /// Places of the qdisc and of each class in the file.
     place: Place,
     places: Vec<Place>,
 }
 
-/// The queue of every device, and what changes later.
+/// Reads the queue of every device, and the later changes.
 pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     let usual = || Queue::Plain(Limit::Packets(TX_QUEUE_PACKETS));
     let mut queues: Vec<Queue> = (0..2 * cell.cables.len()).map(|_| usual()).collect();
@@ -115,7 +115,7 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     Ok((queues, changes))
 }
 
-/// `dev DEV`: the direction that leaves by it.
+/// Reads `dev DEV` and returns the direction in which this device sends.
 fn of_device(cell: &Cell, line: &TcLine, tokens: &mut TcTokens<'_>) -> Result<Direction, Refusal> {
     tokens.one_of("what comes before the device", &[("dev", ())])?;
     let name = tokens.word("a device")?;
@@ -143,7 +143,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The same for a class: psp's line may be another than the cable's.
+    /// Returns the properties of the device that a class uses: psp's line rate may
+    /// differ from the cable's.
     fn class_port(&self) -> Port {
         let port = self.port();
         match &*self.queue {
@@ -177,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A class's own queue.
+    /// Attaches a queue to a class.
     fn attach(
         &mut self,
         (major, minor): (u32, u32),

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a scenario cannot be simulated.
+//! The reason why a scenario cannot be simulated.
 
 use std::fmt;
 
 use scenario::Place;
 
-/// Something that the simulator does not model.
+/// Something in a scenario that the simulator does not model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Where it stands.
+    /// Its place in the file.
     pub place: Place,
-    /// What, and what there is instead.
+    /// What is not modelled, and what is modelled instead.
     pub reason: String,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[flow]]` of type tcp, and the sysctls that it obeys.
+//! Reads `[[flow]]` of type tcp, and the sysctls that apply to it.
 
 use scenario::{Cell, Flow, FlowKind, Place, Sysctl};
 use units::clock::{Span, Time};
@@ -13,19 +13,19 @@ use crate::stream::{Pacing, StreamConfig};
 use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackSort};
 use crate::tcp::{Congestion, ReceiverConfig, SenderConfig};
 
-/// The TCP of a flow that names none.
+/// The TCP variant of a flow that names none.
 const STACK: &str = "rack";
-/// IPv4 and TCP headers, and timestamps.
+/// Length of the IPv4 and TCP headers, and of the timestamps option.
 const HEADER_BYTES: u32 = IPV4_HEADER_BYTES + TCP_HEADER_BYTES;
 const TIMESTAMPS_BYTES: u32 = 12;
-/// Receive buffer of a flow that asks for none: what Linux' own tuning comes
-/// to, `tcp_rmem`'s 6 MB, of which half is window.
+/// Receive window of a flow that specifies none: what Linux's autotuning reaches
+/// with `tcp_rmem`'s 6 MB, of which half is window.
 const WINDOW_BYTES: u64 = 3 << 20;
-/// By how much a flow begins later, by seed: up to a millisecond, so that
-/// seeds meet timers and policers at other phases.
+/// Longest random delay of a flow's start. It depends on the seed, so that flows of
+/// different seeds meet timers and policers at different phases.
 const START_SPREAD: Span = Span::from_ns(1_000_000);
 
-/// What sysctls say of each host.
+/// The TCP settings that sysctls determine for a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
     pacing: Pacing,
@@ -34,9 +34,9 @@ pub(super) struct Tuning {
     timestamps: bool,
 }
 
-/// What a flow needs to know of its network.
+/// The properties of the network that a flow needs.
 pub(super) struct Context<'a> {
-    /// By host.
+    /// Settings, by host.
     pub tuning: &'a [Tuning],
     pub round_trip: Span,
     pub queue_paces: bool,
@@ -44,7 +44,7 @@ pub(super) struct Context<'a> {
     pub chance: (u64, u64),
 }
 
-/// Reads the sysctls of every host; notes those that are not modelled.
+/// Reads the sysctls of every host, and adds a note for each that is not modelled.
 pub(super) fn sysctls(cell: &Cell, notes: &mut Vec<String>) -> Result<Vec<Tuning>, Refusal> {
     let usual = Tuning {
         pacing: Pacing::default(),
@@ -81,8 +81,8 @@ pub(super) fn sysctls(cell: &Cell, notes: &mut Vec<String>) -> Result<Vec<Tuning
     Ok(all)
 }
 
-/// A flow's connection. The handshake is not modelled: the first segment
-/// leaves one idle round trip after the start.
+/// Returns the configuration of a flow's connection. The handshake is not modelled:
+/// the first segment leaves one idle round trip after the start.
 pub(super) fn stream(
     cell: &Cell,
     flow: &Flow,
@@ -120,8 +120,8 @@ pub(super) fn stream(
     sender.timestamps = timestamps;
     sender.handshake_rtt = Some(context.round_trip);
     sender.initial_window_bytes = window_bytes.min(65_535);
-    // A buffer is asked for and doubled; a full frame counts half as much again
-    // as its payload.
+    // Linux doubles the requested buffer size, and accounts about one and a half
+    // times its payload for a full frame.
     sender.send_buffer_bytes = window_bytes.saturating_mul(5) / 4;
     let receiver = ReceiverConfig {
         mss_bytes,
@@ -173,18 +173,18 @@ fn congestion(flow: &Flow, name: &str) -> Result<Congestion, Refusal> {
     }
 }
 
-/// The smallest scale with which the window can be told.
+/// Returns the smallest scale with which the window can be announced.
 fn window_scale(bytes: u64) -> u8 {
     (0..14).find(|scale| bytes >> scale <= 65_535).unwrap_or(14)
 }
 
-/// A host's TCP.
+/// The TCP sender of a host, and the processing cost of acknowledgements.
 struct Stack {
     sender: SenderConfig,
     cpu: CpuCost,
 }
 
-/// `NAME [KEY=VALUE ...]`: a kernel's TCP, and what is changed in it.
+/// Reads `NAME [KEY=VALUE ...]`: a kernel's TCP variant, and changes to it.
 fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
     let fault = |what: String| refuse(&flow.place, format!("flow `{}`: stack {what}", flow.name));
     let mut tokens = stack.split_ascii_whitespace();

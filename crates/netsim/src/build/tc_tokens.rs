@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of one line of tc(8), one after the other.
+//! Reads the words of one line of tc(8), one after the other.
 
 use scenario::{Place, TcLine};
 use units::clock::Span;
@@ -7,7 +7,7 @@ use units::{parse, tc};
 
 use super::refusal::Refusal;
 
-/// Reads a line's words.
+/// A reader of a line's words.
 pub(super) struct TcTokens<'a> {
     line: &'a TcLine,
     at: usize,
@@ -18,24 +18,24 @@ impl<'a> TcTokens<'a> {
         Self { line, at: 0 }
     }
 
-    /// The next word, if there is one.
+    /// Returns the next word, if there is one, and advances.
     pub fn next(&mut self) -> Option<&'a str> {
         let word = self.line.args.get(self.at)?;
         self.at += 1;
         Some(word)
     }
 
-    /// The next word, which stays.
+    /// Returns the next word without advancing.
     pub fn peek(&self) -> Option<&'a str> {
         self.line.args.get(self.at).map(String::as_str)
     }
 
-    /// Where the line stands.
+    /// Returns the line's place in the file.
     pub fn place(&self) -> Place {
         self.line.place.clone()
     }
 
-    /// A refusal of this line.
+    /// Makes a refusal of this line.
     pub fn refuse(&self, reason: impl Into<String>) -> Refusal {
         Refusal {
             place: self.line.place.clone(),
@@ -43,7 +43,7 @@ impl<'a> TcTokens<'a> {
         }
     }
 
-    /// The simulator does not model a word of `what`.
+    /// Makes a refusal of a word of `what` that the simulator does not model.
     pub fn unknown(&self, what: &str, word: &str, known: &str) -> Refusal {
         self.refuse(format!(
             "tc: `{word}` of {what} is not modelled by the simulator, which knows {known}"
@@ -76,14 +76,14 @@ impl<'a> TcTokens<'a> {
         self.value(key, "a number", |word| word.parse().ok())
     }
 
-    /// Bits per second; a bare number is of bits, as tc has it.
+    /// Reads a rate in bit/s; a number without a unit is in bit/s, as in tc.
     pub fn rate(&mut self, key: &str) -> Result<u64, Refusal> {
         self.value(key, parse::RATE, |word| {
             tc::rate_bps(word).filter(|bps| *bps > 0)
         })
     }
 
-    /// Bytes, or hundredths of the line with `%`.
+    /// Reads a budget: bytes, or with `%` per cent of the line rate.
     pub fn budget(&mut self, key: &str) -> Result<Budget, Refusal> {
         let read = |word: &str| match word.strip_suffix('%') {
             Some(percent) => percent.parse().ok().map(Budget::Percent),
@@ -92,7 +92,7 @@ impl<'a> TcTokens<'a> {
         self.value(key, "a size such as 50kb, or 70%", read)
     }
 
-    /// Bytes; a bare number is of bytes.
+    /// Reads a size; a number without a unit is in bytes.
     pub fn size(&mut self, key: &str) -> Result<u64, Refusal> {
         self.value(key, parse::SIZE, tc::size_bytes)
     }
@@ -103,13 +103,13 @@ impl<'a> TcTokens<'a> {
         })
     }
 
-    /// A bare number is of microseconds.
+    /// Reads a time; a number without a unit is in microseconds.
     pub fn time(&mut self, key: &str) -> Result<Span, Refusal> {
         let read = |word: &str| tc::time_ns(word).map(Span::from_ns);
         self.value(key, parse::TIME, read)
     }
 
-    /// `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
+    /// Reads `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
     pub fn handle(&mut self, key: &str) -> Result<(u32, u32), Refusal> {
         let read = |word: &str| {
             let (major, minor) = word.split_once(':')?;
@@ -122,7 +122,7 @@ impl<'a> TcTokens<'a> {
         self.value(key, "a class id such as 1:1", read)
     }
 
-    /// A minor number, hexadecimal, with or without a 0x before it.
+    /// Reads a minor number: hexadecimal, with or without a leading 0x.
     pub fn minor(&mut self, key: &str) -> Result<u32, Refusal> {
         let read = |word: &str| {
             let digits = word.strip_prefix("0x").unwrap_or(word);
@@ -131,7 +131,7 @@ impl<'a> TcTokens<'a> {
         self.value(key, "a minor number, hexadecimal", read)
     }
 
-    /// A percentage in millionths.
+    /// Reads a percentage, and returns it in millionths.
     pub fn per_million(&mut self, key: &str) -> Result<u64, Refusal> {
         let read = |word: &str| {
             let text = word.strip_suffix('%')?;
@@ -146,7 +146,7 @@ impl<'a> TcTokens<'a> {
         self.value(key, "a percentage such as 0.1%", read)
     }
 
-    /// `on` or `off`.
+    /// Reads `on` or `off`.
     pub fn switch(&mut self, key: &str) -> Result<bool, Refusal> {
         self.one_of(key, &[("on", true), ("off", false)])
     }
@@ -158,11 +158,11 @@ impl<'a> TcTokens<'a> {
     }
 }
 
-/// What a port may send in a period.
+/// The budget of a port: what it may send in a period.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Budget {
-    /// As its layer counts.
+    /// Bytes, as the port's layer counts them.
     Bytes(u64),
-    /// Of the line.
+    /// Per cent of the line rate.
     Percent(u32),
 }

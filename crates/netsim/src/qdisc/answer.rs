@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What queues answer, and how they choose a class.
+//! The answers of queueing disciplines, and how they choose a class.
 
 use units::clock::Time;
 
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
 
-/// What became of a packet given to a queue.
+/// The result of enqueueing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is in the queue.
+    /// The packet is in the queue.
     Queued,
-    /// There was no room, and its sender knows (NET_XMIT_DROP).
+    /// The queue was full; the sender is informed (NET_XMIT_DROP).
     Refused,
-    /// It is gone, and its sender does not know (netem's loss).
+    /// The packet is lost, and the sender is not informed (netem's loss).
     Lost,
 }
 
-/// What a device should do next.
+/// What a device has to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: the queue is empty.
     Idle,
     /// Send this packet.
     Send(Packet),
-    /// Fill so much of the wire, overhead included.
+    /// Send a gap frame.
     Gap {
-        /// Wire bytes.
+        /// Bytes on the wire, overhead included.
         wire_bytes: u32,
     },
-    /// Ask again at this instant, later than now.
+    /// Call again at this instant, which is later than now.
     Wait(Time),
-    /// This packet is dropped; ask again.
+    /// The queue has dropped this packet; call again.
     Drop(Packet),
 }
 
-/// The minor number of the class a packet belongs to: what its socket asks for,
-/// then the first filter that matches, then `default`.
+/// Returns the minor number of a packet's class: the class that its socket selects,
+/// otherwise that of the first filter that matches, otherwise `default`.
 pub(super) fn classify(
     major: u32,
     packet: &Packet,

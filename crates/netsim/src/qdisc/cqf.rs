@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cqf: cyclic queuing and forwarding at one port, IEEE 802.1Q-2022, annex T
-//! (802.1Qch). No kernel has it as one qdisc: a word of the simulator's own.
+//! (802.1Qch). No kernel has it as a single qdisc; only the simulator has one of
+//! this name.
 //!
-//! Time goes by cycles that begin at whole multiples of their length, on every
-//! port at once. Stream frames that come in one cycle leave in the next, by two
-//! queues that change places where cycles meet. What does not keep to its cycle
-//! is dropped: at the way in what is beyond the budget (the stream filter of
-//! 802.1Qci), at the way out what would not end within the cycle (the gate).
-//! Other frames go when no stream frame may; their gate is always open.
+//! Time is divided into cycles that begin at whole multiples of their length, on
+//! every port at once. Stream frames that arrive in one cycle leave in the next,
+//! through two queues that swap roles between cycles. A frame that does not keep to
+//! its cycle is dropped: on input if it exceeds the budget (the stream filter of
+//! 802.1Qci), on output if it would not end within the cycle (the gate). Other
+//! frames are sent when no stream frame may be; their gate is always open.
 
 use std::collections::VecDeque;
 
@@ -23,41 +24,42 @@ use crate::rate_arithmetic::Instant;
 /// Minor number of the class of stream frames.
 pub const CQF_STREAMS: u32 = 1;
 
-/// Options.
+/// Options of the qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CqfConfig {
     /// Length of a cycle, above 0.
     pub cycle: Span,
-    /// Bytes of stream frames taken in one cycle.
+    /// Bytes of stream frames accepted in one cycle.
     pub budget_bytes: u64,
-    /// Line rate, for what ends within a cycle.
+    /// Line rate, bit/s, by which it is decided whether a frame ends within a
+    /// cycle.
     pub line_bps: u64,
     /// Major number of its one class, [`CQF_STREAMS`].
     pub major: u32,
-    /// In order of preference.
+    /// Filters, in order of preference.
     pub filters: Vec<Filter>,
-    /// Other frames that may wait.
+    /// Number of other frames that may wait.
     pub others_packets: u32,
 }
 
-/// The port's queues.
+/// The qdisc: the queues of one port.
 #[derive(Debug)]
 pub struct Cqf {
     config: CqfConfig,
-    /// Number of the cycle that the queues stand for.
+    /// Number of the current cycle of the queues.
     cycle: u64,
-    /// Stream frames that came in this cycle, and their bytes.
+    /// Stream frames that arrived in this cycle, and their bytes.
     coming: VecDeque<Packet>,
     came_bytes: u64,
-    /// Those of the cycle before.
+    /// Stream frames of the cycle before, which may leave now.
     going: VecDeque<Packet>,
-    /// Those that did not go in theirs.
+    /// Stream frames that did not leave in their cycle.
     missed: VecDeque<Packet>,
     others: Fifo,
 }
 
 impl Cqf {
-    /// Empty, in the cycle that begins with the simulation.
+    /// Makes an empty qdisc, in the cycle that begins with the simulation.
     #[must_use]
     pub fn new(config: CqfConfig) -> Self {
         Self {
@@ -75,12 +77,12 @@ impl Cqf {
         self.config.cycle.as_ps().max(1)
     }
 
-    /// When the cycle after this one begins.
+    /// Returns when the next cycle begins.
     fn end(&self) -> Time {
         Time::from_ps((self.cycle + 1).saturating_mul(self.cycle_ps()))
     }
 
-    /// Brings the queues up to `now`. O(frames that missed their cycle).
+    /// Advances the queues to `now`. O(frames that missed their cycle).
     fn advance(&mut self, now: Time) {
         let cycle = now.as_ps() / self.cycle_ps();
         for _ in self.cycle..cycle.min(self.cycle + 2) {
@@ -91,7 +93,7 @@ impl Cqf {
         self.cycle = cycle;
     }
 
-    /// O(filters), beside what missed its cycle.
+    /// Enqueues a packet. O(filters), plus O(frames that missed their cycle).
     pub(super) fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
         let is_there = |minor| minor == CQF_STREAMS;
         let (major, filters) = (self.config.major, &self.config.filters);

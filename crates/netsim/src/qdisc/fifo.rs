@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use super::answer::Verdict;
 use crate::packet::Packet;
 
-/// How much a queue holds.
+/// The limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets (pfifo); Linux' default is the device's txqueuelen.
+    /// A number of packets (pfifo); Linux's default is the device's txqueuelen.
     Packets(u32),
-    /// So many bytes of frames (bfifo).
+    /// A number of bytes of frames (bfifo).
     Bytes(u64),
 }
 
-/// A queue.
+/// A drop-tail queue.
 #[derive(Debug)]
 pub struct Fifo {
     packets: VecDeque<Packet>,
@@ -24,7 +24,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// Empty.
+    /// Makes an empty queue.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Fifo {
         }
     }
 
-    /// Takes a packet if there is room for it.
+    /// Enqueues a packet if there is room for it.
     pub fn enqueue(&mut self, packet: Packet) -> Verdict {
         let has_room = match self.limit {
             Limit::Packets(most) => self.packets.len() < most as usize,
@@ -48,32 +48,32 @@ impl Fifo {
         Verdict::Queued
     }
 
-    /// The first packet.
+    /// Removes and returns the first packet.
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.frame_bytes);
         Some(packet)
     }
 
-    /// The first packet, which stays.
+    /// Returns the first packet without removing it.
     #[must_use]
     pub fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }
 
-    /// Packets in it.
+    /// Returns the number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// There is none.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Bytes of frames in it.
+    /// Returns the bytes of frames in the queue.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

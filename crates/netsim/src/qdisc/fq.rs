@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! fq: a queue for each flow, in turn by bytes, each held to the rate that its
-//! socket asks for and to `maxrate`.
+//! fq: a queue for each flow, served in deficit round robin, each limited to the
+//! rate that its socket requests and to `maxrate`.
 //!
-//! Unlike Linux, a packet whose socket asks for a rate is spaced by the queue
-//! itself rather than by a departure time in the packet, and there are no
-//! trains: see docs/simulator.md.
+//! Unlike in Linux, a packet whose socket requests a rate is paced by the queue
+//! itself rather than by a departure time in the packet, and there are no GSO
+//! bursts: see docs/simulator.md.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,15 +17,15 @@ use crate::rate_arithmetic::{BYTE, span_up};
 /// Options, as of tc-fq(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqConfig {
-    /// Packets in all.
+    /// Limit of all packets.
     pub limit: u32,
-    /// Packets of one flow.
+    /// Limit of the packets of one flow.
     pub flow_limit: u32,
-    /// Bytes of one flow in a round.
+    /// Bytes that one flow may send in a round.
     pub quantum_bytes: u32,
-    /// Bytes of a new flow's first round.
+    /// Bytes that a new flow may send in its first round.
     pub initial_quantum_bytes: u32,
-    /// No flow is faster; 0: no limit.
+    /// Highest rate of any flow, bit/s; 0: no limit.
     pub maxrate_bps: u64,
 }
 
@@ -33,9 +33,9 @@ pub struct FqConfig {
 struct Flow {
     queue: VecDeque<Packet>,
     credit: i64,
-    /// Not before this.
+    /// Earliest instant at which the flow may send.
     next: Time,
-    /// In one of the lists, or throttled.
+    /// Whether the flow is in one of the lists of active flows, or throttled.
     listed: bool,
 }
 
@@ -51,11 +51,11 @@ pub struct Fq {
     packets: usize,
 }
 
-/// The longest that one packet makes its flow wait.
+/// Longest time that a flow waits after one packet.
 const WAIT_MAX: Span = Span::from_ns(1_000_000_000);
 
 impl Fq {
-    /// Empty.
+    /// Makes an empty qdisc.
     #[must_use]
     pub fn new(config: FqConfig) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Fq {
         Verdict::Queued
     }
 
-    /// O(throttled flows).
+    /// Decides what to send at `now`. O(throttled flows).
     pub(super) fn next(&mut self, now: Time) -> Next {
         self.wake(now);
         loop {
@@ -120,8 +120,8 @@ impl Fq {
             }
             let Some(head) = flow.queue.front().copied() else {
                 list.pop_front();
-                // An empty new flow goes round once, so that it is not new
-                // again with its next packet.
+                // An empty new flow moves to the list of old flows once, so that
+                // its next packet does not make it a new flow again.
                 if is_fresh && !self.turn.is_empty() {
                     self.turn.push_back(index);
                 } else {
@@ -165,14 +165,14 @@ impl Fq {
         };
         let mut bytes = packet.frame_bytes;
         if packet.pacing_bps == 0 {
-            // Of a socket that asks for nothing, a round leaves at once.
+            // A flow whose socket requests no rate sends a whole round at once.
             if flow.credit > 0 {
                 return;
             }
             bytes = bytes.max(self.config.quantum_bytes);
         }
         let span = span_up(u128::from(bytes) * BYTE, rate_bps).min(WAIT_MAX);
-        // What the timer was late is made up for, up to half of a space.
+        // A delay of the timer is made up for, up to half of the spacing.
         let late = if flow.next > Time::START {
             now.since(flow.next).min(Span::from_ps(span.as_ps() / 2))
         } else {

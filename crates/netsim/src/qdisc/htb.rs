@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! htb: classes with a rate each, which borrow from those above them up to a
-//! ceil, and share what there is by their quanta.
+//! htb: a hierarchy of classes, each with a rate, which borrow from their ancestors
+//! up to a ceil and share the excess bandwidth by their quanta.
 //!
-//! The rules are Linux' (tc-htb(8)): a class sends on its own tokens; without
-//! any, on those of the nearest ancestor that has some, while neither it nor
-//! one between is above its ceil. Lower levels go first, then smaller prio;
-//! among equals a round robin by deficit. What differs: tokens are exact
-//! rather than of whole nanoseconds, and decisions look at every leaf.
+//! The rules are those of Linux (tc-htb(8)). A class sends on its own tokens; when
+//! it has none, on those of the nearest ancestor that has some, as long as neither
+//! the class nor any between them is above its ceil. Lower levels are served first,
+//! then smaller prio; classes of equal rank are served in deficit round robin.
+//! Unlike in Linux, tokens are exact rather than in whole nanoseconds, and each
+//! decision examines every leaf.
 
 use units::clock::Time;
 
@@ -19,46 +20,47 @@ use crate::rate_arithmetic::Bucket;
 /// Levels of classes, as in Linux.
 const LEVELS: usize = 8;
 
-/// One class, as of tc-htb(8).
+/// Options of a class, as in tc-htb(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbClass {
     /// Minor number.
     pub minor: u32,
-    /// Minor number of the class above it, which comes first in the list;
-    /// `None`: none.
+    /// Minor number of the parent class, which must come first in the list; `None`:
+    /// none.
     pub parent: Option<u32>,
-    /// Its own rate.
+    /// Guaranteed rate, bit/s.
     pub rate_bps: u64,
-    /// The most with what it borrows; at least the rate.
+    /// Highest rate including what it borrows, bit/s; at least the rate.
     pub ceil_bps: u64,
     /// Depth of the rate's bucket.
     pub burst_bytes: u64,
-    /// Depth of the ceil's.
+    /// Depth of the ceil's bucket.
     pub cburst_bytes: u64,
-    /// Bytes of a leaf in its turn.
+    /// Bytes that a leaf may send in its round.
     pub quantum_bytes: u32,
-    /// Smaller goes first.
+    /// Priority: a smaller number is served first.
     pub prio: u32,
-    /// Counted for each frame on top of its bytes.
+    /// Bytes added to the length of each frame.
     pub overhead_bytes: u32,
-    /// The least a frame counts, overhead included.
+    /// Minimum length that a frame counts, overhead included, bytes.
     pub mpu_bytes: u32,
-    /// What a leaf's queue holds.
+    /// Limit of a leaf's queue.
     pub limit: Limit,
 }
 
-/// Options of the whole.
+/// Options of the qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HtbConfig {
     /// Major number of its classes.
     pub major: u32,
-    /// Minor number of the class of what no filter claims.
+    /// Minor number of the class of packets that no filter matches.
     pub default: u32,
-    /// Parents before their children.
+    /// Classes; parents come before their children.
     pub classes: Vec<HtbClass>,
-    /// In order of preference.
+    /// Filters, in order of preference.
     pub filters: Vec<Filter>,
-    /// Packets of no class that may wait; they go before all others.
+    /// Number of packets without a class that may wait; they are sent before all
+    /// others.
     pub direct_packets: u32,
 }
 
@@ -68,7 +70,7 @@ struct Class {
     parent: Option<usize>,
     rate: Bucket,
     ceil: Bucket,
-    /// Of a leaf.
+    /// The packets of a leaf.
     queue: Fifo,
     deficit: [i64; LEVELS],
 }
@@ -82,12 +84,12 @@ pub struct Htb {
     classes: Vec<Class>,
     leaves: Vec<usize>,
     direct: Fifo,
-    /// By level: whose turn it is, as a place in `leaves`.
+    /// By level: index in `leaves` of the next leaf in the round.
     turn: [usize; LEVELS],
     packets: usize,
 }
 
-/// A leaf that may send, and on whose tokens.
+/// A leaf that may send, and the level of the class whose tokens it uses.
 #[derive(Clone, Copy)]
 struct Offer {
     level: usize,
@@ -96,8 +98,8 @@ struct Offer {
 }
 
 impl Htb {
-    /// Every bucket is full. A parent that is not in the list before its child
-    /// counts as none.
+    /// Makes an empty qdisc with full buckets. If a class's parent does not come
+    /// before it in the list, the class has no parent.
     #[must_use]
     pub fn new(config: HtbConfig) -> Self {
         let mut classes: Vec<Class> = Vec::with_capacity(config.classes.len());
@@ -128,7 +130,7 @@ impl Htb {
         }
     }
 
-    /// O(classes + filters).
+    /// Enqueues a packet. O(classes + filters).
     pub(super) fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
         let leaf = |minor: u32| {
             let found = |i: &&usize| self.classes[**i].config.minor == minor;
@@ -146,7 +148,7 @@ impl Htb {
         verdict
     }
 
-    /// O(leaves x levels).
+    /// Decides what to send at `now`. O(leaves x levels).
     pub(super) fn next(&mut self, now: Time) -> Next {
         if let Some(packet) = self.direct.pop() {
             self.packets -= 1;
@@ -183,17 +185,19 @@ impl Htb {
         best.map_or(Next::Wait(earliest), |offer| self.send(offer))
     }
 
-    /// Level, prio, and how far from its turn.
+    /// Returns the rank of an offer: level, prio, and distance from the next leaf
+    /// in the round.
     fn rank(&self, offer: Offer) -> (usize, u32, usize) {
         let count = self.leaves.len();
         let from_turn = (offer.place + count - self.turn[offer.level]) % count;
         (offer.level, offer.prio, from_turn)
     }
 
-    /// When the leaf may send, and the level of who lends to it then.
+    /// Returns when the leaf may send, and the level of the class that then lends
+    /// to it.
     fn may_send(&self, leaf: usize, now: Time) -> (Time, usize) {
         let mut best = (Time::from_ps(u64::MAX), 0);
-        // Nobody up to here may be above its ceil.
+        // When no class up to this level is above its ceil.
         let mut below_ceil = now;
         let mut at = Some(leaf);
         for level in 0..LEVELS {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues of a host's devices. Each is told of packets and of time, and
-//! answers what is to be sent; none has a clock or a timer of its own.
+//! Queueing disciplines of a host's devices. The caller passes in packets and the
+//! time, and asks what to send next; a qdisc has neither a clock nor a timer of its
+//! own.
 
 mod answer;
 mod cqf;
@@ -28,13 +29,13 @@ use capture::record::Kind;
 use crate::packet::{Header, Packet};
 use units::clock::Time;
 
-/// A host's queueing discipline. The names and their options are those of
-/// tc(8); what differs from Linux stands with each.
+/// A queueing discipline of a device. The names and options are those of tc(8);
+/// differences from Linux are documented with each.
 #[derive(Debug)]
 pub enum Qdisc {
     /// pfifo, bfifo.
     Fifo(Fifo),
-    /// tbf, or a shaper that a timer tick serves.
+    /// tbf, or a shaper that runs only at timer ticks.
     Tbf(Box<Tbf>),
     /// htb.
     Htb(Box<Htb>),
@@ -49,7 +50,7 @@ pub enum Qdisc {
 }
 
 impl Qdisc {
-    /// Takes a packet, which comes at `packet.queued`.
+    /// Enqueues a packet that arrives at `packet.queued`.
     pub fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
         match self {
             Self::Fifo(q) => q.enqueue(packet),
@@ -62,8 +63,8 @@ impl Qdisc {
         }
     }
 
-    /// What to do at `now`, when the wire is free. After `Send`, `Gap` and
-    /// `Drop` it has been done: the next call answers what comes after.
+    /// Returns what to do at `now`, when the wire is free. `Send`, `Gap` and `Drop`
+    /// are then already accounted for: the next call returns what follows.
     pub fn next(&mut self, now: Time) -> Next {
         match self {
             Self::Fifo(q) => q.pop().map_or(Next::Idle, Next::Send),
@@ -76,7 +77,7 @@ impl Qdisc {
         }
     }
 
-    /// What its gap frames are, if it sends any.
+    /// Returns the type of its gap frames, if it sends any.
     #[must_use]
     pub fn gap_kind(&self) -> Kind {
         match self {
@@ -85,7 +86,7 @@ impl Qdisc {
         }
     }
 
-    /// Packets in it.
+    /// Returns the number of packets in it.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -99,7 +100,7 @@ impl Qdisc {
         }
     }
 
-    /// There is none.
+    /// Returns whether it holds no packet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! netem: delay, loss and reordering by seed.
+//! netem: random delay, loss and reordering, determined by the seed.
 
 use std::collections::VecDeque;
 
@@ -9,35 +9,36 @@ use super::answer::{Next, Verdict};
 use crate::packet::Packet;
 use crate::rng::{Chance, Rng};
 
-/// Options, as of tc-netem(8): chances are independent of each other.
+/// Options, as in tc-netem(8); the probabilities are independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetemConfig {
-    /// Every packet is held for so long ...
+    /// Mean delay of each packet.
     pub delay: Span,
-    /// ... more or less by up to this, uniform; packets pass each other then.
+    /// Largest deviation from the mean delay, uniformly distributed; packets may
+    /// then overtake each other.
     pub jitter: Span,
-    /// Dropped, and its sender does not know.
+    /// Probability that a packet is lost without its sender being informed.
     pub loss: Chance,
-    /// Not held at all: passes those that are.
+    /// Probability that a packet is not delayed and overtakes those that are.
     pub reorder: Chance,
-    /// Only every so many-th packet may pass the others; at least 1.
+    /// Only every `gap`-th packet may overtake others; at least 1.
     pub gap: u32,
-    /// Packets that may be held.
+    /// Number of packets that may be held.
     pub limit: u32,
 }
 
-/// The emulator.
+/// The qdisc.
 #[derive(Debug)]
 pub struct Netem {
     config: NetemConfig,
     rng: Rng,
-    /// By the time at which they may go, then as they came.
+    /// Packets held, by the time at which they may leave, then in order of arrival.
     held: VecDeque<(Time, Packet)>,
     since_passed: u32,
 }
 
 impl Netem {
-    /// Holds nothing.
+    /// Makes an empty qdisc.
     #[must_use]
     pub fn new(config: NetemConfig, rng: Rng) -> Self {
         Self {
@@ -48,7 +49,7 @@ impl Netem {
         }
     }
 
-    /// O(packets that it passes).
+    /// Enqueues a packet. O(packets that it overtakes).
     pub(super) fn enqueue(&mut self, packet: Packet) -> Verdict {
         if self.rng.happens(self.config.loss) {
             return Verdict::Lost;
@@ -66,7 +67,7 @@ impl Netem {
         let jitter = self.config.jitter;
         let spread = self.rng.within(jitter + jitter);
         let at = packet.queued + ((self.config.delay + spread) - jitter);
-        // Without jitter nothing is passed and this is one comparison.
+        // Without jitter no packet is overtaken, and this is one comparison.
         let place = self
             .held
             .iter()

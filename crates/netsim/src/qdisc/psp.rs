@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! psp: the scheduler of `core/`, the same code that the kernel module runs,
-//! around queues of packets.
+//! psp: queues of packets around the scheduler of `core/`, the same code that the
+//! kernel module runs.
 
 use capture::record::Kind;
 use pace::{ClassConfig, Scheduler};
@@ -13,29 +13,30 @@ use super::psp_flows::Flows;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
 
-/// The whole.
+/// Options of the qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PspConfig {
-    /// The port.
+    /// Configuration of the port.
     pub port: pace::Config,
-    /// What its gap frames are: PAUSE, or another kind.
+    /// Type of its gap frames: PAUSE, or another one.
     pub gap: Kind,
     /// Major number of its classes.
     pub major: u32,
-    /// Minor number of the class of what no filter claims; 0: none.
+    /// Minor number of the class of packets that no filter matches; 0: none.
     pub default: u32,
     /// Classes.
     pub classes: Vec<PspClass>,
-    /// In order of preference.
+    /// Filters, in order of preference.
     pub filters: Vec<Filter>,
-    /// Packets of no class that may wait; they are sent as from a normal class.
+    /// Number of packets without a class that may wait; they are sent as from a
+    /// normal class.
     pub unclassified_packets: u32,
 }
 
 #[derive(Debug)]
 struct Class {
     config: PspClass,
-    /// Place in [`Psp::queues`].
+    /// Index of its queue in [`Core::queues`].
     queue: usize,
 }
 
@@ -53,11 +54,11 @@ pub struct Psp {
 }
 
 impl Psp {
-    /// Silent, its byte clock at 0 at `now`.
+    /// Makes an empty qdisc, with its byte clock at 0 at `now`.
     ///
     /// # Errors
-    /// What the core refuses: the minor number of the class it is about, if it
-    /// is one, and why.
+    /// Returns the core's error, and the minor number of the class that it
+    /// concerns, if it concerns one.
     pub fn new(config: PspConfig, now: Time) -> Result<Self, (Option<u32>, pace::Error)> {
         let scheduler = Scheduler::new(&config.port, now.as_ns()).map_err(|e| (None, e))?;
         let mut core = Core {
@@ -97,10 +98,10 @@ impl Psp {
         })
     }
 
-    /// Another kind for a class, from now on.
+    /// Changes the type of a class from now on.
     ///
     /// # Errors
-    /// What the core refuses; [`pace::Error::UnknownClass`] too if there is no
+    /// Returns the core's error; [`pace::Error::UnknownClass`] also if there is no
     /// such class or it is a dynamic one.
     pub fn change(&mut self, minor: u32, kind: ClassConfig) -> Result<(), pace::Error> {
         let class = self.classes.iter_mut().find(|c| c.config.minor == minor);
@@ -117,13 +118,13 @@ impl Psp {
         self.gap
     }
 
-    /// The core's counters.
+    /// Returns the core's counters.
     #[must_use]
     pub fn stats(&self) -> pace::Stats {
         self.core.scheduler.stats()
     }
 
-    /// O(log classes + filters + classes of the configuration).
+    /// Enqueues a packet. O(log classes + filters + classes of the configuration).
     pub(super) fn enqueue(&mut self, packet: Packet, header: &Header) -> Verdict {
         let exists = |minor| self.classes.iter().any(|c| c.config.minor == minor);
         let (filters, default) = (&self.filters, self.default);

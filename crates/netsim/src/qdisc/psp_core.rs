@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The classes of psp, and the core's scheduler with the queues it decides among.
+//! The classes of psp, and the core's scheduler with the queues that it serves.
 
 use pace::{ClassConfig, ClassId, Decision, Scheduler};
 use units::clock::{Span, Time};
@@ -8,36 +8,38 @@ use super::answer::{Next, Verdict};
 use super::fifo::{Fifo, Limit};
 use crate::packet::Packet;
 
-/// Kind of a class.
+/// Type of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PspType {
-    /// As the core knows it: paced, sharing, normal, rt or nrt.
+    /// A class of the core: paced, borrowing, normal, rt or nrt.
     Static(ClassConfig),
-    /// Each TCP flow at packet size x cwnd / RTT (paper 003), within these.
+    /// Paces each TCP flow at packet size x cwnd / RTT (paper 003), within these
+    /// limits.
     Dynamic {
-        /// Of what is no flow, and of flows before there is an RTT.
+        /// Rate of packets without a flow, and of flows before there is an RTT,
+        /// bit/s.
         rate_bps: u64,
-        /// No flow is slower, unless its socket asks for it.
+        /// Lowest rate of a flow, unless its socket requests a lower one, bit/s.
         floor_bps: u64,
-        /// No flow is faster.
+        /// Highest rate of a flow, bit/s.
         ceil_bps: u64,
     },
 }
 
-/// One class.
+/// Options of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PspClass {
     /// Minor number.
     pub minor: u32,
-    /// Kind.
+    /// Type.
     pub kind: PspType,
-    /// What its queue holds; of a dynamic class, the queue of each flow.
+    /// Limit of its queue; in a dynamic class, of the queue of each flow.
     pub limit: Limit,
-    /// A packet that has waited for longer when its turn comes is dropped.
+    /// A packet that has waited longer than this when it is selected is dropped.
     pub deadline: Option<Span>,
 }
 
-/// A class of the core and its packets.
+/// A class of the core, and its packets.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) id: ClassId,
@@ -45,11 +47,11 @@ pub(super) struct Queue {
     pub(super) deadline: Option<Span>,
 }
 
-/// The scheduler and the queues it decides among.
+/// The scheduler and the queues that it serves.
 pub(super) struct Core {
     pub(super) scheduler: Scheduler,
     pub(super) queues: Vec<Queue>,
-    /// By the core's own number of a class: place of its queue.
+    /// By the core's index of a class: the index of its queue in `queues`.
     pub(super) places: Vec<usize>,
     pub(super) packets: usize,
 }
@@ -64,7 +66,7 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// A class with a queue: its place.
+    /// Adds a class with a queue, and returns the index of the queue.
     pub(super) fn add(
         &mut self,
         kind: &ClassConfig,
@@ -86,7 +88,7 @@ impl Core {
         Ok(place)
     }
 
-    /// Another rate for the class of a queue.
+    /// Changes the rate of the class of a queue.
     pub(super) fn set_rate(&mut self, place: usize, rate_bps: u64) -> Result<(), pace::Error> {
         let id = self.queues[place].id;
         self.scheduler
@@ -113,7 +115,7 @@ impl Core {
         Verdict::Queued
     }
 
-    /// Tells the core how long the first frame of a queue is, for guard.
+    /// Passes the length of a queue's first frame to the core, for the guard band.
     pub(super) fn show_head(&mut self, place: usize) {
         let queue = &self.queues[place];
         let head = queue.packets.head().map(|packet| packet.frame_bytes);
@@ -132,7 +134,9 @@ impl Core {
                 Next::Gap { wire_bytes }
             }
             Decision::Wait { until_ns } => {
-                // Rounded down, now is not before the instant it was woken at.
+                // `now_ns` is rounded down, but the core's instants are whole
+                // nanoseconds, so it is not before the instant of the last wake-up.
+                // The next one must be later than now.
                 let until_ns = until_ns.max(now_ns + 1);
                 Next::Wait(Time::START + Span::from_ns(until_ns))
             }

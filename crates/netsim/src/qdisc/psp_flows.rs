@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows of psp's dynamic classes (paper 003, docs/decisions/qdisc.md, "The rate of a flow in
-//! a dynamic class"): each
-//! has a class of its own in the core, at a rate that its packets bring along.
+//! The flows of psp's dynamic classes (paper 003, docs/decisions/qdisc.md, "The
+//! rate of a flow in a dynamic class"). Each flow has a class of its own in the
+//! core, at a rate that its packets carry.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,27 @@ use super::fifo::Limit;
 use super::psp_core::{Core, PspClass, PspType};
 use crate::packet::Packet;
 
-/// A new rate goes to the core when it has moved by more than one part in so
-/// many.
+/// A new rate is passed to the core when it has changed by more than one part in
+/// `RATE_STEP`.
 const RATE_STEP: u64 = 64;
-/// Packets of one flow: its socket holds itself to less.
+/// Limit of the packets of one flow; its socket limits itself to fewer.
 const FLOW_PACKETS: u32 = 10_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    /// Place of its queue.
+    /// Index of its queue.
     queue: usize,
     rate_bps: u64,
 }
 
-/// Flows by class, flow and direction. None is ever forgotten: a network has
-/// a fixed number of them.
+/// Flows by class, flow number and direction. None is ever removed: a network has a
+/// fixed number of them.
 #[derive(Debug, Default)]
 pub(super) struct Flows(HashMap<(u32, u32, bool), Flow>);
 
 impl Flows {
-    /// Place of the queue of the packet's flow; `None` if it has none: its
-    /// class is not dynamic, its socket says nothing, or it carries no data.
+    /// Returns the index of the queue of the packet's flow; `None` if it has none:
+    /// its class is not dynamic, its socket gives no rate, or it carries no data.
     pub(super) fn queue(
         &mut self,
         class: &PspClass,
@@ -40,7 +40,7 @@ impl Flows {
         let key = (class.minor, packet.flow, packet.reverse);
         if let Some(flow) = self.0.get_mut(&key) {
             let moved = flow.rate_bps.abs_diff(rate_bps);
-            // What the core refuses leaves the rate as it was.
+            // If the core refuses the rate, the old one stays.
             if moved > flow.rate_bps / RATE_STEP && core.set_rate(flow.queue, rate_bps).is_ok() {
                 flow.rate_bps = rate_bps;
             }
@@ -54,8 +54,8 @@ impl Flows {
     }
 }
 
-/// The formula raised to the floor, never above what the socket allows, nor
-/// above the ceil.
+/// Returns the rate of a packet's flow: the formula of paper 003, at least the
+/// floor, but never above what the socket allows or above the ceil.
 fn rate(kind: &PspType, packet: &Packet) -> Option<u64> {
     let PspType::Dynamic {
         rate_bps,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! tbf: a token bucket before a queue; and, with a tick, the shaper of the
-//! papers' time, which looks at its tokens only when the timer tick comes.
+//! tbf: a queue behind a token bucket. With a tick it is the shaper of the papers'
+//! time, which checks its tokens only at timer ticks.
 
 use units::clock::{Span, Time};
 
@@ -9,25 +9,25 @@ use super::fifo::{Fifo, Limit};
 use crate::packet::Packet;
 use crate::rate_arithmetic::Bucket;
 
-/// Options, as of tc-tbf(8).
+/// Options, as in tc-tbf(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TbfConfig {
     /// Rate, above 0.
     pub rate_bps: u64,
     /// Depth of the bucket; a larger frame is dropped.
     pub burst_bytes: u64,
-    /// Bytes that may wait.
+    /// Limit of the queue, bytes.
     pub limit_bytes: u64,
-    /// Counted for each frame on top of its bytes.
+    /// Bytes added to the length of each frame.
     pub overhead_bytes: u32,
-    /// The least a frame counts, overhead included.
+    /// Minimum length that a frame counts, overhead included, bytes.
     pub mpu_bytes: u32,
-    /// Wakes at whole multiples of this only, as a kernel without
-    /// high-resolution timers does; zero: at the right instant.
+    /// The timer expires only at whole multiples of this, as in a kernel without
+    /// high-resolution timers; zero: at the exact instant.
     pub tick: Span,
 }
 
-/// The shaper.
+/// The qdisc.
 #[derive(Debug)]
 pub struct Tbf {
     config: TbfConfig,
@@ -36,7 +36,7 @@ pub struct Tbf {
 }
 
 impl Tbf {
-    /// Its bucket is full.
+    /// Makes an empty qdisc with a full bucket.
     #[must_use]
     pub fn new(config: TbfConfig) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Tbf {
     }
 }
 
-/// The first tick that is not before `at`.
+/// Returns the first tick that is not before `at`.
 fn at_tick(at: Time, tick: Span) -> Time {
     match tick.as_ps() {
         0 => at,
