@@ -45,7 +45,7 @@ pub struct Content<'a> {
 /// A TCP sender's state at one instant.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSample {
-    /// Payload of a full segment.
+    /// Payload of a full segment, bytes.
     pub mss_bytes: u32,
     /// The sender's variables.
     pub vars: variables::Vars,

@@ -47,9 +47,9 @@ pub struct Packet {
 /// Transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proto {
-    /// 6.
+    /// TCP, protocol number 6.
     Tcp,
-    /// 17.
+    /// UDP, protocol number 17.
     Udp,
 }
 
@@ -69,9 +69,9 @@ impl Proto {
 pub struct Header {
     /// Protocol.
     pub proto: Proto,
-    /// Sender.
+    /// Sender's address.
     pub src: Ipv4Addr,
-    /// Receiver.
+    /// Receiver's address.
     pub dst: Ipv4Addr,
     /// Sender's port.
     pub sport: u16,

@@ -65,8 +65,8 @@ impl Port {
     }
 
     /// Passes a frame, whose last bit arrives at `now`, through the port. Returns
-    /// when its last bit leaves the far end of the delay.
-    /// 
+    /// when its last bit arrives behind the port's delay.
+    ///
     /// # Errors
     /// Returns how the frame was dropped.
     pub fn enter(&mut self, now: Time, frame_bytes: u32) -> Result<Time, Fate> {

@@ -14,7 +14,7 @@ use crate::stops::Stops;
 /// Number of steps into which a run is divided to report progress.
 const STEPS: u64 = 100;
 
-/// Why a cell was not run.
+/// The reason why a cell was not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The cell asks for something that is not modelled.

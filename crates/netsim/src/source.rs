@@ -21,8 +21,8 @@ pub struct SourceConfig {
     /// Link-layer rate of the bursts, from the start of one to the start of the
     /// next, bit/s; `None`: a burst is sent whenever there is room.
     pub rate_bps: Option<u64>,
-    /// Bytes that its socket allows in the host's queue (`SO_SNDBUF`); `None`: the
-    /// source does not wait for room, and packets that the queue refuses are lost.
+    /// Bytes that its socket allows in the host's queue; `None`: the source does
+    /// not wait for room, and packets that the queue refuses are lost.
     pub buffer_bytes: Option<u64>,
     /// Durations of the alternating on and off phases; `None`: always on.
     pub on_off: Option<(Span, Span)>,

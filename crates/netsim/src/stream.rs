@@ -32,7 +32,7 @@ pub struct Pacing {
     /// Pacing rate after slow start, per cent of cwnd / RTT
     /// (`tcp_pacing_ca_ratio`).
     pub avoidance_pct: u32,
-    /// Most bytes in the host's own queue (`tcp_limit_output_bytes`).
+    /// Largest number of bytes in the host's own queue (`tcp_limit_output_bytes`).
     pub limit_output_bytes: u64,
 }
 

@@ -63,7 +63,7 @@ pub enum Traffic {
 /// Configuration of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamConfig {
-    /// Whether it has a reservation.
+    /// Whether the stream has a reservation.
     pub class: Class,
     /// Frame length of each packet, bytes: Ethernet header included, FCS not.
     pub frame_bytes: u32,
@@ -105,8 +105,8 @@ pub struct NodeConfig {
     pub nrt_bytes: Option<Vec<u64>>,
     /// Whether late RT packets are sent first.
     pub late_first: bool,
-    /// The period for which reservations are made. `clock.period` is longer at a
-    /// node whose clock is slow.
+    /// The period for which reservations are made. `clock.period` is longer than
+    /// this at a node that is short of time.
     pub reserved_period: Span,
     /// Time that a thread needs per packet.
     pub packet_cost: Span,

@@ -63,7 +63,7 @@ pub struct Counts {
     pub offered: u64,
     /// Packets that reached their receivers.
     pub delivered: u64,
-    /// Packets that a sink took.
+    /// Packets that a sink counted and discarded.
     pub sunk: u64,
     /// Packets that a queue refused.
     pub refused: u64,

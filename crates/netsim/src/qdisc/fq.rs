@@ -14,7 +14,7 @@ use super::answer::{Next, Verdict};
 use crate::packet::Packet;
 use crate::rate_arithmetic::{BYTE, span_up};
 
-/// Options, as of tc-fq(8).
+/// Options, as in tc-fq(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqConfig {
     /// Limit of all packets.

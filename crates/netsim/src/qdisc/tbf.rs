@@ -12,7 +12,7 @@ use crate::rate_arithmetic::Bucket;
 /// Options, as in tc-tbf(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TbfConfig {
-    /// Rate, above 0.
+    /// Rate, bit/s; above 0.
     pub rate_bps: u64,
     /// Depth of the bucket; a larger frame is dropped.
     pub burst_bytes: u64,

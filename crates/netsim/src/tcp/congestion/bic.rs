@@ -27,8 +27,8 @@ const FAST_CONVERGENCE: u32 = 1024 + BETA;
 /// Before the first loss, a segment is added at least every this many
 /// acknowledgements.
 const BEFORE_LOSS_MAX: u32 = 20;
-/// log2 of the unit in which the segments per acknowledgement are averaged:
-/// sixteenths.
+/// The average number of segments per acknowledgement is kept in sixteenths, 2 to
+/// this power.
 const RATIO_SHIFT: u32 = 4;
 /// The step is not computed again for the same window within this time.
 const RECOMPUTE: Span = Span::from_ns(1_000_000_000 / 32);

@@ -31,7 +31,7 @@ impl Control {
         }
     }
 
-    /// Raises the window for one acknowledgement.
+    /// Grows the window for one acknowledgement.
     pub fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
         let at_threshold = !matches!(acked.counting, Counting::Segments);
         let mut segments = match acked.counting {

@@ -296,7 +296,7 @@ impl Sender {
         let duplicate = news.is_duplicate() && !news.sacked;
         if self.una < end {
             if duplicate && again {
-                self.rack.probe = None; // the peer has both
+                self.rack.probe = None; // the peer received both copies
             }
             return;
         }

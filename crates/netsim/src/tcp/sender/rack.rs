@@ -89,7 +89,7 @@ impl Rack {
     pub(super) fn on_delivered(&mut self, now: Time, packet: &Packet, min_rtt: Option<Span>) {
         let rtt = now.since(packet.sent_at);
         if packet.has(tag::EVER) && min_rtt.is_some_and(|min| rtt < min) {
-            return; // of the original, not of the retransmission
+            return; // the original was acknowledged, not the retransmission
         }
         self.rtt = rtt;
         self.newest = self.newest.max(Some((packet.sent_at, packet.end)));

@@ -133,7 +133,7 @@ impl Sender {
             self.uncount_retransmission(packet.end);
         }
         if packet.end <= self.una {
-            return; // about to leave the queue
+            return; // acknowledged: it leaves the queue
         }
         if !packet.has(tag::SACKED) {
             if packet.has(tag::RETRANS) {

@@ -77,6 +77,6 @@ pub struct Variant {
     pub default_congestion: Congestion,
     /// Initial congestion window, in segments.
     pub initial_cwnd: u32,
-    /// Retransmission timeout before the first round trip is known.
+    /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Span,
 }
