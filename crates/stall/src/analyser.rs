@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From segments to connections.
+//! Sorts the segments of a capture into connections.
 
 use std::sync::Arc;
 
@@ -12,40 +12,41 @@ use crate::connection::Connection;
 use crate::options::Options;
 use crate::recorder::Recorder;
 
-/// The first segment's time inside: 0 is never.
+/// Internal time of the first segment, in ns. It is above 0 because 0 stands for "never".
 const EPOCH_NS: u64 = 1_000_000_000;
-/// The latest time that counts, two years on: what a hostile file says beyond
-/// must not overflow a sum.
+/// The latest time that counts, in ns: about two years after the first segment. A later time in
+/// a hostile file must not overflow a sum.
 const LATEST_NS: u64 = 1 << 56;
 
-/// Connections of the same two ends that are looked at for another's other direction.
+/// Connections of the same two ends that are checked for one whose other direction a segment
+/// may be.
 const HALVES_MOST: usize = 4;
 
-/// Both ends, the lower one first.
+/// Both ends, the lower one first, and the VLANs and tunnels around them.
 type Key = (Endpoint, Endpoint, EncapsulationId);
 
-/// Takes the segments of a capture one by one.
+/// Analyses the segments of a capture one by one.
 ///
-/// Memory grows with connections and with what each has under way, not with
-/// packets: a connection that is over, or has nothing under way, keeps its
-/// results alone.
+/// Memory grows with the number of connections and with what each has outstanding, not with
+/// packets: a connection that has ended, or has nothing outstanding, keeps only its results.
 #[derive(Debug)]
 pub struct Analyser {
-    /// One for all connections, which are many.
+    /// The options, shared by all connections, which may be many.
     options: Arc<Options>,
     start_ns: Option<u64>,
     by_key: FxHashMap<Key, usize>,
-    /// Of two ends the last connections with VLANs or tunnels around them whose other
-    /// direction may have others.
+    /// For two ends: their last connections inside VLANs or tunnels. The other direction of
+    /// such a connection may be in other VLANs or tunnels.
     halves: FxHashMap<(Endpoint, Endpoint), Vec<usize>>,
-    /// Each by itself: a list that grows would move and double them all.
+    /// Each connection is boxed: a vector that grows would otherwise move them all, and need
+    /// twice their memory meanwhile.
     connections: Vec<Box<Connection>>,
-    /// Where the last segment went: the next one mostly goes there too.
+    /// The connection of the last segment: most often the next segment belongs to it too.
     last: Option<(Key, usize)>,
 }
 
 impl Analyser {
-    /// One that has seen nothing.
+    /// Creates an analyser that has seen no segment.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -58,7 +59,8 @@ impl Analyser {
         }
     }
 
-    /// Takes one segment: constant time, but for what it acknowledges.
+    /// Analyses one segment. Takes constant time, and time for the segments that it
+    /// acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
         let start_ns = *self.start_ns.get_or_insert(segment.time_ns);
         let since_ns = segment.time_ns.saturating_sub(start_ns);
@@ -113,9 +115,9 @@ impl Analyser {
         index
     }
 
-    /// VLANs and tunnels may have other numbers in the two directions. What acknowledges
-    /// the numbers of a connection of which only the other direction was seen is its other
-    /// half.
+    /// Finds the connection whose other direction this segment belongs to. VLANs and tunnels
+    /// may have other numbers in the two directions: a connection of which only one direction
+    /// was captured is the right one if the segment acknowledges its sequence numbers.
     fn other_half(&mut self, key: Key, from: usize, segment: &Segment) -> Option<usize> {
         if key.2 == 0 {
             return None;
@@ -132,15 +134,15 @@ impl Analyser {
         Some(index)
     }
 
-    /// Steps taken so far through what is under way: segments and ranges that
-    /// were looked at or moved. They are what may cost more than constant time.
+    /// Returns the steps taken so far through outstanding data: segments and ranges that were
+    /// looked at or moved. Only these can take more than constant time.
     #[must_use]
     pub fn steps(&self) -> u64 {
         let flows = self.connections.iter().flat_map(|c| &c.flows);
         flows.map(crate::flow::Flow::steps).sum()
     }
 
-    /// What was found.
+    /// Ends the analysis and returns its results.
     #[must_use]
     pub fn finish(self) -> Analysis {
         let start_ns = self.start_ns.unwrap_or_default();

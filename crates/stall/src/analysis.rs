@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an analysis gives.
+//! The results of an analysis: connections, flows and stalls.
 
 use capture::segment::Endpoint;
 use serde::Serialize;
@@ -11,56 +11,56 @@ use crate::units::{seconds, some_seconds, text};
 /// Everything found in one capture.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Analysis {
-    /// Time of the first segment, in ns since the capture's epoch. All other
-    /// times count from it.
+    /// Time of the first segment, in ns since the capture's epoch. All other times count from
+    /// it.
     pub start_ns: u64,
-    /// In the order of their first segments.
+    /// The connections, in the order of their first segments.
     pub connections: Vec<Connection>,
-    /// Of the capture as a whole.
+    /// Notes on the capture as a whole.
     pub notes: Vec<String>,
 }
 
-/// One connection.
+/// The results of one connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// Who began it; if that was not captured, who has no well-known port;
-    /// else who sent most.
+    /// The end that sent the SYN. If the SYN was not captured: the end whose port is not well
+    /// known; else the end that sent more data.
     #[serde(serialize_with = "text")]
     pub client: Endpoint,
-    /// The other one.
+    /// The other end.
     #[serde(serialize_with = "text")]
     pub server: Endpoint,
     /// Index into the reader's table of VLANs and tunnels; 0: none.
     pub encapsulation: u32,
-    /// First segment.
+    /// Time of the first segment.
     #[serde(rename = "start_s", serialize_with = "seconds")]
     pub start_ns: u64,
-    /// From the first segment to the last.
+    /// Time from the first segment to the last.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration_ns: u64,
-    /// Segments captured, both directions.
+    /// Segments captured in both directions.
     pub packets: u64,
     /// Whether the capture has its SYN.
     pub begin_seen: bool,
     /// Whether the capture has its end: a FIN of each side or a reset.
     pub end_seen: bool,
-    /// Where it was captured.
+    /// Where the connection was captured.
     pub vantage: Vantage,
-    /// One sentence.
+    /// Summary of the connection in one sentence.
     pub verdict: String,
-    /// From client to server, and from server to client.
+    /// The data from client to server, and the data from server to client.
     pub flows: [Flow; 2],
-    /// Of both directions, in the order of their beginnings.
+    /// Stalls of both directions, in the order of their beginnings.
     #[serde(rename = "stalls")]
     pub stops: Vec<Stop>,
-    /// What made the analysis less sure than it could be.
+    /// Notes on what made the analysis less sure than it could be.
     pub notes: Vec<String>,
-    /// What a plot needs, if it was asked for.
+    /// The events that a plot needs, if `Options::history_of` asked for them.
     #[serde(skip)]
     pub history: Option<History>,
 }
 
-/// Which way data goes.
+/// Direction in which data is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -71,7 +71,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the other direction.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -80,14 +80,14 @@ impl Direction {
         }
     }
 
-    /// Its place in [`Connection::flows`].
+    /// Returns the index of this direction in [`Connection::flows`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Near whom a capture was made.
+/// The end of the connection near which a capture was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -97,48 +97,48 @@ pub enum Place {
     Server,
     /// Between them.
     Middle,
-    /// The capture does not tell.
+    /// The capture does not show where it was made.
     Unknown,
 }
 
 /// Where a connection was captured, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vantage {
-    /// Near whom.
+    /// The end near which the capture was made.
     pub place: Place,
-    /// How far that can be relied on.
+    /// How far the place can be relied on.
     pub confidence: Confidence,
-    /// Why.
+    /// The evidence for the place.
     pub reason: String,
-    /// From the capture to the server and back, least seen.
+    /// Shortest round trip seen from the capture to the server and back.
     #[serde(rename = "server_rtt_s", serialize_with = "some_seconds")]
     pub server_rtt_ns: Option<u64>,
-    /// From the capture to the client and back, least seen.
+    /// Shortest round trip seen from the capture to the client and back.
     #[serde(rename = "client_rtt_s", serialize_with = "some_seconds")]
     pub client_rtt_ns: Option<u64>,
 }
 
-/// One direction's data.
+/// The results of one direction's data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flow {
     /// Segments with data, retransmissions included.
     pub data_packets: u64,
     /// Bytes of data, each counted once.
     pub bytes: u64,
-    /// Bytes acknowledged that the capture never saw: dropped by the capture.
+    /// Bytes that were acknowledged and never captured: the capture dropped them.
     pub unseen_bytes: u64,
-    /// From its first data to the last acknowledgement of any.
+    /// Time from the first data to the last acknowledgement of any data.
     #[serde(rename = "active_s", serialize_with = "seconds")]
     pub active_ns: u64,
     /// Full size of a segment on the wire, as far as it is known.
     pub mss_bytes: u32,
     /// Retransmissions, in segments.
     pub retransmissions: Retransmissions,
-    /// Round trips.
+    /// Round trips of this direction's data.
     pub rtt: Rtt,
-    /// The congestion window at the end, as far as packets give it away.
+    /// Congestion window at the end, as far as the packets show it.
     pub cwnd: Option<CwndEstimate>,
-    /// Pauses that are no stalls, because nobody had anything to do.
+    /// Pauses that are no stalls, because neither side had anything to do.
     pub idle: Idle,
     /// Segments marked "congestion experienced" (RFC 3168).
     pub ce_marked: u64,
@@ -146,55 +146,55 @@ pub struct Flow {
     pub acks: u64,
     /// Acknowledgements that repeat the last one (RFC 5681).
     pub duplicate_acks: u64,
-    /// Times the window was told to be closed.
+    /// Times the receiver reported a closed window.
     pub zero_windows: u64,
-    /// Largest and smallest window told, in bytes.
+    /// Smallest and largest window that the receiver reported, in bytes.
     pub window_bytes: Option<(u64, u64)>,
 }
 
-/// What was retransmitted, by what made the sender do so.
+/// Retransmitted segments, by what made the sender retransmit them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retransmissions {
-    /// On acknowledgements: duplicates, SACK, RACK.
+    /// Retransmitted on acknowledgements: duplicates, SACK, RACK.
     pub fast: u64,
-    /// Because the retransmission timer ran out.
+    /// Retransmitted because the retransmission timer expired.
     pub timeout: u64,
-    /// After a timeout, when the window let the rest of the loss be repaired.
+    /// Retransmitted after a timeout, when the window let the sender repair the rest of the
+    /// loss.
     pub after_timeout: u64,
-    /// Probes of the tail (TLP).
+    /// Tail loss probes (TLP).
     pub probe: u64,
-    /// Seen once only, so that what led to it cannot be told.
+    /// Segments captured only once, so that the reason of the retransmission cannot be told.
     pub unclear: u64,
-    /// Of all these, of data whose retransmission was lost as well.
+    /// Retransmissions, of all these, of data whose earlier retransmission was lost as well.
     pub of_lost_retransmission: u64,
-    /// Of all these, of data that had arrived already (DSACK, timestamps).
+    /// Retransmissions, of all these, of data that had arrived already (DSACK, timestamps).
     pub spurious: u64,
 }
 
 impl Retransmissions {
-    /// All of them.
+    /// Returns the number of all retransmitted segments.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.fast + self.timeout + self.after_timeout + self.probe + self.unclear
     }
 }
 
-/// Round trips of one direction's data, all the way: from its sender to the
-/// receiver and back.
+/// Whole round trips of one direction's data: from its sender to the receiver and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rtt {
     /// Samples taken.
     pub samples: u64,
-    /// Least.
+    /// Shortest round trip.
     #[serde(rename = "min_s", serialize_with = "some_seconds")]
     pub min_ns: Option<u64>,
-    /// Smoothed (RFC 6298), at the end.
+    /// Smoothed round trip (RFC 6298), at the end.
     #[serde(rename = "smoothed_s", serialize_with = "some_seconds")]
     pub smoothed_ns: Option<u64>,
-    /// Largest.
+    /// Longest round trip.
     #[serde(rename = "max_s", serialize_with = "some_seconds")]
     pub max_ns: Option<u64>,
-    /// The timeout that Linux would compute from the samples, at the end.
+    /// Retransmission timeout that Linux would compute from the samples, at the end.
     #[serde(rename = "rto_s", serialize_with = "some_seconds")]
     pub rto_ns: Option<u64>,
 }
@@ -202,50 +202,49 @@ pub struct Rtt {
 /// Bounds on a congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CwndEstimate {
-    /// It was at least this: so much was in flight.
+    /// Lower bound: so many bytes were in flight.
     pub low_bytes: u64,
-    /// It was at most this; `None` if nothing shows that it was the limit.
+    /// Upper bound; `None` if nothing shows that the congestion window was the limit.
     pub high_bytes: Option<u64>,
 }
 
-/// A time without progress, or with little.
+/// A stall: a time without progress, or with little.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stop {
-    /// Whose data stopped.
+    /// Direction of the data that stalled.
     pub direction: Direction,
-    /// Since the capture's first segment.
+    /// Beginning, since the capture's first segment.
     #[serde(rename = "start_s", serialize_with = "seconds")]
     pub start_ns: u64,
-    /// How long.
+    /// Length of the stall.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration_ns: u64,
     /// Whether nothing moved, or little.
     pub kind: StopKind,
-    /// What the rate before would have brought in the time, less what came.
+    /// Bytes that the rate before the stall would have brought in this time, less what came.
     /// `None` if there was no rate before to compare with.
     pub bytes_cost: Option<u64>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// What made it happen in turn, where that is known: a policer behind a
-    /// lost retransmission.
+    /// The cause of the cause, where that is known: a policer behind a lost retransmission.
     pub root: Option<Cause>,
-    /// Whose side it is on.
+    /// The side that the cause is on.
     pub side: Side,
-    /// How far the evidence carries the cause and the side.
+    /// How far the evidence supports the cause and the side.
     pub confidence: Confidence,
-    /// Numbers of the packets that show it, ascending, at most sixteen.
+    /// Numbers of the packets that show the stall, ascending, at most sixteen.
     pub evidence: Vec<u64>,
-    /// How many stops in a row of the same cause this is.
+    /// Number of consecutive stalls of the same cause that this one stands for.
     pub count: u64,
     /// What happened, with figures.
     pub explanation: String,
-    /// What to do about it.
+    /// What to do about the cause.
     pub advice: String,
 }
 
 impl Stop {
-    /// Becomes one with the next of the same cause: until its end, with both costs, counted.
-    /// Confidence and evidence stay.
+    /// Merges the next stall of the same cause into this one: it now lasts until the end of
+    /// `next`, the costs are added, and the count grows by one. Confidence and evidence stay.
     pub fn take_in(&mut self, next: &Self) {
         self.duration_ns = next.start_ns + next.duration_ns - self.start_ns;
         self.bytes_cost = match (self.bytes_cost, next.bytes_cost) {
@@ -256,25 +255,25 @@ impl Stop {
     }
 }
 
-/// Whether a stop is one.
+/// How much a stall held the data up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopKind {
-    /// Nothing moved: no new data and nothing delivered.
+    /// Nothing moved: no new data was sent and nothing was delivered.
     Silence,
-    /// Data moved, at a fraction of what it could have.
+    /// Data moved, at a fraction of the rate that was possible.
     Slow,
-    /// Nothing was under way, and one side was to act: to answer a connection's
-    /// beginning or a request, or to ask.
+    /// Nothing was in flight, and one side had to act: to answer a connection's beginning or a
+    /// request, or to send a request.
     Wait,
 }
 
-/// Pauses in which nobody had anything to do.
+/// Pauses in which neither side had anything to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Idle {
-    /// How many.
+    /// Number of pauses.
     pub count: u64,
-    /// How long, all of them.
+    /// Length of all pauses together.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration_ns: u64,
 }

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The causes there are, whose side each is on, and what to do about it.
+//! The causes of stalls: the side that each is on, and what to do about it.
 
 use serde::Serialize;
 
-/// Whose side a stop is on.
+/// Side that a stall is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// The host that sends the data: its application, its socket or its TCP.
     Sender,
-    /// The host that the data is for.
+    /// The host that receives the data.
     Receiver,
-    /// Between them.
+    /// The network between the two hosts.
     Network,
-    /// The capture does not carry an answer.
+    /// The capture does not show the side.
     Unknown,
 }
 
-/// How far the evidence carries a cause.
+/// How far the evidence supports a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// The likeliest of several that fit: no ground to act on alone.
+    /// The likeliest of several causes that fit: no ground to act on alone.
     Low,
-    /// It fits, and what else would fit is rare or needs a fault of its own.
+    /// The cause fits; any other that would fit is rare or needs a fault of its own.
     Medium,
-    /// The packets named as evidence leave no other.
+    /// The packets named as evidence leave no other cause.
     High,
 }
 
-/// Why a transfer stopped, or slowed down. `docs/stalls.md` has the rule of
-/// each.
+/// Why a transfer stalled, or slowed down. `docs/stalls.md` has the rule of each cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -38,63 +37,64 @@ pub enum Cause {
     ReceiverWindowClosed,
     /// The receiver's window is below what the round trip needs.
     ReceiverWindowSmall,
-    /// The window was open again, and the sender learnt it only by a probe.
+    /// The window was open again, and the sender learnt of it only by a probe.
     ZeroWindowProbe,
-    /// All sent was delivered, and the sending application gave no more.
+    /// Everything that was sent had been delivered, and the sending application supplied no
+    /// more.
     Application,
-    /// The same, and it was the other application's turn: data of the other
-    /// direction ended the pause.
+    /// As `Application`, but the sending application waited for the other one: data of the
+    /// other direction ended the pause.
     WaitingForPeer,
-    /// The application had the request and answered late.
+    /// The application had received the request and answered late.
     ResponseTime,
-    /// What is in flight stays the same, below both windows, without loss: the
-    /// socket's send buffer, or another limit within the sender.
+    /// The bytes in flight stay the same, below both windows, without loss: the socket's send
+    /// buffer limits them, or another limit within the sender.
     SendBuffer,
-    /// A retransmission was lost too, and only the timeout repaired it.
+    /// A retransmission was lost too, and only the timeout repaired the loss.
     RtoLostRetransmission,
-    /// The last segments before a pause were lost: nothing behind them could
-    /// tell of it.
+    /// The last segments before a pause were lost: no segment behind them could report the
+    /// loss.
     RtoTail,
-    /// A loss with too few segments behind it to tell of it.
+    /// A loss with too few segments behind it to report it.
     RtoFewDupacks,
-    /// A timeout whose loss could have been repaired without; why it was not
-    /// is not to be seen.
+    /// A timeout whose loss could have been repaired without one; the capture does not show why
+    /// it was not.
     RtoOther,
-    /// The tail was lost and a probe of it (TLP) brought the repair.
+    /// The tail was lost, and a tail loss probe (TLP) started the repair.
     TailLossProbe,
-    /// Repair of losses went on at a segment or two each round trip.
+    /// The repair of losses went on at one or two segments each round trip.
     RecoveryCwndPinned,
-    /// After a collapse of the window it grew back slowly.
+    /// The congestion window collapsed and grew back slowly.
     SlowGrowth,
-    /// A policer: whatever is above a constant rate is dropped, without a queue.
+    /// A policer dropped whatever was above a constant rate, without a queue.
     Policer,
-    /// Loss that goes with no queue: errors of a link.
+    /// Loss without a queue: errors of a link.
     PathLoss,
-    /// Loss where a queue was filling up: congestion.
+    /// Loss while a queue was filling up: congestion.
     Congestion,
-    /// Segments that overtook each other were taken for lost.
+    /// The sender took segments that were overtaken by others for lost.
     Reordering,
-    /// The receiver held back an acknowledgement while the sender could send
-    /// nothing before it.
+    /// The receiver held back an acknowledgement while the sender could send nothing before it
+    /// came.
     DelayedAck,
-    /// Acknowledgements were lost, or came in heaps.
+    /// Acknowledgements were lost, or arrived in bunches.
     AckLoss,
-    /// Everything was late, nothing lost.
+    /// Everything was late, and nothing was lost.
     DelaySpike,
     /// Nothing at all came through for a time.
     SilentPath,
-    /// Large packets did not come through, small ones did.
+    /// Large packets did not come through, and small ones did.
     PmtuBlackHole,
-    /// One timeout after the other, each twice as long.
+    /// Several timeouts in a row, each twice as long as the one before.
     RtoStorm,
-    /// The connection was not answered at once.
+    /// The connection request was not answered at once.
     ConnectionSetup,
-    /// The evidence carries none of them.
+    /// The evidence supports none of the others.
     Unknown,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 26] = [
         Cause::ReceiverWindowClosed,
         Cause::ReceiverWindowSmall,
@@ -124,7 +124,7 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// Whose side it is on, unless a stop's evidence says otherwise.
+    /// Returns the side that the cause is on, unless a stall's evidence says otherwise.
     #[must_use]
     pub const fn side(self) -> Side {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a TCP transfer stopped: rules over a connection's segments.
+//! Finds why a TCP transfer stalled, by rules over the connection's captured segments.
 //!
 //! ```text
 //! let mut analyser = stall::Analyser::new(stall::Options::default());

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be chosen of an analysis.
+//! The options of an analysis.
 
-/// How closely to look, and how much to keep.
+/// How closely the analysis looks, and how much it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// No pause shorter than this is a stop, however short the round trip.
+    /// Shortest pause that counts as a stall, however short the round trip.
     pub min_stop_ns: u64,
-    /// The same where the round trip is not known.
+    /// Shortest pause that counts as a stall where the round trip is not known.
     pub min_stop_blind_ns: u64,
-    /// Stops kept of one direction of a connection; of more, the longest.
+    /// Stalls kept of one direction of a connection; of more, the longest are kept.
     pub stops_most: usize,
-    /// Segments under way that are remembered of one direction.
+    /// Outstanding segments that are remembered of one direction.
     pub outstanding_most: usize,
-    /// Ranges reported by SACK that are remembered of one direction.
+    /// SACKed ranges that are remembered of one direction.
     pub reported_most: usize,
-    /// Segments under way that one retransmission is noted of.
+    /// Outstanding segments that one retransmission can be noted for.
     pub repeated_most: usize,
-    /// The connection, by its index in [`Analysis::connections`], whose
-    /// [`History`] is wanted: a second reading of the same capture.
+    /// Index in [`Analysis::connections`] of the connection whose [`History`] is wanted. The
+    /// index is known from a first reading, so this takes a second reading of the same capture.
     ///
     /// [`Analysis::connections`]: crate::Analysis::connections
     /// [`History`]: crate::History
     pub history_of: Option<usize>,
-    /// Events that the history keeps; of more, every second ordinary one goes.
+    /// Events that the history keeps; of more, it drops every second ordinary one.
     pub history_most: usize,
 }
 
@@ -33,9 +33,9 @@ impl Default for Options {
             min_stop_blind_ns: 200_000_000,
             stops_most: 1000,
             outstanding_most: 1 << 18,
-            // One hole in sixty segments of the largest flight.
+            // The largest flight may have one hole in sixty segments.
             reported_most: 4096,
-            // A full segment that repeats others of one byte each has fewer.
+            // A full segment that repeats others of one byte each repeats fewer than these.
             repeated_most: 2048,
             history_of: None,
             history_most: 400_000,

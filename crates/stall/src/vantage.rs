@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a connection was captured: from what its packets say of themselves,
-//! and from how long each end takes to answer what passed the capture.
+//! Finds where a connection was captured: from what its packets say of themselves, and from how
+//! long each end takes to answer what passed the capture.
 
 use crate::analysis::{Place, Vantage};
 use crate::cause::Confidence;
@@ -8,14 +8,15 @@ use crate::connection::Connection;
 use crate::flow::Flow;
 pub(crate) use units::terse::ms;
 
-/// Below this of the whole way, in percent, an end is where the capture is.
+/// Share of the whole round trip, in percent, up to which an end is where the capture is.
 const NEAR_PERCENT: u64 = 5;
-/// Up to this it may be.
+/// Share, in percent, up to which an end may be where the capture is.
 const PERHAPS_PERCENT: u64 = 15;
-/// A round trip shorter than this is made of hosts, not of distance.
+/// A whole round trip shorter than this, in ns, is due to the hosts, not to distance: it tells
+/// nothing of the place.
 const LOCAL_NS: u64 = 150_000;
 
-/// What a capture is of one flow.
+/// Where the capture was made, as seen from one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     Sender,
@@ -25,7 +26,7 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// Of the data of the client or of the server.
+    /// Returns the view of the client's data, or of the server's.
     pub(crate) fn of(place: Place, from_client: bool) -> Self {
         match (place, from_client) {
             (Place::Client, true) | (Place::Server, false) => Self::Sender,
@@ -36,7 +37,8 @@ impl View {
     }
 }
 
-/// Least answer time of an end: as receiver of the other's data, and as sender.
+/// Returns the shortest time in which an end answers: as receiver of the other end's data, and
+/// as sender.
 fn answer_ns(own: &Flow, other: &Flow) -> Option<u64> {
     match (other.receiver_rtt_ns(), own.sender_rtt_ns()) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -44,7 +46,7 @@ fn answer_ns(own: &Flow, other: &Flow) -> Option<u64> {
     }
 }
 
-/// Finds it. `client` is the index of the client's end.
+/// Finds the place of the capture. `client` is the index of the client's end.
 pub(crate) fn find(connection: &Connection, client: usize) -> Vantage {
     let (own, other) = (&connection.flows[client], &connection.flows[1 - client]);
     let client_rtt_ns = answer_ns(own, other);
@@ -67,7 +69,7 @@ pub(crate) fn find(connection: &Connection, client: usize) -> Vantage {
 
 type Found = (Place, Confidence, String);
 
-/// The file says which packets its host sent.
+/// Finds the place where the capture file says which packets its host sent.
 fn by_way(connection: &Connection, client: usize) -> Option<Found> {
     let sent_by = |end: usize| connection.out[end] > 0 && connection.into[end] == 0;
     let place = match (sent_by(client), sent_by(1 - client)) {
@@ -120,7 +122,8 @@ fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<Found> {
     Some((Place::Middle, Confidence::High, reason))
 }
 
-/// Hosts send with 64, 128 or 255; each router takes one away.
+/// Finds the place by hop limits: hosts send with 64, 128 or 255, and each router takes one
+/// away.
 fn by_hops(connection: &Connection, client: usize) -> Option<Found> {
     let whole = |end: usize| connection.whole_hops[end] > 0 && connection.cut_hops[end] == 0;
     let cut = |end: usize| connection.cut_hops[end] > 0 && connection.whole_hops[end] == 0;

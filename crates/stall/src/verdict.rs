@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection in one sentence.
+//! Summarises a connection in one sentence.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::rules::Origin;
 pub(crate) use units::terse::rate;
 use units::terse::{ms, size};
 
-/// What weighs most of some stops: the cause, and how sure it is.
+/// Weight of one cause among some stalls, and the confidence in it.
 struct Weight {
     ns: u64,
     count: u64,
@@ -50,7 +50,7 @@ fn likely(confidence: Confidence) -> &'static str {
     }
 }
 
-/// The sentence. `origins` are those of the flows' losses.
+/// Returns the sentence. `origins` are the origins of the losses of each flow.
 pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) -> String {
     let [to_server, to_client] = &connection.flows;
     if let Some(stop) = connection
@@ -82,7 +82,7 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
         let of = stops.filter(|stop| stop.direction == direction);
         of.map(|stop| stop.duration_ns).sum::<u64>()
     };
-    // A picture shows the direction that was held up longer.
+    // A plot shows the direction that was held up longer, so the sentence mentions it.
     let other = main.opposite();
     if stopped_ns(other) > stopped_ns(main) {
         let stops = connection.stops.iter();
@@ -102,8 +102,8 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
     text + "."
 }
 
-/// What some stops of one direction came to, as the rest of a sentence that
-/// tells what was moved: "; stopped twice for 412 ms in all, because ...".
+/// Summarises some stalls of one direction, as the rest of a sentence that says what was moved:
+/// "; stopped twice for 412 ms in all, because ...".
 #[must_use]
 pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
     let mut text = String::new();

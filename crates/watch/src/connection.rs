@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One connection, from its sender's records: its state, and where it stopped.
+//! The state of one connection and its stalls, from the records of its sender.
 
 use std::collections::BTreeMap;
 
@@ -15,60 +15,61 @@ use crate::sequence::Sequence;
 
 const MS: u64 = 1_000_000;
 
-/// The kernel counts what the sender waits for in ticks of up to 10 ms.
+/// Error of the kernel's counts of what the sender waits for: it counts in ticks of up to 10
+/// ms.
 const COUNT_ERROR_NS: u64 = 20 * MS;
-/// Stops kept of a connection; of more, the first ones.
+/// Stalls kept of a connection; of more, the first ones are kept.
 const STOPS_MOST: usize = 1000;
-/// Segments that are remembered as sent again.
+/// Segments that are remembered as retransmitted.
 const RESENT_MOST: usize = 4096;
-/// Waits of one kind this near to each other are one.
+/// Stalls of one cause that are this near to each other are counted as one.
 const NEAR_NS: u64 = 50 * MS;
-/// Ports below this are servers'.
+/// Ports below this belong to servers.
 const WELL_KNOWN: u16 = 1024;
 
-/// What a connection does.
+/// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Its SYN is not answered.
+    /// Its SYN has not been answered.
     Connecting,
     /// Data moves.
     Flowing,
-    /// All was delivered, and nothing came since.
+    /// Everything was delivered, and the application has supplied nothing since.
     Idle,
     /// Losses are being repaired.
     Repairing(CaState),
-    /// Nothing was delivered for so long.
+    /// Nothing has been delivered for a time.
     Stopped {
-        /// Since the last progress.
+        /// Time since the last progress.
         for_ns: u64,
-        /// As far as it can be told now.
+        /// The cause, as far as it can be told now.
         cause: Cause,
     },
     /// The socket is gone.
     Ended,
 }
 
-/// A socket that sends, or may.
+/// A socket that sends, or may send.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Its number, in the order in which connections were seen, from 1. A
+    /// Number of the connection, in the order in which connections were seen, from 1. A
     /// [`crate::Watcher`] sets it.
     pub number: u64,
-    /// Its ends, once they were told.
+    /// The connection's ends, once the kernel reported them.
     pub ends: Option<Ends>,
-    /// When it was first seen.
+    /// When the connection was first seen.
     pub first_ns: u64,
     /// The last reading.
     pub last: Reading,
-    /// Readings, the lost ones not counted.
+    /// Number of readings, without the lost ones.
     pub readings: u64,
-    /// Readings that the ring buffer had no room for.
+    /// Number of readings that the ring buffer had no room for.
     pub lost: u64,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub retransmissions: u64,
-    /// Where it stopped, in order; times count from `origin_ns`.
+    /// The stalls, in order; times count from `origin_ns`.
     pub stops: Vec<Stop>,
-    /// Stops beyond those that are kept.
+    /// Number of stalls beyond those that are kept.
     pub stops_dropped: u64,
     origin_ns: u64,
     is_client: Option<bool>,
@@ -76,20 +77,20 @@ pub struct Connection {
     sequence: Sequence,
     pause: Pause,
     over: Option<Over>,
-    /// First bytes of segments sent again and not acknowledged, and what for.
+    /// First bytes of segments that were retransmitted and are not acknowledged, and why.
     resent: BTreeMap<u64, Resent>,
-    /// When the first SYN was sent, and how often again.
+    /// When the first SYN was sent, and how often it was retransmitted.
     setup: Option<(u64, u32)>,
-    /// Nothing was to be sent since.
+    /// Since when there was nothing to send.
     idle_from_ns: Option<u64>,
-    /// What had been acknowledged when it last went on after such a time.
+    /// The offset that had been acknowledged when the sender went on after the last such time.
     idle_at: u64,
     phases: Phases,
     rate: Rate,
 }
 
 impl Connection {
-    /// From its first reading on. Stops count from `origin_ns`.
+    /// Creates a connection from its first reading. Stalls count from `origin_ns`.
     #[must_use]
     pub fn new(first: &Reading, ends: Option<Ends>, origin_ns: u64) -> Self {
         let mut connection = Self {
@@ -124,16 +125,16 @@ impl Connection {
         connection
     }
 
-    /// Takes the next reading; gives the stops that are known by it.
+    /// Processes the next reading. Returns the stalls that it made known.
     ///
-    /// Constant time, but for segments remembered as sent again.
+    /// Takes constant time, and time for the segments remembered as retransmitted.
     pub fn reading(&mut self, reading: &Reading) -> Vec<Stop> {
         let before = std::mem::replace(&mut self.last, *reading);
         self.readings += 1;
         self.lost += u64::from(reading.lost);
         let mut found: Vec<Stop> = self.settle(reading.time_ns).into_iter().collect();
         if before.moment == Moment::Ack && reading.delivered != before.delivered {
-            // Known only now: it reported something (SACK).
+            // Only now is it known that the acknowledgement before reported something (SACK).
             let repeats = u32::from(!before.advances());
             self.pause.idle_acks = self.pause.idle_acks.saturating_sub(repeats);
             let number = self.readings - 1;
@@ -151,13 +152,14 @@ impl Connection {
         self.keep(found)
     }
 
-    /// Gives what is known by now without another reading.
+    /// Returns the stalls that are known by `now_ns` without another reading.
     pub fn tick(&mut self, now_ns: u64) -> Vec<Stop> {
         let found = self.settle(now_ns).into_iter().collect();
         self.keep(found)
     }
 
-    /// Watching is over: what stands still is told.
+    /// Ends watching. Returns the stalls that were not known before, with the one that still
+    /// lasts.
     pub fn finish(&mut self, now_ns: u64) -> Vec<Stop> {
         let mut found: Vec<Stop> = self.settle(u64::MAX).into_iter().collect();
         if !self.is_ended {
@@ -167,13 +169,13 @@ impl Connection {
         self.keep(found)
     }
 
-    /// How long all of its stalls took together, in ns.
+    /// Returns how long all stalls of the connection took together, in ns.
     #[must_use]
     pub fn stopped_ns(&self) -> u64 {
         self.stops.iter().map(|stop| stop.duration_ns).sum()
     }
 
-    /// What it does now.
+    /// Returns what the connection is doing at `now_ns`.
     #[must_use]
     pub fn status(&self, now_ns: u64) -> Status {
         if self.is_ended {
@@ -195,19 +197,19 @@ impl Connection {
         }
     }
 
-    /// Bytes acknowledged since it was first seen.
+    /// Returns the bytes acknowledged since the connection was first seen.
     #[must_use]
     pub fn acked_bytes(&self) -> u64 {
         self.sequence.offset(self.last.ack)
     }
 
-    /// Offset of one of TCP's numbers near the present ones.
+    /// Returns the stream offset of a sequence number near the present ones.
     #[must_use]
     pub fn offset(&self, number: u32) -> u64 {
         self.sequence.offset(number)
     }
 
-    /// Acknowledged in the last second, as a rate.
+    /// Returns the rate of acknowledged data over the last second, in bit/s.
     #[must_use]
     pub fn rate_bps(&self, now_ns: u64) -> u64 {
         self.rate
@@ -215,7 +217,7 @@ impl Connection {
             .saturating_mul(8)
     }
 
-    /// Whether this host began it; if that was not seen, whose port tells.
+    /// Returns whether this host opened the connection. If that was not seen, the ports decide.
     #[must_use]
     pub fn is_client(&self) -> bool {
         let by_port = |ends: &Ends| {
@@ -227,7 +229,7 @@ impl Connection {
             .unwrap_or(true)
     }
 
-    /// From where on this host's data goes.
+    /// Returns the direction of the data that this host sends.
     fn direction(&self) -> Direction {
         match self.is_client() {
             true => Direction::ToServer,
@@ -235,7 +237,7 @@ impl Connection {
         }
     }
 
-    /// Timeouts, repairs and probes.
+    /// Notes timeouts, retransmissions and probes.
     fn note(&mut self, reading: &Reading) {
         let pause = &mut self.pause;
         pause.window_bytes = pause.window_bytes.min(reading.window_bytes);
@@ -262,7 +264,7 @@ impl Connection {
     fn note_resent(&mut self, reading: &Reading) {
         self.retransmissions += 1;
         if reading.tcp_state == TcpState::SynSent {
-            // The timer that ran out began with the first SYN.
+            // The expired timer was started with the first SYN.
             let first_ns = reading.time_ns.saturating_sub(reading.rto_ns);
             let (_, times) = self.setup.get_or_insert((first_ns, 0));
             *times += 1;
@@ -292,7 +294,8 @@ impl Connection {
         }
     }
 
-    /// The connection is there: how long did its SYN wait?
+    /// Returns the stall before a connection was established, if its SYN was sent more than
+    /// once.
     fn connected(&mut self, reading: &Reading) -> Option<Stop> {
         if reading.moment != Moment::State || reading.tcp_state == TcpState::SynSent {
             return None;
@@ -320,8 +323,8 @@ impl Connection {
         Some(self.stop(StopKind::Silence, span, None, finding, vec![self.readings]))
     }
 
-    /// Between two readings there was nothing to send for a time, and then
-    /// there was. Where that is so, what was before it was delivered.
+    /// Checks whether there was a time with nothing to send between two readings. If there was,
+    /// everything sent before it had been delivered.
     fn idle(&mut self, before: &Reading, reading: &Reading) -> Option<Stop> {
         let apart_ns = reading.time_ns.saturating_sub(before.time_ns);
         let busy_ns = reading.limits.busy_ns.saturating_sub(before.limits.busy_ns);
@@ -384,8 +387,8 @@ impl Connection {
         found
     }
 
-    /// Something was delivered: a pause is over, if there was one. Gives what
-    /// is known by that.
+    /// Notes that something was delivered, which ends a pause if there was one. Returns the
+    /// stalls that this made known.
     fn progress(&mut self, reading: &Reading, number: u64, closed: Closed) -> Vec<Stop> {
         let at_ns = reading.time_ns;
         if at_ns < self.pause.from_ns {
@@ -411,7 +414,7 @@ impl Connection {
         earlier
     }
 
-    /// A pause is judged when what follows it is known.
+    /// Judges a pause once what follows it is known.
     fn settle(&mut self, now_ns: u64) -> Option<Stop> {
         let over = self.over.take_if(|over| now_ns > over.until_ns)?;
         let mut facts = over.facts;
@@ -430,7 +433,8 @@ impl Connection {
         found
     }
 
-    /// What was sent by the last reading is not all acknowledged by it.
+    /// Returns whether something that had been sent by the last reading is not acknowledged by
+    /// it.
     fn is_waiting(&self) -> bool {
         self.last.ack != self.last.nxt
     }
@@ -440,8 +444,8 @@ impl Connection {
         !self.is_waiting() && for_ns >= self.pause.threshold_ns()
     }
 
-    /// The pause that it is in now, if something shows that it is one: without
-    /// a record it is not known whether there is anything to send.
+    /// Returns the facts of the present pause, if something shows that it is one: without a
+    /// record it is not known whether there is anything to send.
     fn standing(&self, now_ns: u64) -> Option<Facts> {
         let pause = &self.pause;
         let last = &self.last;
@@ -455,7 +459,7 @@ impl Connection {
         }
         let mut facts = pause.facts(now_ns, last, Closed::Open);
         if is_closed {
-            // Until the next record it goes on as it was.
+            // The window is taken to stay closed until the next record.
             facts.window_ns += now_ns.saturating_sub(last.time_ns);
         }
         Some(facts)
@@ -499,8 +503,8 @@ impl Connection {
         }
     }
 
-    /// Adds stops to those before; gives those that are not more of the last, or so
-    /// much longer that who watches has to hear of them.
+    /// Adds stalls to the list. Returns those to report: stalls that do not continue the last
+    /// one, or that are more than twice as long.
     fn keep(&mut self, found: Vec<Stop>) -> Vec<Stop> {
         let mut told = Vec::new();
         let near_ns = self.last.srtt_ns.saturating_mul(4).max(NEAR_NS);
@@ -528,8 +532,8 @@ impl Connection {
     }
 }
 
-/// Waits for each acknowledgement, pauses between messages, or a window that a
-/// probe found to hold a little.
+/// Returns whether a stall continues the last one: waits for each acknowledgement, pauses
+/// between messages, or a window in which a probe found a little room.
 fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     let merges = matches!(
         stop.cause,
@@ -546,7 +550,8 @@ fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
         && stop.start_ns.saturating_sub(end_ns) <= near_ns
 }
 
-/// What the rate before would have brought.
+/// Returns the bytes that the rate before would have brought in this time; `None` if the rate
+/// is not known.
 fn cost(rate_bytes_per_s: u64, duration_ns: u64) -> Option<u64> {
     let cost = u128::from(rate_bytes_per_s) * u128::from(duration_ns) / 1_000_000_000;
     (rate_bytes_per_s > 0).then(|| u64::try_from(cost).unwrap_or(u64::MAX))

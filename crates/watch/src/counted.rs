@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's side counted.
+//! The counters of the BPF program.
 
 use crate::Cost;
 
-/// What the kernel's side counted, at the end.
+/// The counters of the BPF program, read when watching ends.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Records that found no room, by CPU.
+    /// Records that the ring buffer had no room for, by CPU.
     pub lost: Vec<u64>,
     /// Sockets that could not be followed.
     pub lost_sockets: u64,
-    /// Of `--cost`.
+    /// Costs of the programs, counted with `--cost`.
     pub costs: Vec<Cost>,
 }

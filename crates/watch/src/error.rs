@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why watching is not possible.
+//! The reasons why watching is not possible.
 
 use std::io;
 
-/// Each is one sentence that says what to do.
+/// An error. Each message is one sentence that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// clang was missing at the build.
+    /// clang was missing when this program was built.
     #[error(
         "this pspacer was built without its BPF program, because clang was missing: install \
          clang and build it again (make build does both)"
@@ -54,7 +54,7 @@ pub enum Error {
     /// A map cannot be read or written.
     #[error("a BPF map")]
     Map(#[from] aya::maps::MapError),
-    /// A record is not what this program understands.
+    /// A record has a format that this version does not know.
     #[error(transparent)]
     Malformed(#[from] crate::Malformed),
 }

@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of a pause: enough for every rule of [`crate::judge`].
+//! The facts about a pause: enough for every rule of [`crate::judge`].
 
-/// What made the sender send a segment again.
+/// What made the sender retransmit a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resent {
     /// Acknowledgements.
     Fast,
-    /// The timer, or what follows it.
+    /// The retransmission timer, or the repair that follows it.
     Timeout,
-    /// A probe of the tail.
+    /// A tail loss probe (TLP).
     Probe,
 }
 
-/// The first time that the timer ran out in a pause.
+/// The first expiry of the retransmission timer in a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeout {
     pub(crate) at_ns: u64,
-    /// Segments reported as arrived, behind what it repairs.
+    /// Segments reported as arrived, behind the one that the timeout repairs.
     pub(crate) sacked_out: u32,
-    /// What it repairs had been sent again before, for this.
+    /// Reason of an earlier retransmission of the segment that the timeout repairs, if there
+    /// was one.
     pub(crate) resent_before: Option<Resent>,
 }
 
 /// How a pause ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// Something was delivered: so many segments at once.
+    /// So many segments were delivered at once.
     Delivery(u32),
-    /// The connection ended in it.
+    /// The connection ended in the pause.
     End,
-    /// It goes on.
+    /// The pause goes on.
     Open,
 }
 
-/// Numbers of records that show something: the first ones and the last.
+/// Numbers of the records that show something: the first ones and the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence(Vec<u64>);
 
@@ -55,16 +56,16 @@ impl Evidence {
     }
 }
 
-/// What comes within two round trips behind a pause.
+/// What follows a pause within two round trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct After {
     /// Segments reported as received twice.
     pub(crate) dsacks: u32,
-    /// Repairs on acknowledgements.
+    /// Retransmissions on acknowledgements.
     pub(crate) resent: u32,
 }
 
-/// A time in which nothing was delivered although something waited to be.
+/// A pause: nothing was delivered although something was waiting to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) start_ns: u64,
@@ -72,24 +73,24 @@ pub(crate) struct Facts {
     pub(crate) closed: Closed,
     pub(crate) timeouts: u32,
     pub(crate) first_timeout: Option<Timeout>,
-    /// The first probe of the tail that was sent again.
+    /// Time of the first tail loss probe that was a retransmission.
     pub(crate) first_probe_ns: Option<u64>,
-    /// A probe was out at the end.
+    /// Whether a tail loss probe was unanswered at the end.
     pub(crate) tail_probe: bool,
-    /// Repairs on acknowledgements.
+    /// Retransmissions on acknowledgements.
     pub(crate) fast: u32,
-    /// Acknowledgements that brought nothing.
+    /// Acknowledgements that delivered nothing.
     pub(crate) idle_acks: u32,
-    /// Segments under way at its end, before what ended it.
+    /// Segments outstanding at the end, before what ended the pause.
     pub(crate) packets_out: u32,
     pub(crate) mss_bytes: u32,
     pub(crate) window_bytes: u32,
-    /// The sender waited for the window so long of it.
+    /// Time of the pause that the sender waited for the window.
     pub(crate) window_ns: u64,
-    /// Smoothed round trip before it.
+    /// Smoothed round trip before the pause.
     pub(crate) srtt_ns: u64,
     pub(crate) after: After,
-    /// Before it; 0: not known.
+    /// Rate before the pause, in bytes per second; 0: not known.
     pub(crate) rate_bytes_per_s: u64,
     pub(crate) evidence: Evidence,
 }
@@ -100,14 +101,14 @@ impl Facts {
     }
 }
 
-/// A time in which there was nothing to send, and then there was.
+/// An idle time: there was nothing to send, and then there was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IdleFacts {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// When data of the other side came last; 0: never.
+    /// When data of the other side arrived last; 0: never.
     pub(crate) peer_data_ns: u64,
-    /// Bytes sent from the pause before to this one, and the size of a segment.
+    /// Bytes sent from the pause before to this one, and the size of a full segment.
     pub(crate) sent_bytes: u64,
     pub(crate) mss_bytes: u32,
     pub(crate) srtt_ns: u64,

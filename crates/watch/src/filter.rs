@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which connections are wanted. The kernel's side applies it.
+//! Says which connections are wanted. The BPF program applies the filter.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// All that is set must hold.
+/// Conditions on a connection; all that are set must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Sockets of this process.
+    /// The process that owns the socket.
     pub pid: Option<u32>,
-    /// Port of either end.
+    /// The port of either end.
     pub port: Option<u16>,
-    /// The other end's address.
+    /// The address of the other end.
     pub destination: Option<Network>,
 }
 
-/// An address, or those that begin with the same bits.
+/// An address, or all addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     bits: u8,
 }
 
-/// IPv4 addresses are compared as `::ffff:a.b.c.d`.
+/// Prefix bits to add for IPv4: its addresses are compared as `::ffff:a.b.c.d`.
 const MAPPED_BITS: u8 = 96;
 
 impl Network {
-    /// As it lies in memory: the address with other bits cleared, and the mask.
+    /// Returns the address with the other bits cleared, and the mask, both in network byte
+    /// order as they lie in memory.
     pub(crate) fn words(&self) -> ([u64; 2], [u64; 2]) {
         let (address, bits) = match self.address {
             IpAddr::V4(address) => (address.to_ipv6_mapped(), self.bits + MAPPED_BITS),

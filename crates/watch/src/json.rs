@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--json` prints, a line an object (`docs/formats.md`, "Watch").
+//! Prints the output of `--json`, one object a line (`docs/formats.md`, "Watch").
 
 use std::io::{BufWriter, Result, Write};
 
@@ -23,15 +23,15 @@ struct Summary<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     duration_s: f64,
-    /// Records read.
+    /// Number of records read.
     records: u64,
-    /// Records that found no room, all together and by CPU.
+    /// Records that the ring buffer had no room for, all together and by CPU.
     lost_records: u64,
     lost_records_by_cpu: &'a [u64],
     /// Sockets that could not be followed.
     lost_sockets: u64,
     connections: u64,
-    /// Found in all connections.
+    /// Number of stalls of all connections.
     stops: u64,
     /// Connections that `--out` had no room for.
     unrecorded_connections: u64,
@@ -47,7 +47,7 @@ struct Watching<'a> {
     cookie: u64,
     client: Option<String>,
     server: Option<String>,
-    /// This host's end.
+    /// The end on this host.
     local: Option<String>,
     start_s: f64,
     duration_s: f64,
@@ -105,8 +105,8 @@ fn watching(
     }
 }
 
-/// An output: a line when it begins, one for each connection when it ends,
-/// and one at the end.
+/// An output of JSON lines: one when watching begins, one for each connection when it ends, and
+/// one at the end.
 pub struct Stream<W: Write>(BufWriter<W>);
 
 impl<W: Write> Stream<W> {
@@ -123,8 +123,8 @@ impl<W: Write> Stream<W> {
         Ok(stream)
     }
 
-    /// Writes a connection that is over, or stays open at the end; `record` is its
-    /// file.
+    /// Writes a connection that has ended, or is still open when watching ends; `record` is the
+    /// name of its file.
     ///
     /// # Errors
     /// Those of the output.
@@ -162,7 +162,7 @@ impl<W: Write> Stream<W> {
         })
     }
 
-    /// Writes an object. Who reads them has each at once.
+    /// Writes an object and flushes, so that a reader has each one at once.
     fn line(&mut self, object: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut self.0, object)?;
         writeln!(self.0)?;

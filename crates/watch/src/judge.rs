@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a sender stopped, by its own kernel's word: the rules of `docs/stalls.md`
-//! that its variables can answer, in the same order (`docs/watch.md`).
+//! Judges why a sender stalled, by its own kernel's variables: the rules of `docs/stalls.md`
+//! that these can answer, in the same order (`docs/watch.md`).
 
 use stall::{Cause, Confidence};
 use units::terse::ms;
@@ -11,17 +11,17 @@ const MS: u64 = 1_000_000;
 
 /// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
 const DUPACK_THRESHOLD: u32 = 3;
-/// So many segments lost at once are no loss of single ones.
+/// From so many segments on, a loss of all at once is no loss of single ones.
 const WHOLE_FLIGHT: u32 = 8;
-/// New data that follows data of the other side within this is its answer.
+/// New data that follows data of the other side within this time is its answer.
 const ANSWER_NS: u64 = 50 * MS;
-/// An acknowledgement is held back for so long at least and at most.
+/// Shortest and longest time for which a receiver holds back an acknowledgement.
 const HELD_MIN_NS: u64 = 15 * MS;
 const HELD_MAX_NS: u64 = 520 * MS;
-/// Timers that hold it back, on systems in use.
+/// Timers of receivers that hold back an acknowledgement, on systems in use.
 const HELD_TIMERS_NS: [u64; 3] = [40 * MS, 100 * MS, 200 * MS];
 
-/// What a rule says.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) cause: Cause,
@@ -39,7 +39,7 @@ fn found(cause: Cause, confidence: Confidence, explanation: String) -> Option<Fi
 
 type Rule = fn(&Facts) -> Option<Finding>;
 
-/// The first that applies is the cause.
+/// The rules, in order. The first one that applies gives the cause.
 const RULES: [Rule; 8] = [
     window_closed,
     needless,
@@ -51,7 +51,7 @@ const RULES: [Rule; 8] = [
     held_back,
 ];
 
-/// Judges a time without delivery.
+/// Judges a pause: a time without delivery.
 pub(crate) fn judge(facts: &Facts) -> Finding {
     let named = RULES.iter().find_map(|rule| rule(facts));
     named.unwrap_or_else(|| Finding {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP senders of this host as they run: a BPF program's record of each
-//! acknowledgement, and why a connection stopped, as it happens.
+//! Watches the TCP senders of this host while they run: a BPF program records each
+//! acknowledgement, and rules find why a connection stalled, as it happens.
 //!
 //! ```text
 //! let mut tracer = watch::Tracer::attach(&watch::Filter::default())?;
@@ -8,8 +8,8 @@
 //! tracer.drain(&mut |record| { watcher.take(&record); })?;
 //! ```
 //!
-//! [`Tracer`] is all that touches the kernel. [`Watcher`] and what is below it
-//! are pure: the same records give the same stops.
+//! Only [`Tracer`] touches the kernel. [`Watcher`] and what it uses are pure: the same records
+//! give the same stalls.
 
 #![forbid(unsafe_code)]
 

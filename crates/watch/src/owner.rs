@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A process whose sockets are watched: those that it has open, by way of its
-//! file descriptors, and whether it is still there. What was open before watching
-//! began is in no tracepoint's context.
+//! Inspects a process whose sockets are watched: the sockets that it has open, found by its
+//! file descriptors, and whether it still runs. Sockets that were open before watching began
+//! were opened in no tracepoint's context, so the BPF program does not know them.
 
 use std::fs;
 use std::io;
@@ -15,25 +15,25 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::error::Error;
 
-/// What a process has open.
+/// The TCP sockets that a process has open.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sockets {
-    /// Cookies.
+    /// Cookies of the connected sockets.
     pub(crate) connected: Vec<u64>,
-    /// Cookies and ports, in the process's network.
+    /// Cookies and ports of the listening sockets, in the process's network namespace.
     pub(crate) listening: Vec<(u64, u16)>,
-    /// Its network name space.
+    /// Inode number of the process's network namespace.
     pub(crate) network: u32,
 }
 
-/// Device and number of this program's own PID name space, in which process
-/// numbers are meant.
+/// Returns device and inode number of this program's own PID namespace: process numbers are
+/// those of this namespace.
 pub(crate) fn pid_space() -> io::Result<(u64, u64)> {
     let meta = fs::metadata("/proc/self/ns/pid")?;
     Ok((meta.dev(), meta.ino()))
 }
 
-/// A process, held by a descriptor: its number may be given to another one.
+/// A process, held by a descriptor, because its number may be given to another process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: u32,
@@ -41,10 +41,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Opens the process of this number.
+    /// Opens the process with this number.
     ///
     /// # Errors
-    /// Where there is none, or it may not be looked at.
+    /// When there is none, or this user may not inspect it.
     pub(crate) fn open(pid: u32) -> Result<Self, Error> {
         let open = || {
             let raw = i32::try_from(pid).map_err(io::Error::other)?;
@@ -55,19 +55,19 @@ impl Process {
         Ok(Self { pid, handle })
     }
 
-    /// The TCP sockets that it has open now.
+    /// Returns the TCP sockets that the process has open now.
     ///
     /// # Errors
-    /// When the process has gone or may not be looked at.
+    /// When the process has ended or may not be inspected.
     pub(crate) fn sockets(&self) -> Result<Sockets, Error> {
         let pid = self.pid;
         look(pid, &self.handle).map_err(|source| Error::Process { pid, source })
     }
 
-    /// Whether it has ended.
+    /// Returns whether the process has ended.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel refuses to say.
     pub(crate) fn has_ended(&self) -> Result<bool, Error> {
         let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
         let pid = self.pid;

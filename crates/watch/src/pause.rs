@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is collected since the last progress.
+//! Collects what happens since the last progress of a connection.
 
 use crate::facts::{After, Closed, Evidence, Facts, Timeout};
 use crate::records::Reading;
 
 const MS: u64 = 1_000_000;
 
-/// No pause shorter than this is a stop, however short the round trip, and
-/// where that is not known (`docs/stalls.md`).
+/// Shortest pause that is a stall, in ns, however short the round trip; and where the round
+/// trip is not known (`docs/stalls.md`).
 const STOP_NS: u64 = 20 * MS;
 const STOP_BLIND_NS: u64 = 200 * MS;
 
-/// Since the last progress.
+/// What happened since the last progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Pause {
     pub(crate) from_ns: u64,
@@ -21,14 +21,14 @@ pub(crate) struct Pause {
     pub(crate) first_probe_ns: Option<u64>,
     pub(crate) fast: u32,
     pub(crate) idle_acks: u32,
-    /// The least window in it.
+    /// Smallest window in the pause, in bytes.
     pub(crate) window_bytes: u32,
     pub(crate) srtt_ns: u64,
     pub(crate) rate_bytes_per_s: u64,
     pub(crate) evidence: Evidence,
 }
 
-/// A pause that is over, while what comes behind it is waited for.
+/// A pause that is over, kept until what follows it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Over {
     pub(crate) facts: Facts,

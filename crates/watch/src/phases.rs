@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times in which data moved, but one thing held the sender up: its kernel
+//! Finds times in which data moved, but one limit held the sender up. The sender's kernel
 //! counts what it waits for.
 
 use stall::{Cause, Confidence};
@@ -10,13 +10,13 @@ use crate::records::{CaState, Reading};
 
 const MS: u64 = 1_000_000;
 
-/// An interval that is looked at: so many round trips, and at least so long.
+/// Length of an interval that is judged: so many round trips, and at least so long.
 const ROUNDS: u64 = 4;
 const INTERVAL_NS: u64 = 100 * MS;
-/// A limit that is not the repair of losses counts from here on.
+/// Length from which a limit other than the repair of losses is a phase.
 const LIMITED_ROUNDS: u64 = 10;
 const LIMITED_NS: u64 = 500 * MS;
-/// Segments of a round trip in a repair that is pinned.
+/// Segments delivered in a round trip, at most, while the window is pinned in a repair.
 const PINNED_SEGMENTS: u64 = 3;
 
 /// What holds the sender up.
@@ -27,12 +27,12 @@ enum Limit {
     Pinned,
 }
 
-/// Time of one limit.
+/// A time in which one limit held the sender up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Phase {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// Numbers of its first and its last record.
+    /// Numbers of the first and the last record of the phase.
     pub(crate) records: (u64, u64),
     pub(crate) finding: Finding,
 }
@@ -46,10 +46,10 @@ struct Running {
     srtt_ns: u64,
 }
 
-/// Follows a connection's acknowledgements.
+/// Finds the phases of a connection from its acknowledgements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Phases {
-    /// Where the present interval began, and the number of that record.
+    /// The reading at which the present interval began, and its number.
     from: Option<(Reading, u64)>,
     only_repair: bool,
     running: Option<Running>,
@@ -57,7 +57,7 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
-    /// Takes an acknowledgement; gives a phase that is over.
+    /// Processes an acknowledgement. Returns a phase if one is over.
     pub(crate) fn note(&mut self, reading: &Reading, number: u64) -> Option<Phase> {
         self.window_max_bytes = self.window_max_bytes.max(reading.window_bytes);
         let repairs = matches!(reading.ca_state, CaState::Recovery | CaState::Loss);
@@ -93,7 +93,8 @@ impl Phases {
         }
     }
 
-    /// Nothing moves, or the connection ends: what was running is over.
+    /// Ends the running phase because nothing moves or the connection ends. Returns it, if it
+    /// is long enough.
     pub(crate) fn interrupt(&mut self) -> Option<Phase> {
         self.from = None;
         self.over()

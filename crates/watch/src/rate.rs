@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was acknowledged in the last second.
+//! Measures the rate of acknowledged data over the last second.
 
 use std::collections::VecDeque;
 
-/// Apart at least; so many make up a second.
+/// Shortest time between two samples, in ns; so many samples make up a second.
 const SAMPLE_NS: u64 = 100_000_000;
 const SAMPLES: usize = 11;
 
-/// Constant memory, constant time.
+/// Samples of the acknowledged offset. Takes constant memory, and constant time a sample.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rate {
     samples: VecDeque<(u64, u64)>,
 }
 
 impl Rate {
-    /// All up to this offset was acknowledged at this time.
+    /// Notes that everything up to offset `una` was acknowledged at `time_ns`.
     pub(crate) fn note(&mut self, time_ns: u64, una: u64) {
         let last_ns = self.samples.back().map(|(last_ns, _)| *last_ns);
         if last_ns.is_some_and(|last_ns| time_ns.saturating_sub(last_ns) < SAMPLE_NS) {
@@ -26,14 +26,14 @@ impl Rate {
         }
     }
 
-    /// Forgets what was before a pause.
+    /// Forgets the samples from before a pause, and begins again.
     pub(crate) fn restart(&mut self, time_ns: u64, una: u64) {
         self.samples.clear();
         self.note(time_ns, una);
     }
 
-    /// Bytes in a second, from the oldest sample to `una` now; 0 if there is
-    /// none that old.
+    /// Returns the rate from the oldest sample to `una` now, in bytes per second; 0 if the
+    /// oldest sample is less than 10 ms old or there is none.
     pub(crate) fn bytes_per_s(&self, time_ns: u64, una: u64) -> u64 {
         let Some((from_ns, from)) = self.samples.front() else {
             return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The variables of connections at each acknowledgement, until the connections end.
+//! Records the variables of connections at each acknowledgement, until the connections end.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use crate::{CaState, Connection, Reading};
 
 /// Connections recorded at one time: each may take 15 MB.
 const OPEN_MOST: usize = 64;
-/// Readings kept of each; of more every second goes (docs/decisions/simulator.md, "A record in
-/// bounded memory").
+/// Readings kept of each connection; of more, every second one is dropped
+/// (docs/decisions/simulator.md, "A record in bounded memory").
 const READINGS_MOST: usize = 100_000;
-/// Rows of all files together, about 1 GB. No connection is recorded anew beyond
-/// that: a disk is not filled by a watch of days.
+/// Rows of all files together, about 1 GB. Beyond that no further connection is recorded, so
+/// that a watch of days does not fill the disk.
 const ROWS_MOST: usize = 10_000_000;
-/// Files, for the same reason: one of a few rows takes a block.
+/// Files, for the same reason: a file of a few rows still takes a disk block.
 const FILES_MOST: usize = 100_000;
 
-/// Records in memory, each until its connection ends.
+/// The records in memory; each stays until its connection ends.
 #[derive(Default)]
 pub struct Recorder {
-    /// By the sockets.
+    /// The record of each socket, by its cookie.
     epools: BTreeMap<u64, Epool>,
     rows: usize,
     files: usize,
-    /// Connections that there was no room for.
+    /// Connections that were not recorded because there was no room.
     pub left_out: u64,
 }
 
 impl Recorder {
-    /// Takes a reading of a connection; `start_ns` is when watching began.
+    /// Records a reading of a connection; `start_ns` is when watching began.
     pub fn reading(&mut self, of: &Connection, reading: &Reading, start_ns: u64) {
         if of.readings == 1 {
             let is_full = self.epools.len() >= OPEN_MOST
@@ -60,7 +60,8 @@ impl Recorder {
         epool.observe(Time::from_ps(now_ps), moment, &vars(of, reading));
     }
 
-    /// Lets go of the record of a connection that is over; `None` if nothing was recorded.
+    /// Removes and returns the record of a connection that has ended; `None` if nothing was
+    /// recorded.
     pub fn finish(&mut self, cookie: u64) -> Option<Epool> {
         let epool = self.epools.remove(&cookie)?;
         let rows = epool.records().len();
@@ -73,10 +74,10 @@ impl Recorder {
     }
 }
 
-/// The kernel's variables under the names of sender-log.
+/// Converts the kernel's variables to those of sender-log.
 fn vars(of: &Connection, reading: &Reading) -> Vars {
     let una = of.offset(reading.una);
-    // The kernel keeps the last blocks that came, however old.
+    // The kernel keeps the last SACK blocks that arrived, however old they are.
     let sack = (of.offset(reading.sack.0), of.offset(reading.sack.1));
     let has_sack = reading.sacked_out > 0 && sack.1 > una;
     let mss_bytes = u64::from(reading.mss_bytes.max(1));

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the BPF program writes (`bpf/records.h`), read.
+//! Parses the records that the BPF program writes (`bpf/records.h`).
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// A record, in the host's units.
+/// A record, in the units of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// Ahead of the first of a connection's readings.
+    /// The ends of a connection. This record precedes the connection's first reading.
     Connection(Ends),
-    /// A socket's variables at a moment.
+    /// The variables of a socket at a moment.
     Reading(Reading),
 }
 
-/// Who a connection is between.
+/// The two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// When it was first seen, by `CLOCK_MONOTONIC`.
+    /// When the connection was first seen, by `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The socket, as `SO_COOKIE` has it.
+    /// The socket's cookie, as `SO_COOKIE` returns it.
     pub cookie: u64,
     /// This host's end.
     pub local: SocketAddr,
@@ -25,38 +25,39 @@ pub struct Ends {
     pub remote: SocketAddr,
 }
 
-/// What had happened when a socket's variables were read.
+/// What happened when a socket's variables were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// An acknowledgement came in; the variables are those before it.
+    /// An acknowledgement arrived; the variables are those before it.
     Ack,
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     Retransmit,
-    /// Recovery goes into [`Reading::ca_state`]; the others are those before.
+    /// Congestion control enters the state [`Reading::ca_state`]; the other variables are those
+    /// before.
     CaState,
-    /// The connection goes into [`Reading::tcp_state`].
+    /// The connection enters the state [`Reading::tcp_state`].
     State,
-    /// The socket goes.
+    /// The socket is destroyed.
     End,
 }
 
-/// States of recovery.
+/// States of congestion control and loss recovery (the kernel's `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaState {
     /// Nothing is wrong.
     Open,
-    /// Something is reported out of order, or twice.
+    /// Segments are reported as out of order, or as received twice.
     Disorder,
-    /// The window is reduced, not for a loss.
+    /// The congestion window is being reduced, for another reason than a loss.
     Cwr,
-    /// Losses are repaired on acknowledgements.
+    /// Losses are being repaired on acknowledgements.
     Recovery,
-    /// The timer ran out.
+    /// The retransmission timer expired.
     Loss,
 }
 
 impl CaState {
-    /// As views and records name it.
+    /// Returns the name that views and records use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,71 +70,71 @@ impl CaState {
     }
 }
 
-/// States of a connection that matter here.
+/// The states of a connection that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpState {
-    /// A SYN is out.
+    /// The SYN was sent and not answered.
     SynSent,
-    /// Any state in between.
+    /// Any state between the other two.
     Connected,
-    /// It is over.
+    /// The connection is closed.
     Closed,
 }
 
-/// Time with something to send since the connection began, and what of it was
-/// spent waiting for one thing. The kernel counts whole ticks.
+/// Time with something to send since the connection began, and the parts of it spent waiting
+/// for one thing. The kernel counts whole ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Something was under way or waited to be sent.
+    /// Time in which something was outstanding or waited to be sent.
     pub busy_ns: u64,
-    /// Of it, the peer's window had no room.
+    /// Part of the busy time in which the peer's window had no room.
     pub window_ns: u64,
-    /// Of it, the send buffer was full and too small.
+    /// Part of the busy time in which the send buffer was full and too small.
     pub buffer_ns: u64,
 }
 
-/// A socket's variables. Windows and what ends in `_out` count segments.
+/// The variables of a socket. Windows and fields that end in `_out` count segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// By `CLOCK_MONOTONIC`.
+    /// Time of the reading, by `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// The socket, as `SO_COOKIE` has it.
+    /// The socket's cookie, as `SO_COOKIE` returns it.
     pub cookie: u64,
-    /// Readings of this socket just before it that found no room.
+    /// Readings of this socket just before this one that the ring buffer had no room for.
     pub lost: u32,
-    /// What had happened.
+    /// What happened.
     pub moment: Moment,
-    /// When data of the other side came last; 0: never.
+    /// When data of the other side arrived last; 0: never.
     pub peer_data_ns: u64,
-    /// First byte not acknowledged, as TCP numbers it.
+    /// First byte that is not acknowledged, as a sequence number.
     pub una: u32,
     /// Next new byte to send.
     pub nxt: u32,
     /// The recovery point.
     pub high_seq: u32,
-    /// Of [`Moment::Ack`]: the byte it expects. Else `una`.
+    /// With [`Moment::Ack`], the acknowledgement number of the segment. Else `una`.
     pub ack: u32,
-    /// Of [`Moment::Retransmit`]: first byte, and behind the last.
+    /// With [`Moment::Retransmit`], the first byte of the segment and the byte after the last.
     pub segment: (u32, u32),
-    /// The peer's window, from `una`.
+    /// The peer's window in bytes, counted from `una`.
     pub window_bytes: u32,
     /// Congestion window.
     pub cwnd: u32,
     /// Slow start threshold.
     pub ssthresh: u32,
-    /// Sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     pub packets_out: u32,
-    /// Of these, reported as arrived.
+    /// Outstanding segments that were reported as arrived.
     pub sacked_out: u32,
-    /// Of these, thought lost.
+    /// Outstanding segments that are thought lost.
     pub lost_out: u32,
-    /// Of these, sent again and not heard of since.
+    /// Outstanding segments that were retransmitted and not reported since.
     pub retrans_out: u32,
-    /// Disorder of up to this many segments is not taken for loss.
+    /// Reordering of up to this many segments is not taken for loss.
     pub reordering: u32,
-    /// Highest block of the last acknowledgement that had any; zeros before.
+    /// Highest SACK block of the last acknowledgement that had one; zeros before.
     pub sack: (u32, u32),
-    /// Smoothed round trip; 0 before the first.
+    /// Smoothed round trip; 0 before the first sample.
     pub srtt_ns: u64,
     /// Retransmission timeout, doublings included.
     pub rto_ns: u64,
@@ -143,22 +144,22 @@ pub struct Reading {
     pub delivered: u32,
     /// Segments that were reported as received twice.
     pub dsacks: u32,
-    /// What the sender's time was spent with.
+    /// What the sender spent its time with.
     pub limits: Limits,
-    /// State of recovery.
+    /// State of congestion control and loss recovery.
     pub ca_state: CaState,
     /// State of the connection.
     pub tcp_state: TcpState,
-    /// Doublings of the timeout.
+    /// Number of times that the timeout was doubled.
     pub backoff: u8,
-    /// Probes of a closed window that nothing answered yet.
+    /// Probes of a closed window that are not answered yet.
     pub window_probes: u8,
-    /// A probe of the tail is out.
+    /// Whether a tail loss probe is unanswered.
     pub tail_probe: bool,
 }
 
 impl Reading {
-    /// Segments thought to be in the network.
+    /// Returns the segments thought to be in the network.
     #[must_use]
     pub const fn in_flight(&self) -> u32 {
         let left = self.sacked_out.saturating_add(self.lost_out);
@@ -167,14 +168,14 @@ impl Reading {
             .saturating_add(self.retrans_out)
     }
 
-    /// Whether the segment that came acknowledges new data.
+    /// Returns whether the segment that arrived acknowledges new data.
     #[must_use]
     pub const fn advances(&self) -> bool {
         self.ack.wrapping_sub(self.una) as i32 > 0
     }
 }
 
-/// A record that is not one.
+/// A record of unknown format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a record of {bytes} bytes and kind {kind} is none of bpf/records.h")]
 pub struct Malformed {
@@ -186,8 +187,8 @@ const KIND_CONNECTION: u32 = 1;
 const CONNECTION_BYTES: usize = 64;
 const STATE_BYTES: usize = 136;
 
-/// Takes fields off the front; what is not there is 0, lengths are checked
-/// ahead.
+/// Reads fields from the front of a record. A missing field is read as 0; the caller has
+/// checked the length.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -219,11 +220,10 @@ impl Fields<'_> {
 }
 
 impl Record {
-    /// Reads a record; the kernel counts some times in ticks of `tick_ns`.
+    /// Parses a record; the kernel counts some times in ticks of `tick_ns`.
     ///
     /// # Errors
-    /// When length and kind do not belong together: the BPF program is another
-    /// version's.
+    /// When length and kind do not belong together: the BPF program is one of another version.
     pub fn parse(bytes: &[u8], tick_ns: u64) -> Result<Self, Malformed> {
         let fields = &mut Fields(bytes);
         let (time_ns, cookie) = (fields.u64(), fields.u64());
@@ -260,7 +260,7 @@ fn ends(fields: &mut Fields<'_>, time_ns: u64, cookie: u64) -> Ends {
     }
 }
 
-/// In the order of `struct state_record`.
+/// Reads the fields of `struct state_record`, in their order.
 fn reading(
     fields: &mut Fields<'_>,
     (time_ns, cookie, lost, moment): (u64, u64, u32, Moment),

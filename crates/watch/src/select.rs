@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--flow` of watch: the words of the other subcommands that the kernel's side
-//! can tell connections by.
+//! Parses `--flow` of watch: those words of the other subcommands that the BPF program can tell
+//! connections by.
 
 use std::str::FromStr;
 
 use crate::Network;
 
-/// `port N`, `dst ADDRESS[/BITS]`, or both.
+/// Selects connections by `port N`, `dst ADDRESS[/BITS]`, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// At either end.
+    /// The port of either end.
     pub port: Option<u16>,
-    /// The other end's address.
+    /// The address of the other end.
     pub destination: Option<Network>,
 }
 

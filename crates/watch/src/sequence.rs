@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP's numbers wrap; offsets do not.
+//! Converts TCP's sequence numbers, which wrap, to offsets, which do not.
 
-/// Offsets in a stream, from the first number that was seen.
+/// Offsets in a stream, counted from the first sequence number that was seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
-    /// A number, and its offset.
+    /// A sequence number and its offset.
     known: Option<(u32, u64)>,
 }
 
 impl Sequence {
-    /// Makes `number` the one that others are near to.
+    /// Makes `number` the reference: later numbers must be near it.
     pub(crate) fn advance(&mut self, number: u32) {
         self.known = Some((number, self.offset(number)));
     }
 
-    /// Where a number lies that is less than 2 GiB away. What lies before the
-    /// first is 0.
+    /// Returns the offset of a number that is less than 2 GiB away from the reference. Numbers
+    /// before the first have offset 0.
     pub(crate) fn offset(&self, number: u32) -> u64 {
         let Some((known, offset)) = self.known else {
             return 0;

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one call of `pspacer watch` has seen.
+//! Collects what one call of `pspacer watch` has seen.
 
 use stall::Stop;
 
 use crate::{Connection, Happening, Reading, Record, Status, Watcher};
 
-/// A stop to report.
+/// A stall to report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Its number, from 1.
+    /// Number of the connection, from 1.
     pub number: u64,
-    /// Its socket.
+    /// Cookie of the connection's socket.
     pub cookie: u64,
-    /// What.
+    /// The stall.
     pub stop: Stop,
 }
 
-/// Where readings go as they come, and connections when they end.
+/// Receives readings as they arrive, and connections when they end.
 pub trait Sink {
-    /// Why something could not be written.
+    /// The error of an output that could not be written.
     type Error;
 
-    /// Takes a reading of a connection; `start_ns` is when watching began.
+    /// Receives a reading of a connection; `start_ns` is when watching began.
     fn reading(&mut self, connection: &Connection, reading: &Reading, start_ns: u64);
 
-    /// Takes a connection that is over, or stays open at the end.
+    /// Receives a connection that has ended, or is still open when watching ends.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the connection cannot be written.
     fn ended(
         &mut self,
         start_ns: u64,
@@ -35,31 +35,31 @@ pub trait Sink {
         connection: &Connection,
     ) -> Result<(), Self::Error>;
 
-    /// Watching is over.
+    /// Completes the output when watching ends.
     ///
     /// # Errors
-    /// When something cannot be written.
+    /// When an output cannot be written.
     fn finish(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Connections, what is not reported yet, and where each connection goes when it ends.
+/// The connections, the stalls that are not reported yet, and the sink for ended connections.
 pub struct Session<S> {
     watcher: Watcher,
     unreported: Vec<Report>,
-    /// Where they go.
+    /// Receives the readings and the ended connections.
     pub sink: S,
-    /// Stops of all connections, those no longer kept among them.
+    /// Number of stalls of all connections, also of those no longer kept.
     pub stops: u64,
-    /// The process that was asked for, when it has ended.
+    /// The process of the filter, once it has ended.
     pub ended_process: Option<u32>,
-    /// When it began; times are shown from here on.
+    /// When watching began; times are shown relative to it.
     pub start_ns: u64,
-    /// When it ended.
+    /// When watching ended.
     pub end_ns: u64,
 }
 
 impl<S: Sink> Session<S> {
-    /// Nothing seen.
+    /// Creates a session that has seen nothing.
     #[must_use]
     pub fn new(start_ns: u64, sink: S) -> Self {
         Self {
@@ -73,10 +73,10 @@ impl<S: Sink> Session<S> {
         }
     }
 
-    /// Takes a record. A connection that ends is written out at once.
+    /// Processes a record. A connection that ends is written to the sink at once.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the connection cannot be written.
     pub fn take(&mut self, record: &Record) -> Result<(), S::Error> {
         let (cookie, happenings) = self.watcher.take(record);
         if let Record::Reading(reading) = record {
@@ -94,7 +94,7 @@ impl<S: Sink> Session<S> {
         Ok(())
     }
 
-    /// Writes what is known of a connection to where it was asked for.
+    /// Writes what is known of a connection to the sink.
     fn write_out(&mut self, cookie: u64) -> Result<(), S::Error> {
         let Some(connection) = self.watcher.connection(cookie) else {
             return Ok(());
@@ -102,15 +102,15 @@ impl<S: Sink> Session<S> {
         self.sink.ended(self.start_ns, cookie, connection)
     }
 
-    /// What time alone makes known.
+    /// Notes the stalls that are known by `now_ns` without another record.
     pub fn tick(&mut self, now_ns: u64) {
         for (cookie, stop) in self.watcher.tick(now_ns) {
             self.note(cookie, stop);
         }
     }
 
-    /// Watching is over. Writes out the connections that have not ended, and the
-    /// pictures; gives what was not reported yet.
+    /// Ends watching: writes the connections that are still open to the sink and completes its
+    /// output. Returns the stalls that were not reported yet.
     ///
     /// # Errors
     /// When an output cannot be written.
@@ -132,7 +132,7 @@ impl<S: Sink> Session<S> {
         Ok(self.reports())
     }
 
-    /// What happened since this was asked last.
+    /// Returns the stalls found since the last call.
     pub fn reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.unreported)
     }
@@ -147,7 +147,8 @@ impl<S: Sink> Session<S> {
         });
     }
 
-    /// Those that are kept, with their sockets.
+    /// Returns the connections that are kept, with their cookies, in the order in which they
+    /// were seen.
     #[must_use]
     pub fn connections(&self) -> Vec<(u64, &Connection)> {
         let mut all: Vec<_> = self.watcher.connections().collect();
@@ -155,26 +156,27 @@ impl<S: Sink> Session<S> {
         all
     }
 
-    /// Connections that were seen.
+    /// Returns the number of connections that were seen.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.watcher.opened
     }
 
-    /// One of them.
+    /// Returns the connection with this cookie.
     #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
         self.watcher.connection(cookie)
     }
 
-    /// Records that were read.
+    /// Returns the number of readings of all connections.
     #[must_use]
     pub fn readings(&self) -> u64 {
         self.watcher.readings
     }
 }
 
-/// Local and remote end; the cookie alone where the kernel never reported them.
+/// Returns the local and the remote end as text, or the cookie alone where the kernel never
+/// reported the ends.
 #[must_use]
 pub fn ends(cookie: u64, connection: Option<&Connection>) -> String {
     match connection.and_then(|connection| connection.ends) {
@@ -183,7 +185,7 @@ pub fn ends(cookie: u64, connection: Option<&Connection>) -> String {
     }
 }
 
-/// A connection in one sentence.
+/// Summarises a connection in one sentence.
 #[must_use]
 pub fn verdict(connection: &Connection) -> String {
     let bytes = connection.acked_bytes();

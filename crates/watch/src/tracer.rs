@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF program in the kernel: loaded, attached, read.
+//! Loads the BPF program into the kernel, attaches it, and reads its records.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,12 +16,12 @@ use crate::filter::Filter;
 use crate::owner::{self, Process};
 use crate::records::Record;
 
-/// What build.rs compiled; empty where clang was missing.
+/// The object file that build.rs compiled; empty where clang was missing.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/watch.bpf.o"));
 
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Programs, and the tracepoints they are for.
+/// The programs, and the tracepoints that they attach to.
 const PROGRAMS: [(&str, &str); 5] = [
     ("on_segment", "tcp_probe"),
     ("on_retransmit", "tcp_retransmit_skb"),
@@ -30,10 +30,10 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("on_destroy", "tcp_destroy_sock"),
 ];
 
-/// Records taken in one call at most, so that the caller comes to other things.
+/// Most records read in one call, so that the caller gets to its other work.
 const DRAIN_MOST: usize = 100_000;
 
-/// `enum lost_what` of bpf/records.h.
+/// The indices of `enum lost_what` of bpf/records.h.
 const LOST_RECORDS: u32 = 0;
 const LOST_SOCKETS: u32 = 1;
 
@@ -42,13 +42,13 @@ const LOST_SOCKETS: u32 = 1;
 pub struct Cost {
     /// The tracepoint.
     pub tracepoint: &'static str,
-    /// How often it ran.
+    /// Number of times the program ran.
     pub runs: u64,
-    /// Time in it, all CPUs together.
+    /// Time spent in the program, in ns, all CPUs together.
     pub total_ns: u64,
 }
 
-/// An attached program. Dropped, it is detached.
+/// An attached BPF program. Dropping it detaches the program.
 pub struct Tracer {
     ebpf: Ebpf,
     ring: RingBuf<MapData>,
@@ -60,11 +60,11 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Loads the program for what `filter` wants, and attaches it.
+    /// Loads the program for the connections that `filter` wants, and attaches it.
     ///
     /// # Errors
-    /// Without a program, rights, BTF, BPF or one of the tracepoints; when the
-    /// process that is meant cannot be looked at. Nothing stays attached then.
+    /// When the program, the rights, BTF, BPF or one of the tracepoints is missing; when the
+    /// process of the filter cannot be inspected. Nothing stays attached then.
     pub fn attach(filter: &Filter) -> Result<Self, Error> {
         if OBJECT.is_empty() {
             return Err(Error::NotBuilt);
@@ -92,11 +92,11 @@ impl Tracer {
         })
     }
 
-    /// Hands over the records that have come. Come by every few milliseconds:
-    /// nothing wakes the reader.
+    /// Passes the records that have arrived to `take`. Call it every few milliseconds: nothing
+    /// wakes the reader.
     ///
     /// # Errors
-    /// When a record is not what this version understands.
+    /// When a record has a format that this version does not know.
     pub fn drain(&mut self, take: &mut impl FnMut(Record)) -> Result<(), Error> {
         for _ in 0..DRAIN_MOST {
             let Some(bytes) = self.ring.next() else {
@@ -107,12 +107,12 @@ impl Tracer {
         Ok(())
     }
 
-    /// Whether the process that was asked for has ended since the last call. From
-    /// then on no new socket is taken for its own, whoever has its number or its
-    /// ports; those it had are followed to their end.
+    /// Returns whether the process of the filter has ended since the last call. From then on no
+    /// new socket counts as its own, whichever process gets its number or its ports; the
+    /// sockets that it had are followed to their end.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel refuses to say.
     pub fn process_ended(&mut self) -> Result<bool, Error> {
         let Some(process) = &self.process else {
             return Ok(false);
@@ -125,24 +125,24 @@ impl Tracer {
         Ok(true)
     }
 
-    /// Records that found no room so far, by CPU.
+    /// Returns the records that the ring buffer had no room for so far, by CPU.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel refuses to say.
     pub fn lost(&self) -> Result<Vec<u64>, Error> {
         Ok(self.lost.get(&LOST_RECORDS, 0)?.to_vec())
     }
 
-    /// Sockets that could not be followed.
+    /// Returns the number of sockets that could not be followed.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel refuses to say.
     pub fn lost_sockets(&self) -> Result<u64, Error> {
         Ok(self.lost.get(&LOST_SOCKETS, 0)?.iter().sum())
     }
 
-    /// Lets the kernel take the time of each run from now on, which itself
-    /// costs some tens of nanoseconds.
+    /// Makes the kernel measure the time of each run from now on, which itself costs some tens
+    /// of nanoseconds a run.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -152,10 +152,10 @@ impl Tracer {
         Ok(())
     }
 
-    /// What each program has cost.
+    /// Returns what each program has cost.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// When the kernel refuses to say.
     pub fn costs(&self) -> Result<Vec<Cost>, Error> {
         let mut costs = Vec::new();
         for (name, tracepoint) in PROGRAMS {
@@ -182,7 +182,7 @@ fn load(filter: &Filter, btf: &Btf) -> Result<Ebpf, Error> {
     let (dev, ino) = owner::pid_space().map_err(|source| Error::Process { pid, source })?;
     let mut loader = EbpfLoader::new();
     loader.btf(Some(btf));
-    // Storage of sockets, which only the kernel's side touches.
+    // The library does not know the sockets' storage map, which only the BPF program uses.
     loader.allow_unsupported_maps();
     loader.set_global("want_pid", &pid, true);
     loader.set_global("want_pid_dev", &dev, true);
@@ -219,8 +219,8 @@ fn attach(
     Ok(())
 }
 
-/// The process's sockets that are there already; what it opens from now on is
-/// seen by the program itself.
+/// Registers the sockets that the process has open already. The program itself sees those that
+/// the process opens from now on.
 fn own(ebpf: &mut Ebpf, process: &Process) -> Result<(), Error> {
     let sockets = process.sockets()?;
     let mut owned: HashMap<_, u64, u8> = HashMap::try_from(map(ebpf, "owned")?)?;
@@ -231,7 +231,7 @@ fn own(ebpf: &mut Ebpf, process: &Process) -> Result<(), Error> {
     let mut listening: HashMap<_, u64, i32> = HashMap::try_from(map(ebpf, "listening")?)?;
     for (cookie, port) in sockets.listening {
         let key = (u64::from(sockets.network) << 32) | u64::from(port);
-        // The program has noted one that began to listen meanwhile.
+        // A socket that began to listen meanwhile is registered already, by the program.
         if listeners.get(&cookie, 0).is_err() {
             listeners.insert(cookie, key, 0)?;
             listening.insert(key, listening.get(&key, 0).unwrap_or(0) + 1, 0)?;
@@ -247,7 +247,7 @@ fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<aya::maps::Map, Error> {
     })
 }
 
-/// What an error of the library comes to: the kernel's own word is at its root.
+/// Converts an error of the library: the kernel's own message is at the root of its chain.
 fn refused(program: &'static str, error: &(dyn std::error::Error + 'static)) -> Error {
     let mut detail = error.to_string();
     let mut next = Some(error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All connections that are watched.
+//! Follows all connections that are watched.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use stall::Stop;
 use crate::connection::Connection;
 use crate::records::{Ends, Moment, Record};
 
-/// Connections that are over are kept until there are so many. Then half of them
-/// go, those that were stopped for the longest time last.
+/// Ended connections that are kept. When there are more, half of them are forgotten, those that
+/// were stalled for the longest time last.
 const ENDED_MOST: usize = 4096;
-/// Ends of connections of which no reading has come. The records of those that
-/// waited longest were lost.
+/// Connections that were reported but have no reading yet. Of more, the one with the lowest
+/// cookie is forgotten: its readings were probably lost.
 const INTRODUCED_MOST: usize = 4096;
 
 /// What a record made known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happening {
-    /// A connection was seen first.
+    /// A connection was seen for the first time.
     Opened,
-    /// It stopped for a time.
+    /// The connection stalled for a time.
     Stopped(Box<Stop>),
-    /// Its socket is gone.
+    /// The connection's socket is gone.
     Ended,
 }
 
-/// Connections by their sockets' cookies, which count up.
+/// The connections, by their sockets' cookies, which the kernel counts up.
 #[derive(Clone, Debug, Default)]
 pub struct Watcher {
     connections: BTreeMap<u64, Connection>,
-    /// Told, and nothing read yet.
+    /// Ends of connections that were reported and have no reading yet.
     introduced: BTreeMap<u64, Ends>,
     ended: Vec<u64>,
-    /// Connections that were seen.
+    /// Number of connections that were seen.
     pub opened: u64,
-    /// Readings of all connections.
+    /// Number of readings of all connections.
     pub readings: u64,
     origin_ns: u64,
 }
 
 impl Watcher {
-    /// Times of stops count from `origin_ns`.
+    /// Creates a watcher. Times of stalls count from `origin_ns`.
     #[must_use]
     pub fn new(origin_ns: u64) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Watcher {
         }
     }
 
-    /// Takes a record; gives the connection's cookie and what is known by it.
+    /// Processes a record. Returns the connection's cookie and what the record made known.
     /// Logarithmic in the number of connections.
     pub fn take(&mut self, record: &Record) -> (u64, Vec<Happening>) {
         let reading = match record {
@@ -93,9 +93,9 @@ impl Watcher {
         (cookie, happenings)
     }
 
-    /// Keeps memory bounded: of the connections that are over it forgets those
-    /// that were stopped for the least time, the older ones first. The one that
-    /// ended last stays: who watches has not seen it yet.
+    /// Keeps memory bounded: forgets, of the ended connections, those that were stalled for the
+    /// least time, the older ones first. The connection that ended last stays: the user has not
+    /// seen it yet.
     fn forget(&mut self) {
         if self.ended.len() <= ENDED_MOST {
             return;
@@ -111,12 +111,12 @@ impl Watcher {
         self.ended.extend(last);
     }
 
-    /// What time alone makes known.
+    /// Returns the stalls that are known by `now_ns` without another record.
     pub fn tick(&mut self, now_ns: u64) -> Vec<(u64, Stop)> {
         self.all_of(|connection| connection.tick(now_ns))
     }
 
-    /// Watching is over.
+    /// Ends watching. Returns the stalls that were not known before.
     pub fn finish(&mut self, now_ns: u64) -> Vec<(u64, Stop)> {
         self.all_of(|connection| connection.finish(now_ns))
     }
@@ -129,14 +129,14 @@ impl Watcher {
         found
     }
 
-    /// In the order of their sockets.
+    /// Returns the connections in the order of their sockets' cookies.
     pub fn connections(&self) -> impl Iterator<Item = (u64, &Connection)> {
         self.connections
             .iter()
             .map(|(cookie, connection)| (*cookie, connection))
     }
 
-    /// One of them.
+    /// Returns the connection with this cookie.
     #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
         self.connections.get(&cookie)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When something was captured.
+//! Identifies when something was captured.
 
-/// A packet's time and number.
+/// A packet's time, in ns, and number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) now: u64,

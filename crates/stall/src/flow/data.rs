@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data that the sender sends: new, again, or late.
+//! Data that the sender sends: new, retransmitted, or late.
 
 use units::time::NS_PER_MS;
 
@@ -11,19 +11,20 @@ use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
 use capture::segment::{Flags, Segment};
 
-/// The largest payload that fits a frame of Ethernet.
+/// The largest TCP payload that fits an Ethernet frame, in bytes.
 const ETHERNET_PAYLOAD: u64 = 1460;
-/// And a jumbo frame.
+/// The largest TCP payload that fits a jumbo frame, in bytes.
 const JUMBO_PAYLOAD: u64 = 8960;
-/// What came late by less was overtaken, where nothing else tells.
+/// Data that came late by less than this was overtaken, where nothing else tells.
 const REORDERED_NS: u64 = 3 * NS_PER_MS;
-/// A copy of a packet follows it within this, where the round trip is not known.
+/// A copy of a packet follows it within this time, where the round trip is not known.
 const COPY_NS: u64 = NS_PER_MS;
-/// An acknowledgement is an answer at once within this, beside the round trip.
+/// An acknowledgement that comes within this time, beside the round trip, is an immediate
+/// answer.
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
 impl Flow {
-    /// A segment of the sender, neither SYN nor RST.
+    /// Processes a segment of the sender that is neither SYN nor RST.
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps {
             self.has_timestamps = true;
@@ -92,8 +93,9 @@ impl Flow {
         self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
     }
 
-    /// A byte that was sent before and has been acknowledged, or is the last one of a
-    /// larger segment: it repairs nothing and asks for an answer (RFC 9293, 3.8.4).
+    /// Returns whether a segment is a keepalive: its byte was sent before and has been
+    /// acknowledged, or is the last one of a larger segment. It repairs nothing and asks for an
+    /// answer (RFC 9293, 3.8.4).
     fn is_keepalive(&self, segment: &Segment, start: u64, end: u64) -> bool {
         if segment.payload_bytes > 1 || segment.flags.any(Flags::FIN) || end > self.nxt {
             return false;
@@ -102,15 +104,17 @@ impl Flow {
         self.una == self.nxt || is_part()
     }
 
-    /// Less than a segment from beyond the window's edge: the receiver cannot take it,
-    /// and the sender only asks whether the window is open (RFC 9293, 3.8.6.1). A
-    /// full segment there shows that the capture lacks a window update.
+    /// Returns whether a segment is a window probe: less than a full segment from beyond the
+    /// window's edge. The receiver cannot accept it; the sender only asks whether the window is
+    /// open (RFC 9293, 3.8.6.1). A full segment there shows that the capture lacks a window
+    /// update.
     fn is_window_probe(&self, segment: &Segment, start: u64, end: u64) -> bool {
         let is_beyond = self.has_ack && start >= self.edge && self.is_window_closed();
         is_beyond && end - start < self.mss() && !segment.flags.any(Flags::FIN)
     }
 
-    /// Data sent as a probe is known from here on, but not sent yet.
+    /// Adds data that was sent as a window probe. It is known from here on, but does not count
+    /// as sent.
     fn push_probe(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         if start > self.nxt {
             self.board.push(self.nxt, start, at.now, at.packet, 0);
@@ -126,7 +130,8 @@ impl Flow {
         });
     }
 
-    /// What only had been a probe is retransmitted, now with room for it.
+    /// Processes data that was sent before only as a window probe and is now sent into an open
+    /// window.
     fn on_first_in_window(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         self.board.cut(start, end);
         let (value, id) = (segment.timestamps.map_or(0, |s| s.value), segment.ip_id);
@@ -150,9 +155,9 @@ impl Flow {
         }
     }
 
-    /// What passes here was sent by what the sender knew then: what had passed
-    /// here the other way, one round trip between here and the sender before.
-    /// `quiet_ns`: since new data before, if it is new.
+    /// Notes what the sender knew when it sent this segment: the acknowledgements that had been
+    /// captured one round trip between capture and sender before. `quiet_ns`: the time since
+    /// the new data before, if this data is new.
     fn note_what_the_sender_knew(&mut self, at: At, end: u64, quiet_ns: Option<u64>) {
         let way_ns = self.sender_rtt_ns().unwrap_or(0);
         let Some((since_ns, (una, edge))) = self.sender_view.at(at.now, way_ns) else {
@@ -170,8 +175,8 @@ impl Flow {
         }
     }
 
-    /// New data counts as progress unless it is sent into a silence: to probe
-    /// the tail (RFC 8985) a sender may use new data, and that answers nothing.
+    /// Returns whether new data counts as progress. It does not if it is sent into a silence: a
+    /// sender may probe the tail with new data (RFC 8985), and such data answers nothing.
     fn is_progress(&self, at: At, is_pause: bool) -> bool {
         let waiting = self.una < self.nxt && !self.board.is_empty() && self.board.len() > 1;
         let unanswered = at.now.saturating_sub(self.last_ack_ns) >= self.threshold_ns;
@@ -195,7 +200,7 @@ impl Flow {
         self.loss_stats.last_data_ns = at.now;
     }
 
-    /// No data: an acknowledgement, or a probe that has an old number.
+    /// Processes a segment without data: an acknowledgement, or a probe that has an old number.
     fn on_empty(&mut self, at: At, start: u64) {
         if !self.sequence.is_known() || start + 1 != self.una.max(ORIGIN) || !self.has_data {
             return;
@@ -215,7 +220,8 @@ impl Flow {
 
     fn on_new(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         if start > self.nxt {
-            // Passed over: lost before the capture, by it, or on its way.
+            // The bytes between were skipped: lost before the capture, by it, or still in
+            // flight.
             if self.begins_amidst() {
                 self.una = self.una.max(start);
             } else {
@@ -268,7 +274,7 @@ impl Flow {
         }
     }
 
-    /// By the sender's own clock: how long after the data before it was sent.
+    /// Notes how long after the data before it this data was sent, by the sender's own clock.
     fn note_timestamp(&mut self, segment: &Segment) {
         let value = segment.timestamps.map(|timestamps| timestamps.value);
         let ticks = value.zip(self.last_timestamp);
@@ -278,13 +284,13 @@ impl Flow {
         self.last_timestamp = value;
     }
 
-    /// The first data that was captured, of a connection that had begun before.
+    /// Returns whether this is the first captured data of a connection that had begun before.
     fn begins_amidst(&self) -> bool {
         !self.has_begin && self.counts.bytes == 0 && self.board.is_empty()
     }
 
-    /// `start..end` is below what was sent last. `false`: it is a second
-    /// capture of one packet, and nothing happened.
+    /// Processes data below the highest byte sent. Returns `false` if the segment is a second
+    /// capture of one packet: then nothing happened.
     fn on_again(&mut self, at: At, segment: &Segment, start: u64, end: u64) -> bool {
         if end <= self.una {
             let last = self.last_sent;
@@ -338,14 +344,15 @@ impl Flow {
         true
     }
 
-    /// No answer can have made the sender repeat so soon, and no timer: the network or
-    /// the capture made the copy.
+    /// Returns whether a copy came too soon for any answer or timer to have made the sender
+    /// repeat it: the network or the capture made the copy.
     fn is_too_soon(&self, since_ns: u64) -> bool {
         let whole_ns = self.receiver_rtt_ns().zip(self.sender_rtt_ns());
         since_ns < whole_ns.map_or(COPY_NS, |(receiver_ns, sender_ns)| receiver_ns + sender_ns)
     }
 
-    /// Fills a hole, but was sent before what came instead of it.
+    /// Returns whether a segment that fills a hole was sent before the segments that overtook
+    /// it.
     fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: u64) -> bool {
         let late_ns = at.now.saturating_sub(hole.first_ns);
         let next = self.board.at(next).filter(|next| next.copies == 1);
@@ -355,7 +362,7 @@ impl Flow {
                 return age < 0;
             }
         }
-        // A repair needs word of the hole and its own way, a round trip.
+        // A repair needs a report of the hole and then its own path to here: a round trip.
         let round_ns = self.receiver_rtt_ns().and(self.sender_rtt_ns());
         late_ns < round_ns.map_or(REORDERED_NS, |_| self.rtt_min_ns() / 4 * 3)
     }
@@ -363,7 +370,8 @@ impl Flow {
     fn mark_copies(&mut self, at: At, segment: &Segment, range: (u64, u64), kind: Option<Kind>) {
         let is_whole = self.board.change(range, kind.is_some(), |sent| {
             let again = u8::from(kind.is_some() && sent.copies == 0);
-            // What fills a hole is a second copy that was not seen to be one.
+            // A retransmission that fills a hole is a second copy: the first one was not
+            // captured.
             sent.copies = sent.copies.saturating_add(1 + again);
             sent.last_ns = at.now;
             sent.packet = at.packet;
@@ -378,7 +386,7 @@ impl Flow {
         }
     }
 
-    /// What made the sender send `first` and what follows it again.
+    /// Returns what made the sender retransmit `first` and what follows it.
     fn kind_of(&mut self, at: At, first: &Sent, end: u64) -> Kind {
         let is_head = first.start <= self.una;
         let is_tail = end >= self.nxt;
@@ -471,7 +479,8 @@ impl Flow {
         });
     }
 
-    /// The capture has its acknowledgement already: the sender has not.
+    /// Processes a retransmission whose acknowledgement was captured before: the sender did not
+    /// have it.
     fn on_acknowledged_again(&mut self, at: At, start: u64, end: u64) {
         let segments = (end - start).div_ceil(self.mss()).max(1);
         let since_ns = at.now.saturating_sub(self.last_ack_ns);

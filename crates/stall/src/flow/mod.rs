@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction's data: its sender's state, rebuilt from the wire.
+//! Rebuilds the sender's state of one direction's data from the captured segments.
 
 mod ack;
 pub(crate) mod at;
@@ -33,14 +33,14 @@ use sender_clock::SenderClock;
 use sender_view::SenderView;
 use sequence::{ORIGIN, Sequence};
 
-/// Retransmissions that a late report can still be about.
+/// Retransmissions that are remembered because a late report can still be about them.
 const RECENT_RETRANSMISSIONS: usize = 64;
-/// Payload of a full segment while nothing is known.
+/// Payload of a full segment, in bytes, while nothing is known of it.
 const MSS_GUESS: u64 = 1448;
-/// What the timestamps option takes of each segment.
+/// Bytes that the timestamps option takes of each segment.
 const TIMESTAMPS_BYTES: u64 = 12;
 
-/// A retransmission, for as long as it may turn out to have been needless.
+/// A retransmission that may still turn out to have been spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recent {
     start: u64,
@@ -51,28 +51,29 @@ pub(super) struct Recent {
     spurious: bool,
 }
 
-/// What a flow shows its history.
+/// The events that a flow adds to the history.
 pub(crate) type Shown = Vec<What>;
 
-/// One direction.
+/// The state of one direction's data.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     options: Arc<Options>,
     pub(super) sequence: Sequence,
-    /// The SYN was captured before anything else.
+    /// Whether the SYN was captured before anything else.
     pub(super) has_begin: bool,
-    /// First byte not acknowledged.
+    /// First byte that is not acknowledged.
     pub(super) una: u64,
-    /// Byte after the highest seen.
+    /// Byte after the highest one seen.
     pub(super) nxt: u64,
-    /// From here on bytes were sent only as probes of a closed window; `u64::MAX`: none.
+    /// From this byte on, data was sent only as probes of a closed window; `u64::MAX`: there is
+    /// none.
     pub(super) probe_from: u64,
     pub(super) board: Scoreboard,
-    /// The stream's end, its FIN counted.
+    /// End of the stream, the FIN included.
     pub(super) fin: Option<u64>,
     pub(super) has_data: bool,
 
-    /// The receiver's scale; `None`: not both SYNs were captured with all their options.
+    /// The receiver's window scale; `None`: not both SYNs were captured with all their options.
     pub(super) scale: Option<u8>,
     pub(super) window_field: Option<u16>,
     pub(super) window_field_max: u16,
@@ -86,52 +87,53 @@ pub(crate) struct Flow {
     pub(super) scale_least: u8,
     pub(super) has_timestamps: bool,
 
-    /// Capture, receiver, capture.
+    /// Round trips from the capture to the receiver and back.
     pub(super) receiver_side: Smoothed,
-    /// The same without what a receiver's timer made longer.
+    /// The same round trips, without those that a receiver's timer made longer.
     pub(super) receiver_way: Smoothed,
-    /// Capture, sender, capture.
+    /// Round trips from the capture to the sender and back.
     pub(crate) sender_side: EchoTimer,
-    /// The same from the handshake.
+    /// Round trips of the handshake, capture to sender and back, and capture to receiver and
+    /// back.
     pub(super) handshake_sender_ns: Option<u64>,
     pub(super) handshake_receiver_ns: Option<u64>,
 
     pub(super) delivered: u64,
     pub(super) last_progress: Option<At>,
     pub(super) threshold_ns: u64,
-    /// After the last data, an answer that comes later than this is a pause as well.
+    /// An answer to the last data that comes later than this is a pause as well.
     pub(super) late_answer_ns: u64,
     pub(super) last_ack_ns: u64,
     pub(super) last_data_ns: u64,
     pub(super) last_data_bytes: u64,
     pub(super) unanswered_segments: u64,
-    /// Timestamp of the last new data, and its ticks after the new data before.
+    /// Timestamp of the last new data, and the ticks between it and the new data before.
     pub(super) last_timestamp: Option<u32>,
     pub(super) ticks_apart: Option<u32>,
     pub(crate) sender_clock: SenderClock,
-    /// The latest first copy that was delivered.
+    /// Time of the latest original transmission that was delivered.
     pub(super) newest_delivered_ns: u64,
     pub(super) recovery_point: Option<u64>,
     pub(super) loss_point: Option<u64>,
     pub(super) backoff: u32,
     pub(super) recent: VecDeque<Recent>,
 
-    /// The segment captured last: its bytes, IP identification and time.
+    /// The segment captured last: start, end and IP identification.
     pub(super) last_sent: (u64, u64, u16),
     pub(super) last_sent_ns: u64,
     /// IP identification of the acknowledgement captured last.
     pub(super) last_ack_id: u16,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(super) peer_data: (u64, u64),
-    /// When all that was sent had been acknowledged last; and the same of the other
-    /// direction, as of this one's last segment.
+    /// When everything that was sent had last been acknowledged; and the same of the other
+    /// direction, as of this direction's last segment.
     pub(crate) settled_ns: u64,
     pub(super) peer_settled_ns: u64,
-    /// Least time that the sender took to acknowledge data of the other direction.
+    /// Shortest time in which the sender acknowledged data of the other direction.
     pub(super) peer_rtt_ns: Option<u64>,
-    /// The first data, and the other side's last before it.
+    /// The first data, and the other side's last data before it.
     pub(super) first_turn: Option<(At, (u64, u64))>,
-    /// New data since the last pause.
+    /// Bytes of new data since the last pause.
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
@@ -141,28 +143,28 @@ pub(crate) struct Flow {
     pub(super) rounds: Rounds,
     pub(super) loss_stats: LossStats,
 
-    // What the summary says.
+    // Numbers of the summary.
     pub(super) first_data_ns: Option<u64>,
     pub(super) counts: Counts,
     pub(super) retransmissions: Retransmissions,
-    /// `None`: nobody asked.
+    /// Events for the history; `None`: no history was asked for.
     pub(super) shown: Option<Shown>,
 }
 
-/// Plain counters.
+/// Plain counters of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) data_packets: u64,
     pub(crate) bytes: u64,
     pub(crate) unseen_bytes: u64,
     pub(crate) forgotten: u64,
-    /// SACK blocks, and retransmissions, that told of more than is remembered.
+    /// SACK blocks, and retransmissions, that covered more than is remembered.
     pub(crate) reports_beyond: u64,
     pub(crate) repeats_beyond: u64,
     pub(crate) jumps: u64,
     pub(crate) copies: u64,
     pub(crate) ce_marked: u64,
-    /// Acknowledgements that echo such a mark (RFC 3168, 6.1.3).
+    /// Acknowledgements that echo a congestion mark (RFC 3168, 6.1.3).
     pub(crate) ecn_echoes: u64,
     pub(crate) acks: u64,
     pub(crate) duplicate_acks: u64,
@@ -170,9 +172,9 @@ pub(crate) struct Counts {
     pub(crate) options_cut: u64,
     pub(crate) window: Option<(u64, u64)>,
     pub(crate) out_of_order: u64,
-    /// Holes filled by what must have been lost before the capture.
+    /// Holes filled by retransmissions: the original must have been lost before the capture.
     pub(crate) lost_before: u64,
-    /// Retransmitted although it had been captured before.
+    /// Retransmitted although the original had been captured.
     pub(crate) lost_after: u64,
     pub(crate) retransmitted_acked: u64,
     pub(crate) keepalives: u64,
@@ -247,19 +249,18 @@ impl Flow {
         }
     }
 
-    /// Byte after the last one that was sent into an open window.
+    /// Returns the byte after the last one that was sent into an open window.
     pub(super) fn sent_end(&self) -> u64 {
         self.nxt.min(self.probe_from).max(self.una)
     }
 
-    /// The number that the first byte of data has.
+    /// Sets the sequence number of the first byte of data.
     pub(crate) fn begin_at(&mut self, wire: u32) {
         self.has_begin |= !self.sequence.is_known();
         self.sequence.begin_at(wire);
     }
 
-    /// What this side said in its SYN: its segment size for the other one, and
-    /// for this flow the receiver's window scale.
+    /// Sets the receiver's window scale, at most 14 (RFC 7323, 2.3).
     pub(crate) fn set_scale(&mut self, scale: u8) {
         self.scale = Some(scale.min(14));
     }
@@ -269,14 +270,14 @@ impl Flow {
         self.mss_option = Some(known.min(mss));
     }
 
-    /// Round trips of the handshake: capture to sender, and to receiver.
+    /// Sets the round trips of the handshake: capture to sender, and capture to receiver.
     pub(crate) fn set_handshake(&mut self, sender_ns: Option<u64>, receiver_ns: Option<u64>) {
         self.handshake_sender_ns = sender_ns.or(self.handshake_sender_ns);
         self.handshake_receiver_ns = receiver_ns.or(self.handshake_receiver_ns);
         self.renew_threshold();
     }
 
-    /// Payload of a full segment, as well as it is known.
+    /// Returns the payload of a full segment, as well as it is known.
     pub(crate) fn mss(&self) -> u64 {
         let timestamps = if self.has_timestamps {
             TIMESTAMPS_BYTES
@@ -290,14 +291,14 @@ impl Flow {
         }
     }
 
-    /// Whether an acknowledgement has a number that fits what was sent.
+    /// Returns whether an acknowledgement number fits what was sent.
     pub(crate) fn can_be_acknowledged_by(&mut self, wire: u32) -> bool {
         let near = self.nxt;
         let ack = self.sequence.offset(wire, near);
         self.sequence.is_known() && (self.una..=self.nxt).contains(&ack)
     }
 
-    /// Capture to the sender and back.
+    /// Returns the shortest round trip from the capture to the sender and back.
     pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
         let ways = [
             self.sender_side.min(),
@@ -307,7 +308,7 @@ impl Flow {
         ways.into_iter().flatten().min()
     }
 
-    /// What is known of the other direction when a segment of this one passes.
+    /// Notes what is known of the other direction when a segment of this one is captured.
     pub(crate) fn note_peer(&mut self, settled_ns: u64, rtt_ns: Option<u64>) {
         self.peer_settled_ns = settled_ns;
         if rtt_ns != self.peer_rtt_ns {
@@ -316,12 +317,13 @@ impl Flow {
         }
     }
 
-    /// The least that data and its acknowledgement took between capture and receiver.
+    /// Returns the shortest time from the capture of data to the capture of its
+    /// acknowledgement.
     pub(crate) fn measured_receiver_rtt_ns(&self) -> Option<u64> {
         (self.receiver_side.samples > 0).then_some(self.receiver_side.min_ns)
     }
 
-    /// Capture to the receiver and back.
+    /// Returns the shortest round trip from the capture to the receiver and back.
     pub(crate) fn receiver_rtt_ns(&self) -> Option<u64> {
         match (self.measured_receiver_rtt_ns(), self.handshake_receiver_ns) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -329,7 +331,7 @@ impl Flow {
         }
     }
 
-    /// The whole round trip, smoothed; `None` if a half of it is not known.
+    /// Returns the whole round trip, smoothed; `None` if a half of it is not known.
     pub(crate) fn rtt_ns(&self) -> Option<u64> {
         let receiver = self
             .receiver_side
@@ -338,26 +340,28 @@ impl Flow {
         Some(receiver + self.sender_rtt_ns()?)
     }
 
-    /// The least whole round trip, or what there is of it.
+    /// Returns the shortest whole round trip, or the half of it that is known.
     pub(crate) fn rtt_min_ns(&self) -> u64 {
         self.receiver_rtt_ns().unwrap_or(0) + self.sender_rtt_ns().unwrap_or(0)
     }
 
-    /// The timeout that Linux would have now, doublings not included.
+    /// Returns the timeout that Linux would have now, doublings not included.
     pub(crate) fn rto_ns(&self) -> u64 {
         self.receiver_side
             .rto_ns(self.sender_rtt_ns().unwrap_or_default())
     }
 
-    /// What is a stop follows from the round trip (`docs/stalls.md`).
+    /// Sets the lengths from which a pause is a stall: they follow from the round trip
+    /// (`docs/stalls.md`).
     pub(super) fn renew_threshold(&mut self) {
         let receiver_ns = self.receiver_way.srtt_ns().or(self.handshake_receiver_ns);
         (self.threshold_ns, self.late_answer_ns) = match (receiver_ns, self.sender_rtt_ns()) {
             (Some(receiver), Some(sender)) => {
                 let whole = receiver.saturating_add(sender);
                 let least = self.options.min_stop_ns;
-                // At the sender the two are one: what is sent and answered there has been
-                // the whole way. Elsewhere an answer held back for a round trip is as late.
+                // At the sender the two lengths are the same: a time from data to its answer
+                // there is a whole round trip. Elsewhere an answer that was held back for a
+                // round trip is as late.
                 let late = receiver.saturating_add(whole).max(least);
                 (whole.saturating_mul(2).max(least), late)
             }
@@ -389,7 +393,7 @@ impl Flow {
         self.scale.is_some()
     }
 
-    /// The first data, and when the other side had sent its last before, in which packet.
+    /// Returns the first data, and the time and packet of the other side's last data before it.
     pub(crate) fn first_turn(&self) -> Option<(At, (u64, u64))> {
         self.first_turn
     }
@@ -410,7 +414,7 @@ impl Flow {
         &self.retransmissions
     }
 
-    /// Stops that were not kept.
+    /// Returns the number of stalls that were not kept.
     pub(crate) fn dropped(&self) -> u64 {
         self.stops_dropped + self.rounds.dropped()
     }
@@ -427,8 +431,8 @@ impl Flow {
         }
     }
 
-    /// All was sent and acknowledged: no buffer has more room than it needs.
-    /// Something may still come: reports of what was retransmitted without need.
+    /// Shrinks the buffers when everything that was sent has been acknowledged. It does not
+    /// drop what reports of spurious retransmissions may still need.
     pub(crate) fn settle(&mut self) {
         if self.board.is_empty() {
             self.board.release();
@@ -438,21 +442,21 @@ impl Flow {
         self.stops.shrink_to_fit();
     }
 
-    /// Nothing more is expected: results stay, buffers go.
+    /// Frees the buffers when nothing more is expected. The results stay.
     pub(crate) fn release(&mut self) {
         self.board.release();
         self.recent = VecDeque::new();
         self.sender_view = SenderView::default();
     }
 
-    /// Full segments for each acknowledgement, in the mean, rounded up.
+    /// Returns the mean number of full segments for each acknowledgement, rounded up.
     pub(crate) fn segments_per_ack(&self) -> u64 {
         let segments = self.counts.bytes.div_ceil(self.mss());
         let acks = self.counts.acks.saturating_sub(self.counts.duplicate_acks);
         segments.div_ceil(acks.max(1))
     }
 
-    /// What the connection's record says of it.
+    /// Returns the summary of this direction for the connection's results.
     pub(crate) fn summary(&self) -> Summary {
         let sender = self.sender_rtt_ns();
         let whole = |ns: u64| sender.map(|sender| sender + ns);

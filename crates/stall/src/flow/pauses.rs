@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times without progress: from new data sent, or data delivered, to the next.
+//! Finds pauses: times without progress, from new data sent, or data delivered, to the next.
 
 use units::time::NS_PER_MS;
 
@@ -8,8 +8,8 @@ use super::at::At;
 use super::facts::{After, Answered, Closed, Facts, Gap};
 
 impl Flow {
-    /// If there was no progress for long: the state as it is now, before what
-    /// may end the pause is taken in.
+    /// Returns the state of a pause, if there was no progress for long. The state is the
+    /// present one, before the segment that may end the pause is processed.
     pub(super) fn pause_facts(&self, at: At) -> Option<Facts> {
         let before = self.last_progress?;
         let duration = at.now.saturating_sub(before.now);
@@ -19,7 +19,8 @@ impl Flow {
         Some(self.facts(at, before))
     }
 
-    /// The same, ended by what the receiver says: that may also be late as an answer.
+    /// As `pause_facts`, for a pause that an acknowledgement ends: it is also a pause if the
+    /// acknowledgement is late as an answer.
     pub(super) fn pause_until_ack(&self, at: At) -> Option<Facts> {
         let before = self.last_progress?;
         let waited = at
@@ -75,12 +76,12 @@ impl Flow {
         }
     }
 
-    /// Progress was made; if `pause` was one, it is kept.
+    /// Notes that progress was made. If that ended a pause, its facts are kept.
     pub(super) fn close_pause(&mut self, at: At, pause: Option<Facts>, closed: Closed) {
         if let Some(mut facts) = pause {
             facts.gap.holes = self.gap.holes;
             facts.gap.spurious = self.gap.spurious;
-            // What only ends the stream is no sign that there was more to send.
+            // A FIN alone is no sign that there was more to send.
             let only_fin = self.fin == Some(self.nxt) && closed == Closed::NewData;
             let had_data = self.last_data_bytes > 0;
             if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
@@ -117,7 +118,7 @@ impl Flow {
         }
     }
 
-    /// Of too many, the longest stay.
+    /// Keeps a pause. Of too many pauses, the longest stay.
     fn keep(&mut self, facts: Facts) {
         let most = self.options.stops_most.max(1);
         if self.stops.len() >= 2 * most {
@@ -130,7 +131,7 @@ impl Flow {
         self.stops.push(facts);
     }
 
-    /// Something happened after the last pause.
+    /// Calls `note` with the record of what follows the last pause, while that time lasts.
     pub(super) fn note_after(&mut self, note: impl FnOnce(&mut After)) {
         let now = self.loss_stats.last_data_ns.max(self.last_ack_ns);
         match self.stops.last_mut() {
@@ -139,8 +140,8 @@ impl Flow {
         }
     }
 
-    /// The connection ended, or the capture did: a pause that nothing closed
-    /// is a stop if something was still on its way.
+    /// Ends the flow, with the connection or the capture. A pause that nothing closed is kept
+    /// if something was still unanswered: a retransmission, a closed window or a window probe.
     pub(crate) fn end(&mut self, at: At, closed: Closed) {
         self.tick_rounds(at);
         let waits = self.gap.retransmitted.count() > 0

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A set of bytes, as ranges that do not touch.
+//! A set of byte offsets, stored as ranges that do not touch.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Disjoint ranges in order: start and end of each.
+/// Disjoint ranges in order: the start and the end of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     list: BTreeMap<u64, u64>,
@@ -12,19 +12,19 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// The last range that begins at or below `at`, if it ends there or above.
+    /// Returns the last range that begins at or below `at`, if it ends there or above.
     fn up_to(&self, at: u64) -> Option<(u64, u64)> {
         let (&from, &to) = self.list.range(..=at).next_back()?;
         (to >= at).then_some((from, to))
     }
 
-    /// Whether `start..end` overlaps a range or lies against one.
+    /// Returns whether `start..end` overlaps a range or is adjacent to one.
     pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
         self.up_to(start).is_some() || self.list.range(start..=end).next().is_some()
     }
 
-    /// Adds `start..end` and calls `fresh` with each part that was not there.
-    /// O(log n) for it and each range that it joins.
+    /// Adds `start..end` and calls `fresh` with each part that was not there. O(log n) for the
+    /// new range and for each range that it joins.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
             return;
@@ -52,7 +52,7 @@ impl Ranges {
         self.list.insert(low, high);
     }
 
-    /// The first range that begins in `start..=end`.
+    /// Returns the first range that begins in `start..=end`.
     fn first_in(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         if start > end {
             return None;
@@ -61,8 +61,8 @@ impl Ranges {
         Some((from, to))
     }
 
-    /// Forgets what is below `to`; the answer is how many bytes that were.
-    /// O(log n) for each range that goes.
+    /// Removes the bytes below `to` and returns how many there were. O(log n) for each range
+    /// removed.
     pub(crate) fn drop_below(&mut self, to: u64) -> u64 {
         let mut dropped = 0;
         while let Some(first) = self.list.first_entry().filter(|first| *first.key() < to) {
@@ -76,29 +76,29 @@ impl Ranges {
         dropped
     }
 
-    /// Ranges in it.
+    /// Returns the number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Bytes in it.
+    /// Returns the number of bytes in the set.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Byte after the last one; 0 if there is none.
+    /// Returns the byte after the last one; 0 if the set is empty.
     pub(crate) fn end(&self) -> u64 {
         self.list.last_key_value().map_or(0, |(_, &end)| end)
     }
 
-    /// How many bytes of it lie at or above `from`. O(ranges there).
+    /// Returns how many bytes of the set lie at or above `from`. O(ranges there).
     pub(crate) fn bytes_from(&self, from: u64) -> u64 {
         let cut = self.up_to(from).map_or(0, |(_, to)| to - from);
         let above = self.list.range((Bound::Excluded(from), Bound::Unbounded));
         cut + above.map(|(start, end)| end - start).sum::<u64>()
     }
 
-    /// Forgets everything, memory included.
+    /// Removes everything and frees the memory.
     pub(crate) fn release(&mut self) {
         *self = Self::default();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ends a round of a flow.
+//! Ends the rounds of a flow.
 
 use super::Flow;
 use super::at::At;

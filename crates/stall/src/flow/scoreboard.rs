@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is under way: each segment from when it was captured until it is
-//! acknowledged, as its sender would have to keep it (RFC 6675), and what of it
-//! the receiver has said to have.
+//! The outstanding data: each segment from its capture until it is acknowledged, as its sender
+//! would have to keep it (RFC 6675), and what of it the receiver has reported by SACK.
 
 use super::queue::{Place, Queue};
 use super::ranges::Ranges;
 use crate::history::RetransmissionKind;
 use crate::options::Options;
 
-/// A segment under way, or a hole: bytes that were passed over.
+/// An outstanding segment, or a hole: bytes that were skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Captured first; of a hole, when it was found.
+    /// Time of the first capture; of a hole, when it was found.
     pub(crate) first_ns: u64,
-    /// Captured last.
+    /// Time of the last capture.
     pub(crate) last_ns: u64,
     /// Number of the packet captured last.
     pub(crate) packet: u64,
-    /// Timestamp of the packet captured last; 0 without.
+    /// Timestamp of the packet captured last; 0 if it has none.
     pub(crate) timestamp: u32,
-    /// IP identification of the same.
+    /// IP identification of the packet captured last.
     pub(crate) ip_id: u16,
-    /// Times captured; 0: a hole.
+    /// How often the segment was captured; 0: it is a hole.
     pub(crate) copies: u8,
     pub(crate) sacked: bool,
-    /// The copy captured last has another timestamp than the one before.
+    /// Whether the copy captured last has another timestamp than the one before.
     pub(crate) has_new_timestamp: bool,
-    /// Retransmitted and thought to be in flight, in this epoch of the board.
+    /// Epoch of the board, plus 1, in which the segment was retransmitted and thought to be in
+    /// flight; 0: never.
     retrans_epoch: u32,
-    /// What the last retransmission was for.
+    /// What made the sender retransmit it last.
     pub(crate) kind: Option<RetransmissionKind>,
 }
 
@@ -53,27 +53,27 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement brought.
+/// What an acknowledgement newly delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// Bytes that the receiver had not told of before.
+    /// Bytes that the receiver had not reported before.
     pub(crate) bytes: u64,
-    /// Latest capture of a segment, sent once, that is among them: what a round
-    /// trip may be measured with.
+    /// Time of the latest capture, among the delivered segments, of one that was sent only
+    /// once: a round trip may be measured with it.
     pub(crate) sent_once_ns: Option<u64>,
-    /// Bytes among them that never were captured.
+    /// Delivered bytes that were never captured.
     pub(crate) holes: u64,
-    /// The largest segment among them.
+    /// The largest delivered segment.
     pub(crate) largest: u64,
-    /// Segments among them that had been passed over, and were sent once only: they
-    /// were overtaken.
+    /// Delivered segments that had been skipped by earlier reports and were sent only once:
+    /// they were overtaken.
     pub(crate) overtaken: u64,
-    /// What lies below had been passed over before.
+    /// End of the highest report before: what was not reported below it had been skipped.
     passed_over: u64,
 }
 
 impl Delivered {
-    /// Nothing yet; below `passed_over` all was passed over by what had been reported.
+    /// Creates an empty record; what is not reported below `passed_over` had been skipped.
     pub(crate) fn beyond(passed_over: u64) -> Self {
         Self {
             passed_over,
@@ -88,7 +88,8 @@ impl Delivered {
         }
         match sent.copies {
             0 => self.holes += bytes,
-            // What filled a hole may be older than what the answer is to.
+            // A segment that filled a hole may be older than the one that the acknowledgement
+            // answers.
             1 if sent.first_ns == sent.last_ns => {
                 self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns));
                 self.overtaken += u64::from(sent.end <= self.passed_over);
@@ -98,22 +99,23 @@ impl Delivered {
     }
 }
 
-/// Segments in order of their bytes, without gaps between them.
+/// The outstanding segments in order of their bytes, without gaps between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     sent: Queue,
     sacked: Ranges,
-    /// The most segments and ranges that it remembers.
+    /// The most segments, and the most ranges, that are remembered.
     sent_most: usize,
     sacked_most: usize,
     repeated_most: usize,
-    /// Segments and ranges looked at.
+    /// Number of segments and ranges looked at.
     steps: u64,
     /// Bytes of retransmissions thought to be in flight.
     retrans_bytes: u64,
-    /// A timeout takes all of them for lost by beginning a new one.
+    /// Counts timeouts. A timeout begins a new epoch, which marks all retransmissions of the
+    /// one before as lost.
     epoch: u32,
-    /// Below this everything that is not reported is lost: a timeout said so.
+    /// Below this byte everything that is not reported is lost, because of a timeout.
     lost_below: u64,
 }
 
@@ -132,7 +134,7 @@ impl Scoreboard {
         }
     }
 
-    /// Segments and ranges looked at or moved so far.
+    /// Returns the number of segments and ranges looked at or moved so far.
     pub(crate) fn steps(&self) -> u64 {
         self.steps + self.sent.moved()
     }
@@ -153,7 +155,7 @@ impl Scoreboard {
         self.sacked.bytes()
     }
 
-    /// O(ranges above it).
+    /// Returns the SACKed bytes above `from`. O(number of ranges).
     pub(crate) fn sacked_above(&mut self, from: u64) -> u64 {
         self.steps += self.sacked.len() as u64;
         self.sacked.bytes_from(from)
@@ -163,25 +165,25 @@ impl Scoreboard {
         self.sacked.end()
     }
 
-    /// New data, or a hole if `copies` is 0, behind everything else.
+    /// Adds new data, or a hole if `copies` is 0, behind everything else.
     pub(crate) fn push(&mut self, start: u64, end: u64, now: u64, packet: u64, copies: u8) {
         self.sent
             .push_back(Sent::new(start, end, now, packet, copies));
     }
 
-    /// The segment pushed last.
+    /// Returns the segment added last.
     pub(crate) fn last_mut(&mut self) -> Option<&mut Sent> {
         self.sent.back_mut()
     }
 
-    /// Forgets the first segment as if it had been acknowledged; its end.
+    /// Forgets the first segment as if it had been acknowledged. Returns its end.
     pub(crate) fn forget_head(&mut self) -> Option<u64> {
         let end = self.sent.front()?.end;
         self.ack(end, &mut Delivered::default());
         Some(end)
     }
 
-    /// Everything below `to` has arrived. O(segments acknowledged).
+    /// Removes everything below `to`: it has been acknowledged. O(segments acknowledged).
     pub(crate) fn ack(&mut self, to: u64, delivered: &mut Delivered) {
         while let Some(head) = self.sent.front_mut().filter(|head| head.start < to) {
             self.steps += 1;
@@ -202,8 +204,9 @@ impl Scoreboard {
         self.sacked.drop_below(to);
     }
 
-    /// `start..end` has arrived. O(log n + segments that are new in it). `false`:
-    /// that is one range too many, or one segment, and is not remembered.
+    /// Marks `start..end` as reported by SACK. O(log n + segments that are newly reported).
+    /// Returns `false` if that would be one range too many, or one segment; it is then not
+    /// remembered.
     #[must_use]
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) -> bool {
         let (low, high) = match (self.sent.front(), self.sent.back()) {
@@ -219,7 +222,7 @@ impl Scoreboard {
             return false;
         }
         let mut fresh: [(u64, u64); 8] = [(0, 0); 8];
-        let mut many = Vec::new(); // only where a block closes many holes
+        let mut many = Vec::new(); // used only where a block closes more than eight holes
         let mut count = 0;
         self.sacked.insert(start, end, |a, b| {
             match fresh.get_mut(count) {
@@ -251,20 +254,22 @@ impl Scoreboard {
         }
     }
 
-    /// Splits segments at both ends of `start..end`; the first one in it, if there is one.
+    /// Splits segments at both ends of `start..end`. Returns the first segment in it, if there
+    /// is one.
     pub(crate) fn cut(&mut self, start: u64, end: u64) -> Option<Sent> {
         self.split(start);
         self.split(end);
         self.at(start).filter(|first| first.start < end).copied()
     }
 
-    /// The segment that `at` lies in, or the first one behind it.
+    /// Returns the segment that contains `at`, or the first one behind it.
     pub(crate) fn at(&self, at: u64) -> Option<&Sent> {
         self.sent.get(self.sent.find(at))
     }
 
-    /// Calls `change` with each segment of `start..end`; those that were sent `again`
-    /// are in flight once more. `false`: there are too many, and the rest is left as it is.
+    /// Calls `change` with each segment of `start..end`. If `again` is set they were
+    /// retransmitted and are in flight once more. Returns `false` if there are too many; the
+    /// rest is then left as it is.
     #[must_use]
     pub(crate) fn change(
         &mut self,
@@ -297,16 +302,16 @@ impl Scoreboard {
         }
     }
 
-    /// The sender takes everything not reported for lost.
+    /// Marks everything that is not reported as lost, as the sender does at a timeout.
     pub(crate) fn all_lost(&mut self) {
         self.epoch = self.epoch.wrapping_add(1) % (u32::MAX - 1);
         self.retrans_bytes = 0;
         self.lost_below = self.sent.back().map_or(0, |last| last.end);
     }
 
-    /// In flight, in bytes, as paper 001, section 2, counts it: sent, less
-    /// reported as arrived, less thought lost, and retransmissions. Lost is
-    /// what lies below the highest reported byte, or below a timeout's mark.
+    /// Returns the bytes in flight, as paper 001, section 2, counts them: sent, less reported
+    /// as arrived, less thought lost, plus retransmissions. Bytes count as lost below the
+    /// highest reported byte, or below the mark of a timeout.
     pub(crate) fn flight_bytes(&self) -> u64 {
         let (Some(head), Some(last)) = (self.sent.front(), self.sent.back()) else {
             return 0;
@@ -325,13 +330,14 @@ impl Scoreboard {
         self.retrans_bytes = 0;
     }
 
-    /// Whether `at` is between two segments, or there may be one more.
+    /// Returns whether `at` lies between two segments, or there is room for one more segment.
     fn has_room_to_split(&self, at: u64) -> bool {
-        // Two, for the other end of what is to be cut out.
+        // Room for two: the other end of the range may need a split too.
         self.sent.len() + 2 <= self.sent_most || self.at(at).is_none_or(|sent| sent.start >= at)
     }
 
-    /// Segments that are too many stay whole.
+    /// Splits the segment that contains `at`. When there are too many segments it leaves the
+    /// segment whole.
     fn split(&mut self, at: u64) {
         let place = self.sent.find(at);
         if self.sent.len() >= self.sent_most {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a tick of the sender's timestamp clock is (RFC 7323, 5.4: 1 ms to 1 s), as
-//! far as its segments tell.
+//! Estimates the length of a tick of the sender's timestamp clock (RFC 7323, 5.4: 1 ms to 1 s)
+//! from its segments.
 
-/// So many ticks must have passed for each one that may be counted too much.
+/// Ticks that must have passed for each tick that may be miscounted.
 const TICKS_FOR_EACH_UNSURE: u64 = 8;
 
-/// Ticks and time between segments of one sender. A delay on the way lengthens the time
-/// and not the ticks, so pauses are counted apart from what runs without one.
+/// Ticks and time between segments of one sender. A delay on the path lengthens the time and
+/// not the ticks, so stretches with a pause are counted apart from those without one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderClock {
     last: Option<(u32, u64)>,
@@ -17,7 +17,7 @@ pub(crate) struct SenderClock {
     all_ns: u64,
 }
 
-/// The shortest and the longest that a tick may be.
+/// The shortest and the longest length that a tick may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tick {
     least_ns: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Tick {
 }
 
 impl SenderClock {
-    /// A segment with this timestamp. After `pause_ns` without one there was a pause.
+    /// Notes a segment with this timestamp. `pause_ns` or more since the last one is a pause.
     pub(super) fn note(&mut self, value: u32, now: u64, pause_ns: u64) {
         let Some((last, since)) = self.last else {
             self.last = Some((value, now));
@@ -33,7 +33,7 @@ impl SenderClock {
         };
         let ticks = value.wrapping_sub(last);
         if ticks >= 1 << 31 {
-            return; // it was overtaken
+            return; // the segment was overtaken
         }
         let ns = now.saturating_sub(since);
         self.last = Some((value, now));
@@ -47,8 +47,8 @@ impl SenderClock {
         }
     }
 
-    /// What a tick is, known without the pause of `pause_ns` that is to be judged by it.
-    /// `None`: too few ticks passed to say.
+    /// Returns the length of a tick, estimated without the pause of `pause_ns` that is to be
+    /// judged by it. `None`: too few ticks have passed.
     pub(crate) fn tick(&self, pause_ns: u64) -> Option<Tick> {
         let of = |ticks: u64, ns: u64, unsure: u64| {
             (ticks > TICKS_FOR_EACH_UNSURE * unsure).then(|| Tick {
@@ -58,19 +58,19 @@ impl SenderClock {
         };
         // The count of each stretch between two pauses is off by one at most.
         let running = of(self.running_ticks, self.running_ns, self.pauses + 1);
-        // Of a long time a single pause makes a small part, whatever it was.
+        // A single pause is a small part of a long time, whatever its cause was.
         let all = || of(self.all_ticks, self.all_ns, 1).filter(|_| self.all_ns / 10 >= pause_ns);
         running.or_else(all)
     }
 }
 
 impl Tick {
-    /// Two segments so many ticks apart were sent within this.
+    /// Returns the longest time between the sending of two segments so many ticks apart.
     pub(crate) fn apart_most_ns(self, ticks: u32) -> u64 {
         (u64::from(ticks) + 1).saturating_mul(self.most_ns)
     }
 
-    /// And not closer together than this.
+    /// Returns the shortest time between the sending of two segments so many ticks apart.
     pub(crate) fn apart_least_ns(self, ticks: u32) -> u64 {
         u64::from(ticks)
             .saturating_sub(1)

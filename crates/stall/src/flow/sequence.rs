@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sequence numbers of 32 bits as offsets that do not wrap.
+//! Converts sequence numbers of 32 bits to offsets that do not wrap.
 
-/// Where the first byte that was captured lies: data from before it, sent
-/// again, has offsets as well.
+/// Offset of the first byte that was captured. It is above 0 so that retransmissions of earlier
+/// data have offsets as well.
 pub(crate) const ORIGIN: u64 = 1 << 40;
 
-/// Further away than this nothing of the same connection can be at one time:
-/// RFC 7323 has no window above 1 GiB.
+/// Distance beyond which a byte cannot belong to the same connection at one time: RFC 7323
+/// allows no window above 1 GiB.
 pub(crate) const FAR: u64 = 1 << 30;
 
-/// The wire's number of [`ORIGIN`].
+/// The sequence number of [`ORIGIN`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
     base: Option<u32>,
 }
 
 impl Sequence {
-    /// Whether a first number is known.
+    /// Returns whether the first sequence number is known.
     pub(crate) fn is_known(self) -> bool {
         self.base.is_some()
     }
 
-    /// `wire` is the number of [`ORIGIN`], unless one is known.
+    /// Sets the sequence number of [`ORIGIN`], unless one is known.
     pub(crate) fn begin_at(&mut self, wire: u32) {
         self.base.get_or_insert(wire);
     }
 
-    /// The offset of `wire` that is nearest to `near`. Without a base, that
-    /// becomes it. Always at least `ORIGIN - 2^31` for a `near` above that.
+    /// Returns the offset of `wire` that is nearest to `near`. If no number is known yet,
+    /// `wire` becomes the number of [`ORIGIN`]. The result is at least `ORIGIN - 2^31` for a
+    /// `near` above that.
     pub(crate) fn offset(&mut self, wire: u32, near: u64) -> u64 {
         let base = *self.base.get_or_insert(wire);
         let near_wire = base.wrapping_add(near.wrapping_sub(ORIGIN) as u32);
