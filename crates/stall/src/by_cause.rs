@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the stalls of many connections come to, by cause.
+//! Sums up the stalls of many connections by cause.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,20 +13,21 @@ use crate::units::seconds;
 /// The stalls of one cause on one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CauseTotal {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// Whose side they are on. Evidence may put one cause on several sides; each has its own total.
+    /// The side that they are on. Evidence may put one cause on several sides; each has its own
+    /// total.
     pub side: Side,
-    /// How many, those that are counted as one counted once.
+    /// Number of stalls; those that were merged into one count once.
     pub stalls: u64,
-    /// How many connections have such a stall.
+    /// Number of connections with such a stall.
     pub connections: u64,
-    /// Their durations together.
+    /// Sum of their durations.
     #[serde(rename = "time_lost_s", serialize_with = "seconds")]
     pub time_lost_ns: u64,
 }
 
-/// The totals over these connections, the most time lost first.
+/// Returns the totals over these connections, the most time lost first.
 pub fn by_cause<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Vec<CauseTotal> {
     let mut totals: BTreeMap<(Cause, Side), Total> = BTreeMap::new();
     for (index, connection) in connections.into_iter().enumerate() {
@@ -60,6 +61,6 @@ struct Total {
     stalls: u64,
     connections: u64,
     time_lost_ns: u64,
-    /// Who was counted last, so that a connection with several stalls counts once.
+    /// Index of the connection counted last, so that one with several stalls counts once.
     last_connection: Option<usize>,
 }

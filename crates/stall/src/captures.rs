@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is found in captures: the analysis, and how well they could be read.
+//! Analyses captures, and says how well they could be read.
 
 use capture::encapsulation::Encapsulations;
 use capture::error::Damage;
@@ -8,15 +8,15 @@ use capture::segments::{Counts, Segments};
 use crate::select::Selector;
 use crate::{Analyser, Analysis, CauseTotal, Options, by_cause};
 
-/// Everything that was found.
+/// The results of some captures.
 pub struct Found {
-    /// Connections and their stops.
+    /// Connections and their stalls.
     pub analysis: Analysis,
-    /// Packets by what they are.
+    /// Numbers of packets by their type.
     pub counts: Counts,
-    /// Damage that was found, with the names of the files.
+    /// Damage of the files, each with the name of the file.
     pub damages: Vec<(String, Damage)>,
-    /// What the connections were carried in.
+    /// The VLANs and tunnels of the connections.
     pub encapsulations: Encapsulations,
     /// Names of the files.
     pub files: Vec<String>,
@@ -24,8 +24,8 @@ pub struct Found {
     pub shown: Vec<usize>,
 }
 
-/// Reads segments to their end. `min_stop_ns` is the shortest stop that counts, where one
-/// was chosen; `history_of` the connection whose events are kept.
+/// Reads segments to their end and analyses them. `min_stop_ns` is the shortest stall that
+/// counts, where one was chosen; `history_of` the connection whose events are kept.
 #[must_use]
 pub fn read(
     mut segments: Segments<'_>,
@@ -61,8 +61,8 @@ pub fn read(
     }
 }
 
-/// Indices of the connections that are wanted, by how long they stopped and
-/// what that cost, then in order of their first packets.
+/// Returns the indices of the wanted connections, sorted by how long they stalled and what that
+/// cost, then in order of their first packets.
 #[must_use]
 pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
     let mut shown: Vec<_> = (0..analysis.connections.len())
@@ -81,13 +81,13 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
 }
 
 impl Found {
-    /// The stalls of the connections to show by cause, the most time lost first.
+    /// Returns the stalls of the shown connections by cause, the most time lost first.
     #[must_use]
     pub fn by_cause(&self) -> Vec<CauseTotal> {
         by_cause(self.shown.iter().map(|i| &self.analysis.connections[*i]))
     }
 
-    /// What was not read, or not well, by file.
+    /// Returns what was not read, or not well, by file.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let damages = self.damages.iter().map(|(name, d)| format!("{name}: {d}"));
         let counts = self.counts.notes().into_iter();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a connection as it was read to what is said of it.
+//! Draws the conclusions from a connection once all of it was read.
 
 use crate::analysis::{self, Direction, Place, Stop};
 use crate::cause::{Cause, Confidence};
@@ -9,10 +9,10 @@ use crate::rules::{self, Context};
 use crate::vantage::{self, View};
 use crate::verdict::verdict;
 
-/// Ports below this are servers'.
+/// Ports below this belong to servers.
 const WELL_KNOWN: u16 = 1024;
 
-/// The index of the client's end.
+/// Returns the index of the client's end.
 fn client(connection: &Connection) -> usize {
     if let Some((client, _)) = connection.handshake.client {
         return client;
@@ -28,7 +28,7 @@ fn client(connection: &Connection) -> usize {
     }
 }
 
-/// All that is said of it. Times count from `start_ns`.
+/// Returns the results of a connection. Times count from `start_ns`.
 pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
     connection.end();
     let client = client(&connection);
@@ -99,7 +99,8 @@ fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<
     Some(history)
 }
 
-/// Causes that are sure only at one end are no surer than where the capture was made.
+/// Lowers the confidence of causes that depend on the place of the capture, because that place
+/// is not sure.
 fn believe_less(stop: &mut Stop) {
     let by_place = matches!(
         stop.cause,
@@ -115,7 +116,7 @@ fn believe_less(stop: &mut Stop) {
     }
 }
 
-/// The capture lacks packets of it: more than one byte in a thousand.
+/// Returns whether the capture lacks packets of the flow: more than one byte in a thousand.
 fn is_patchy(flow: &Flow) -> bool {
     let counts = flow.counts();
     counts.unseen_bytes > 0 && counts.unseen_bytes * 1000 > counts.bytes

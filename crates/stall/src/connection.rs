@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One connection: two flows, its beginning and its end.
+//! The state of one connection while it is read: two flows, its beginning and its end.
 
 use std::sync::Arc;
 
@@ -12,11 +12,10 @@ use crate::options::Options;
 use crate::recorder::Recorder;
 use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 
-/// The handshake as it was captured. Ends are 0 or 1, in the order of the
-/// connection's key.
+/// The handshake as it was captured. Ends are 0 or 1, in the order of the connection's key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
-    /// Who sent a SYN without ACK, and its number.
+    /// The end that sent a SYN without ACK, and the initial sequence number.
     pub(crate) client: Option<(usize, u32)>,
     pub(crate) syn: Option<At>,
     pub(crate) last_syn: Option<At>,
@@ -31,7 +30,7 @@ pub(crate) struct Handshake {
     options_cut: bool,
 }
 
-/// A connection while it is read.
+/// The state of a connection while it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
@@ -43,12 +42,13 @@ pub(crate) struct Connection {
     pub(crate) handshake: Handshake,
     pub(crate) fins: [bool; 2],
     pub(crate) reset: Option<(usize, At)>,
-    /// Data of this end.
+    /// The data that each end sends.
     pub(crate) flows: [Flow; 2],
-    /// Packets that the capturing host sent and received, by end.
+    /// Packets that the capturing host sent and received, by the end that sent them.
     pub(crate) out: [u64; 2],
     pub(crate) into: [u64; 2],
-    /// Hop limits that a host sends with, seen whole.
+    /// Packets, by end, whose hop limit is one that hosts send with; below, those with another
+    /// one.
     pub(crate) whole_hops: [u64; 2],
     pub(crate) cut_hops: [u64; 2],
     pub(crate) recorder: Option<Recorder>,
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN begins another connection of the same ports.
+    /// Returns whether a SYN begins another connection of the same ports.
     pub(crate) fn is_replaced_by(&self, from: usize, segment: &Segment) -> bool {
         let flags = segment.flags;
         if !flags.any(Flags::SYN) || flags.any(Flags::ACK) {
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing of end `from` was captured yet, and this acknowledges what the other
+    /// Returns whether this segment is the first of end `from`, and acknowledges what the other
     /// end sent.
     pub(crate) fn is_answered_by(&mut self, from: usize, segment: &Segment) -> bool {
         let is_first = self.whole_hops[from] + self.cut_hops[from] == 0;
@@ -108,7 +108,7 @@ impl Connection {
         is_first && segment.flags.any(Flags::ACK) && flow.can_be_acknowledged_by(segment.ack)
     }
 
-    /// Takes a segment of end `from`.
+    /// Processes a segment of end `from`.
     pub(crate) fn segment(&mut self, from: usize, segment: &Segment, now: u64) {
         self.backwards += u64::from(now < self.last.now);
         let now = now.max(self.last.now);
@@ -230,7 +230,8 @@ impl Connection {
         self.settle_handshake();
     }
 
-    /// Scales count only if both sides have them (RFC 7323, 2.2).
+    /// Sets the window scales once both SYNs are known. They count only if both SYNs have one
+    /// (RFC 7323, 2.2).
     fn settle_scale(&mut self) {
         let handshake = &self.handshake;
         if handshake.syn_seen != [true; 2] || handshake.options_cut {
@@ -254,8 +255,8 @@ impl Connection {
         }
     }
 
-    /// Its round trips: only where nothing was sent twice is it sure what
-    /// answers what.
+    /// Sets the round trips of the handshake, where nothing was sent twice: only then is it
+    /// sure which segment answers which.
     fn settle_handshake(&mut self) {
         let handshake = &self.handshake;
         let Some((client, _)) = handshake.client else {
@@ -275,7 +276,7 @@ impl Connection {
         self.flows[1 - client].set_handshake(to_server, to_client);
     }
 
-    /// Both sides have ended it: once all is acknowledged, buffers go.
+    /// Shrinks the buffers once both sides have sent a FIN and everything is acknowledged.
     fn settle(&mut self) {
         if self.flows.iter().all(Flow::is_finished) {
             for flow in &mut self.flows {
@@ -284,7 +285,8 @@ impl Connection {
         }
     }
 
-    /// Another connection has its ports now: results stay, buffers go.
+    /// Ends the connection and frees its buffers, because a new connection has its ports. The
+    /// results stay.
     pub(crate) fn close(&mut self) {
         self.end();
         for flow in &mut self.flows {
@@ -292,7 +294,7 @@ impl Connection {
         }
     }
 
-    /// The capture is over, or the connection is.
+    /// Ends the flows, because the capture or the connection is over.
     pub(crate) fn end(&mut self) {
         if !std::mem::replace(&mut self.is_ended, true) && self.reset.is_none() {
             let at = self.last;

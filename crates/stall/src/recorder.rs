@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps a history in bounded memory, thinning what there is most of.
+//! Keeps a history in bounded memory by thinning its most frequent events.
 
 use crate::history::{Event, History, What};
 
@@ -11,7 +11,7 @@ pub(crate) struct Recorder {
     seen: u64,
 }
 
-/// New data and acknowledgements: thinned first.
+/// Returns whether an event is new data or an acknowledgement: these are thinned first.
 fn is_ordinary(event: &Event) -> bool {
     matches!(event.what, What::New { .. } | What::Ack { .. })
 }
@@ -50,7 +50,7 @@ impl Recorder {
         });
         self.history.one_of = self.history.one_of.saturating_mul(2);
         if self.history.events.len() > self.most / 4 * 3 {
-            // The others alone are too many.
+            // The other events alone are too many.
             let mut number = 0u64;
             self.history.events.retain(|_| {
                 number += 1;

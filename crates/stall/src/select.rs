@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which connections are meant.
+//! Selects connections for `--flow`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -10,14 +10,14 @@ use capture::segment::Endpoint;
 
 use crate::Connection;
 
-/// `--flow`.
+/// A value of `--flow`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// By its number in the list, from 1.
+    /// The connection with this number in the list, from 1.
     Number(usize),
-    /// By what is known of one end, or of both.
+    /// The connections with this end, or with these two.
     Ends(End, Option<End>),
-    /// By the words that measure takes; of either direction.
+    /// The connections that match the filter words of measure, in either direction.
     Flow(FlowFilter),
 }
 
@@ -85,7 +85,7 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// Whether the connection with this number is meant.
+    /// Returns whether the connection with this number is selected.
     pub fn matches(&self, number: usize, connection: &Connection) -> bool {
         let (client, server) = (&connection.client, &connection.server);
         match self {
@@ -102,7 +102,7 @@ impl Selector {
     }
 }
 
-/// What goes from one end to the other.
+/// Returns the key of what one end sends to the other.
 fn key(from: &Endpoint, to: &Endpoint) -> FlowKey {
     FlowKey::Ports {
         proto: Proto::Tcp,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times are integers in nanoseconds inside, and seconds in JSON.
+//! Serialises times: integers in nanoseconds inside the program, seconds in JSON.
 
 use serde::Serializer;
 use units::time::NS_PER_S;
 
-/// As seconds. 53 bits hold nanoseconds for a hundred days.
+/// Serialises nanoseconds as seconds. A float's 53 bits hold nanoseconds for a hundred days.
 pub(crate) fn seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(*ns as f64 / NS_PER_S as f64)
 }
 
-/// The same of what may be missing.
+/// Serialises nanoseconds that may be missing as seconds.
 #[allow(clippy::ref_option)] // serde's signature
 pub(crate) fn some_seconds<S: Serializer>(
     ns: &Option<u64>,
@@ -21,7 +21,7 @@ pub(crate) fn some_seconds<S: Serializer>(
     }
 }
 
-/// As text.
+/// Serialises a value as text.
 pub(crate) fn text<T: std::fmt::Display, S: Serializer>(
     value: &T,
     serializer: S,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the receiver says: acknowledgements, SACK blocks, windows.
+//! Processes what the receiver says: acknowledgements, SACK blocks, windows.
 
 use super::Flow;
 use super::at::At;
@@ -11,7 +11,7 @@ use crate::history::{RetransmissionKind as Kind, What};
 use capture::segment::{Flags, Segment};
 
 impl Flow {
-    /// A segment of the receiver with an acknowledgement, no reset.
+    /// Processes a segment of the receiver that has an acknowledgement and is no reset.
     pub(crate) fn on_ack(&mut self, at: At, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps {
             self.sender_side.acknowledged(timestamps.value, at.now);
@@ -60,7 +60,7 @@ impl Flow {
             self.on_delivered(at, &delivered);
             self.last_ack_ns = at.now;
             if was_closed && self.is_window_closed() && delivered.bytes < self.mss() {
-                return; // the answer to a probe
+                return; // it only answers a probe
             }
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
@@ -81,8 +81,10 @@ impl Flow {
         });
     }
 
-    /// RFC 5681, section 2: data is under way, and neither data nor another window comes
-    /// with it. What answers a probe of a closed window is none.
+    /// Returns whether an acknowledgement is a duplicate (RFC 5681, section 2): data is
+    /// outstanding, and the segment brings neither data nor another window. The answer to a
+    /// probe of a closed window is none, because no data that was sent into an open window is
+    /// outstanding.
     fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
         let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
         let under_way = self.una < self.sent_end();
@@ -101,7 +103,7 @@ impl Flow {
         }
     }
 
-    /// Acknowledged, and never captured: the capture lost it.
+    /// Adds a hole for data that was acknowledged and never captured: the capture dropped it.
     fn on_unseen(&mut self, at: At, ack: u64) {
         if self.has_data {
             self.board.push(self.nxt, ack, at.now, at.packet, 0);
@@ -131,13 +133,14 @@ impl Flow {
         }
     }
 
-    /// A round trip, of which the receiver may have made a part.
+    /// Adds a sample of the round trip, which the receiver may have made longer by waiting.
     fn sample_round_trip(&mut self, ns: u64, delivered_bytes: u64) {
         self.receiver_side.sample(ns);
-        // Two full segments make a receiver answer at once (RFC 1122, 4.2.3.2), so with
-        // no more under way it may have waited for its timer. Where that happens in every
-        // round trip, the smoothed one is made of the very waits that are to be found: a
-        // sample that is longer than the least by just such a timer tells nothing of the way.
+        // Two full segments make a receiver answer at once (RFC 1122, 4.2.3.2). With no more
+        // outstanding the receiver may have waited for its timer. Where that happens in every
+        // round trip, the smoothed round trip would consist of the very waits that are to be
+        // found. So a sample that is longer than the least by just such a timer does not count
+        // for the path.
         let under_way = delivered_bytes + self.nxt.saturating_sub(self.una);
         let held_ns = ns.saturating_sub(self.receiver_rtt_ns().unwrap_or(ns));
         if under_way > 2 * self.mss() || !is_delayed_ack(held_ns) {
@@ -200,8 +203,8 @@ impl Flow {
         }
         if delivered.bytes > before && start > highest {
             let (near, far) = (&self.receiver_side, &self.sender_side);
-            // Near the receiver only the other half has a queue in it; else
-            // that half has the sender's own waiting in it.
+            // Near the receiver only the half between capture and sender has a queue in it.
+            // Elsewhere that half contains the sender's own waiting and does not count.
             let far_counts = u64::from(near.min_ns.saturating_mul(4) < far.min_ns);
             let now_ns = near.last_ns + far.last_ns * far_counts;
             let least_ns = near.min_ns + far.min_ns * far_counts;
@@ -215,8 +218,8 @@ impl Flow {
         }
     }
 
-    /// RFC 2883, section 4: the first block lies below the acknowledgement, or
-    /// within the second.
+    /// Returns whether the first block reports a duplicate (RFC 2883, section 4): it lies below
+    /// the acknowledgement, or within the second block.
     fn is_duplicate_report(
         &mut self,
         blocks: &[(u32, u32)],
@@ -237,7 +240,7 @@ impl Flow {
         let about = |recent: &&mut super::Recent| {
             !recent.spurious && recent.start < end && start < recent.end
         };
-        // The one sent last is what the report answers.
+        // The report answers the latest retransmission of these bytes.
         let Some(recent) = self.recent.iter_mut().rev().find(about) else {
             self.loss_stats.duplicated += 1;
             return;
@@ -262,15 +265,15 @@ impl Flow {
         }
     }
 
-    /// RFC 3522: an acknowledgement of what was retransmitted that echoes a time
-    /// timestamp of before is one of the first copy.
+    /// Finds a spurious retransmission (RFC 3522): an acknowledgement of retransmitted data
+    /// that echoes an earlier timestamp answers the original transmission.
     fn check_eifel(&mut self, segment: &Segment) {
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return;
         };
         let older = (echo.wrapping_sub(head.timestamp) as i32) < 0;
-        // A second copy that was captured once only may answer for any.
+        // Where only one of two copies was captured, the acknowledgement may answer either.
         if head.copies != 2 || head.kind.is_none() || head.timestamp == 0 || !older {
             return;
         }
@@ -285,7 +288,7 @@ impl Flow {
         }
     }
 
-    /// Which copy of the first segment this acknowledges.
+    /// Returns which copy of the first outstanding segment the acknowledgement answers.
     fn answered_copy(&self, segment: &Segment) -> Answered {
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
@@ -303,7 +306,7 @@ impl Flow {
 
     fn on_window(&mut self, at: At, segment: &Segment, ack: u64) {
         if ack < self.una {
-            return; // an old one that was overtaken
+            return; // an older acknowledgement that was overtaken
         }
         let was_closed = self.is_window_closed();
         self.window_field = Some(segment.window);
@@ -342,7 +345,7 @@ impl Flow {
         }
     }
 
-    /// The least room for new data since the pause began.
+    /// Notes the least room for new data since the pause began.
     pub(super) fn note_room(&mut self) {
         if self.window_field.is_some() {
             let room = self.edge.saturating_sub(self.sent_end());
@@ -351,8 +354,8 @@ impl Flow {
         }
     }
 
-    /// Without the SYN: more was sent than the field says, so it is scaled by
-    /// at least that.
+    /// Infers the least window scale where a SYN was not captured: if more is outstanding than
+    /// the window field says, the field is scaled by at least that factor.
     fn infer_scale(&mut self, field: u64) {
         if self.scale.is_some() || field == 0 {
             return;
@@ -363,7 +366,8 @@ impl Flow {
         }
     }
 
-    /// No room for a full segment. Without a scale only 0 is sure to be that.
+    /// Returns whether the window has no room for a full segment, or for 536 bytes if that is
+    /// less. Without a known scale only 0 is sure to be closed.
     pub(super) fn is_window_closed(&self) -> bool {
         match (self.window_field, self.scale) {
             (Some(0), _) => true,

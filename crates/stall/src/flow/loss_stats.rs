@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The losses of a flow, counted by what may tell where they come from.
+//! Counts the losses of a flow, by what may show where they come from.
 
 use units::time::NS_PER_MS;
 
@@ -7,7 +7,7 @@ use super::at::At;
 use super::facts::Packets;
 use super::rounds::per_second;
 
-/// Losses in a row of one repair.
+/// Consecutive losses of one repair.
 #[derive(Clone, Copy, Debug, Default)]
 struct Episode {
     first_hole_ns: u64,
@@ -17,11 +17,12 @@ struct Episode {
     holes: u64,
     lost_bytes: u64,
     is_open: bool,
-    /// When this is acknowledged, all that was under way at its beginning is.
+    /// When this byte is acknowledged, everything outstanding at the beginning of the episode
+    /// is.
     until: u64,
 }
 
-/// Mean and variance as they come in (Welford).
+/// Running mean and variance (Welford).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     pub(crate) count: u64,
@@ -41,7 +42,7 @@ impl Moments {
         self.mean
     }
 
-    /// Standard deviation as a share of the mean.
+    /// Returns the standard deviation as a share of the mean.
     pub(crate) fn variation(&self) -> f64 {
         if self.count < 2 || self.mean <= 0.0 {
             return f64::INFINITY;
@@ -50,7 +51,7 @@ impl Moments {
     }
 }
 
-/// All losses of a flow.
+/// The losses of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossStats {
     episode: Episode,
@@ -61,15 +62,15 @@ pub(crate) struct LossStats {
     pub(crate) packets: Packets,
     pub(crate) holes: u64,
     pub(crate) hole_bytes: u64,
-    /// Passed between the first and the last hole of an episode, bytes/s.
+    /// Rate at which data passed between the first and the last hole of an episode, in bytes/s.
     pub(crate) passed: Moments,
-    /// Bytes passed and lost in those times.
+    /// Bytes that passed, and bytes that were lost, in those times.
     pub(crate) passed_bytes: u64,
     pub(crate) lost_bytes: u64,
-    /// By how much the round trip at a hole is above the least.
+    /// Excess of the round trip at a hole over the shortest one, in ns.
     pub(crate) queue_ns: Moments,
-    /// Holes before which the round trip was that of an empty path, within a
-    /// quarter and a millisecond.
+    /// Holes at which the round trip was that of an empty path: within a quarter of the
+    /// shortest, or a millisecond.
     pub(crate) holes_without_queue: u64,
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,
@@ -84,7 +85,7 @@ impl LossStats {
         self.packets.push(at.packet);
     }
 
-    /// A hole of `bytes` came to light when `delivered` had arrived.
+    /// Notes a hole of `bytes` that was reported when `delivered` bytes had arrived.
     pub(super) fn hole(
         &mut self,
         at: At,
@@ -127,7 +128,7 @@ impl LossStats {
         self.fast_episodes += 1;
     }
 
-    /// Whether the losses of one flight are all behind `una`.
+    /// Returns whether all losses of one flight lie below `una`.
     pub(super) fn is_repaired(&self, una: u64, repairing: bool) -> bool {
         match self.episode.until {
             0 => !repairing,

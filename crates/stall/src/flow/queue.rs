@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A long list of segments in order, in chunks: what is inserted in the middle
-//! moves a chunk's part, and memory goes as segments do.
+//! A long list of segments in order, stored in chunks. An insertion in the middle moves only a
+//! part of one chunk, and memory is freed as segments are removed.
 
 use std::collections::VecDeque;
 
 use super::scoreboard::Sent;
 
-/// Segments of a chunk, at most.
+/// Most segments in a chunk.
 const CHUNK: usize = 64;
 
-/// Where a segment is. It is another one's after an insertion or a removal.
+/// Index of a segment. After an insertion or a removal it may be the index of another segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     chunk: usize,
     index: usize,
 }
 
-/// An empty queue keeps a chunk of room for so many: a flow of lone segments needs
-/// no new one for each.
+/// Room for so many segments is kept in an empty queue: a flow that sends segments one at a
+/// time needs no new allocation for each.
 const KEPT: usize = 8;
 
-/// Segments in order of their bytes. No chunk is empty but the only one.
+/// Segments in order of their bytes. Only a chunk that is the only one may be empty.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     chunks: VecDeque<VecDeque<Sent>>,
     len: usize,
-    /// Segments moved by insertions.
+    /// Number of segments moved by insertions.
     moved: u64,
 }
 
@@ -59,7 +59,7 @@ impl Queue {
         match self.chunks.back_mut().filter(|chunk| chunk.len() < CHUNK) {
             Some(chunk) => chunk.push_back(sent),
             None => {
-                // The first one grows with what comes; later ones will be full.
+                // The first chunk grows as needed; later ones will be full.
                 let room = if self.chunks.is_empty() { 1 } else { CHUNK };
                 let mut chunk = VecDeque::with_capacity(room);
                 chunk.push_back(sent);
@@ -91,7 +91,7 @@ impl Queue {
         }
     }
 
-    /// The place of the first segment that ends above `at`. O(log n).
+    /// Returns the index of the first segment that ends above `at`. O(log n).
     pub(super) fn find(&self, at: u64) -> Place {
         let ends_below = |chunk: &VecDeque<Sent>| chunk.back().is_none_or(|last| last.end <= at);
         let chunk = self.chunks.partition_point(ends_below);
@@ -110,7 +110,7 @@ impl Queue {
         self.chunks.get_mut(place.chunk)?.get_mut(place.index)
     }
 
-    /// The place behind `place`.
+    /// Returns the index after `place`.
     pub(super) fn next(&self, place: Place) -> Place {
         let Place { chunk, index } = place;
         let len = self.chunks.get(chunk).map_or(0, VecDeque::len);
@@ -127,16 +127,16 @@ impl Queue {
         }
     }
 
-    /// Adds a segment behind that of `place`. O(chunk), and O(chunks) where
-    /// one is full.
+    /// Inserts a segment behind the one at `place`. O(length of a chunk), and O(number of
+    /// chunks) where the chunk is full.
     pub(super) fn insert_behind(&mut self, place: Place, sent: Sent) {
         let Some(chunk) = self.chunks.get_mut(place.chunk) else {
             return;
         };
         let (mut number, mut at) = (place.chunk, (place.index + 1).min(chunk.len()));
         if chunk.len() >= CHUNK {
-            // Halves take CHUNK / 2 insertions to be full again: of so many, each
-            // moves one chunk's share.
+            // Each half takes CHUNK / 2 insertions to be full again. Spread over these, a split
+            // costs each insertion one chunk's share of the moves.
             let half = chunk.split_off(CHUNK / 2);
             let behind = number + 1;
             self.moved += behind.min(self.chunks.len() - behind) as u64 + half.len() as u64;

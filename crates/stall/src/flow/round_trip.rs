@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Round trips as seen from the capture, and the timers that follow from them.
+//! Measures round trips as seen from the capture, and the timeouts that follow from them.
 
 use units::time::NS_PER_MS;
 
-/// Linux's least variance part of the timeout.
+/// Least variance part of Linux's timeout.
 const RTO_MIN_NS: u64 = 200 * NS_PER_MS;
-/// Linux's longest timeout.
+/// Longest timeout of Linux.
 const RTO_MAX_NS: u64 = 120_000 * NS_PER_MS;
-/// Before the first sample (RFC 6298, 2.1).
+/// Timeout before the first sample (RFC 6298, 2.1).
 const RTO_FIRST_NS: u64 = 1000 * NS_PER_MS;
-/// The timers after which known systems acknowledge at last, less and more by
-/// what a host adds: Linux's 40 ms are up to 50 where its clock ticks each 10 ms.
+/// Timers, in ms, after which known systems acknowledge at the latest, with a margin for what a
+/// host adds: Linux's 40 ms are up to 50 where its clock ticks every 10 ms.
 const DELAYED_ACK_MS: [std::ops::Range<u64>; 3] = [38..52, 98..110, 195..215];
 
-/// As long as an acknowledgement is held back, beside the way.
+/// Returns whether an acknowledgement that was held back for so long, beside the round trip,
+/// fits a delayed-acknowledgement timer.
 pub(crate) fn is_delayed_ack(held_ns: u64) -> bool {
     let held_ms = held_ns / NS_PER_MS;
     DELAYED_ACK_MS.iter().any(|timer| timer.contains(&held_ms))
 }
 
-/// RFC 6298's estimator, as Linux has it: the variance part is at least
-/// 200 ms, so the timeout is the smoothed round trip and that.
+/// The estimator of RFC 6298, as Linux has it: the variance part is at least 200 ms, so the
+/// timeout is the smoothed round trip plus at least that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Smoothed {
     pub(crate) samples: u64,
@@ -51,7 +52,7 @@ impl Smoothed {
         (self.samples > 0).then_some(self.srtt_ns)
     }
 
-    /// The timeout, for samples that lack `rest_ns` of the whole round trip.
+    /// Returns the timeout, for samples that lack `rest_ns` of the whole round trip.
     pub(crate) fn rto_ns(&self, rest_ns: u64) -> u64 {
         match self.srtt_ns() {
             None => RTO_FIRST_NS,
@@ -64,9 +65,9 @@ impl Smoothed {
     }
 }
 
-/// The other half of the round trip, capture to sender and back, by time
-/// timestamps: from an acknowledgement with a value to the first data that echoes
-/// it. Too long by up to a tick of the clock, and by what the sender waited.
+/// Measures the other half of the round trip, capture to sender and back, by timestamps: from
+/// an acknowledgement with a value to the first data that echoes it. The result is too long by
+/// up to a tick of the clock, and by the time that the sender waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EchoTimer {
     waiting: Option<(u32, u64)>,
@@ -77,10 +78,10 @@ pub(crate) struct EchoTimer {
 }
 
 impl EchoTimer {
-    /// An acknowledgement with this value passed.
+    /// Notes an acknowledgement with this timestamp value.
     pub(crate) fn acknowledged(&mut self, value: u32, now: u64) {
-        // Only the first one of a value can be told from the others by its echo.
-        // One that comes late may have a value of before.
+        // Only the first acknowledgement with a value can be identified by its echo. An
+        // acknowledgement that comes late may have an earlier value.
         let ahead = self.last_value.map(|last| value.wrapping_sub(last) as i32);
         let is_new = ahead.is_some_and(|ahead| ahead > 0);
         if ahead.is_none() || is_new {
@@ -91,7 +92,7 @@ impl EchoTimer {
         }
     }
 
-    /// Data with this echo passed. Whether that was the first to be timed.
+    /// Notes data with this echo. Returns whether it gave the first sample.
     pub(crate) fn echoed(&mut self, echo: u32, now: u64) -> bool {
         let Some((value, since)) = self.waiting else {
             return false;
@@ -111,7 +112,7 @@ impl EchoTimer {
         is_first
     }
 
-    /// Least half, if any was measured.
+    /// Returns the shortest time measured, if there is one.
     pub(crate) fn min(&self) -> Option<u64> {
         (self.samples > 0).then_some(self.min_ns)
     }

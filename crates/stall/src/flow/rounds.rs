@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A transfer round trip by round trip: what limited each, and the phases that
-//! rounds of one limit in a row make. Constant memory.
+//! Divides a transfer into round trips, finds what limited each, and joins consecutive rounds
+//! of one limit to phases. Takes constant memory.
 
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::at::At;
 use crate::analysis::CwndEstimate;
 
-/// A round is a round trip, and at least this.
+/// Shortest round: a round lasts a round trip, and at least this.
 pub(super) const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;
-/// And this where the round trip is not known.
+/// Length of a round where the round trip is not known.
 pub(super) const ROUND_BLIND_NS: u64 = 100 * NS_PER_MS;
-/// Rounds of another kind that a phase survives.
+/// Consecutive rounds of another limit that do not end a phase.
 const MISSES_MOST: u32 = 2;
 /// Phases kept of one flow.
 const PHASES_MOST: usize = 256;
 
-/// What held the rate of a round down.
+/// What limited the rate of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Repair of losses at a segment or a few a round trip.
+    /// The repair of losses at one segment or a few each round trip.
     Pinned,
-    /// After a collapse, less than half of what was before.
+    /// Growth of the window after a collapse: less than half of the rate before.
     Growth,
     /// The receiver's window.
     Window,
@@ -30,7 +30,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Rounds in a row that make a phase of it.
+    /// Returns the number of rounds in a row that make a phase of this limit.
     fn rounds_least(self) -> u64 {
         match self {
             Limit::Pinned => 4,
@@ -39,7 +39,7 @@ impl Limit {
     }
 }
 
-/// Rounds in a row of one limit.
+/// Consecutive rounds of one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phase {
     pub(crate) limit: Limit,
@@ -47,13 +47,14 @@ pub(crate) struct Phase {
     pub(crate) end_ns: u64,
     pub(crate) rounds: u64,
     pub(crate) delivered_bytes: u64,
-    /// Least and most in flight, a round's largest.
+    /// Smallest and largest amount of a round: its bytes in flight, or delivered if that is
+    /// more.
     pub(crate) flight: (u64, u64),
     pub(crate) window: (u64, u64),
     pub(crate) retransmitted: u64,
     pub(crate) first_packet: u64,
     pub(crate) last_packet: u64,
-    /// Bytes per second before it; 0: not known.
+    /// Rate before the phase, in bytes per second; 0: not known.
     pub(crate) rate_before: u64,
     first_amount: u64,
     misses: u32,
@@ -66,10 +67,11 @@ struct Round {
     retransmitted: u64,
     flight: u64,
     window: Option<(u64, u64)>,
-    /// Most under way, by what the sender knew when it sent.
+    /// Most bytes outstanding when the sender sent, as far as the sender knew.
     sender_flight: u64,
     edge_hits: u64,
-    /// Times new data began to flow again, and those at which an acknowledgement let it go.
+    /// How often new data began to flow again, and how often an acknowledgement had just let it
+    /// go.
     bursts: u64,
     bursts_let_go: u64,
     idle_starts: u64,
@@ -89,14 +91,14 @@ pub(crate) struct RoundState {
     pub(super) mss: u64,
 }
 
-/// Rounds of one flow.
+/// The rounds of one flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     start_ns: Option<u64>,
     now: Round,
-    /// Smoothed over undisturbed rounds, bytes per second.
+    /// Rate of undisturbed rounds, smoothed, in bytes per second.
     rate: u64,
-    /// The same before the last loss.
+    /// The same rate before the last loss.
     rate_before_loss: u64,
     collapsed: bool,
     phase: Option<Phase>,
@@ -129,7 +131,7 @@ impl Rounds {
         };
     }
 
-    /// The last round ends with the connection.
+    /// Ends the last round and the phase, because the connection ends.
     pub(super) fn end(&mut self, state: RoundState) {
         if let Some(start) = self.start_ns {
             let now = self.now.last_event_ns.max(start);
@@ -175,7 +177,7 @@ impl Rounds {
         self.now.retransmitted += segments;
     }
 
-    /// The window fell to one segment.
+    /// Notes that the congestion window fell to one segment.
     pub(super) fn note_collapse(&mut self) {
         self.collapsed = true;
     }
@@ -184,15 +186,15 @@ impl Rounds {
         self.now.flight = self.now.flight.max(bytes);
     }
 
-    /// So much had not been acknowledged, as far as the sender knew, and whether
-    /// less than a segment more would have fitted.
+    /// Notes how many bytes were outstanding, as far as the sender knew, and whether the window
+    /// had room for less than one segment more.
     pub(super) fn note_used_window(&mut self, bytes: u64, at_edge: bool) {
         self.now.sender_flight = self.now.sender_flight.max(bytes);
         self.now.edge_hits += u64::from(at_edge);
     }
 
-    /// New data after a quarter of a round trip without; `let_go` by an acknowledgement
-    /// that had just reached the sender.
+    /// Notes new data after a quarter of a round trip without any. `let_go`: an acknowledgement
+    /// had just reached the sender.
     pub(super) fn note_burst(&mut self, let_go: bool) {
         self.now.bursts += 1;
         self.now.bursts_let_go += u64::from(let_go);
@@ -203,7 +205,7 @@ impl Rounds {
         self.now.window = Some((least.min(window), most.max(window)));
     }
 
-    /// Before what is wrong now, in bytes per second.
+    /// Returns the rate before the present disturbance, in bytes per second.
     pub(crate) fn rate(&self) -> u64 {
         self.rate.max(self.rate_before_loss)
     }
@@ -229,7 +231,7 @@ impl Rounds {
         let rate = per_second(round.delivered, duration);
         if duration > 3 * state.length_ns {
             self.end_phase();
-            return; // a pause lies within
+            return; // a pause lies within the round
         }
         let disturbed = round.retransmitted > 0 || state.is_recovering || state.is_in_loss;
         let limit = self.limit(&round, rate, duration, disturbed, state);
@@ -285,8 +287,8 @@ impl Rounds {
         let in_pieces = round.silence_ns * 10 >= duration * 4;
         let below = !state.window_known || round.flight * 2 <= window;
         let moves = round.new_bytes > 0 && round.delivered > 0;
-        // A full buffer takes more when an acknowledgement empties it; a program that
-        // sends by the clock does so at any time.
+        // A full send buffer accepts more when an acknowledgement frees room in it; a program
+        // that sends by the clock does so at any time.
         let let_go = round.bursts_let_go * 2 >= round.bursts;
         if !disturbed && !idle && in_pieces && below && moves && let_go && !self.collapsed {
             return Some(Limit::Plateau);
@@ -299,8 +301,8 @@ impl Rounds {
             return;
         }
         let low = round.flight;
-        // Where neither the receiver's window nor the sender's supply is the
-        // limit, the window is, less what a device's burst may hold back.
+        // Where neither the receiver's window nor the sender's supply is the limit, the
+        // congestion window is. A burst that the device holds back is allowed for.
         let free = round.idle_starts == 0 && !matches!(limit, Some(Limit::Window | Limit::Plateau));
         let high = free.then(|| low + (low / 4).max(2 * 1448));
         self.cwnd = Some(CwndEstimate {
@@ -310,10 +312,10 @@ impl Rounds {
     }
 
     fn extend(&mut self, limit: Option<Limit>, round: &Round, start: u64, end: u64) {
-        // What a receiver or a place between sees under way is less than what is.
+        // A capture at the receiver, or between, sees less outstanding than there is.
         let amount = round.flight.max(round.delivered);
         let steady = |phase: &Phase| {
-            // A plateau is one only as long as it is level.
+            // A plateau lasts only as long as its rounds are of about the same amount.
             let level = amount.abs_diff(phase.first_amount) * 8 <= phase.first_amount;
             limit != Some(Limit::Plateau) || level
         };
@@ -376,7 +378,7 @@ impl Rounds {
     }
 }
 
-/// Bytes in a time, as bytes per second.
+/// Returns a rate in bytes per second.
 pub(crate) fn per_second(bytes: u64, ns: u64) -> u64 {
     let whole = u128::from(bytes) * u128::from(NS_PER_S) / u128::from(ns.max(1));
     u64::try_from(whole).unwrap_or(u64::MAX)

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the sender knows of the receiver, as seen from where the capture is: what
-//! passed there a round trip, there to the sender and back, ago.
+//! Tracks what the sender knows of the receiver, as seen from the capture: a sender that is
+//! answered here now knew what was captured one round trip, from here to the sender and back,
+//! ago.
 
 use std::collections::VecDeque;
 
-/// Steps in which a round trip is remembered: memory is bounded by it.
+/// Steps in which a round trip is remembered. They bound the memory.
 const STEPS: u64 = 64;
 
-/// The first byte not acknowledged, and the window's edge.
+/// The first byte that is not acknowledged, and the window's edge.
 type State = (u64, u64);
 
-/// States on their way to the sender, and the last that answers can know of.
+/// States of the receiver that are on their way to the sender, and the last one that data
+/// captured now can reflect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderView {
     on_the_way: VecDeque<(u64, State)>,
-    /// When it arrived, and what.
+    /// The last state that data captured now can reflect, and since when.
     arrived: Option<(u64, State)>,
 }
 
 impl SenderView {
-    /// Gives memory back that is not used.
+    /// Frees memory that is not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.on_the_way.shrink_to_fit();
     }
 
-    /// The receiver said so now. What it says within a step counts as said at the
-    /// step's start: that may make the edge too far by a step, and a window less
-    /// full than it is, never fuller.
+    /// Notes the receiver's state as of now. A state within a step counts as of the step's
+    /// start. That may put the edge too far ahead for a step, so the window seems less full
+    /// than it is, never fuller.
     pub(crate) fn push(&mut self, now: u64, state: State, way_ns: u64) {
         self.at(now, way_ns);
         let is_full = self.on_the_way.len() as u64 >= STEPS;
@@ -37,8 +39,9 @@ impl SenderView {
         }
     }
 
-    /// What data that passes now was sent by, if there and back takes `way_ns`, and
-    /// since when data could pass that was (too early by a step at most). Amortised constant time.
+    /// Returns the state by which data that is captured now was sent, if the round trip to the
+    /// sender takes `way_ns`, and since when captured data can reflect it (too early by a step
+    /// at most). Amortised constant time.
     pub(crate) fn at(&mut self, now: u64, way_ns: u64) -> Option<(u64, State)> {
         while let Some(&(at, state)) = self.on_the_way.front() {
             let arrives = at.saturating_add(way_ns);

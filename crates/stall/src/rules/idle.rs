@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses in which nothing was under way.
+//! Rules for pauses in which nothing was outstanding.
 
 use units::time::NS_PER_MS;
 
@@ -8,19 +8,19 @@ use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::vantage::{View, ms};
 
-/// New data that follows data of the other side within this is its answer.
+/// New data that follows data of the other side within this time is its answer.
 const ANSWER_NS: u64 = 50 * NS_PER_MS;
-/// A response that takes less is no wait that anybody asks about.
+/// A response that takes less time than this is not reported as a wait.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
-/// No segment that is full is smaller (RFC 9293, 3.7.1).
+/// Smallest size of a full segment (RFC 9293, 3.7.1).
 const MSS_LEAST_BYTES: u64 = 536;
 
-/// All that was sent had arrived.
+/// Finds pauses in which everything that was sent had arrived.
 pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
-    // Sent now and then, each with next to nothing before it.
+    // Data that is sent now and then, each time with next to nothing outstanding before it.
     let lone = (2 + gap.new_segments) * facts.mss_bytes;
     let now_and_then = gap.new_segments > 0 && facts.outstanding_bytes <= lone;
     let delivered = facts.outstanding_bytes == 0 || little || now_and_then;
@@ -34,17 +34,19 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     before.or_else(|| Some(turn(facts, context)))
 }
 
-/// Whose turn it was while nothing was under way.
+/// Finds which side had to act while nothing was outstanding.
 fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
     let (peer_ns, _) = facts.peer_data;
-    // Without the SYN a segment is as large as the largest seen, which may be a message.
+    // Without the SYN, the largest segment captured counts as a full one, and it may be a
+    // message.
     let is_full = |bytes: u64| bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
     if facts.peer_spoke() && peer_ns > facts.last_data_ns {
         let since_ns = facts.end_ns.saturating_sub(peer_ns);
         if !context.is_client {
             return response(facts, context);
         }
-        // The client decides when to ask again; between parts of what it uploads it waits.
+        // The client decides when to send the next request; between parts of an upload it
+        // waits.
         if !is_full(facts.burst_before_bytes) || !is_full(facts.after.burst_bytes) {
             return Finding::idle();
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses in which an acknowledgement was late and nothing was retransmitted.
+//! Rules for pauses in which an acknowledgement was late and nothing was retransmitted.
 
 use units::time::NS_PER_MS;
 
@@ -9,18 +9,18 @@ use crate::flow::facts::{Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;
 use crate::vantage::{View, ms};
 
-/// An acknowledgement may be held back for so long (RFC 1122: 500 ms).
+/// Times for which a receiver may hold back an acknowledgement (RFC 1122: up to 500 ms).
 const HELD_BACK_NS: std::ops::Range<u64> = 15 * NS_PER_MS..520 * NS_PER_MS;
 
-/// An acknowledgement ended it.
+/// Finds the cause of a pause that an acknowledgement ended.
 pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let again = gap.retransmitted.count() > 0;
     if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
         return None;
     }
-    // No sender leaves data so long without sending it again: it had been acknowledged,
-    // and the capture lacks that.
+    // No sender leaves data unacknowledged for so long without retransmitting it: it had been
+    // acknowledged, and the capture lacks the acknowledgement.
     if facts.outlasts_timers() {
         return Some(Finding::idle());
     }
@@ -38,11 +38,12 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     }
 }
 
-/// Of a flight, and of what was sent into the silence to probe it.
+/// Judges a late acknowledgement of a whole flight, and of what was sent into the silence to
+/// probe it.
 fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
     let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
-    // Receivers acknowledge every second segment, or more where they gather segments.
+    // Receivers acknowledge two segments at once, or more where they gather segments.
     if segments <= (2 * context.flow.segments_per_ack()).max(3) && segments > 2 {
         return held_back(facts, held_ns, context).map(|mut finding| {
             finding.confidence = finding.confidence.min(Confidence::Medium);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a flow's losses come from, by their pattern over all of it.
+//! Finds where a flow's losses come from, by their pattern over the whole flow.
 
 use units::time::NS_PER_MS;
 
@@ -9,20 +9,20 @@ use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::loss_stats::LossStats;
 
-/// Segments of one loss, in the mean, that are no burst.
+/// Mean number of segments of one loss, up to which losses are no bursts.
 const FEW_SEGMENTS: u64 = 8;
 
-/// Where losses come from.
+/// Where the losses of a flow come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) cause: Cause,
     pub(crate) confidence: Confidence,
     pub(crate) explanation: String,
-    /// What passes a policer, bit/s.
+    /// Rate that passes a policer, in bit/s.
     pub(crate) rate_bps: Option<u64>,
 }
 
-/// Finds it, where the pattern is one.
+/// Finds the origin of the losses, where there is a pattern.
 pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
     let loss_stats = flow.loss_stats();
     reordering(flow, loss_stats)
@@ -32,8 +32,8 @@ pub(crate) fn origin(flow: &Flow) -> Option<Origin> {
         .or_else(|| path_loss(flow, loss_stats))
 }
 
-/// A router marked segments (RFC 3168): a queue stood there. Marks say it of the way before
-/// the capture, echoes of the whole.
+/// Finds congestion from marks of routers (RFC 3168): a queue stood there. Marks show the path
+/// before the capture, echoes the whole path.
 fn marked(flow: &Flow) -> Option<Origin> {
     let (marks, echoes) = (flow.counts().ce_marked, flow.counts().ecn_echoes);
     (marks + echoes > 0).then(|| Origin {
@@ -185,14 +185,14 @@ fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     })
 }
 
-/// The time in which losses held the flow down, as one stop.
+/// Returns the time in which losses held the flow down, as one stall.
 pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let origin = context.origin?;
     let loss_stats = flow.loss_stats();
     let first_ns = loss_stats.first_ns?;
     let is_short = loss_stats.last_ns < first_ns + super::phases::LEAST_NS;
     if origin.cause == Cause::Congestion || is_short {
-        return None; // how a path is shared, or a moment: no stop
+        return None; // sharing a path is normal, and a moment is no stall
     }
     Some(Stop {
         direction: context.direction,

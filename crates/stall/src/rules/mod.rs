@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what was seen to why: one rule for each cause, tried in order. Each is
-//! told in `docs/stalls.md`.
+//! Finds the cause of each pause: one rule for each cause, tried in order. `docs/stalls.md`
+//! explains each rule.
 
 mod idle;
 mod late;
@@ -21,12 +21,13 @@ use crate::vantage::View;
 pub(crate) use losses::{Origin, origin};
 pub(crate) use setup::waits;
 
-/// Packet numbers named for a stop at most.
+/// Most packet numbers named for a stall.
 const EVIDENCE_MOST: usize = 16;
-/// Stops that follow each other are one if none is so many times as long as the others.
+/// Consecutive stalls are merged only if none is more than so many times longer or shorter than
+/// the mean of those before.
 const ALIKE: u64 = 8;
 
-/// What a rule may know beside the pause itself.
+/// What a rule may use beside the facts of the pause itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) flow: &'a Flow,
@@ -34,16 +35,16 @@ pub(crate) struct Context<'a> {
     pub(crate) view: View,
     /// Where the flow's losses come from, if that is known.
     pub(crate) origin: Option<&'a Origin>,
-    /// The data is the client's.
+    /// Whether the data is the client's.
     pub(crate) is_client: bool,
-    /// All times are told since then.
+    /// Beginning of the capture: reported times count from here.
     pub(crate) start_ns: u64,
-    /// The capture itself lacks packets of this flow.
+    /// Whether the capture lacks packets of this flow.
     pub(crate) is_patchy: bool,
 }
 
 impl Context<'_> {
-    /// Where the loss behind a cause comes from, if it is one.
+    /// Returns where the loss behind a cause comes from, if the cause is a loss.
     fn root_of(&self, cause: Cause) -> Option<Cause> {
         self.origin
             .filter(|_| cause.is_loss())
@@ -51,26 +52,26 @@ impl Context<'_> {
     }
 }
 
-/// What a rule says.
+/// The result of a rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) cause: Cause,
     pub(crate) side: Side,
     pub(crate) confidence: Confidence,
     pub(crate) explanation: String,
-    /// Beside the packets around the pause.
+    /// Packets that show the cause, beside those around the pause.
     pub(crate) evidence: Vec<u64>,
     pub(crate) what: Finds,
 }
 
-/// What a pause is.
+/// The nature of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
     /// Something was to be sent or to be acknowledged.
     Stall,
-    /// One side was to answer: since when, and the packet that asked.
+    /// One side had to answer: since when, and the packet that asked.
     Wait(u64, u64),
-    /// Nobody had anything to do.
+    /// Neither side had anything to do.
     Idle,
 }
 
@@ -86,14 +87,14 @@ impl Finding {
         }
     }
 
-    /// Nobody had anything to do.
+    /// Creates a finding that neither side had anything to do.
     pub(crate) fn idle() -> Self {
         let mut finding = Self::new(Cause::Application, Confidence::Low, String::new());
         finding.what = Finds::Idle;
         finding
     }
 
-    /// Somebody waited since then for the answer to a packet.
+    /// Makes the finding a wait, since `start_ns`, for the answer to a packet.
     pub(crate) fn waited_since(mut self, start_ns: u64, packet: u64) -> Self {
         self.what = Finds::Wait(start_ns, packet);
         self
@@ -112,7 +113,7 @@ impl Finding {
 
 type Rule = fn(&Facts, &Context<'_>) -> Option<Finding>;
 
-/// The first that applies is the cause.
+/// The rules, in order. The first one that applies gives the cause.
 const RULES: [Rule; 15] = [
     window::update_lost,
     window::closed,
@@ -131,11 +132,11 @@ const RULES: [Rule; 15] = [
     idle::nothing_to_send,
 ];
 
-/// All stops of one flow, in order.
+/// Returns all stalls of one flow, in order, and its idle times.
 pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> (Vec<Stop>, Idle) {
     let mut idle = Idle::default();
     if flow.counts().bytes == 0 {
-        return (Vec::new(), idle); // a FIN is no transfer
+        return (Vec::new(), idle); // a flow of a FIN alone is no transfer
     }
     let mut all: Vec<Stop> = Vec::new();
     for facts in flow.stops() {
@@ -152,7 +153,7 @@ pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> (Vec<Stop>, Idle) {
     (all, idle)
 }
 
-/// What a pause turns out to be.
+/// The judgement of a pause.
 enum Judged {
     Stop(Box<Stop>),
     Idle,
@@ -161,24 +162,24 @@ enum Judged {
 
 fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     if facts.is_only_fin {
-        return Judged::Nothing; // all data had arrived
+        return Judged::Nothing; // all data had been acknowledged
     }
     let finding = RULES
         .iter()
         .find_map(|rule| rule(facts, context))
         .unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
-        return Judged::Nothing; // it was late, and nobody waited for it
+        return Judged::Nothing; // an answer was late, and nothing waited for it
     }
     let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
     if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {
-        return Judged::Nothing; // by a round trip that was not known yet
+        return Judged::Nothing; // too short for the round trip, which was not known yet
     }
     let (start_ns, first) = match finding.what {
         Finds::Idle if facts.closed == Closed::NewData || facts.outlasts_timers() => {
             return Judged::Idle;
         }
-        Finds::Idle => return Judged::Nothing, // it was late, and nobody waited for it
+        Finds::Idle => return Judged::Nothing, // an answer was late, and nothing waited for it
         Finds::Stall => (facts.start_ns, facts.packet_before),
         Finds::Wait(start_ns, packet) => (start_ns, packet),
     };
@@ -209,7 +210,8 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     }))
 }
 
-/// Where the capture lacks packets of the very pause, nothing is sure.
+/// Lowers the confidence where the capture lacks packets, most where it lacks those of the
+/// pause itself.
 fn doubt(confidence: Confidence, facts: &Facts, context: &Context<'_>) -> Confidence {
     match confidence {
         _ if facts.holes_by_close > 0 && context.is_patchy => Confidence::Low,
@@ -242,11 +244,11 @@ fn unknown(facts: &Facts) -> Finding {
     Finding::new(Cause::Unknown, Confidence::Low, text)
 }
 
-/// Stops of one cause in a row, on their way to be one.
+/// Consecutive stalls of one cause that are being merged.
 struct Series {
     stop: Stop,
     paused_ns: u64,
-    /// Of that, with low, medium and high confidence.
+    /// Parts of `paused_ns` with low, medium and high confidence.
     by_confidence: [u64; 3],
 }
 
@@ -261,9 +263,9 @@ impl Series {
         }
     }
 
-    /// Stops of the same cause with next to nothing between them: waits for each
-    /// acknowledgement, or pauses between messages. One that is far longer than the others is
-    /// no more of the same.
+    /// Returns whether a stall belongs to the series: it has the same cause, with next to
+    /// nothing between. Such stalls are waits for each acknowledgement, or pauses between
+    /// messages. A stall that is far longer or shorter than the others is judged for itself.
     fn takes(&self, stop: &Stop, near_ns: u64) -> bool {
         let mergeable = matches!(
             stop.cause,
@@ -289,7 +291,7 @@ impl Series {
         self.stop.evidence = in_order(std::mem::take(&mut self.stop.evidence));
     }
 
-    /// As sure as most of its time is.
+    /// Ends the series. The confidence is the one that most of its time has.
     fn end(mut self) -> Stop {
         let levels = [Confidence::Low, Confidence::Medium, Confidence::High];
         let most = levels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rounds in a row in which data moved, slowly.
+//! Finds consecutive rounds in which data moved slowly.
 
 use units::time::{NS_PER_MS, NS_PER_S};
 
@@ -10,12 +10,13 @@ use crate::flow::Flow;
 use crate::flow::rounds::{Limit, Phase, per_second};
 use crate::vantage::{View, ms};
 
-/// Shorter phases are how TCP works.
+/// Shortest phase that is a stall, in ns: shorter ones are how TCP works.
 pub(super) const LEAST_NS: u64 = 100 * NS_PER_MS;
-/// A plateau needs longer to be told from a window that grows slowly.
+/// Shortest plateau, in ns: a shorter one cannot be told from a window that grows slowly.
 const PLATEAU_LEAST_NS: u64 = 500 * NS_PER_MS;
 const PLATEAU_ROUNDS_SURE: u64 = 40;
-/// Rounds after which a window that doubles in each is no tenth of any before.
+/// Rounds after which a window that doubles in each is no longer below a tenth of the one
+/// before the loss.
 const PINNED_ROUNDS_AWAY: u64 = 8;
 
 pub(super) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
@@ -68,7 +69,7 @@ fn rate(phase: &Phase) -> String {
 }
 
 fn pinned(phase: &Phase, context: &Context<'_>) -> Option<Finding> {
-    // A timeout that is not seen here is followed by rounds as small, which double.
+    // A timeout that was not captured is followed by rounds as small, but these double.
     if context.view != View::Sender && phase.rounds < PINNED_ROUNDS_AWAY {
         return None;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waits before the first data: for the connection, for the first request, and for the
+//! Finds waits before the first data: for the connection, for the first request, and for the
 //! first answer.
 
 use units::time::NS_PER_MS;
@@ -12,11 +12,11 @@ use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::vantage::{View, ms};
 
-/// Nobody repeats a SYN sooner without a reason of its own.
+/// Shortest time after which a SYN is retransmitted; a sooner repeat has a reason of its own.
 const REPEATED_NS: u64 = 100 * NS_PER_MS;
 
-/// All of them, of a connection whose first data went from end to end as `flows` has it:
-/// the client's and the server's.
+/// Returns all waits of a connection. `flows` and `views` are the client's and the server's, in
+/// this order.
 pub(crate) fn waits(
     connection: &Connection,
     flows: [&Flow; 2],
@@ -32,10 +32,10 @@ pub(crate) fn waits(
     waits
 }
 
-/// A wait, without the way between the capture and who was waited for.
+/// A wait, without the round trip between the capture and the side that was waited for.
 struct Span {
     took_ns: u64,
-    /// The packet that began it, and the one that ended it.
+    /// The packet that began the wait; below, the one that ended it.
     from: u64,
     to: At,
 }
@@ -65,13 +65,13 @@ fn wait(
     }
 }
 
-/// From the capture to the server and back, as data shows it.
+/// Returns the round trip from the capture to the server and back, as data shows it.
 fn server_way_ns(flows: [&Flow; 2]) -> Option<u64> {
     let answered_ns = flows[0].measured_receiver_rtt_ns();
     answered_ns.or(flows[1].sender_side.min())
 }
 
-/// One SYN and one answer to it, far later than data is acknowledged afterwards.
+/// Finds one SYN whose one answer came far later than data is acknowledged afterwards.
 fn slow_handshake(
     connection: &Connection,
     flows: [&Flow; 2],
@@ -94,7 +94,7 @@ fn slow_handshake(
         from: syn.packet,
         to: answer,
     };
-    // At the server nothing lies between the two packets but the server.
+    // At the server, only the server lies between the two packets.
     let (side, confidence) = match views[1] {
         View::Sender => (Side::Sender, Confidence::Medium),
         _ => (Side::Unknown, Confidence::High),
@@ -103,7 +103,7 @@ fn slow_handshake(
     Some(wait(&span, Direction::ToClient, cause, text, start_ns))
 }
 
-/// The client set the connection up, and asked only later.
+/// Finds a client that sent its first request late after the connection was set up.
 fn first_request(
     connection: &Connection,
     flows: [&Flow; 2],
@@ -134,7 +134,7 @@ fn first_request(
     Some(wait(&span, Direction::ToServer, cause, text, start_ns))
 }
 
-/// The server's first data came late, after a request or without one.
+/// Finds a server whose first data came late, after a request or without one.
 fn first_response(
     connection: &Connection,
     flows: [&Flow; 2],
@@ -171,7 +171,7 @@ fn first_response(
     Some(wait(&span, Direction::ToClient, cause, text, start_ns))
 }
 
-/// A SYN, or its answer, was sent more than once.
+/// Finds a SYN, or an answer to it, that was sent more than once.
 fn repeated(connection: &Connection, start_ns: u64) -> Option<Stop> {
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;

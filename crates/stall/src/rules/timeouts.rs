@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses in which something was retransmitted.
+//! Rules for pauses in which something was retransmitted.
 
 use units::time::NS_PER_S;
 
@@ -11,13 +11,13 @@ use crate::vantage::{View, ms};
 
 /// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
 const DUPACK_THRESHOLD: u64 = 3;
-/// The least timeout of stacks that go by RFC 6298, 2.4.
+/// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
-/// So many segments lost at once are no loss of single ones.
+/// From so many segments on, a loss of all at once is no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
 
-/// Retransmitted although the capture has its acknowledgement: that was lost, or
-/// far too late, between the capture and the sender.
+/// Finds retransmissions of data whose acknowledgement was captured: it was lost, or far too
+/// late, between the capture and the sender.
 pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.retransmitted_acked.count() == 0 || gap.retransmitted.count() > 0 {

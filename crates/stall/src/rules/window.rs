@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receiver's window was closed.
+//! Rules for pauses in which the receiver's window was closed.
 
 use units::time::NS_PER_MS;
 
@@ -8,8 +8,8 @@ use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts, LET_GO_NS};
 use crate::vantage::{View, ms};
 
-/// The window was open for long before the sender went on, and it had to
-/// probe: what told of it was lost after the capture.
+/// Finds a lost window update: the window was open long before the sender went on, and the
+/// sender had to probe. What reported the opening was lost after the capture.
 pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let (opened_ns, opened) = gap.opened?;
