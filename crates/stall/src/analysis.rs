@@ -40,9 +40,9 @@ pub struct Connection {
     pub duration_ns: u64,
     /// Segments captured in both directions.
     pub packets: u64,
-    /// Whether the capture has its SYN.
+    /// Whether the SYN was captured.
     pub begin_seen: bool,
-    /// Whether the capture has its end: a FIN of each side or a reset.
+    /// Whether the end was captured: a FIN of each side or a reset.
     pub end_seen: bool,
     /// Where the connection was captured.
     pub vantage: Vantage,
@@ -101,7 +101,7 @@ pub enum Place {
     Unknown,
 }
 
-/// Where a connection was captured, and how that is known.
+/// Where a connection was captured, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vantage {
     /// The end near which the capture was made.
@@ -130,9 +130,9 @@ pub struct Flow {
     /// Time from the first data to the last acknowledgement of any data.
     #[serde(rename = "active_s", serialize_with = "seconds")]
     pub active_ns: u64,
-    /// Full size of a segment on the wire, as far as it is known.
+    /// Payload of a full segment, in bytes, as far as it is known.
     pub mss_bytes: u32,
-    /// Retransmissions, in segments.
+    /// Numbers of retransmitted segments.
     pub retransmissions: Retransmissions,
     /// Round trips of this direction's data.
     pub rtt: Rtt,
@@ -142,9 +142,9 @@ pub struct Flow {
     pub idle: Idle,
     /// Segments marked "congestion experienced" (RFC 3168).
     pub ce_marked: u64,
-    /// Acknowledgements, repeated ones included.
+    /// Acknowledgements, duplicate ones included.
     pub acks: u64,
-    /// Acknowledgements that repeat the last one (RFC 5681).
+    /// Duplicate acknowledgements (RFC 5681).
     pub duplicate_acks: u64,
     /// Times the receiver reported a closed window.
     pub zero_windows: u64,
@@ -183,7 +183,7 @@ impl Retransmissions {
 /// Whole round trips of one direction's data: from its sender to the receiver and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rtt {
-    /// Samples taken.
+    /// Number of samples.
     pub samples: u64,
     /// Shortest round trip.
     #[serde(rename = "min_s", serialize_with = "some_seconds")]

@@ -55,7 +55,7 @@ pub fn by_cause<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Ve
     sorted
 }
 
-/// A total while connections are added.
+/// The total of one cause on one side while connections are added.
 #[derive(Default)]
 struct Total {
     stalls: u64,

@@ -155,7 +155,8 @@ impl Cause {
         }
     }
 
-    /// Whether lost packets are behind it.
+    /// Returns whether the cause is a symptom of lost packets, so that their origin can be its
+    /// root.
     #[must_use]
     pub const fn is_loss(self) -> bool {
         matches!(
@@ -171,7 +172,7 @@ impl Cause {
         )
     }
 
-    /// In words that go on after "because".
+    /// Returns the cause in words that follow "because".
     #[must_use]
     pub const fn because(self) -> &'static str {
         match self {
@@ -208,7 +209,7 @@ impl Cause {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the cause.
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {

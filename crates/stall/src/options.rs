@@ -12,7 +12,7 @@ pub struct Options {
     pub stops_most: usize,
     /// Outstanding segments that are remembered of one direction.
     pub outstanding_most: usize,
-    /// SACKed ranges that are remembered of one direction.
+    /// Ranges reported by SACK that are remembered of one direction.
     pub reported_most: usize,
     /// Outstanding segments that one retransmission can be noted for.
     pub repeated_most: usize,

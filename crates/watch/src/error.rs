@@ -12,46 +12,46 @@ pub enum Error {
          clang and build it again (make build does both)"
     )]
     NotBuilt,
-    /// The kernel has no type information.
+    /// The kernel offers no type information (BTF).
     #[error(
         "this kernel does not describe its types: there is no {0} (it needs \
          CONFIG_DEBUG_INFO_BTF, which distributions set)"
     )]
     NoBtf(&'static str),
-    /// Not root.
+    /// The user lacks the rights to watch.
     #[error(
         "the kernel does not let this user watch: run it as root, or with CAP_BPF, CAP_PERFMON \
          and CAP_NET_ADMIN"
     )]
     NoRights,
-    /// BPF, or its tracing, is not in the kernel.
+    /// The kernel lacks BPF, or BPF tracing.
     #[error(
         "this kernel has no BPF tracing (it needs CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS): {0}"
     )]
     NoBpf(String),
-    /// A tracepoint is missing.
+    /// The kernel lacks a tracepoint.
     #[error("this kernel has no tracepoint {0}: Linux 5.19 or newer is needed")]
     NoTracepoint(&'static str),
-    /// The kernel's verifier or linker refuses a program.
+    /// The kernel's verifier or linker refused a program.
     #[error("the kernel refuses the BPF program {program}: {detail}")]
     Refused {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// What the kernel says.
+        /// The kernel's message.
         detail: String,
     },
-    /// There is no such process, or it may not be looked at.
+    /// There is no such process, or this user may not inspect it.
     #[error("cannot look at process {pid}")]
     Process {
-        /// Which.
+        /// Number of the process.
         pid: u32,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// There is no clock.
+    /// The kernel's clock cannot be read.
     #[error("the kernel's clock: {0}")]
     Clock(io::Error),
-    /// A map cannot be read or written.
+    /// A BPF map cannot be read or written.
     #[error("a BPF map")]
     Map(#[from] aya::maps::MapError),
     /// A record has a format that this version does not know.

@@ -113,7 +113,7 @@ impl<W: Write> Stream<W> {
     /// Writes the first line.
     ///
     /// # Errors
-    /// Those of the output.
+    /// When the output cannot be written.
     pub fn start(out: W) -> Result<Self> {
         let mut stream = Self(BufWriter::new(out));
         stream.line(&Start {
@@ -127,7 +127,7 @@ impl<W: Write> Stream<W> {
     /// name of its file.
     ///
     /// # Errors
-    /// Those of the output.
+    /// When the output cannot be written.
     pub fn connection(
         &mut self,
         start_ns: u64,
@@ -141,7 +141,7 @@ impl<W: Write> Stream<W> {
     /// Writes the last line.
     ///
     /// # Errors
-    /// Those of the output.
+    /// When the output cannot be written.
     pub fn summary<S: Sink>(
         &mut self,
         session: &Session<S>,

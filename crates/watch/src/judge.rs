@@ -94,7 +94,7 @@ fn window_closed(facts: &Facts) -> Option<Finding> {
     found(Cause::ReceiverWindowClosed, Confidence::High, text)
 }
 
-/// What was sent again had arrived.
+/// Finds retransmissions of data that had arrived.
 fn needless(facts: &Facts) -> Option<Finding> {
     let Closed::Delivery(segments) = facts.closed else {
         return None;
@@ -213,7 +213,7 @@ fn tail_probe(facts: &Facts) -> Option<Finding> {
         );
         return found(Cause::TailLossProbe, Confidence::High, text);
     }
-    // The probe was new data: what it finds lost is repaired next.
+    // The probe was new data: the sender repairs next what the probe found lost.
     if !facts.tail_probe || facts.fast + facts.after.resent == 0 {
         return None;
     }
@@ -221,8 +221,8 @@ fn tail_probe(facts: &Facts) -> Option<Finding> {
     found(Cause::TailLossProbe, Confidence::High, text.to_owned())
 }
 
-/// Repairs on acknowledgements, and yet a pause: the variables do not say what
-/// lost them.
+/// Finds a pause in spite of retransmissions on acknowledgements: the variables do not show why
+/// those were not answered.
 fn fast_only(facts: &Facts) -> Option<Finding> {
     if facts.fast == 0 {
         return None;
@@ -258,14 +258,14 @@ fn held_back(facts: &Facts) -> Option<Finding> {
     found(Cause::DelayedAck, confidence, text)
 }
 
-/// Judges a time without anything to send. `None`: it is no stall, because less than a
+/// Judges a time without anything to send. Returns `None` if it is no stall because less than a
 /// segment had been sent since the pause before: one small message, and later another.
 pub(crate) fn judge_idle(facts: &IdleFacts) -> Option<Finding> {
     if facts.sent_bytes < u64::from(facts.mss_bytes) {
         return None;
     }
     let answer_ns = facts.srtt_ns.saturating_mul(2).max(ANSWER_NS);
-    // Times of the beginning are known to a tick or two.
+    // The beginning is known to one or two ticks.
     let apart_ns = facts.end_ns.abs_diff(facts.peer_data_ns);
     if facts.peer_data_ns > facts.start_ns && apart_ns <= answer_ns {
         let text = "all that was sent had arrived; the sender went on when the other side had \

@@ -19,7 +19,7 @@ pub struct Ends {
     pub time_ns: u64,
     /// The socket's cookie, as `SO_COOKIE` returns it.
     pub cookie: u64,
-    /// This host's end.
+    /// The end on this host.
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,

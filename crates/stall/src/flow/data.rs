@@ -69,7 +69,7 @@ impl Flow {
         if start < self.nxt {
             let from = start.max(self.una);
             if from >= self.probe_from {
-                // The receiver had no room for it when it was sent as a probe.
+                // The receiver had no room for the data when it was sent as a probe.
                 self.on_first_in_window(at, segment, from, end.min(self.nxt));
                 is_new = true;
             } else if !self.on_again(at, segment, start, end.min(self.nxt)) {
@@ -305,7 +305,7 @@ impl Flow {
         }
         let from = start.max(self.una);
         let Some(first) = self.board.cut(from, end) else {
-            return true; // data from before the capture
+            return true; // data that was sent before the capture began
         };
         let is_whole = start == first.start && end == first.end;
         let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);

@@ -70,7 +70,7 @@ pub(crate) struct LossStats {
     /// Excess of the round trip at a hole over the shortest one, in ns.
     pub(crate) queue_ns: Moments,
     /// Holes at which the round trip was that of an empty path: within a quarter of the
-    /// shortest, or a millisecond.
+    /// shortest, or within a millisecond if that is more.
     pub(crate) holes_without_queue: u64,
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,

@@ -13,7 +13,7 @@ pub(super) const ROUND_MIN_NS: u64 = 2 * NS_PER_MS;
 pub(super) const ROUND_BLIND_NS: u64 = 100 * NS_PER_MS;
 /// Consecutive rounds of another limit that do not end a phase.
 const MISSES_MOST: u32 = 2;
-/// Phases kept of one flow.
+/// Most phases kept of one flow.
 const PHASES_MOST: usize = 256;
 
 /// What limited the rate of a round.

@@ -155,7 +155,7 @@ impl Scoreboard {
         self.sacked.bytes()
     }
 
-    /// Returns the SACKed bytes above `from`. O(number of ranges).
+    /// Returns the bytes reported by SACK above `from`. O(number of ranges).
     pub(crate) fn sacked_above(&mut self, from: u64) -> u64 {
         self.steps += self.sacked.len() as u64;
         self.sacked.bytes_from(from)
@@ -323,7 +323,7 @@ impl Scoreboard {
         (outstanding - self.sacked.bytes()).saturating_sub(lost) + self.retrans_bytes
     }
 
-    /// Forgets everything, memory included.
+    /// Removes everything and frees the memory.
     pub(crate) fn release(&mut self) {
         self.sent = Queue::default();
         self.sacked.release();

@@ -66,7 +66,7 @@ fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
     paused(facts, context)
 }
 
-/// The server had the last word of the client and took this long to answer.
+/// Judges the time that the server took to answer after the client's last data.
 fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;
     let way_ns = facts.sender_rtt_ns;
@@ -88,7 +88,7 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     );
     let confidence = match context.view {
         View::Sender => Confidence::High,
-        // An answer that was lost before the capture looks alike.
+        // An answer that was lost before the capture looks the same.
         _ if had_it => Confidence::Medium,
         _ => Confidence::Low,
     };
@@ -97,17 +97,18 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     finding.waited_since(facts.end_ns - took_ns, packet)
 }
 
-/// An answer is late after this: two round trips, and what people notice.
+/// Returns the time after which an answer is late: two round trips, and at least 100 ms, which
+/// people notice.
 pub(super) fn wait_least_ns(rtt_ns: Option<u64>) -> u64 {
     rtt_ns.unwrap_or(0).saturating_mul(2).max(WAIT_LEAST_NS)
 }
 
-/// The application gave nothing to send although it went on later.
+/// Judges a pause of the application: it supplied nothing to send, although it went on later.
 fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
     let confidence = match context.view {
         View::Sender => Confidence::High,
-        // Only the sender's clock tells that it did not send, and what comes after a
-        // timeout is sent at that time too; but a timeout lets a single segment go.
+        // Only the sender's clock shows that it did not send. What follows a timeout is sent at
+        // that time too, but a timeout lets a single segment go.
         View::Receiver | View::Middle
             if paused_by_own_clock(facts, context) && !is_alone(facts) =>
         {
@@ -128,13 +129,15 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
     Finding::new(Cause::Application, confidence, text)
 }
 
-/// The last data was acknowledged late, and none waited for that, unless for room.
+/// Judges a late acknowledgement of the last data: nothing waited for it, except for room in
+/// the window.
 pub(super) fn had_sent_all(facts: &Facts) -> Finding {
     window::no_room(facts).unwrap_or_else(Finding::idle)
 }
 
-/// How sure it is that the window was not what the sender waited for: without its scale
-/// it is not to be seen, only that it fell to a fraction of what it had been.
+/// Returns how sure it is that the sender did not wait for the window. Where the window's scale
+/// is unknown, the capture only shows whether the window fell to a fraction of what it had
+/// been.
 fn window_allows(facts: &Facts) -> Confidence {
     let least = facts.gap.window_least.unwrap_or(0);
     match facts.window_bytes {
@@ -144,7 +147,8 @@ fn window_allows(facts: &Facts) -> Confidence {
     }
 }
 
-/// The sender's own clock shows that it sent nothing for at least half of the time.
+/// Returns whether the sender's own clock shows that it sent nothing for at least half of the
+/// pause.
 fn paused_by_own_clock(facts: &Facts, context: &Context<'_>) -> bool {
     let waited_ns = facts.duration_ns();
     let tick = context.flow.sender_clock.tick(waited_ns);
@@ -153,26 +157,26 @@ fn paused_by_own_clock(facts: &Facts, context: &Context<'_>) -> bool {
     };
     match tick {
         Some(tick) => tick.apart_least_ns(ticks).saturating_mul(2) >= waited_ns,
-        // As many milliseconds as there are ticks: that is no chance.
+        // There are as many ticks as milliseconds: that is no coincidence.
         None => (u64::from(ticks) * NS_PER_MS).abs_diff(waited_ns) <= waited_ns / 16,
     }
 }
 
-/// One segment came, and more only when an answer can have let it go.
+/// Returns whether one segment came, and more only when an answer can have let it go.
 fn is_alone(facts: &Facts) -> bool {
     facts.after.prompt_segments <= 1
 }
 
-/// Where losses before the capture are not to be seen, a lost tail looks like
-/// a sender that has no more, but for how it goes on: a timer's time after the
-/// last data, with one full segment and then a round trip of nothing, or with
-/// a probe that leaves a hole.
+/// Finds a tail that was lost before it reached the capture. Such a tail looks like a sender
+/// that has no more data, except for how the sender goes on: a timer's time after the last
+/// data, with one full segment and then a round trip of nothing, or with a probe that leaves a
+/// hole.
 fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     if context.view == View::Sender || facts.closed == Closed::Reset {
         return None;
     }
     let waited_ns = facts.duration_ns();
-    // A probe of the tail may have come before the timer, which it sets anew (RFC 8985,
+    // A tail loss probe may have come before the timeout, and restarts the timer (RFC 8985,
     // section 7.3: after two round trips).
     let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
     let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5 + probe_ns;
@@ -204,11 +208,11 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         return Some(Finding::new(cause, Confidence::Medium, text));
     }
     if facts.peer_spoke() {
-        return None; // it answers what was said, at whatever time
+        return None; // the data answers the other side's, at whatever time
     }
     let alone = is_alone(facts);
     let is_full = facts.last_data_bytes >= facts.mss_bytes;
-    // Timeouts double: after two, three, four of them it is so many times the first.
+    // Timeouts double: two, three, four, five of them take so many times the first.
     let several = [3, 7, 15, 31].into_iter().any(|times| {
         let due_ns = facts.rto_ns.saturating_mul(times);
         let (least_ns, most_ns) = (due_ns / 10 * 9, due_ns / 10 * 11 + probe_ns);

@@ -60,7 +60,7 @@ fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding
         return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
     }
     if at_receiver {
-        return None; // who held it back, if it left just here, is not to be told
+        return None; // the capture does not show who held it back, if it left just here
     }
     let text = format!(
         "one acknowledgement told of {segments} segments after {}: those in between were lost, \
@@ -70,17 +70,18 @@ fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding
     Some(Finding::new(Cause::AckLoss, Confidence::Low, text))
 }
 
-/// A sender that waits until what is under way is acknowledged still sends a full
-/// segment as soon as it has one (RFC 1122, 4.2.3.4): the wait before was the receiver's
-/// all the same. A probe by new data looks like it, but for its time and the repair
-/// that follows.
+/// Judges an acknowledgement that was late while one new segment was sent. A sender that waits
+/// until outstanding data is acknowledged still sends a full segment as soon as it has one (RFC
+/// 1122, 4.2.3.4): the receiver caused the wait before all the same. A probe by new data looks
+/// like it, except for its time and the repair that follows.
 fn held_back_meanwhile(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     if facts.after.retransmissions > 0 {
         return None;
     }
-    // Held since the beginning; the last data came later. What comes sooner behind it than
-    // a round trip is not its answer: the acknowledgement may have let it go, and the
-    // capture have the two in the other order.
+    // The acknowledgement was held back since the beginning, and the last data came later. An
+    // acknowledgement that comes sooner after that data than a round trip does not answer it:
+    // the acknowledgement may have let the data go, and the capture have the two in the other
+    // order.
     let answer_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
     let is_answer = answer_ns >= facts.receiver_rtt_ns;
     if is_answer && !is_delayed_ack(held_ns) {
@@ -89,20 +90,20 @@ fn held_back_meanwhile(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Op
     held_back(facts, held_ns, context)
 }
 
-/// One or two segments under way: a receiver may wait for more.
+/// Judges a late acknowledgement of one or two segments: a receiver may wait for more.
 fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
     if !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
     if !facts.goes_on_at_once() && facts.after.retransmissions == 0 {
-        // Nothing waited for it.
+        // The sender did not wait for it.
         return Some(idle::had_sent_all(facts));
     }
     if facts.ended_by_peer_data {
-        return Some(Finding::idle()); // it came with an answer, which was waited for
+        return Some(Finding::idle()); // it came with an answer, which the sender waited for
     }
     let is_known = is_delayed_ack(held_ns);
-    // Where segments are lost before the capture, more may have been sent.
+    // Where segments are lost before the capture, the sender may have sent more.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {
         Confidence::Low

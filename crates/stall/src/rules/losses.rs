@@ -48,14 +48,14 @@ fn marked(flow: &Flow) -> Option<Origin> {
 }
 
 fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
-    // Near the receiver what was overtaken is there before its repair.
+    // Near the receiver, overtaken data is acknowledged before its repair comes.
     let late = flow.counts().retransmitted_acked;
     let fast = flow.retransmissions().fast + late;
     let reported = loss_stats.spurious_fast + late;
     let mostly = reported >= 3 && reported * 2 >= fast;
-    // Holes that are not there any more when a repair comes, and packets seen
-    // late: what was repaired for them is needless as well.
-    // Reports of holes may be cut off; what was filled before it came here is seen all the same.
+    // Holes may be filled before a repair comes, by packets that were captured late: what was
+    // repaired for these is needless as well. Reports of holes may be cut off; data that filled
+    // a hole before it came here is captured all the same.
     let filled = loss_stats.overtaken + flow.counts().lost_before;
     let seen = loss_stats.overtaken >= 3
         && loss_stats.overtaken * 2 >= loss_stats.holes.max(filled)
@@ -78,22 +78,23 @@ fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     })
 }
 
-/// Round trips at losses, most of them, are those of an empty path (Flach et
-/// al., SIGCOMM 2016, tell policers from queues by the same). A few that are
-/// not have a held back acknowledgement in them.
+/// Returns whether most round trips at losses are those of an empty path (Flach et al., SIGCOMM
+/// 2016, tell policers from queues by the same). The few that are not contain an
+/// acknowledgement that was held back.
 fn has_no_queue(loss_stats: &LossStats) -> bool {
     let judged = loss_stats.queue_ns.count;
     judged > 0 && loss_stats.holes_without_queue * 10 >= judged * 7
 }
 
-/// How long the queue was at losses, if each found one that was as long.
+/// Returns the length of the queue at losses, if each loss found one of about that length.
 fn short_queue_ns(loss_stats: &LossStats) -> Option<u64> {
     let queue_ns = loss_stats.queue_ns.mean();
     let is_one = queue_ns >= NS_PER_MS as f64 && loss_stats.queue_ns.variation() <= 0.35;
     is_one.then_some(queue_ns as u64)
 }
 
-/// Holes that were repaired with need: others were filled by what came late.
+/// Returns whether holes were repaired because of losses: reordering fills holes with data that
+/// comes late.
 fn are_losses(flow: &Flow, loss_stats: &LossStats) -> bool {
     let again = flow.retransmissions();
     let needed = again.total().saturating_sub(again.spurious);
@@ -112,7 +113,7 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
         return None;
     }
     let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
-    // A line with a short buffer does the same, but for the queue that its losses find.
+    // A line with a short buffer does the same, except that its losses find a queue.
     let queue_ns = loss_stats.queue_ns.mean() as u64;
     let is_empty = queue_ns < (flow.rtt_min_ns() / 16).max(NS_PER_MS);
     let queue = if is_empty {
@@ -155,7 +156,7 @@ fn congestion(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 }
 
 fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
-    // A few at once, as a host's own queue drops what its device would segment.
+    // A host's own queue drops a few segments at once: those that its device would segment.
     let few = loss_stats.hole_bytes <= loss_stats.holes * flow.mss() * FEW_SEGMENTS
         && loss_stats.hole_bytes <= flow.counts().bytes / 10;
     if loss_stats.episodes < 3

@@ -99,7 +99,7 @@ fn growth(phase: &Phase) -> Finding {
     Finding::new(Cause::SlowGrowth, Confidence::Medium, text)
 }
 
-/// Where the round trip is far above its least, a queue stands somewhere, and
+/// Returns whether the round trip is far above its least: then a queue stands somewhere, and
 /// the window is not what limits the rate.
 fn has_queue(flow: &Flow) -> bool {
     let least_ns = flow.rtt_min_ns();

@@ -38,7 +38,8 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
          acknowledgements did not reach it in time",
         gap.retransmitted_acked.count()
     );
-    // What was sent before the acknowledgement can have reached the sender is no loss of it.
+    // A retransmission that was sent before the acknowledgement can have reached the sender
+    // does not show that the acknowledgement was lost.
     let had_time = first_ns.saturating_sub(facts.start_ns) > facts.sender_rtt_ns.saturating_mul(2);
     let confidence = match context.view {
         View::Receiver | View::Middle if had_time => Confidence::High,
@@ -48,7 +49,7 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
     Some(finding.shown_by(gap.retransmitted_acked.iter()))
 }
 
-/// What was retransmitted had arrived.
+/// Finds retransmissions of data that had arrived.
 pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let reported = gap.spurious + facts.after.spurious;
@@ -61,8 +62,8 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
         return Some(finding.shown_by(gap.retransmitted.iter()));
     }
-    // All of a flight acknowledged at once by what repaired only its head: the rest had
-    // arrived, which a receiver tells at once (RFC 5681, 4.2), and that never came.
+    // The answer to the repair of the head acknowledges the whole flight: the rest had arrived.
+    // A receiver reports such data at once (RFC 5681, 4.2), and no report was captured.
     let sent_above = gap
         .first_timeout
         .map_or(0, |retransmitted| retransmitted.sent_above);
@@ -81,7 +82,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         .first_timeout
         .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
     let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
-    // Each copy reported as one too many: none was lost, however many there were.
+    // If each copy was reported as received twice, none was lost, however many there were.
     let several = gap.timeouts > 1
         && reported < gap.retransmitted.count()
         && facts.answered != Answered::Older;
@@ -94,8 +95,8 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         Confidence::Low
     };
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    // What answers the last copy comes a round trip behind it, and yet it echoes an older
-    // one: that had arrived, and its own acknowledgement never came.
+    // The answer to the last copy comes a round trip after it. If it nevertheless echoes an
+    // older copy, that one had arrived, and its own acknowledgement was lost.
     let since_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
     let answers_last = facts.answered == Answered::Older
         && since_ns >= facts.receiver_rtt_ns / 4 * 3
@@ -119,15 +120,16 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
-/// Behind the first answer came others, of more than had been retransmitted, and before
-/// anything sent since can have been answered: the rest of the flight was on its way.
+/// Returns whether the first answer was followed by answers for more than had been
+/// retransmitted, before anything sent since can have been answered: the rest of the flight had
+/// been on its way.
 fn are_answers_of_before(facts: &Facts) -> bool {
     let gap = &facts.gap;
     let repeats = gap.retransmitted_segments.saturating_mul(facts.mss_bytes);
     gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.mss_bytes
 }
 
-/// Full segments never came through, small ones did.
+/// Finds a path on which full segments never came through, and small ones did.
 pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
@@ -150,7 +152,8 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
-/// Nothing of the receiver was ever captured: what a sender waits for is not to be seen.
+/// Finds a capture without any segment of the receiver: it does not show what the sender waited
+/// for.
 pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     if context.flow.counts().acks > 0 {
         return None;
@@ -169,8 +172,8 @@ pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Find
     Some(finding.shown_by(facts.gap.retransmitted.iter()))
 }
 
-/// Retransmitted, and nothing ever came back. A host that is gone and a path that is broken
-/// look alike.
+/// Finds retransmissions that were never answered. A host that is gone and a path that is
+/// broken look alike.
 pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let is_open_end = matches!(facts.closed, Closed::Capture | Closed::Reset);
@@ -190,7 +193,7 @@ pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> 
     Some(finding.on(Side::Unknown).shown_by(gap.retransmitted.iter()))
 }
 
-/// How often the first unacknowledged segment was retransmitted, in words.
+/// Says in words how often the first unacknowledged segment was retransmitted.
 fn copies(facts: &Facts) -> String {
     let gap = &facts.gap;
     let count = match gap.head_copies {
@@ -203,7 +206,7 @@ fn copies(facts: &Facts) -> String {
     }
 }
 
-/// More than one timeout.
+/// Finds more than one timeout.
 pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.timeouts < 2 {
@@ -218,7 +221,7 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
             "for {took} nothing came back of {segments} segments under way; {}",
             copies(facts)
         );
-        // A host that slept for the time would do the same.
+        // A host that slept for the time would look the same.
         let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
@@ -236,8 +239,8 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     Some(finding.shown_by(packets))
 }
 
-/// That copies were lost, and not their acknowledgements, is proved by an answer to the last
-/// copy at the place that saw all of them.
+/// Returns the confidence that copies were lost, and not their acknowledgements. The proof is
+/// an answer to the last copy, at a capture that saw all copies.
 fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
     match (facts.answered, context.view) {
         (Answered::Last, View::Sender) => Confidence::High,
@@ -245,13 +248,14 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
     }
 }
 
-/// A repeat that comes later than a timer lets it: it is not the first one.
+/// Returns whether a retransmission comes too late to be the first one: a timer sends the first
+/// one sooner.
 fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
     let timer_ns = facts.rto_ns.max(RTO_LEAST_NS);
     at_ns.saturating_sub(facts.start_ns) * 10 >= timer_ns.saturating_mul(17)
 }
 
-/// One timeout is to be seen, and so late that others must have been before.
+/// Finds a single captured timeout that is so late that others must have preceded it.
 fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
@@ -269,7 +273,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
-    // Three timeouts, each twice as long, take seven times the first.
+    // Three timeouts, each twice as long as the one before, take seven times the first.
     if facts.sacked_bytes > 0 && waited_ns >= facts.rto_ns.saturating_mul(6) {
         let text = format!(
             "a hole was filled only after {}, when three timeouts or more had passed: their \
@@ -282,16 +286,16 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     None
 }
 
-/// One timeout, of something that had been repaired before.
+/// Finds one timeout, of a segment that had been retransmitted before.
 pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
     let enough = DUPACK_THRESHOLD * facts.mss_bytes;
     let was_repaired = retransmitted.copies_before >= 2
         && retransmitted.kind_before != Some(RetransmissionKind::Probe);
-    // At the receiver the lost repair is not to be seen, but with so much
-    // reported it must have been sent.
-    // Without SACK, what passed a capture at the receiver has arrived there.
+    // A capture at the receiver does not show the lost repair, but with so much reported the
+    // sender must have sent it. Without SACK, data that passed a capture at the receiver has
+    // arrived there.
     let arrived_above = match context.view {
         View::Sender => 0,
         View::Receiver => retransmitted.sacked_above.max(retransmitted.sent_above),
@@ -331,14 +335,14 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
     Some(finding.shown_by(packets))
 }
 
-/// One timeout, of a first loss.
+/// Finds one timeout, of a segment that was lost for the first time.
 pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
     let behind = segments_behind(facts, &retransmitted);
     let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
     let packets = gap.retransmitted.iter();
-    // SACK shows the hole; else only the answer tells which copy arrived.
+    // SACK shows the hole; without it only the answer shows which copy arrived.
     let sure = match context.view {
         View::Sender if facts.sacked_bytes > 0 => Confidence::High,
         _ => proof(facts, context),
@@ -374,20 +378,20 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     Some(finding.on(Side::Unknown).shown_by(packets))
 }
 
-/// The answer to the repair brought nothing but what was repaired.
+/// Returns whether the answer to the repair delivered nothing but the repair itself.
 fn has_lost_all(facts: &Facts) -> bool {
     facts.closed != Closed::Delivery
         || facts.delivered_by_close <= facts.gap.retransmitted_bytes_max
 }
 
-/// Segments that arrived behind it, as the receiver told: by SACK, else by
-/// duplicate acknowledgements.
+/// Returns the number of segments that arrived behind the retransmitted one, as the receiver
+/// reported: by SACK, else by duplicate acknowledgements.
 fn segments_behind(facts: &Facts, retransmitted: &Retransmitted) -> u64 {
     let reported = retransmitted.sacked_above.div_ceil(facts.mss_bytes.max(1));
     reported.max(facts.gap.duplicate_acks.count().min(DUPACK_THRESHOLD))
 }
 
-/// A probe of the tail, and no timeout.
+/// Finds a tail loss probe without a timeout.
 pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_probe?;
@@ -407,8 +411,8 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     Some(finding.shown_by(gap.retransmitted.iter()))
 }
 
-/// New data is a probe too (RFC 8985, section 7.3: it is what a sender takes if it has
-/// some). Sent into the silence, and answered with word of a loss.
+/// Finds a tail loss probe that was new data: a sender that has new data uses it for the probe
+/// (RFC 8985, section 7.3). It was sent into the silence, and its answer reported a loss.
 pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let is_probe = gap.new_segments == 1 && gap.retransmitted.count() == 0;
@@ -429,8 +433,8 @@ pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<
     Some(Finding::new(Cause::TailLossProbe, confidence, text))
 }
 
-/// Repairs on acknowledgements, and yet a pause: what they were for is known
-/// only from where the losses come from.
+/// Finds a pause in spite of retransmissions on acknowledgements. Only the origin of the flow's
+/// losses shows the cause.
 pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.fast == 0 {

@@ -45,12 +45,12 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
         gap.window_probes.count(),
         ms(opened_ns - gap.closed_ns.min(opened_ns))
     );
-    // A receiver that had told of it, and one that did not, look alike from here.
+    // From here, a receiver that reported the opening and one that did not look alike.
     let finding = Finding::new(Cause::ZeroWindowProbe, Confidence::Medium, text);
     Some(finding.on(Side::Unknown).shown_by(packets))
 }
 
-/// Closed for at least half of the pause.
+/// Finds a window that was closed for at least half of the pause.
 pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let probes = gap.window_probes.count();
@@ -78,8 +78,8 @@ pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
         .closed_window
         .iter()
         .chain(gap.opened.map(|(_, packet)| packet));
-    // A closed window holds up only who has something to send: a probe shows that, and
-    // data that follows the opening at once.
+    // A closed window holds up only a sender that has something to send. A probe shows that,
+    // and so does data that follows the opening at once.
     let waited = probes > 0 || gap.opened.is_some_and(|(at, _)| is_let_go(facts, at));
     let confidence = match facts.closed {
         _ if waited && gap.timeouts == 0 => Confidence::High,
@@ -90,16 +90,17 @@ pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     Some(finding.shown_by(packets))
 }
 
-/// The data that ended the pause follows what passed at `at_ns` as soon as it can.
+/// Returns whether the data that ended the pause followed the packet captured at `at_ns` as
+/// soon as it could.
 fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
     let way_ns = facts.sender_rtt_ns;
     let allowed_ns = way_ns + (way_ns / 4).max(LET_GO_NS);
     facts.closed == Closed::NewData && facts.end_ns.saturating_sub(at_ns) <= allowed_ns
 }
 
-/// All that was sent had arrived, and the window had no room for what came next. A sender
-/// may send what it has if that fits, or if it makes a full segment or half of the largest
-/// window (RFC 1122, 4.2.3.4): how large segments may be says nothing by itself.
+/// Finds a window without room for what came next, when everything that was sent had arrived. A
+/// sender may send what it has if that fits, or if it makes a full segment or half of the
+/// largest window (RFC 1122, 4.2.3.4): the size of a full segment says nothing by itself.
 pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
     facts.window_bytes?;
     let room = facts.gap.room_least_bytes?;
@@ -120,7 +121,7 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
         };
         return Some(found(confidence, text(&what)).shown_by([packet]));
     }
-    // Sent by a timer into what room there was, and no more than that.
+    // A timer made the sender send into the room that there was, and no more than that.
     if facts.fills_window && room > 0 && room < facts.mss_bytes && had >= room {
         let what = "the sender waited, and then filled it to its edge";
         return Some(found(Confidence::Medium, text(what)));
