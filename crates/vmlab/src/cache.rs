@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where downloads and builds are kept between runs.
+//! The cache keeps downloads and builds between runs.
 //!
-//! Every entry appears whole or not at all (built beside, then renamed), and
-//! one process at a time fills an entry.
+//! An entry is complete or absent: it is built in a temporary folder, then renamed. Only one
+//! process at a time fills an entry.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,11 +19,11 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// Held while an entry is being filled.
+/// A lock on an entry, held while the entry is being filled.
 pub(crate) struct Lock(#[allow(dead_code, reason = "closing the file unlocks it")] File);
 
 impl Cache {
-    /// `$PSPACER_CACHE`, else `$XDG_CACHE_HOME/pspacer`, else
+    /// Returns the cache in `$PSPACER_CACHE`, else `$XDG_CACHE_HOME/pspacer`, else
     /// `~/.cache/pspacer`.
     ///
     /// # Errors
@@ -41,22 +41,22 @@ impl Cache {
             .ok_or(Error::NoCache)
     }
 
-    /// A cache in this folder, which need not be there yet.
+    /// Uses the folder `root` as cache; it need not exist yet.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
-        // apt resolves what is not absolute against its own folders
+        // The path is made absolute, because apt resolves relative paths against its own folders.
         Self {
             root: std::path::absolute(&root).unwrap_or(root),
         }
     }
 
-    /// The folder.
+    /// Returns the path of the cache.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// A folder in the cache, made if need be.
+    /// Returns a folder in the cache, and makes it if it does not exist.
     pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.root.join(name);
         fs::create_dir_all(&path).at("create", &path)?;
@@ -71,8 +71,8 @@ impl Cache {
         Ok(Lock(file))
     }
 
-    /// The folder `parent/name`, made by `fill` in a temporary folder if it is
-    /// not there yet.
+    /// Returns the folder `parent/name`. If it does not exist yet, `fill` makes it in a temporary
+    /// folder.
     pub(crate) fn entry(
         &self,
         parent: &str,
@@ -99,7 +99,7 @@ impl Cache {
     }
 }
 
-/// First 16 digits of the SHA-256 of some pieces; their borders count.
+/// Returns the first 16 digits of the SHA-256 of some pieces. The borders between pieces count.
 pub(crate) fn short_hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for piece in pieces {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running the host's programs.
+//! Runs programs of the host.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::error::Error;
 
-/// What of a failed program's output goes into the error.
+/// Last lines of a failed program's output that its error contains.
 const TAIL_LINES: usize = 12;
 
-/// Runs a program to its end and gives its standard output.
+/// Runs a program to its end and returns its standard output.
 pub(crate) fn output(command: &mut Command, what: &str) -> Result<String, Error> {
     let output = start(command)?;
     if output.status.success() {
@@ -17,7 +17,7 @@ pub(crate) fn output(command: &mut Command, what: &str) -> Result<String, Error>
     Err(failure(what, &output))
 }
 
-/// Runs a program to its end, however it ends.
+/// Runs a program to its end, and returns its output whether or not it failed.
 pub(crate) fn start(command: &mut Command) -> Result<Output, Error> {
     command
         .stdin(Stdio::null())
@@ -29,7 +29,7 @@ pub(crate) fn start(command: &mut Command) -> Result<Output, Error> {
         })
 }
 
-/// An error with the end of what the program said.
+/// Returns an error with the end of the program's output.
 pub(crate) fn failure(what: &str, output: &Output) -> Error {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8_lossy(&text);

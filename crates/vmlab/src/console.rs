@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest's console says about how it ended.
+//! Finds in a guest's console log why the guest failed.
 
 use std::fmt;
 
 /// How a guest failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The kernel panicked; its line.
+    /// The kernel panicked; its message.
     Panic(String),
-    /// The kernel complained: an oops, a warning, a lock held wrongly, a
-    /// task that hangs; its line.
+    /// The kernel reported a fault of its own: an oops, a warning, a lock held wrongly, a task that
+    /// hangs; its message.
     KernelWarning(String),
-    /// A step of the plan failed; number, text and reason.
+    /// A step of the plan failed; the step's number, its text and the reason.
     Step(String),
-    /// No end within the time; seconds of processor time.
+    /// The guest did not end within its limit of processor time, in seconds.
     Timeout(u64),
-    /// QEMU itself failed; its words.
+    /// QEMU itself failed; its messages.
     Machine(String),
     /// The guest ended without results.
     NoResult,
@@ -39,7 +39,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Beginnings of a kernel message that mean it found something wrong.
+/// Beginnings of kernel messages that report a fault.
 const COMPLAINTS: &[&str] = &[
     "BUG:",
     "WARNING:",
@@ -68,8 +68,8 @@ const COMPLAINTS: &[&str] = &[
     "Kernel panic",
 ];
 
-/// What went wrong, by the console alone: the first complaint of the kernel
-/// (a panic follows from it, so it says more), else a failed step.
+/// Returns the failure that the console log shows: the first complaint of the kernel (a panic
+/// follows from it, so the complaint says more), else a failed step.
 #[must_use]
 pub(crate) fn classify(console: &str) -> Option<Failure> {
     let kernel = console.lines().map(message).find(|line| {
@@ -91,7 +91,7 @@ pub(crate) fn classify(console: &str) -> Option<Failure> {
         .map(str::trim_end)
         .filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
-    // what the failed command said; the console ends soon after
+    // Output of the failed command; the console log ends soon after it.
     let said: Vec<&str> = lines
         .take(4)
         .filter(|line| !line.starts_with('['))
@@ -102,8 +102,8 @@ pub(crate) fn classify(console: &str) -> Option<Failure> {
     }))
 }
 
-/// A line without its timestamp, `[    1.234567] `, and without the task
-/// that KERN_CONT or printk's caller info puts before it.
+/// Removes from a line its timestamp, `[ 1.234567] `, and the task that KERN_CONT or printk's
+/// caller info puts before the message.
 fn message(line: &str) -> &str {
     let line = line.trim_start();
     line.strip_prefix('[')

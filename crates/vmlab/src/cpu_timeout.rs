@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Limit of wall-clock time, in limits of processor time: a guest that waits for the
-/// processor, or for nothing, ends as well.
+/// Limit of wall-clock time, in multiples of the limit of processor time. It also ends a guest that
+/// waits for the processor or for an event that never comes.
 const WALL: u32 = 4;
 /// Unit of the times in `/proc` (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
@@ -18,7 +18,7 @@ pub(crate) struct CpuTimeout {
 }
 
 impl CpuTimeout {
-    /// Starts now. `limit` is the processor time of all threads together.
+    /// Starts the timeout now. `limit` is the processor time of all threads together.
     pub fn new(process: u32, limit: Duration) -> Self {
         Self {
             process,
@@ -27,7 +27,7 @@ impl CpuTimeout {
         }
     }
 
-    /// Whether the process used more processor time than the limit, or four limits of
+    /// Returns whether the process used more processor time than the limit, or four limits of
     /// wall-clock time are over.
     pub fn is_over(&self) -> bool {
         let had = processor_time(self.process);
@@ -35,10 +35,10 @@ impl CpuTimeout {
     }
 }
 
-/// Processor time of all threads of a process, proc(5); `None` without such a process.
+/// Returns the processor time of all threads of a process, proc(5); `None` without such a process.
 fn processor_time(process: u32) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // the name may hold anything; utime and stime are the 12th and 13th behind it
+    // The name may contain any character; utime and stime are the 12th and 13th field behind it.
     let (_, behind) = stat.rsplit_once(')')?;
     let ticks = behind.split_whitespace().skip(11).take(2);
     ticks

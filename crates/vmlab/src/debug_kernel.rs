@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The debug kernel: Debian's sources of 6.1 with the kernel's own checkers
-//! compiled in, for bugs that no test can see from outside. Built once.
+//! Builds the debug kernel: Debian's sources of 6.1 with the kernel's own checkers compiled in, for
+//! bugs that no test can see from outside. It is built once.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -15,13 +15,13 @@ use crate::packages;
 use crate::progress::{Event, Progress};
 use crate::repo::Sources;
 
-/// For messages.
+/// Name of the debug kernel in messages and in the cache.
 pub(crate) const NAME: &str = "debug-kernel";
-/// What it has; the rest is `allnoconfig`.
+/// Settings of the debug kernel; the rest is `allnoconfig`.
 const FRAGMENT: &str = "lab/debug-kernel/fragment.config";
-/// Changes when what is kept of a build does.
+/// Version of the kept files. It changes when other files of a build are kept.
 const LAYOUT: &[u8] = b"1";
-/// Of the tree, what modules are compiled against.
+/// Files of the source tree that modules are compiled against.
 const KEPT: &[&str] = &[
     ".config",
     "Makefile",
@@ -35,12 +35,12 @@ const KEPT: &[&str] = &[
     "tools/objtool/objtool",
 ];
 
-/// More words for its command line: allocations of this cache, the heads of frames,
-/// can be made to fail by themselves (lab/fuzz/no-memory.sh); its other checks stay.
+/// Further words of the debug kernel's command line: allocations of this cache, the heads of
+/// frames, can be made to fail on their own (lab/fuzz/no-memory.sh); its other checks stay.
 pub(crate) const LINE: &str = "slub_debug=FZPUA,skbuff_head_cache";
 
-/// Folder laid out as a kernel's unpacked packages: image, modules, headers.
-/// `source` is the folder of the unpacked source package.
+/// Returns a folder laid out as a kernel's unpacked packages: image, modules, headers. `source` is
+/// the folder of the unpacked source package.
 pub(crate) fn root(
     cache: &Cache,
     sources: &Sources,
@@ -55,8 +55,8 @@ pub(crate) fn root(
         progress.event(&Event::Build {
             what: "the debug kernel (half an hour, once)",
         });
-        // A fixed place, left standing when the build fails or is interrupted:
-        // the next one goes on from there.
+        // The folder is always the same and stays when the build fails or is interrupted: the next
+        // build continues there.
         let build = cache.folder(&format!("build/{NAME}-{key}"))?;
         unpack(source, &build)?;
         configure(&build, &fragment)?;
@@ -82,14 +82,14 @@ fn make(build: &Path) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(build);
     make.env_remove("MAKEFLAGS").env_remove("MFLAGS");
-    // nothing of the builder in the image
+    // The image must not depend on who builds it.
     make.env("KBUILD_BUILD_USER", "lab")
         .env("KBUILD_BUILD_HOST", "lab");
     make.env("KBUILD_BUILD_TIMESTAMP", "2026-01-01");
     make
 }
 
-/// Fails if the fragment asks for what this kernel does not give.
+/// Configures the kernel. Fails if this kernel lacks a setting of the fragment.
 fn configure(build: &Path, fragment: &Path) -> Result<(), Error> {
     let mut all = std::ffi::OsString::from("KCONFIG_ALLCONFIG=");
     all.push(fragment);
@@ -109,7 +109,7 @@ fn configure(build: &Path, fragment: &Path) -> Result<(), Error> {
     }
 }
 
-/// Settings of a fragment that a configuration does not have.
+/// Returns the settings of a fragment that a configuration does not have.
 fn missing<'a>(fragment: &'a str, config: &str) -> Vec<&'a str> {
     let has = |setting: &str| match setting.strip_suffix("=n") {
         Some(key) => !config
@@ -138,10 +138,10 @@ fn install(build: &Path, target: &Path) -> Result<(), Error> {
     let release = release.trim();
     let mut modules = make(build);
     modules.arg(format!("INSTALL_MOD_PATH={}", target.display()));
-    // nobody looks modules up by their aliases
+    // depmod is skipped: nothing looks modules up by their aliases.
     modules.args(["DEPMOD=true", "modules_install"]);
     output(&mut modules, "collecting the debug kernel's modules")?;
-    // they point to the build, which goes
+    // Both links point to the build folder, which is removed.
     for link in ["build", "source"] {
         let path = target.join("lib/modules").join(release).join(link);
         if path.is_symlink() {

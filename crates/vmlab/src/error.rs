@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong around the guest, and inside it.
+//! Errors of the laboratory, around the guest and inside it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::console::Failure;
 
-/// An error of the laboratory. One sentence each; where there is a log, its
-/// path is in it.
+/// An error of the laboratory. Its text is one sentence, with the path of the log if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder.
+    /// A file or folder could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "read", "create", ...
+        /// The attempted action: "read", "create", ...
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// A folder for results that has files.
+    /// A folder for results contains files.
     #[error(
         "{}: the folder has files; expected none, or an empty folder",
         path.display()
@@ -29,20 +28,20 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// A program that is not there, or not allowed.
+    /// A program is missing or may not be started.
     #[error("cannot start `{program}`: {source}")]
     Start {
         /// Its name.
         program: String,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// A program that ended with an error.
+    /// A program ended with an error.
     #[error("{what} failed: {detail}")]
     Command {
-        /// What was being done.
+        /// The task of the program.
         what: String,
-        /// The last of what it said.
+        /// The end of the program's output.
         detail: String,
     },
     /// apt knows no Debian archive.
@@ -51,44 +50,44 @@ pub enum Error {
          the laboratory's kernels and QEMU come from one: add it to apt's sources"
     )]
     NoArchive {
-        /// What sources there are.
+        /// The sources that apt has.
         seen: String,
     },
-    /// Packages that are neither in the cache nor to be had.
+    /// Packages are neither in the cache nor available from an archive.
     #[error(
         "the packages for {set} are not in the cache {} and could not be fetched: {detail}",
         cache.display()
     )]
     Packages {
-        /// Which set.
+        /// The package set.
         set: &'static str,
         /// The cache.
         cache: PathBuf,
-        /// What apt said.
+        /// apt's message.
         detail: String,
     },
-    /// A package that does not hold what it should.
+    /// A package lacks a file that it should contain.
     #[error("{set}: {} is not in the packages", missing.display())]
     Incomplete {
-        /// Which set.
+        /// The package set.
         set: &'static str,
-        /// What was looked for.
+        /// The missing file.
         missing: PathBuf,
     },
-    /// A kernel module that is not there, or not one.
+    /// A kernel module is missing or damaged.
     #[error("kernel module {name}: {detail}")]
     Module {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The fault of the module.
         detail: String,
     },
-    /// A conformance case that is not one.
+    /// A conformance case is not in tdc's form.
     #[error("{}: {detail}", file.display())]
     Case {
-        /// Where it is.
+        /// File with the case.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the case.
         detail: String,
     },
     /// The project's own sources were not found.
@@ -100,31 +99,31 @@ pub enum Error {
     /// This machine cannot run the laboratory.
     #[error("the laboratory runs programs for x86-64 Linux, and this machine is {0}")]
     Machine(&'static str),
-    /// No cache folder can be told.
+    /// The cache folder cannot be determined.
     #[error("neither PSPACER_CACHE, XDG_CACHE_HOME nor HOME says where to keep downloads")]
     NoCache,
-    /// No threads to wait for the guests in.
+    /// The threads that wait for the guests could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     /// The guest failed.
     #[error("{failure}; the guest's console is in {}", console.display())]
     Guest {
-        /// How.
+        /// The kind of failure.
         failure: Failure,
         /// The console log.
         console: PathBuf,
     },
-    /// The results are not what they should be.
+    /// The results are incomplete or damaged.
     #[error("the guest's results: {detail}; its console is in {}", console.display())]
     Results {
-        /// What is wrong.
+        /// The fault of the results.
         detail: String,
         /// The console log.
         console: PathBuf,
     },
 }
 
-/// Adds the path and what was tried to an input or output error.
+/// Adds the path and the attempted action to an input or output error.
 pub(crate) trait At<T> {
     /// `action` completes "cannot ... PATH".
     fn at(self, action: &'static str, path: &Path) -> Result<T, Error>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random operations (`lab/fuzz`) in a guest.
+//! Runs random operations (`lab/fuzz`) in a guest.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::progress::Progress;
 use crate::script::{QDISC_MODULES, ScriptOutput, ScriptSpec, run_script};
 use crate::setup::Lab;
 
-/// What to do; the same does the same.
+/// Describes what [`run_fuzz`] is to do. The same description gives the same operations.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzSpec<'a> {
-    /// The kernel to do it to.
+    /// The kernel to run the operations on.
     pub kernel: Kernel,
-    /// Of the operations.
+    /// Seed of the operations.
     pub seed: u64,
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
-    /// Processor time it may take.
+    /// Limit of the processor time.
     pub timeout: Duration,
     /// Folder for the logs.
     pub out_dir: &'a Path,
@@ -42,8 +42,8 @@ pub fn run_fuzz(
     run(lab, spec, &script, "run.sh", progress)
 }
 
-/// Lets each allocation of each request fail once (`seed` and `operations` are
-/// not used); the output is TAP. The debug kernel is needed.
+/// Makes each allocation of each request fail once (`seed` and `operations` are not used); the
+/// output is TAP. It needs the debug kernel.
 ///
 /// # Errors
 /// As [`run_fuzz`].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's initial file system, a newc cpio archive. The same contents
-//! give the same bytes: entries are sorted, and carry neither time nor owner.
+//! Builds the guest's initial file system, a newc cpio archive. The same contents give the same
+//! bytes: entries are sorted, and carry neither time nor owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
-/// Where Debian puts libraries, and tc its plugins.
+/// Folders of Debian's libraries, and of tc's plugins.
 const LIBRARIES: &[&str] = &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64"];
 const TC_PLUGINS: &str = "usr/lib/x86_64-linux-gnu/tc";
 /// Folder of kernel modules inside the guest.
@@ -32,7 +32,7 @@ struct Entry {
     bytes: Vec<u8>,
 }
 
-/// An archive being put together; paths are relative to `/`.
+/// An archive under construction; paths are relative to `/`.
 #[derive(Default)]
 pub(crate) struct Image(BTreeMap<String, Entry>);
 
@@ -48,22 +48,22 @@ impl Image {
         self.0.insert(path.to_owned(), Entry { mode, bytes });
     }
 
-    /// A file that may be executed.
+    /// Adds an executable file.
     pub fn file(&mut self, path: &str, bytes: Vec<u8>) {
         self.add(path, PROGRAM, bytes);
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, to: &str) {
         self.add(path, LINK, to.as_bytes().to_vec());
     }
 
-    /// An empty folder.
+    /// Adds an empty folder.
     pub fn folder(&mut self, path: &str) {
         self.add(path, FOLDER, Vec::new());
     }
 
-    /// The archive. Several, one after the other, unpack one over the other.
+    /// Returns the archive. The kernel unpacks several concatenated archives over one another.
     pub fn to_cpio(&self) -> Vec<u8> {
         let write = || -> io::Result<Vec<u8>> {
             let mut archive = Vec::new();
@@ -78,13 +78,13 @@ impl Image {
             archive.resize(archive.len().next_multiple_of(512), 0);
             Ok(archive)
         };
-        // writing to memory fails only for a file of 4 GB, and there is none
+        // Writing to memory fails only for a file of 4 GB, and there is none.
         write().unwrap_or_default()
     }
 }
 
-/// What every guest has: the agent as its first process, a shell, `ip`, `tc`,
-/// the senders, and with `iperf3` that as well.
+/// Returns the content of every guest: the agent as its first process, a shell, `ip`, `tc`, the
+/// senders and, if `iperf3` is set, that program as well.
 pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image, Error> {
     let mut image = Image::default();
     for folder in ["dev", "proc", "sys", "tmp", "run", "out", "root", "etc"] {
@@ -105,7 +105,7 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
         image.link(&format!("bin/{applet}"), "busybox");
     }
     image.file("bin/busybox", read(busybox)?);
-    // busybox's own shell would run its own `ip` instead of the real one
+    // The shell is dash: busybox's own shell would run its own `ip` instead of the real one.
     let mut wanted = vec![
         ("bin/dash", "bin/sh"),
         ("bin/ip", "usr/sbin/ip"),
@@ -125,7 +125,7 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     Ok(image)
 }
 
-/// Delay distributions of netem.
+/// Adds the delay distributions of netem.
 fn distributions(image: &mut Image, guest: &Path) -> Result<(), Error> {
     let folder = guest.join(TC_PLUGINS);
     for entry in fs::read_dir(&folder).at("read", &folder)? {
@@ -139,7 +139,7 @@ fn distributions(image: &mut Image, guest: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds libraries, and those they need in turn.
+/// Adds libraries, and in turn the libraries that they need.
 fn add_libraries(
     image: &mut Image,
     guest: &Path,
@@ -168,7 +168,7 @@ fn add_libraries(
     Ok(())
 }
 
-/// Names of the libraries an ELF file is linked with.
+/// Returns the names of the libraries that an ELF file is linked with.
 fn needed_libraries(bytes: &[u8]) -> Vec<String> {
     let read = || -> object::Result<Vec<String>> {
         let endian = LittleEndian;
@@ -188,11 +188,11 @@ fn needed_libraries(bytes: &[u8]) -> Vec<String> {
         }
         Ok(names)
     };
-    // what is no ELF file is linked with nothing
+    // A file that is no ELF file is linked with nothing.
     read().unwrap_or_default()
 }
 
-/// Adds kernel modules, and gives the plan's lines that load them.
+/// Adds kernel modules, and returns the plan's lines that load them.
 pub(crate) fn add_modules(image: &mut Image, modules: Vec<Module>) -> Vec<String> {
     modules
         .into_iter()

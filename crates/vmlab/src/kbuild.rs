@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiling for the guest: the cable and the qdisc against a kernel's
-//! headers, and the programs that run inside.
+//! Compiles for the guest: the cable and the qdisc against a kernel's headers, and the programs
+//! that run inside.
 //!
-//! Sources are copied first; results are kept by the hash of the sources and
+//! Sources are copied before they are compiled. Results are kept under a hash of the sources and
 //! the kernel, so an unchanged tree is compiled once.
 
 use std::fs;
@@ -25,11 +25,11 @@ pub(crate) struct OwnModule {
     pub name: &'static str,
     /// Folder of its Kbuild file.
     folder: &'static str,
-    /// Folders it is made of.
+    /// Folders with its sources.
     sources: &'static [&'static str],
 }
 
-/// The cable.
+/// The module that simulates the cables.
 pub(crate) const WIRE: OwnModule = OwnModule {
     name: "wire",
     folder: "lab/wire",
@@ -45,7 +45,7 @@ pub(crate) const SCH_PSP: OwnModule = OwnModule {
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 
-/// Headers of one kernel, and how to compile against them.
+/// Headers of one kernel, and the means to compile against them.
 pub(crate) struct Headers<'a> {
     /// The kernel's release.
     pub release: &'a str,
@@ -60,13 +60,13 @@ impl Headers<'_> {
             .join(format!("linux-headers-{}", self.release))
     }
 
-    /// The set brings a compiler of its own.
+    /// Returns the compiler of the kernel's package set, if the set has one.
     fn compiler(&self) -> Option<PathBuf> {
         let folder = self.root.join("usr/bin");
         Some(folder.join("x86_64-linux-gnu-gcc-14")).filter(|path| path.is_file())
     }
 
-    /// Compiles a module, or takes it from the cache.
+    /// Compiles a module, or returns it from the cache.
     pub fn module(
         &self,
         cache: &Cache,
@@ -79,7 +79,7 @@ impl Headers<'_> {
         let entry = cache.entry("modules", &name, |target| {
             let what = format!("{} for {}", own.name, self.release);
             progress.event(&Event::Build { what: &what });
-            // A fixed place: paths of sources are in the module.
+            // The folder is always the same, because the module contains the paths of its sources.
             let build = cache.folder(&format!("build/{name}"))?;
             sources.copy(own.sources, &build)?;
             let object = build.join(own.folder).join(format!("{}.ko", own.name));
@@ -102,8 +102,8 @@ impl Headers<'_> {
         })
     }
 
-    /// Compiles a module anew with all of the kernel's warnings and sparse;
-    /// gives what they say.
+    /// Compiles a module again with all of the kernel's warnings and sparse, and returns their
+    /// messages.
     pub fn sparse(
         &self,
         cache: &Cache,
@@ -147,7 +147,8 @@ impl Headers<'_> {
             }
             None => {
                 make.args(["CC=cc", "CROSS_COMPILE="]);
-                // what the prebuilt build tools link with, in case the host lacks it
+                // Libraries that the prebuilt build tools are linked with, in case the host lacks
+                // them.
                 make.env("LD_LIBRARY_PATH", self.root.join(LIBRARIES));
             }
         }
@@ -157,9 +158,8 @@ impl Headers<'_> {
     }
 }
 
-/// Makes an unpacked kernel set usable where it lies: headers that name each
-/// other by absolute paths, and programs for a newer C library than the
-/// host's.
+/// Makes an unpacked kernel set usable in its folder: its headers name each other by absolute
+/// paths, and its programs need a newer C library than the host's.
 pub(crate) fn prepare(root: &Path) -> Result<(), Error> {
     let headers = root.join("usr/src");
     for entry in fs::read_dir(&headers).at("read", &headers)? {
@@ -180,8 +180,8 @@ pub(crate) fn prepare(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts a script in the place of every program of the set, that starts it with
-/// the set's own C library.
+/// Replaces every program of the set by a script that starts the program with the set's own C
+/// library.
 fn wrap_programs(root: &Path) -> Result<(), Error> {
     for folder in ["usr/bin", "usr/lib", "usr/libexec"] {
         for entry in WalkDir::new(root.join(folder))
@@ -200,7 +200,7 @@ fn wrap_programs(root: &Path) -> Result<(), Error> {
             if !bytes.starts_with(b"\x7fELF") {
                 continue;
             }
-            // its own name, because $0 may be a link's beside it
+            // The script contains the name: $0 may be a link of another name in the same folder.
             let name = entry.file_name().to_string_lossy();
             let inner = path.strip_prefix(root).unwrap_or(path);
             let up = "/..".repeat(inner.components().count() - 1);
@@ -218,8 +218,8 @@ fn wrap_programs(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Programs of the guest, compiled by the host's compiler: a folder with
-/// `agent`, `psp-send`, `psp-recv` and `q_psp.so`.
+/// Compiles the guest's programs with the host's compiler and returns their folder, with `agent`,
+/// `psp-send`, `psp-recv` and `q_psp.so`.
 pub(crate) fn programs(
     cache: &Cache,
     sources: &Sources,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in a kernel's packages: its image and its modules.
+//! Finds the image and the modules in a kernel's packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,19 +13,19 @@ use walkdir::WalkDir;
 
 use crate::error::{At, Error};
 
-/// A kernel, unpacked.
+/// The files of an unpacked kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelFiles {
-    /// As `uname -r` says it.
+    /// Release, as `uname -r` prints it.
     pub release: String,
     pub image: PathBuf,
-    /// Module files by name, `_` for `-`.
+    /// Module files by name, with `_` for `-`.
     modules: BTreeMap<String, PathBuf>,
-    /// Names of what the image has built in.
+    /// Names of the modules that are built into the image.
     builtin: BTreeSet<String>,
 }
 
-/// A module in memory.
+/// A module's file, in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     pub name: String,
@@ -33,7 +33,7 @@ pub(crate) struct Module {
 }
 
 impl KernelFiles {
-    /// Looks through a set's folder.
+    /// Finds the kernel in the folder of a package set.
     pub fn find(set: &'static str, root: &Path) -> Result<Self, Error> {
         let missing = |path: &str| Error::Incomplete {
             set,
@@ -78,13 +78,13 @@ impl KernelFiles {
         })
     }
 
-    /// Whether there is such a module, in the image or beside it.
+    /// Returns whether the kernel has the module, built in or as a file.
     pub fn has(&self, name: &str) -> bool {
         self.modules.contains_key(name) || self.builtin.contains(name)
     }
 
-    /// The wanted modules and all they need, each after what it needs. What is
-    /// built in is left out; `own` are modules that are not the kernel's.
+    /// Returns the wanted modules and all their dependencies, each module after its dependencies.
+    /// Built-in modules are left out; `own` are modules that are not the kernel's.
     pub fn load_order(&self, wanted: &[String], own: &[Module]) -> Result<Vec<Module>, Error> {
         let mut order = Vec::new();
         for name in wanted {
@@ -136,7 +136,7 @@ impl KernelFiles {
     }
 }
 
-/// `sch_htb` of `.../sch-htb.ko.xz`; `None` for what is no module.
+/// Returns the module's name, `sch_htb` for `.../sch-htb.ko.xz`; `None` if the file is no module.
 fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (stem, rest) = name.split_once(".ko")?;
@@ -145,7 +145,7 @@ fn module_name(path: &Path) -> Option<String> {
         .then(|| stem.replace('-', "_"))
 }
 
-/// A module's bytes, decompressed.
+/// Returns a module's bytes, decompressed.
 fn read_module(path: &Path) -> Result<Vec<u8>, Error> {
     let packed = fs::read(path).at("read", path)?;
     let mut bytes = Vec::new();
@@ -160,8 +160,8 @@ fn read_module(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Names of the modules a module needs, from its `.modinfo` section; `None`
-/// if it is no module.
+/// Returns the names of the modules that a module needs, from its `.modinfo` section; `None` if it
+/// is no module.
 fn depends(module: &[u8]) -> Option<Vec<String>> {
     let header = FileHeader64::<LittleEndian>::parse(module).ok()?;
     let sections = header.sections(LittleEndian, module).ok()?;

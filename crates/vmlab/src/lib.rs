@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The laboratory: runs scenarios on an unmodified kernel, in a virtual
-//! machine whose time is counted in instructions.
+//! Runs scenarios on an unmodified kernel, in a virtual machine whose time is counted in
+//! instructions.
 //!
-//! [`run`] does it all: it fetches QEMU, kernel and guest programs if the
-//! cache has none, compiles the cable, the qdisc and the guest's own programs,
-//! packs an initial file system, boots it, and puts what the guest recorded
-//! into folders. The same scenario, seed, kernel and packages give the same
-//! bytes.
+//! [`run`] does the whole work: it fetches QEMU, kernel and guest programs if the cache has none,
+//! compiles the cable, the qdisc and the guest's own programs, packs an initial file system, boots
+//! it, and writes what the guest recorded into folders. The same scenario, seed, kernel and
+//! packages give the same bytes.
 
 mod cache;
 mod command;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's own people would say first: checkpatch and sparse, over
-//! everything that is compiled into a kernel.
+//! Runs the kernel developers' own checkers, checkpatch and sparse, over everything that is
+//! compiled into a kernel.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::packages::{self, CHECKPATCH};
 use crate::progress::{Event, Progress};
 use crate::setup::Lab;
 
-/// Folders, and files, in kernel style.
+/// Folders and files in kernel style.
 const FOLDERS: &[&str] = &[
     "core/pace.c",
     "core/src",
@@ -26,11 +26,11 @@ const FOLDERS: &[&str] = &[
     "uapi",
     "lab/wire",
 ];
-/// checkpatch's opinions that do not apply outside of the kernel's tree.
+/// checkpatch's checks that do not apply outside of the kernel's tree.
 const IGNORED: &str = "FILE_PATH_CHANGES,SPDX_LICENSE_TAG,LINUX_VERSION_CODE";
 
 impl Lab {
-    /// Runs both; gives what they complain of, nothing if nothing.
+    /// Runs both, and returns their complaints; the text is empty if there are none.
     ///
     /// # Errors
     /// When a tool or its package is missing, or the modules do not compile.
@@ -72,7 +72,7 @@ impl Lab {
             }
         }
         check.current_dir(self.sources.path());
-        // It exits with 1 when it has something to say.
+        // checkpatch exits with 1 when it has complaints.
         let said = start(&mut check)?;
         Ok(String::from_utf8_lossy(&said.stdout).into_owned())
     }
@@ -86,7 +86,7 @@ fn name_of(package: &Path) -> String {
         .into_owned()
 }
 
-/// Of the kernel's sources just what checkpatch reads.
+/// Unpacks those kernel sources that checkpatch reads.
 fn unpack_scripts(package: &Path, target: &Path) -> Result<(), Error> {
     let archive = packages::source_archive(package)?;
     let mut tar = Command::new("tar");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian packages, unpacked into the cache and never installed.
 //!
-//! apt does what it is good at: it resolves, fetches, and checks signatures
-//! and hashes, in a private state that knows no installed package. A set of
-//! packages is fetched once and then used until a refresh is asked for, so
-//! that runs repeat and need no network.
+//! apt resolves, fetches, and checks signatures and hashes, in a private state that knows no
+//! installed package. A set of packages is fetched once and then used until a refresh is asked for,
+//! so that runs repeat and need no network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,23 +20,24 @@ use crate::kbuild;
 use crate::progress::{Event, Progress};
 use crate::sources::Archives;
 
-/// Changes when [`Set::prepare`] does something else than before.
+/// Version of the files' layout. It changes when [`Set::prepare`] does something else than before.
 const LAYOUT: &[u8] = b"1";
 
-/// Packages that are used together.
+/// A set of packages that are used together.
 pub(crate) struct Set {
     pub name: &'static str,
-    /// Suites; the last is preferred where versions differ.
+    /// Debian suites; the last is preferred where versions differ.
     suites: &'static [&'static str],
     wanted: &'static [&'static str],
-    /// Of what the wanted ones depend on, names that begin with one of these.
-    /// The rest (init systems, perl, ...) serves an installation, not us.
+    /// Prefixes of names: a dependency of the wanted packages is kept if its name begins with one
+    /// of these. The others (init systems, perl, ...) serve an installation and are not needed
+    /// here.
     keep: &'static [&'static str],
-    /// What is done to the files once they are unpacked.
+    /// Prepares the files once they are unpacked.
     prepare: fn(&Path) -> Result<(), Error>,
 }
 
-/// QEMU 10. Older ones corrupt newer guests under instruction counting.
+/// QEMU 10. Older versions corrupt guests with newer kernels under instruction counting.
 pub(crate) const QEMU: Set = Set {
     name: "qemu",
     suites: &["trixie"],
@@ -46,7 +46,7 @@ pub(crate) const QEMU: Set = Set {
     prepare: |_| Ok(()),
 };
 
-/// What runs inside the guest.
+/// Programs that run inside the guest.
 pub(crate) const GUEST: Set = Set {
     name: "guest",
     suites: &["bookworm"],
@@ -64,7 +64,7 @@ pub(crate) const CHECKPATCH: Set = Set {
     prepare: |_| Ok(()),
 };
 
-/// DPDK's headers and static libraries, which the benchmark compares with.
+/// DPDK's headers and static libraries; the benchmark compares psp with DPDK.
 pub(crate) const DPDK: Set = Set {
     name: "dpdk",
     suites: &["bookworm"],
@@ -73,8 +73,8 @@ pub(crate) const DPDK: Set = Set {
     prepare: |_| Ok(()),
 };
 
-/// Kernel, headers and what its build tools need. From 7 on the headers ask
-/// for a compiler that Debian 12 does not have, so that is in the set.
+/// Returns the set of a kernel, its headers and what the headers' build tools need. From version 7
+/// on the headers ask for a compiler that Debian 12 does not have, so the set contains it.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {
     const WANTED: &[&str] = &["linux-image-cloud-amd64", "linux-headers-cloud-amd64"];
     const TOOLS: &[&str] = &["linux-", "libelf1", "libssl3", "libzstd1", "zlib1g"];
@@ -123,7 +123,7 @@ pub(crate) const fn kernel(kernel: Kernel) -> Set {
     }
 }
 
-/// The generic kernel of a suite, whose modules are the drivers of real NICs.
+/// Returns the set of a suite's generic kernel, whose modules include the drivers of real NICs.
 pub(crate) const fn generic_kernel(kernel: Kernel) -> Set {
     const WANTED: &[&str] = &["linux-image-amd64", "linux-headers-amd64"];
     let (name, cloud) = match kernel {
@@ -139,7 +139,8 @@ pub(crate) const fn generic_kernel(kernel: Kernel) -> Set {
 }
 
 impl Set {
-    /// Changes with what is asked for.
+    /// Returns the name of the set in the cache. It changes when other suites or packages are asked
+    /// for.
     fn key(&self) -> String {
         let lists = [self.suites, self.wanted, self.keep].map(|list| list.join(" "));
         let hash = short_hash(lists.iter().map(|list| list.as_bytes()));
@@ -147,8 +148,8 @@ impl Set {
     }
 }
 
-/// Folder with the files of a set, fetched if it is not in the cache, or
-/// looked for anew when `refresh` is asked for.
+/// Returns the folder with the files of a set. Fetches the set if it is not in the cache, and asks
+/// the archives again when `refresh` is set.
 pub(crate) fn root(
     cache: &Cache,
     set: &Set,
@@ -169,8 +170,8 @@ pub(crate) fn root(
     settle(cache, set, &stamp, fetch(cache, set, progress), progress)
 }
 
-/// Remembers what was fetched; what was not is taken from the cache if it is
-/// there from before.
+/// Records which files a successful fetch brought. After a failed fetch it returns the files of an
+/// earlier one, if the cache has them.
 fn settle(
     cache: &Cache,
     set: &Set,
@@ -215,7 +216,7 @@ fn write_whole(path: &Path, text: &str) -> Result<(), Error> {
     fs::rename(&beside, path).at("move into place", path)
 }
 
-/// The `.tar.xz` of a source package.
+/// Returns the `.tar.xz` of a source package.
 pub(crate) fn source_archive(package: &Path) -> Result<PathBuf, Error> {
     let folder = package.join("usr/src");
     fs::read_dir(&folder)
@@ -228,7 +229,7 @@ pub(crate) fn source_archive(package: &Path) -> Result<PathBuf, Error> {
         })
 }
 
-/// One package file.
+/// One package file of the archive.
 struct Package {
     /// `name=version`, as apt takes it.
     spec: String,
@@ -270,7 +271,7 @@ fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, E
     })
 }
 
-/// apt with a state of its own.
+/// apt with a private state.
 struct Apt {
     config: PathBuf,
     archives: PathBuf,
@@ -298,7 +299,8 @@ impl Apt {
             ("APT::Install-Recommends", "false".into()),
             ("APT::Get::List-Cleanup", "false".into()),
             ("APT::Update::Error-Mode", "any".into()),
-            // the cache belongs to the user, so nobody else is to write there
+            // The cache belongs to the user: apt must not change to a user of its own, who could
+            // not write there.
             ("APT::Sandbox::User", String::new()),
             ("Acquire::Languages", "none".into()),
             ("Dir::State", folder.display().to_string()),
@@ -314,7 +316,7 @@ impl Apt {
             .iter()
             .map(|(key, value)| format!("{key} \"{value}\";\n"))
             .collect();
-        // what the machine does after its own updates is not for ours
+        // The hooks that the machine runs after its own updates must not run here.
         let text =
             text + "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n";
         fs::write(&config, text).at("write", &config)?;
@@ -336,7 +338,7 @@ impl Apt {
         output(self.command().args(["-q", "update"]), "apt-get update").map(drop)
     }
 
-    /// The wanted packages and those of their dependencies that are kept.
+    /// Returns the wanted packages and those of their dependencies that are kept.
     fn resolve(&self, set: &Set) -> Result<Vec<Package>, Error> {
         let mut install = self.command();
         install.args(["-q", "-s", "install"]).args(set.wanted);
@@ -370,7 +372,7 @@ impl Apt {
             .collect())
     }
 
-    /// Fetches what is not here yet. apt checks size and hash.
+    /// Fetches the files that are not in the cache yet. apt checks size and hash.
     fn download(
         &self,
         set: &Set,
@@ -417,7 +419,7 @@ impl Apt {
     }
 }
 
-/// Names and versions of `Inst NAME (VERSION ...)` lines.
+/// Returns names and versions of `Inst NAME (VERSION ...)` lines.
 fn planned(simulation: &str) -> impl Iterator<Item = (&str, &str)> {
     simulation.lines().filter_map(|line| {
         let (name, rest) = line.strip_prefix("Inst ")?.split_once(" (")?;
@@ -428,7 +430,7 @@ fn planned(simulation: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// File name and size of `'URI' FILE BYTES HASH`.
+/// Returns file name and size of a line `'URI' FILE BYTES HASH`.
 fn printed_uri(line: &str) -> Option<(&str, u64)> {
     let mut words = line
         .strip_prefix('\'')?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a cell to what the guest's agent is told (`docs/formats.md`, "Plan").
+//! Translates a cell into the steps of the guest's agent (`docs/formats.md`, "Plan").
 //!
-//! Every cell is set up from nothing and taken down again, so that no cell
-//! sees what another has left. Names inside the archive begin with `cell-N/`.
+//! The steps build every cell from nothing and take it down again, so that no cell sees what
+//! another has left. Names inside the archive begin with `cell-N/`.
 
 mod impair;
 mod network;
@@ -15,30 +15,30 @@ use scenario::{Cell, Direction, End, Flow, FlowKind, Program, TcLine};
 
 use crate::reports::tc_lists;
 
-/// Socket buffer of UDP flows that ask for none, so that a class has packets while the sender
-/// waits for the CPU: the kernel's default holds some 90 frames, 2 ms at
-/// 500 Mbit/s.
+/// Socket buffer of UDP flows that set none, in bytes. It is so large that a class has packets
+/// while the sender waits for the CPU: the kernel's default holds some 90 frames, 2 ms at 500
+/// Mbit/s.
 const SNDBUF_BYTES: u32 = 1 << 20;
 const WIRE: &str = "/sys/kernel/debug/wire";
-/// From the last preparation to t = 0: time for every sender to be waiting.
+/// Time from the last preparation to t = 0, so that every sender is waiting by then.
 const AHEAD_NS: u64 = 100_000_000;
-/// How long what should have ended may take to do so, seconds.
+/// Time that a program which should have ended may still take, in seconds.
 const GRACE_S: u64 = 10;
-/// More `tc` lines in a row than this go to one process.
+/// Fewest `tc` lines in a row that one `tc -batch` process executes.
 const BATCH_MIN: usize = 8;
-/// Ethernet, IPv4 and UDP headers.
+/// Bytes of the Ethernet, IPv4 and UDP headers.
 const UDP_FRAME: u32 = 42;
 
-/// Steps of a cell, and the files they refer to.
+/// The steps of a cell, and the files that they refer to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// One a line.
+    /// The steps, one a line.
     pub steps: String,
-    /// Path inside the guest, without the leading `/`, and text.
+    /// The files: path inside the guest, without the leading `/`, and text.
     pub files: BTreeMap<String, String>,
 }
 
-/// The steps that set a cell up, run it, keep its records and take it down.
+/// Returns the steps that set a cell up, run it, keep its records and take it down.
 pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     let mut writer = Writer {
         cell,
@@ -50,7 +50,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     let mut timed = writer.impairments(seed);
     timed.extend(writer.idle());
     let senders = writer.senders();
-    // Before a sender is waited for it goes on.
+    // A frozen program continues before the plan waits for its end.
     timed.extend(writer.freezes());
     timed.extend(senders);
     writer.noise(seed);
@@ -67,8 +67,8 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.plan
 }
 
-/// Instant after t = 0, and what is to be done then; `None`: right after
-/// `zero`, ahead of t = 0.
+/// An instant after t = 0, and the step that is due then. `None`: the step follows `zero` at once,
+/// ahead of t = 0.
 type Timed = (Option<u64>, String);
 
 struct Writer<'a> {
@@ -78,7 +78,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn step(&mut self, step: std::fmt::Arguments<'_>) {
-        // writing to a string does not fail
+        // Writing to a string does not fail.
         let _ = writeln!(self.plan.steps, "{step}");
     }
 
@@ -90,17 +90,17 @@ impl Writer<'_> {
         &self.cell.hosts[host].name
     }
 
-    /// Device name of the end that a direction leaves by.
+    /// Returns the name of the device from which frames of the direction `hop` leave.
     fn device(&self, hop: Direction) -> &str {
         &self.cell.cables[hop.cable].ends[hop.end.index()].name
     }
 
-    /// Name of a started command or of a file in `/out`, unique in the boot.
+    /// Returns the name of a started command or of a file in `/out`, unique in the boot.
     fn name(&self, rest: &str) -> String {
         format!("cell-{}.{rest}", self.cell.index)
     }
 
-    /// Adds a file of lines and gives its path.
+    /// Adds a file of lines and returns its path.
     fn file(&mut self, name: &str, lines: &[String]) -> String {
         let path = format!("cells/{}/{name}", self.cell.index);
         self.plan
@@ -145,7 +145,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// What the CPU has idled until the windows begin and end.
+    /// Returns the steps that keep the CPU's idle time at the instants where windows begin and end.
     fn idle(&self) -> Vec<Timed> {
         let windows = self.cell.windows.iter();
         let instants: BTreeSet<u64> = windows.flat_map(|w| [w.from_ns, w.to_ns]).collect();
@@ -165,7 +165,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Starts receivers, prepares senders, and gives what starts and stops them.
+    /// Starts the receivers, prepares the senders, and returns the steps that start and stop the
+    /// senders.
     fn senders(&mut self) -> Vec<Timed> {
         self.udp_receivers();
         self.tcp_receivers();
@@ -177,8 +178,8 @@ impl Writer<'_> {
         timed
     }
 
-    /// One receiver for each run of neighbouring ports of a host that hears
-    /// datagrams at all.
+    /// Starts the UDP receivers: one for each run of consecutive ports of a host that receives
+    /// datagrams.
     fn udp_receivers(&mut self) {
         let mut ports: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
         for flow in &self.cell.flows {
@@ -195,8 +196,8 @@ impl Writer<'_> {
         }
     }
 
-    /// TCP's receive buffers are set before a connection is there, so those
-    /// with another window are in another process.
+    /// Starts the TCP receivers. TCP's receive buffer is set before a connection exists, so flows
+    /// with different windows have receivers in different processes.
     fn tcp_receivers(&mut self) {
         let mut ports: BTreeMap<(usize, Option<u64>), Vec<u16>> = BTreeMap::new();
         for flow in &self.cell.flows {
@@ -226,7 +227,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One sender a host, for all its sockets. It ends by itself.
+    /// Prepares one sender for all sockets of a host. The sender ends by itself.
     fn sender(&mut self, host: usize) -> Vec<Timed> {
         let flows = self.cell.flows.iter().filter(|flow| flow.from == host);
         let specs: Vec<String> = flows.clone().filter_map(flow_spec).collect();
@@ -263,7 +264,8 @@ impl Writer<'_> {
         vec![(None, start), (Some(self.cell.duration_ns), end)]
     }
 
-    /// Stops and continues what has been started by now, or will be.
+    /// Returns the steps that freeze and thaw a host's senders or receivers. They find the
+    /// receivers among the steps that are already written.
     fn freezes(&self) -> Vec<Timed> {
         let mut timed = Vec::new();
         for freeze in &self.cell.freezes {
@@ -280,7 +282,7 @@ impl Writer<'_> {
         timed
     }
 
-    /// The receivers that the plan starts, of one host or of all.
+    /// Returns the receivers that the plan starts, of one host or of all.
     fn receiving(&self, host: Option<&str>) -> Vec<String> {
         let is_one = |job: &str| {
             let (job, _port) = job.rsplit_once('.')?;
@@ -294,8 +296,8 @@ impl Writer<'_> {
         receivers.map(str::to_owned).collect()
     }
 
-    /// The kernel's packet generator runs all flows of a host at once: from
-    /// the first one's start to the last one's end.
+    /// Prepares the kernel's packet generator, which runs all flows of a host at once: from the
+    /// first one's start to the last one's end.
     fn pktgen(&mut self, host: usize) -> Vec<Timed> {
         let mut lines = Vec::new();
         let (mut start_ns, mut stop_ns) = (u64::MAX, 0);
@@ -416,7 +418,7 @@ impl Writer<'_> {
     }
 }
 
-/// What psp-send is told of a flow; `None` if it is not its to send.
+/// Returns what psp-send needs to know of a flow; `None` if psp-send does not send it.
 fn flow_spec(flow: &Flow) -> Option<String> {
     let kind = match &flow.kind {
         FlowKind::Udp {
@@ -477,20 +479,20 @@ fn tc_command(host: &str, line: &TcLine) -> String {
     format!("tc -n {host} {}", words.join(" "))
 }
 
-/// Words that mean themselves to a shell and to `tc -batch`.
+/// Returns whether a shell and `tc -batch` take every word literally.
 fn is_plain(words: &[String]) -> bool {
     words
         .iter()
         .all(|word| word == &quote(word) && !word.contains('#'))
 }
 
-/// A word for the shell. Neither NUL nor newline can be in it.
+/// Quotes a word for the shell. It can contain neither NUL nor newline.
 fn quote(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".to_owned(), |word| word.into_owned())
 }
 
-/// Words of a cell that may be the names of kernel modules, and how the
-/// kernel names them: everything in `tc` lines, and what flows use.
+/// Returns the words of a cell that may be names of kernel modules, as the kernel spells them:
+/// everything in `tc` lines, and what flows use.
 pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
     let mut names = Vec::new();
     for word in cell.tc.iter().flat_map(|line| &line.args) {

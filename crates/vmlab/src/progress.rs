@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is going on, for whoever shows it.
+//! Reports the progress of a run to whoever displays it.
 
 use std::path::Path;
 
-/// One thing that takes time.
+/// A step that takes time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// Packages are being fetched: bytes so far, and in all.
+    /// Packages are being fetched.
     Download {
         /// Which set of packages.
         set: &'a str,
-        /// Bytes here.
+        /// Bytes fetched so far.
         done_bytes: u64,
         /// Bytes in all.
         total_bytes: u64,
     },
-    /// Packages are being unpacked: so many of so many.
+    /// Packages are being unpacked.
     Unpack {
         /// Which set of packages.
         set: &'a str,
-        /// Packages done.
+        /// Packages unpacked so far.
         done: usize,
         /// Packages in all.
         total: usize,
     },
-    /// Something is compiled.
+    /// Something is being compiled.
     Build {
-        /// What.
+        /// What is being compiled.
         what: &'a str,
     },
-    /// A guest was started with so many cells.
+    /// A guest was started.
     Boot {
         /// Number of the boot, from 0.
         boot: usize,
         /// Index of its first cell.
         first_cell: usize,
-        /// Its cells.
+        /// Number of its cells.
         cells: usize,
     },
-    /// A guest has come to a point of a cell.
+    /// A guest has reached a point of a cell.
     Cell {
         /// Number of the boot, from 0.
         boot: usize,
@@ -51,17 +51,17 @@ pub enum Event<'a> {
     BootEnd {
         /// Number of the boot, from 0.
         boot: usize,
-        /// It gave results.
+        /// Whether it delivered results.
         ok: bool,
     },
-    /// A file is about to be written, or a folder made, in the folder of the results.
+    /// A file is about to be written, or a folder about to be made, in the folder of the results.
     Output {
         /// Its path.
         path: &'a Path,
-        /// It is a folder.
+        /// Whether it is a folder.
         is_folder: bool,
     },
-    /// One line worth reading.
+    /// A line for the user to read.
     Note {
         /// The line.
         text: &'a str,
@@ -70,7 +70,7 @@ pub enum Event<'a> {
 
 /// Receives events; from several threads at once when guests run side by side.
 pub trait Progress: Sync {
-    /// Something happened.
+    /// Receives an event.
     fn event(&self, event: &Event<'_>);
 }
 
@@ -80,7 +80,7 @@ impl<F: Fn(&Event<'_>) + Sync> Progress for F {
     }
 }
 
-/// Shows nothing.
+/// Displays nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet;
 

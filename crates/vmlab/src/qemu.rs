@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One guest, from start to end.
+//! Runs one guest from boot to end.
 //!
-//! Deterministic because nothing in it knows the host's time: one instruction
-//! is one nanosecond, idle time is skipped, the random numbers of the guest are
-//! seeded and no device is driven by the host. Results leave through shared
-//! memory, which costs the guest no exit.
+//! A guest is deterministic because nothing in it depends on the host's time: one instruction is
+//! one nanosecond, idle time is skipped, the random numbers of the guest are seeded and no device
+//! is driven by the host. Results leave through shared memory, which costs the guest no exit.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,51 +17,51 @@ use crate::console::{Failure, classify};
 use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
 
-/// `loglevel=5` shows warnings; the tests of the kernel's ciphers and of its
-/// timer interrupt, which has nothing to go wrong here, cost a second a boot.
-/// `init_on_alloc=0 nohz=off` spare the guest's CPU work that a NIC would not
-/// wait for; measured in lab/README.md.
+/// Kernel command line of every guest. `loglevel=5` shows warnings. The tests of the kernel's
+/// ciphers and of its timer interrupt, which cannot fail here, would cost a second a boot.
+/// `init_on_alloc=0 nohz=off` saves CPU work in the guest that a NIC would not wait for; measured
+/// in lab/README.md.
 const KERNEL_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 nokaslr norandmaps \
                            random.trust_cpu=on mitigations=off tsc=reliable no_timer_check \
                            cryptomgr.notests init_on_alloc=0 nohz=off";
-/// Without `erms` and `fsrm` the kernel copies by words: `rep movsb` would count
-/// every byte as an instruction.
+/// CPU model. Without `erms` and `fsrm` the kernel copies by words: `rep movsb` would count every
+/// byte as an instruction.
 const CPU: &str = "max,-erms,-fsrm";
-/// Files that a guest has while it runs: what it boots, its results, its progress.
+/// Files that exist while a guest runs: its initial file system, its results, its progress.
 const SCRATCH: [&str; 3] = ["initrd", "shared", "progress"];
 const POLL: Duration = Duration::from_millis(20);
 
-/// What a guest is made of.
+/// Describes a guest.
 pub(crate) struct Guest<'a> {
-    /// QEMU's package set.
+    /// Folder of QEMU's package set.
     pub qemu: &'a Path,
     /// Kernel image.
     pub kernel: &'a Path,
-    /// More words for the kernel's command line.
+    /// Further words of the kernel's command line.
     pub kernel_line: &'a str,
     /// Initial file system.
     pub initrd: &'a [u8],
     pub memory_bytes: u64,
-    /// Room for results; a power of two.
+    /// Room for results, in bytes; a power of two.
     pub shared_bytes: u64,
     pub seed: u64,
-    /// Processor time.
+    /// Limit of the processor time.
     pub timeout: Duration,
-    /// Where the logs stay.
+    /// Folder of the logs, which are kept.
     pub folder: &'a Path,
-    /// QEMU's devices, of each two that are joined by a hub.
+    /// QEMU device models. Each stands for two devices that a hub joins.
     pub nics: &'a [&'static str],
     /// Ends the guest early when set.
     pub stop: &'a AtomicBool,
 }
 
 impl Guest<'_> {
-    /// The guest's console log.
+    /// Returns the path of the guest's console log.
     pub fn console(&self) -> PathBuf {
         self.folder.join("console.log")
     }
 
-    /// What [`Guest::boot`] writes: its folder with the logs, and what `scratch` holds.
+    /// Returns what [`Guest::boot`] writes: its folder with the logs, and the files in `scratch`.
     pub fn files(&self, scratch: &Path) -> Vec<PathBuf> {
         let mut files = vec![self.folder.to_owned(), self.console(), self.words()];
         files.push(scratch.to_owned());
@@ -70,7 +69,7 @@ impl Guest<'_> {
         files
     }
 
-    /// What QEMU says.
+    /// Returns the path of the log of QEMU's own messages.
     fn words(&self) -> PathBuf {
         self.folder.join("qemu.log")
     }
@@ -82,8 +81,8 @@ impl Guest<'_> {
         }
     }
 
-    /// Boots, calls `line` with every line of the progress port, waits for the
-    /// end, and gives the file with the shared memory, which `scratch` holds.
+    /// Boots the guest, calls `line` with every line of the progress port, waits for the end, and
+    /// returns the file with the shared memory, which is in `scratch`.
     pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).at("create", self.folder)?;
         let [initrd, shared, progress] = SCRATCH.map(|name| scratch.join(name));
@@ -126,7 +125,7 @@ impl Guest<'_> {
 
     fn command(&self, initrd: &Path, shared: &Path, progress: &Path) -> Command {
         let usr = self.qemu.join("usr");
-        // QEMU takes a doubled comma for a comma
+        // QEMU reads a doubled comma as a comma.
         let text = |path: &Path| path.display().to_string().replace(',', ",,");
         let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
         command
@@ -173,7 +172,7 @@ impl Guest<'_> {
             }
             let stopped = self.stop.load(Ordering::Relaxed);
             if stopped || timeout.is_over() {
-                // both fail only if it has just ended
+                // Both calls fail only if QEMU has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
                 tail.read(line);
@@ -187,9 +186,9 @@ impl Guest<'_> {
     }
 }
 
-/// No host network: a hub ends inside QEMU, and keeps virtual time. Devices
-/// `02:00:00:00:HUB:1` and `:2` are the two of a hub. igb has virtual functions,
-/// whose places on the bus must be free: it gets a PCIe port for itself.
+/// Returns QEMU's options for the devices. The guest has no host network: a hub ends inside QEMU,
+/// and keeps virtual time. Devices `02:00:00:00:HUB:1` and `:2` are the two of a hub. igb has
+/// virtual functions, which need free slots on the bus: it gets a PCIe port for itself.
 fn nic_words(nics: &[&'static str]) -> Vec<String> {
     let mut words = Vec::new();
     if !nics.is_empty() {
@@ -210,7 +209,7 @@ fn nic_words(nics: &[&'static str]) -> Vec<String> {
                 bus = format!(",bus={port}");
             }
             words.push("-device".into());
-            // without their boot ROMs, which are in another package
+            // `romfile=` disables the boot ROMs, which are in another package.
             words.push(format!(
                 "{nic},netdev=hub{hub}end{end},mac=02:00:00:00:{hub:02x}:{end:02x},romfile={bus}"
             ));
@@ -219,9 +218,9 @@ fn nic_words(nics: &[&'static str]) -> Vec<String> {
     words
 }
 
-/// A program that does not outlive this one, however this one ends: the kernel
-/// kills it when the thread that started it is gone. Where that has happened
-/// before the kernel was asked, the shell sees another parent, and stops.
+/// Returns a command whose process does not outlive this one, however this one ends: the kernel
+/// kills it when the thread that started it is gone. If that thread ends before the kernel knows of
+/// the wish, the shell sees another parent and does not start the program.
 fn tied(program: &Path) -> Command {
     const WHILE_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
     let mut command = Command::new("setpriv");
@@ -236,7 +235,7 @@ enum Ended {
     Timeout,
 }
 
-/// A growing file, read line by line.
+/// A growing file that is read line by line.
 struct Tail {
     file: File,
     part: Vec<u8>,
@@ -252,7 +251,7 @@ impl Tail {
     }
 
     fn read(&mut self, line: &mut dyn FnMut(&str)) {
-        // progress is shown, not relied on
+        // A read error is ignored: progress is only displayed.
         let _ = self.file.read_to_end(&mut self.part);
         while let Some(end) = self.part.iter().position(|byte| *byte == b'\n') {
             let bytes: Vec<u8> = self.part.drain(..=end).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The project's own sources: what is compiled for the guest.
+//! Finds the project's own sources, which are compiled for the guest.
 
 use std::env;
 use std::fs;
@@ -10,14 +10,14 @@ use walkdir::WalkDir;
 use crate::cache::short_hash;
 use crate::error::{At, Error};
 
-/// Folder with `kernel/`, `core/`, `lab/` and the rest.
+/// The project's folder, with `kernel/`, `core/`, `lab/` and the rest.
 #[derive(Clone, Debug)]
 pub struct Sources {
     root: PathBuf,
 }
 
-/// Where the project may be: `$PSPACER_ROOT` alone if it is set; else the current
-/// folder and those above it, then where the program is installed
+/// Returns the folders to search for the project: `$PSPACER_ROOT` alone if it is set; else the
+/// current folder and those above it, then the folder where the program is installed
 /// (`../share/pspacer`), then the folders above the program.
 #[must_use]
 pub fn roots() -> Vec<PathBuf> {
@@ -34,7 +34,7 @@ pub fn roots() -> Vec<PathBuf> {
     around.chain([installed]).chain(above).collect()
 }
 
-/// `$PSPACER_ROOT`, if it is set.
+/// Returns `$PSPACER_ROOT`, if it is set.
 #[must_use]
 pub fn named_root() -> Option<PathBuf> {
     let root = env::var_os("PSPACER_ROOT").filter(|root| !root.is_empty());
@@ -42,7 +42,7 @@ pub fn named_root() -> Option<PathBuf> {
 }
 
 impl Sources {
-    /// The first of [`roots`] that has them.
+    /// Returns the first of [`roots`] that contains the sources.
     ///
     /// # Errors
     /// [`Error::NoSources`] when none of them has the sources.
@@ -53,10 +53,10 @@ impl Sources {
             .ok_or(Error::NoSources)
     }
 
-    /// The sources in this folder.
+    /// Uses the sources in the folder `root`.
     ///
     /// # Errors
-    /// [`Error::NoSources`] when it does not have them.
+    /// [`Error::NoSources`] when the folder does not contain them.
     pub fn at(root: PathBuf) -> Result<Self, Error> {
         match ["lab/wire/Kbuild", "kernel/Kbuild", "tc/Makefile"]
             .iter()
@@ -67,13 +67,14 @@ impl Sources {
         }
     }
 
-    /// Where they are.
+    /// Returns the folder of the sources.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// Every file that git would keep under some folders, sorted.
+    /// Returns every source file under some folders, sorted; files that a build leaves behind are
+    /// none.
     pub(crate) fn files(&self, folders: &[&str]) -> Result<Vec<PathBuf>, Error> {
         let mut files = Vec::new();
         for folder in folders {
@@ -92,7 +93,7 @@ impl Sources {
         Ok(files)
     }
 
-    /// Identifies the contents of some folders.
+    /// Returns a hash that identifies the contents of some folders.
     pub(crate) fn hash(&self, folders: &[&str]) -> Result<String, Error> {
         let mut pieces = Vec::new();
         for file in self.files(folders)? {
@@ -103,7 +104,7 @@ impl Sources {
         Ok(short_hash(pieces.iter().map(Vec::as_slice)))
     }
 
-    /// Copies some folders, so that nothing is built among the sources.
+    /// Copies some folders, so that builds write nothing among the sources.
     pub(crate) fn copy(&self, folders: &[&str], to: &Path) -> Result<(), Error> {
         for file in self.files(folders)? {
             let target = to.join(&file);
@@ -116,7 +117,7 @@ impl Sources {
     }
 }
 
-/// What a build leaves behind is no source.
+/// Returns whether a file is a source, and not left behind by a build.
 fn is_source(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy();

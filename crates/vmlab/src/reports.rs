@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading what programs inside the guest said about a cell.
+//! Reads the reports of the guest's programs on a cell.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::error::{At, Error};
 
-/// With more `tc` lines than this a cell's classes are not listed: 100,000 of them say 100 MB
+/// Most `tc` lines with which a cell's classes are still listed: 100,000 classes would give 100 MB
 /// that nobody reads.
 const LISTED_MAX: usize = 20_000;
 
-/// What of a device `tc` lists after a cell.
+/// Returns the kinds of objects that `tc` lists for each device after a cell.
 pub(crate) fn tc_lists(cell: &Cell) -> &'static [&'static str] {
     if cell.tc.len() > LISTED_MAX {
         &["qdisc"]
@@ -24,7 +24,7 @@ pub(crate) fn tc_lists(cell: &Cell) -> &'static [&'static str] {
     }
 }
 
-/// `tc -s -j` of every device, by host: its qdiscs, then its classes.
+/// Returns the output of `tc -s -j` for every device, by host: its qdiscs, then its classes.
 pub(crate) fn tc(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
     let mut hosts = BTreeMap::new();
     for (index, host) in cell.hosts.iter().enumerate() {
@@ -42,8 +42,8 @@ pub(crate) fn tc(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Err
     Ok(hosts)
 }
 
-/// The objects of one `tc` output, each with its device. Not every qdisc of
-/// every version prints JSON that is valid: such output stays text.
+/// Returns the objects of one `tc` output, each with its device. Some versions of some qdiscs print
+/// invalid JSON: such output stays text.
 fn tc_objects(text: &str, device: &str) -> Vec<Value> {
     if text.trim().is_empty() {
         return Vec::new();
@@ -58,7 +58,7 @@ fn tc_objects(text: &str, device: &str) -> Vec<Value> {
     objects
 }
 
-/// What the sender said, by flow; with what the receiver counted.
+/// Returns the sender's report by flow, together with the receiver's counts.
 pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, Error> {
     let mut sent = BTreeMap::new();
     for host in &cell.hosts {
@@ -86,7 +86,7 @@ pub(crate) fn flows(cell: &Cell, dir: &Path) -> Result<BTreeMap<String, Value>, 
     Ok(reports)
 }
 
-/// What `psp-recv` counted, by protocol, host and port.
+/// Returns the counts of `psp-recv`, by protocol, host and port.
 fn received(dir: &Path) -> Result<BTreeMap<(&'static str, String, u16), Value>, Error> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(dir).at("read", dir)? {
@@ -112,7 +112,7 @@ fn received(dir: &Path) -> Result<BTreeMap<(&'static str, String, u16), Value>, 
     Ok(all)
 }
 
-/// One JSON object a line; a file that is not there has none.
+/// Parses one JSON object a line; a missing file has none.
 fn lines(path: &Path) -> Result<Vec<Value>, Error> {
     match path.exists() {
         true => {
@@ -126,7 +126,7 @@ fn lines(path: &Path) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// How long the CPU was not idle in each window.
+/// Returns the time for which the CPU was not idle, in each window.
 pub(crate) fn busy(cell: &Cell, dir: &Path) -> Result<Vec<u64>, Error> {
     let at = |ns: u64| -> Result<u64, Error> {
         let path = dir.join(format!("idle.{ns}"));
@@ -142,7 +142,7 @@ pub(crate) fn busy(cell: &Cell, dir: &Path) -> Result<Vec<u64>, Error> {
     cell.windows.iter().map(of_window).collect()
 }
 
-/// Refuses a record with holes in it.
+/// Returns an error if a record has gaps.
 pub(crate) fn check_counters(cell: &Cell, dir: &Path) -> Result<(), String> {
     for cable in &cell.cables {
         let path = dir.join(format!("counters.{}", cable.name));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guest left in the shared memory: an archive, and in it the files of
-//! the cells.
+//! Reads the shared memory of a guest: an archive that contains the files of the cells.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,29 +9,29 @@ use crate::console::Failure;
 use crate::error::Error;
 use crate::progress::{Event, Progress};
 
-/// First bytes of the shared memory once there are results.
+/// First bytes of the shared memory once it contains results.
 const MAGIC: &[u8; 8] = b"PSPLAB01";
-/// Where the archive begins.
+/// Offset of the archive in the shared memory, bytes.
 const ARCHIVE_AT: u64 = 4096;
 
-/// What is wrong with the results.
+/// A fault of the results.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     /// The guest did not finish.
     #[error("there are none")]
     None,
-    /// The archive is not one.
+    /// The archive is damaged.
     #[error("the archive is damaged: {0}")]
     Damaged(String),
-    /// A file could not be read or written here.
+    /// A file could not be read or written on this host.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// What the archive says of the whole boot.
+/// Results of the whole boot.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boot {
-    /// `ok`, or what failed.
+    /// `ok`, or the failure.
     pub status: String,
     /// t = 0 of each cell, on the guest's clock, in order.
     pub zeros_ns: Vec<u64>,
@@ -125,8 +124,8 @@ fn unpack(
     Ok(found)
 }
 
-/// Where an archived file goes: `cell-N/x` stays, `out/cell-N.x` becomes
-/// `cell-N/x`, `out/x` becomes `x`. `None` for names that lead elsewhere.
+/// Returns the path for an archived file: `cell-N/x` stays, `out/cell-N.x` becomes `cell-N/x`,
+/// `out/x` becomes `x`. `None` for names that lead out of the folder.
 fn place(name: &Path) -> Option<PathBuf> {
     let plain = name
         .components()

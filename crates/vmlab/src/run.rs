@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running a scenario's cells: so many to a guest, guests side by side.
+//! Runs the cells of a scenario: a number of them in each guest, guests side by side.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,14 +24,15 @@ use crate::reports;
 use crate::results::collect;
 use crate::setup::{Lab, Parts};
 
-/// Smallest and largest room for results; it is sparse, so room costs nothing.
+/// Smallest and largest room for results, in bytes. The file is sparse, so unused room costs
+/// nothing.
 const SHARED_MIN: u64 = 1 << 26;
 const SHARED_MAX: u64 = 1 << 32;
 
-/// What to run.
+/// Describes what [`run`] is to do.
 #[derive(Clone, Debug)]
 pub struct RunSpec<'a> {
-    /// The cells, of one scenario.
+    /// Cells of one scenario.
     pub cells: &'a [Cell],
     /// Cells run one after another in one guest; at least 1.
     pub per_boot: usize,
@@ -41,55 +42,55 @@ pub struct RunSpec<'a> {
     pub seed: u64,
     /// Folder for the results; `cell-N` and `boot-N` are made in it.
     pub out_dir: &'a Path,
-    /// Guests at the same time; `None`: one for each core.
+    /// Guests that run at the same time; `None`: one for each core.
     pub jobs: Option<NonZeroUsize>,
-    /// Processor time for one guest; `None`: by what it has to do.
+    /// Limit of the processor time of one guest; `None`: derived from the guest's simulated time.
     pub timeout: Option<Duration>,
 }
 
-/// What came out.
+/// The results of [`run`].
 #[derive(Clone, Debug)]
 pub struct RunOutput {
-    /// Release of the kernel, as `uname -r` says it.
+    /// Release of the kernel, as `uname -r` prints it.
     pub kernel_release: String,
-    /// In the order of the cells.
+    /// Results of the cells, in the order of the cells.
     pub cells: Vec<CellOutput>,
-    /// How long it took; for `run.json`.
+    /// Wall-clock figures of the run; for `run.json`.
     pub stats: RunStats,
 }
 
-/// What came out of one cell.
+/// The results of one cell.
 #[derive(Clone, Debug)]
 pub struct CellOutput {
     /// The cell's index.
     pub index: usize,
-    /// Its folder: `timeline.CABLE.END`, `flows.CABLE.END`, `snap.CABLE.END`,
-    /// `counters.CABLE` and what the programs said.
+    /// Its folder: `timeline.CABLE.END`, `flows.CABLE.END`, `snap.CABLE.END`, `counters.CABLE` and
+    /// what the programs printed.
     pub dir: PathBuf,
-    /// The console of the guest it ran in.
+    /// The console log of the guest that ran the cell.
     pub console: PathBuf,
     /// t = 0 on the guest's clock.
     pub zero_ns: u64,
-    /// How long the CPU was not idle, in each of the cell's windows.
+    /// Time for which the CPU was not idle, in each of the cell's windows.
     pub busy_ns: Vec<u64>,
-    /// `tc -s -j` of every device, by host.
+    /// Output of `tc -s -j` for every device, by host.
     pub tc: BTreeMap<String, Value>,
-    /// What the sender said, by flow.
+    /// Report of the sender, by flow.
     pub flow_reports: BTreeMap<String, Value>,
 }
 
 /// Wall-clock figures: not part of the result, because they differ each time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunStats {
-    /// From the first boot to the last end.
+    /// From the first boot to the end of the last guest.
     pub wall_s: f64,
     /// Duration and settle time of all cells together.
     pub simulated_s: f64,
     /// Simulated seconds for each second of wall-clock time.
     pub speed: f64,
-    /// Guests at the same time.
+    /// Guests that ran at the same time.
     pub jobs: usize,
-    /// In order.
+    /// Figures of the guests, in the order of the boots.
     pub boots: Vec<BootStats>,
 }
 
@@ -104,11 +105,11 @@ pub struct BootStats {
     pub wall_s: f64,
 }
 
-/// Runs cells. A folder `cell-N` in `out_dir` must not have files.
+/// Runs the cells of `spec`. A folder `cell-N` in `out_dir` must not contain files.
 ///
 /// # Errors
-/// Before anything is booted, when a cell's folder has files. Else the first guest's that
-/// failed; the others are then stopped.
+/// If a cell's folder contains files: then nothing has been booted. Otherwise the error of the
+/// first guest that failed; the others are then stopped.
 pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
     check_room(spec.out_dir, spec.cells.iter().map(|cell| cell.index))?;
     let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
@@ -155,14 +156,14 @@ struct Runner<'a> {
     spec: &'a RunSpec<'a>,
     parts: &'a Parts,
     base: &'a [u8],
-    /// Steps that load the modules.
+    /// Steps that load the kernel modules.
     load: &'a [String],
     progress: &'a dyn Progress,
 }
 
 impl Runner<'_> {
-    /// Every shard, `jobs` at a time; after the first failure no other is
-    /// begun, and those that run are stopped.
+    /// Runs every shard, `jobs` at a time. After the first failure it begins no other shard and
+    /// stops those that run.
     fn all(&self, shards: &[&[Cell]], jobs: usize) -> Result<Vec<Done>, Error> {
         let pool = ThreadPoolBuilder::new().num_threads(jobs).build()?;
         let stop = AtomicBool::new(false);
@@ -171,7 +172,7 @@ impl Runner<'_> {
             let ok = result.is_ok();
             self.progress.event(&Event::BootEnd { boot, ok });
             match result {
-                // It was stopped: the error to tell is another's.
+                // This guest was stopped because another failed: the other's error is reported.
                 Err(_) if stop.load(Ordering::Relaxed) => Ok(None),
                 Err(error) => {
                     stop.store(true, Ordering::Relaxed);
@@ -185,7 +186,7 @@ impl Runner<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// One guest with its cells.
+    /// Runs one guest with its cells.
     fn boot(&self, boot: usize, cells: &[Cell], stop: &AtomicBool) -> Result<Done, Error> {
         let folder = self.spec.out_dir.join(format!("boot-{boot}"));
         let scratch = tempfile::Builder::new()
@@ -197,7 +198,7 @@ impl Runner<'_> {
         let guest = Guest {
             qemu: &self.parts.qemu,
             kernel: &self.parts.kernel.image,
-            // cells are IPv4 only; neighbour discovery would be on their cables
+            // Cells are IPv4 only; IPv6 neighbour discovery would put frames on their cables.
             kernel_line: "ipv6.disable=1",
             initrd: &initrd,
             memory_bytes: cells
@@ -252,7 +253,7 @@ impl Runner<'_> {
         ))
     }
 
-    /// The second archive: the plan and its files.
+    /// Returns the second archive: the plan and its files.
     fn plan(&self, cells: &[Cell]) -> Image {
         let mut image = Image::default();
         let mut steps = self.load.join("\n") + "\n";
@@ -293,7 +294,7 @@ impl Runner<'_> {
     }
 }
 
-/// Refuses folders of cells that have files. Nothing is removed: only the caller knows
+/// Returns an error if a cell's folder contains files. Nothing is removed: only the caller knows
 /// which files it wrote.
 fn check_room(out_dir: &Path, cells: impl Iterator<Item = usize>) -> Result<(), Error> {
     for index in cells {
@@ -312,7 +313,7 @@ fn cell_folder(out_dir: &Path, index: usize) -> PathBuf {
     out_dir.join(format!("cell-{index}"))
 }
 
-/// `progress T_NS cell N begin|end`: cell and share done.
+/// Parses `progress T_NS cell N begin|end` into the cell and the share that is done.
 fn progress_line(line: &str) -> Option<(usize, f64)> {
     let mut words = line.strip_prefix("progress ")?.split(' ').skip(1);
     let (word, cell, what) = (words.next()?, words.next()?, words.next()?);
@@ -324,13 +325,14 @@ fn progress_line(line: &str) -> Option<(usize, f64)> {
     (word == "cell").then_some((cell.parse().ok()?, done))
 }
 
-/// Processor time no guest should need: each simulated second may take two
-/// minutes (measured: at most 15 s, alone on a slow core).
+/// Returns a limit of processor time that no guest should reach: two minutes for each simulated
+/// second (measured: at most 15 s, alone on a slow core), and two minutes more.
 fn timeout(simulated_s: f64) -> Duration {
     Duration::from_secs_f64(simulated_s.mul_add(120.0, 120.0))
 }
 
-/// Room for the records of full lines in both directions, of small frames.
+/// Returns the bytes of room for the records of both directions of fully loaded cables with small
+/// frames.
 fn shared_bytes(cells: &[Cell]) -> u64 {
     const RECORD: f64 = 32.0;
     const FRAME_BITS: f64 = 300.0 * 8.0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running a shell script inside a guest, for tests of the kernel module that
-//! no scenario can express.
+//! Runs a shell script inside a guest, for tests of the kernel module that no scenario can express.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use crate::qemu::Guest;
 use crate::results::collect;
 use crate::setup::Lab;
 
-/// What tests of the qdisc among its neighbours need, in the order to load it.
+/// Modules for tests of psp together with other qdiscs, in the order to load them.
 pub const QDISC_MODULES: &[&str] = &[
     "sch_psp",
     "wire",
@@ -57,27 +56,26 @@ pub const QDISC_MODULES: &[&str] = &[
     "act_skbedit",
 ];
 
-/// What to run.
+/// Describes what [`run_script`] is to do.
 #[derive(Clone, Debug)]
 pub struct ScriptSpec<'a> {
-    /// The kernel to run it on.
+    /// The kernel to run the script on.
     pub kernel: Kernel,
-    /// Modules to load first, with what they need; `wire` and `sch_psp` are
-    /// compiled.
+    /// Modules to load first, together with their dependencies; `wire` and `sch_psp` are compiled.
     pub modules: &'a [&'a str],
-    /// Files of the host, and where they go in the guest.
+    /// Files of the host, and their paths in the guest.
     pub files: &'a [(&'a Path, &'a str)],
     /// Shell command; its working folder is `/`.
     pub command: &'a str,
     /// Seed of the guest.
     pub seed: u64,
-    /// Processor time it may take.
+    /// Limit of the processor time.
     pub timeout: Duration,
     /// Folder for the logs.
     pub out_dir: &'a Path,
 }
 
-/// What a script printed, and how it ended.
+/// The output and the exit status of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptOutput {
     /// Its exit status.
@@ -123,7 +121,7 @@ pub fn run_script(
             false => "",
         },
         initrd: &image.to_cpio(),
-        // the checkers keep as much again of what is freed
+        // The checkers of the debug kernel keep freed memory, so it needs about twice as much.
         memory_bytes: if lab.debug_kernel { 2 << 30 } else { 1 << 30 },
         shared_bytes: 1 << 26,
         seed: spec.seed,

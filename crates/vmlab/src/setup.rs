@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Getting together what a guest needs.
+//! Collects what a guest needs.
 
 use std::path::PathBuf;
 
@@ -15,36 +15,36 @@ use crate::packages::{self, CHECKPATCH, DPDK, GUEST, QEMU};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
-/// The laboratory: where it keeps things, and what it compiles.
+/// The laboratory: the folder of its cache, and the sources that it compiles.
 #[derive(Clone, Debug)]
 pub struct Lab {
     /// Downloads and builds.
     pub cache: Cache,
     /// The project's sources.
     pub sources: Sources,
-    /// Look for newer packages even if the cache has some.
+    /// Looks for newer packages even if the cache has some.
     pub refresh: bool,
-    /// Boot the debug kernel, whatever kernel is asked for.
+    /// Boots the debug kernel, whichever kernel is asked for.
     pub debug_kernel: bool,
-    /// QEMU's NICs that a guest gets two of each of, joined by a hub of their
-    /// own. With any, the kernel is Debian's generic one, which has drivers.
+    /// QEMU's models of NICs. A guest gets two devices of each, joined by a hub of their own. If
+    /// there are any, the kernel is Debian's generic one, which has the drivers.
     pub nics: Vec<&'static str>,
 }
 
-/// What is common to the guests of a run.
+/// The parts that the guests of a run share.
 pub(crate) struct Parts {
     pub qemu: PathBuf,
     pub kernel: KernelFiles,
     pub kernel_root: PathBuf,
-    /// Initial file system, still without modules.
+    /// Initial file system, without modules.
     pub base: Image,
 }
 
 impl Lab {
-    /// The usual cache and the project found from here.
+    /// Returns a laboratory with the default cache and the project's sources.
     ///
     /// # Errors
-    /// When either cannot be told.
+    /// If the cache folder cannot be determined or the sources are not found.
     pub fn find() -> Result<Self, Error> {
         let (cache, sources) = (Cache::default_folder()?, Sources::find()?);
         Ok(Self {
@@ -87,8 +87,8 @@ impl Lab {
         })
     }
 
-    /// Modules in the order to load them: the wanted ones, which must be
-    /// there, and those of the candidates that there are.
+    /// Returns modules in the order to load them: the wanted ones, which must exist, and those
+    /// candidates that exist.
     pub(crate) fn modules(
         &self,
         parts: &Parts,
@@ -132,8 +132,8 @@ impl Lab {
     }
 }
 
-/// Folder with DPDK's headers and static libraries, as its packages have them
-/// (`usr/include`, `usr/lib`), fetched if the cache has none.
+/// Returns the folder with DPDK's headers and static libraries, laid out as in the packages
+/// (`usr/include`, `usr/lib`). Fetches them if the cache has none.
 ///
 /// # Errors
 /// When the packages can neither be fetched nor found in the cache.

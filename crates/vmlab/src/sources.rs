@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the machine's own apt gets Debian from, with the suite exchanged.
+//! Finds the Debian archives that the machine's own apt uses, to fetch other suites from them.
 //!
-//! apt itself says what its sources are (`apt-get update --print-uris`, which
-//! fetches nothing), so that every form of them works; only the signing keys
-//! have to be read from the sources files, because apt does not tell them.
+//! apt itself lists its sources (`apt-get update --print-uris`, which fetches nothing), so that
+//! every form of them works. Only the signing keys must be read from the sources files, because apt
+//! does not list them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::command::output;
 use crate::error::Error;
 
-/// Names under which suites of the main archive go.
+/// Code names of the suites of the main archive.
 const CODENAMES: &[&str] = &[
     "bullseye",
     "bookworm",
@@ -26,7 +26,7 @@ const CODENAMES: &[&str] = &[
     "testing",
     "unstable",
 ];
-/// An archive as apt knows it.
+/// An archive in apt's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Archive {
     uri: String,
@@ -42,7 +42,7 @@ pub(crate) struct Archives {
 }
 
 impl Archives {
-    /// Asks apt.
+    /// Asks apt for its sources.
     pub fn of_this_machine() -> Result<Self, Error> {
         let mut apt = Command::new("apt-get");
         apt.args(["update", "--print-uris"]);
@@ -53,11 +53,11 @@ impl Archives {
         Self::from_uris(&uris, &sources_files(&config))
     }
 
-    /// From `apt-get update --print-uris` and the texts of the sources files.
+    /// Parses the output of `apt-get update --print-uris` and the texts of the sources files.
     fn from_uris(printed: &str, texts: &[String]) -> Result<Self, Error> {
         let (mut main, mut security, mut seen) = (None, None, Vec::new());
-        // Archives of others call a suite "stable" or "bookworm" too, but have no
-        // updates or backports of it: one that has is taken before them.
+        // Archives of other vendors also call a suite "stable" or "bookworm", but have no updates
+        // or backports of it: an archive that has them is preferred.
         let mut sure = None;
         for line in printed.lines() {
             let Some((uri, suite)) = archive_of(line) else {
@@ -92,8 +92,8 @@ impl Archives {
         Ok(Self { main, security })
     }
 
-    /// The archive that has a suite: security suites are in one of their own,
-    /// which not every machine has.
+    /// Returns the archive that has a suite. Security suites are in an archive of their own, which
+    /// not every machine has.
     fn archive_with(&self, suite: &str) -> Option<&Archive> {
         match suite.ends_with("-security") {
             true => self.security.as_ref(),
@@ -101,13 +101,14 @@ impl Archives {
         }
     }
 
-    /// Those of `suites` that can be had, the most wanted one last as before.
+    /// Returns those of `suites` that this machine has an archive for, in the same order: the
+    /// preferred one stays last.
     pub fn available<'a>(&self, suites: &[&'a str]) -> Vec<&'a str> {
         let has = |suite: &&str| self.archive_with(suite).is_some();
         suites.iter().copied().filter(has).collect()
     }
 
-    /// A sources file of those of `suites` that can be had.
+    /// Returns a sources file with those of `suites` that this machine has an archive for.
     pub fn sources(&self, suites: &[&str]) -> String {
         suites
             .iter()
@@ -127,7 +128,7 @@ impl Archives {
     }
 }
 
-/// Address and suite of a line about the component main of an archive.
+/// Returns address and suite if the line is about the component main of an archive.
 fn archive_of(line: &str) -> Option<(&str, &str)> {
     let path = line.strip_prefix('\'')?.split('\'').next()?;
     let (uri, rest) = path.split_once("/dists/")?;
@@ -135,7 +136,7 @@ fn archive_of(line: &str) -> Option<(&str, &str)> {
     Some((uri, suite))
 }
 
-/// Texts of the sources files that apt reads; `config` has `KEY=VALUE` lines.
+/// Returns the texts of the sources files that apt reads; `config` has `KEY=VALUE` lines.
 fn sources_files(config: &str) -> Vec<String> {
     let value = |key: &str| {
         let lines = config.lines();
@@ -164,8 +165,8 @@ fn sources_files(config: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a sources file says about the keys of the archive at `uri`; `None` if
-/// it does not name the archive.
+/// Returns the `Signed-By` value that a sources file gives the archive at `uri`; `None` if the file
+/// does not name the archive.
 fn signed_by(text: &str, uri: &str) -> Option<String> {
     let is_uri = |word: &str| word.trim_end_matches('/') == uri.trim_end_matches('/');
     for line in text.lines().filter(|line| line.starts_with("deb ")) {
@@ -187,7 +188,7 @@ fn signed_by(text: &str, uri: &str) -> Option<String> {
         .map(|stanza| field(stanza, "signed-by"))
 }
 
-/// A field of a stanza, its further lines as they are.
+/// Returns a field of a stanza, with its continuation lines unchanged.
 fn field(stanza: &[&str], name: &str) -> String {
     let mut value = String::new();
     let mut inside = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conformance cases in the form of the kernel's tc-testing suite (tdc), run
-//! without Python: commands become a shell script for the guest, and what they
-//! printed is judged here as tdc.py judges it.
+//! Runs conformance cases in the form of the kernel's tc-testing suite (tdc) without Python: a
+//! case's commands become a shell script for the guest, and this module judges their output as
+//! tdc.py does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::error::{At, Error};
 
-/// What tdc.py puts in the place of `$NAME`; the rest it leaves to the shell.
+/// Names that tdc.py replaces as `$NAME`; it leaves all others to the shell.
 const NAMES: &[(&str, &str)] = &[
     ("TC", "tc"),
     ("IP", "ip"),
@@ -23,57 +23,57 @@ const NAMES: &[(&str, &str)] = &[
     ("FLOW", "sh /tdc/flow.sh"),
 ];
 
-/// One case. The keys and their meaning are tdc's.
+/// One case. Its keys and their meaning are tdc's.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Case {
-    /// Four hexadecimal digits, unique.
+    /// Identifier: four hexadecimal digits, unique.
     pub id: String,
-    /// One line.
+    /// Title, one line.
     pub name: String,
-    /// What it is about.
+    /// Subjects of the case.
     pub category: Vec<String>,
-    /// tdc's plugins; always nsPlugin, a network namespace of its own.
+    /// tdc's plugins; always nsPlugin, which gives the case a network namespace of its own.
     pub plugins: Plugins,
-    /// Commands that must succeed.
+    /// Commands that must succeed before the command under test.
     pub setup: Vec<String>,
-    /// The command this is about.
+    /// The command under test.
     pub cmd_under_test: String,
-    /// Its exit status.
+    /// Expected exit status of the command under test.
     pub exp_exit_code: String,
-    /// Prints what is matched.
+    /// Command whose output is matched.
     pub verify_cmd: String,
-    /// Regular expression; `.` matches newlines, `^` and `$` at lines.
+    /// Regular expression; `.` matches newlines, `^` and `$` match at lines.
     pub match_pattern: String,
-    /// How often it matches, exactly.
+    /// Exact number of matches that is expected.
     pub match_count: String,
-    /// Commands that must succeed.
+    /// Commands that must succeed after the command under test.
     pub teardown: Vec<String>,
 }
 
-/// tdc's plugins.
+/// The tdc plugins that a case needs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Plugins {
-    /// Which one.
+    /// Name of the plugin.
     pub requires: String,
 }
 
-/// How a case came out.
+/// The verdict on one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The case's.
+    /// Identifier of the case.
     pub id: String,
-    /// The case's.
+    /// Title of the case.
     pub name: String,
-    /// What was not as it should be; empty: passed.
+    /// Differences from what the case expects; empty: passed.
     pub faults: Vec<String>,
-    /// All that its commands printed.
+    /// Everything that its commands printed.
     pub log: String,
 }
 
 impl Verdict {
-    /// A line of TAP, and after a failure what happened, as comments.
+    /// Returns a line of TAP and, after a failure, the faults and the log as comments.
     #[must_use]
     pub fn tap(&self, number: usize) -> String {
         let result = if self.faults.is_empty() {
@@ -96,10 +96,10 @@ impl Verdict {
     }
 }
 
-/// All cases of a folder's `*.json`, by id.
+/// Reads all cases of a folder's `*.json`, sorted by id.
 ///
 /// # Errors
-/// When a file cannot be read, is not in tdc's form, or an id is used twice.
+/// If a file cannot be read, is not in tdc's form, or an id is used twice.
 pub fn load(folder: &Path) -> Result<Vec<Case>, Error> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .at("read", folder)?
@@ -128,7 +128,7 @@ pub fn load(folder: &Path) -> Result<Vec<Case>, Error> {
     Ok(cases)
 }
 
-/// What tdc.py would stumble over.
+/// Checks a case for what tdc.py would reject or misunderstand.
 fn check(case: &Case) -> Result<(), String> {
     let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     if case.id.len() != 4 || !case.id.chars().all(hex) {
@@ -158,8 +158,8 @@ fn commands(case: &Case) -> impl Iterator<Item = &str> {
         .map(String::as_str)
 }
 
-/// tdc puts `ip netns exec NAMESPACE` before a command: what follows `;` or
-/// `&&` would run outside.
+/// Returns whether a part of the command would run outside the namespace: tdc puts `ip netns exec
+/// NAMESPACE` before a command, which does not reach what follows `;` or `&&`.
 fn leaves_namespace(command: &str) -> bool {
     let mut quote = None;
     let mut before = ' ';
@@ -188,10 +188,10 @@ fn number(text: &str) -> Option<usize> {
     text.parse().ok()
 }
 
-/// `$NAME` and `${NAME}` replaced, as Python's Template does it.
+/// Replaces `$NAME` and `${NAME}`, as Python's Template does.
 fn substitute(command: &str) -> String {
     let mut text = command.to_owned();
-    // longer names first: $DEV1 is not $DEV and a 1
+    // Longer names come first: $DEV1 is not $DEV followed by 1.
     let mut names: Vec<_> = NAMES.to_vec();
     names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     for (name, value) in names {
@@ -201,7 +201,7 @@ fn substitute(command: &str) -> String {
     text
 }
 
-/// The case as lines for `tests/tdc/guest.sh`.
+/// Returns the case as lines for `tests/tdc/guest.sh`.
 pub(crate) fn script(case: &Case) -> String {
     let step = |stage: &str, command: &str| {
         let command = substitute(command).replace('\'', r"'\''");
@@ -219,7 +219,7 @@ pub(crate) fn script(case: &Case) -> String {
     text
 }
 
-/// One command's end.
+/// The exit of one command.
 #[derive(Debug, PartialEq, Eq)]
 struct Step<'a> {
     stage: &'a str,
@@ -227,7 +227,7 @@ struct Step<'a> {
     printed: &'a str,
 }
 
-/// What the guest printed, by case.
+/// Splits the guest's output by case.
 fn split(output: &str) -> BTreeMap<&str, (Vec<Step<'_>>, &str)> {
     let mut found: BTreeMap<&str, (Vec<Step<'_>>, &str)> = BTreeMap::new();
     let mut id = "";
@@ -255,7 +255,7 @@ fn split(output: &str) -> BTreeMap<&str, (Vec<Step<'_>>, &str)> {
     found
 }
 
-/// Judges all cases by what the guest printed.
+/// Judges all cases by the guest's output.
 pub(crate) fn judge(cases: &[Case], output: &str) -> Vec<Verdict> {
     let found = split(output);
     cases
@@ -308,7 +308,7 @@ fn faults(case: &Case, steps: &[Step<'_>]) -> Vec<String> {
     faults
 }
 
-/// References to the module after all cases, as the guest counted them.
+/// Returns the references to the module after all cases, as the guest counted them.
 pub(crate) fn references(output: &str) -> Option<u32> {
     let (_, after) = output.rsplit_once("\n@@ references ")?;
     after.lines().next()?.trim().parse().ok()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One guest runs all conformance cases.
+//! Runs all conformance cases in one guest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,7 @@ use crate::script::{QDISC_MODULES, ScriptSpec, run_script};
 use crate::setup::Lab;
 use crate::tdc::{Case, Verdict, judge, references, script};
 
-/// What the guest is given beside the cases: file of `tests/tdc`, and where it
-/// goes.
+/// Files of `tests/tdc` that the guest gets beside the cases, and their paths in the guest.
 const FILES: &[(&str, &str)] = &[
     ("guest.sh", "/tdc/guest.sh"),
     ("wire.sh", "/tdc/wire.sh"),
@@ -22,17 +21,17 @@ const FILES: &[(&str, &str)] = &[
     ("modprobe.sh", "/sbin/modprobe"),
 ];
 
-/// What a run of all cases came to.
+/// The results of all cases.
 #[derive(Clone, Debug)]
 pub struct TdcOutput {
-    /// One for each case, in their order.
+    /// One verdict for each case, in the order of the cases.
     pub verdicts: Vec<Verdict>,
-    /// References to `sch_psp` that were left, 0 if all is well.
+    /// References to `sch_psp` that were left at the end; 0 unless something leaked.
     pub references: u32,
 }
 
 impl TdcOutput {
-    /// The Test Anything Protocol.
+    /// Returns the results in the Test Anything Protocol.
     #[must_use]
     pub fn tap(&self) -> String {
         let mut text = format!("1..{}\n", self.verdicts.len() + 1);
@@ -48,7 +47,7 @@ impl TdcOutput {
         text
     }
 
-    /// Nothing failed.
+    /// Returns whether every case passed and no reference is left.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.references == 0 && self.verdicts.iter().all(|v| v.faults.is_empty())

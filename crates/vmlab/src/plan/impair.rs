@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that are lost or late on purpose.
+//! The steps that lose or delay frames on purpose.
 
 use std::fmt::Write;
 
@@ -8,12 +8,14 @@ use scenario::{Impairment, ImpairmentKind};
 use super::{Timed, WIRE, Writer};
 
 impl Writer<'_> {
-    /// Tells the cables, once t = 0 is known, all of it in one go.
+    /// Returns the step that passes all impairments to the cables at once. It follows `zero`,
+    /// because their instants count from t = 0.
     pub(super) fn impairments(&mut self, seed: u64) -> Vec<Timed> {
         let impairments = self.cell.impairments.iter().enumerate();
         let lines: Vec<String> = impairments
             .map(|(number, impairment)| {
-                // Two of one seed do not take the same frames.
+                // Each impairment has a seed of its own: two with one seed would pick the same
+                // frames.
                 let seed = seed.wrapping_mul(1 << 16).wrapping_add(number as u64);
                 self.impairment(impairment, seed)
             })
@@ -29,7 +31,7 @@ impl Writer<'_> {
     fn impairment(&self, impairment: &Impairment, seed: u64) -> String {
         let direction = impairment.direction;
         let mut line = format!("echo end={}", direction.end);
-        // writing to a string does not fail
+        // Writing to a string does not fail.
         let mut key = |name: &str, value: Option<u64>| {
             if let Some(value) = value {
                 let _ = write!(line, " {name}={value}");

@@ -7,7 +7,7 @@ use scenario::{BottleneckKind, Direction, End};
 use super::{WIRE, Writer, quote};
 
 impl Writer<'_> {
-    /// Namespaces, cables with their bottlenecks, and how each host is set up.
+    /// Makes namespaces and cables with their bottlenecks, and sets each host up.
     pub(super) fn network(&mut self) {
         let cell = self.cell;
         for host in &cell.hosts {
@@ -66,7 +66,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Cables whose frames enter the bottleneck of another.
+    /// Tells the wire module which cables' frames enter the bottleneck of another cable.
     fn shared_ports(&mut self) {
         let cell = self.cell;
         for cable in &cell.cables {
@@ -81,7 +81,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Addresses, permanent neighbours, routes and settings of one host.
+    /// Sets addresses, permanent neighbours, routes and settings of one host.
     fn host_network(&mut self, host: usize) {
         let cell = self.cell;
         let mut lines = vec!["link set lo up".to_owned()];
