@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The router's configuration (`docs/formats.md`, "Router"): read whole, and
-//! refused before anything is opened.
+//! The router's configuration (`docs/formats.md`, "Router"): it is read and checked completely
+//! before anything is opened.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,15 +13,15 @@ use units::time::NS_PER_S;
 use crate::ethernet::{Mac, wire_bytes};
 use crate::table::{Prefix, Route, Stream, route};
 
-/// Where nothing else is said, paper 004's.
+/// Default period, paper 004's.
 const PERIOD_NS: u64 = units::itm::PERIOD_NS;
-/// Shorter ones are below what threads of Linux keep.
+/// Shortest period: threads of Linux do not keep shorter ones.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
-/// Longer ones serve nobody.
+/// Longest period: longer ones are of no use.
 const MOST_PERIOD_NS: u64 = NS_PER_S;
-/// A full Ethernet frame: best effort must be able to send one in a period.
+/// Bytes of a full Ethernet frame: best effort must be able to send one in a period.
 const FULL_FRAME: usize = 1514;
-/// Bits of a byte times nanoseconds of a second.
+/// Bits of a byte, times the nanoseconds of a second.
 const BIT_NS: u128 = 8 * NS_PER_S as u128;
 
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
@@ -32,25 +32,25 @@ const MAC: &str = "a MAC address such as \"02:00:00:00:00:01\"";
 /// A checked configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// From one run of the periodic threads to the next.
+    /// Time from one run of the periodic threads to the next.
     pub period_ns: u64,
     /// The ports.
     pub devices: Vec<Device>,
-    /// Where packets go.
+    /// The routes.
     pub routes: Vec<Route>,
-    /// What arrives in time.
+    /// The streams with reservations.
     pub streams: Vec<Stream>,
 }
 
-/// How frames come from a device and go to it.
+/// How the router exchanges frames with a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// AF_XDP if the device and the host have it, else AF_PACKET.
+    /// Uses AF_XDP if the device and the host have it, else AF_PACKET.
     #[default]
     Auto,
-    /// AF_XDP or not at all.
+    /// Uses AF_XDP; without it the router does not run.
     Xdp,
-    /// AF_PACKET.
+    /// Uses AF_PACKET.
     Packet,
 }
 
@@ -76,38 +76,38 @@ impl fmt::Display for Io {
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// How it is used.
+    /// How frames are exchanged with it.
     pub io: Io,
     /// Wire bytes that may leave in a period.
     pub budget_bytes: u64,
-    /// Indices of the streams that leave by it.
+    /// Indices of the streams that leave through it.
     pub streams: Vec<usize>,
 }
 
 /// Why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No TOML, an unknown key, or a key that lacks.
+    /// The text is no TOML, or has an unknown key, or lacks a key.
     #[error("line {line}: {message}")]
     Syntax {
-        /// Where.
+        /// Line of the fault.
         line: usize,
-        /// The TOML parser's own words.
+        /// The TOML parser's message.
         message: String,
     },
-    /// A value that is none.
+    /// A value is not valid.
     #[error("line {line}: `{key}` is \"{value}\", expected {expected}")]
     Value {
-        /// Where.
+        /// Line of the value.
         line: usize,
         /// The key.
         key: &'static str,
         /// Its value.
         value: String,
-        /// What it should be.
+        /// The values that are valid.
         expected: String,
     },
-    /// More is reserved than a device may send.
+    /// The reservations exceed what a device may send.
     #[error(
         "device {device}: streams reserve {reserved_bytes} bytes of every period, and best effort \
          needs {best_effort_bytes} for one frame: {} together, expected at most its budget of \
@@ -115,13 +115,13 @@ pub enum ConfigError {
         reserved_bytes + best_effort_bytes
     )]
     Budget {
-        /// Which.
+        /// The device.
         device: String,
-        /// By all streams.
+        /// Bytes that all streams reserve in a period.
         reserved_bytes: u64,
-        /// Of a full frame.
+        /// Bytes of a full frame, which best effort needs.
         best_effort_bytes: u64,
-        /// What there is.
+        /// The device's budget.
         budget_bytes: u64,
     },
 }
@@ -164,11 +164,11 @@ struct FileStream {
     rate: Spanned<String>,
 }
 
-/// Reads a configuration.
+/// Reads and checks a configuration.
 ///
 /// # Errors
-/// What is wrong, where, and what was expected; a reservation beyond the budget
-/// with its numbers.
+/// The fault, its line, and what was expected; for a reservation beyond the budget the numbers of
+/// both.
 pub fn read(text: &str) -> Result<Config, ConfigError> {
     let text = Text(text);
     let file: File = toml::from_str(text.0).map_err(|error| ConfigError::Syntax {
@@ -228,7 +228,7 @@ pub fn read(text: &str) -> Result<Config, ConfigError> {
 }
 
 impl Config {
-    /// Wire bytes that streams reserve at a device, in its streams' order.
+    /// Returns the wire bytes that the streams of a device reserve, in the order of its streams.
     #[must_use]
     pub fn reserve_bytes(&self, device: &Device) -> Vec<u64> {
         let streams = device.streams.iter().filter_map(|i| self.streams.get(*i));
@@ -250,7 +250,7 @@ impl Config {
     }
 }
 
-/// What a rate gives in a period.
+/// Returns the bytes that a rate amounts to in a period.
 fn bytes(rate_bps: u64, period_ns: u64) -> u64 {
     let bytes = u128::from(rate_bps) * u128::from(period_ns) / BIT_NS;
     u64::try_from(bytes)
@@ -258,7 +258,7 @@ fn bytes(rate_bps: u64, period_ns: u64) -> u64 {
         .min(u64::MAX / 2)
 }
 
-/// `xx:xx:xx:xx:xx:xx`.
+/// Parses `xx:xx:xx:xx:xx:xx`.
 #[must_use]
 pub fn mac(text: &str) -> Option<Mac> {
     let mut mac = [0; 6];
@@ -270,17 +270,17 @@ pub fn mac(text: &str) -> Option<Mac> {
     (parts.next().is_none() && !part_of_many(mac)).then_some(mac)
 }
 
-/// To several MAC addresses.
+/// Returns whether it is a multicast or broadcast address.
 fn part_of_many(mac: Mac) -> bool {
     mac[0] & 1 == 1
 }
 
-/// The text of the file, for the lines of its values.
+/// The text of the file, which finds the lines of values.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
-    /// Of a place, from 1.
+    /// Returns the line of a byte offset, counted from 1.
     fn line(self, offset: usize) -> usize {
         let before = self.0.get(..offset).unwrap_or_default();
         1 + before.matches('\n').count()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One cause, one counter.
+//! Counters of the router: every cause has its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ macro_rules! counters {
             $(pub $name: Counter,)*
         }
 
-        /// What became of frames, before they were in a port's queues.
+        /// Counts of frames by what happened to them before they reached a port's queues.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*
@@ -30,32 +30,32 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Frames of IPv4 that devices received; by AF_PACKET our host's own among
-    /// them.
+    /// IPv4 frames that devices received; with AF_PACKET these include the frames that this host
+    /// itself receives.
     received,
-    /// To other MAC addresses, to many, or to this host.
+    /// Frames to other MAC addresses, to multicast or broadcast addresses, or to this host.
     not_ours,
-    /// No sound IPv4 header.
+    /// Frames without a valid IPv4 header.
     invalid,
-    /// Longer than a frame: switch segmentation off where it comes from.
+    /// Packets longer than a frame: switch segmentation off at the host that sends them.
     oversize,
-    /// All chunks were in use; by AF_XDP also what was longer than one.
+    /// Frames that found no free chunk; with AF_XDP also frames that are longer than a chunk.
     no_buffer,
-    /// No hop left.
+    /// Packets whose TTL ended here.
     ttl,
-    /// Longer than the next hop's network takes (the MTU of the device towards it).
+    /// Packets that exceed the MTU of the device towards the next hop.
     too_long,
-    /// No route.
+    /// Packets without a route.
     no_route,
-    /// The next hop did not report its MAC address.
+    /// Packets whose next hop did not report its MAC address.
     no_neighbour,
-    /// ICMP errors sent: to senders of packets that could not be forwarded.
+    /// ICMP errors sent to the senders of packets that could not be forwarded.
     icmp_sent,
-    /// ICMP errors not sent, because there were too many.
+    /// ICMP errors not sent, because the rate limit was reached.
     icmp_limited,
-    /// No room in a box between threads.
+    /// Packets that found an event box between threads full.
     box_full,
-    /// The device did not take a frame.
+    /// Frames that the device did not accept.
     send_failed,
     /// Periods at which the RT-IP or the ITM thread woke a period late or more.
     periods_missed,
@@ -63,13 +63,13 @@ counters! {
     undelivered,
 }
 
-/// A number that threads count up.
+/// A number that several threads increment.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub fn add(&self, count: u64) {
-        // Only the number matters, no order with anything else.
+        // Only the number matters: it needs no order with other memory accesses.
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
@@ -78,40 +78,40 @@ impl Counter {
     }
 }
 
-/// Of a stream.
+/// Results of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamReport {
     /// Its name.
     pub name: String,
-    /// Device that it leaves by.
+    /// Device through which it leaves.
     pub device: String,
-    /// What became of it.
+    /// Counts of its packets.
     #[serde(flatten)]
     pub counts: StreamCounts,
 }
 
-/// Of a device and its best effort.
+/// Results of a device and its best effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceReport {
     /// Its name.
     pub name: String,
-    /// How it was used: AF_XDP or AF_PACKET, and why.
+    /// How frames were exchanged with it: AF_XDP or AF_PACKET, and why.
     pub io: String,
-    /// What became of it.
+    /// Counts of its best effort.
     #[serde(flatten)]
     pub counts: BestEffortCounts,
 }
 
-/// Everything; as JSON, `docs/formats.md`, "Router".
+/// Results of a router's run; as JSON, `docs/formats.md`, "Router".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// How each thread was scheduled.
     pub threads: Vec<String>,
-    /// Of frames.
+    /// Counts of frames.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Of streams.
+    /// Results of the streams.
     pub streams: Vec<StreamReport>,
-    /// Of devices.
+    /// Results of the devices.
     pub devices: Vec<DeviceReport>,
 }

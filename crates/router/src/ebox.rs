@@ -2,10 +2,10 @@
 //! The event box (paper 004, 3.2): a queue between threads, some of which run
 //! by event and some every period.
 //!
-//! A listener chooses whether to wait: one that runs every period must not, it
-//! would miss its deadline. A notifier chooses whether to give its processor up
-//! afterwards: one that has a second box to notify must not, the second would
-//! wait until it runs again.
+//! A listener chooses whether to wait. A listener that runs every period must not wait: it would
+//! miss its deadline. A notifier chooses whether to give its processor up afterwards. A notifier
+//! that has a second box to notify must not: the second box would wait until the notifier runs
+//! again.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,22 +14,22 @@ use std::thread;
 /// Whether a listener waits (Xevent-Listen-Block, -Non-Block).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// Until there is something, or the box is closed.
+    /// Waits until the box contains something or is closed.
     Block,
-    /// Not at all.
+    /// Does not wait.
     NonBlock,
 }
 
-/// What a notifier does afterwards (Xevent-Notify-Preempt, -not-Preempt).
+/// What a notifier does after it has notified (Xevent-Notify-Preempt, -not-Preempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notify {
     /// Lets other threads run.
     Yield,
-    /// Goes on.
+    /// Continues.
     Stay,
 }
 
-/// A bounded queue of what is handed over.
+/// A bounded queue of items that one thread passes to another.
 #[derive(Debug)]
 pub struct EventBox<T> {
     state: Mutex<State<T>>,
@@ -44,8 +44,8 @@ struct State<T> {
 }
 
 impl<T> EventBox<T> {
-    /// An empty box for at most `capacity` things. Its memory is taken now, so
-    /// that nothing is allocated later.
+    /// Returns an empty box for at most `capacity` items. It allocates its memory now, so that
+    /// nothing is allocated later.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl<T> EventBox<T> {
         }
     }
 
-    /// Puts `item` in and wakes a waiting listener. O(1).
+    /// Inserts `item` and wakes a waiting listener. O(1).
     ///
     /// # Errors
     /// The item, if the box is full or closed.
@@ -79,8 +79,8 @@ impl<T> EventBox<T> {
         result
     }
 
-    /// Moves all there is to the end of `into`, in the order it came. `false`
-    /// once the box is closed and empty. O(items).
+    /// Moves all items to the end of `into`, in the order they came. Returns `false` once the box
+    /// is closed and empty. O(items).
     pub fn listen(&self, how: Listen, into: &mut VecDeque<T>) -> bool {
         let mut state = self.lock();
         while how == Listen::Block && state.queue.is_empty() && !state.closed {
@@ -94,14 +94,15 @@ impl<T> EventBox<T> {
         open
     }
 
-    /// Nothing more comes: what is in the box can still be taken, and waiting
+    /// Closes the box: it accepts no more items. The items in it can still be removed, and waiting
     /// listeners wake.
     pub fn close(&self) {
         self.lock().closed = true;
         self.event.notify_all();
     }
 
-    /// A thread that failed left the queue whole: every change is one step.
+    /// Locks the state. A thread that panicked left it consistent, because every change is one
+    /// step.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a router reads and changes in a frame: Ethernet and IPv4 (RFC 791, 1812).
+//! The parts of a frame that a router reads and changes: Ethernet and IPv4 (RFC 791, 1812).
 
 use std::net::Ipv4Addr;
 
@@ -11,55 +11,55 @@ pub(crate) const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
 pub(crate) const IPV4: usize = 20;
 
-/// What routing needs of a packet.
+/// The fields of a packet that routing needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// From.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// To.
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// Code point of its class.
+    /// Differentiated services code point.
     pub dscp: u8,
-    /// Destination port of TCP or UDP; none in later fragments.
+    /// Destination port of TCP or UDP; later fragments have none.
     pub port: Option<u16>,
-    /// Hops it may still go.
+    /// Time to live: hops that the packet may still travel.
     pub ttl: u8,
     /// Bytes of the packet, its header included.
     pub total_bytes: usize,
-    /// Of which datagram it is a fragment, if it is one.
+    /// The datagram that it is a fragment of, if it is one.
     pub fragment: Option<Fragment>,
 }
 
-/// What a fragment says of its datagram, beside the addresses.
+/// The fields that identify a fragment's datagram, beside the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// UDP, TCP or another one.
+    /// Protocol number: UDP, TCP or another one.
     pub protocol: u8,
-    /// Its number.
+    /// Identification of the datagram.
     pub id: u16,
-    /// It is the first, which has the port.
+    /// Whether it is the first fragment, which has the port.
     pub first: bool,
 }
 
 /// Why a frame is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// To another MAC address, or to many.
+    /// The frame is for another MAC address, or for a multicast or broadcast address.
     NotOurs,
-    /// No sound IPv4 header.
+    /// The frame has no valid IPv4 header.
     Invalid,
 }
 
-/// Bytes of a frame on the wire.
+/// Returns the bytes that a frame takes on the wire.
 #[must_use]
 pub fn wire_bytes(frame_bytes: usize) -> u64 {
     units::ethernet::wire_bytes(u32::try_from(frame_bytes).unwrap_or(u32::MAX)).into()
 }
 
-/// Reads a frame that came to the MAC address `own`. O(header).
+/// Reads a frame that arrived at the MAC address `own`. O(header).
 ///
 /// # Errors
-/// Why it is not forwarded.
+/// The reason why the frame is not forwarded.
 pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
     let (ethernet, packet) = frame
         .split_first_chunk::<ETHERNET>()
@@ -105,13 +105,13 @@ pub fn read(frame: &[u8], own: Mac) -> Result<Header, Refusal> {
         port: port.filter(|_| has_ports),
         ttl: fixed[8],
         total_bytes: total,
-        // More of them follow, or came before.
+        // Either more fragments follow (MF), or fragments precede this one (offset).
         fragment: (offset & 0x3fff != 0).then_some(fragment),
     })
 }
 
-/// Makes a frame that was read the one to send: other MAC addresses, a hop less, and
-/// the check sum with it (RFC 1624, equation 3). O(1).
+/// Rewrites a received frame for sending: sets the MAC addresses, decrements the TTL, and updates
+/// the header checksum (RFC 1624, equation 3). O(1).
 pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
     let Some((ethernet, packet)) = frame.split_first_chunk_mut::<ETHERNET>() else {
         return;
@@ -129,11 +129,10 @@ pub fn forward(frame: &mut [u8], from: Mac, to: Mac) {
     header[10..12].copy_from_slice(&check.to_be_bytes());
 }
 
-/// Makes the check sum of TCP or UDP of a frame whose sender left that to its
-/// device. Such a frame has the sum of the pseudo header in its place (RFC 768,
-/// RFC 9293, 3.1); of one that is complete and has the same by chance the result
-/// is what it had. Fragments are complete when they are sent. O(1), or O(frame) if
-/// there is something to do.
+/// Fills the TCP or UDP checksum of a frame whose sender left it to the device. Such a frame has
+/// the sum of the pseudo header in the checksum field (RFC 768, RFC 9293, 3.1). If a complete
+/// checksum equals that sum by chance, the result is the same checksum. Fragments are complete when
+/// they are sent. O(1), or O(frame) if the checksum is filled.
 pub fn fill_checksum(frame: &mut [u8]) {
     let Some(header) = frame.get(ETHERNET..ETHERNET + IPV4) else {
         return;
@@ -144,7 +143,7 @@ pub fn fill_checksum(frame: &mut [u8]) {
     let protocol = header[9];
     let (at, when_zero) = match protocol {
         6 => (16, 0),
-        // 0 is no check sum.
+        // A UDP checksum of 0 means that there is none, so 0 is sent as 0xffff.
         17 => (6, u16::MAX),
         _ => return,
     };
@@ -166,12 +165,12 @@ pub fn fill_checksum(frame: &mut [u8]) {
     segment[at..at + 2].copy_from_slice(&check.to_be_bytes());
 }
 
-/// One's complement sum; 0xffff over a header whose check sum is right.
+/// Returns the one's complement sum; 0xffff over a header whose checksum is right.
 pub(crate) fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks_exact(2);
     let odd = words.remainder().first().map_or(0, |b| u32::from(*b) << 8);
     let words = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
-    // At most 2^15 words.
+    // The sum does not overflow: there are at most 2^15 words.
     fold(words.sum::<u32>().saturating_add(odd))
 }
 
@@ -179,7 +178,7 @@ fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // Folded to 16 bits.
+    // The conversion does not fail: the sum is folded to 16 bits.
     u16::try_from(sum).unwrap_or(u16::MAX)
 }
 

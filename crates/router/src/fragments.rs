@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which stream fragments are of: only the first has the port.
+//! Finds the stream of fragments: only the first fragment of a datagram has the port.
 
 use std::collections::VecDeque;
 
 use crate::ethernet::{Fragment, Header};
 
-/// Datagrams that are remembered: of a flood of first fragments the oldest are
-/// forgotten.
+/// Most datagrams that are remembered: in a flood of first fragments the oldest are forgotten.
 const MOST: usize = 256;
 
-/// What fragments of one datagram have in common (RFC 791, 3.2).
+/// The fields that all fragments of one datagram share (RFC 791, 3.2).
 type Key = (std::net::Ipv4Addr, std::net::Ipv4Addr, u8, u16);
 
-/// Datagrams whose first fragment was a stream's, the latest first.
+/// Datagrams whose first fragment belongs to a stream, the latest first.
 #[derive(Debug, Default)]
 pub struct Fragments(VecDeque<(Key, usize)>);
 
 impl Fragments {
-    /// The stream of a packet. `by_header` says what its own header does. A later fragment
-    /// is of its first one's, if that has come before by the same device. O(1), of
-    /// fragments O(datagrams remembered).
+    /// Returns the stream of a packet. `by_header` finds the stream of a header. A later fragment
+    /// has the stream of its first fragment, if that has arrived before on the same device. O(1),
+    /// for fragments O(datagrams remembered).
     pub fn stream(
         &mut self,
         header: &Header,
@@ -41,7 +40,7 @@ impl Fragments {
                 .map(|(_, stream)| *stream)
                 .or_else(|| by_header(header));
         }
-        // A number that is used again.
+        // The sender used the identification again: the older datagram is forgotten.
         known.and_then(|place| self.0.remove(place));
         let stream = by_header(header)?;
         self.0.truncate(MOST - 1);

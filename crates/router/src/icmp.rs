@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a router tells the sender of a packet that it cannot forward: ICMP (RFC 792),
-//! with the MTU of the next hop where that is the cause (RFC 1191), as often as RFC
-//! 1812 allows (4.3.2.7 and 4.3.2.8).
+//! Reports to the sender of a packet that the router cannot forward it: ICMP errors (RFC 792), with
+//! the MTU of the next hop where that is the cause (RFC 1191), as often as RFC 1812 allows (4.3.2.7
+//! and 4.3.2.8).
 
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -10,45 +10,44 @@ use units::time::NS_PER_S;
 
 use crate::ethernet::{IPV4, sum};
 
-/// Bytes of an error's header.
+/// Bytes of an ICMP error's header.
 const ICMP: usize = 8;
-/// Longest error, IPv4 header included (RFC 1812, 4.3.2.3).
+/// Longest error in bytes, IPv4 header included (RFC 1812, 4.3.2.3).
 const MOST_BYTES: usize = 576;
-/// Precedence 6, internetwork control (RFC 1812, 4.3.2.5).
+/// Type of service of an error: precedence 6, internetwork control (RFC 1812, 4.3.2.5).
 const TOS: u8 = 0xc0;
-/// Hops of an error, one more than Linux gives: the router takes one off as of any
-/// other packet.
+/// TTL of an error, one more than Linux gives: the router decrements it as for any other packet.
 const TTL: u8 = 65;
-/// Protocol number.
+/// Protocol number of ICMP.
 const PROTOCOL: u8 = 1;
-/// Errors a second, and at once.
+/// Largest rate of errors, and largest burst.
 const RATE_PER_S: u64 = 100;
 const BURST: u64 = 20;
 
 /// Why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Its last hop was this one.
+    /// Its TTL ended at this router.
     NoHopLeft,
-    /// Nowhere to send it.
+    /// No route leads to its destination.
     NoRoute,
-    /// The next hop does not answer.
+    /// The next hop did not report its MAC address.
     NoNeighbour,
-    /// It is longer than the next hop's network takes.
+    /// The packet exceeds the MTU towards the next hop.
     TooLong {
-        /// Which takes so much.
+        /// That MTU.
         mtu_bytes: usize,
     },
 }
 
 impl Problem {
-    /// Type, code, and the second half of the header.
+    /// Returns the type, the code, and the second half of the header.
     fn fields(self) -> (u8, u8, u32) {
         match self {
             Self::NoHopLeft => (11, 0, 0),
             Self::NoRoute => (3, 0, 0),
             Self::NoNeighbour => (3, 1, 0),
-            // 16 bits of it are the MTU, the others are 0.
+            // The lower 16 bits are the MTU, the others are 0.
             Self::TooLong { mtu_bytes } => {
                 (3, 4, u16::try_from(mtu_bytes).unwrap_or(u16::MAX).into())
             }
@@ -56,9 +55,9 @@ impl Problem {
     }
 }
 
-/// The error to send from `from` about `packet`, which begins with its sound IPv4
-/// header; both without Ethernet header. `None` if nobody may be told: of errors, of
-/// fragments after the first, of packets that no single host has sent. O(1).
+/// Returns the error to send from `from` about `packet`, which begins with its valid IPv4 header;
+/// both without Ethernet header. Returns `None` where RFC 1812 allows no report: for ICMP errors,
+/// fragments after the first, and packets whose source is no single host. O(1).
 #[must_use]
 pub fn error(problem: Problem, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
     let header: &[u8; IPV4] = packet.first_chunk()?;
@@ -66,7 +65,7 @@ pub fn error(problem: Problem, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>>
     let to = Ipv4Addr::new(a, b, c, d);
     let header_bytes = usize::from(header[0] & 0x0f) * 4;
     let is_later_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 0;
-    // Echo and timestamps, asked and answered, are no errors.
+    // Echo and timestamp, request and reply, are no errors.
     let is_error =
         header[9] == PROTOCOL && !matches!(packet.get(header_bytes), Some(0 | 8 | 13 | 14));
     let is_host =
@@ -85,7 +84,7 @@ pub fn error(problem: Problem, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>>
     let length = u16::try_from(IPV4 + message.len()).unwrap_or(u16::MAX);
     let mut error = vec![0x45, TOS];
     error.extend(length.to_be_bytes());
-    // It is never divided: no number, and no fragment.
+    // The error must not be fragmented (DF), so it needs no identification.
     error.extend([0, 0, 0x40, 0, TTL, PROTOCOL, 0, 0]);
     error.extend(from.octets());
     error.extend(to.octets());
@@ -95,7 +94,7 @@ pub fn error(problem: Problem, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>>
     Some(error)
 }
 
-/// How many errors may be sent.
+/// Limits the rate of errors with a token bucket.
 #[derive(Debug)]
 pub struct Limit(Mutex<Allowance>);
 
@@ -116,7 +115,7 @@ impl Default for Limit {
 }
 
 impl Limit {
-    /// Whether one may be sent now.
+    /// Returns whether an error may be sent now, and counts it.
     pub fn allow(&self, now_ns: u64) -> bool {
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since_ns = now_ns.saturating_sub(of.at_ns);

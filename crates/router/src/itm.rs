@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What leaves a port in a period (paper 004, 2.2.1 and 3.1): each stream's
-//! reservation, what of streams is late at the cost of best effort, and best effort
-//! with what is left.
+//! Chooses the packets that leave a port in a period (paper 004, 2.2.1 and 3.1): each stream's
+//! reservation, then late packets of streams at the cost of best effort, then best effort with the
+//! rest of the budget.
 //!
-//! Late is what a stream has not sent of its reservations of the periods before. What
-//! a stream sends beyond all of them is excess: it waits until a later reservation has
-//! room for it, and best effort pays nothing for it.
+//! A stream is late with what it has not sent of its reservations of the periods before. What a
+//! stream sends beyond all of them is excess: it waits until a later reservation has room for it,
+//! and best effort pays nothing for it.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-/// Something that takes time on the wire.
+/// A frame that takes time on the wire.
 pub trait WireLength {
-    /// With preamble, check sum and inter-packet gap.
+    /// Returns its bytes on the wire, with preamble, checksum and inter-packet gap.
     fn wire_bytes(&self) -> u64;
 }
 
-/// Reservations of so many periods may be sent later: packets come so late behind as
-/// many routers, each of which has delayed them by a period.
+/// Number of periods whose unused reservations may be sent later. Each router delays packets by one
+/// period, so they can be late by as many periods as they passed routers.
 const SAVED_PERIODS: u64 = 8;
-/// A full frame with two VLAN tags: a stream that reserves less in a period sends one
+/// Wire bytes of a full frame with two VLAN tags: a stream that reserves less in a period sends one
 /// when it has saved as much.
 const LONGEST_WIRE_BYTES: u64 = 1546;
 
-/// What became of a stream's packets.
+/// Counts of a stream's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounts {
-    /// Sent.
+    /// Packets sent.
     pub sent: u64,
-    /// Of them, beyond the period's reservation: late from an earlier one.
+    /// Sent packets that exceeded the period's reservation: they were late from an earlier one.
     pub late: u64,
-    /// Periods at whose end late packets were left, because best effort had nothing
-    /// left to pay with, or had paid for one period's backlog.
+    /// Periods at whose end late packets were left, because best effort had no bytes left to give
+    /// up, or had already given up one period's backlog.
     pub deferred: u64,
-    /// Packets that waited for another period because the stream had sent more than
-    /// is reserved for it.
+    /// Packets that waited for another period because the stream had sent more than its
+    /// reservation.
     pub excess: u64,
-    /// No room in the queue.
+    /// Packets dropped because the queue was full.
     pub dropped: u64,
 }
 
-/// What became of the best effort's packets.
+/// Counts of the best effort's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BestEffortCounts {
-    /// Sent.
+    /// Packets sent.
     pub sent: u64,
-    /// No room in the queue.
+    /// Packets dropped because the queue was full.
     pub dropped: u64,
 }
 
@@ -58,33 +58,33 @@ pub struct Itm<F> {
     best_effort_counts: BestEffortCounts,
     budget_bytes: u64,
     most_packets: usize,
-    /// The stream that is served first: those behind it may find that best effort has
-    /// nothing left to pay with.
+    /// Index of the stream that is served first. The order matters: for the later streams best
+    /// effort may have no bytes left to give up.
     first: usize,
 }
 
-/// What best effort paid for a stream in a period.
+/// What best effort gave up for a stream in a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Late {
-    /// It paid for a packet.
+    /// Whether it gave up bytes for a packet.
     is_paid: bool,
-    /// It could not pay for the next one.
+    /// Whether it had no bytes for the next packet.
     is_deferred: bool,
 }
 
 #[derive(Debug)]
 struct Queue<F> {
     reserve_bytes: u64,
-    /// What the stream may send: its reservations, without what it has sent of them.
+    /// Bytes that the stream may send: its reservations less what it has sent of them.
     credit_bytes: u64,
     waiting: VecDeque<F>,
-    /// How many of those that wait, from the first on, are counted as excess.
+    /// Number of waiting packets, from the first on, that are counted as excess.
     counted: usize,
     counts: StreamCounts,
 }
 
 impl<F: WireLength> Queue<F> {
-    /// A stream that was silent before.
+    /// Returns the queue of a stream that has sent nothing yet.
     fn new(reserve_bytes: u64, most_packets: usize) -> Self {
         Self {
             reserve_bytes,
@@ -104,8 +104,8 @@ impl<F: WireLength> Queue<F> {
         self.credit_bytes = self.credit_bytes.saturating_add(more_bytes).min(most_bytes);
     }
 
-    /// Sends the reservation of a period, and what is late as far as `rest_bytes` pay
-    /// for it: one period's backlog at most.
+    /// Sends the reservation of a period, and late packets as far as `rest_bytes` suffice for them:
+    /// one period's backlog at most.
     fn period(&mut self, rest_bytes: &mut u64, send: &mut impl FnMut(F)) -> Late {
         let mut late = Late::default();
         self.reserve(1);
@@ -141,8 +141,8 @@ impl<F: WireLength> Queue<F> {
 }
 
 impl<F: WireLength> Itm<F> {
-    /// A port that may send `budget_bytes` in a period, with so much of it
-    /// reserved for each stream, and queues of `most_packets` each.
+    /// Returns a port that may send `budget_bytes` in a period, of which `reserve_bytes` has the
+    /// reservation of each stream, with queues of `most_packets` each.
     #[must_use]
     pub fn new(budget_bytes: u64, reserve_bytes: &[u64], most_packets: usize) -> Self {
         let queues = reserve_bytes.iter();
@@ -182,19 +182,19 @@ impl<F: WireLength> Itm<F> {
         }
     }
 
-    /// So many periods went by unused: what was reserved in them is late.
+    /// Accounts for `periods` periods in which nothing was sent: their reservations are late.
     pub fn missed(&mut self, periods: u64) {
         self.streams.iter_mut().for_each(|q| q.reserve(periods));
     }
 
     /// Sends what a period allows, streams before best effort. O(packets).
     ///
-    /// Streams are served in their order. Where best effort could not pay for all that is
-    /// late, the next period begins behind the stream it paid for last.
+    /// Streams are served in their order. If best effort could not pay for everything that is late,
+    /// the next period begins after the stream that it paid for last.
     pub fn period(&mut self, mut send: impl FnMut(F)) {
         let reserved: u64 = self.streams.iter().map(|q| q.reserve_bytes).sum();
-        // What streams do not use of their reservations, nobody may: the next
-        // segment has its own budget to keep.
+        // The unused part of a stream's reservation goes to nobody else: the next segment has its
+        // own budget to keep.
         let mut rest_bytes = self.budget_bytes.saturating_sub(reserved);
         let streams = self.streams.len();
         let (mut next, mut is_short) = (0, false);
@@ -221,19 +221,19 @@ impl<F: WireLength> Itm<F> {
         }
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let of_streams: usize = self.streams.iter().map(|q| q.waiting.len()).sum();
         of_streams + self.best_effort.len()
     }
 
-    /// Of each stream.
+    /// Returns the counts of each stream.
     pub fn stream_counts(&self) -> impl Iterator<Item = StreamCounts> + '_ {
         self.streams.iter().map(|q| q.counts)
     }
 
-    /// Of the best effort.
+    /// Returns the counts of the best effort.
     #[must_use]
     pub fn best_effort_counts(&self) -> BestEffortCounts {
         self.best_effort_counts

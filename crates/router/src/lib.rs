@@ -9,9 +9,9 @@
 //! device <---------------------- ITM thread (every period, a slot later) <--+
 //! ```
 //!
-//! `[...]` is an event box; a packet's buffer is handed from one to the next and
-//! never copied. `config`, `ethernet`, `fragments`, `icmp`, `table`, `itm` and `ebox` know no device and no
-//! clock; `run` has the threads.
+//! `[...]` is an event box; a packet's buffer is handed from one to the next and never copied.
+//! `config`, `ethernet`, `fragments`, `icmp`, `table`, `itm` and `ebox` use neither devices nor
+//! clocks; `run` has the threads.
 
 #![forbid(unsafe_code)]
 

@@ -29,14 +29,14 @@ use threads::{ip_thread, itm_thread, receive_thread, rt_ip_thread};
 
 pub use error::RunError;
 
-/// How often neighbours are asked for again.
+/// Time from one request for the neighbours' MAC addresses to the next.
 const NEIGHBOURS_NS: u64 = NS_PER_S;
 
-/// Forwards until SIGINT or SIGTERM, then sends what it has and says what
-/// became of all packets. `ready` is called once packets are forwarded.
+/// Forwards until SIGINT or SIGTERM, then sends the queued packets and returns the counts of all
+/// packets. `ready` is called once packets are forwarded.
 ///
 /// # Errors
-/// A device that is not there or not allowed, or a failure of the system.
+/// If a device is missing or may not be used, or the system fails.
 pub fn run(config: &Config, ready: impl FnOnce()) -> Result<Report, RunError> {
     let signals = Signals::block()?;
     let router = &Router::open(config)?;
@@ -50,7 +50,7 @@ pub fn run(config: &Config, ready: impl FnOnce()) -> Result<Report, RunError> {
         let itm = threads.spawn(|| router.guard(itm_thread));
         ready();
         let waited = router.wait_for_end(&signals);
-        // From the front to the back, so that nothing is left between.
+        // The threads end in the order of the packets' path, so that no packet is left between two.
         router.ends.receiving.store(true, Ordering::Release);
         let received = receivers.into_iter().map(thread::ScopedJoinHandle::join);
         let received: Vec<_> = received.collect();

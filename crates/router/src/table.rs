@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where packets go and which stream they belong to.
+//! The routes, and the streams that packets belong to.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::ethernet::{Header, Mac};
 
-/// Addresses with the same beginning.
+/// A network: the addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// Its first address.
     pub address: Ipv4Addr,
-    /// How many bits are the same.
+    /// Number of bits that are the same.
     pub bits: u8,
 }
 
 impl Prefix {
-    /// `ADDRESS/BITS`, no bit set beyond; or one address.
+    /// Parses `ADDRESS/BITS` with no bit set beyond BITS, or one address.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
@@ -26,7 +26,7 @@ impl Prefix {
         prefix.contains(prefix.address).then_some(prefix)
     }
 
-    /// Whether it holds an address.
+    /// Returns whether the network contains an address.
     #[must_use]
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         let shift = 32 - u32::from(self.bits);
@@ -35,39 +35,39 @@ impl Prefix {
     }
 }
 
-/// How to reach a network.
+/// A route to a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The network.
     pub to: Prefix,
     /// Index of the device.
     pub device: usize,
-    /// The next hop, which may be the destination; its neighbours may know it by an
-    /// IPv6 address alone (RFC 8950).
+    /// The next hop, which may be the destination itself. Its neighbours may know it by
+    /// an IPv6 address alone (RFC 8950).
     pub via: IpAddr,
     /// Its MAC address, if it is configured.
     pub mac: Option<Mac>,
 }
 
-/// Which packets are a stream's.
+/// Describes the packets of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// Its name.
     pub name: String,
-    /// To where.
+    /// Their destination.
     pub to: Prefix,
-    /// From where, or from anywhere.
+    /// Their source; `None`: any.
     pub from: Option<Prefix>,
-    /// To this port, or any.
+    /// Their destination port; `None`: any.
     pub port: Option<u16>,
-    /// With this code point, or any.
+    /// Their code point; `None`: any.
     pub dscp: Option<u8>,
-    /// Wire bytes of each period.
+    /// Wire bytes that are reserved in each period.
     pub reserve_bytes: u64,
 }
 
 impl Stream {
-    /// Whether a packet is one of it.
+    /// Returns whether a packet belongs to the stream.
     #[must_use]
     pub fn holds(&self, packet: &Header) -> bool {
         self.to.contains(packet.destination)
@@ -77,7 +77,7 @@ impl Stream {
     }
 }
 
-/// The route to an address: that of the longest prefix. O(routes).
+/// Returns the route to an address, that with the longest prefix. O(routes).
 #[must_use]
 pub fn route(routes: &[Route], to: Ipv4Addr) -> Option<&Route> {
     let fitting = routes.iter().filter(|r| r.to.contains(to));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `pspacer router` prints for people.
+//! The text that `pspacer router` prints for people.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use units::display::{count, time};
 use crate::Report;
 use crate::config::Config;
 
-/// What each device may send.
+/// Returns the budget of each device.
 #[must_use]
 pub fn budgets(config: &Config) -> String {
     let mut out = format!("period {}\n", time(config.period_ns as f64 / 1e9));
@@ -29,7 +29,7 @@ pub fn budgets(config: &Config) -> String {
     out
 }
 
-/// What became of all packets.
+/// Returns the counts of all packets.
 #[must_use]
 pub fn summary(report: &Report) -> String {
     let mut out = String::new();

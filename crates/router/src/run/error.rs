@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a router does not run.
+//! The errors of a router.
 
 use std::io;
 
 /// Why a router does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A device that cannot be used.
+    /// A device cannot be used.
     #[error("device {name}: {error}")]
     Device {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// What AF_PACKET asks for.
+    /// AF_PACKET lacks a permission.
     #[error(
         "device {name}: {error}: AF_PACKET needs CAP_NET_RAW (of the network namespace's \
          owner); run it as root, or: setcap cap_net_raw,cap_sys_nice+ep on pspacer"
@@ -22,10 +22,10 @@ pub enum RunError {
     Rights {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Each packet would be sent twice.
+    /// The kernel forwards the device's packets too: each packet would be sent twice.
     #[error(
         "device {name}: the kernel forwards its IPv4 packets too, and by AF_PACKET both would \
          send each: expected 0 in {path}, as by: sysctl -w net.ipv4.ip_forward=0"
@@ -33,21 +33,21 @@ pub enum RunError {
     Forwards {
         /// Its name.
         name: String,
-        /// Where the kernel says so.
+        /// File with the kernel's setting.
         path: String,
     },
-    /// A device that is to be used by AF_XDP alone.
+    /// A device that is to be used with AF_XDP alone does not have it.
     #[error("device {name}: no AF_XDP (`io` is \"xdp\"): {error}")]
     NoXdp {
         /// Its name.
         name: String,
-        /// Why not.
+        /// The reason.
         error: afxdp::Error,
     },
-    /// Anything else of the system's.
+    /// Any other error of the system.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// A bug of ours.
+    /// A thread panicked: a bug of the router.
     #[error("the {0} thread failed")]
     Thread(&'static str),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of a received frame: its stream, its next hop, or an ICMP error.
+//! Handles a received frame: finds its stream and its next hop, or sends an ICMP error.
 
 use std::net::Ipv4Addr;
 use std::sync::PoisonError;
@@ -17,8 +17,8 @@ use super::frame::Frame;
 use super::shared::Router;
 
 impl Router<'_> {
-    /// Reads a received frame and finds its stream. `false`, counted, if it
-    /// goes no further.
+    /// Reads a received frame and finds its stream. Returns `false`, and counts the reason, if the
+    /// frame is not forwarded.
     pub(super) fn classify(
         &self,
         port: usize,
@@ -54,8 +54,8 @@ impl Router<'_> {
         true
     }
 
-    /// Finds the port by which a frame leaves, and makes it ready for it.
-    /// `None`, counted, and its sender told, if there is no way.
+    /// Finds the port through which a frame leaves, and rewrites its headers for that port. If it
+    /// cannot be forwarded, counts the reason, reports it to the sender, and returns `None`.
     pub(super) fn route(&self, frame: &mut Frame) -> Option<usize> {
         match self.find_way(frame.header?) {
             Ok((port, mac)) => {
@@ -77,7 +77,7 @@ impl Router<'_> {
         }
     }
 
-    /// The port and the next hop's MAC address.
+    /// Returns the port and the next hop's MAC address.
     fn find_way(&self, header: Header) -> Result<(usize, ethernet::Mac), Problem> {
         if header.ttl <= 1 {
             return Err(Problem::NoHopLeft);
@@ -93,7 +93,7 @@ impl Router<'_> {
         Ok((route.device, mac.ok_or(Problem::NoNeighbour)?))
     }
 
-    /// Sends an ICMP error, as best effort, if one may be sent.
+    /// Sends an ICMP error, as best effort, if the rate limit allows it.
     fn tell_sender(&self, problem: Problem, about: &Frame) {
         let Some(packet) = self
             .address_of(about.from)
@@ -101,7 +101,7 @@ impl Router<'_> {
         else {
             return;
         };
-        // Without a clock none is sent: their rate could not be kept.
+        // Without a clock no error is sent: the rate limit could not be kept.
         let Ok(now_ns) = monotonic_ns() else { return };
         if !self.errors.allow(now_ns) {
             self.counters.icmp_limited.add(1);
@@ -111,7 +111,7 @@ impl Router<'_> {
             self.counters.no_buffer.add(1);
             return;
         };
-        // Errors are never about errors: this ends.
+        // This recursion ends: no error is sent about an error.
         let Some(port) = self.route(&mut frame).and_then(|p| self.ports.get(p)) else {
             return;
         };
@@ -121,7 +121,7 @@ impl Router<'_> {
         }
     }
 
-    /// What a port is called by those that send to it; else any of this host's.
+    /// Returns an address of the port's device, else any address of this host.
     fn address_of(&self, port: usize) -> Option<Ipv4Addr> {
         let name = &self.config.devices.get(port)?.name;
         let own = self.own_addresses.read();
@@ -131,13 +131,13 @@ impl Router<'_> {
         found.or(others.into_iter().next()).map(|(_, a)| *a)
     }
 
-    /// A frame of a packet of this router's own.
+    /// Returns a frame for a packet that this router itself sends.
     fn new_frame(&self, packet: &[u8]) -> Option<Frame> {
         let mut chunk = self.pool.take()?;
         chunk.set_length(VNET_BYTES + ETHERNET + packet.len());
         let mut frame = Frame::from(chunk);
         let (ethernet, room) = frame.bytes_mut().split_first_chunk_mut::<ETHERNET>()?;
-        // To itself, until it is routed.
+        // Both MAC addresses are 0 until the frame is routed.
         *ethernet = [0; ETHERNET];
         ethernet[12..].copy_from_slice(&[0x08, 0x00]);
         room.get_mut(..packet.len())?.copy_from_slice(packet);

@@ -7,7 +7,7 @@ use linux_io::packet::VNET_BYTES;
 use crate::ethernet::{self, ETHERNET, Header, fill_checksum};
 use crate::itm::WireLength;
 
-/// Room for a full frame with two VLAN tags.
+/// Bytes of a full frame with two VLAN tags.
 pub(super) const FRAME_BYTES: usize = 1522;
 
 const _: () = assert!(
@@ -15,18 +15,18 @@ const _: () = assert!(
     "a chunk has a frame and what AF_PACKET has before it"
 );
 
-/// VIRTIO_NET_HDR_F_NEEDS_CSUM, in the first of the bytes before a frame.
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM, a flag in the first byte before a frame.
 const NEEDS_SUM: u8 = 1;
 
-/// A frame in the chunk that it was received into, which is handed from queue to
-/// queue and never copied; and what is known of it.
+/// A frame in the chunk that it was received into, with what is known of it. The chunk is passed
+/// from queue to queue and never copied.
 pub(super) struct Frame {
     chunk: Chunk,
-    /// Index of the port that it came by.
+    /// Index of the port that received it.
     pub from: usize,
     /// Its headers, once they are read.
     pub header: Option<Header>,
-    /// Index of its stream, if it is of one.
+    /// Index of its stream, if it belongs to one.
     pub stream: Option<usize>,
 }
 
@@ -42,12 +42,12 @@ impl From<Chunk> for Frame {
 }
 
 impl Frame {
-    /// The bytes that a device gets by AF_PACKET.
+    /// Returns the bytes for a device with AF_PACKET.
     pub fn with_vnet(&self) -> &[u8] {
         self.chunk.bytes()
     }
 
-    /// The chunk that a device gets by AF_XDP.
+    /// Returns the chunk for a device with AF_XDP.
     pub fn into_chunk(mut self) -> Chunk {
         if self
             .with_vnet()
@@ -59,23 +59,23 @@ impl Frame {
         self.chunk
     }
 
-    /// Completes the checksum that the sender left to its device: no later host
-    /// knows that it is missing.
+    /// Fills the checksum that the sender left to its device: no later host knows that it is
+    /// missing.
     pub fn fill_checksum(&mut self) {
         fill_checksum(self.bytes_mut());
     }
 
-    /// The bytes of the frame.
+    /// Returns the bytes of the frame.
     pub fn bytes(&self) -> &[u8] {
         self.chunk.bytes().get(VNET_BYTES..).unwrap_or_default()
     }
 
-    /// The bytes behind the Ethernet header.
+    /// Returns the bytes after the Ethernet header.
     pub fn packet(&self) -> &[u8] {
         self.bytes().get(ETHERNET..).unwrap_or_default()
     }
 
-    /// The bytes of the frame.
+    /// Returns the bytes of the frame, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.chunk
             .bytes_mut()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The MAC addresses of the next hops, and the MTU on the way to them.
+//! The MAC addresses of the next hops, and the MTUs of the devices towards them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use linux_io::neighbours::{Neighbour, State, ask, known};
 use crate::config::Config;
 use crate::ethernet::Mac;
 
-/// How long, in steps, an answer is waited for.
+/// Longest wait for answers of neighbours, in steps.
 const STEPS: u32 = 20;
 const STEP: Duration = Duration::from_millis(10);
 
@@ -24,7 +24,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Those that the configuration names.
+    /// Returns the MAC addresses that the configuration contains.
     pub fn new(config: &Config) -> Self {
         let named = config.routes.iter();
         let named = named.filter_map(|r| Some(((r.device, r.via), r.mac?)));
@@ -34,22 +34,22 @@ impl Neighbours {
         }
     }
 
-    /// The MAC address of a next hop.
+    /// Returns the MAC address of a next hop.
     pub fn mac(&self, device: usize, via: IpAddr) -> Option<Mac> {
         self.macs.get(&(device, via)).copied()
     }
 
-    /// Longest packet that a device sends, as far as the kernel says.
+    /// Returns the longest packet that a device sends; unlimited if the kernel does not report it.
     pub fn mtu_bytes(&self, device: usize) -> usize {
         let known = self.mtu_bytes.get(device).copied().flatten();
         known.unwrap_or(usize::MAX)
     }
 
-    /// Takes what the kernel knows; asks for what it does not, and waits a little for
-    /// the answers. Has stale ones confirmed, as the kernel does where it forwards
-    /// itself: a next hop may have another MAC address and not say so.
+    /// Reads the kernel's neighbours, asks for the missing ones, and waits a little for the
+    /// answers. It also has stale ones confirmed, as the kernel does where it forwards itself: the
+    /// MAC address of a next hop may change without notice.
     pub fn look(&mut self, config: &Config) {
-        // Without the kernel's tables what is known stays.
+        // If the kernel's tables cannot be read, the known addresses stay.
         let links = links().unwrap_or_default();
         let link = |device: &crate::config::Device| links.iter().find(|l| l.name == device.name);
         let of_devices: Vec<Option<&Link>> = config.devices.iter().map(link).collect();
@@ -61,7 +61,7 @@ impl Neighbours {
             .map(|l| l.map_or(0, |l| l.index))
             .collect();
         for (device, via) in self.take(config, &numbers) {
-            // One that cannot be asked for is counted when packets are for it.
+            // A request that fails needs no report: the packets to that next hop are counted.
             let _ = ask(via, numbers.get(device).copied().unwrap_or(0));
         }
         for _ in 0..STEPS {
@@ -78,7 +78,7 @@ impl Neighbours {
         hops.filter(|hop| !self.macs.contains_key(hop)).collect()
     }
 
-    /// Takes the kernel's table; gives the next hops that are to be asked for.
+    /// Reads the kernel's table; returns the next hops that must be asked for.
     fn take(&mut self, config: &Config, numbers: &[u32]) -> Vec<(usize, IpAddr)> {
         let table = known().unwrap_or_default();
         self.apply(config, numbers, &table)
@@ -105,13 +105,13 @@ impl Neighbours {
                     self.macs.insert(hop, mac);
                     to_ask.push(hop);
                 }
-                // While it is asked again, what was known may still be right.
+                // While the kernel asks again, the known address may still be right.
                 Some(State::Asked) => {}
                 Some(State::Failed) => {
                     self.macs.remove(&hop);
                     to_ask.push(hop);
                 }
-                // The kernel forgets what it does not use itself.
+                // The kernel forgets neighbours that it does not use itself.
                 None => to_ask.push(hop),
             }
         }

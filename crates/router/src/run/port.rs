@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device: how its frames come and go.
+//! A device, and how the router exchanges frames with it.
 
 use std::fmt;
 use std::io;
@@ -17,26 +17,26 @@ use crate::ethernet::Mac;
 use super::error::RunError;
 use super::frame::{FRAME_BYTES, Frame};
 
-/// Frames that a receiving thread takes by AF_PACKET before it lets others run.
+/// Frames that a receiving thread takes with AF_PACKET before it lets other threads run.
 const BATCH: usize = 64;
 
-/// A device and what is to leave by it.
+/// A device, and the queue of frames that leave through it.
 pub(super) struct Port {
     /// Its MAC address.
     pub mac: Mac,
-    /// From the IP and the RT-IP thread.
+    /// Frames from the IP and the RT-IP thread.
     pub routed: EventBox<Frame>,
     socket: Socket,
 }
 
 enum Socket {
     Xdp(Box<XdpSocket>),
-    /// And why not AF_XDP, if that was wished.
+    /// AF_PACKET, with the reason why it is not AF_XDP if that was preferred.
     Packet(PacketSocket, Option<afxdp::Error>),
 }
 
 impl Port {
-    /// A device, used as its configuration says; `queue` packets may wait.
+    /// Opens a device as its configuration says; up to `queue` packets may wait.
     pub fn open(
         device: &Device,
         own: &[Ipv4Addr],
@@ -75,7 +75,7 @@ impl Port {
         })
     }
 
-    /// Takes what the device received, some tens of frames at most.
+    /// Passes on the frames that the device received, some tens of them at most.
     pub fn receive(
         &self,
         pool: &Pool,
@@ -112,7 +112,7 @@ impl Port {
         Ok(())
     }
 
-    /// Sends a frame, by AF_XDP at the next [`Self::flush`] at the latest.
+    /// Sends a frame; with AF_XDP it leaves at the next [`Self::flush`] at the latest.
     pub fn send(&self, frame: Frame) -> io::Result<()> {
         match &self.socket {
             Socket::Xdp(socket) => socket.send(frame.into_chunk()),
@@ -120,7 +120,7 @@ impl Port {
         }
     }
 
-    /// How many frames were sent that have not left yet.
+    /// Lets the kernel send, and returns the number of frames that have not left yet.
     pub fn flush(&self) -> usize {
         match &self.socket {
             Socket::Xdp(socket) => socket.flush(),
@@ -128,18 +128,19 @@ impl Port {
         }
     }
 
-    /// Which addresses are this host's from now on.
+    /// Replaces the addresses of this host.
     pub fn set_own(&self, own: &[Ipv4Addr]) {
         if let Socket::Xdp(socket) = &self.socket {
-            // One that the kernel did not take is refused when it is routed.
+            // If the kernel did not accept an address, its packets are refused when they are
+            // routed.
             let _ = socket.set_own(own);
         }
     }
 
-    /// Counts what the kernel dropped before it came to the receiving thread.
+    /// Counts the frames that the kernel dropped before the receiving thread got them.
     pub fn count_dropped(&self, counters: &Counters) {
         if let Socket::Xdp(socket) = &self.socket {
-            // A kernel that does not say has dropped nothing that is known.
+            // Without statistics of the kernel no drop is counted.
             let dropped = socket.dropped().unwrap_or(0);
             counters.received.add(dropped);
             counters.no_buffer.add(dropped);
@@ -147,10 +148,11 @@ impl Port {
     }
 }
 
-/// A frame that comes by AF_PACKET goes to the kernel too, which must not forward it.
+/// Returns an error if the kernel forwards: a frame that AF_PACKET delivers goes to the kernel too,
+/// and would be sent twice.
 fn forwards_alone(device: &str) -> Result<(), RunError> {
     let path = format!("/proc/sys/net/ipv4/conf/{device}/forwarding");
-    // A host without this file has no IPv4 that forwards.
+    // A host without this file does not forward IPv4.
     match std::fs::read_to_string(&path) {
         Ok(text) if text.trim() != "0" => Err(RunError::Forwards {
             name: device.to_owned(),
@@ -160,8 +162,8 @@ fn forwards_alone(device: &str) -> Result<(), RunError> {
     }
 }
 
-/// Receives a frame. Without a chunk it is taken all the same, or there would be
-/// no wait for the next.
+/// Receives a frame. Without a chunk the frame is discarded: left in the socket, it would keep the
+/// socket readable, and the thread would not wait.
 fn receive_into(socket: &PacketSocket, chunk: Option<&mut Chunk>) -> io::Result<Option<usize>> {
     let Some(chunk) = chunk else {
         return socket.receive(&mut [0; 64]);
@@ -171,7 +173,7 @@ fn receive_into(socket: &PacketSocket, chunk: Option<&mut Chunk>) -> io::Result<
 }
 
 impl AsFd for Port {
-    /// Readable when a frame has come.
+    /// Returns the descriptor, which is readable when a frame has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
             Socket::Xdp(socket) => socket.as_fd(),
@@ -180,7 +182,7 @@ impl AsFd for Port {
     }
 }
 
-/// How it is used, and why not otherwise.
+/// Prints how the port exchanges frames, and why not otherwise.
 impl fmt::Display for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.socket {

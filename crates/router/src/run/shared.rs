@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the threads of a running router share.
+//! The state that the threads of a running router share.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -19,36 +19,36 @@ use super::frame::Frame;
 use super::neighbours::Neighbours;
 use super::port::Port;
 
-/// Chunks for each device: what a burst of a period at 1 Gbit/s needs, and as
-/// many that wait to be received into by AF_XDP.
+/// Chunks for each device: enough for the burst of a period at 1 Gbit/s, and as many more that
+/// AF_XDP holds to receive into.
 const CHUNKS: u32 = 2048;
-/// Packets in one queue of a port.
+/// Most packets in one queue of a port.
 pub(super) const QUEUE: u32 = 1024;
 
-/// What has come to its end.
+/// The parts of the router that have ended.
 #[derive(Debug)]
 pub(super) struct Ends {
     /// No more frames are received.
     pub receiving: AtomicBool,
     /// No more packets are routed.
     pub routing: AtomicBool,
-    /// A thread could not go on.
+    /// A thread failed.
     pub failed: AtomicBool,
 }
 
-/// What threads share.
+/// The state that the threads share.
 pub(super) struct Router<'a> {
     pub config: &'a Config,
     pub ports: Vec<Port>,
-    /// Each with its device.
+    /// Addresses of this host, each with its device.
     pub own_addresses: RwLock<Vec<(String, Ipv4Addr)>>,
-    /// How many errors senders are told.
+    /// Rate limit of the ICMP errors.
     pub errors: Limit,
     pub neighbours: RwLock<Neighbours>,
-    /// Received packets of streams, and of best effort.
+    /// Received packets of streams; below, those of best effort.
     pub streams: EventBox<Frame>,
     pub best_effort: EventBox<Frame>,
-    /// Where all frames are.
+    /// The memory of all frames.
     pub pool: Pool,
     pub counters: Counters,
     pub ends: Ends,
@@ -64,7 +64,8 @@ impl<'a> Router<'a> {
     pub fn open(config: &'a Config) -> Result<Self, RunError> {
         let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
         let streams = u32::try_from(config.streams.len()).unwrap_or(u32::MAX);
-        // Streams that send too much fill their queues, and no others.
+        // Even full queues of all streams leave `CHUNKS` for each device: streams that send too much
+        // take no chunks from others.
         let chunks = CHUNKS
             .saturating_mul(devices)
             .saturating_add(QUEUE.saturating_mul(streams));
@@ -94,7 +95,7 @@ impl<'a> Router<'a> {
         })
     }
 
-    /// Addresses come and go while the router runs.
+    /// Reads this host's addresses again, because they can change while the router runs.
     pub fn take_own_addresses(&self) -> io::Result<()> {
         let own = own_addresses()?;
         let addresses = addresses(&own);
@@ -106,7 +107,7 @@ impl<'a> Router<'a> {
         Ok(())
     }
 
-    /// Looks who is there, and asks again for those who are not known.
+    /// Reads the neighbours' MAC addresses, and asks again for those that are missing.
     pub fn ask_neighbours(&self) {
         let mut found = self
             .neighbours
@@ -120,7 +121,7 @@ impl<'a> Router<'a> {
             .unwrap_or_else(PoisonError::into_inner) = found;
     }
 
-    /// Runs a thread; if it fails, the router ends.
+    /// Runs a thread. If it fails, the router ends.
     pub fn guard<T>(&self, thread: impl FnOnce(&Self) -> io::Result<T>) -> io::Result<T> {
         let result = thread(self);
         if result.is_err() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each thread does.
+//! The threads of a running router.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,29 +20,30 @@ use crate::itm::Itm;
 use super::frame::Frame;
 use super::shared::{QUEUE, Router};
 
-/// Above the periodic threads, as the papers' second level interrupt handler.
+/// Priority of the receiving threads: above the periodic threads, as the papers' second level
+/// interrupt handler.
 const RECEIVE_PRIORITY: u8 = 75;
-/// Of the periodic threads where SCHED_DEADLINE is refused.
+/// Priority of the periodic threads where SCHED_DEADLINE is refused.
 const PERIODIC_PRIORITY: u8 = 70;
-/// Best effort must not delay streams.
+/// Priority of the IP thread, the lowest: best effort must not delay streams.
 const IP_PRIORITY: u8 = 60;
-/// Periodic threads have a slot of a tenth of the period, as the paper's 1 ms of
-/// 10 ms; the ITM thread's is the one after the RT-IP thread's.
+/// Slots of a period. A periodic thread has a slot of a tenth of the period, as the paper's 1 ms of
+/// 10 ms; the ITM thread's slot follows the RT-IP thread's.
 const SLOTS: u64 = 10;
-/// How long a receiving thread waits before it looks whether it should end.
+/// Longest wait of a receiving thread before it checks whether it should end.
 const IDLE_NS: u64 = 50_000_000;
-/// Periods in which what is queued may still leave at the end.
+/// Periods for which queued packets may still leave at the end.
 const DRAIN_PERIODS: u32 = 200;
 
-/// When a periodic thread runs.
+/// The times at which a periodic thread runs.
 struct Period {
     due_ns: u64,
     period_ns: u64,
 }
 
 impl Period {
-    /// From the next whole period of the clock on, `slot` slots later: all
-    /// routers of a host are in phase.
+    /// Begins `slot` slots after the next multiple of the period on the clock: all routers of a
+    /// host are in phase.
     fn new(period_ns: u64, slot: u64) -> io::Result<Self> {
         let whole = monotonic_ns()? / period_ns + 1;
         Ok(Self {
@@ -51,8 +52,8 @@ impl Period {
         })
     }
 
-    /// Waits for the next period. How many were missed meanwhile: they are left
-    /// out, and what was reserved in them is late.
+    /// Waits for the next period. Returns how many were missed meanwhile: they are skipped, and
+    /// their reservations are late.
     fn wait(&mut self) -> io::Result<u64> {
         sleep_until(self.due_ns)?;
         let late_ns = monotonic_ns()?.saturating_sub(self.due_ns);
@@ -95,7 +96,7 @@ impl Router<'_> {
     }
 }
 
-/// Takes what a device receives (the paper's SLIH thread).
+/// Receives the frames of a device (the paper's SLIH thread).
 pub(super) fn receive_thread(router: &Router<'_>, index: usize) -> io::Result<()> {
     let device = router.config.devices.get(index);
     let Some((port, device)) = router.ports.get(index).zip(device) else {
@@ -118,8 +119,8 @@ fn take(router: &Router<'_>, port: usize, mut frame: Frame, fragments: &mut Frag
     if !router.classify(port, &mut frame, fragments) {
         return;
     }
-    // This thread goes on: it waits for its device when it has no more, and a
-    // yield after the first of two boxes would delay the second.
+    // The thread does not yield: it waits for its device when it has no more frames, and a yield
+    // after the first of two boxes would delay the second.
     let events = match frame.stream {
         Some(_) => &router.streams,
         None => &router.best_effort,
@@ -129,7 +130,7 @@ fn take(router: &Router<'_>, port: usize, mut frame: Frame, fragments: &mut Frag
     }
 }
 
-/// Routes best effort as it comes.
+/// Routes best effort packets as they arrive.
 pub(super) fn ip_thread(router: &Router<'_>) -> io::Result<()> {
     router.begin("IP", &[Scheduling::Fifo(IP_PRIORITY)]);
     let mut frames = VecDeque::new();
@@ -151,8 +152,8 @@ pub(super) fn rt_ip_thread(router: &Router<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends once a period what each reservation and the budget allow. Gives the
-/// queues back for their counts.
+/// Sends once a period what each reservation and the budget allow. Returns the queues, for their
+/// counts.
 pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Frame>>> {
     router.begin_periodic("ITM");
     let config = router.config;
@@ -174,7 +175,7 @@ pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Frame>>> {
             port.routed.listen(Listen::NonBlock, &mut frames);
             for frame in frames.drain(..) {
                 let stream = frame.stream.and_then(|s| place(&device.streams, s));
-                // One that finds no room is counted there.
+                // The queue itself counts a frame that finds it full.
                 let _ = itm.push(stream, frame);
             }
             itm.period(|frame| {
@@ -192,9 +193,8 @@ pub(super) fn itm_thread(router: &Router<'_>) -> io::Result<Vec<Itm<Frame>>> {
     }
 }
 
-/// A stream's place among those of its device. One that leaves by another
-/// device, because a longer prefix leads some of its packets there, has no
-/// reservation at that one and is best effort.
+/// Returns a stream's index among the streams of a device. If a longer prefix leads some packets of
+/// a stream to another device, the stream has no reservation there: those packets are best effort.
 fn place(streams: &[usize], stream: usize) -> Option<usize> {
     streams.iter().position(|s| *s == stream)
 }
