@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong with AF_XDP.
+//! Errors of AF_XDP.
 
-/// Why a device is not used by AF_XDP.
+/// The reason why AF_XDP cannot be used on a device.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// clang was missing at the build.
+    /// The BPF program is missing, because the build did not find clang.
     #[error("this pspacer was built without its BPF program, because clang was missing")]
     NotBuilt,
-    /// One socket serves one receive queue.
+    /// The device has more than one receive queue: one socket serves one queue.
     #[error(
         "it has {0} receive queues, expected 1: ethtool -L DEVICE combined 1, or rx 1, sets one"
     )]
     Queues(u32),
-    /// The kernel or the driver.
+    /// The kernel or the driver refused a step.
     #[error("{step}: {detail}")]
     Refused {
-        /// What was asked for.
+        /// The step that was refused.
         step: &'static str,
-        /// What the system says.
+        /// The system's error.
         detail: String,
     },
 }
 
-/// The error of a library with what is behind it: the kernel's own word is at
-/// its root.
+/// Converts the error of a library. The text is that of the innermost source, which is the kernel's
+/// own error.
 pub fn refused(step: &'static str, error: &(dyn std::error::Error + 'static)) -> Error {
     let mut root = error;
     while let Some(source) = root.source() {

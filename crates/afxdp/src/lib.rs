@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of a device by AF_XDP: a safe binding over the crate `xdp`, with the
-//! program that decides which frames come this way (docs/decisions/isochronous.md, "AF_XDP in the
+//! Receives and sends frames of a device with AF_XDP: a safe binding over the crate `xdp`, with the
+//! program that decides which frames the socket gets (docs/decisions/isochronous.md, "AF_XDP in the
 //! router").
 //!
 //! ```text

@@ -10,21 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xdp::umem::{FrameSize, UmemCfgBuilder};
 use xdp::{Packet, Umem};
 
-/// Before each frame, for what devices of other kinds want there: `struct
-/// virtio_net_hdr`.
+/// Bytes before each frame, for the `struct virtio_net_hdr` that AF_PACKET devices expect there.
 pub const BEFORE_BYTES: usize = 10;
-/// Of a chunk of 2048 the kernel keeps the first 256 (XDP_PACKET_HEADROOM).
+/// Usable bytes of a chunk: of 2048 the kernel keeps the first 256 (XDP_PACKET_HEADROOM).
 pub const CHUNK_BYTES: usize = 2048 - 256;
 
-/// Chunks that are free. They come back by themselves, when dropped or sent.
+/// The free chunks. A chunk returns to the pool when it is dropped or sent.
 #[derive(Clone)]
 pub struct Pool(Arc<Mutex<Umem>>);
 
 impl Pool {
-    /// Takes the memory of so many chunks.
+    /// Allocates the memory of `chunks` chunks.
     ///
     /// # Errors
-    /// When there is not so much.
+    /// If there is not enough memory.
     pub fn new(chunks: u32) -> io::Result<Self> {
         let layout = UmemCfgBuilder {
             frame_size: FrameSize::TwoK,
@@ -34,33 +33,34 @@ impl Pool {
         };
         let umem = Umem::map(layout.build().map_err(io::Error::other)?)?;
         let pool = Self(Arc::new(Mutex::new(umem)));
-        // Each is written to once, so that the kernel gives the memory now.
+        // Every chunk is written to once, so that the kernel allocates the memory now.
         drop(iter::from_fn(|| pool.take()).collect::<Vec<_>>());
         Ok(pool)
     }
 
-    /// An empty chunk, if one is free. O(1).
+    /// Removes a free chunk from the pool and returns it, empty; `None` if no chunk is free. O(1).
     #[must_use]
     pub fn take(&self) -> Option<Chunk> {
-        // SAFETY: a `Chunk` holds the pool, so the memory stays as long as it.
+        // SAFETY: a `Chunk` holds the pool, so the memory lives as long as the chunk.
         let packet = unsafe { self.lock().alloc() }?;
         Some(Chunk::new(packet, self.clone()))
     }
 
-    /// A thread that failed left it whole: every change is one step.
+    /// Locks the memory. A thread that panicked left it consistent, because every change is one
+    /// step.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Umem> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A chunk that is in nobody else's hands: [`BEFORE_BYTES`], then the frame.
+/// A chunk with one owner: [`BEFORE_BYTES`], then the frame.
 pub struct Chunk {
-    /// `None` once it is on its way out.
+    /// `None` once the packet is handed to a socket.
     packet: Option<Packet>,
     pool: Pool,
 }
 
-/// The difference between a frame's beginning and its chunk's.
+/// Distance from the start of a chunk to the start of its frame.
 const BEFORE: i32 = BEFORE_BYTES as i32;
 
 // SAFETY: the memory behind a `Packet` belongs to it alone until it is freed or
@@ -68,9 +68,9 @@ const BEFORE: i32 = BEFORE_BYTES as i32;
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    /// From the pool or the kernel, which both begin at the frame.
+    /// Wraps a packet from the pool or the kernel; both begin at the frame.
     pub(crate) fn new(mut packet: Packet, pool: Pool) -> Self {
-        // The pool was laid out with room before each frame.
+        // This cannot fail: the pool has room before each frame.
         let _ = packet.adjust_head(-BEFORE);
         let mut chunk = Self {
             packet: Some(packet),
@@ -84,28 +84,28 @@ impl Chunk {
         chunk
     }
 
-    /// What is in it, with [`BEFORE_BYTES`] before the frame.
+    /// Returns its bytes: [`BEFORE_BYTES`], then the frame.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.packet.as_deref().unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// Returns its bytes, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.packet.as_deref_mut().unwrap_or_default()
     }
 
-    /// Makes it so long; what is added is as it was. At most [`CHUNK_BYTES`].
+    /// Sets the length to `bytes`, at most [`CHUNK_BYTES`]; added bytes keep their old values.
     pub fn set_length(&mut self, bytes: usize) {
         if let Some(packet) = &mut self.packet {
             packet.clear();
-            // Both fit: no longer than a chunk.
+            // This cannot fail: the length is at most that of a chunk.
             let _ = packet.adjust_tail(bytes.min(CHUNK_BYTES) as i32);
         }
     }
 
-    /// The frame alone, to be sent by a socket of `pool`. `None` if there is none, or
-    /// the chunk is another pool's.
+    /// Returns the frame alone, for a socket of `pool` to send. `None` if there is no frame, or the
+    /// chunk belongs to another pool.
     pub(crate) fn into_packet(mut self, pool: &Pool) -> Option<Packet> {
         if !Arc::ptr_eq(&self.pool.0, &pool.0) {
             return None;

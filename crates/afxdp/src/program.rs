@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program that hands frames to a socket: loaded, attached, told who this
-//! host is.
+//! Loads and attaches the BPF program that passes frames to a socket, and gives it the addresses of
+//! this host.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -12,29 +12,29 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::error::{Error, refused};
 
-/// What build.rs compiled; empty where clang was missing.
+/// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/router.bpf.o"));
 
 const PROGRAM: &str = "to_router";
-/// What is said of the map of addresses.
+/// Name of the address map in error messages.
 const OWN: &str = "map of own addresses";
 
-/// The program of one device. Dropped it is detached; so it is when the process
-/// ends, however it does: a descriptor holds it (`bpf_link`).
+/// The program of one device. It is detached when this value is dropped, and also when the process
+/// ends for any reason, because a descriptor holds it (`bpf_link`).
 pub(crate) struct Program {
     ebpf: Ebpf,
     sockets: XskMap<MapData>,
     own: OwnAddresses,
 }
 
-/// The map of addresses that are this host's, and what is in it.
+/// The map of this host's addresses, with a copy of its content.
 struct OwnAddresses {
     map: HashMap<MapData, [u8; 4], u8>,
     known: BTreeSet<Ipv4Addr>,
 }
 
 impl Program {
-    /// For a device's MAC address; not attached yet.
+    /// Loads the program for a device's MAC address; does not attach it.
     pub fn load(mac: [u8; 6], own: &[Ipv4Addr]) -> Result<Self, Error> {
         if OBJECT.is_empty() {
             return Err(Error::NotBuilt);
@@ -62,12 +62,12 @@ impl Program {
         Ok(program)
     }
 
-    /// Sends the device's frames to a socket, from now on.
+    /// Attaches the program to the device: from now on its frames go to the socket.
     pub fn attach(&mut self, device_index: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
         let set = self.sockets.set(0, socket, 0);
         set.map_err(|error| refused("map of sockets", &error))?;
-        // Only in the driver: the kernel's own way before it (SKB_MODE) has
-        // AF_PACKET's copies.
+        // Only driver mode is used: generic mode (SKB_MODE), the kernel's own path before the
+        // socket, copies frames as AF_PACKET does.
         let attached = self
             .xdp()?
             .attach_to_if_index(device_index, XdpFlags::DRV_MODE);
@@ -75,7 +75,7 @@ impl Program {
         Ok(())
     }
 
-    /// Which addresses are this host's from now on. O(addresses).
+    /// Replaces the addresses of this host. O(addresses).
     pub fn set_own(&mut self, own: &[Ipv4Addr]) -> Result<(), Error> {
         let OwnAddresses { map, known } = &mut self.own;
         let now: BTreeSet<_> = own.iter().copied().collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device's socket and its four rings.
+//! The AF_XDP socket of a device, with its four rings.
 
 #![allow(unsafe_code)]
 
@@ -23,22 +23,22 @@ use crate::error::{Error, refused};
 use crate::pool::{Chunk, Pool};
 use crate::program::Program;
 
-/// Places in each ring, a power of two.
+/// Entries of each ring, a power of two.
 const RING: u32 = 2048;
-/// Chunks that a device has to receive into.
+/// Chunks that a device holds to receive into.
 const TO_FILL: usize = 1024;
-/// Frames that are received in one call at most, so that others come to run.
+/// Most frames that one call receives, so that other threads get to run.
 const BATCH: usize = 64;
-/// Asks for frames to be sent, one after the other: where the kernel copies it
-/// takes 32 at a time.
+/// Most requests to send in a row: in copy mode the kernel sends 32 frames in each, so these empty
+/// the ring.
 const KICKS: u32 = RING / 32;
-/// Copies that may be on their way, in bytes of the kernel's memory.
+/// Copies that may be in flight, in bytes of the kernel's memory.
 const SEND_BYTES: usize = 4 << 20;
 
-/// A device's frames, received and sent. It never waits. Dropped, the device is
-/// as it was before.
+/// Receives and sends a device's frames. It never waits. Dropping it returns the device to its
+/// earlier state.
 pub struct XdpSocket {
-    // Dropped first: no more frames for rings that are gone.
+    // The program is dropped first, so that no frame goes to a ring that no longer exists.
     program: Mutex<Program>,
     receiving: Mutex<Receiving>,
     sending: Mutex<Sending>,
@@ -50,7 +50,7 @@ pub struct XdpSocket {
 struct Receiving {
     ring: RxRing,
     to_fill: WakableFillRing,
-    /// Chunks that `to_fill` should have and has not.
+    /// Chunks that `to_fill` still lacks.
     lacking: usize,
     received: VecDeque<Chunk>,
 }
@@ -58,17 +58,17 @@ struct Receiving {
 struct Sending {
     ring: WakableTxRing,
     sent: CompletionRing,
-    /// Handed to the kernel, and not back.
+    /// Frames in the hands of the kernel.
     under_way: usize,
 }
 
 impl XdpSocket {
-    /// Of a device by its name, whose MAC address is `mac`; `own` are this host's
-    /// addresses. Where the driver can, without a copy. Needs CAP_BPF (or
-    /// CAP_SYS_ADMIN), CAP_NET_ADMIN and CAP_NET_RAW in the first user namespace.
+    /// Opens the device `device`, whose MAC address is `mac`; `own` are this host's addresses. Uses
+    /// zero-copy mode if the driver has it. Needs CAP_BPF (or CAP_SYS_ADMIN), CAP_NET_ADMIN and
+    /// CAP_NET_RAW in the initial user namespace.
     ///
     /// # Errors
-    /// Why not. Nothing stays attached then.
+    /// The step that failed and its reason. Then nothing stays attached.
     pub fn open(device: &str, mac: [u8; 6], own: &[Ipv4Addr], pool: &Pool) -> Result<Self, Error> {
         let name = CString::new(device).map_err(|error| refused("device", &error))?;
         let index = NicIndex::lookup_by_name(&name);
@@ -115,19 +115,19 @@ impl XdpSocket {
             pool: pool.clone(),
             is_zero_copy,
         };
-        // What the host allows; less means more asks.
+        // The host may allow less; then the kernel needs more requests to send.
         let _ = setsockopt(&socket, sockopt::SndBufForce, &SEND_BYTES);
         locked(&socket.receiving).refill(pool);
         Ok(socket)
     }
 
-    /// Whether the device reads and writes chunks itself, or the kernel copies.
+    /// Returns whether the device reads and writes the chunks itself; if not, the kernel copies.
     #[must_use]
     pub fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }
 
-    /// Takes what has come, some tens of frames at most. O(frames).
+    /// Passes received frames to `take`, some tens of them at most. O(frames).
     pub fn receive(&self, take: impl FnMut(Chunk)) {
         let mut receiving = locked(&self.receiving);
         let Receiving {
@@ -140,18 +140,17 @@ impl XdpSocket {
             chunks: received,
             pool: &self.pool,
         };
-        // SAFETY: the packets are at once in chunks, which hold the pool.
+        // SAFETY: each packet becomes a chunk at once, and the chunk holds the pool.
         *lacking += unsafe { ring.recv(&self.pool.lock(), &mut chunks) };
         receiving.refill(&self.pool);
         receiving.received.drain(..).for_each(take);
     }
 
-    /// Hands a frame to the kernel, which sends it at the next [`Self::flush`] at
-    /// the latest. O(1).
+    /// Hands a frame to the kernel, which sends it at the next [`Self::flush`] at the latest. O(1).
     ///
     /// # Errors
-    /// When the device takes no more for now, there is no frame, or the chunk is not of
-    /// this socket's pool.
+    /// If the device accepts no more frames for now, the chunk has no frame, or it belongs to
+    /// another pool than this socket's.
     pub fn send(&self, chunk: Chunk) -> io::Result<()> {
         let packet = chunk.into_packet(&self.pool).ok_or(Errno::EINVAL)?;
         let mut sending = locked(&self.sending);
@@ -169,7 +168,7 @@ impl XdpSocket {
         Err(Errno::ENOBUFS.into())
     }
 
-    /// Lets the kernel send what was handed to it. How much of that has not left
+    /// Lets the kernel send the frames handed to it. Returns the number of those that have not left
     /// yet.
     pub fn flush(&self) -> usize {
         let mut sending = locked(&self.sending);
@@ -177,7 +176,7 @@ impl XdpSocket {
         sending.under_way
     }
 
-    /// Asks the kernel to send, and takes back what was sent.
+    /// Asks the kernel to send, and returns the chunks of sent frames to the pool.
     fn push(&self, sending: &mut Sending) {
         for _ in 0..KICKS {
             sending.take_back(&self.pool);
@@ -185,7 +184,9 @@ impl XdpSocket {
                 return;
             }
             let asked = send(self.socket.as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT);
-            // More of them, or no memory for a copy; others are for later.
+            // After these errors the kernel is asked again: it has more frames than one request
+            // sends, or no memory for a copy. After success or any other error the rest waits for a
+            // later call.
             if !matches!(asked, Err(Errno::EAGAIN | Errno::EBUSY | Errno::ENOBUFS)) {
                 break;
             }
@@ -193,44 +194,44 @@ impl XdpSocket {
         sending.take_back(&self.pool);
     }
 
-    /// Frames that the kernel dropped for want of a chunk or of a place in the
-    /// ring, or because they were longer than a chunk.
+    /// Returns the number of frames that the kernel dropped because there was no chunk or no free
+    /// entry in the ring, or because they were longer than a chunk.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If the kernel does not report it.
     pub fn dropped(&self) -> Result<u64, Error> {
         let statistics = self.socket.statistics();
         let statistics = statistics.map_err(|error| refused("statistics", &error))?;
         Ok(statistics.rx_dropped + statistics.rx_ring_full)
     }
 
-    /// Which addresses are this host's from now on: their frames are the kernel's.
+    /// Replaces the addresses of this host; the frames to them go to the kernel.
     ///
     /// # Errors
-    /// When the kernel does not take them.
+    /// If the kernel does not accept them.
     pub fn set_own(&self, own: &[Ipv4Addr]) -> Result<(), Error> {
         locked(&self.program).set_own(own)
     }
 }
 
 impl AsFd for XdpSocket {
-    /// Readable when a frame has come.
+    /// Returns the descriptor, which is readable when a frame has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         as_fd(&self.socket)
     }
 }
 
 fn as_fd(socket: &xdp::socket::XdpSocket) -> BorrowedFd<'_> {
-    // SAFETY: it is open as long as `socket`, which is borrowed.
+    // SAFETY: the descriptor is open as long as `socket`, which is borrowed.
     unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) }
 }
 
 impl Receiving {
-    /// Gives the kernel chunks to receive into. It is woken by poll, which the
+    /// Gives the kernel chunks to receive into. It does not wake the kernel: poll does, which the
     /// receiving thread calls anyway.
     fn refill(&mut self, pool: &Pool) {
         let mut umem = pool.lock();
-        // SAFETY: whoever has a socket has its pool.
+        // SAFETY: every socket holds the pool of its chunks.
         let filled = unsafe { self.to_fill.enqueue(&mut umem, self.lacking, false) };
         self.lacking -= filled.unwrap_or(0);
     }
@@ -238,7 +239,7 @@ impl Receiving {
 
 impl Sending {
     fn put(&mut self, one: &mut One) -> bool {
-        // SAFETY: whoever has a socket has its pool.
+        // SAFETY: every socket holds the pool of its chunks.
         let put = unsafe { self.ring.send(one, false) }.unwrap_or(0);
         self.under_way += put;
         put == 1
@@ -273,7 +274,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where received packets are put: chunks, in their order.
+/// Collects received packets as chunks, in the order of their arrival.
 struct Received<'a> {
     chunks: &'a mut VecDeque<Chunk>,
     pool: &'a Pool,
@@ -302,7 +303,7 @@ impl Slab for Received<'_> {
     }
 }
 
-/// A packet to send.
+/// A packet to send; `None` once the ring has taken it.
 struct One(Option<Packet>);
 
 impl Slab for One {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles a program of `bpf/` with clang, which no other part of the project
-//! needs. Build scripts call it (docs/decisions/dependencies.md, "aya to load BPF, clang to
-//! compile it").
+//! Compiles a program of `bpf/` with clang, which no other part of the project needs. Build scripts
+//! call it (docs/decisions/dependencies.md, "aya to load BPF, clang to compile it").
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Seen from a crate of the workspace.
+/// Folder of the programs, relative to a crate of the workspace.
 const FOLDER: &str = "../../bpf";
 
-/// Compiles `bpf/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`. Where there is no clang
-/// the file is empty, and a warning says that `left_out` is.
+/// Compiles `bpf/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`. Without clang the file is empty, and a
+/// warning says that `left_out` is left out.
 pub fn compile(name: &str, left_out: &str) {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let source = format!("{FOLDER}/{name}.bpf.c");
@@ -31,7 +30,7 @@ pub fn compile(name: &str, left_out: &str) {
             println!(
                 "cargo::warning={left_out} is left out: {clang}: {error} (make build installs it)"
             );
-            // What is not there is looked for at the next build.
+            // The next build looks again for a clang that is missing now.
             println!("cargo::rerun-if-changed={}", folder.join("clang").display());
             if let Err(error) = std::fs::write(&out, []) {
                 println!("cargo::error=cannot write {}: {error}", out.display());

@@ -9,47 +9,47 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_getres, clock_gettime, clock_nanosleep};
 use units::time::NS_PER_S;
 
-/// CLOCK_MONOTONIC: for schedules and for waiting.
+/// Returns the time of CLOCK_MONOTONIC, which is for schedules and for waiting.
 ///
 /// # Errors
-/// Only where there is no such clock.
+/// If the kernel has no such clock.
 pub fn monotonic_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_TAI, since 1970: for timestamps that others read. A leap second does not
-/// show. It is CLOCK_REALTIME where nobody has told the kernel their distance.
+/// Returns the time of CLOCK_TAI since 1970, which is for timestamps that other hosts read: leap
+/// seconds do not change it. It equals CLOCK_REALTIME if nobody has set their offset in the kernel.
 ///
 /// # Errors
-/// Only where there is no such clock.
+/// If the kernel has no such clock.
 pub fn tai_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_TAI)
 }
 
-/// Seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, of which the kernel's
-/// timestamps are.
+/// Returns the seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, which is the clock of the
+/// kernel's timestamps.
 ///
 /// # Errors
-/// Only where there is no such clock.
+/// If the kernel has no such clock.
 pub fn tai_ahead_s() -> io::Result<u64> {
     let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
     let realtime_ns = now_ns(ClockId::CLOCK_REALTIME)?;
-    // Whole seconds, read a moment apart.
+    // The offset is whole seconds; rounding removes the moment between the two readings.
     Ok((tai_ns.saturating_sub(realtime_ns) + NS_PER_S / 2) / NS_PER_S)
 }
 
-/// Length of the kernel's tick (1/HZ): the coarse clock moves once in each.
+/// Returns the length of the kernel's tick (1/HZ): the coarse clock advances once in each.
 ///
 /// # Errors
-/// Only where there is no such clock.
+/// If the kernel has no such clock.
 pub fn tick_ns() -> io::Result<u64> {
     Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)?).max(1))
 }
 
-/// Waits until CLOCK_MONOTONIC has come to `due_ns`; not at all if it has.
+/// Waits until CLOCK_MONOTONIC reaches `due_ns`; returns at once if that has passed.
 ///
 /// # Errors
-/// Only where there is no such clock.
+/// If the kernel has no such clock.
 pub fn sleep_until(due_ns: u64) -> io::Result<()> {
     let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
     let flags = ClockNanosleepFlags::TIMER_ABSTIME;
@@ -62,7 +62,7 @@ pub fn sleep_until(due_ns: u64) -> io::Result<()> {
     }
 }
 
-/// A time of the kernel's; 0 for what is before 1970.
+/// Converts a time of the kernel; times before 1970 become 0.
 pub(crate) fn nanoseconds(time: TimeSpec) -> u64 {
     let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
     let part_ns = u64::try_from(time.tv_nsec()).unwrap_or(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the live tools (`pspacer ping`, `reflect`, `router`) need of Linux:
-//! clocks, scheduling, signals, and sockets with the kernel's timestamps.
+//! The parts of Linux that the live tools (`pspacer ping`, `reflect`, `router`) need: clocks,
+//! scheduling, signals, and sockets with the kernel's timestamps.
 //!
-//! Nothing is unsafe here: `nix` and `thread-priority` have the system calls
+//! Nothing here is unsafe: `nix` and `thread-priority` make the system calls
 //! (docs/decisions/isochronous.md, "Live tools").
 
 pub mod clock;

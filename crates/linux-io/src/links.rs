@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel says of devices.
+//! Reads the kernel's list of network devices.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
 use crate::rtnetlink::dump;
 
-/// A device.
+/// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Its interface index.
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// Longest packet that it sends, without the Ethernet header.
+    /// MTU: the longest packet that it sends, without the Ethernet header.
     pub mtu_bytes: usize,
 }
 
-/// All devices of this network namespace.
+/// Returns all devices of this network namespace.
 ///
 /// # Errors
-/// When the kernel's table cannot be read.
+/// If the kernel's table cannot be read.
 pub fn links() -> io::Result<Vec<Link>> {
     let all = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let links = all.iter().filter_map(|entry| match entry {

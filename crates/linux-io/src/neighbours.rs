@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which MAC address a neighbour has: the kernel asks (ARP, neighbour discovery) and
-//! knows.
+//! Finds the MAC addresses of neighbours: the kernel asks for them (ARP, neighbour discovery) and
+//! keeps them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -12,18 +12,19 @@ use netlink_packet_route::neighbour::{
 
 use crate::rtnetlink::dump;
 
-/// Where nobody listens (RFC 863): the kernel has to know the MAC address before.
+/// UDP port discard (RFC 863), where nobody listens: to send there, the kernel must first find the
+/// MAC address.
 const DISCARD: u16 = 9;
 
-/// What the kernel thinks of a neighbour.
+/// The kernel's state of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has this MAC address: confirmed, being confirmed, or set by hand.
     Known([u8; 6]),
-    /// It had this one. Nobody has confirmed it for a while; the kernel does once
+    /// It had this MAC address, which nobody has confirmed for a while. The kernel confirms it once
     /// something is sent.
     Stale([u8; 6]),
-    /// It is asked for.
+    /// The kernel is asking for its MAC address.
     Asked,
     /// It did not answer.
     Failed,
@@ -32,19 +33,19 @@ pub enum State {
 /// A neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Number of the device.
+    /// Interface index of the device.
     pub device: u32,
-    /// IPv4 or IPv6.
+    /// Its IPv4 or IPv6 address.
     pub address: IpAddr,
-    /// And its MAC address.
+    /// Its state, with its MAC address.
     pub state: State,
 }
 
-/// Makes the kernel ask, or confirm what is stale, with one datagram of one byte.
-/// `device` is that of a link-local address.
+/// Makes the kernel ask for a neighbour, or confirm a stale one, by sending a datagram of one byte.
+/// `device` is the scope of a link-local address.
 ///
 /// # Errors
-/// When there is no way to the address.
+/// If there is no route to the address.
 pub fn ask(address: IpAddr, device: u32) -> io::Result<()> {
     let (any, to): (SocketAddr, SocketAddr) = match address {
         IpAddr::V4(address) => (([0; 4], 0).into(), (address, DISCARD).into()),
@@ -56,10 +57,10 @@ pub fn ask(address: IpAddr, device: u32) -> io::Result<()> {
     UdpSocket::bind(any)?.send_to(&[0], to).map(|_| ())
 }
 
-/// What the kernel knows of all neighbours, IPv4 and IPv6.
+/// Returns all neighbours that the kernel knows, IPv4 and IPv6.
 ///
 /// # Errors
-/// When the kernel's table cannot be read.
+/// If the kernel's table cannot be read.
 pub fn known() -> io::Result<Vec<Neighbour>> {
     let all = dump(RouteNetlinkMessage::GetNeighbour(
         NeighbourMessage::default(),
@@ -82,7 +83,7 @@ fn neighbour(entry: &NeighbourMessage) -> Option<Neighbour> {
             NeighbourAttribute::Destination(NeighbourAddress::Inet6(v6)) => {
                 address = Some(IpAddr::V6(*v6));
             }
-            // NDA_LLADDR; devices other than Ethernet's have other lengths.
+            // NDA_LLADDR; the addresses of devices other than Ethernet's have other lengths.
             NeighbourAttribute::LinkLocalAddress(bytes) => {
                 mac = <[u8; 6]>::try_from(bytes.as_slice()).ok();
             }

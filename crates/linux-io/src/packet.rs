@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of a device (AF_PACKET).
+//! Receives and sends the frames of a device (AF_PACKET).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,8 +13,8 @@ use nix::sys::socket::{
 use nix::{libc, setsockopt_impl, sockopt_impl};
 
 sockopt_impl!(
-    /// Before each frame stands what is still to be done to it (`struct
-    /// virtio_net_hdr`): check sums that the host left to its device.
+    /// Puts a `struct virtio_net_hdr` before each frame. It says what is still to be done to the
+    /// frame: checksums that the host left to its device.
     VnetHeader,
     SetOnly,
     libc::SOL_PACKET,
@@ -22,12 +22,12 @@ sockopt_impl!(
     bool
 );
 
-/// Bytes before each frame, given to the device as they came.
+/// Bytes before each frame, which go to the sending device as they were received.
 pub const VNET_BYTES: usize = 10;
-/// Asked for, for bursts; the host may allow less.
+/// Requested receive buffer, for bursts; the host may allow less.
 const RECEIVE_BYTES: usize = 4 << 20;
 
-/// A device's IPv4 frames, received and sent. It never waits.
+/// Receives and sends a device's IPv4 frames. It never waits.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
@@ -35,13 +35,14 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Of a device by its name. Needs CAP_NET_RAW.
+    /// Opens the device `device`. Needs CAP_NET_RAW.
     ///
     /// # Errors
-    /// No such device, no Ethernet, or no permission.
+    /// If there is no such device, it is no Ethernet device, or permission is missing.
     pub fn open(device: &str) -> io::Result<Self> {
         let (link, mac) = link(device)?;
-        // Of this protocol alone: sockets for all protocols see what is sent too.
+        // The socket is for this protocol alone: sockets for all protocols also receive what is
+        // sent.
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -50,26 +51,26 @@ impl PacketSocket {
         )?;
         setsockopt(&socket, VnetHeader, &true)?;
         setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES)?;
-        // The address bears no protocol, so the socket keeps its own.
+        // The address contains no protocol, so the socket keeps its own.
         bind(socket.as_raw_fd(), &link)?;
         Ok(Self { socket, mac })
     }
 
-    /// The device's MAC address.
+    /// Returns the device's MAC address.
     #[must_use]
     pub fn mac(&self) -> [u8; 6] {
         self.mac
     }
 
-    /// The next frame, after [`VNET_BYTES`]: how long both are, which is more
-    /// than the buffer if they were cut. `None` if there is none.
+    /// Receives the next frame, after [`VNET_BYTES`], and returns the length of both. It exceeds
+    /// the buffer if the frame was truncated. `None` if there is no frame.
     ///
     /// # Errors
-    /// When the device is gone.
+    /// If the device no longer exists.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {
             Ok(bytes) => Ok(Some(bytes)),
-            // A device that was down for a moment is no error for ever.
+            // A device that is down may come up again, so that is no error.
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -78,7 +79,7 @@ impl PacketSocket {
     /// Sends a frame, after its [`VNET_BYTES`].
     ///
     /// # Errors
-    /// When the device does not take it.
+    /// If the device does not accept it.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty())?;
         Ok(())
@@ -86,16 +87,16 @@ impl PacketSocket {
 }
 
 impl AsFd for PacketSocket {
-    /// Readable when a frame has come.
+    /// Returns the descriptor, which is readable when a frame has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// The MAC address of a device, by its name.
+/// Returns the MAC address of the device `device`.
 ///
 /// # Errors
-/// No such device, or no Ethernet.
+/// If there is no such device, or it is no Ethernet device.
 pub fn mac_address(device: &str) -> io::Result<[u8; 6]> {
     link(device).map(|(_, mac)| mac)
 }
@@ -115,10 +116,10 @@ fn link(device: &str) -> io::Result<(LinkAddr, [u8; 6])> {
     Ok((link, mac))
 }
 
-/// IPv4 addresses of this host, each with the name of its device.
+/// Returns the IPv4 addresses of this host, each with the name of its device.
 ///
 /// # Errors
-/// When they cannot be listed.
+/// If they cannot be listed.
 pub fn own_addresses() -> io::Result<Vec<(String, std::net::Ipv4Addr)>> {
     let all = getifaddrs()?.filter_map(|i| {
         let address = i.address?.as_sockaddr_in()?.ip();

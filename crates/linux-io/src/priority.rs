@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Real-time scheduling of the calling thread, where it is allowed.
+//! Gives the calling thread real-time scheduling, if that is allowed.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use thread_priority::{
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// SCHED_DEADLINE: so long in every period.
+    /// SCHED_DEADLINE: the thread may run for `runtime` in every `period`.
     Deadline {
-        /// What it needs of each period at most.
+        /// Most processor time that the thread needs in a period.
         runtime: Duration,
         /// The period.
         period: Duration,
     },
-    /// SCHED_FIFO, of 1 to 99.
+    /// SCHED_FIFO with a priority of 1 to 99.
     Fifo(u8),
-    /// Like any other thread: the wish was refused.
+    /// Scheduling of an ordinary thread, because every wish was refused.
     Other,
 }
 
@@ -38,18 +38,17 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// The calling thread, to SCHED_DEADLINE's system call: it takes the kernel's
-/// number of a thread. The library passes on what it is given, and its own
-/// `thread_native_id` is pthread's, which the kernel does not know.
+/// Identifies the calling thread in SCHED_DEADLINE's system call, which takes the kernel's number
+/// of a thread. The library passes this value on unchanged; its own `thread_native_id` returns
+/// pthread's number, which the kernel does not know.
 const CALLING_THREAD: ThreadId = 0;
 
-/// Gives the calling thread the first of `wishes` that is allowed, and says
-/// which; and lets its timers be exact where none is. Needs CAP_SYS_NICE, for
-/// SCHED_DEADLINE in the first user namespace, or a limit RLIMIT_RTPRIO for
-/// SCHED_FIFO.
+/// Gives the calling thread the first of `wishes` that is allowed, and returns it. It also makes
+/// the timers of an ordinary thread exact. Needs CAP_SYS_NICE, for SCHED_DEADLINE in the initial
+/// user namespace, or a limit RLIMIT_RTPRIO for SCHED_FIFO.
 pub fn schedule(wishes: &[Scheduling]) -> Scheduling {
-    // A timer of a thread that is not real-time may otherwise be 50 µs late.
-    // The kernel keeps its own slack if it refuses.
+    // Timers of an ordinary thread may otherwise expire 50 µs late. If the kernel refuses, it keeps
+    // its own slack.
     let _ = set_timerslack(1);
     let granted = wishes.iter().find(|wish| grant(**wish));
     granted.copied().unwrap_or(Scheduling::Other)

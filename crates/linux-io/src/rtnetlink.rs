@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's tables of the network (rtnetlink). The library knows the messages, the
-//! socket is `nix`'s (docs/decisions/isochronous.md, "Neighbours and devices by netlink").
+//! Reads the kernel's network tables (rtnetlink). The library encodes the messages, the socket is
+//! `nix`'s (docs/decisions/isochronous.md, "Neighbours and devices by netlink").
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,12 +14,12 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
 
-/// The kernel fills at most 32 KiB at once.
+/// Bytes of the receive buffer; the kernel fills at most 32 KiB at once.
 const ANSWER_BYTES: usize = 64 << 10;
-/// Messages begin at multiples of so many bytes (NLMSG_ALIGNTO).
+/// Messages begin at multiples of this number of bytes (NLMSG_ALIGNTO).
 const ALIGNED: usize = 4;
 
-/// All entries of a table.
+/// Returns all entries of a table.
 pub(crate) fn dump(what: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
     let socket = socket(
         AddressFamily::Netlink,
@@ -40,7 +40,7 @@ pub(crate) fn dump(what: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMess
     Ok(all)
 }
 
-/// Takes what comes at once; `false` once the table has ended.
+/// Receives one part of a table; returns `false` once the table has ended.
 fn take(
     socket: &OwnedFd,
     buffer: &mut [u8],

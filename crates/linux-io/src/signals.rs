@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C and SIGTERM as something to wait for.
+//! Turns Ctrl-C and SIGTERM into events that a program can wait for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,15 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// SIGINT and SIGTERM, which no longer end the process.
+/// SIGINT and SIGTERM; neither ends the process any more.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// Blocks both in this thread and in those that it starts from now on.
+    /// Blocks both signals in this thread and in those that it starts from now on.
     ///
     /// # Errors
-    /// When there are no file descriptors left.
+    /// If there are no file descriptors left.
     pub fn block() -> io::Result<Self> {
         let mut set = SigSet::empty();
         set.add(Signal::SIGINT);
@@ -25,17 +25,17 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&set, flags)?))
     }
 
-    /// Whether one has come since the last call.
+    /// Returns whether a signal has come since the last call.
     ///
     /// # Errors
-    /// When the descriptor cannot be read.
+    /// If the descriptor cannot be read.
     pub fn came(&self) -> io::Result<bool> {
         Ok(self.0.read_signal()?.is_some())
     }
 }
 
 impl AsFd for Signals {
-    /// Readable when one has come.
+    /// Returns the descriptor, which is readable when a signal has come.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

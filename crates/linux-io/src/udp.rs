@@ -16,34 +16,35 @@ use units::time::NS_PER_S;
 
 use crate::clock::{nanoseconds, tai_ahead_s};
 
-/// For datagrams while this program does not run; the host may allow less.
+/// Requested receive buffer, for datagrams that arrive while this program does not run; the host
+/// may allow less.
 const RECEIVE_BYTES: usize = 4 << 20;
 /// Room for a timestamp, a count and an extended error with its address.
 const CONTROL_BYTES: usize = 256;
 
-/// A datagram.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// How long it is.
+    /// Its length.
     pub bytes: usize,
-    /// From where.
+    /// Address of its sender.
     pub from: Option<SocketAddr>,
-    /// When the kernel got it, of CLOCK_TAI.
+    /// Time at which the kernel received it, on CLOCK_TAI.
     pub kernel_ns: Option<u64>,
-    /// Datagrams that this socket had no room for, until this one came.
+    /// Datagrams that did not fit into this socket's buffer before this one arrived.
     pub overrun: u32,
 }
 
-/// When the kernel gave a datagram to its device.
+/// The time at which the kernel gave a datagram to its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftAt {
-    /// Number of the datagram, from 0 by what was sent.
+    /// Number of the datagram, counted from 0 in the order of sending.
     pub number: u32,
-    /// Of CLOCK_TAI.
+    /// The time, on CLOCK_TAI.
     pub kernel_ns: u64,
 }
 
-/// Where a host puts what it sends.
+/// The traffic class of sent datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     /// SO_PRIORITY: a band, or a class of a qdisc as major << 16 | minor.
@@ -58,8 +59,8 @@ const MOST_DSCP: u8 = 63;
 impl FromStr for Class {
     type Err = String;
 
-    /// `PRIO`, `PRIO/DSCP`, `/DSCP`, where PRIO is a number or a class `MAJOR:MINOR`,
-    /// in hexadecimal as `tc` writes it.
+    /// Parses `PRIO`, `PRIO/DSCP` or `/DSCP`, where PRIO is a number or a class `MAJOR:MINOR`, in
+    /// hexadecimal as `tc` writes it.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "expected a priority, a class such as 1:10, and /DSCP of 0 to 63".to_owned();
         let (priority, dscp) = match text.split_once('/') {
@@ -85,7 +86,7 @@ impl FromStr for Class {
     }
 }
 
-/// The socket; it never waits.
+/// A UDP socket with timestamps; it never waits.
 #[derive(Debug)]
 pub struct TimestampedSocket {
     socket: UdpSocket,
@@ -93,10 +94,10 @@ pub struct TimestampedSocket {
 }
 
 impl TimestampedSocket {
-    /// Asks for timestamps of what is received and, with `sent`, of what is sent.
+    /// Asks the kernel for timestamps of received and, with `sent`, of sent datagrams.
     ///
     /// # Errors
-    /// When the socket cannot be set so.
+    /// If the socket's options cannot be set.
     pub fn new(socket: UdpSocket, sent: bool) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let mut flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
@@ -107,7 +108,7 @@ impl TimestampedSocket {
                 | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
         }
         setsockopt(&socket, sockopt::Timestamping, &flags)?;
-        // Beyond the host's limit with CAP_NET_ADMIN, up to it without.
+        // With CAP_NET_ADMIN the size may exceed the host's limit, without it may not.
         setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES))?;
         setsockopt(&socket, sockopt::RxqOvfl, &1)?;
@@ -117,18 +118,18 @@ impl TimestampedSocket {
         })
     }
 
-    /// The socket itself, for sending.
+    /// Returns the socket itself, for sending.
     #[must_use]
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Puts what is sent into a class.
+    /// Sets the class of the datagrams that are sent.
     ///
     /// # Errors
-    /// When the host does not allow it: priorities above 6 need CAP_NET_ADMIN.
+    /// If the host does not allow it: priorities above 6 need CAP_NET_ADMIN.
     pub fn set_class(&self, class: Class) -> io::Result<()> {
-        // First: the kernel derives a priority from it.
+        // The code point comes first, because the kernel derives a priority from it.
         if let Some(dscp) = class.dscp {
             let field = i32::from(dscp) << 2;
             match self.socket.local_addr()? {
@@ -137,17 +138,18 @@ impl TimestampedSocket {
             }
         }
         if let Some(priority) = class.priority {
-            // An unsigned number that the call takes as a signed one.
+            // The priority is unsigned, but the call takes a signed number.
             let bits = i32::from_ne_bytes(priority.to_ne_bytes());
             setsockopt(&self.socket, sockopt::Priority, &bits)?;
         }
         Ok(())
     }
 
-    /// The next datagram; `None` if there is none.
+    /// Receives the next datagram; `None` if there is none.
     ///
     /// # Errors
-    /// What the network says of earlier datagrams (a refused port), or of the socket.
+    /// An error that the network reports for earlier datagrams (a refused port), or one of the
+    /// socket.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut control = [0; CONTROL_BYTES];
         let parts = &mut [IoSliceMut::new(buffer)];
@@ -170,10 +172,10 @@ impl TimestampedSocket {
         }))
     }
 
-    /// The next timestamp of what was sent; `None` if there is none.
+    /// Returns the next timestamp of a sent datagram; `None` if there is none.
     ///
     /// # Errors
-    /// When the socket's error queue cannot be read.
+    /// If the socket's error queue cannot be read.
     pub fn left_at(&self) -> io::Result<Option<LeftAt>> {
         let mut control = [0; CONTROL_BYTES];
         let parts = &mut [];
@@ -191,7 +193,7 @@ impl TimestampedSocket {
                 | ControlMessageOwned::Ipv6RecvErr(error, _) => Some(error.ee_data),
                 _ => None,
             });
-            // Other errors are in the queue too.
+            // The queue also contains other errors, which are skipped.
             if let Some((number, kernel_ns)) = number.zip(self.timestamp(&message)) {
                 return Ok(Some(LeftAt { number, kernel_ns }));
             }
@@ -205,13 +207,13 @@ impl TimestampedSocket {
             }
             _ => None,
         })?;
-        // 0: the packet has none.
+        // 0 means that the packet has no timestamp.
         (timestamp > 0).then(|| timestamp.saturating_add(self.tai_ahead_ns))
     }
 }
 
 impl AsFd for TimestampedSocket {
-    /// Readable when a datagram or a timestamp has come.
+    /// Returns the descriptor, which is readable when a datagram or a timestamp has arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waiting for something to read.
+//! Waits until there is something to read.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,15 +7,15 @@ use std::os::fd::BorrowedFd;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// What a program takes from a socket before it looks at its signals again: a sender
-/// that is faster than it must not keep it from its end.
+/// Most datagrams that a program reads from a socket before it checks its signals again: a fast
+/// sender must not keep the program from ending.
 pub const BATCH: usize = 64;
 
-/// Waits until one of them is readable or has an error to read, a signal was
-/// handled, or so long, to a millisecond upwards.
+/// Waits until a descriptor is readable or has an error to read, a signal was handled, or `most_ns`
+/// have passed, rounded up to a millisecond.
 ///
 /// # Errors
-/// When one of them is no descriptor.
+/// If one of them is no descriptor.
 pub fn readable<'a>(descriptors: &[BorrowedFd<'a>], most_ns: u64) -> io::Result<()> {
     let wish = |fd: &BorrowedFd<'a>| PollFd::new(*fd, PollFlags::POLLIN);
     let mut wishes: Vec<_> = descriptors.iter().map(wish).collect();

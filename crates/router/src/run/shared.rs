@@ -64,8 +64,8 @@ impl<'a> Router<'a> {
     pub fn open(config: &'a Config) -> Result<Self, RunError> {
         let devices = u32::try_from(config.devices.len()).unwrap_or(u32::MAX);
         let streams = u32::try_from(config.streams.len()).unwrap_or(u32::MAX);
-        // Even full queues of all streams leave `CHUNKS` for each device: streams that send too much
-        // take no chunks from others.
+        // Even full queues of all streams leave `CHUNKS` for each device: streams that send too
+        // much take no chunks from others.
         let chunks = CHUNKS
             .saturating_mul(devices)
             .saturating_add(QUEUE.saturating_mul(streams));
