@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A distribution of delays, to three digits over all orders (HdrHistogram).
+//! A distribution of delays, with three significant digits at every magnitude (HdrHistogram).
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Largest delay that is told from larger ones: an hour.
+/// Largest delay that is distinguished from larger ones: an hour.
 pub const MOST_NS: u64 = 3_600_000_000_000;
-/// Digits kept of each.
+/// Significant digits that the histogram keeps.
 const DIGITS: u8 = 3;
 
-/// Delays of packets.
+/// The distribution of the packets' delays.
 #[derive(Clone, Debug)]
 pub struct Delays {
-    /// `None` only if the bounds above were wrong.
+    /// `None` only if the constants above were invalid.
     histogram: Option<Histogram<u64>>,
     sum_ns: u128,
     least_ns: u64,
@@ -31,34 +31,34 @@ pub struct Worst {
 /// A distribution in numbers; as JSON, `docs/formats.md`, "Probes".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Packets.
+    /// Number of packets.
     pub count: u64,
-    /// Exact.
+    /// Smallest delay, exact.
     pub min_ns: u64,
-    /// Exact.
+    /// Mean delay, exact.
     pub mean_ns: f64,
-    /// To three digits, as all percentiles.
+    /// Median, to three digits, as all percentiles.
     pub p50_ns: u64,
-    /// 90 %.
+    /// 90th percentile.
     pub p90_ns: u64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999_ns: u64,
-    /// Exact.
+    /// Largest delay, exact.
     pub max_ns: u64,
-    /// Number of the packet with the longest.
+    /// Number of the packet with the largest delay.
     pub max_sequence: u64,
-    /// Delays that occurred, to three digits, by delay.
+    /// Delays that occurred, to three digits, sorted by delay.
     pub histogram: Vec<Bin>,
 }
 
-/// Packets with about one delay.
+/// The packets with about the same delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bin {
     /// The delay, within a thousandth.
     pub delay_ns: u64,
-    /// How many.
+    /// Number of packets.
     pub count: u64,
 }
 
@@ -74,7 +74,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Adds a packet. O(1).
+    /// Adds the delay of a packet. O(1).
     pub fn record(&mut self, sequence: u64, delay_ns: u64) {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(delay_ns);
@@ -86,11 +86,11 @@ impl Delays {
         }
     }
 
-    /// In numbers; `None` if there was no packet.
+    /// Returns the distribution in numbers; `None` if there was no packet.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         let (histogram, worst) = (self.histogram.as_ref()?, self.worst?);
-        // Within what was seen: a bin's end may lie beyond.
+        // A bin may extend beyond the delays that occurred: the value is clamped to them.
         let at = |quantile| {
             let value = histogram.value_at_quantile(quantile);
             value.clamp(self.least_ns, worst.delay_ns)

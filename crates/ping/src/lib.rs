@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes that are sent on a schedule and come back: `pspacer ping` and
-//! `pspacer reflect`.
+//! Sends probes on a schedule and measures their answers: `pspacer ping` and `pspacer reflect`.
 //!
-//! Pure, but for [`run`] and [`reflect`]: times and bytes are given.
+//! Only [`run`] and [`reflect`] use sockets and clocks; the other modules get times and bytes as
+//! arguments.
 
 #![forbid(unsafe_code)]
 

@@ -1,81 +1,80 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The probe (`docs/formats.md`, "Probes"): a UDP payload with a header of 52
-//! bytes, network byte order, and zeros up to the size that is wanted.
+//! The probe (`docs/formats.md`, "Probes"): a UDP payload with a header of 52 bytes in network byte
+//! order, padded with zeros to the wanted size.
 
-/// First bytes.
+/// First bytes of every probe.
 const MAGIC: [u8; 4] = *b"PSPR";
-/// Of the format.
+/// Version of the format.
 const VERSION: u8 = 1;
-/// Bytes that the check sum covers.
+/// Bytes that the checksum covers.
 const CHECKED: usize = 48;
-/// Shortest probe.
+/// Bytes of the shortest probe.
 pub const LEAST_BYTES: usize = CHECKED + 4;
-/// Longest probe: what UDP over IPv4 holds.
+/// Bytes of the longest probe: the most that UDP over IPv4 carries.
 pub const MOST_BYTES: usize = 65_507;
 /// UDP port of reflectors.
 pub const PORT: u16 = 8637;
 
-/// Which way it goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// To the reflector.
+    /// From the sender to the reflector.
     Probe,
-    /// Back from it.
+    /// From the reflector back to the sender.
     Answer,
 }
 
-/// What a probe says. Times are nanoseconds since 1970 of CLOCK_TAI, 0 if
-/// there is none yet.
+/// The header of a probe. Times are nanoseconds since 1970 of CLOCK_TAI, 0 if there is none yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Which way.
+    /// Direction of the packet.
     pub kind: Kind,
-    /// Tells runs apart.
+    /// Identifies the run that sent it.
     pub session: u64,
-    /// From 0.
+    /// Number of the probe, from 0.
     pub sequence: u64,
-    /// When the sender handed it to its kernel.
+    /// Time at which the sender handed it to its kernel.
     pub sent_ns: u64,
-    /// When the reflector got it.
+    /// Time at which the reflector received it.
     pub received_ns: u64,
-    /// When the reflector handed it to its kernel.
+    /// Time at which the reflector handed the answer to its kernel.
     pub reflected_ns: u64,
 }
 
-/// Why bytes are no probe.
+/// The reason why a datagram is no probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// Too short.
+    /// It is shorter than a header.
     #[error("{bytes} bytes: expected at least {LEAST_BYTES}")]
     Short {
-        /// How many there are.
+        /// Its length.
         bytes: usize,
     },
-    /// Something else altogether.
+    /// It does not begin with a probe's first bytes.
     #[error("no probe of pspacer's")]
     Magic,
-    /// Of a version that is not known.
+    /// Its version is not known.
     #[error("version {version}: expected {VERSION}")]
     Version {
         /// Its version.
         version: u8,
     },
-    /// Neither probe nor answer.
+    /// It is neither probe nor answer.
     #[error("kind {kind}: expected 0, a probe, or 1, an answer")]
     Kind {
         /// Its kind.
         kind: u8,
     },
-    /// Changed on its way.
+    /// Its checksum is wrong: it was changed on the path.
     #[error("check sum does not match")]
     Check,
 }
 
 impl Header {
-    /// Writes the header at the beginning of `bytes`; what follows stays.
+    /// Writes the header to the beginning of `bytes`; the bytes after it stay.
     ///
     /// # Errors
-    /// When it does not fit.
+    /// If `bytes` is shorter than a header.
     pub fn write(&self, bytes: &mut [u8]) -> Result<(), PacketError> {
         let short = PacketError::Short { bytes: bytes.len() };
         let header: &mut [u8; LEAST_BYTES] = bytes.first_chunk_mut().ok_or(short)?;
@@ -103,7 +102,7 @@ impl Header {
     /// Reads the header of a datagram.
     ///
     /// # Errors
-    /// What shows that it is none.
+    /// The reason why the datagram is no probe.
     pub fn read(bytes: &[u8]) -> Result<Self, PacketError> {
         let short = PacketError::Short { bytes: bytes.len() };
         let header: &[u8; LEAST_BYTES] = bytes.first_chunk().ok_or(short)?;
@@ -125,7 +124,7 @@ impl Header {
         };
         let number = |index: usize| {
             let place = checked.chunks_exact(8).nth(index);
-            // There are six of them.
+            // The conversion does not fail: there are six fields of eight bytes.
             let place = place.and_then(|b| b.try_into().ok()).unwrap_or_default();
             u64::from_be_bytes(place)
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reflector's socket: answers probes until a signal comes.
+//! Runs a reflector on a socket.
 
 use std::os::fd::AsFd;
 
@@ -12,14 +12,14 @@ use linux_io::wait::{BATCH, readable};
 use crate::packet::MOST_BYTES;
 use crate::reflector::{Reflector, timestamp};
 
-/// How long nothing may come before the signals are looked at again.
+/// Longest wait for a datagram before the signals are checked again.
 const IDLE_NS: u64 = units::time::NS_PER_S;
 
-/// Answers probes until a signal comes. Gives the number of answers that the kernel did
-/// not take.
+/// Answers probes until a signal comes. Returns the number of answers that the kernel did not
+/// accept.
 ///
 /// # Errors
-/// When the socket or a clock fails.
+/// If the socket or a clock fails.
 pub fn reflect(
     socket: &TimestampedSocket,
     reflector: &mut Reflector,
@@ -33,7 +33,7 @@ pub fn reflect(
             let received = match socket.receive(&mut buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
-                // What became of an earlier answer.
+                // The error belongs to an earlier answer, for example to a closed port.
                 Err(_) => continue,
             };
             let received_ns = received.kernel_ns.unwrap_or(tai_ns()?);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a reflector answers, and what it does not.
+//! Decides which datagrams a reflector answers.
 //!
-//! An answer is as long as its probe, only probes are answered, so that two
-//! reflectors never answer each other, and no more than so many a second: sent
-//! from a forged address, a probe does no more harm than the forger could do.
+//! A reflector answers only probes, so that two reflectors never answer each other. An answer is as
+//! long as its probe, and the rate of answers is limited: a probe from a forged source address does
+//! no more harm than the forger could do directly.
 
 use serde::Serialize;
 use units::time::NS_PER_S;
 
 use crate::packet::{Header, Kind};
 
-/// What became of datagrams.
+/// Counts of received datagrams, by what the reflector did with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reflected {
-    /// Answered.
+    /// Answered probes.
     pub answered: u64,
-    /// No probes: other programs' datagrams, broken ones, answers.
+    /// Datagrams that are no probes: those of other programs, damaged probes, answers.
     pub invalid: u64,
-    /// Beyond the rate.
+    /// Probes not answered, because the rate limit was reached.
     pub over_rate: u64,
 }
 
@@ -25,14 +25,14 @@ pub struct Reflected {
 #[derive(Clone, Debug)]
 pub struct Reflector {
     rate_pps: u64,
-    /// Answers that may be given now, in parts of a second's.
+    /// Token bucket: answers that may be given now, each worth a second divided by `rate_pps`.
     tokens_ns: u64,
     last_ns: u64,
     counts: Reflected,
 }
 
 impl Reflector {
-    /// Answers `rate_pps` probes a second, so many at once too.
+    /// Returns a reflector that answers at most `rate_pps` probes a second, and as many in a burst.
     #[must_use]
     pub fn new(rate_pps: u64) -> Self {
         Self {
@@ -43,9 +43,9 @@ impl Reflector {
         }
     }
 
-    /// Makes a datagram that was received at `received_ns` (CLOCK_TAI) its
-    /// answer, in place. `false` if it gets none. `now_ns` is of any clock that
-    /// does not go back. O(1).
+    /// Turns a datagram that was received at `received_ns` (CLOCK_TAI) into its answer, in place.
+    /// Returns `false` if it gets no answer. `now_ns` is the time of any clock that does not go
+    /// back. O(1).
     pub fn answer(&mut self, datagram: &mut [u8], received_ns: u64, now_ns: u64) -> bool {
         let header = match Header::read(datagram) {
             Ok(header) if header.kind == Kind::Probe => header,
@@ -67,7 +67,7 @@ impl Reflector {
         answer.write(datagram).is_ok()
     }
 
-    /// What became of all datagrams.
+    /// Returns the counts of all datagrams.
     #[must_use]
     pub fn counts(&self) -> Reflected {
         self.counts
@@ -77,7 +77,7 @@ impl Reflector {
         let passed_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = self.last_ns.max(now_ns);
         self.tokens_ns = self.tokens_ns.saturating_add(passed_ns).min(NS_PER_S);
-        // A rate of 0 costs more than there ever is.
+        // With a rate of 0 an answer costs more than the bucket ever holds.
         let cost_ns = NS_PER_S.checked_div(self.rate_pps).unwrap_or(u64::MAX);
         match self.tokens_ns.checked_sub(cost_ns) {
             Some(left) => {
@@ -89,14 +89,14 @@ impl Reflector {
     }
 }
 
-/// Stamps an answer with the time it leaves.
+/// Writes the time at which an answer leaves into its header.
 pub fn timestamp(answer: &mut [u8], reflected_ns: u64) {
     if let Ok(header) = Header::read(answer) {
         let timestamped = Header {
             reflected_ns,
             ..header
         };
-        // It was read from there.
+        // The header fits, because it was read from the same bytes.
         let _ = timestamped.write(answer);
     }
 }

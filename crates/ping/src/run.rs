@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run: one thread sends on the schedule, this one takes what comes.
+//! Runs a measurement: one thread sends on the schedule, the calling thread receives the answers.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -20,72 +20,71 @@ use linux_io::udp::{Class, TimestampedSocket};
 use linux_io::wait::{BATCH, readable};
 use serde::Serialize;
 
-/// Before the first probe, so that both threads run.
+/// Time before the first probe, so that both threads run by then.
 const LEAD_NS: u64 = 20_000_000;
-/// A long period is waited for in parts, to notice the end.
+/// Longest sleep of the sender: in a long period it wakes to notice the end of the run.
 const PART_NS: u64 = 50_000_000;
-/// Above other real-time threads of a common host, below the kernel's.
+/// Priority of the sender: above other real-time threads of a common host, below the kernel's.
 const PRIORITY: u8 = 80;
 
-/// What is to be done.
+/// Describes a measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where the reflector is.
+    /// Address of the reflector.
     pub address: SocketAddr,
-    /// From one probe to the next.
+    /// Time from one probe to the next.
     pub period_ns: u64,
-    /// Probes; until a signal comes by default.
+    /// Number of probes; `None`: the run sends until a signal comes.
     pub count: Option<u64>,
-    /// How long answers are waited for after the last probe.
+    /// Longest wait for answers after the last probe.
     pub wait_ns: u64,
-    /// UDP payload of a probe.
+    /// UDP payload of a probe, in bytes.
     pub size_bytes: usize,
-    /// Priority and code point.
+    /// Priority and code point of the probes.
     pub class: Class,
-    /// Both hosts have one clock.
+    /// Whether both hosts have the same clock, so that one-way delays are measured too.
     pub one_way: bool,
-    /// A longer round trip ends the run.
+    /// Threshold: a longer round trip ends the run.
     pub stop_above_ns: Option<u64>,
 }
 
-/// An answer, for people.
+/// A received answer, to be printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
-    /// Of its probe.
+    /// Number of its probe.
     pub sequence: u64,
-    /// UDP payload.
+    /// UDP payload, in bytes.
     pub bytes: usize,
-    /// What it says.
+    /// What the answer is: the first to its probe, a duplicate or a stranger.
     pub outcome: Outcome,
 }
 
-/// What was found.
+/// The results of a run.
 pub struct Done {
     /// Counts and delays.
     pub results: Results,
-    /// Of the sending thread.
+    /// Scheduling of the sending thread.
     pub scheduling: Scheduling,
-    /// What ended the run, if a round trip did.
+    /// The round trip that ended the run, if one did.
     pub above: Option<Above>,
-    /// How far CLOCK_TAI was set meanwhile.
+    /// Change of CLOCK_TAI against CLOCK_MONOTONIC during the run.
     pub clock_step_ns: u64,
 }
 
-/// The round trip that stopped the run.
+/// The round trip that ended the run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Above {
-    /// Of its probe.
+    /// Number of its probe.
     pub sequence: u64,
-    /// Longer than the threshold.
+    /// The round trip, which exceeds the threshold.
     pub round_trip_ns: u64,
 }
 
-/// Sends all probes and takes their answers, until all are there, the wait
-/// after the last is over, a round trip is above the threshold, or a signal
-/// comes.
+/// Sends all probes and receives their answers. Ends when every probe is answered, the wait after
+/// the last one is over, a round trip exceeds the threshold, or a signal comes.
 ///
 /// # Errors
-/// When the socket fails, or what `on_answer` says.
+/// If the socket fails, or the error of `on_answer`.
 pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Result<Done> {
     let signals = Signals::block()?;
     let session = RandomState::new().hash_one(std::process::id());
@@ -114,10 +113,10 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Res
     };
     let scheduling = thread::scope(|threads| -> Result<Scheduling> {
         let sending = threads.spawn(|| send(plan, session, due, &socket, &stop, said));
-        // Below the sender: an answer waits in the socket, a probe must leave.
+        // The priority is below the sender's: an answer can wait in the socket, a probe must leave.
         schedule(&[Scheduling::Fifo(PRIORITY - 1)]);
         let taken = taker.take_all(&signals, &sender, &mut on_answer);
-        // Whatever happened, the sender must end.
+        // The sender must end in any case, also after an error.
         stop.store(true, Ordering::Relaxed);
         let granted = sending.join();
         taken?;
@@ -131,20 +130,20 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Res
     })
 }
 
-/// How far CLOCK_TAI is ahead of CLOCK_MONOTONIC.
+/// Returns how far CLOCK_TAI is ahead of CLOCK_MONOTONIC.
 fn clock_offset_ns() -> Result<u64> {
     Ok(tai_ns()?.wrapping_sub(monotonic_ns()?))
 }
 
-/// What the sender says of a probe.
+/// A message of the sending thread about a probe.
 enum Said {
-    /// It is about to be sent.
+    /// The probe is about to be sent.
     Sending(Sent),
-    /// The kernel did not take it.
+    /// The kernel did not accept the probe with this number.
     Refused(u64),
 }
 
-/// Sends every probe when it is due, and says so.
+/// Sends every probe when it is due, and reports it to the receiving thread.
 fn send(
     plan: &Plan,
     session: u64,
@@ -185,7 +184,7 @@ fn send(
             late_ns,
             sent_ns,
         }));
-        // The first error may be what became of an earlier probe.
+        // The first error may belong to an earlier probe, so the sender tries once more.
         let send = || socket.socket().send(&probe);
         let refused = send().or_else(|_| send()).is_err();
         if told.is_err() || refused && said.send(Said::Refused(sequence)).is_err() {
@@ -195,12 +194,12 @@ fn send(
     Ok(granted)
 }
 
-/// Sequence numbers of the datagrams that the kernel took, as it counts them;
-/// of the last ones.
+/// Sequence numbers of the last datagrams that the kernel accepted, to be found by the kernel's
+/// number of a datagram.
 #[derive(Default)]
 struct Numbers {
     sequences: VecDeque<u64>,
-    /// The kernel's number of the first of them.
+    /// The kernel's number of the first element.
     first: u32,
 }
 
@@ -223,7 +222,7 @@ impl Numbers {
     }
 }
 
-/// Takes what comes.
+/// Receives answers and timestamps, and the sender's messages.
 struct Taker<'a> {
     plan: &'a Plan,
     socket: &'a TimestampedSocket,
@@ -264,7 +263,7 @@ impl Taker<'_> {
         }
     }
 
-    /// `true` once the sender has ended.
+    /// Reads the sender's messages; returns `true` once the sender has ended.
     fn take_sent(&mut self, sender: &Receiver<Said>) -> bool {
         loop {
             match sender.try_recv() {
@@ -294,7 +293,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// A batch: more of them wait in the socket, which stays readable.
+    /// Receives one batch of answers. Further ones wait in the socket, which stays readable.
     fn take_answers(
         &mut self,
         buffer: &mut [u8],
@@ -305,12 +304,12 @@ impl Taker<'_> {
             let received = match self.socket.receive(buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
-                // A closed port or a broken way: the probes are lost.
+                // The error reports a closed port or a broken path: the probes are lost.
                 Err(_) => continue,
             };
             let now_ns = tai_ns()?;
             self.statistics.overrun(received.overrun.into());
-            // Its probe may have been sent since this thread looked.
+            // Its probe may have been sent since this thread last read the sender's messages.
             self.take_sent(sender);
             let datagram = buffer.get(..received.bytes).unwrap_or_default();
             let Ok(header) = Header::read(datagram) else {
@@ -329,7 +328,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Whether this round trip ends the run.
+    /// Ends the run if this round trip exceeds the threshold.
     fn judge(&mut self, answer: &Answer) {
         let Outcome::Answer { round_trip_ns, .. } = answer.outcome else {
             return;

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When probes are due. Open loop: packet n is due at start + n x period,
-//! whatever became of those before it, so that a slow answer delays no later
-//! probe and hides none (coordinated omission, G. Tene).
+//! The times at which probes are due. The schedule is an open loop: packet n is due at start + n x
+//! period, whatever happened to those before it, so that a slow answer delays no later probe and
+//! hides none (coordinated omission, G. Tene).
 
-/// The instants of a run.
+/// The due times of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The first.
+    /// Due time of the first probe.
     pub start_ns: u64,
-    /// From one to the next.
+    /// Time from one probe to the next.
     pub period_ns: u64,
-    /// How many; `None` for no end.
+    /// Number of probes; `None`: unlimited.
     pub count: Option<u64>,
 }
 
 impl Schedule {
-    /// When a packet is due; `None` after the last, and beyond the clock's end.
+    /// Returns the time at which a packet is due; `None` after the last, and beyond the clock's
+    /// range.
     #[must_use]
     pub fn due_ns(&self, sequence: u64) -> Option<u64> {
         if self.count.is_some_and(|count| sequence >= count) {
@@ -25,7 +26,7 @@ impl Schedule {
         self.start_ns.checked_add(after_ns)
     }
 
-    /// How many packets are due within `duration_ns`, the first at its begin.
+    /// Returns the number of packets that are due within `duration_ns`, the first at its beginning.
     #[must_use]
     pub fn count_within(duration_ns: u64, period_ns: u64) -> u64 {
         match period_ns {

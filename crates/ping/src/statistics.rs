@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What became of the probes of a run.
+//! Counts and delays of the probes of a run.
 
 use std::collections::VecDeque;
 
@@ -8,42 +8,42 @@ use serde::Serialize;
 use crate::delays::{Delays, Summary};
 use crate::packet::{Header, Kind};
 
-/// Probes that are remembered; an answer to an older one counts as a stranger's.
+/// Number of probes that are remembered; an answer to an older one counts as a stranger.
 pub const REMEMBERED: usize = 1 << 17;
 
-/// A probe as it was sent. Times of CLOCK_TAI.
+/// A sent probe. Times are those of CLOCK_TAI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its number; they come in order, without gaps.
+    /// Its number; the numbers come in order, without gaps.
     pub sequence: u64,
-    /// Time after it was due.
+    /// Time from its due time to its sending.
     pub late_ns: u64,
-    /// When it was handed to the kernel.
+    /// Time at which it was handed to the kernel.
     pub sent_ns: u64,
 }
 
-/// What an answer was.
+/// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The first to its probe.
+    /// The first answer to its probe.
     Answer {
-        /// From sender to sender.
+        /// Time from the sender to the reflector and back.
         round_trip_ns: u64,
-        /// From sender to reflector, where clocks allow.
+        /// Time from the sender to the reflector, if both clocks agree.
         one_way_ns: Option<u64>,
     },
-    /// To a probe that had one.
+    /// A further answer to a probe.
     Duplicate,
-    /// To no probe of this run, or of one long ago.
+    /// An answer to no probe of this run, or to one too old to be remembered.
     Stranger,
 }
 
-/// Probes of a run, as they come.
+/// Collects the counts and delays of a run's probes.
 #[derive(Debug)]
 pub struct Statistics {
     session: u64,
     one_way: bool,
-    /// Of the probes `first..`.
+    /// The remembered probes, from number `first` on.
     probes: VecDeque<Probe>,
     first: u64,
     highest: Option<u64>,
@@ -69,47 +69,47 @@ struct Distributions {
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Handed to the kernel.
+    /// Probes handed to the kernel.
     pub sent: u64,
-    /// Not taken by the kernel.
+    /// Probes that the kernel did not accept.
     pub unsent: u64,
-    /// Probes answered.
+    /// Probes that were answered.
     pub received: u64,
-    /// Sent and not answered.
+    /// Probes that were sent and not answered.
     pub lost: u64,
-    /// Answers after the first.
+    /// Further answers to answered probes.
     pub duplicates: u64,
-    /// Answers after that of a later probe.
+    /// Answers that came after the answer to a later probe.
     pub reordered: u64,
-    /// Answers to nothing that was asked.
+    /// Answers to no probe of this run.
     pub strangers: u64,
-    /// One-way delays below 0 or above the round trip: clocks disagree.
+    /// Answers with a negative delay in either direction, which shows that the clocks disagree.
     pub implausible: u64,
-    /// Datagrams for which this host's socket had no room: lost here, not on
-    /// the way.
+    /// Datagrams for which this host's socket had no room: they were lost here, not on the path.
     pub overrun: u64,
-    /// Round trips whose both ends the kernel gave a timestamp.
+    /// Round trips with timestamps of the kernel at both ends.
     pub kernel_stamped: u64,
 }
 
-/// A run in numbers; as JSON, `docs/formats.md`, "Probes".
+/// The results of a run; as JSON, `docs/formats.md`, "Probes".
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
-    /// Counts.
+    /// Counts of probes and answers.
     #[serde(flatten)]
     pub counts: Counts,
-    /// From sender to sender.
+    /// Delays from the sender to the reflector and back.
     pub round_trip: Option<Summary>,
-    /// From sender to reflector.
+    /// Delays from the sender to the reflector.
     pub one_way: Option<Summary>,
-    /// From reflector to sender.
+    /// Delays from the reflector to the sender.
     pub way_back: Option<Summary>,
-    /// The sender's own error: how late probes were sent.
+    /// Error of the sender itself: how late it sent the probes.
     pub send_late: Option<Summary>,
 }
 
 impl Statistics {
-    /// Of the run `session`; one-way delays too if both clocks are one, or kept alike.
+    /// Starts the statistics of the run `session`. `one_way`: both hosts have one clock, or
+    /// synchronized clocks, so one-way delays are measured too.
     #[must_use]
     pub fn new(session: u64, one_way: bool) -> Self {
         Self {
@@ -123,8 +123,8 @@ impl Statistics {
         }
     }
 
-    /// A probe is about to be sent: said before, because its answer may be faster
-    /// than the sender's own word. O(1).
+    /// Records that a probe is about to be sent. The caller reports it before sending, because the
+    /// answer may arrive before a later report. O(1).
     pub fn sent(&mut self, sent: Sent) {
         self.delays.late.record(sent.sequence, sent.late_ns);
         self.counts.sent += 1;
@@ -139,17 +139,17 @@ impl Statistics {
         });
     }
 
-    /// The kernel did not take the probe after all. O(1).
+    /// Records that the kernel did not accept the probe. O(1).
     pub fn unsent(&mut self, sequence: u64) {
         if let Some(probe) = self.probe(sequence).filter(|p| !p.answered) {
-            // What was never sent cannot be answered.
+            // A probe that was never sent cannot be answered.
             probe.answered = true;
             self.counts.sent -= 1;
             self.counts.unsent += 1;
         }
     }
 
-    /// The kernel says when a probe left. O(1).
+    /// Records the kernel's timestamp of a sent probe. O(1).
     pub fn sent_timestamp(&mut self, sequence: u64, sent_ns: u64) {
         if let Some(probe) = self.probe(sequence).filter(|p| !p.answered) {
             probe.sent_ns = sent_ns;
@@ -157,12 +157,13 @@ impl Statistics {
         }
     }
 
-    /// So many datagrams found no room so far. O(1).
+    /// Records how many datagrams the socket has had no room for so far. O(1).
     pub fn overrun(&mut self, datagrams: u64) {
         self.counts.overrun = self.counts.overrun.max(datagrams);
     }
 
-    /// An answer came at `received_ns`, by the kernel's timestamp or our own. O(1).
+    /// Records an answer that arrived at `received_ns`, by the kernel's timestamp or this
+    /// program's. O(1).
     pub fn answer(&mut self, header: &Header, received_ns: u64, by_kernel: bool) -> Outcome {
         let ours = header.kind == Kind::Answer && header.session == self.session;
         let Some(probe) = self.probe(header.sequence).filter(|_| ours) else {
@@ -182,7 +183,7 @@ impl Statistics {
             Some(highest) if sequence < highest => self.counts.reordered += 1,
             _ => self.highest = Some(sequence),
         }
-        // Below 0 only if the clock was set back.
+        // The difference is negative only if the clock was set back.
         let round_trip_ns = received_ns.saturating_sub(sent_ns);
         self.delays.round_trip.record(sequence, round_trip_ns);
         let one_way_ns = match self.one_way {
@@ -195,7 +196,8 @@ impl Statistics {
         }
     }
 
-    /// Both ways by themselves. `None` if the clocks cannot be right.
+    /// Records the delay of each direction. Returns that to the reflector, or `None` if the clocks
+    /// disagree.
     fn ways(&mut self, header: &Header, sent_ns: u64, received_ns: u64) -> Option<u64> {
         let there_ns = header.received_ns.checked_sub(sent_ns);
         let back_ns = received_ns.checked_sub(header.reflected_ns);
@@ -213,13 +215,13 @@ impl Statistics {
         self.probes.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// Probes sent and not answered so far.
+    /// Returns the number of probes sent and not answered so far.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
         self.counts.sent - self.counts.received
     }
 
-    /// Everything in numbers.
+    /// Returns the results so far.
     #[must_use]
     pub fn results(&self) -> Results {
         Results {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people read, in the manner of ping(8).
+//! The text that people read, in the manner of ping(8).
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::statistics::Outcome;
 use units::display::{count, number, short};
 use units::time::NS_PER_MS;
 
-/// The first line.
+/// Returns the first line.
 #[must_use]
 pub fn head(plan: &Plan) -> String {
     format!(
@@ -25,7 +25,7 @@ pub fn head(plan: &Plan) -> String {
     )
 }
 
-/// A line for an answer.
+/// Returns the line for an answer.
 #[must_use]
 pub fn line(plan: &Plan, answer: &Answer) -> String {
     let mut line = format!(
@@ -50,7 +50,7 @@ pub fn line(plan: &Plan, answer: &Answer) -> String {
     line
 }
 
-/// The end.
+/// Returns the summary at the end.
 #[must_use]
 pub fn summary(plan: &Plan, done: &Done) -> String {
     let results = &done.results;
@@ -126,7 +126,8 @@ pub fn summary(plan: &Plan, done: &Done) -> String {
     out
 }
 
-/// A clock that is only slewed moves less in a run of a minute.
+/// Smallest change of the clock that is reported: a clock that is only slewed moves less in a
+/// minute.
 const CLOCK_STEP_NS: u64 = 30_000_000;
 
 fn row(name: &str, s: &Summary) -> String {
@@ -137,7 +138,7 @@ fn row(name: &str, s: &Summary) -> String {
     )
 }
 
-/// Milliseconds, to a microsecond.
+/// Prints milliseconds, to a microsecond.
 fn ms(ns: u64) -> String {
     number(ns as f64 / NS_PER_MS as f64, 3)
 }
