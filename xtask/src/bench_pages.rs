@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `make bench`: DPDK's packages, and the page of what was measured.
+//! `make bench`: fetches DPDK's packages, and writes the page of the measurements.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,10 +36,10 @@ pub enum Bench {
     Stalls(bench_stalls::StallsArgs),
 }
 
-/// Runs one of them.
+/// Runs one part of `make bench`.
 ///
 /// # Errors
-/// When a file cannot be read or written, or a program under test fails.
+/// If a file cannot be read or written, or a program under test fails.
 pub fn main(command: &Bench) -> Result<()> {
     match command {
         Bench::Dpdk => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the qdisc is held to beside the experiments: conformance cases, random
-//! operations, and the kernel's own checkers.
+//! Tests of the qdisc beside the experiments: conformance cases, random operations, and the
+//! kernel's own checkers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use vmlab::{FuzzSpec, ScriptOutput, TdcOutput, load_cases, run_fuzz, run_tdc};
 
 use crate::notes::Notes;
 
-/// Processor time of a guest; the debug kernel is some ten times slower.
+/// Limit of a guest's processor time; the debug kernel is some ten times slower.
 const TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 /// Which guest a test runs in.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only developers run: the parts that have tests of their own.
+//! The parts of `cargo xtask` that have tests of their own.
 
 #![forbid(unsafe_code)]
 

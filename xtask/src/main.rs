@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask`: what only developers run.
+//! `cargo xtask`: commands for developers of pspacer.
 
 mod bench_pages;
 mod bench_stalls;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer.1`, from the same text as `--help`: one page for all subcommands.
+//! Writes `pspacer.1` from the same text as `--help`: one page for all subcommands.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use pspacer::{GROUPS, STATUSES};
 /// Writes the page.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
     writeln!(out, ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0")?;
     writeln!(
@@ -73,7 +73,7 @@ fn subcommand<W: Write>(out: &mut W, sub: &Command) -> io::Result<()> {
         let shown = sub.get_subcommands().filter(|c| !c.is_hide_set());
         return shown.into_iter().try_for_each(|sub| subcommand(out, sub));
     }
-    // The words of its own synopsis, without the name of the program twice.
+    // The heading is the subcommand's own synopsis, which contains the program's name only once.
     let name = sub.get_bin_name().unwrap_or(sub.get_name());
     writeln!(out, ".SS {}", escaped(name))?;
     if let Some(about) = sub.get_about() {
@@ -95,7 +95,7 @@ fn option<W: Write>(out: &mut W, arg: &Arg) -> io::Result<()> {
     entry(out, &term, &help)
 }
 
-/// A hyphen of a command is no hyphen of a word.
+/// Escapes hyphens: in a command `-` must be printed as a minus, not as a hyphen.
 fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }

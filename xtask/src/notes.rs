@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The laboratory's progress on standard error, a line for each step.
+//! Prints the laboratory's progress on standard error, a line for each step.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plots beside the page.
+//! The plots of the benchmark page.
 
 use report::{Chart, ChartCurve, Plot};
 
@@ -13,12 +13,12 @@ pub(crate) const DPDK: &str = "bench-dpdk";
 const CLASSES: &str = "classes";
 const NS: &str = "ns per packet";
 
-/// Whether a rival is the whole core and not a structure alone.
+/// Returns whether a rival is the whole core, and not only a data structure.
 pub(crate) fn is_core(rival: &Rival) -> bool {
     rival.name.starts_with("core_")
 }
 
-/// All plots, without those that would be empty.
+/// Returns all plots, without those that would be empty.
 #[must_use]
 pub fn figures(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Plot> {
     let standard = s.of_case("standard");
@@ -72,7 +72,7 @@ fn chart(slug: &'static str, title: &str, y_name: &str, curves: Vec<ChartCurve>)
     }
 }
 
-/// A curve for each title, in the order of their first points.
+/// Returns a curve for each title, in the order of their first points.
 fn curves<'a>(points: impl Iterator<Item = (u32, &'a Rival)>, suffix: &str) -> Vec<ChartCurve> {
     let places = points.filter_map(|(classes, rival)| {
         let s = Spread::of(&rival.ns).filter(|s| s.low > 0.0 && s.high.is_finite())?;

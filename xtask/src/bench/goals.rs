@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was aimed at, and what came out.
+//! The goals of the benchmarks, and the measured results.
 
 use crate::bench::model::{Contest, Dpdk, Rival, Spread, Structures, named, ratio};
 
-/// How a figure is to stand to its goal.
+/// The bound that a figure should keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Aim {
     AtMost(f64),
@@ -19,17 +19,17 @@ impl Aim {
     }
 }
 
-/// One goal.
+/// A goal, with its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Goal {
     pub what: String,
     pub aim: Aim,
-    /// `None`: not measured in this run.
+    /// The result; `None`: not measured in this run.
     pub measured: Option<Spread>,
 }
 
 impl Goal {
-    /// `None` if it was not measured.
+    /// Returns whether the goal was met; `None` if it was not measured.
     pub fn met(&self) -> Option<bool> {
         self.measured.map(|m| self.aim.holds(m.median))
     }
@@ -38,7 +38,7 @@ impl Goal {
 const HEAPS: [&str; 3] = ["binary_heap", "quad_heap", "4ary_heap"];
 const MILLION: u32 = 1_000_000;
 
-/// All goals there are for what these programs measure.
+/// Returns all goals for what these programs measure.
 pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
     let mut goals = vec![
         Goal {
@@ -104,7 +104,7 @@ pub(crate) fn goals(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Goal> {
     goals
 }
 
-/// What the core would use there, against something.
+/// Compares the structure that the core would choose with another of the same contest.
 fn against(
     s: &Structures,
     case: &str,
@@ -123,7 +123,8 @@ fn best_heap(contest: &Contest) -> Option<&Rival> {
         .min_by(|a, b| median(a).total_cmp(&median(b)))
 }
 
-/// Two contests have no rounds in common: a ratio of medians.
+/// Returns how the cost grows with the number of classes. Two contests have no rounds in common, so
+/// this is a ratio of medians.
 fn growth(s: &Structures, few: u32, many: u32) -> Option<Spread> {
     let median = |classes| {
         let contest = s.contest("standard", classes)?;
@@ -149,7 +150,7 @@ fn against_dpdk(dpdk: &Dpdk, classes: u32) -> Option<Spread> {
     )
 }
 
-/// The largest over all numbers of classes.
+/// Returns the largest ratio of the 99.99th percentile to the mean, over all numbers of classes.
 fn worst_tail(s: &Structures) -> Option<Spread> {
     let tail = s.latency.iter().filter_map(|at| {
         let name = s.cores_choice(at.classes);

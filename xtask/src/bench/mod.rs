@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the programs of `bench/` measured, as a page with plots.
+//! Writes the page and the plots of what the programs of `bench/` measured.
 //!
-//! The same JSON gives the same bytes: nothing else is looked at, and nothing
-//! is measured here.
+//! The same JSON gives the same bytes: this module reads nothing else and measures nothing.
 
 pub mod figures;
 mod goals;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The JSON of `bench/structures` and `bench/dpdk`, and what is read out of it.
+//! The JSON of `bench/structures` and `bench/dpdk`, and figures computed from it.
 
 use serde::Deserialize;
 
-/// What `structures --json` writes.
+/// The output of `structures --json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Structures {
     pub(crate) machine: Machine,
     pub(crate) huge_pages: bool,
     pub(crate) quick: bool,
-    /// From how many classes on the core uses its wheel.
+    /// Smallest number of classes for which the core uses its wheel.
     pub(crate) wheel_from: u32,
     pub(crate) contests: Vec<Contest>,
     pub(crate) latency: Vec<LatencyAt>,
 }
 
-/// What `dpdk --json` writes.
+/// The output of `dpdk --json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Dpdk {
-    /// Its version, as it names itself.
+    /// DPDK's version, as DPDK prints it.
     pub(crate) dpdk: String,
     pub(crate) machine: Machine,
     pub(crate) quick: bool,
@@ -38,12 +38,12 @@ pub(crate) struct Machine {
     pub compiler: String,
     pub flags: String,
     pub pinned_to_cpu: Option<u32>,
-    /// Of the stamps around single operations: cost, and smallest step.
+    /// Cost of the timestamps around single operations; below, their smallest step.
     pub stamp_ns: f64,
     pub stamp_step_ns: f64,
 }
 
-/// Structures at the same work.
+/// Structures that do the same work.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Contest {
     pub case: String,
@@ -58,24 +58,24 @@ pub(crate) struct Contest {
 pub(crate) struct DpdkContest {
     pub shaped: bool,
     pub classes: u32,
-    /// Fastest rate, of the slowest.
+    /// Ratio of the fastest rate to the slowest.
     pub spread: f64,
-    /// Shaped: what a packet takes at the rate that is asked for.
+    /// Time per packet at the requested rate, if rates are shaped.
     pub asked_ns: Option<f64>,
     pub rivals: Vec<Rival>,
 }
 
-/// One of those compared.
+/// A structure or scheduler in a contest.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Rival {
     pub name: String,
     pub title: String,
     pub bytes_per_class: f64,
-    /// Per packet, by round; rounds of all rivals alternate.
+    /// Time per packet, by round; the rounds of all rivals alternate.
     pub ns: Vec<f64>,
 }
 
-/// Single operations at one number of classes.
+/// Latencies of single operations at one number of classes.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LatencyAt {
     pub classes: u32,
@@ -92,12 +92,12 @@ pub(crate) struct Latency {
     pub p99_ns: f64,
     pub p9999_ns: f64,
     pub max_ns: f64,
-    /// Of one run alone, whatever the machine did meanwhile.
+    /// Percentile of a single run, including disturbances by the machine.
     pub once_p9999_ns: f64,
     pub once_max_ns: f64,
 }
 
-/// Median and quartiles of some rounds.
+/// Median and quartiles of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub low: f64,
@@ -106,7 +106,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// `None` of nothing.
+    /// Computes them; `None` if there are no values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -126,8 +126,8 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(low + (at - at.floor()) * (high - low))
 }
 
-/// `rival / of`, round by round: what slowed the machine down in one round is
-/// in both, and falls out.
+/// Returns the ratio `rival / of` of each round: what slowed the machine down in one round affects
+/// both, and cancels out.
 pub(crate) fn ratio(rival: &Rival, of: &Rival) -> Option<Spread> {
     let ratios: Vec<f64> = rival.ns.iter().zip(&of.ns).map(|(a, b)| a / b).collect();
     Spread::of(&ratios)
@@ -144,14 +144,14 @@ impl Structures {
             .find(|c| c.case == case && c.classes == classes)
     }
 
-    /// Contests of a case, by number of classes.
+    /// Returns the contests of a case, by number of classes.
     pub(crate) fn of_case(&self, case: &str) -> Vec<&Contest> {
         let mut found: Vec<_> = self.contests.iter().filter(|c| c.case == case).collect();
         found.sort_by_key(|c| c.classes);
         found
     }
 
-    /// Which structure the core itself takes for so many classes.
+    /// Returns the structure that the core itself chooses for that many classes.
     pub(crate) fn cores_choice(&self, classes: u32) -> &'static str {
         if classes < self.wheel_from {
             "4ary_heap"

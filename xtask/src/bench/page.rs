@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/benchmarks.md.
+//! Writes docs/benchmarks.md.
 
 use crate::bench::figures::{CORE, DPDK, STRUCTURES, TAILS, is_core};
 use crate::bench::goals::{Aim, Goal, goals};
 use crate::bench::model::{Contest, Dpdk, DpdkContest, Machine, Rival, Spread, Structures, named};
 use crate::bench::words::{short, spread, table};
 
-/// The page. Without DPDK it says so in its place.
+/// Returns the page. If DPDK was not measured, its section says so.
 #[must_use]
 pub fn page(s: &Structures, dpdk: Option<&Dpdk>) -> String {
     let mut out = String::from(HEAD);
@@ -106,7 +106,7 @@ classes are about memory more than about anything else. Memory is in pages of 4 
 otherwise above.
 ";
 
-/// Rates are spread over this, where nothing is said.
+/// Ratio of the fastest rate to the slowest, unless the page says otherwise.
 const WIDE: f64 = 100.0;
 
 fn machine(m: &Machine, huge_pages: bool) -> String {
@@ -162,7 +162,7 @@ fn goal_table(goals: &[Goal]) -> String {
     table(&rows)
 }
 
-/// One row per rival, one column per contest.
+/// Returns a table with one row per rival and one column per contest.
 fn cost_table(contests: &[&Contest], which: impl Fn(&Rival) -> bool) -> String {
     let mut head = vec!["ns per packet".to_owned()];
     head.extend(
@@ -182,7 +182,7 @@ fn cost_table(contests: &[&Contest], which: impl Fn(&Rival) -> bool) -> String {
     table(&rows)
 }
 
-/// Every rival once, in the order of its first appearance.
+/// Returns every rival once, in the order of its first appearance.
 fn rivals<'a>(
     contests: impl Iterator<Item = &'a [Rival]>,
     which: impl Fn(&Rival) -> bool,
@@ -349,7 +349,7 @@ fn beside_dpdk(dpdk: Option<&Dpdk>) -> String {
     out
 }
 
-/// Where rates are not spread over 100:1.
+/// Returns a paragraph on the contests whose rates are not spread over 100:1.
 fn narrow_rates(dpdk: &Dpdk) -> String {
     let narrow: Vec<_> = dpdk
         .contests
@@ -409,7 +409,7 @@ fn dpdk_table(dpdk: &Dpdk, shaped: bool) -> String {
     table(&rows)
 }
 
-/// How much of what was asked for went out.
+/// Returns how much of the requested rate was sent.
 fn of_the_rate(contest: &DpdkContest, rival: &Rival) -> String {
     let took = Spread::of(&rival.ns).map(|s| s.median);
     match (contest.asked_ns, took) {

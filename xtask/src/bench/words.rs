@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as the page writes them.
+//! Formats numbers for the page.
 
 use crate::bench::model::Spread;
 
-/// Three digits, or all before the point: `2.31`, `24.0`, `1,234`.
+/// Formats three digits, or all digits before the point: `2.31`, `24.0`, `1,234`.
 pub(crate) fn short(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".to_owned(),
@@ -13,7 +13,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// Median and quartiles: `24.0 (23.1–25.2)`.
+/// Formats median and quartiles: `24.0 (23.1–25.2)`.
 pub(crate) fn spread(spread: Option<Spread>) -> String {
     spread.map_or_else(
         || "–".to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn spread(spread: Option<Spread>) -> String {
     )
 }
 
-/// Rows of a Markdown table; the first is its head, the first column is text.
+/// Returns a Markdown table; the first row is its head, the first column is text.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     for (number, row) in rows.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `make bench-stalls`: how fast `pspacer stalls` reads, beside `tshark`.
+//! `make bench-stalls`: measures how fast `pspacer stalls` reads captures, beside `tshark`.
 
 mod traffic;
 
@@ -38,12 +38,12 @@ pub struct StallsArgs {
     times: u32,
 }
 
-/// One program on one file.
+/// The measurement of one program on one file.
 struct Measured {
     packets: u64,
-    /// Of a processor.
+    /// Processor time.
     seconds: f64,
-    /// Most memory it had, KiB; 0 if it ended before anyone looked.
+    /// Peak memory, in KiB; 0 if the program ended before the first look.
     peak_kib: u64,
 }
 
@@ -72,7 +72,7 @@ pub fn main(args: &StallsArgs) -> Result<()> {
             let mut rows = Vec::new();
             for what in ["conv,tcp", "io,stat,1,tcp.analysis.flags"] {
                 let mut command = Command::new("tshark");
-                // No names are looked up, and nothing but the table is made.
+                // tshark looks up no names and prints nothing but the table.
                 command
                     .args(["-n", "-q", "-r"])
                     .arg(&short)
@@ -89,7 +89,7 @@ pub fn main(args: &StallsArgs) -> Result<()> {
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The capture of so many packets, made if it is not there.
+/// Returns the capture with `packets` packets, and makes it if the file does not exist.
 fn capture(args: &StallsArgs, packets: u64) -> Result<PathBuf> {
     let path = args.folder.join(format!("stalls-{packets}.pcap"));
     if path.exists() {
@@ -115,8 +115,8 @@ fn version(program: &str) -> Option<String> {
     Some(first.split(" (Git").next().unwrap_or(first).to_owned())
 }
 
-/// Runs it several times; of the fastest the processor's time, of all the most
-/// memory.
+/// Runs a command several times; returns the processor time of the fastest run and the peak memory
+/// of all runs.
 fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut best = f64::INFINITY;
@@ -127,7 +127,7 @@ fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> 
             .with_context(|| format!("cannot run {command:?}"))?;
         let mut seconds = 0.0;
         let status = loop {
-            // The kernel sums up both itself: what counts is the last look.
+            // The kernel accumulates both values itself, so only the last look counts.
             peak_kib = peak_kib.max(peak_of(child.id()));
             seconds = processor_of(child.id()).unwrap_or(seconds);
             if let Some(status) = child.try_wait()? {
@@ -145,14 +145,14 @@ fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> 
     })
 }
 
-/// A tick of the kernel's count of a process' time: what is less is not seen.
+/// A tick of the kernel's count of processor time: shorter times are not visible.
 const LOOK_S: f64 = 0.01;
 
-/// Time that a process had on processors, in the kernel's ticks of 10 ms
-/// (proc(5): utime and stime, the 14th and 15th field).
+/// Returns the processor time of a process, in the kernel's ticks of 10 ms (proc(5): utime and
+/// stime, the 14th and 15th field).
 fn processor_of(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may hold anything.
+    // The name, in brackets, may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
     let ticks: u64 = fields.next()?.parse().ok()?;
@@ -160,7 +160,7 @@ fn processor_of(process: u32) -> Option<f64> {
     Some((ticks + more) as f64 * LOOK_S)
 }
 
-/// The most memory that a process had, KiB.
+/// Returns the peak memory of a process, in KiB.
 fn peak_of(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

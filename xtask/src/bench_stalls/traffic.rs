@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A capture to read at speed: many TCP connections side by side, as a router
-//! sees them, with what an analysis must work for: losses with SACK, timeouts,
+//! Writes a capture for measuring the speed of the analysis: many TCP connections side by side, as
+//! a router sees them, with the events that the analysis must examine: losses with SACK, timeouts,
 //! pauses, closed windows. The same seed gives the same bytes.
 //!
-//! The senders are no model of TCP (the simulator has those): they go through
-//! what the wire would show, round by round.
+//! The senders are no model of TCP (the simulator has those): they produce, round by round, what
+//! the wire would show.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
-/// Payload of a full segment.
+/// Payload of a full segment, in bytes.
 const MSS: u32 = 1448;
 const HEADERS: u32 = 14 + 20 + 32;
 const ACK: u8 = 16;
 const SYN: u8 = 2;
 const FIN: u8 = 1;
-/// Between segments of a burst, at about 1 Gbit/s.
+/// Time between the segments of a burst, at about 1 Gbit/s.
 const GAP_NS: u64 = 12_000;
 const WINDOW: u16 = 2000;
 const SHORTEST_RTO_NS: u64 = 200_000_000;
 
-/// What to write.
+/// Describes the capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
-    /// Packets in all.
+    /// Number of packets in the capture.
     pub packets: u64,
-    /// Connections at any time; when one ends another begins.
+    /// Number of simultaneous connections; when one ends, another begins.
     pub side_by_side: u32,
-    /// Packets of a connection, about.
+    /// Approximate number of packets of a connection.
     pub packets_each: u32,
     /// Bytes kept of each packet.
     pub snap_bytes: usize,
 }
 
-/// Splitmix64: chance that is the same everywhere.
+/// Splitmix64: random numbers that are the same on every machine.
 struct Chance(u64);
 
 impl Chance {
@@ -51,7 +51,7 @@ impl Chance {
     }
 }
 
-/// A packet, before it has bytes.
+/// A packet before its bytes are made.
 #[derive(Clone, Copy)]
 struct Packet {
     time_ns: u64,
@@ -68,13 +68,14 @@ struct Connection {
     number: u32,
     rtt_ns: u64,
     cwnd: u32,
-    /// Next byte of the client, from which the server's stays at 1.
+    /// Next sequence number of the client. The server sends no data, so its own stays at 1.
     seq: u32,
     left: u32,
     now_ns: u64,
-    /// Packets of this round that were not given yet, the last first.
+    /// Packets of this round that are not written yet, the last first.
     round: Vec<Packet>,
-    /// Of the next packet: two of one packet's are equal, of a retransmission not.
+    /// IP identification of the next packet. A retransmission has another one than its original:
+    /// equal ones would mean one packet captured twice.
     ip_id: u16,
 }
 
@@ -130,7 +131,7 @@ impl Connection {
         self.push(after_ns, true, seq, 1, ACK, MSS);
     }
 
-    /// Makes the next round; `false` if the connection is over.
+    /// Makes the packets of the next round; returns `false` if the connection is over.
     fn next_round(&mut self, chance: &mut Chance) -> bool {
         if self.left == 0 {
             return false;
@@ -150,12 +151,12 @@ impl Connection {
             30..34 => self.tail_loss(first, segments),
             34..40 => {
                 self.acknowledge(rtt_ns + last_ns, end);
-                // The application has nothing to send.
+                // The connection pauses, because the application has nothing to send.
                 self.now_ns += 300_000_000;
             }
             40..43 => self.closed_window(end, last_ns),
             _ => {
-                // Every second segment, and the last.
+                // The receiver acknowledges every second segment, and the last.
                 for i in (2..segments).step_by(2) {
                     let after_ns = rtt_ns + u64::from(i) * GAP_NS;
                     self.acknowledge(after_ns, first.wrapping_add(i * MSS));
@@ -177,14 +178,14 @@ impl Connection {
             );
         }
         self.now_ns += rtt_ns + last_ns;
-        // Of equal times the first made goes first.
+        // Packets with equal times stay in the order in which they were made.
         self.round.sort_by_key(|p| p.time_ns);
         self.round.reverse();
         true
     }
 
-    /// One segment is lost; SACK tells of those behind it, and it is sent again
-    /// after three.
+    /// Makes a round in which one segment is lost. SACK reports those after it, and the segment is
+    /// retransmitted after three such reports.
     fn loss(&mut self, first: u32, segments: u32, chance: &mut Chance) {
         let lost = chance.below(u64::from(segments) - 4) as u32;
         let hole = first.wrapping_add(lost * MSS);
@@ -204,7 +205,7 @@ impl Connection {
         self.cwnd = (self.cwnd / 2).max(2);
     }
 
-    /// The last segment is lost, and a timeout sends it again.
+    /// Makes a round in which the last segment is lost and retransmitted after a timeout.
     fn tail_loss(&mut self, first: u32, segments: u32) {
         let tail = first.wrapping_add((segments - 1) * MSS);
         let last_ns = u64::from(segments) * GAP_NS;
@@ -227,10 +228,10 @@ impl Connection {
     }
 }
 
-/// Writes the capture, a pcap with nanoseconds.
+/// Writes the capture, a pcap file with nanoseconds.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write(out: &mut impl Write, traffic: Traffic) -> io::Result<()> {
     for word in [
         0xa1b2_3c4d,
@@ -267,7 +268,7 @@ pub fn write(out: &mut impl Write, traffic: Traffic) -> io::Result<()> {
             record(out, &packet, (number, ip_id), traffic.snap_bytes)?;
         }
         if connection.round.is_empty() && !connection.next_round(&mut chance) {
-            // After the last packets of the one before.
+            // The new connection begins after the last packets of the old one.
             let now_ns = connection.now_ns + 10_000_000 + 3 * connection.rtt_ns;
             *connection = Connection::new(numbers, now_ns, &mut chance, traffic.packets_each);
             numbers += 1;
@@ -285,7 +286,7 @@ fn record(
     snap_bytes: usize,
 ) -> io::Result<()> {
     let syn = p.flags & SYN != 0;
-    // Beyond the timestamps: a SACK block, or what begins a connection.
+    // Option bytes beside the timestamps: a SACK block, or the options of a SYN.
     let options = match (syn, p.sack) {
         (true, _) => 8,
         (false, Some(_)) => 12,
@@ -321,7 +322,7 @@ fn record(
     put(&p.window.to_be_bytes());
     put(&[0; 4]);
     if syn {
-        // As Linux has them: MSS, SACK permitted, timestamps, window scale 7.
+        // The options of a SYN in Linux's order: MSS, SACK permitted, timestamps, window scale 7.
         put(&[2, 4, 0x05, 0xb4, 4, 2, 8, 10]);
     } else {
         put(&[1, 1, 8, 10]);
