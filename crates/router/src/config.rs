@@ -84,7 +84,7 @@ pub struct Device {
     pub streams: Vec<usize>,
 }
 
-/// Why a configuration is refused.
+/// The reason why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The text is no TOML, or has an unknown key, or lacks a key.

@@ -41,7 +41,7 @@ pub struct Fragment {
     pub first: bool,
 }
 
-/// Why a frame is not forwarded.
+/// The reason why a frame is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The frame is for another MAC address, or for a multicast or broadcast address.

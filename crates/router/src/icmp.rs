@@ -24,7 +24,7 @@ const PROTOCOL: u8 = 1;
 const RATE_PER_S: u64 = 100;
 const BURST: u64 = 20;
 
-/// Why a packet is not forwarded.
+/// The reason why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// Its TTL ended at this router.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// How a guest failed.
+/// The failure of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The kernel panicked; its message.

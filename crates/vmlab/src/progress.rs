@@ -8,7 +8,7 @@ use std::path::Path;
 pub enum Event<'a> {
     /// Packages are being fetched.
     Download {
-        /// Which set of packages.
+        /// The set of packages.
         set: &'a str,
         /// Bytes fetched so far.
         done_bytes: u64,
@@ -17,7 +17,7 @@ pub enum Event<'a> {
     },
     /// Packages are being unpacked.
     Unpack {
-        /// Which set of packages.
+        /// The set of packages.
         set: &'a str,
         /// Packages unpacked so far.
         done: usize,

@@ -219,8 +219,8 @@ fn nic_words(nics: &[&'static str]) -> Vec<String> {
 }
 
 /// Returns a command whose process does not outlive this one, however this one ends: the kernel
-/// kills it when the thread that started it is gone. If that thread ends before the kernel knows of
-/// the wish, the shell sees another parent and does not start the program.
+/// kills it when the thread that started it is gone. If this process ends before the kernel is
+/// asked for that, the shell sees another parent and does not start the program.
 fn tied(program: &Path) -> Command {
     const WHILE_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
     let mut command = Command::new("setpriv");

@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// Why a router does not run.
+/// The reason why a router does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A device cannot be used.
