@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text in pages and plots.
+//! Escapes text for pages and plots.
 
-/// Text made safe for HTML and SVG, attributes included.
+/// Escapes text for HTML and SVG, attributes included.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -12,7 +12,7 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Not allowed in XML, even escaped.
+            // XML does not allow control characters, even escaped.
             c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -7,12 +7,12 @@ use scenario::result::RunResult;
 use crate::charts::{self, Figure};
 use crate::streams;
 
-/// The plots over all cells: of a few cells every flow beside itself, else curves over a
-/// swept number, else a comparison; then the cells over time.
+/// Returns the figures over all cells: every flow in a few cells beside each other, else curves
+/// over a swept number, else a comparison of the cells; then the cells over time.
 #[must_use]
 pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let mut figures = Vec::new();
-    // Streams on segments deliver what is offered: they differ in their delays alone.
+    // Streams on segments deliver what is offered: they differ only in their delays.
     if !streams::are_meant(run) {
         figures = charts::by_flow(run, curves);
         if figures.is_empty() {
@@ -29,7 +29,7 @@ pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     figures
 }
 
-/// The plots of one cell.
+/// Returns the figures of one cell.
 #[must_use]
 pub fn cell_figures(curves: &Curves) -> Vec<Figure> {
     [

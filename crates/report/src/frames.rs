@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single frames of a few cells, from a closeup that is fine enough.
+//! Single frames of a few cells, taken from a closeup that is fine enough.
 
 use metrics::curves::{CloseupCurves, Curves, FlowCurves};
 use units::ethernet::{HEADER_BYTES, wire_bytes};
 
 use crate::side_by_side::SideBySide;
 
-/// Intervals of a closeup that a full frame takes at least, if single frames are to be seen.
+/// Least number of a closeup's intervals that a full frame must take, if single frames are to be
+/// distinguished.
 const PER_FRAME: f64 = 4.0;
 
 /// When each flow of each cell had the wire.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
-    /// Begin, seconds from t = 0.
+    /// Begin of the closeup, seconds from t = 0.
     pub from_s: f64,
-    /// Length of one interval.
+    /// Length of one interval, seconds.
     pub interval_s: f64,
     /// How many intervals there are.
     pub intervals: usize,
@@ -25,7 +26,7 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames of a comparison; `None` unless every cell has the same closeup of frames.
+    /// Returns the frames of a comparison; `None` unless every cell has the same closeup of frames.
     #[must_use]
     pub fn of(compared: &SideBySide<'_>, curves: &[Option<&'a Curves>]) -> Option<Self> {
         let cells: Vec<_> = curves
@@ -60,33 +61,34 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// How long they were watched.
+    /// Returns the length of the closeup, seconds.
     #[must_use]
     pub fn length_s(&self) -> f64 {
         self.intervals as f64 * self.interval_s
     }
 }
 
-/// Whether single frames of a flow can be distinguished.
+/// Returns whether single frames of a flow can be distinguished.
 fn shows_frames(closeup: &CloseupCurves, flow: &FlowCurves) -> bool {
     let bytes = wire_bytes(flow.mtu.saturating_add(HEADER_BYTES));
     let frame_s = f64::from(bytes) * 8.0 / (flow.line_bps as f64).max(1.0);
     closeup.interval_s * PER_FRAME <= frame_s
 }
 
-/// The first closeup of a cell in which single frames can be distinguished.
+/// Returns the first closeup of a cell in which single frames can be distinguished.
 fn closeup_of_frames(curves: &Curves) -> Option<&CloseupCurves> {
     let is_fine = |c: &&CloseupCurves| curves.flows.iter().all(|f| shows_frames(c, f));
     curves.closeups.iter().find(is_fine)
 }
 
-/// Whether the frames of a closeup are drawn one by one, and not its rates.
+/// Returns whether a closeup's frames are drawn one by one, instead of its rates.
 #[must_use]
 pub fn is_of_frames(curves: &Curves, closeup: &CloseupCurves) -> bool {
     closeup_of_frames(curves).is_some_and(|c| c.name == closeup.name)
 }
 
-/// Where a flow has the wire without a pause: first interval, and the one after the last.
+/// Returns the stretches in which a flow has the wire without a pause: first interval, and the one
+/// after the last.
 #[must_use]
 pub fn stretches(bytes: &[u64]) -> Vec<(usize, usize)> {
     let mut stretches: Vec<(usize, usize)> = Vec::new();

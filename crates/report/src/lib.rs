@@ -39,12 +39,12 @@ pub use page::survey::survey_html;
 pub use sweep::{Varying, varying};
 pub use terminal::Style;
 
-/// A plot as a file.
+/// A plot and the name of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plot {
-    /// Name of the file, as in `bandwidth.svg`.
+    /// Name of the file, for example `bandwidth.svg`.
     pub name: String,
-    /// Its contents.
+    /// The SVG document.
     pub svg: String,
 }
 
@@ -55,9 +55,10 @@ fn plot(figure: &charts::Figure) -> Plot {
     }
 }
 
-/// The plots over all cells of a run, for its folder: a comparison, or curves
-/// over a swept number, how the flow that is judged by it waited, and the cells over time. `curves` are those of each
-/// cell, `None` where there are none. Names of one kind are numbered.
+/// Returns the plots over all cells of a run, for the run's folder: a comparison of the cells or
+/// curves over a swept number, the waits of the flow whose waits have a bound, and the cells over
+/// time. `curves` has one entry for each cell, `None` where there are no curves. Plots of the same
+/// kind have numbered names.
 #[must_use]
 pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
@@ -73,14 +74,14 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
     plots
 }
 
-/// The plots of one cell, for its folder: `bandwidth.svg`, `gaps.svg`,
+/// Returns the plots of one cell, for its folder: `tcp.svg`, `bandwidth.svg`, `gaps.svg`,
 /// `burstiness.svg`, without those that would be empty.
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     figures::cell_figures(curves).iter().map(plot).collect()
 }
 
-/// The plots of a connection whose events were kept, as files.
+/// Returns the plots of a connection as files; none if its events were not kept.
 #[must_use]
 pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
     page::stalls::stall_figures(connection)
@@ -89,26 +90,26 @@ pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
         .collect()
 }
 
-/// Packets by delay, in places of `step_ms`.
+/// Plots the share of packets by delay, in steps of `step_ms`.
 #[must_use]
 pub fn delays_plot(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Plot {
     plot(&charts::delays(of, step_ms, is_round_trip))
 }
 
-/// Frames by collisions before they went through.
+/// Plots the share of frames by the number of collisions before they went through.
 #[must_use]
 pub fn retries_plot(of: &[Distribution]) -> Plot {
     plot(&charts::retries(of))
 }
 
-/// Packets by periods late, measured and predicted.
+/// Plots the share of packets by the periods they were late, measured and predicted.
 #[must_use]
 pub fn lateness_plot(of: &[Distribution]) -> Plot {
     plot(&charts::lateness(of))
 }
 
-/// Plots of senders' own records: windows and timeouts over all of the time, and
-/// of each stretch with a name sequence numbers and the scoreboard's counts.
+/// Plots the records that senders kept themselves: windows and timeouts over the whole time, then
+/// sequence numbers and the scoreboard's counts for each named stretch of time.
 #[must_use]
 pub fn sender_plots(
     whole: &[SenderRecord],
@@ -134,26 +135,26 @@ pub fn sender_plots(
     plots
 }
 
-/// A plot of numbers that are no run's.
+/// Plots curves whose numbers come from no run.
 #[must_use]
 pub fn chart(chart: &Chart) -> Plot {
     plot(&charts::chart(chart))
 }
 
-/// A plot of classes.
+/// Plots counts or shares by class.
 #[must_use]
 pub fn histogram(histogram: &Histogram) -> Plot {
     plot(&charts::histogram(histogram))
 }
 
-/// The flows of one window, as text.
+/// Returns the flows of one window as a text table.
 #[must_use]
 pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {
     terminal::table(&table::flows(window), style)
 }
 
-/// Single frames of two or three cells beside each other, as text; empty where the run
-/// compares anything else, or has no closeup that is fine enough.
+/// Returns the single frames of two or three cells beside each other, as text. The text is empty if
+/// the run compares anything else, or has no closeup that is fine enough.
 #[must_use]
 pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
     let curves: Vec<_> = curves.iter().map(Some).collect();
@@ -164,9 +165,9 @@ pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
     drawn.unwrap_or_default()
 }
 
-/// What a run comes down to, as text: of a lone cell every window's flows, of two or three
-/// with the same flows each flow in all of them, of others one row each; then bounds that do
-/// not hold.
+/// Summarises a run as text. A lone cell shows the flows of every window; two or three cells with
+/// the same flows show each flow in all of them; other runs show one row for each cell. The bounds
+/// that do not hold come last.
 #[must_use]
 pub fn summary(run: &RunResult, style: Style) -> String {
     let varying = sweep::varying(run);
@@ -179,7 +180,7 @@ pub fn summary(run: &RunResult, style: Style) -> String {
         _ if streams::are_meant(run) => {
             out.push_str(&terminal::table(&streams::streams(run, &varying), style));
         }
-        // The table of transfers has said it all.
+        // The table of transfers already shows these cells.
         _ if !run.table.is_empty() => {}
         ([cell], _) => {
             for window in &cell.windows {
@@ -206,7 +207,8 @@ pub fn summary(run: &RunResult, style: Style) -> String {
     out
 }
 
-/// The flows of a window of a lone cell; its name only where there are several.
+/// Returns the flows of one window of a lone cell; the window is named only where there are
+/// several.
 fn lone_window(window: &scenario::result::WindowResult, several: bool, style: Style) -> String {
     let mut out = String::new();
     if several {

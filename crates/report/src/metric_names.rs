@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words for the metrics of `result.json`, as tables and pages name them.
 
-/// A metric in words, with its unit; a name that is not known stays as it is.
+/// Returns a metric in words, with its unit; an unknown name is returned unchanged.
 #[must_use]
 pub fn in_words(metric: &str) -> &str {
     match metric {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report: one page that needs nothing but itself.
+//! The report: one self-contained HTML page.
 
 pub mod parts;
 pub mod run;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A prediction of delays, as text and as a plot.
+//! Shows a prediction of delays, as text and as a plot.
 
 use std::fmt::Write;
 
@@ -13,14 +13,14 @@ use crate::terminal::Style;
 use crate::{Plot, histogram};
 use units::display::{count, short};
 
-/// Columns of the longest bar.
+/// Length of the longest bar, columns.
 const BAR: f64 = 40.0;
-/// Fits that a true prediction gives less often than this are called bad.
+/// Probability of a fit, if the prediction is true, below which the fit is called bad.
 const UNLIKELY: f64 = 0.01;
-/// Values of β that are listed.
+/// Most values of β that are listed.
 const MOST_BETAS: usize = 12;
 
-/// The distribution with bars, then what it was made from and the bounds.
+/// Returns the distribution with bars, then the inputs of the prediction and the bounds.
 #[must_use]
 pub fn text(answer: &Answer, style: Style) -> String {
     let mut out = format!(
@@ -88,7 +88,7 @@ fn distribution(answer: &Answer) -> Table {
             row.measured
                 .map(|share| format!("{:.4}", share * 100.0).into()),
         );
-        // At most BAR.
+        // The result is at most `BAR`.
         let blocks = (row.probability / most * BAR).round() as usize;
         values.push("█".repeat(blocks).into());
         values

@@ -21,7 +21,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// `low..high` on `at_low..at_high`. An empty range is widened.
+    /// Makes an axis that maps `low..high` to `at_low..at_high`. An empty range is widened.
     #[must_use]
     pub fn new(kind: Kind, low: f64, high: f64, at_low: f64, at_high: f64) -> Self {
         let low = if kind == Kind::Log {
@@ -50,19 +50,19 @@ impl Scale {
         }
     }
 
-    /// The position of `value`, kept within the axis.
+    /// Returns the position of `value`, clamped to the axis.
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         self.at_low + self.unit(value).clamp(0.0, 1.0) * (self.at_high - self.at_low)
     }
 
-    /// The least and the largest value of the axis.
+    /// Returns the least and the largest value of the axis.
     #[must_use]
     pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// About `wanted` round values along the axis.
+    /// Returns about `wanted` round values along the axis.
     #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.kind {
@@ -72,7 +72,7 @@ impl Scale {
                     (self.low / step - 1e-9).ceil(),
                     (self.high / step + 1e-9).floor(),
                 );
-                // At most a few tens of ticks.
+                // Limits the number of ticks.
                 let count = (last - first).clamp(0.0, 100.0) as u32;
                 (0..=count).map(|i| (first + f64::from(i)) * step).collect()
             }
@@ -80,7 +80,7 @@ impl Scale {
         }
     }
 
-    /// Powers of ten; where those are few, 2 and 5 times them too.
+    /// Returns powers of ten; where those are few, also 2 and 5 times them.
     fn log_ticks(&self, wanted: usize) -> Vec<f64> {
         let decades = (self.high / self.low).log10();
         let (first, last) = (
@@ -101,7 +101,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, about `span / wanted`.
+/// Returns 1, 2 or 5 times a power of ten, about `span / wanted`.
 fn step(span: f64, wanted: usize) -> f64 {
     let rough = span / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
@@ -114,7 +114,7 @@ fn step(span: f64, wanted: usize) -> f64 {
     factor * power
 }
 
-/// The next round value at or above `value`, to end an axis that begins at 0.
+/// Returns the next round value at or above `value`, at which an axis that begins at 0 ends.
 #[must_use]
 pub fn round_up(value: f64, wanted: usize) -> f64 {
     if value <= 0.0 {

@@ -6,13 +6,13 @@ use metrics::curves::{Curves, FlowCurves};
 
 use crate::theme::COLOURS;
 
-/// More flows than this are drawn as bands.
+/// Most flows that are drawn as a line each; more flows are drawn as bands.
 pub const MOST_LINES: usize = 8;
 
 /// Flows that are drawn as one series.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
-    /// The flow's name, or how many flows it stands for.
+    /// The flow's name, or the number of flows in the group.
     pub label: String,
     /// Its flows.
     pub members: Vec<&'a FlowCurves>,
@@ -21,7 +21,7 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The target of its flows, if they have the same.
+    /// Returns the target of the group's flows, bit/s, if they have the same.
     #[must_use]
     pub fn target_bps(&self) -> Option<f64> {
         let first = self.members.first()?.target_bps;
@@ -32,7 +32,7 @@ impl Group<'_> {
     }
 }
 
-/// Divides the flows of a cell: each its own group if they are few, else by
+/// Divides the flows of a cell into groups: one for each flow if they are few, else one for each
 /// target.
 #[must_use]
 pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
@@ -51,7 +51,7 @@ pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
             targets.push(flow.target_bps);
         }
     }
-    // Too many different targets are one group after all.
+    // With too many different targets, all flows are one group.
     if targets.len() > MOST_LINES {
         let label = format!("{} flows", curves.flows.len());
         return vec![Group {
@@ -81,22 +81,22 @@ pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
 pub struct Point {
     /// Seconds from t = 0.
     pub at_s: f64,
-    /// Smallest of the group's flows.
+    /// Smallest value of the group's flows.
     pub low: f64,
-    /// Median of them.
+    /// Median of the group's flows.
     pub middle: f64,
-    /// Largest of them.
+    /// Largest value of the group's flows.
     pub high: f64,
 }
 
-/// Frames that a flow sends in one interval of a bandwidth curve at least. With fewer, the
+/// Least number of frames that a flow sends in one interval of a bandwidth curve. With fewer, the
 /// steps of single frames hide the rate.
 const FRAMES_PER_POINT: u64 = 25;
-/// A curve has at least this many points.
+/// Least number of points of a curve.
 const FEWEST_POINTS: usize = 24;
 
-/// How many intervals of the curves make one point of the bandwidth plot, so
-/// that the slowest flow has enough frames in each.
+/// Returns how many intervals of the curves make one point of the bandwidth plot, so that the
+/// slowest flow has enough frames in each.
 #[must_use]
 pub fn merge(curves: &Curves) -> usize {
     let most = (curves
@@ -117,8 +117,8 @@ pub fn merge(curves: &Curves) -> usize {
     usize::try_from(needed).unwrap_or(most).clamp(1, most)
 }
 
-/// Bandwidth of a group over time, bits per second. Intervals in which not all
-/// of its flows are meant to send all the time are left out.
+/// Returns the bandwidth of a group over time, bits per second. Intervals in which not all of its
+/// flows are meant to send all the time are left out.
 #[must_use]
 pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
     points(
@@ -128,7 +128,7 @@ pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point>
         |f| f.active_s,
         |flow, range| {
             let bytes: u64 = flow.bytes.get(range).map_or(0, |b| b.iter().sum());
-            // Below 2^53.
+            // The sum is below 2^53, so `f64` represents it exactly.
             let bits = bytes as f64 * 8.0;
             let seconds = curves.interval_s * merge as f64;
             bits / seconds
@@ -136,7 +136,7 @@ pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point>
     )
 }
 
-/// Largest queue of the virtual bottleneck over time, in full frames.
+/// Returns the largest queue of the virtual bottleneck over time, in full frames.
 #[must_use]
 pub fn queue(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
     points(
@@ -167,7 +167,7 @@ fn points(
         .map(|m| m.bytes.len())
         .max()
         .unwrap_or(0);
-    // A thousandth of an interval, for times that went through decimals.
+    // Times written as decimals are rounded: a thousandth of an interval is allowed.
     let slack_s = curves.interval_s / 1000.0;
     let mut points = Vec::new();
     for begin in (0..intervals).step_by(merge.max(1)) {
@@ -198,7 +198,7 @@ fn points(
     points
 }
 
-/// Gaps of a group's flows together: `(begin of the bin in byte times, count)`.
+/// Returns the gaps of all flows of a group: `(begin of the bin in byte times, count)`.
 #[must_use]
 pub fn gaps(group: &Group<'_>) -> Vec<(i32, u64)> {
     let mut all: Vec<(i32, u64)> = group

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A few cells that carry the same flows, such as one shaper beside another.
+//! Compares a few cells that carry the same flows, for example under different shapers.
 
 use scenario::result::{CellResult, FlowMetrics, RunResult};
 use units::display::{maybe, number, rate_unit, short, signed};
@@ -8,14 +8,14 @@ use crate::streams;
 use crate::sweep::{self, Varying};
 use crate::table::{Table, Value};
 
-/// More cells than this do not fit beside each other in 80 columns.
+/// Most cells: more do not fit beside each other in 80 columns.
 const MOST_CELLS: usize = 3;
-/// More flows than this are not read one by one.
+/// Most flows: more are not read one by one.
 const MOST_FLOWS: usize = 8;
-/// Factors below this are not worth a word.
+/// Least factor between two cells that the sentence mentions.
 const LEAST_FACTOR: f64 = 1.5;
 
-/// Cells that differ in one parameter alone, and what each flow has in each of them.
+/// Cells that differ in one parameter only, and the metrics of each flow in each of them.
 #[derive(Clone, Debug)]
 pub struct SideBySide<'a> {
     /// The window that is compared.
@@ -31,15 +31,15 @@ pub struct SideBySide<'a> {
 pub struct Compared<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The rate it should have, in every cell.
+    /// The rate that the flow should have in every cell.
     pub target_bps: f64,
     /// Its metrics, by cell.
     pub metrics: Vec<&'a FlowMetrics>,
 }
 
-/// The comparison, if the run is one of two or three cells that differ in one parameter, and
-/// their flows have the same names and targets. TCP flows are compared by their goodput
-/// instead, and streams on segments by their delays.
+/// Returns the comparison, if the run has two or three cells that differ in one parameter, and
+/// whose flows have the same names and targets. TCP flows are compared by their goodput instead,
+/// and streams on segments by their delays.
 #[must_use]
 pub fn side_by_side(run: &RunResult) -> Option<SideBySide<'_>> {
     let varying = sweep::varying(run);
@@ -87,7 +87,8 @@ pub fn side_by_side(run: &RunResult) -> Option<SideBySide<'_>> {
     })
 }
 
-/// The value alone where it is a word; a bare quantity needs its parameter's name.
+/// Returns a short name of a cell: the parameter's value if it is a word; a quantity is preceded by
+/// the parameter's name.
 fn short_name(cell: &CellResult, parameter: &Varying) -> String {
     let value = cell.params.get(&parameter.name).map_or("", String::as_str);
     match sweep::quantity(value) {
@@ -97,7 +98,7 @@ fn short_name(cell: &CellResult, parameter: &Varying) -> String {
 }
 
 impl SideBySide<'_> {
-    /// One row for each flow: its target, then each metric of all cells.
+    /// Returns a table with one row for each flow: its target, then each metric of all cells.
     #[must_use]
     pub fn table(&self) -> Table {
         let targets = self.flows.iter().map(|f| f.target_bps);
@@ -122,7 +123,7 @@ impl SideBySide<'_> {
         table
     }
 
-    /// What the figures say, in one sentence. The smoothest cell comes first.
+    /// Says in one sentence what the figures show. The smoothest cell comes first.
     #[must_use]
     pub fn sentence(&self) -> String {
         let worst = |of: fn(&FlowMetrics) -> Option<f64>| -> Vec<f64> {
@@ -158,10 +159,10 @@ impl SideBySide<'_> {
     }
 }
 
-/// How burstiness is to be read.
+/// Explains how to read burstiness.
 pub const BURSTINESS: &str = "An even flow has 1 MTU; up to 2 MTU is precise pacing.";
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins the parts: `a`, `a and b`, `a, b and c`.
 fn and(parts: &[String]) -> String {
     match parts {
         [] => String::new(),

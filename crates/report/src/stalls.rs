@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `pspacer stalls` shows: its text and its page.
+//! The output of `pspacer stalls`: its text and its page.
 
 pub mod page;
 pub mod phrases;

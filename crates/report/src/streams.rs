@@ -7,13 +7,13 @@ use units::display::{maybe, number};
 use crate::sweep::Varying;
 use crate::table::{Table, Tone, Value};
 
-/// Whether the run has hosts on segments.
+/// Returns whether the run has hosts on segments.
 #[must_use]
 pub fn are_meant(run: &RunResult) -> bool {
     run.cells.iter().any(|cell| !cell.nodes.is_empty())
 }
 
-/// Every stream of every cell.
+/// Returns a table with every stream of every cell.
 #[must_use]
 pub fn streams(run: &RunResult, varying: &[Varying]) -> Table {
     let mut table = Table::default();

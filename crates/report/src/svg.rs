@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small writer of SVG, and the frame with the axes of a plot.
+//! A small SVG writer, and the frame of a plot with its axes.
 //!
-//! Colours and fonts are left to the style sheet (`theme.rs`): a plot follows
-//! its reader's light or dark mode.
+//! The style sheet (`theme.rs`) sets colours and fonts: a plot follows its reader's light or dark
+//! mode.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use crate::escape::escape;
 use crate::scale::Scale;
 use crate::theme::SVG_STYLE;
 
-/// Which part of a text is at its point.
+/// The part of a text that lies at its point.
 #[derive(Clone, Copy, Debug)]
 pub enum Anchor {
-    /// Its begin.
+    /// The begin of the text.
     Start,
-    /// Its middle.
+    /// The middle of the text.
     Middle,
-    /// Its end.
+    /// The end of the text.
     End,
 }
 
@@ -29,8 +29,8 @@ pub struct Canvas {
     body: String,
 }
 
-/// A coordinate with at most two decimals: enough for a picture, and the same bytes on every
-/// machine.
+/// Formats a coordinate with at most two decimals: enough for a picture, and the same bytes on
+/// every machine.
 fn place(v: f64) -> String {
     let text = format!("{v:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -42,7 +42,7 @@ fn place(v: f64) -> String {
 }
 
 impl Canvas {
-    /// Empty, `width` by `height`.
+    /// Makes an empty canvas, `width` by `height` pixels.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
         let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(place);
         self.element(format_args!(
@@ -66,21 +66,21 @@ impl Canvas {
         ));
     }
 
-    /// A line through points; nothing if there are none.
+    /// Draws a line through points; nothing if there are none.
     pub fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
         if let Some(path) = path(points) {
             self.element(format_args!(r#"<path class="{class}" d="{path}"/>"#));
         }
     }
 
-    /// A filled shape.
+    /// Draws a filled shape.
     pub fn area(&mut self, points: &[(f64, f64)], class: &str) {
         if let Some(path) = path(points) {
             self.element(format_args!(r#"<path class="{class}" d="{path}Z"/>"#));
         }
     }
 
-    /// Bars that stand on `base`: `(left, width, top)` each, as one shape.
+    /// Draws bars that stand on `base`, each `(left, width, top)`, as one shape.
     pub fn bars(&mut self, bars: &[(f64, f64, f64)], base: f64, class: &str) {
         let mut d = String::new();
         for (left, width, top) in bars {
@@ -92,7 +92,7 @@ impl Canvas {
         }
     }
 
-    /// Upright strokes: `(x, upper end, lower end)` each, as one shape.
+    /// Draws upright strokes, each `(x, upper end, lower end)`, as one shape.
     pub fn strokes(&mut self, strokes: &[(f64, f64, f64)], class: &str) {
         let mut d = String::new();
         for (x, upper, lower) in strokes {
@@ -104,7 +104,7 @@ impl Canvas {
         }
     }
 
-    /// A dot.
+    /// Draws a dot.
     pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, class: &str) {
         let [x, y, radius] = [x, y, radius].map(place);
         self.element(format_args!(
@@ -112,7 +112,7 @@ impl Canvas {
         ));
     }
 
-    /// A line of text, its baseline at y.
+    /// Writes a line of text with its baseline at y.
     pub fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -125,13 +125,13 @@ impl Canvas {
         ));
     }
 
-    /// The drawing as part of a page that has the style sheet.
+    /// Returns the drawing as part of a page that has the style sheet.
     #[must_use]
     pub fn inline(&self, class: &str, title: &str) -> String {
         self.finish(class, title, "", "")
     }
 
-    /// The drawing as a file of its own.
+    /// Returns the drawing as a file of its own.
     #[must_use]
     pub fn standalone(&self, title: &str) -> String {
         let style = format!("<style>{SVG_STYLE}</style>\n");

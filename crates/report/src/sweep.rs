@@ -13,7 +13,7 @@ pub struct Varying {
     pub values: Vec<String>,
 }
 
-/// The parameters that differ between cells, in the order of the scenario.
+/// Returns the parameters that differ between cells, in the order of the scenario.
 #[must_use]
 pub fn varying(run: &RunResult) -> Vec<Varying> {
     let Some(first) = run.cells.first() else {
@@ -39,7 +39,7 @@ pub fn varying(run: &RunResult) -> Vec<Varying> {
         .collect()
 }
 
-/// A cell's name: the parameters in which it differs from others, with their values.
+/// Returns a cell's name: the parameters in which it differs from others, with their values.
 #[must_use]
 pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
     let part = |v: &Varying| Some(format!("{} {}", v.name, cell.params.get(&v.name)?));
@@ -50,7 +50,7 @@ pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
         .join(", ")
 }
 
-/// The window in which cells are compared: that of the first bound, else the last one.
+/// Returns the window in which cells are compared: that of the first bound, else the last one.
 #[must_use]
 pub fn main_window(run: &RunResult) -> Option<&str> {
     let of_window =
@@ -64,7 +64,7 @@ pub fn main_window(run: &RunResult) -> Option<&str> {
     bound.or_else(last)
 }
 
-/// The flow whose waits have a bound, if there is one.
+/// Returns the flow whose waits have a bound, if there is one.
 #[must_use]
 pub fn waiting(run: &RunResult) -> Option<&str> {
     let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
@@ -72,7 +72,7 @@ pub fn waiting(run: &RunResult) -> Option<&str> {
     judged.map(|b| &*b.flow)
 }
 
-/// How long a flow's datagrams waited, microseconds: median, 99th percentile, largest.
+/// Returns how long a flow's datagrams waited, microseconds: median, 99th percentile, largest.
 #[must_use]
 pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
     let found = flows(cell, window).find(|f| f.name == flow)?;
@@ -80,7 +80,7 @@ pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
     Some([m.wait_p50_us?, m.wait_p99_us?, m.wait_max_us?])
 }
 
-/// The flows of a cell in a window, without the sum of all.
+/// Returns the flows of a cell in a window, without the sum of all flows.
 pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a FlowResult> {
     let window = cell.windows.iter().find(|w| w.name == window);
     window
@@ -89,7 +89,7 @@ pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a
         .filter(|f| f.name != WIRE)
 }
 
-/// All flows of a cell together in a window.
+/// Returns the sum of all flows of a cell in a window.
 #[must_use]
 pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetrics> {
     let window = cell.windows.iter().find(|w| w.name == window)?;
@@ -97,8 +97,8 @@ pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetric
     Some(&all.metrics)
 }
 
-/// A count of all flows of a cell together, in the window that has most of it. So frames lost
-/// in slow start count, whichever window is compared.
+/// Returns a count over all flows of a cell, from the window in which it is largest. Frames lost in
+/// slow start therefore count, whichever window is compared.
 #[must_use]
 pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
     let of = |name: &String| together(cell, name)?.get(metric);
@@ -106,7 +106,7 @@ pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
     windows.reduce(f64::max)
 }
 
-/// Least, median and largest of a metric over the flows of a cell.
+/// Returns the least, median and largest value of a metric over the flows of a cell.
 #[must_use]
 pub fn spread(
     cell: &CellResult,
@@ -121,8 +121,8 @@ pub fn spread(
     Some([*values.first()?, values[values.len() / 2], *values.last()?])
 }
 
-/// A value with a unit, as scenarios write them, in base units: bits per
-/// second, seconds, bytes.
+/// Parses a value with a unit, as scenarios write it. Returns it in base units: bits per second,
+/// seconds, bytes.
 #[must_use]
 pub fn quantity(text: &str) -> Option<(f64, Dimension)> {
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
@@ -163,7 +163,7 @@ pub enum Dimension {
     Size,
 }
 
-/// The values of a parameter as quantities of one dimension.
+/// Returns the values of a parameter as quantities of one dimension.
 #[must_use]
 pub fn quantities(varying: &Varying) -> Option<(Vec<f64>, Dimension)> {
     let all: Vec<_> = varying

@@ -11,32 +11,32 @@ use crate::sweep::{self, Varying};
 /// The head of a column.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What it holds.
+    /// The title: what the column holds.
     pub title: String,
     /// Its unit; empty if it has none.
     pub unit: String,
-    /// Text is aligned to the left, numbers to the right.
+    /// Whether the column holds text, aligned to the left, or numbers, aligned to the right.
     pub is_text: bool,
 }
 
 /// Whether a value is good or bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Neither.
+    /// Neither good nor bad.
     #[default]
     Plain,
-    /// It is as wanted.
+    /// As wanted.
     Good,
-    /// It is not as wanted.
+    /// Not as wanted.
     Bad,
 }
 
 /// One value of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Value {
-    /// As printed.
+    /// The value as printed.
     pub text: String,
-    /// Its colour.
+    /// Whether it is good or bad, which chooses its colour.
     pub tone: Tone,
 }
 
@@ -52,9 +52,9 @@ impl From<String> for Value {
 /// Rows under columns.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// From left to right.
+    /// The columns, from left to right.
     pub columns: Vec<Column>,
-    /// From top to bottom, as many values as columns.
+    /// The rows, from top to bottom; each has as many values as there are columns.
     pub rows: Vec<Vec<Value>>,
 }
 
@@ -75,8 +75,8 @@ impl Table {
         });
     }
 
-    /// Removes columns that are empty in every row. Removes the column of dropped frames
-    /// where all are 0, too: the table of directions also has it.
+    /// Removes columns that are empty in every row. The column of dropped frames is also removed if
+    /// all its values are 0, because the table of directions has it, too.
     pub(crate) fn without_empty_columns(mut self) -> Self {
         let used: Vec<bool> = (0..self.columns.len())
             .map(|i| {
@@ -97,7 +97,7 @@ impl Table {
     }
 }
 
-/// Adds the columns of metrics, after that of the name.
+/// Adds the columns of metrics, after the column of the name.
 fn metric_columns(table: &mut Table, unit: Unit) {
     table.number("target", unit.name);
     table.number("achieved", unit.name);
@@ -116,7 +116,7 @@ fn metric_columns(table: &mut Table, unit: Unit) {
 
 fn metric_values(m: &FlowMetrics, unit: Unit) -> Vec<Value> {
     let rate = |bps: f64| number(bps / unit.size, 3);
-    // Beside a target stands what was achieved at the same layer.
+    // The achieved rate must be of the same layer as the target beside it.
     let achieved = match (m.target_bps, m.error_pct) {
         (Some(target), Some(error)) => target * (1.0 + error / 100.0),
         _ => m.rate_bps,
@@ -159,7 +159,7 @@ fn unit_of<'a>(metrics: impl Iterator<Item = &'a FlowMetrics>) -> Unit {
     )
 }
 
-/// One row for each flow of a window; the last one is the sum of several flows.
+/// Returns one row for each flow of a window; if there are several, the last row is their sum.
 #[must_use]
 pub fn flows(window: &WindowResult) -> Table {
     let several = window.flows.iter().filter(|f| f.name != WIRE).count() > 1;
@@ -181,8 +181,8 @@ pub fn flows(window: &WindowResult) -> Table {
     table.without_empty_columns()
 }
 
-/// Least, median and largest of each metric over a window's flows, where the flows are too
-/// many to read.
+/// Returns the least, median and largest value of each metric over a window's flows, where the
+/// flows are too many to read.
 #[must_use]
 pub fn flow_summary(window: &WindowResult) -> Table {
     let flows: Vec<_> = window
@@ -225,7 +225,7 @@ pub fn flow_summary(window: &WindowResult) -> Table {
     table.without_empty_columns()
 }
 
-/// One row for each direction of a cable that carried frames.
+/// Returns one row for each direction of a cable that carried frames.
 #[must_use]
 pub fn wires(window: &WindowResult) -> Table {
     let mut table = Table::default();
@@ -254,8 +254,8 @@ pub fn wires(window: &WindowResult) -> Table {
     table
 }
 
-/// One row for each cell: the median rate, the worst burstiness and the widest
-/// gaps of its flows in `window`, and how busy the wire and the CPU were.
+/// Returns one row for each cell: the median rate, the worst burstiness and the widest gaps of its
+/// flows in `window`, and the load of the wire and the CPU.
 #[must_use]
 pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let of = |cell: &CellResult, metric: fn(&FlowMetrics) -> Option<f64>| {
@@ -315,7 +315,7 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.without_empty_columns()
 }
 
-/// Datagrams of a flow that its receiver missed, or that a simulated queue refused.
+/// Returns the datagrams of a flow that its receiver missed, or that a simulated queue dropped.
 fn lost(cell: &CellResult, flow: &str) -> Option<f64> {
     let report = cell.flow_reports.get(flow)?;
     let lost = report
@@ -324,7 +324,7 @@ fn lost(cell: &CellResult, flow: &str) -> Option<f64> {
     lost?.as_f64()
 }
 
-/// Utilisation of the busiest direction, gap frames included, per cent.
+/// Returns the utilisation of the busiest direction, gap frames included, per cent.
 fn busiest(window: &WindowResult) -> Option<f64> {
     let busy = window.wire.values().map(|w| w.utilisation * 100.0);
     busy.reduce(f64::max)
@@ -348,7 +348,7 @@ fn held(cell: &CellResult) -> Value {
     }
 }
 
-/// Every bound that fails, then at most `most` of those that hold.
+/// Returns every bound that fails, then at most `most` of those that hold.
 #[must_use]
 pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
     let mut table = Table::default();

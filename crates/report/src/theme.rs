@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Colours and fonts. The colours of series are an Okabe-Ito set, darkened for light pages and
-//! lightened for dark ones: readers with a colour vision deficiency can distinguish them.
+//! lightened for dark ones, so that readers with a colour vision deficiency can distinguish them.
 
-/// How many colours series have; more series are drawn as bands.
+/// Number of colours of series; more series are drawn as bands.
 pub const COLOURS: usize = 8;
 
 macro_rules! light {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of transfers of known length: one row for each, over all runs.
+//! The table of transfers of known length: one row for each transfer, over all runs.
 
 use scenario::result::{RunResult, TransferRow};
 use units::display::{number, rate_unit};
@@ -7,7 +7,7 @@ use units::display::{number, rate_unit};
 use crate::sweep::Varying;
 use crate::table::{Table, Value};
 
-/// The rows of a run's `table`.
+/// Returns the rows of a run's `table`.
 #[must_use]
 pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     let rows = &run.table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bandwidth over time.
+//! The plot of bandwidth over time.
 
 use metrics::curves::{Curves, FlowCurves};
 use units::display::{rate_unit, short, time, time_unit};
@@ -10,8 +10,8 @@ use crate::series::{self, MOST_LINES, Point};
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// What one frame more in a point changes, where that shows: a fiftieth or
-/// more of the slowest flow's rate.
+/// Returns the rate that one more frame adds to a point of the curve, in bit/s. `None` if that is
+/// less than a fiftieth of the rate of every flow, because such a step cannot be seen.
 fn frame_step_bps(curves: &Curves, merge: usize) -> Option<f64> {
     let step = |f: &FlowCurves| {
         f64::from(f.mtu.saturating_add(14)) * 8.0 / (curves.interval_s * merge as f64)
@@ -27,10 +27,10 @@ fn frame_step_bps(curves: &Curves, merge: usize) -> Option<f64> {
     shown.map(step).reduce(f64::max)
 }
 
-/// More points than this become a shade from the least to the largest.
+/// Curves with more points than this are drawn as a shade from the least to the largest value.
 const MOST_POINTS: usize = 160;
 
-/// Neighbouring points together: least, mean and largest.
+/// Merges neighbouring points into their least, mean and largest value.
 fn thin(points: &[Point]) -> Vec<Point> {
     let together = points.len().div_ceil(MOST_POINTS).max(1);
     let one = |points: &[Point]| {
@@ -46,8 +46,8 @@ fn thin(points: &[Point]) -> Vec<Point> {
     points.chunks(together).map(one).collect()
 }
 
-/// Bandwidth of every flow over time, or of groups as bands. `None` if there
-/// is nothing to draw.
+/// Draws the bandwidth of every flow over time, or of groups of flows as bands. `None` if there is
+/// nothing to draw.
 #[must_use]
 pub fn bandwidth(curves: &Curves) -> Option<Figure> {
     let merge = series::merge(curves);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A few cells beside each other: under each flow's name a row for each cell.
+//! Compares a few cells: under each flow's name stands one row for each cell.
 
 use metrics::curves::Curves;
 use scenario::result::RunResult;
@@ -13,20 +13,20 @@ use crate::theme::COLOURS;
 
 use super::figure::{Figure, is_narrow};
 
-/// Names the figure of single frames.
+/// The slug of the figure that shows single frames.
 pub const FRAMES: &str = "frames";
 
 const ROW: f64 = 19.0;
 const BAR: f64 = 13.0;
-/// Between the rows of two flows.
+/// Pixels between the rows of two flows.
 const BETWEEN: f64 = 11.0;
-/// A frame is drawn this wide at least.
+/// Least width of a drawn frame, pixels.
 const LEAST_BAR: f64 = 0.7;
-/// What counts as precise pacing.
+/// Burstiness up to which pacing counts as precise, MTU.
 const PRECISE_MTU: f64 = 2.0;
 
-/// When each flow had the wire, in a closeup that every cell has and that is fine enough; then
-/// each flow's burstiness. Nothing if the run compares anything else.
+/// Draws when each flow had the wire, from a closeup that every cell has and that is fine enough,
+/// and then each flow's burstiness. Returns no figure if the run compares anything else.
 #[must_use]
 pub fn by_flow(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let Some(compared) = side_by_side(run) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Curves of numbers that come from no run, on logarithmic axes.
+//! Curves on logarithmic axes of numbers that come from no run.
 
 use crate::scale::Kind;
 use crate::theme::COLOURS;
@@ -7,27 +7,28 @@ use crate::theme::COLOURS;
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// How far the y axis goes beyond the values.
+/// Factor by which the y axis goes beyond the values.
 const ROOM: f64 = 1.2;
-/// And the x axis, so that the last tick's name ends within the plot.
+/// Factor by which the x axis goes beyond the values, so that the last tick's label ends within the
+/// plot.
 const ROOM_AFTER: f64 = 1.6;
 
 /// One of a [`Chart`]'s curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartCurve {
-    /// Its name.
+    /// The curve's name.
     pub label: String,
-    /// `x, [low, middle, high]`, by x; all above 0. A shade goes from low to
-    /// high where they differ.
+    /// Points `x, [low, middle, high]`, in order of x; all values are above 0. A shade goes from
+    /// low to high where they differ.
     pub points: Vec<(f64, [f64; 3])>,
 }
 
 /// A plot with two logarithmic axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Short, for the file name.
+    /// Short name, for the file name.
     pub slug: &'static str,
-    /// What it shows.
+    /// The title: what the plot shows.
     pub title: String,
     /// Name of the x axis, with the unit.
     pub x_name: String,
@@ -37,7 +38,7 @@ pub struct Chart {
     pub curves: Vec<ChartCurve>,
 }
 
-/// Draws it.
+/// Draws the chart.
 #[must_use]
 pub fn chart(chart: &Chart) -> Figure {
     let points = || chart.curves.iter().flat_map(|c| &c.points);

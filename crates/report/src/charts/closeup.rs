@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stretch of time in fine intervals, the cells beside each other.
+//! Closeups: a stretch of time in fine intervals, with the cells beside each other.
 
 use metrics::curves::{CloseupCurves, Curves};
 use scenario::result::RunResult;
@@ -14,11 +14,11 @@ use super::figure::Figure;
 use super::grid::{Grid, Panel};
 use super::lines::Line;
 
-/// More points than this of a panel become a shade from the least to the largest.
+/// A panel with more points than this is drawn as a shade from the least to the largest value.
 const MOST_POINTS: usize = 200;
 
-/// One figure for each closeup, in which every cell that has it is a panel. Without the
-/// closeup whose frames are drawn one by one, if `are_frames_drawn`.
+/// Draws one figure for each closeup, with a panel for every cell that has it. If
+/// `are_frames_drawn`, the closeup whose frames are drawn one by one is left out.
 #[must_use]
 pub fn closeups(run: &RunResult, curves: &[Option<Curves>], are_frames_drawn: bool) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
@@ -37,7 +37,7 @@ pub fn closeups(run: &RunResult, curves: &[Option<Curves>], are_frames_drawn: bo
         .collect()
 }
 
-/// A cell's name, its flows' names, and what was recorded of it.
+/// A cell's name, its flows' names, and its recorded closeup.
 struct Shown<'a> {
     title: String,
     flows: Vec<&'a str>,
@@ -158,7 +158,7 @@ fn lines(shown: &Shown<'_>, unit: f64, second: f64) -> Vec<Line> {
         .collect()
 }
 
-/// Means of `mean_of` intervals each, thinned to what a panel can show.
+/// Returns the means of `mean_of` intervals each, thinned to what a panel can show.
 fn points(
     closeup: &CloseupCurves,
     rates: &[f64],

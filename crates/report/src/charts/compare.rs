@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells compared: a dot for each cell. The last varying parameter chooses the dot's colour,
-//! the others its row.
+//! The comparison of cells: a dot for each cell. The last varying parameter chooses the dot's
+//! colour, the others choose its row.
 
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use units::display::short;
@@ -19,7 +19,7 @@ type Spread = Option<[f64; 3]>;
 /// One metric, in its own panel.
 struct Panel {
     title: &'static str,
-    /// Reference lines.
+    /// Values at which a reference line is drawn.
     marks: &'static [f64],
     log: bool,
     /// Indexed by row, then by colour.
@@ -33,8 +33,8 @@ struct Compare {
     panels: Vec<Panel>,
 }
 
-/// Cells compared in the main window: burstiness and the spread of gaps.
-/// `None` with fewer than two cells, or if there is nothing to compare.
+/// Compares the cells in the main window: burstiness and the spread of gaps. `None` with fewer than
+/// two cells, or if there is nothing to compare.
 #[must_use]
 pub fn compare(run: &RunResult) -> Option<Figure> {
     let varying = sweep::varying(run);
@@ -42,7 +42,8 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
     let (rows_of, colours_of): (&[Varying], &[Varying]) = match varying.as_slice() {
         [] => return None,
         [only] => (std::slice::from_ref(only), &[]),
-        // What there are most of makes the rows.
+        // The last parameter chooses the colour if there are enough colours for its values; all
+        // other parameters make the rows.
         [head @ .., last] if last.values.len() <= COLOURS => (head, std::slice::from_ref(last)),
         all => (all, &[]),
     };
@@ -378,7 +379,8 @@ impl Panel {
             .chain(marks())
             .fold(f64::NEG_INFINITY, f64::max);
         if self.log {
-            // Room for the dots, and a decade at least would be too much: a factor of two.
+            // Leaves room for the dots. The axis spans a factor of almost three at least: a whole
+            // decade would be too much.
             let (low, high) = (low.max(1e-3) / 1.15, (high * 1.15).max(low * 2.5));
             Scale::new(Kind::Log, low, high, frame.left, frame.right)
         } else {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Distributions of packets: by delay, by retries, by periods late.
+//! Plots of distributions of packets: by delay, by retries, by periods late.
 
 use crate::scale::Kind;
 
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// Packets of one cell by place: step of delay, retries, periods late.
+/// The packets of one cell, divided into classes: a step of delay, a number of retries, or a number
+/// of periods late.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     label: String,
-    /// Shares of all packets, and predicted ones.
+    /// Measured shares of all packets by class; `predicted` has the predicted shares.
     shares: Vec<f64>,
     predicted: Option<Vec<f64>>,
 }
 
 impl Distribution {
-    /// Counts by place, and what was predicted of each place's share.
+    /// Makes a distribution from the counts of packets by class and the predicted share of each
+    /// class.
     #[must_use]
     pub fn new(label: &str, counts: &[u64], predicted: Option<&[f64]>) -> Self {
         let all = counts.iter().sum::<u64>().max(1) as f64;
@@ -28,11 +30,11 @@ impl Distribution {
     }
 }
 
-/// Fewer decades than these do not show a tail.
+/// Least number of decades of the y axis: fewer do not show a tail.
 const DECADES: i32 = 5;
 
-/// Packets by delay, the share on a scale of decades, as figures 2, 3 and 13 of
-/// paper 004 have it. `step_ms` is the width of a place.
+/// Draws the share of packets by delay on a logarithmic scale, like figures 2, 3 and 13 of paper
+/// 004. `step_ms` is the width of a class.
 #[must_use]
 pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure {
     let least = least(of);
@@ -70,14 +72,15 @@ pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure 
     Figure::new("delays", title, caption, |width| plot.draw(width))
 }
 
-/// Where the scale of decades begins, per cent: at the least share there is.
+/// Returns where the logarithmic scale begins, per cent: at the least share that occurs, or lower,
+/// so that the axis has enough decades.
 fn least(of: &[Distribution]) -> f64 {
     let shares = of.iter().flat_map(|d| &d.shares).filter(|s| **s > 0.0);
     let least = shares.fold(1.0, |a: f64, b| a.min(*b));
     least.min(10f64.powi(-DECADES)) * 100.0
 }
 
-/// Frames by collisions before they went through, as figure 1 of paper 004.
+/// Draws the share of frames by collisions before they went through, like figure 1 of paper 004.
 #[must_use]
 pub fn retries(of: &[Distribution]) -> Figure {
     let caption = "Of all frames on all segments; the last place is of those given up. Places \

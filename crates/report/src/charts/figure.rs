@@ -6,11 +6,11 @@ use crate::svg::Canvas;
 /// A plot with its title and caption.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Short, for file names.
+    /// Short name, for file names.
     pub slug: &'static str,
     /// Its title.
     pub title: String,
-    /// What is drawn, and how to read it.
+    /// The caption: what is drawn, and how to read it.
     pub caption: String,
     wide: Canvas,
     narrow: Canvas,
@@ -39,20 +39,20 @@ impl Figure {
         }
     }
 
-    /// As a file of its own.
+    /// Returns the wide form as an SVG file.
     #[must_use]
     pub fn svg(&self) -> String {
         self.wide.standalone(&self.title)
     }
 
-    /// Both forms, for the page's style sheet to choose from.
+    /// Returns both forms as HTML; the page's style sheet chooses between them.
     #[must_use]
     pub fn inline(&self) -> String {
         self.wide.inline("plot", &self.title) + &self.narrow.inline("plot-narrow", &self.title)
     }
 }
 
-/// A page as narrow as a phone's.
+/// Returns whether a page is as narrow as a phone's.
 pub fn is_narrow(width: f64) -> bool {
     width < 500.0
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far apart frames start.
+//! The histogram of gaps: the distances between the starts of frames.
 
 use metrics::curves::Curves;
 use metrics::gaps::Bin;
@@ -14,7 +14,7 @@ use super::figure::{Figure, is_narrow};
 const ROW_HEIGHT: f64 = 74.0;
 const BAR_HEIGHT: f64 = 44.0;
 
-/// A histogram of gaps for every flow, or for groups; both axes logarithmic.
+/// Draws a histogram of gaps for every flow, or for groups of flows; both axes are logarithmic.
 /// `None` if there are no gaps.
 #[must_use]
 pub fn gaps(curves: &Curves) -> Option<Figure> {

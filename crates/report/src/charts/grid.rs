@@ -9,41 +9,41 @@ use crate::svg::{Anchor, Canvas, Frame};
 use super::figure::is_narrow;
 use super::lines::{Line, draw_line, legend, legend_rows};
 
-/// One of them.
+/// One plot of a grid.
 pub struct Panel {
-    /// Stands above it.
+    /// Stands above the plot.
     pub title: String,
     /// Its curves.
     pub lines: Vec<Line>,
-    /// Its y axis begins at 0 and ends here.
+    /// The y axis begins at 0 and ends at this value.
     pub highest: f64,
 }
 
-/// All of them.
+/// Small plots of the same size, with the same x axis.
 pub struct Grid {
-    /// In reading order.
+    /// The plots, in reading order.
     pub panels: Vec<Panel>,
-    /// How many stand beside each other on a wide page.
+    /// How many plots stand beside each other on a wide page.
     pub columns: usize,
     /// Range of every x axis.
     pub x: (f64, f64),
-    /// Its name, with the unit.
+    /// Name of the x axis, with the unit.
     pub x_name: String,
-    /// What the colours mean; nothing if empty.
+    /// Names and colour indices of the legend; no legend is drawn if empty.
     pub legend: Vec<(String, usize)>,
 }
 
 const PLOT_HEIGHT: f64 = 140.0;
-/// Title above a plot and labels below it.
+/// Room for the title above a plot, and for the labels below it, pixels.
 const ABOVE: f64 = 24.0;
 const BELOW: f64 = 30.0;
-/// Room for the labels of a y axis.
+/// Room for the labels of a y axis, pixels.
 const LABELS: f64 = 44.0;
 const GUTTER: f64 = 14.0;
 const LEGEND_ROW: f64 = 17.0;
 
 impl Grid {
-    /// Draws it.
+    /// Draws the grid on a page of this width.
     pub fn draw(&self, width: f64) -> Canvas {
         let columns = if is_narrow(width) {
             1

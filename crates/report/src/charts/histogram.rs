@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts or shares by class, and beside the bars what was expected of them.
+//! Plots counts or shares by class as bars, with the expected values as dots.
 
 use units::display::short;
 
@@ -9,22 +9,22 @@ use crate::svg::{Anchor, Canvas, Frame, text_width};
 use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
 
-/// One class.
+/// One bar: a class and its height.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HistogramBar {
-    /// Where it begins on the x axis.
+    /// Where the class begins on the x axis.
     pub from: f64,
-    /// Where it ends.
+    /// Where the class ends.
     pub to: f64,
-    /// Its height, 0 or more.
+    /// Height of the bar, 0 or more.
     pub height: f64,
 }
 
-/// Bars of a plot of delays, at most.
+/// Most bars of a plot of delays.
 const DELAY_BARS: usize = 120;
 
-/// Even classes of delays from the least to the largest, in ms. `bins` are delays in ns and
-/// how many packets had them.
+/// Divides delays into classes of equal width from the least to the largest, in ms. `bins` are
+/// delays in ns and the number of packets that had them.
 #[must_use]
 pub fn delay_bars(
     min_ns: u64,
@@ -35,7 +35,7 @@ pub fn delay_bars(
     let mut counts = vec![0u64; DELAY_BARS + 1];
     for (delay_ns, count) in bins {
         let class = delay_ns.saturating_sub(min_ns) / width_ns;
-        // The last takes what rounding leaves.
+        // The width of a class is rounded down: the last class also takes the delays beyond it.
         let class = usize::try_from(class).unwrap_or(DELAY_BARS).min(DELAY_BARS);
         if let Some(sum) = counts.get_mut(class) {
             *sum += count;
@@ -53,34 +53,34 @@ pub fn delay_bars(
 /// A plot of bars over an even x axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Short, for the file name.
+    /// Short name, for the file name.
     pub slug: &'static str,
-    /// What it shows.
+    /// The title: what the plot shows.
     pub title: String,
     /// Name of the x axis, with the unit.
     pub x_name: String,
     /// Name of the y axis, with the unit.
     pub y_name: String,
-    /// Heights by factors of ten, so that single packets show; else evenly.
+    /// Whether the y axis is logarithmic, so that single packets are visible; else it is linear.
     pub log: bool,
-    /// What the bars are, where there are dots too.
+    /// The legend's name of the bars, used where there are dots too.
     pub bars_name: String,
     /// The bars, by x.
     pub bars: Vec<HistogramBar>,
-    /// What the dots are.
+    /// The legend's name of the dots.
     pub dots_name: String,
     /// `x, height` of each dot.
     pub dots: Vec<(f64, f64)>,
 }
 
-/// Pixels a bar has at least, however narrow its class.
+/// Least width of a bar, pixels, however narrow its class is.
 const LEAST_BAR: f64 = 1.5;
-/// Part of a wide bar that is left free, so that neighbours can be distinguished.
+/// Part of a wide bar's width that is left free, so that neighbours can be distinguished.
 const FREE: f64 = 0.08;
-/// How far the y axis goes beyond the values.
+/// Factor by which the y axis goes beyond the values.
 const ROOM: f64 = 1.08;
 
-/// Draws it.
+/// Draws the histogram.
 #[must_use]
 pub fn histogram(histogram: &Histogram) -> Figure {
     Figure::new(histogram.slug, histogram.title.clone(), "", |width| {

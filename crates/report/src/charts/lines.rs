@@ -9,19 +9,19 @@ use crate::svg::{Anchor, Canvas, Frame, spread, text_width};
 
 use super::figure::is_narrow;
 
-/// `x, low, middle, high` in the axes' units.
+/// A point of a curve: `x, [low, middle, high]` in the axes' units.
 pub type Place = (f64, [f64; 3]);
 
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Stands at its end.
+    /// The curve's name, which stands at its end.
     pub label: String,
-    /// Index of its colour.
+    /// Index of the curve's colour.
     pub colour: usize,
-    /// Its points; low and high are drawn where they differ.
+    /// The curve's points; a shade from low to high is drawn where they differ.
     pub points: Vec<Place>,
-    /// A dashed line at this height, over the curve's length.
+    /// Height of a dashed target line, drawn over the curve's length.
     pub target: Option<f64>,
 }
 
@@ -32,26 +32,26 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// Range and kind of the x axis.
     pub x: (Kind, f64, f64),
-    /// Its name, with the unit.
+    /// Name of the x axis, with the unit.
     pub x_name: String,
     /// Range and kind of the y axis.
     pub y: (Kind, f64, f64),
-    /// Its name, with the unit.
+    /// Name of the y axis, with the unit.
     pub y_name: String,
-    /// Values with a reference line and its name.
+    /// Values at which a reference line is drawn, with the line's name.
     pub marks: Vec<(f64, String)>,
-    /// Draws a dot at each point.
+    /// Whether a dot is drawn at each point.
     pub dots: bool,
 }
 
 const LINE_HEIGHT: f64 = 17.0;
-/// Longer names do not stand at their line's end.
+/// Names longer than this, in pixels, do not stand at their line's end.
 const LONGEST_NAME: f64 = 150.0;
-/// How much wider bold text is.
+/// Factor by which bold text is wider.
 const BOLD: f64 = 1.08;
 
 impl Lines {
-    /// Draws it.
+    /// Draws the plot on a page of this width.
     #[must_use]
     pub fn draw(&self, width: f64) -> Canvas {
         let narrow = is_narrow(width);
@@ -60,14 +60,14 @@ impl Lines {
             .iter()
             .map(|l| text_width(&l.label))
             .fold(0.0, f64::max);
-        // Long names, or no room beside the plot: they stand above it.
+        // Long names, or names without room beside the plot, stand above it.
         let above = narrow || names > LONGEST_NAME;
         let legend = if above {
             self.legend_rows(width)
         } else {
             Vec::new()
         };
-        // A lone line is named by the title.
+        // A lone line needs no name: the title names it.
         let named = self.lines.len() > 1;
         let legend_height = if named {
             legend.len() as f64 * LINE_HEIGHT
@@ -141,14 +141,14 @@ impl Lines {
         }
     }
 
-    /// Names at the right end, where the lines arrive.
+    /// Draws the names at the right end, where the lines end.
     fn draw_names(&self, canvas: &mut Canvas, frame: &Frame, x: &Scale, y: &Scale) {
         let end = |l: &Line| l.points.last().map_or(frame.bottom, |(_, v)| y.at(v[1]));
         let wished: Vec<_> = self.lines.iter().map(end).collect();
         let placed = spread(&wished, 15.0, frame.top + 2.0, frame.bottom - 2.0);
         for ((line, wished), at) in self.lines.iter().zip(wished).zip(placed) {
             let from = line.points.last().map_or(frame.right, |(at, _)| x.at(*at));
-            // A leader, if the name stands elsewhere than the line ends.
+            // Draws a leader if the name stands at another height than the line's end.
             if (wished - at).abs() > 3.0 && frame.right - from < 12.0 {
                 let class = format!("line s{}", line.colour);
                 canvas.polyline(
@@ -166,7 +166,7 @@ impl Lines {
         }
     }
 
-    /// Indices of lines in rows that fit.
+    /// Returns the indices of the lines, in legend rows that fit the width.
     fn legend_rows(&self, width: f64) -> Vec<Vec<usize>> {
         legend_rows(
             &self
@@ -203,7 +203,7 @@ pub fn draw_line(canvas: &mut Canvas, line: &Line, x: &Scale, y: &Scale) {
     canvas.polyline(&middle, &format!("line s{colour}"));
 }
 
-/// Divides names into rows of a legend.
+/// Divides names into legend rows that fit the width; returns the indices of the names.
 pub fn legend_rows(names: &[&str], width: f64) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut used = f64::INFINITY;
@@ -226,7 +226,7 @@ fn draw_legend(canvas: &mut Canvas, lines: &[Line], rows: &[Vec<usize>]) {
     legend(canvas, &entries, rows, 29.0);
 }
 
-/// Draws rows of names with a dot each, the first at height `top`.
+/// Draws a legend: rows of names with a dot each, the first row at height `top`.
 pub fn legend(canvas: &mut Canvas, entries: &[(&str, usize)], rows: &[Vec<usize>], top: f64) {
     let mut y = top;
     for row in rows {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plots. Each is drawn twice, for pages wide and narrow.
+//! The plots. Each is drawn twice: for wide and for narrow pages.
 
 mod bandwidth;
 mod by_flow;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Burstiness over time.
+//! The plot of burstiness over time.
 
 use metrics::curves::Curves;
 use units::display::time_unit;
@@ -10,12 +10,12 @@ use crate::series::{self, MOST_LINES};
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// Points of a curve; with more the picture becomes black.
+/// Most points of a curve: with more, the plot becomes black.
 const POINTS: usize = 200;
-/// Queues above this are drawn on a logarithmic axis.
+/// Queues longer than this, in MTU, are drawn on a logarithmic axis.
 const LINEAR_MTU: f64 = 12.0;
 
-/// The queue of the virtual bottleneck over time. `None` if nothing was sent.
+/// Draws the queue of the virtual bottleneck over time. `None` if nothing was sent.
 #[must_use]
 pub fn queue(curves: &Curves) -> Option<Figure> {
     let intervals = curves.flows.iter().map(|f| f.bytes.len()).max()?;

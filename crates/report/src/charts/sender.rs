@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A TCP sender's variables over time, as paper 001 draws them: its window
-//! and timeouts (figure 4), sequence numbers (figure 5), and what its
-//! scoreboard counts (figure 6). A panel for each sender.
+//! Plots a TCP sender's variables over time, as paper 001 draws them: its window and timeouts
+//! (figure 4), its sequence numbers (figure 5), and its scoreboard's counts (figure 6). Each sender
+//! has a panel.
 
 use units::display::time_unit;
 
@@ -11,52 +11,52 @@ use super::figure::Figure;
 use super::grid::{Grid, Panel};
 use super::lines::Line;
 
-/// Steps of a curve at the most.
+/// Most steps of a curve.
 const STEPS: f64 = 250.0;
 
 /// One reading of a sender's variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variables {
-    /// From t = 0.
+    /// Seconds from t = 0.
     pub at_s: f64,
-    /// Congestion window, segments; so are the others that name no unit.
+    /// Congestion window, segments. The other variables that name no unit are in segments, too.
     pub cwnd: u32,
     /// Slow start threshold; `None` before there is one.
     pub ssthresh: Option<u32>,
-    /// Thought to be in the network.
+    /// Segments that the sender estimates to be in the network.
     pub in_flight: u32,
-    /// Reported as arrived.
+    /// Segments that the receiver reported by SACK.
     pub sacked_out: u32,
-    /// Thought lost.
+    /// Segments that the sender considers lost.
     pub lost_out: u32,
-    /// Retransmitted.
+    /// Segments retransmitted and not yet acknowledged.
     pub retrans_out: u32,
     /// Retransmission timeouts so far.
     pub timeouts: u32,
-    /// First byte not acknowledged.
+    /// First byte of the stream that is not acknowledged.
     pub una_bytes: u64,
-    /// Next new byte.
+    /// Next new byte of the stream.
     pub nxt_bytes: u64,
-    /// The first SACK block, if there was one.
+    /// The first SACK block, begin and end in bytes of the stream, if there was one.
     pub sack_bytes: Option<(u64, u64)>,
 }
 
 /// The record of one sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SenderRecord {
-    /// Names its panel.
+    /// Title of the sender's panel.
     pub title: String,
-    /// In order of time.
+    /// The readings, in order of time.
     pub readings: Vec<Variables>,
 }
 
-/// A curve's name, and its value of a reading.
+/// A curve's name, and the function that takes its value from a reading.
 type Curve<'a> = (&'a str, &'a dyn Fn(&Variables) -> Option<f64>);
 
-/// Figure 4: windows, and timeouts beside them.
+/// Draws figure 4: the congestion window and the timeouts.
 #[must_use]
 pub fn sender_window(records: &[SenderRecord]) -> Option<Figure> {
-    // A threshold far above any window would hide it.
+    // A threshold far above every window would flatten the windows.
     let highest = |r: &SenderRecord| r.readings.iter().map(|v| v.cwnd).max().unwrap_or(0);
     let top = records.iter().map(highest).max()?;
     let windows: [Curve<'_>; 2] = [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One direction of a connection as packets show it: sequence numbers with
-//! what was acknowledged, retransmitted and SACKed; flight and window;
-//! throughput. Times at which it stopped are shaded.
+//! Plots one direction of a connection as its packets show it: sequence numbers with what was
+//! acknowledged, retransmitted and SACKed; bytes in flight and the window; throughput. Stalls are
+//! shaded.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,12 @@ use crate::svg::{Anchor, Canvas, Frame, text_width};
 use super::figure::{Figure, is_narrow};
 use super::lines::{legend, legend_rows};
 
-/// Bytes of a stream at a time: seconds, first byte, byte after the last.
+/// Bytes of a stream at a time: time in seconds, first byte, byte after the last.
 pub type Stroke = (f64, u64, u64);
-/// A value at a time, s.
+/// A value at a time: time in seconds, value.
 pub type Sample = (f64, f64);
 
-/// What is drawn. All in order of time; offsets count from the stream's first
-/// byte.
+/// The series of the plot, each in order of time. Offsets count from the stream's first byte.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     /// Data not seen before.
@@ -28,30 +27,31 @@ pub struct Stream {
     pub retransmitted: Vec<Stroke>,
     /// SACK blocks.
     pub sacked: Vec<Stroke>,
-    /// SACK blocks that tell of data that arrived twice.
+    /// SACK blocks that report data that arrived twice (DSACK).
     pub duplicates: Vec<Stroke>,
-    /// Next byte expected.
+    /// The next byte that the receiver expects.
     pub acked: Vec<Sample>,
-    /// First byte for which the receiver has no room.
+    /// The window's right edge: the first byte for which the receiver has no room.
     pub edge: Vec<Sample>,
     /// Bytes in flight.
     pub flight: Vec<Sample>,
     /// The receiver's window, bytes.
     pub window: Vec<Sample>,
-    /// Bits per second acknowledged, each in the middle of its interval.
+    /// Acknowledged bits per second, each in the middle of its interval.
     pub rate: Vec<Sample>,
-    /// When it stopped: begin, end, and a short name.
+    /// The stalls: begin, end (seconds), and a short name.
     pub stops: Vec<(f64, f64, String)>,
 }
 
-/// Finer than this, in the style sheet's pixels, nothing is drawn.
+/// Resolution of the plot, in the style sheet's pixels.
 const GRAIN: f64 = 0.5;
-/// A single retransmitted segment is to be seen in a transfer of thousands.
+/// Least height of the stroke of retransmitted data, in units of [`GRAIN`], so that a single
+/// retransmitted segment is visible in a transfer of thousands.
 const SHORTEST_GRAINS: i64 = 8;
 const SEQUENCE_HEIGHT: f64 = 280.0;
 const PANEL_HEIGHT: f64 = 110.0;
 const LEGEND_ROW: f64 = 17.0;
-/// Title above a panel, axis below it.
+/// Room for the title above a panel, and for the axis below it, pixels.
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 26.0;
 
@@ -86,7 +86,7 @@ fn byte_unit(largest: f64) -> Unit {
     *fits.unwrap_or(&BYTES[0])
 }
 
-/// The figure of what happened in `range_s`. `slug` names its file.
+/// Draws the figure of what happened in `range_s`. `slug` names its file.
 #[must_use]
 pub fn stream(
     slug: &'static str,
@@ -106,12 +106,12 @@ struct Drawing<'a> {
     width: f64,
     seconds: Unit,
     canvas: Canvas,
-    /// Where the next panel begins.
+    /// Where the next panel begins, pixels.
     top: f64,
     narrow: bool,
 }
 
-/// The part of `all` that lies in a range of time, and what came last before it.
+/// Returns the last element of `all` before a range of time, and the elements within the range.
 fn part<T>(all: &[T], range_s: (f64, f64), at: impl Fn(&T) -> f64) -> (Option<&T>, Vec<&T>) {
     let before = all.iter().rev().find(|v| at(v) < range_s.0);
     let inside = all
@@ -141,7 +141,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// What the colours mean, without those that do not occur.
+    /// Returns the legend's entries, without those that do not occur.
     fn entries(stream: &Stream) -> Vec<(&'static str, usize)> {
         [
             ("sent", NEW, !stream.new.is_empty()),
@@ -168,7 +168,7 @@ impl<'a> Drawing<'a> {
         self.canvas
     }
 
-    /// Axes, shades and ticks of the next panel.
+    /// Draws the axes, shades and ticks of the next panel.
     fn panel(
         &mut self,
         title: &str,
@@ -226,7 +226,7 @@ impl<'a> Drawing<'a> {
         (x, y)
     }
 
-    /// The stops, with their names below the first panel's title.
+    /// Shades the stalls and writes their names below the first panel's title.
     fn shades(&mut self, frame: &Frame, x: &Scale, last: bool) {
         let mut free = frame.left;
         for (begin, end, name) in &self.stream.stops {
@@ -243,7 +243,7 @@ impl<'a> Drawing<'a> {
             self.canvas.area(&corners, "band f1");
             let middle = f64::midpoint(left, right);
             let need = text_width(name);
-            // Named once, and not over each other.
+            // Names each stall once, in the first panel, and never over another name.
             if !last && middle - need / 2.0 >= free && self.top < 400.0 + SEQUENCE_HEIGHT {
                 let place = (middle, frame.top - 3.0);
                 self.canvas.text(place, Anchor::Middle, "note", name);
@@ -274,7 +274,7 @@ impl<'a> Drawing<'a> {
         if !low.is_finite() {
             low = 0.0;
         }
-        // A window far larger than the data would leave nothing of them.
+        // A window far larger than the data would flatten the data.
         let room = high + (high - low).max(1.0) * 0.3;
         for (_, edge) in part(&self.stream.edge, range, |s| s.0).1 {
             if *edge <= room {
@@ -296,7 +296,7 @@ impl<'a> Drawing<'a> {
     fn flight(&mut self) {
         let highest = self.highest(&self.stream.flight);
         let window = self.highest(&self.stream.window);
-        // The window matters where the flight comes near it.
+        // The axis includes the window only if it is at most four times the bytes in flight.
         let top = if window > highest * 4.0 {
             highest
         } else {
@@ -331,8 +331,8 @@ impl<'a> Drawing<'a> {
         values.fold(0.0, f64::max)
     }
 
-    /// Steps between samples, from the one before the range to its end; of
-    /// those nearer to each other than the grain, the lowest and the highest.
+    /// Draws the steps between samples, from the last sample before the range to the range's end.
+    /// Of samples that share a column of the resolution, it draws the lowest and the highest.
     fn line(&mut self, samples: &[Sample], x: &Scale, y: &Scale, colour: usize) {
         let mut columns: BTreeMap<i64, [f64; 4]> = BTreeMap::new();
         let (before, inside) = part(samples, self.range_s, |s| s.0);
@@ -362,7 +362,7 @@ impl<'a> Drawing<'a> {
         self.canvas.polyline(&points, &format!("line s{colour}"));
     }
 
-    /// Upright strokes; those that touch within a grain are one.
+    /// Draws upright strokes; strokes of one column that touch become one.
     fn strokes(&mut self, strokes: &[Stroke], x: &Scale, y: &Scale, colour: usize) {
         let mut columns: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
         for (at, start, end) in part(strokes, self.range_s, |s| s.0).1 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How metrics depend on a number that was swept.
+//! Plots how metrics depend on a swept number.
 
 use scenario::result::{FlowMetrics, RunResult};
 use units::display::{rate_unit, time_unit};
@@ -11,10 +11,10 @@ use crate::theme::COLOURS;
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// A curve needs more points than a comparison.
+/// Least number of swept values for a curve; runs with fewer are compared instead.
 const FEWEST_VALUES: usize = 4;
 
-/// A metric over the swept number.
+/// A metric drawn over the swept number.
 struct Metric {
     slug: &'static str,
     title: &'static str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP over time: bandwidth, and below it the congestion window.
+//! Plots TCP over time: the bandwidth, and below it the congestion window.
 
 use metrics::curves::{Curves, FlowCurves};
 use scenario::result::RunResult;
@@ -13,18 +13,18 @@ use super::figure::Figure;
 use super::grid::{Grid, Panel};
 use super::lines::Line;
 
-/// Points of a bandwidth curve.
+/// Most points of a bandwidth curve.
 const POINTS: usize = 100;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// One flow of one cell.
+/// One flow of one cell, as drawn.
 struct Shown<'a> {
     label: String,
     curves: &'a Curves,
     flow: &'a FlowCurves,
 }
 
-/// The sampled flows of one cell; `None` if there are none.
+/// Draws the flows of one cell whose TCP state was sampled; `None` if there are none.
 #[must_use]
 pub fn transfer(curves: &Curves) -> Option<Figure> {
     let shown = sampled(curves).map(|flow| Shown {
@@ -35,8 +35,8 @@ pub fn transfer(curves: &Curves) -> Option<Figure> {
     figure("TCP over time", &shown.collect::<Vec<_>>())
 }
 
-/// Cells laid over each other that differ in what was varied first: one figure
-/// for each combination of everything else.
+/// Draws the cells that differ in the parameter varied first over each other: one figure for each
+/// combination of the other parameters.
 #[must_use]
 pub fn transfers(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let varying = sweep::varying(run);
@@ -127,7 +127,7 @@ fn figure(title: &str, all: &[Shown<'_>]) -> Option<Figure> {
     Some(Figure::new("tcp", title, caption, |width| grid.draw(width)))
 }
 
-/// The flow's rate over time: seconds, bits per second.
+/// Returns the flow's rate over time: seconds, bits per second.
 fn bandwidth(shown: &Shown<'_>) -> Vec<(f64, f64)> {
     let merge = shown.flow.bytes.len().div_ceil(POINTS).max(1);
     let length_s = shown.curves.interval_s * merge as f64;
@@ -145,7 +145,7 @@ fn bandwidth(shown: &Shown<'_>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The flow's congestion window over time: seconds, bytes.
+/// Returns the flow's congestion window over time: seconds, bytes.
 fn window(shown: &Shown<'_>) -> Vec<(f64, f64)> {
     let samples = shown.flow.tcp.iter();
     samples

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waits of a flow's datagrams: the share of them that waited longer than each time.
+//! Plots the waits of a flow's datagrams: the share that waited longer than each time.
 
 use metrics::curves::Curves;
 use metrics::gaps::Bin;
@@ -12,11 +12,11 @@ use crate::theme::COLOURS;
 use super::figure::Figure;
 use super::lines::{Line, Lines};
 
-/// More figures than this are not drawn.
+/// Most figures that are drawn.
 const MOST_FIGURES: usize = 8;
 
-/// The waits of the flow that is judged by them, if there is one: a line for
-/// each value of what was varied last, a figure for each of the rest.
+/// Draws the waits of the flow whose waits have a bound, if there is one: a line for each value of
+/// the parameter varied last, a figure for each combination of the others.
 #[must_use]
 pub fn waits(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let Some(flow) = sweep::waiting(run) else {
@@ -27,7 +27,7 @@ pub fn waits(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
         [rest @ .., last] => (rest, std::slice::from_ref(last)),
         [] => (&[][..], &[][..]),
     };
-    // By figure: its name and its lines.
+    // Each entry is a figure: its name and its lines.
     let mut figures: Vec<(String, Vec<Line>)> = Vec::new();
     for (cell, curves) in run.cells.iter().zip(curves) {
         let points = curves.as_ref().and_then(|c| longer(c, flow));
@@ -59,8 +59,8 @@ pub fn waits(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
         .collect()
 }
 
-/// Time in ms and the share of datagrams that waited at least so long, per
-/// cent; the end of the largest wait's bin, with the share of one datagram, is last.
+/// Returns points of time in ms and the share of datagrams that waited at least so long, per cent.
+/// The last point is the end of the largest wait's bin, with the share of one datagram.
 fn longer(curves: &Curves, flow: &str) -> Option<Vec<(f64, [f64; 3])>> {
     let bins = &curves.flows.iter().find(|f| f.name == flow)?.waits;
     let all: u64 = bins.iter().map(|bin| bin.count).sum();

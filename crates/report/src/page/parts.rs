@@ -11,11 +11,12 @@ use crate::escape::escape;
 use crate::table::{self as tables, Column, Table, Tone, Value};
 use crate::theme::PAGE_STYLE;
 
-/// Cells or connections that have a section of their own, at most.
+/// Most cells or connections that have a section of their own.
 pub const MOST_SECTIONS: usize = 24;
-/// A window with more flows than this shows their summary; their rows are folded away.
+/// Most flows of a window whose rows are shown; with more, a summary is shown and the rows are
+/// folded away.
 pub const MOST_FLOWS: usize = 16;
-/// More rows than this are folded away.
+/// Most rows of a table that is shown; a longer table is folded away.
 pub const MOST_ROWS: usize = 12;
 
 /// Text of a name, a value or a file. maud escapes what HTML needs; this escapes what XML
@@ -28,7 +29,7 @@ impl Render for Text<'_> {
     }
 }
 
-/// A whole page.
+/// Returns a whole page.
 pub fn document(title: &str, source: &str, facts: &[(&str, String)], body: &Markup) -> String {
     let page = html! {
         (PreEscaped("<!doctype html>\n"))
@@ -61,12 +62,12 @@ pub fn document(title: &str, source: &str, facts: &[(&str, String)], body: &Mark
     page.into_string()
 }
 
-/// A paragraph of text.
+/// Returns a paragraph of text.
 pub fn paragraph(text: &str) -> Markup {
     html! { p { (Text(text)) } "\n" }
 }
 
-/// A figure with its title and caption.
+/// Returns a figure with its title and caption.
 pub fn figure(figure: &Figure) -> Markup {
     html! {
         figure {
@@ -78,12 +79,12 @@ pub fn figure(figure: &Figure) -> Markup {
     }
 }
 
-/// Figures, one below the other.
+/// Returns figures, one below the other.
 pub fn figures(of: &[Figure]) -> Markup {
     html! { @for one in of { (figure(one)) } }
 }
 
-/// A table, behind its summary if it is folded.
+/// Returns a table; if `fold`, it is hidden behind its summary.
 pub fn folded(summary: &str, of: &Table, fold: bool) -> Markup {
     html! {
         @if fold {
@@ -94,7 +95,7 @@ pub fn folded(summary: &str, of: &Table, fold: bool) -> Markup {
     }
 }
 
-/// A table.
+/// Returns a table.
 pub fn table(table: &Table) -> Markup {
     html! {
         div.scroll {
@@ -143,7 +144,7 @@ fn cell(index: usize, value: &Value, column: &Column) -> Markup {
     html! { td class=[class] { (Text(&value.text)) } }
 }
 
-/// The flows of one window; its name only where there are several.
+/// Returns the flows of one window; the window is named only where there are several.
 pub fn window(window: &WindowResult, several: bool) -> Markup {
     let flows = window.flows.iter().filter(|f| f.name != WIRE).count();
     let wires = tables::wires(window);
@@ -167,7 +168,7 @@ pub fn window(window: &WindowResult, several: bool) -> Markup {
     }
 }
 
-/// The foot of a page: how figures are to be read, and `more`.
+/// Returns the foot of a page: how figures are to be read, and `more`.
 pub fn foot(more: &str) -> Markup {
     html! {
         footer {

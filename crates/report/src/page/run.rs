@@ -14,8 +14,8 @@ use crate::sweep::{self, Varying};
 use crate::table as tables;
 use crate::transfers;
 
-/// The page for a run: the verdict, then pictures, then tables. `curves` are those of each
-/// cell, `None` where there are none; the same input gives the same bytes.
+/// Returns the page of a run: the verdict, then figures, then tables. `curves` has one entry for
+/// each cell, `None` where there are no curves; the same input gives the same bytes.
 #[must_use]
 pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     let source = match run.source.as_str() {
@@ -76,13 +76,13 @@ fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// How many bounds the run has, and how many of them do not hold.
+/// Returns how many bounds the run has, and how many of them do not hold.
 fn count_bounds(run: &RunResult) -> (usize, usize) {
     let bounds = || run.cells.iter().flat_map(|c| &c.bounds);
     (bounds().count(), bounds().filter(|b| !b.ok).count())
 }
 
-/// Whether the bounds hold, in one line.
+/// Says in one line whether the bounds hold.
 fn verdict(run: &RunResult) -> Markup {
     let (class, text) = match count_bounds(run) {
         (0, _) => ("", "This scenario sets no bounds.".to_owned()),
@@ -103,7 +103,7 @@ fn verdict(run: &RunResult) -> Markup {
     }
 }
 
-/// Every bound; those that do not hold come first.
+/// Returns the table of all bounds; those that do not hold come first.
 fn bounds(run: &RunResult, varying: &[Varying]) -> Markup {
     let (all, failed) = count_bounds(run);
     if all == 0 {
@@ -127,13 +127,13 @@ fn bounds(run: &RunResult, varying: &[Varying]) -> Markup {
     }
 }
 
-/// More cells than this have their figures folded away.
+/// Most cells whose figures are shown; with more cells, the figures are folded away.
 const MOST_UNFOLDED: usize = 30;
 
-/// Fewer cells than this are found without a list of links.
+/// Least number of cells for which the page has a list of links.
 const FEWEST_LINKS: usize = 4;
 
-/// All cells beside one another.
+/// Returns the comparison of all cells.
 fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -> Markup {
     let many = run.cells.len() > MOST_UNFOLDED;
     let few = side_by_side(run);

@@ -8,50 +8,50 @@ use crate::charts::{Figure, Stream, stream};
 use crate::page::parts::{MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, paragraph};
 use crate::table::Table;
 
-/// Stops that are drawn closely.
+/// Most stalls that are drawn as closeups.
 const CLOSEUPS: usize = 3;
-/// A stop's closeup shows this much of its length before and after it.
+/// Part of a stall's length that its closeup shows before and after it.
 const AROUND: f64 = 0.5;
 
-/// A connection in words.
+/// A connection as the page describes it.
 #[derive(Clone, Debug, Default)]
 pub struct StallConnection {
-    /// As in `#3 10.1.1.1:5000 → 10.1.2.1:80`.
+    /// Its name, for example `#3 10.1.1.1:5000 → 10.1.2.1:80`.
     pub name: String,
-    /// One sentence.
+    /// The verdict, in one sentence.
     pub verdict: String,
-    /// What else is known of it, a sentence each.
+    /// Other facts, a sentence each.
     pub facts: Vec<String>,
-    /// In order.
+    /// Its stalls, in order of time.
     pub stops: Vec<StallStop>,
-    /// Its events, if they were kept, with the time of the first and the last
-    /// that is drawn, s.
+    /// Its events, if they were kept, with the times of the first and the last one that is drawn,
+    /// s.
     pub drawn: Option<(Stream, (f64, f64))>,
 }
 
-/// A stop in words.
+/// A stall as the page describes it.
 #[derive(Clone, Debug, Default)]
 pub struct StallStop {
-    /// After the capture's first segment.
+    /// Begin, seconds after the capture's first segment.
     pub start_s: f64,
-    /// How long.
+    /// Length, seconds.
     pub duration_s: f64,
-    /// What it cost, as in `1.2 MB`; empty if that is not known.
+    /// What the stall cost, for example `1.2 MB`; empty if that is not known.
     pub cost: String,
     /// Its cause.
     pub cause: String,
-    /// Whose side, and how sure.
+    /// Whose side caused it, and how certain that is.
     pub side: String,
     /// What happened.
     pub explanation: String,
     /// What to do about it.
     pub advice: String,
-    /// Packet numbers.
+    /// Numbers of the packets that show it.
     pub evidence: String,
 }
 
-/// The page for captures, with what is known about them. The connections come
-/// in the order given; only the first [`MOST_SECTIONS`] have a section.
+/// Returns the page of one or more captures, with what is known about them. The connections come in
+/// the order given; only the first [`MOST_SECTIONS`] have a section.
 #[must_use]
 pub fn stalls_html(
     title: &str,

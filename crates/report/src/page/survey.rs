@@ -7,8 +7,8 @@ use metrics::survey::Survey;
 use crate::figures::cell_figures;
 use crate::page::parts::{document, figures, foot, window};
 
-/// The page for a capture or timeline that no scenario planned, with what is
-/// known about it.
+/// Returns the page of a capture or timeline that belongs to no scenario, with what is known about
+/// it.
 #[must_use]
 pub fn survey_html(title: &str, facts: &[(&str, String)], survey: &Survey) -> String {
     let body = html! {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--report` writes: the words of the connections, and the events of one
-//! as what is drawn of them.
+//! The page that `--report` writes: describes the connections, and draws the events of one of them.
 
 use std::path::Path;
 
@@ -12,14 +11,14 @@ use crate::page::stalls::{StallConnection, StallStop, stalls_html};
 use crate::stalls::phrases::{self, words};
 use units::display::count;
 
-/// Intervals of the throughput, if none is chosen.
+/// Intervals of the throughput curve, if no length is chosen.
 const INTERVALS: u64 = 200;
-/// However short an interval is chosen, there are no more.
+/// Most intervals of the throughput curve, however short an interval is chosen.
 const MOST_INTERVALS: u64 = 20_000;
-/// Connections in the page.
+/// Most connections in the page.
 const MOST_CONNECTIONS: usize = 200;
 
-/// With a capital letter and a full stop.
+/// Returns the text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let mut rest = text.trim_end_matches('.').chars();
     let first = rest.next().map(|c| c.to_uppercase().to_string());
@@ -30,7 +29,7 @@ fn in_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The page, the worst connection first.
+/// Returns the page, with the worst connection first.
 #[must_use]
 pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
     let connections: Vec<_> = found
@@ -95,8 +94,7 @@ fn stop(s: &Stop) -> StallStop {
     }
 }
 
-/// The direction that is drawn: the one that stopped longer, else the one with
-/// more data.
+/// Returns the direction that is drawn: the one that stalled longer, else the one with more data.
 fn direction(c: &Connection) -> Direction {
     let weight = |direction: Direction| {
         let stops = c.stops.iter().filter(|s| s.direction == direction);
@@ -120,7 +118,7 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
             What::Retransmission { start, end, .. } => {
                 stream.retransmitted.push((at_s, start, end))
             }
-            // Late, but sent once: part of the front that it belongs to.
+            // An out-of-order segment is late but was sent once: it is drawn with the new data.
             What::OutOfOrder { start, end } => stream.new.push((at_s, start, end)),
             What::Ack { ack, window_edge } => {
                 stream.acked.push((at_s, ack as f64));
@@ -162,7 +160,7 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
     stream
 }
 
-/// What was acknowledged in each interval: exact also where not every
+/// Returns the rate of acknowledged data in each interval. It is exact even where not every
 /// acknowledgement was kept.
 fn rate(acked: &[Sample], c: &Connection, interval_ns: Option<u64>) -> Vec<Sample> {
     let least_ns = (c.duration_ns / MOST_INTERVALS).max(1);

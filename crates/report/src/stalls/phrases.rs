@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of a connection and a stop, on the page and in the terminal.
+//! Phrases that describe a connection and a stall, for the page and the terminal.
 
 use stall::{Connection, Place, Stop};
 use units::display::count;
 use units::terse::{ms, size};
 
-/// Packet numbers named of a stop.
+/// Most packet numbers that are named for a stall.
 const MOST_EVIDENCE: usize = 8;
 
-/// The name of a cause, side, confidence or place: as in JSON, without dashes.
-/// Abbreviations are such.
+/// Returns the name of a cause, side, confidence or place: as in JSON, with spaces instead of
+/// dashes and abbreviations in capitals.
 #[must_use]
 pub fn words<T: serde::Serialize>(value: &T) -> String {
     let name = serde_json::to_value(value).unwrap_or_default();
@@ -21,7 +21,7 @@ pub fn words<T: serde::Serialize>(value: &T) -> String {
     spaced.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// When, how much, and where it was captured.
+/// Says when the connection took place, how much data it carried, and where it was captured.
 #[must_use]
 pub fn facts(c: &Connection) -> String {
     let directions = c.flows.iter().zip(["to the server", "to the client"]);
@@ -52,7 +52,7 @@ pub fn facts(c: &Connection) -> String {
     )
 }
 
-/// The cause, with what is behind it.
+/// Returns the cause, and the root cause behind it if there is one.
 #[must_use]
 pub fn cause(s: &Stop) -> String {
     match &s.root {
@@ -61,7 +61,7 @@ pub fn cause(s: &Stop) -> String {
     }
 }
 
-/// Whose side, in words.
+/// Says in words whose side caused the stall.
 #[must_use]
 pub fn side(side: stall::Side) -> &'static str {
     match side {
@@ -72,7 +72,7 @@ pub fn side(side: stall::Side) -> &'static str {
     }
 }
 
-/// Numbers of packets, the last left out of many.
+/// Lists the first [`MOST_EVIDENCE`] packet numbers, and counts the rest.
 #[must_use]
 pub fn evidence(packets: &[u64]) -> String {
     let named: Vec<_> = packets

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people read.
+//! The text that `pspacer stalls` prints.
 
 use std::io::{self, Write};
 
@@ -12,14 +12,14 @@ use crate::stalls::phrases::{cause, evidence, facts, side, words};
 use crate::table::Table;
 use crate::terminal::{self, Style};
 
-/// Without `--all`: connections, and stops of each.
+/// Without `--all`: most connections, and most stalls of each, that are listed.
 const MOST_CONNECTIONS: usize = 10;
 const MOST_STOPS: usize = 10;
-/// Text is no wider than this, however wide the terminal.
+/// Greatest width of the text, columns, however wide the terminal is.
 const WIDEST: usize = 100;
 
-/// Writes the verdict and the stops of each connection, the worst first, then what all
-/// of them come to by cause.
+/// Writes the verdict and the stalls of each connection, the worst first, then the totals of all
+/// connections by cause.
 ///
 /// # Errors
 /// Those of `out`.
@@ -29,7 +29,7 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
     let stopped = |i: &&usize| !connections[**i].stops.is_empty();
     let with_stops = found.shown.iter().filter(stopped).count();
     writeln!(writer.out, "{}", summary(found, with_stops))?;
-    // Of few connections, also those that never stopped.
+    // If there are few connections, those that never stalled are listed, too.
     let few = found.shown.len() <= MOST_CONNECTIONS;
     let wanted: Vec<_> = found
         .shown
@@ -52,7 +52,7 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
             number(stopped as u64)
         )?;
     }
-    // Also of connections and stops that are not listed.
+    // The totals include connections and stalls that are not listed.
     writer.by_cause(&found.by_cause())
 }
 
@@ -118,7 +118,7 @@ impl<W: Write> Writer<'_, W> {
         self.stops(&c.stops)
     }
 
-    /// The stops in order; of many, those that took longest.
+    /// Writes the stalls in order; of many, only the longest ones.
     fn stops(&mut self, stops: &[Stop]) -> io::Result<()> {
         let mut wanted: Vec<_> = (0..stops.len()).collect();
         if !self.all && stops.len() > MOST_STOPS {
@@ -191,7 +191,7 @@ impl<W: Write> Writer<'_, W> {
         write!(self.out, "\n{head}\n{table}")
     }
 
-    /// What begins and ends bold text.
+    /// Returns the codes that begin and end bold text.
     fn bold_marks(&self) -> (&'static str, &'static str) {
         match self.style.colour {
             true => ("\x1b[1m", "\x1b[0m"),
@@ -208,7 +208,7 @@ impl<W: Write> Writer<'_, W> {
         usize::from(self.style.width).clamp(40, WIDEST)
     }
 
-    /// Text in lines that fit, from this column on.
+    /// Writes the text in lines that fit, from column `indent` on.
     fn paragraph(&mut self, indent: usize, text: &str) -> io::Result<()> {
         let width = self.width();
         let mut used = 0;
