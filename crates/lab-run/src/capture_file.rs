@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packets of a capture or of one of the laboratory's timelines, by what the file
-//! holds and not by its name.
+//! Reads packets from a capture or from one of the laboratory's timelines. The file's contents
+//! decide its format, not its name.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, stdin};
@@ -13,22 +13,22 @@ use capture::reader::read_capture;
 use capture::record::Record;
 use capture::timeline::TimelineReader;
 
-/// What was read, whatever the format.
+/// The contents of a file, whatever its format.
 pub struct Source {
-    /// Packets in the order of time.
+    /// Packets, in order of time.
     pub records: Vec<Record>,
-    /// What they belong to.
+    /// The flows that the packets belong to.
     pub flows: FlowTable,
-    /// Of their times.
+    /// Resolution of the packets' times, ps.
     pub resolution_ps: u64,
-    /// Where the file could not be read further.
+    /// Where the file is damaged: nothing after that was read.
     pub damage: Option<Damage>,
-    /// What was left out or sorted.
+    /// Notes on packets that were left out or sorted.
     pub notes: Vec<String>,
 }
 
-/// First bytes of what holds captures: pcap of either order and resolution, pcapng,
-/// gzip, zstd. Timelines have none of their own.
+/// First bytes of files that hold captures: pcap of either byte order and resolution, pcapng, gzip,
+/// zstd. Timelines have no such signature.
 const CAPTURES: [[u8; 4]; 6] = [
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -42,8 +42,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Reads a file; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read at all. Of a file damaged further on the packets before that
-/// are there.
+/// When the file cannot be read at all. Of a file that is damaged further on, the packets before
+/// the damage are returned.
 pub fn read(path: &Path) -> Result<Source> {
     if path.as_os_str() == "-" {
         return read_packets(stdin().lock());

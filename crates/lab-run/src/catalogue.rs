@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finding scenarios: a file, a folder, or a name under `experiments/`.
+//! Finds scenarios: by a file, a folder, or a name under `experiments/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use scenario::{Options, Scenario};
 
-/// What every experiment's folder has beside its scenarios.
+/// The file that every experiment's folder has beside its scenarios.
 pub const PAPER: &str = "paper.toml";
 
-/// The folder with `experiments/`: PSPACER_ROOT, the source tree around the working
-/// folder, or where the installed command keeps it.
+/// Returns the folder that holds `experiments/`: PSPACER_ROOT, the source tree around the working
+/// folder, or the folder in which the installed command keeps them.
 pub fn root() -> Result<PathBuf> {
     let has_experiments = |root: &PathBuf| root.join("experiments").is_dir();
     if let Some(root) = vmlab::named_root() {

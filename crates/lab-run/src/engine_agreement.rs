@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scenarios on both engines: where laboratory and simulator agree, where not,
-//! and why.
+//! Compares scenarios on both engines: where the laboratory and the simulator agree, where they
+//! differ, and why.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,38 +13,38 @@ use serde::Deserialize;
 use crate::params::words;
 use crate::sim::support::can_run;
 
-/// What stands in a cell's row that has no reason.
+/// Stands in the row of a cell that differs for no known reason.
 const NOT_EXPLAINED: &str = "not explained";
 
-/// `[both]` of `paper.toml`.
+/// The table `[both]` of `paper.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Both {
-    /// Names of scenarios of any folder.
+    /// Names of scenarios; they may be in any experiment's folder.
     pub scenarios: Vec<String>,
-    /// Flow that is compared.
+    /// The flow that is compared.
     pub flow: String,
-    /// Window of the goodput; frames dropped are of the first.
+    /// The window of the goodput; dropped frames are those of the first window.
     pub window: String,
-    /// Goodputs that differ by no more agree, per cent of the larger.
+    /// Largest difference of two goodputs that agree, per cent of the larger one.
     pub within_pct: f64,
-    /// Why cells differ; the first that fits one is its reason.
+    /// Reasons why cells differ; the first one that fits a cell is its reason.
     #[serde(default)]
     pub why: Vec<Why>,
 }
 
-/// A reason.
+/// A reason why cells differ.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Why {
-    /// Name of the scenario; any by default.
+    /// Name of the scenario; the reason fits any scenario by default.
     pub scenario: Option<String>,
-    /// Values of the cell's parameters.
+    /// Values that the cell's parameters must have.
     #[serde(default)]
     pub when: BTreeMap<String, Vec<String>>,
-    /// In words.
+    /// The reason, in words.
     pub because: String,
-    /// No experiment shows that it is so.
+    /// Whether the reason is a guess: no experiment shows it.
     #[serde(default)]
     pub is_guess: bool,
 }
@@ -52,11 +52,11 @@ pub struct Why {
 /// How many cells of both engines agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Cells that both engines can run.
+    /// Number of cells that both engines can run.
     pub compared: usize,
-    /// Those that agree.
+    /// Number of cells that agree.
     pub agree: usize,
-    /// Those that differ for no reason that is known, or for a guess.
+    /// Number of cells that differ for no known reason, or for a guess.
     pub unexplained: usize,
 }
 
@@ -68,7 +68,7 @@ impl AddAssign for Agreement {
     }
 }
 
-/// What the simulator can run of a scenario: cells of which nothing is refused.
+/// Returns the part of a scenario that the simulator can run: the cells that it does not refuse.
 pub fn simulated(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.cells.retain(can_run);
@@ -76,8 +76,8 @@ pub fn simulated(scenario: &Scenario) -> Scenario {
 }
 
 impl Both {
-    /// One scenario's cells that agree, and its table: every cell of the laboratory's
-    /// run, and the simulator's where it has one.
+    /// Compares one scenario's cells. Returns how many agree, and a table with every cell of the
+    /// laboratory's run and the simulator's cells where there are any.
     pub fn compare(&self, lab: &RunResult, sim: &RunResult) -> (Agreement, String) {
         let mut text = String::from(
             "\n| cell | goodput, laboratory | simulator | difference | dropped, laboratory | \

@@ -28,31 +28,31 @@ use crate::verdict::Findings;
 /// Which experiments are run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The short form.
+    /// Whether the short form is run.
     pub quick: bool,
-    /// Folder of the index, the pages and `figures/`; the usual one by default.
+    /// Folder of the index, the pages and `figures/`; the usual folder by default.
     pub results: Option<PathBuf>,
-    /// The experiment of this name, or those whose names contain it.
+    /// Selects the experiment of this name, or those whose names contain it.
     pub only: Option<String>,
-    /// `only` must mean a single one.
+    /// Whether `only` must select a single experiment.
     pub lone: bool,
-    /// Takes the laboratory's results of an earlier call where they fit.
+    /// Whether the laboratory's results of an earlier call are used where they fit.
     pub reuse: bool,
-    /// Guests or cells side by side; one for each core by default.
+    /// Number of guests or cells that run at the same time; one for each core by default.
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// What the experiments came to.
+/// The results of the experiments.
 pub struct Outcome {
-    /// All bounds hold.
+    /// Whether all bounds hold.
     pub ok: bool,
-    /// In the order of the runs.
+    /// The results, in the order of the runs.
     pub results: Vec<RunResult>,
-    /// The index of the pages.
+    /// Path of the index of the pages.
     pub index: PathBuf,
 }
 
-/// Runs them, writes their pages, and their lines in the index.
+/// Runs the experiments, and writes their pages and their lines in the index.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
     let results = match &plan.results {
         Some(results) => results.clone(),
@@ -84,7 +84,8 @@ pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
     })
 }
 
-/// The full form makes the project's own pages, if this is a source tree.
+/// Returns the default folder of the results: the full form writes the project's own pages if this
+/// is a source tree.
 fn usual_results(quick: bool) -> Result<PathBuf> {
     if quick {
         return Ok(PathBuf::from("out/quick"));
@@ -101,8 +102,8 @@ fn name_of(folder: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The folders of the experiments that are meant: the one of that very name, or
-/// those whose names contain it.
+/// Returns the folders of the selected experiments: the one whose name is `only`, or those whose
+/// names contain it.
 fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
     let mut folders = catalogue::folders()?;
     if let Some(only) = only {
@@ -128,7 +129,8 @@ fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The scenario for each kernel that the experiment wants it on; itself if it names none.
+/// Returns the scenario once for each kernel that the experiment names; the scenario itself if it
+/// names none.
 fn on_kernels(scenario: &Scenario, paper: &Paper, quick: bool) -> Result<Vec<Scenario>> {
     let Some(wanted) = &paper.stops else {
         return Ok(vec![scenario.clone()]);
@@ -147,24 +149,23 @@ fn on_kernels(scenario: &Scenario, paper: &Paper, quick: bool) -> Result<Vec<Sce
     names.iter().map(on).collect()
 }
 
-/// What one run came to.
+/// The result of one run.
 struct Done {
     result: RunResult,
-    /// Names of its pictures.
+    /// File names of its figures.
     figures: Vec<String>,
 }
 
-/// The runs of one call: each scenario once on each engine, whichever
-/// experiments want it.
+/// The runs of one call. Each scenario runs once on each engine, however many experiments use it.
 struct Runs<'a> {
     plan: &'a Plan,
     progress: &'a dyn Progress,
     out: PathBuf,
     figures: PathBuf,
     lab: Option<vmlab::Lab>,
-    /// All bounds hold.
+    /// Whether all bounds hold so far.
     ok: bool,
-    /// In the order of the runs.
+    /// The results, in the order of the runs.
     printed: Vec<RunResult>,
     done: HashMap<(String, Kernel, bool), Rc<Done>>,
 }
@@ -204,7 +205,7 @@ impl<'a> Runs<'a> {
                 matrix.add(&done.result);
                 findings.add_bounds(&done.result);
                 let compared = paper.compare(&done.result);
-                // Of stops only the count of all is of interest.
+                // Of runs with known stalls, the page shows only the count over all runs.
                 if paper.stops.is_none() {
                     page.run(&done.result, &compared, &done.figures);
                 }
@@ -270,9 +271,9 @@ impl<'a> Runs<'a> {
         let out = self.out.join(name);
         let finished = self.finish(scenario, is_modelled, &out, file);
         let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
-        // Of stops the page shows the count alone.
+        // Of runs with known stalls, the page shows only the count.
         let is_of_stops = scenario.cells.iter().any(|cell| !cell.stops.is_empty());
-        // The laboratory's pictures have the names of those that are also simulated.
+        // A scenario that also runs in the laboratory has that run's figures under the same names.
         let figures = match is_also_in_lab || is_of_stops {
             true => vec![],
             false => figures_of(&finished, &self.figures)?,
@@ -307,9 +308,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Copies the pictures that tell most about a run to where its page shows them,
-/// under the scenario's name: a comparison of the cells, how long a stream waited and
-/// the courses of the cells over time, or, of a lone cell, its bandwidth over time.
+/// Copies the most informative plots of a run to the folder where its page shows them, under the
+/// scenario's name: a comparison of the cells, the waits of a stream and the cells over time; of a
+/// lone cell, its first plot over time. The engine's own plots follow.
 fn figures_of(finished: &Finished, figures: &Path) -> Result<Vec<String>> {
     let curves: Vec<_> = finished.curves.iter().cloned().map(Some).collect();
     let mut plots = report::run_plots(&finished.result, &curves);

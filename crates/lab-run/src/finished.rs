@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A finished run, whatever its engine: from what was measured to a folder of
-//! results, and back.
+//! A finished run, whatever its engine: writes its measurements into a folder of results, and reads
+//! them back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use crate::ground_truth::judge::judge_again;
 use crate::measure_cell::write;
 use crate::results_dir::ResultsDir;
 
-/// What a run found, in its folder.
+/// File name of a run's result.
 const RESULT: &str = "result.json";
 
 /// A finished run.
 pub struct Finished {
-    /// Where its files are.
+    /// Folder of the run's files.
     pub out: PathBuf,
-    /// What was found.
+    /// The measured result.
     pub result: RunResult,
-    /// For the charts, by cell.
+    /// Curves for the plots, by cell.
     pub curves: Vec<Curves>,
-    /// Pictures that only its engine can make.
+    /// Plots that only this engine can make.
     pub plots: Vec<report::Plot>,
 }
 
 impl Finished {
-    /// Writes the pictures of each cell and of all, the report, the result, and
-    /// the engine's own `stats` as `run.json`.
+    /// Writes the plots of each cell and of all cells, the report, the result, and the engine's own
+    /// `stats` as `run.json`.
     pub fn write(
         scenario: &Scenario,
         (engine, kernel): (Engine, String),
@@ -76,8 +76,8 @@ impl Finished {
         })
     }
 
-    /// The results of an earlier run of the same scenario, if they are newer than
-    /// its file and of the same cells and seed. What is said of stops is said anew.
+    /// Reads the results of an earlier run of the same scenario, if they are newer than its file
+    /// and have the same cells, seed and kernel. The stalls are judged again from the captures.
     pub fn read(out: &Path, scenario: &Scenario, file: &Path) -> Result<Option<Self>> {
         let path = out.join(RESULT);
         let changed = |path: &Path| {

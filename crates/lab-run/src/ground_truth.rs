@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops whose cause a scenario makes, against what the analysis says of them.
+//! Compares stalls whose cause a scenario makes with the analysis of their captures.
 
 pub mod judge;
 pub mod matrix;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One run of a scenario in the laboratory.
+//! Runs a scenario once in the laboratory.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::results_dir::{ResultsDir, Writer};
 use crate::sim::support::{is_needed, own_qdisc};
 
-/// Runs a scenario into `out` and measures it.
+/// Runs a scenario in the laboratory, writes into `out`, and measures what was recorded.
 pub fn run(
     lab: &vmlab::Lab,
     scenario: &Scenario,
@@ -48,7 +48,7 @@ pub fn run(
         timeout: None,
     };
     let noted = |event: &Event<'_>| match event {
-        // A file that is not in the marker stays; this run fails at its next one.
+        // A file that could not be added to the marker is kept; this run fails at its next file.
         Event::Output { path, is_folder } => drop(room.announce(path, *is_folder)),
         other => progress.event(other),
     };

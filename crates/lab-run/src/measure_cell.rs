@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what was recorded of a cell to what the result says of it: by the
-//! guest, in the cell's folder, or by the simulator.
+//! Measures one cell: from what the guest recorded in the cell's folder, or from what the simulator
+//! recorded, to the cell's part of the result.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,28 +23,28 @@ use sender_log::sample::TcpSample;
 use crate::ground_truth::judge::judge;
 use crate::results_dir::ResultsDir;
 
-/// Intervals of the report's curves: a point for every other pixel.
+/// Number of intervals of the report's curves: a point for every other pixel.
 const INTERVALS: u64 = 400;
 
-/// What one end of one cable sent.
+/// The frames that one end of a cable sent.
 pub struct Sent {
-    /// Which.
+    /// The cable and its end.
     pub direction: Direction,
-    /// `CABLE.END`.
+    /// Name of the direction, `CABLE.END`.
     pub name: String,
-    /// In order of departure.
+    /// The frames, in order of departure.
     pub records: Vec<Record>,
-    /// What they belong to.
+    /// The flows that the frames belong to.
     pub flows: FlowTable,
     /// The first bytes of each data frame.
     pub snap: Vec<u8>,
-    /// When the sender handed over each, where that is known.
+    /// When the sender handed over each frame, ps, where that is known.
     pub timestamps_ps: Vec<u64>,
 }
 
-/// Measures the cell whose files are in `dir`; writes `wire.pcapng` and
-/// `curves.json` beside them. `zero_ns` is t = 0 on the guest's clock;
-/// `busy_ns` how long its CPU was busy in each window.
+/// Measures the cell whose files are in `dir`; writes `wire.pcapng` and `curves.json` beside them.
+/// `zero_ns` is t = 0 on the guest's clock; `busy_ns` is the time that its CPU was busy in each
+/// window.
 pub fn measure(
     cell: &Cell,
     (out, dir): (&ResultsDir, &Path),
@@ -66,7 +66,7 @@ pub fn measure(
     keep(cell, (out, dir), &sent, zero_ps, analysis)
 }
 
-/// Measures what was sent. `zero_ps` is t = 0 on its clock.
+/// Measures the frames that were sent. `zero_ps` is t = 0 on their clock.
 pub fn analyse(
     cell: &Cell,
     sent: &[Sent],
@@ -91,8 +91,8 @@ pub fn analyse(
     analyse_cell(cell, &recorded, INTERVALS)
 }
 
-/// Writes `wire.pcapng` and `curves.json` into a cell's folder, and gives what
-/// the result says of it. `zero_ps` is t = 0 on the clock of what was sent.
+/// Writes `wire.pcapng` and `curves.json` into a cell's folder, and returns the cell's part of the
+/// result. `zero_ps` is t = 0 on the clock of the frames.
 pub fn keep(
     cell: &Cell,
     (out, dir): (&ResultsDir, &Path),
@@ -156,7 +156,8 @@ fn read(dir: &Path, name: String, direction: Direction, snap_bytes: u32) -> Resu
     })
 }
 
-/// The state of each flow's sender over time; empty where it was not sampled.
+/// Returns the samples of each flow's sender state over time; empty for flows that were not
+/// sampled.
 fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
     let of = |name: &str| {
         let path = dir.join(format!("flow-{name}.tcp"));
@@ -170,8 +171,8 @@ fn tcp_samples(cell: &Cell, dir: &Path) -> Result<Vec<Vec<TcpSample>>> {
     cell.flows.iter().map(|flow| of(&flow.name)).collect()
 }
 
-/// What the scenario's captures show: what leaves their ends when it leaves, and what
-/// arrives there when it arrives.
+/// Writes the scenario's captures. A capture shows what leaves its end at the time of departure,
+/// and what arrives there at the time of arrival.
 fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Result<()> {
     for capture in &cell.captures {
         let cable = &cell.cables[capture.at.cable];
@@ -193,7 +194,8 @@ fn captures(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Res
             ..coming
         };
         let path = dir.join(format!("{}.pcapng", capture.name));
-        // Of one moment, what arrives comes before what it makes leave.
+        // Of two frames with the same time, the arriving one comes first, because it may cause the
+        // other.
         write_capture(out, &path, &[coming, leaving])?;
     }
     Ok(())
@@ -209,7 +211,7 @@ fn write_capture(
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// `wire.pcapng`: every cable whose frames were kept in part.
+/// Writes `wire.pcapng`, with every cable of whose frames the first bytes were kept.
 fn export(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Result<()> {
     let directions: Vec<_> = sent
         .iter()
@@ -229,17 +231,18 @@ fn export(cell: &Cell, (out, dir): (&ResultsDir, &Path), sent: &[Sent]) -> Resul
     write_capture(out, &dir.join("wire.pcapng"), &directions)
 }
 
-/// Delays in ns and how many packets had them, as `pspacer predict` reads it.
+/// Returns a table of delays in ns and the number of packets that had each, in the form that
+/// `pspacer predict` reads.
 pub fn delays_table(delays: impl IntoIterator<Item = (u64, u64)>) -> String {
     let mut text = "delay_ns,count\n".to_owned();
     for (delay_ns, count) in delays {
-        // Writing to a string does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{delay_ns},{count}");
     }
     text
 }
 
-/// Writes a file, naming it if that fails.
+/// Writes a file; an error names the file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

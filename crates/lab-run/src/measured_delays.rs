@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of a run's delays are meant: `result.json` names the cells, and their
-//! folders have the delays as tables (`docs/formats.md`, "Delays").
+//! Finds one table of measured delays of a run: `result.json` names the cells, and their folders
+//! have the delays as tables (`docs/formats.md`, "Delays").
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use scenario::result::{CellResult, FORMAT, RunResult};
 use serde::Deserialize;
 
-/// Which cell and flow.
+/// Selects the delays of a cell and a flow.
 pub struct Wanted<'a> {
-    /// `KEY=VALUE` of the cell's parameters.
+    /// Parameters that the cell must have, `KEY=VALUE`.
     pub cell: &'a [(String, String)],
     /// The flow's name.
     pub flow: Option<&'a str>,
-    /// Its round trips.
+    /// Whether its round trips are selected.
     pub round_trip: bool,
 }
 
@@ -24,10 +24,10 @@ struct Named {
     format: String,
 }
 
-/// The text of the table that is meant; `None`: `text` is no result of a run.
+/// Returns the text of the selected table; `None` if `text` is not the result of a run.
 ///
 /// # Errors
-/// When no cell or flow is meant, or several, or a file cannot be read.
+/// When the selection fits no cell or flow, or several, or a file cannot be read.
 pub fn table(path: &Path, text: &str, wanted: &Wanted<'_>) -> Result<Option<String>> {
     let is_result = serde_json::from_str::<Named>(text).is_ok_and(|named| named.format == FORMAT);
     if !is_result {
@@ -59,7 +59,7 @@ pub fn table(path: &Path, text: &str, wanted: &Wanted<'_>) -> Result<Option<Stri
     Ok(Some(text))
 }
 
-/// The one cell that has all these parameters.
+/// Returns the only cell that has all these parameters.
 fn cell<'a>(run: &'a RunResult, pairs: &[(String, String)]) -> Result<&'a CellResult> {
     let mut cells: Vec<&CellResult> = run.cells.iter().collect();
     for (key, value) in pairs {
@@ -85,7 +85,7 @@ fn cell<'a>(run: &'a RunResult, pairs: &[(String, String)]) -> Result<&'a CellRe
     }
 }
 
-/// A cell's parameters, as `--cell` takes them.
+/// Returns a cell's parameters in the form that `--cell` takes.
 fn named(cell: &CellResult) -> String {
     let pairs = cell
         .params
@@ -94,7 +94,7 @@ fn named(cell: &CellResult) -> String {
     pairs.collect::<Vec<_>>().join(",")
 }
 
-/// The tables of a cell's folder by flow or stream, in order.
+/// Returns the tables in a cell's folder: the name of the flow or stream and the path, in order.
 fn tables(folder: &Path, round_trip: bool) -> Result<Vec<(String, PathBuf)>> {
     let end = match round_trip {
         true => ".round-trips.csv",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a paper reports, beside what we measured: `experiments/*/paper.toml`.
+//! Compares the figures that a source reports with ours: `experiments/*/paper.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::verdict::{Index, Judge, Judged};
 pub struct Paper {
     /// What the source reports, in words.
     pub reports: String,
-    /// Why ours may differ.
+    /// Why our results may differ.
     pub differs: String,
-    /// Its line in the index.
+    /// The experiment's line in the index.
     pub index: Index,
-    /// Scenarios of this or other folders that are run on both engines.
+    /// Scenarios, of this or other folders, that are run on both engines.
     pub both: Option<Both>,
-    /// What must be found out of the stops its scenarios know.
+    /// What the analysis must find out of the stalls that the scenarios make.
     pub stops: Option<Wanted>,
-    /// Its figures.
+    /// The source's figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
 }
@@ -38,9 +38,9 @@ pub struct Paper {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// By which `[index]` names our value.
+    /// The name by which `[index]` refers to our value.
     pub name: Option<String>,
-    /// Name of the scenario, where the folder has several.
+    /// Name of the scenario, needed where the folder has several.
     pub scenario: Option<String>,
     /// Parameters of the cell.
     #[serde(default)]
@@ -51,33 +51,33 @@ pub struct Figure {
     pub flow: String,
     /// A name of [`FlowMetrics::NAMES`] or [`TransferRow::NAMES`].
     pub metric: String,
-    /// In the metric's unit.
+    /// The source's value, in the metric's unit.
     pub value: f64,
-    /// How the verdict judges ours beside it; it does not by default.
+    /// How the verdict judges our value; by default it does not.
     pub judge: Option<Judge>,
 }
 
-/// A number of the source and ours.
+/// A number of the source beside ours.
 #[derive(Debug, PartialEq)]
 pub struct Row {
-    /// By which `[index]` names it.
+    /// The name by which `[index]` refers to it.
     pub name: Option<String>,
-    /// Which cell, in words.
+    /// The cell, in words.
     pub cell: String,
-    /// Flow.
+    /// Name of the flow.
     pub flow: String,
-    /// Metric.
+    /// Name of the metric.
     pub metric: String,
-    /// The source's.
+    /// The source's value.
     pub paper: f64,
-    /// Ours; `None` if it was not measured (a short form leaves cells out).
+    /// Our value; `None` if it was not measured (the short form leaves cells out).
     pub ours: Option<f64>,
     /// How the verdict judges it.
     pub judge: Option<Judge>,
 }
 
 impl Row {
-    /// What the verdict is by, if it is by this.
+    /// Returns the figure as the verdict judges it; `None` if the verdict does not.
     pub fn judged(&self) -> Option<Judged> {
         self.judge.map(|judge| Judged {
             judge,
@@ -88,8 +88,8 @@ impl Row {
 }
 
 impl Paper {
-    /// Reads `paper.toml`; refuses metrics that do not exist, and an index line
-    /// without a ground for its verdict.
+    /// Reads `paper.toml`. Refuses unknown metrics, and an index line without a ground for its
+    /// verdict.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -129,13 +129,13 @@ impl Paper {
         Ok(())
     }
 
-    /// The scenarios that are run on both engines, each with what is compared.
+    /// Returns the scenarios that are run on both engines, each with its comparison.
     pub fn on_both_engines(&self) -> impl Iterator<Item = (&Both, &String)> {
         let both = self.both.iter();
         both.flat_map(|both| both.scenarios.iter().map(move |scenario| (both, scenario)))
     }
 
-    /// The figures that belong to `result`, each with ours beside it.
+    /// Returns the source's figures that belong to `result`, each with ours.
     pub fn compare(&self, result: &RunResult) -> Vec<Row> {
         self.figures
             .iter()
@@ -175,7 +175,7 @@ impl Figure {
                 .metrics
                 .get(&self.metric);
         }
-        // The frames of all flows together are no flow.
+        // The sum of all flows' frames is not a flow.
         let values: Vec<f64> = window
             .flows
             .iter()
@@ -188,14 +188,14 @@ impl Figure {
         } else if self.metric.contains("_max_") || self.metric.starts_with("burstiness") {
             fold(f64::max)
         } else {
-            // A flow count is far below 2^52.
+            // The number of flows is far below 2^52.
             #[allow(clippy::cast_precision_loss)]
             fold(|a, b| a + b).map(|sum| sum / values.len() as f64)
         }
     }
 }
 
-/// A metric's value with its unit, for people.
+/// Returns a metric's value with its unit, for people to read.
 pub fn human(metric: &str, value: f64) -> String {
     if metric.ends_with("_bps") {
         let unit = rate_unit(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A folder of results. Its marker names every file that is written into it, so
-//! that a later run removes those and no other. One run at a time has it.
+//! A folder of results. Its marker names every file that is written into it, so that a later run
+//! removes these files and no others. Only one run at a time may use the folder.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -11,9 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use fs4::{FileExt, TryLockError};
 
-/// The marker: [`HEAD`], then the path of a file in each line; folders end with `/`.
+/// File name of the marker. It holds its first line and a note, then the path of a file in each
+/// line; paths of folders end with `/`.
 const MARKER: &str = ".pspacer";
-/// Begins the first line of a marker; the [`Writer`] ends it.
+/// Begin of a marker's first line; the [`Writer`] completes the line.
 const FORMAT: &str = "pspacer-files-1 ";
 /// Second line of a marker.
 const NOTE: &str = "# Written by pspacer. Before it writes here again it removes the files below, \

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use crate::reference_figures::{Paper, Row, human};
 use crate::verdict::Findings;
 
-/// The index's file name.
+/// File name of the index.
 pub const FILE: &str = "README.md";
 
-/// What begins an experiment's line.
+/// The begin of an experiment's line.
 const LINE: &str = "| [";
 
 const HEAD: &str = "\

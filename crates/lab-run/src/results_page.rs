@@ -7,17 +7,17 @@ use scenario::result::{Engine, RunResult};
 
 use crate::reference_figures::{Paper, Row, human};
 
-/// The folder of the figures beside the pages.
+/// The folder of the figures, beside the pages.
 pub const FIGURES: &str = "figures";
 
-/// A page, as it grows.
+/// The page of an experiment, written step by step.
 pub struct Page {
-    /// What it says so far.
+    /// The text so far.
     pub text: String,
 }
 
 impl Page {
-    /// The page of the experiment of this name, without its runs.
+    /// Makes the page of the experiment of this name, without its runs.
     pub fn new(name: &str, paper: &Paper) -> Self {
         let text = format!(
             "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\

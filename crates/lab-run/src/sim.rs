@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scenarios on the simulator: runs and sweeps.
+//! Runs and sweeps scenarios on the simulator.
 
 mod isochronous;
 pub mod merge;

@@ -10,17 +10,17 @@ use serde::Deserialize;
 
 use crate::engine_agreement::Agreement;
 
-/// How ours stands beside the source.
+/// Our result beside the source's.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Ours is where the source's is, or the goal holds.
+    /// Our result equals the source's within the tolerance, or the goal holds.
     Reached,
-    /// Ours betters the source in the source's own measure.
+    /// Our result is better in the source's own measure.
     Better,
-    /// Ours differs, and an experiment shows why.
+    /// Our result differs, and an experiment shows why.
     Explained,
-    /// Ours falls short, and no experiment shows why.
+    /// Our result falls short, and no experiment shows why.
     Missed,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Verdict {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgedBy {
-    /// The source's figures that say how they are judged.
+    /// The source's figures that state how they are judged.
     Figures,
     /// The bounds of the scenarios.
     Bounds,
@@ -53,20 +53,20 @@ pub enum JudgedBy {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judge {
-    /// Ours is within `within_pct` of it.
+    /// Our value must be within `within_pct` of the source's.
     Near,
-    /// Ours does not exceed it.
+    /// Our value must not exceed the source's.
     AtMost,
-    /// Ours is not below it.
+    /// Our value must not be below the source's.
     AtLeast,
-    /// Less is better: ours is near it, or betters it by more than `within_pct`.
+    /// Less is better: our value must be near the source's, or below it by more than `within_pct`.
     Less,
-    /// More is better, likewise.
+    /// More is better: our value must be near the source's, or above it by more than `within_pct`.
     More,
 }
 
 impl Judge {
-    /// Ours beside the source's.
+    /// Judges our value beside the source's.
     fn of(self, source: f64, ours: f64, within_pct: f64) -> Verdict {
         let tolerance = source.abs() * within_pct / 100.0;
         let is_near = (ours - source).abs() <= tolerance;
@@ -91,17 +91,17 @@ impl Judge {
 pub struct Index {
     /// What the source reports, in one line.
     pub reports: String,
-    /// What we have, in one line; `{NAME}` is our value of the figure of this name.
+    /// What we measured, in one line; `{NAME}` is our value of the figure of this name.
     pub ours: String,
     /// What the verdict is computed from ...
     pub judged_by: Option<JudgedBy>,
-    /// ... how far a figure may be from the source's, per cent of it ...
+    /// ... how far our value of a figure may be from the source's, per cent of the source's ...
     pub within_pct: Option<f64>,
-    /// ... and what explains the figures that are missed.
+    /// ... and the explanation of the figures that are missed.
     pub explained: Option<String>,
     /// The verdict of a person, where none can be computed ...
     pub verdict: Option<Verdict>,
-    /// ... and what it is by.
+    /// ... and the ground of that verdict.
     pub by: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Index {
     /// Refuses an index line whose verdict has no ground, or two.
     ///
     /// # Errors
-    /// Names the key that is missing or too many.
+    /// Names the key that is missing or superfluous.
     pub fn check(&self, has_judged_figures: bool) -> Result<()> {
         let is_computed = self.judged_by.is_some();
         ensure!(
@@ -143,29 +143,29 @@ impl Index {
     }
 }
 
-/// A figure of the source that is judged, and ours.
+/// A figure of the source that is judged, and our value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// How.
+    /// How it is judged.
     pub judge: Judge,
-    /// The source's.
+    /// The source's value.
     pub source: f64,
-    /// Ours; `None` if it was not measured.
+    /// Our value; `None` if it was not measured.
     pub ours: Option<f64>,
 }
 
-/// What the runs of an experiment found, as far as the verdict is by it.
+/// The findings of an experiment's runs that a verdict can be computed from.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Bounds, ...
+    /// Number of bounds, ...
     pub bounds: usize,
-    /// ... and how many hold.
+    /// ... and how many of them hold.
     pub bounds_held: usize,
-    /// Figures that are judged.
+    /// The figures that are judged.
     pub figures: Vec<Judged>,
-    /// Cells on both engines.
+    /// The agreement of the cells that run on both engines.
     pub engines: Agreement,
-    /// Stalls: judgements that are right, per cent, and whether that is enough.
+    /// Stalls: the share of right judgements, per cent, and whether that is enough.
     pub stops: Option<(f64, bool)>,
 }
 
@@ -177,7 +177,7 @@ impl Findings {
         self.bounds_held += bounds().filter(|bound| bound.ok).count();
     }
 
-    /// The verdict, and what it is by; `None` if nothing was measured that decides it.
+    /// Returns the verdict and its ground; `None` if nothing that decides it was measured.
     pub fn verdict(&self, index: &Index) -> (Option<Verdict>, String) {
         let (bounds, held) = (self.bounds, self.bounds_held);
         if held < bounds {

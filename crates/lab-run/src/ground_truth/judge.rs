@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops whose cause a scenario makes, and what `pspacer stalls` says of them from
-//! each of the scenario's captures. The analysis is told nothing of the scenario.
+//! Judges what `pspacer stalls` finds in a scenario's captures: it is compared with the stalls
+//! whose cause the scenario makes. The analysis knows nothing of the scenario.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,10 +14,10 @@ use stall::{Analyser, Analysis, Cause, Connection, Direction, Options, Stop};
 
 use crate::ground_truth::matrix::NONE;
 
-/// Refuses causes that do not exist, before anything is run.
+/// Refuses unknown causes before anything is run.
 ///
 /// # Errors
-/// Names the first, its place and those that there are.
+/// Names the first unknown cause, its place, and the known causes.
 pub fn check(scenario: &Scenario) -> Result<()> {
     let is_known = |name: &str| name == NONE || Cause::ALL.iter().any(|c| text(c) == name);
     for stop in scenario.cells.iter().flat_map(|cell| &cell.stops) {
@@ -34,8 +34,8 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// What each capture in the cell's folder tells of each known stop. `zero_ns` is
-/// t = 0 on the captures' clock.
+/// Returns what each capture in the cell's folder shows of each known stall. `zero_ns` is t = 0 on
+/// the captures' clock.
 ///
 /// # Errors
 /// If a capture cannot be read.
@@ -55,8 +55,8 @@ pub fn judge(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<Vec<StopResult>> {
     Ok(stops)
 }
 
-/// Judges the captures of an earlier run by the rules as they are now. `false`: the
-/// run has not kept what that takes.
+/// Judges the captures of an earlier run by the current rules. Returns `false` if the run has not
+/// kept what this needs.
 ///
 /// # Errors
 /// If a capture cannot be read.
@@ -73,7 +73,7 @@ pub fn judge_again(scenario: &Scenario, out: &Path, result: &mut RunResult) -> R
     Ok(true)
 }
 
-/// What is found in one capture.
+/// Analyses one capture.
 fn read(path: &Path) -> Result<Analysis> {
     let open = || Ok(Box::new(File::open(path)?) as Box<dyn std::io::Read>);
     let source = Source::new(path.display().to_string(), open);
@@ -103,7 +103,7 @@ fn known(cell: &Cell, stop: &KnownStop) -> StopResult {
     }
 }
 
-/// The stop of the flow's data that coincides best with the known one.
+/// Returns the stall of the flow's data that overlaps the known stall most.
 fn seen(cell: &Cell, known: &KnownStop, analysis: &Analysis, zero_ns: u64) -> Option<SeenStop> {
     let flow = &cell.flows[known.flow];
     let connection = analysis.connections.iter().find(|c| is_of(c, flow))?;
@@ -118,7 +118,7 @@ fn seen(cell: &Cell, known: &KnownStop, analysis: &Analysis, zero_ns: u64) -> Op
     };
     let stops = connection.stops.iter();
     let candidates = stops.filter(|s| s.direction == Direction::ToServer && share(s) > 0.0);
-    // Of equal ones the first.
+    // Of equal candidates, the first one is taken.
     let best = candidates
         .rev()
         .max_by(|a, b| share(a).total_cmp(&share(b)))?;
@@ -138,13 +138,13 @@ fn is_of(connection: &Connection, flow: &Flow) -> bool {
         && (server.address, server.port) == (flow.destination.into(), flow.port)
 }
 
-/// As in JSON.
+/// Returns the value's name as in JSON.
 fn text<T: serde::Serialize>(value: &T) -> String {
     let name = serde_json::to_value(value).unwrap_or_default();
     name.as_str().unwrap_or_default().to_owned()
 }
 
-/// To a microsecond.
+/// Returns a time in seconds, rounded down to a microsecond.
 fn seconds(ns: u64) -> f64 {
     (ns / 1_000) as f64 / 1e6
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was known of stops against what was said of them, counted.
+//! Counts how often the analysis names the known cause of a stall.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use indexmap::IndexMap;
 use scenario::result::{RunResult, SeenStop, StopResult};
 use serde::Deserialize;
 
-/// The cause of a flow that does not stop.
+/// The cause of a flow that does not stall.
 pub const NONE: &str = "none";
 
-/// `[stops]` of `paper.toml`: the folder's scenarios are run on each of these
-/// kernels, and all of their known stops counted together.
+/// The table `[stops]` of `paper.toml`: the folder's scenarios are run on each of these kernels,
+/// and their known stalls are counted together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// Names of kernels.
+    /// Names of the kernels of the full form.
     pub kernels: Vec<String>,
-    /// In the short form.
+    /// Names of the kernels of the short form.
     pub quick_kernels: Vec<String>,
-    /// So many judgements must be right, per cent.
+    /// Least share of judgements that must be right, per cent.
     pub right_min_pct: f64,
 }
 
@@ -29,11 +29,11 @@ pub struct Wanted {
 struct Count {
     all: u64,
     right: u64,
-    /// Another cause, named with medium or high confidence.
+    /// The analysis names another cause, with medium or high confidence.
     wrong: u64,
-    /// Another side, with medium or high confidence ...
+    /// The analysis names another side, with medium or high confidence ...
     side: u64,
-    /// ... with high.
+    /// ... or with high confidence.
     side_high: u64,
 }
 
@@ -56,8 +56,8 @@ impl Count {
     }
 }
 
-/// The cause that was said: what is behind the stop, if that is the known one.
-/// That a flow does not stop is said also by a stop of low confidence.
+/// Returns the cause that the analysis names: the root cause, if that is the known cause. If the
+/// flow is known not to stall, a stall of low confidence counts as none.
 fn said<'a>(stop: &StopResult, seen: Option<&'a SeenStop>) -> &'a str {
     match seen {
         None => NONE,
@@ -69,19 +69,19 @@ fn said<'a>(stop: &StopResult, seen: Option<&'a SeenStop>) -> &'a str {
     }
 }
 
-/// Everything that was judged.
+/// The counts of all judgements.
 #[derive(Debug, Default)]
 pub struct Matrix {
     stops: u64,
     total: Count,
     by_capture: IndexMap<String, Count>,
     by_kernel: IndexMap<String, Count>,
-    /// By cause: stops, and how often which was said.
+    /// By known cause: the number of stalls, the judgements, and how often each cause was named.
     causes: BTreeMap<String, (u64, Count, BTreeMap<String, u64>)>,
 }
 
 impl Matrix {
-    /// Adds what a run has judged.
+    /// Adds the judgements of a run.
     pub fn add(&mut self, result: &RunResult) {
         for stop in result.cells.iter().flat_map(|cell| &cell.stops) {
             self.stops += 1;
@@ -99,19 +99,20 @@ impl Matrix {
         }
     }
 
-    /// Enough is right, and nobody is sure of the wrong side.
+    /// Returns whether enough judgements are right, and no wrong side is named with high
+    /// confidence.
     pub fn is_ok(&self, wanted: &Wanted) -> bool {
         self.total.all > 0
             && self.total.right_pct() >= wanted.right_min_pct
             && self.total.side_high == 0
     }
 
-    /// Judgements that are right, per cent.
+    /// Returns the share of judgements that are right, per cent.
     pub fn right_pct(&self) -> f64 {
         self.total.right_pct()
     }
 
-    /// The section of the experiment's page.
+    /// Returns the section of the experiment's page.
     pub fn page(&self, wanted: &Wanted) -> String {
         let holds = match self.is_ok(wanted) {
             true => "holds",

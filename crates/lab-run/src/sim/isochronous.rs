@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts on segments that send by periods: run, put together over all runs, and
-//! put into the result.
+//! Runs hosts on segments that send periodically, merges all runs of a cell, and adds the
+//! measurements to the result.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -27,15 +27,15 @@ use crate::progress::{Progress, Steps};
 use crate::results_dir::{ResultsDir, Writer};
 use crate::workers::side_by_side;
 
-/// Step of the delays in reports and pictures, as in paper 004's figures.
+/// Step of the delays in reports and plots, as in paper 004's figures.
 const STEP_NS: u64 = 500_000;
 
-/// Whether a scenario is of this kind; all its cells are, or none.
+/// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
 pub fn is_meant(scenario: &Scenario) -> bool {
     scenario.cells.iter().any(|cell| cell.isochronous.is_some())
 }
 
-/// Runs a scenario into `out`, each cell `runs` times with seeds that count up.
+/// Runs a scenario and writes into `out`. Each cell runs `runs` times, with consecutive seeds.
 pub fn run(
     scenario: &Scenario,
     out: &Path,
@@ -44,7 +44,7 @@ pub fn run(
 ) -> Result<Finished> {
     let room = ResultsDir::open(out, Writer::Run)?;
     let begin = Instant::now();
-    // At most 1000.
+    // The scenario has at most 1000 runs.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
     let count = scenario.cells.len() * runs;
     let steps = Steps::of_cells(progress, "simulating", count);
@@ -95,7 +95,7 @@ fn of(cell: &Cell) -> Result<&Isochronous> {
         .with_context(|| format!("cell {} has no segments", cell.index))
 }
 
-/// What the result says of a cell; its folder gets the delays as tables.
+/// Returns the result of a cell, and writes its delays as tables into the cell's folder.
 fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<CellResult> {
     let name = format!("cell-{}", cell.index);
     let dir = out.folder(&name)?;
@@ -158,7 +158,7 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<
     })
 }
 
-/// What each host has counted.
+/// Returns the counters of each host.
 fn nodes(cell: &Cell, ran: &Ran) -> BTreeMap<String, Value> {
     let of = |counts: &NodeCounts| {
         json!({
@@ -228,22 +228,22 @@ fn metrics(stream: &Stream, m: &StreamMeasure, runs: u64, fit: Option<&Lateness>
     }
 }
 
-/// How late a stream's packets were, and what its stages predict.
+/// The lateness of a stream's packets, and the prediction from its stages.
 struct Lateness {
-    /// Share of packets late at a stage, of all stages together.
+    /// Share of packets late at a stage, over all stages together.
     beta: f64,
-    /// Share of packets late anywhere.
+    /// Share of packets late anywhere on the path.
     way: f64,
     predicted: Vec<f64>,
-    /// The same with one beta for all stages, as paper 004 has it.
+    /// The prediction with one beta for all stages, as in paper 004.
     with_one_beta: Vec<f64>,
-    /// Largest difference of a share.
+    /// Largest difference between a measured and a predicted share.
     difference: f64,
     fit: Fit,
 }
 
 impl Lateness {
-    /// `None`: no packet has passed a stage.
+    /// Computes the lateness of a stream; `None` if no packet has passed a stage.
     fn new(measure: &StreamMeasure) -> Option<Self> {
         let stages: Vec<_> = measure.stages.iter().filter(|s| s.passed > 0).collect();
         let passed: u64 = stages.iter().map(|s| s.passed).sum();
@@ -259,7 +259,7 @@ impl Lateness {
         let chain = |betas: &[f64]| Chain::one_way(betas, stages.len()).ok();
         let predicted = chain(&betas)?.late();
         let with_one_beta = chain(&[beta])?.late();
-        // A class is a whole number of periods: any length will do for one.
+        // A class is a whole number of periods, so a period may have any length: 1 ns is taken.
         let counts = measure.late.iter().zip(0u64..);
         let delays: Vec<_> = counts
             .map(|(count, periods)| Delay {
@@ -276,7 +276,8 @@ impl Lateness {
             beta,
             way: 1.0 - share(0),
             difference: differences.fold(0.0, f64::max),
-            // As many values as stages would leave nothing to test.
+            // Only one parameter is fitted: one beta for each stage would leave no degree of
+            // freedom to test.
             fit: chi_squared(&classes, &with_one_beta, 1),
             predicted,
             with_one_beta,
@@ -322,7 +323,7 @@ fn report(m: &StreamMeasure, fit: Option<&Lateness>) -> Value {
     value
 }
 
-/// What is drawn of all cells together.
+/// The plots of all cells together.
 #[derive(Default)]
 struct Pictures {
     delays: Vec<Distribution>,
@@ -331,7 +332,7 @@ struct Pictures {
     has_round_trips: bool,
 }
 
-/// More cells than this are not drawn together.
+/// Most cells that are drawn together.
 const MOST_LINES: usize = 8;
 
 impl Pictures {
@@ -385,7 +386,7 @@ impl Pictures {
     }
 }
 
-/// Adds counts place by place.
+/// Adds counts index by index.
 fn add(sums: &mut Vec<u64>, counts: &[u64]) {
     if sums.len() < counts.len() {
         sums.resize(counts.len(), 0);
@@ -393,7 +394,7 @@ fn add(sums: &mut Vec<u64>, counts: &[u64]) {
     sums.iter_mut().zip(counts).for_each(|(sum, c)| *sum += c);
 }
 
-/// The parameters that tell a cell from the others.
+/// Returns the cell's name: the parameters in which it differs from other cells.
 fn name(scenario: &Scenario, cell: &Cell) -> String {
     let varies = |key: &String| {
         let values = scenario.cells.iter().map(|cell| cell.params.get(key));

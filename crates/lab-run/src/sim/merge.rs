@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shards of one sweep as one table.
+//! Merges the shards of one sweep into one table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::sim::shard::{self, Part, Shard, Sweep};
 use crate::sim::sweep_table::{self, write_table};
 
-/// Merges folders into `out`; refuses what is not one whole sweep. Gives the number
-/// of pieces of work, and the table.
+/// Merges folders into `out`; refuses folders that are not together one whole sweep. Returns the
+/// number of pieces of work, and the path of the table.
 pub fn merge(folders: &[PathBuf], out: &Path) -> Result<(usize, PathBuf)> {
     let mut first: Option<Part> = None;
     let mut entries = BTreeMap::new();
@@ -69,7 +69,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<(usize, PathBuf)> {
     Ok((entries.len(), out.join("table.csv")))
 }
 
-/// The folder is empty, or has the whole table of this very sweep.
+/// Checks that the folder is empty, or has the whole table of the same sweep.
 fn check_room(out: &Path, sweep: &Sweep) -> Result<()> {
     if out.join(shard::FILE).exists() {
         let there = Part::read(out)?;

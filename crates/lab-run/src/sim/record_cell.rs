@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a simulated cell recorded, as the measurements take it.
+//! Converts what a simulated cell recorded for the measurements.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::measure_cell::Sent;
 use crate::results_dir::ResultsDir;
 
-/// What a recorder holds, as the measurements take it; written down too if
-/// there is a folder for it.
+/// Converts the contents of a recorder for the measurements, and writes it to files if there is a
+/// folder for it.
 pub fn recorded(
     cell: &Cell,
     recorder: Recorder,
@@ -57,7 +57,7 @@ pub fn recorded(
     Ok((sent, tcp))
 }
 
-/// What the ends of each flow know themselves.
+/// Returns what the ends of each flow report themselves.
 pub fn reports(cell: &Cell, ran: &Ran) -> BTreeMap<String, Value> {
     let of = |report: &FlowReport| match &report.stream {
         None => json!({ "refused": report.refused }),

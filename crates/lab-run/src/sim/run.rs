@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One run of a scenario on the simulator.
+//! Runs a scenario once on the simulator.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::sim::support::check;
 use crate::sim::transfers::{self, Outcome};
 use crate::workers::side_by_side;
 
-/// Runs a scenario into `out` and measures it.
+/// Runs a scenario on the simulator, writes into `out`, and measures what was recorded.
 pub fn run(
     scenario: &Scenario,
     out: &Path,
@@ -37,14 +37,14 @@ pub fn run(
     check(scenario)?;
     let room = ResultsDir::open(out, Writer::Run)?;
     let begin = Instant::now();
-    // At most 1000.
+    // The scenario has at most 1000 runs.
     let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
     let count = scenario.cells.len() * runs;
     let steps = Steps::of_cells(progress, "simulating", count);
     let pieces = side_by_side(count, jobs, |index| {
         let (cell, run) = (&scenario.cells[index / runs], index % runs);
         let seed = scenario.seed.wrapping_add(run as u64);
-        // The files are those of the first run.
+        // Only the first run of a cell writes files.
         let out = (run == 0).then_some(&room);
         run_one(cell, seed, out, &steps)
             .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))
@@ -96,17 +96,17 @@ pub fn run(
     Ok(finished)
 }
 
-/// What a run of a cell came to.
+/// The result of one run of a cell.
 struct One {
-    /// What was measured, if its files were written.
+    /// The measurements, if the run's files were written.
     measured: Option<(CellResult, Curves, Senders)>,
     outcomes: Vec<Outcome>,
     notes: Vec<String>,
     hops: u64,
 }
 
-/// Runs a cell; into `out`, if there is one, it writes the cell's folder as the
-/// laboratory's guest leaves one.
+/// Runs a cell. If there is a folder `out`, writes the cell's folder in the same form as the
+/// laboratory's guest.
 fn run_one(cell: &Cell, seed: u64, out: Option<&ResultsDir>, steps: &Steps<'_>) -> Result<One> {
     let ran = run_cell(cell, seed, out.is_some(), &mut steps.cell())?;
     let (notes, hops) = (ran.notes.clone(), ran.counts.frames);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Senders' own records (docs/decisions/simulator.md, "A record in bounded memory") as files and
-//! as pictures like
-//! those of paper 001.
+//! Writes senders' own records (docs/decisions/simulator.md, "A record in bounded memory") as files
+//! and as plots like those of paper 001.
 
 use std::path::Path;
 
@@ -14,17 +13,17 @@ use sender_log::variables::Moment;
 
 use crate::results_dir::ResultsDir;
 
-/// The records of a cell's sampled flows, for pictures.
+/// The records of a cell's sampled flows, for plots.
 #[derive(Clone, Debug, Default)]
 pub struct Senders {
-    /// Over all of the time.
+    /// Records over the whole time.
     whole: Vec<SenderRecord>,
-    /// In each closeup, by its name.
+    /// Records of each closeup, with the closeup's name.
     stretches: Vec<(String, SenderRecord)>,
 }
 
 impl Senders {
-    /// Takes them over from a recorder, and writes them into the cell's folder.
+    /// Takes the records from a recorder, and writes them into the cell's folder.
     pub fn keep(
         cell: &Cell,
         recorder: &Recorder,
@@ -41,7 +40,8 @@ impl Senders {
                 senders.whole.push(record(cell, &flow.name, epool));
             }
         }
-        // One that had to be thinned says no more than that of the whole time.
+        // A closeup's record that had to be thinned shows no more than the record of the whole
+        // time.
         let all = recorder.closeups.iter().filter(|(.., e)| e.omitted() == 0);
         for (flow, closeup, epool) in all.filter(|(.., e)| !e.records().is_empty()) {
             let name = &cell.flows[*flow].name;
@@ -58,11 +58,12 @@ impl Senders {
         Ok(senders)
     }
 
-    /// The pictures of several cells, a panel for each of their senders.
+    /// Draws the records of several cells, with a panel for each sender.
     pub fn plots(all: Vec<Self>) -> Vec<report::Plot> {
         let (mut whole, mut stretches) = (vec![], Vec::<(String, Vec<SenderRecord>)>::new());
         for senders in all {
-            // Where stretches are looked at closely, those cells are what it is about.
+            // If any cell has closeups, only the cells with closeups are drawn over the whole time,
+            // too.
             whole.push((senders.whole, senders.stretches.is_empty()));
             for (name, record) in senders.stretches {
                 match stretches.iter_mut().find(|(known, _)| *known == name) {
@@ -81,7 +82,7 @@ impl Senders {
     }
 }
 
-/// More senders than this are not drawn together.
+/// Most senders that are drawn together.
 const MOST_PANELS: usize = 8;
 
 /// Writes a record as a table.
@@ -100,7 +101,7 @@ fn record(cell: &Cell, flow: &str, epool: &Epool) -> SenderRecord {
     drawn(title, epool)
 }
 
-/// A record as plots take it.
+/// Converts a record for the plots.
 pub fn drawn(title: String, epool: &Epool) -> SenderRecord {
     let mut timeouts = 0;
     let readings = epool.records().iter().map(|r| {

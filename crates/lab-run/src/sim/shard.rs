@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which part of a sweep is done here, and which sweep it is.
+//! Describes a sweep, and the part of it that is done in one folder.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,16 +13,15 @@ use sha2::{Digest, Sha256};
 use crate::measure_cell::write;
 
 const FORMAT: &str = "pspacer-sweep-1";
-/// What a folder of a sweep has, and no other.
+/// The file that only the folder of a sweep has.
 pub const FILE: &str = "sweep.json";
 
-/// Part `index` of `count`: every piece of work whose number leaves `index` when
-/// divided by `count`.
+/// Part `index` of `count` parts: every piece of work whose number modulo `count` is `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
-    /// From 0.
+    /// Index of the part, from 0.
     pub index: usize,
-    /// At least 1.
+    /// Number of parts, at least 1.
     pub count: usize,
 }
 
@@ -48,28 +47,28 @@ impl FromStr for Shard {
     }
 }
 
-/// What tells one sweep from another.
+/// The properties that distinguish one sweep from another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// Of these files.
+    /// Format of the sweep's files.
     pub format: String,
-    /// Of the command that made it: another one may compute otherwise.
+    /// Version of the command that made it: another version may compute differently.
     pub version: String,
-    /// SHA-256 of that command.
+    /// SHA-256 of that command's file.
     pub command_sha256: String,
     /// The scenario's name.
     pub scenario: String,
-    /// SHA-256 of its file.
+    /// SHA-256 of the scenario's file.
     pub file_sha256: String,
-    /// `--set`.
+    /// The values of `--set`.
     pub set: Vec<String>,
-    /// `--full`.
+    /// Whether `--full` was given.
     pub full: bool,
-    /// Seeds, in order.
+    /// The seeds, in order.
     pub seeds: Vec<u64>,
-    /// Cells of the scenario; the numbers of the work go through all cells of
-    /// the first seed, then of the next.
+    /// Number of the scenario's cells. Pieces of work are numbered through all cells of the first
+    /// seed, then of the next.
     pub cells: usize,
 }
 
@@ -77,14 +76,14 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The whole.
+    /// The whole sweep.
     pub sweep: Sweep,
-    /// What of it.
+    /// The part of it in the folder.
     pub shard: Shard,
 }
 
 impl Sweep {
-    /// A sweep of this very command.
+    /// Describes a sweep by the running command.
     pub fn new(scenario: &scenario::Scenario, file: &Path, seeds: Vec<u64>) -> Result<Self> {
         let command = std::env::current_exe().context("cannot tell where this command is")?;
         Ok(Self {
@@ -100,7 +99,7 @@ impl Sweep {
         })
     }
 
-    /// What tells it from another sweep; `None`: they are the same.
+    /// Returns in words how it differs from another sweep; `None` if they are the same.
     pub fn differs_from(&self, other: &Self) -> Option<String> {
         let settings = |of: &Self| format!("{:?}", of.set);
         let form = |of: &Self| if of.full { "full" } else { "short" }.to_owned();
@@ -133,19 +132,19 @@ impl Sweep {
         differing.map(|(what, a, b)| format!("its {what} is {b}, here {a}"))
     }
 
-    /// Pieces of work.
+    /// Returns the number of pieces of work.
     pub fn pieces(&self) -> usize {
         self.seeds.len() * self.cells
     }
 }
 
 impl Part {
-    /// The numbers of its work.
+    /// Returns the numbers of the part's pieces of work.
     pub fn numbers(&self) -> impl Iterator<Item = usize> + use<> {
         (self.shard.index..self.sweep.pieces()).step_by(self.shard.count)
     }
 
-    /// Reads what a folder has.
+    /// Reads the description from a folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let text = fs::read_to_string(&path).with_context(|| {
@@ -161,28 +160,28 @@ impl Part {
         Ok(part)
     }
 
-    /// Writes it.
+    /// Writes the description into a folder.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        // Whole or not at all: the folder of a sweep is known by this file.
+        // The file is written whole or not at all, because it marks the folder of a sweep.
         let next = folder.join(format!("{FILE}.new"));
         let moved = write(&next, text.as_bytes()).and_then(|()| {
             let path = folder.join(FILE);
             fs::rename(&next, &path).with_context(|| format!("cannot write {}", path.display()))
         });
         if moved.is_err() {
-            // What is left of it would make the folder look like somebody's.
+            // A partly written file would make the folder look like one with foreign files.
             let _ = fs::remove_file(&next);
         }
         moved
     }
 }
 
-/// Held while a sweep's folder is written to.
+/// Locks a sweep's folder for writing. The lock is held until the file is dropped.
 ///
 /// # Errors
-/// When another run of the sweep has it.
+/// When another run of the sweep holds the lock.
 pub fn lock(folder: &Path) -> Result<File> {
     let path = folder.join(FILE);
     let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -201,7 +200,7 @@ fn sha256(path: &Path) -> Result<String> {
     Ok(digest.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// `1..100`, `7`, or several of them with commas between.
+/// Parses seeds: `1..100`, `7`, or several of these separated by commas.
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     const MOST: u64 = 1_000_000;
     let fault = || format!("{text:?}: expected seeds such as 1..100 or 1,2,5");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the simulator can run.
+//! Tells what the simulator can run.
 
 use anyhow::{Context, Result};
 use scenario::{Cell, FlowKind, Scenario, TcLine};
 
 use crate::sim::{isochronous, transfers};
 
-/// Whether only the simulator can run a scenario.
+/// Returns whether only the simulator can run a scenario.
 pub fn is_needed(scenario: &Scenario) -> bool {
     let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
     if isochronous::is_meant(scenario) {
@@ -20,18 +20,18 @@ pub fn is_needed(scenario: &Scenario) -> bool {
     is_modelled || scenario.runs > 1 || own_qdisc(scenario).is_some()
 }
 
-/// The first line of tc about a qdisc that no kernel has.
+/// Returns the first line of tc whose qdisc exists in no kernel.
 pub fn own_qdisc(scenario: &Scenario) -> Option<&TcLine> {
     let mut lines = scenario.cells.iter().flat_map(|cell| &cell.tc);
     lines.find(|line| line.args.iter().any(|word| word == "cqf"))
 }
 
-/// Whether a cell has nothing that is not modelled.
+/// Returns whether the simulator models everything in a cell.
 pub fn can_run(cell: &Cell) -> bool {
     netsim::build::build(cell, 1).is_ok()
 }
 
-/// Refuses a scenario before anything of it is run.
+/// Refuses a scenario that cannot be simulated, before anything of it is run.
 pub fn check(scenario: &Scenario) -> Result<()> {
     for cell in &scenario.cells {
         netsim::build::build(cell, scenario.seed)

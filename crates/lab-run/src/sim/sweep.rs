@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every cell with every seed, on all cores; what was
-//! done before an interruption is not done again.
+//! Sweeps a scenario: every cell with every seed, on all cores. A sweep that was interrupted
+//! continues where it was.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -20,37 +20,37 @@ use crate::sim::support;
 use crate::sim::sweep_table::{self, Entry, Journal, rows, write_table};
 use crate::workers::side_by_side;
 
-/// What is swept.
+/// Describes what is swept, and how.
 pub struct SweepSpec<'a> {
-    /// Its cells.
+    /// The scenario whose cells are run.
     pub scenario: &'a Scenario,
     /// The scenario's file.
     pub file: &'a Path,
-    /// Seeds, in order.
+    /// The seeds, in order.
     pub seeds: Vec<u64>,
-    /// What of the scenario is changed, as `KEY=VALUE`.
+    /// Changes of the scenario, as `KEY=VALUE`.
     pub set: Vec<String>,
-    /// The full form.
+    /// Whether the full form is run.
     pub full: bool,
-    /// Which part of the work.
+    /// The part of the work that is done.
     pub shard: Shard,
     /// Folder of the table.
     pub out: &'a Path,
-    /// Cells side by side; one for each core by default.
+    /// Number of cells that run at the same time; one for each core by default.
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// How far a sweep is.
+/// The progress of a sweep.
 pub struct Swept {
     /// Pieces of work that are done.
     pub done: usize,
-    /// All of this shard.
+    /// All pieces of work of this shard.
     pub all: usize,
-    /// What they came to.
+    /// Path of the table of the results.
     pub table: PathBuf,
 }
 
-/// Runs what of the sweep is not done yet.
+/// Runs the pieces of work that are not done yet.
 pub fn sweep(spec: SweepSpec<'_>, progress: &dyn Progress) -> Result<Swept> {
     let SweepSpec { scenario, out, .. } = spec;
     let part = Part {
@@ -77,7 +77,7 @@ pub fn sweep(spec: SweepSpec<'_>, progress: &dyn Progress) -> Result<Swept> {
     })
 }
 
-/// The folder is new, empty, or this very sweep's.
+/// Makes the folder; refuses it if it is neither empty nor a folder of the same sweep and shard.
 fn make_room(out: &Path, part: &Part) -> Result<()> {
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     if out.join(shard::FILE).exists() {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows of a sweep: kept as they are found, and written as one table.
+//! The rows of a sweep: written down as they are found, and then as one table.
 //!
-//! Numbers are kept as text from the moment they are known, so that a table is
-//! the same to the byte whether its rows were just found, read again after an
-//! interruption, or merged.
+//! Numbers are kept as text from the moment they are known. A table is therefore the same to the
+//! byte whether its rows were just found, read again after an interruption, or merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -18,34 +17,34 @@ use serde_json::Value;
 
 use crate::measure_cell::write;
 
-/// The rows as they are found, a line for each piece of work.
+/// File of the rows, with a line for each finished piece of work.
 const ROWS: &str = "rows.jsonl";
 
-/// What one piece of work found.
+/// The result of one piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its number.
+    /// Number of the piece of work.
     pub number: usize,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// Of the cell.
+    /// Parameters of the cell.
     pub params: IndexMap<String, String>,
-    /// One for each window and flow.
+    /// One row for each window and flow.
     pub rows: Vec<Row>,
 }
 
-/// One flow in one window.
+/// The values of one flow in one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     window: String,
     flow: String,
-    /// Numbers, as text.
+    /// Metrics and reports, numbers as text.
     values: IndexMap<String, String>,
 }
 
-/// Refuses parameters that are called like columns of the table.
+/// Refuses parameters that have the name of a column of the table.
 pub fn check(scenario: &scenario::Scenario) -> Result<()> {
     let own = ["number", "seed", "window", "flow"];
     for name in scenario.cells.iter().flat_map(|cell| cell.params.keys()) {
@@ -201,7 +200,7 @@ fn tables(entries: &BTreeMap<usize, Entry>) -> Result<(Vec<u8>, String)> {
                     json += &format!(", {}: {value}", serde_json::to_string(name)?);
                 }
             }
-            // Ends the record.
+            // Ends the CSV record.
             csv.write_record(None::<&[u8]>)?;
             json.push('}');
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What transfers of known length come to over all runs of their cell.
+//! Summarises transfers of known length over all runs of their cell.
 
 use netsim::run::Ran;
 use scenario::result::{BoundResult, CellResult, TransferRow};
@@ -7,10 +7,10 @@ use scenario::{BottleneckKind, Cell, Flow, FlowKind, Scenario, Subject};
 
 use anyhow::{Result, ensure};
 
-/// One transfer of one run.
+/// The outcome of one transfer in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Place of its flow in the cell.
+    /// Index of its flow in the cell.
     flow: usize,
     is_finished: bool,
     time_s: f64,
@@ -21,7 +21,7 @@ pub struct Outcome {
     stop_max_s: f64,
 }
 
-/// What each flow with `bytes` is to send, by its place.
+/// Returns the length of each flow with `bytes`, by the flow's index.
 fn lengths(cell: &Cell) -> impl Iterator<Item = (usize, u64)> + '_ {
     let length = |flow: &Flow| match flow.kind {
         FlowKind::Tcp { bytes, .. } => bytes,
@@ -31,7 +31,7 @@ fn lengths(cell: &Cell) -> impl Iterator<Item = (usize, u64)> + '_ {
     flows.filter_map(move |(index, flow)| Some((index, length(flow)?)))
 }
 
-/// Refuses parameters that are called like columns of the table.
+/// Refuses parameters that have the name of a column of the table.
 pub fn check(scenario: &Scenario) -> Result<()> {
     for cell in &scenario.cells {
         let taken = |name: &&String| TransferRow::TAKEN.contains(&name.as_str());
