@@ -13,17 +13,17 @@ use crate::series;
 use crate::side_by_side::SideBySide;
 use crate::table::{Table, Tone};
 
-/// What the terminal can show. The caller finds out, from `NO_COLOR` and the terminal itself.
+/// What the terminal can show. The caller determines it, from `NO_COLOR` and the terminal itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Colours may be used.
+    /// Whether colours may be used.
     pub colour: bool,
-    /// Its width in columns.
+    /// Width of the terminal, columns.
     pub width: u16,
 }
 
 impl Style {
-    /// The style of files and pipes.
+    /// The style for files and pipes.
     pub const PLAIN: Self = Self {
         colour: false,
         width: 120,
@@ -85,10 +85,10 @@ pub fn table(table: &Table, style: Style) -> String {
         .collect()
 }
 
-/// Longer lines of text are hard to read.
+/// Greatest length of a line of text, columns: longer lines are hard to read.
 const LONGEST_LINE: usize = 80;
 
-/// Words as lines that fit.
+/// Breaks text into lines that fit.
 #[must_use]
 pub fn paragraph(words: &str, style: Style) -> String {
     let width = usize::from(style.width).clamp(20, LONGEST_LINE);
@@ -123,7 +123,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// ANSI colours that can be read on a dark and on a light background.
 const COLOURS: [u8; 6] = [34, 33, 32, 35, 36, 31];
 
-/// Bandwidth over time: a row of blocks for each flow, or for each group of many flows (its
+/// Draws bandwidth over time: a row of blocks for each flow, or for each group of many flows (its
 /// median). A full block is the largest rate or target:
 ///
 /// ```text
@@ -198,7 +198,7 @@ pub fn chart(curves: &Curves, style: Style) -> String {
     out
 }
 
-/// How much of the line each flow of each cell takes over a few milliseconds, the cells
+/// Draws how much of the line each flow of each cell takes over a few milliseconds, with the cells
 /// beside each other:
 ///
 /// ```text
@@ -248,7 +248,7 @@ pub(crate) fn frames(compared: &SideBySide<'_>, found: &Frames<'_>, style: Style
     out + &note
 }
 
-/// The block for a share of the full height. A share above 0 has the lowest block at least.
+/// Returns the block for a share of the full height. A share above 0 has at least the lowest block.
 fn block_of(share: f64) -> char {
     let eighths = (share * 8.0).round().clamp(0.0, 8.0) as usize;
     BLOCKS[if share > 0.0 { eighths.max(1) } else { 0 }]
