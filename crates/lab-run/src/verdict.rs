@@ -14,7 +14,7 @@ use crate::engine_agreement::Agreement;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Our result equals the source's within the tolerance, or the goal holds.
+    /// Our result meets what the comparison with the source asks for, or the goal holds.
     Reached,
     /// Our result is better in the source's own measure.
     Better,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command line. `docs/man/pspacer.1` is made from it (`cargo xtask man`).
+//! Defines the command line. `docs/man/pspacer.1` is generated from it (`cargo xtask man`).
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct Cli {
     pub color: Colour,
 }
 
-/// Exit statuses, and what they say. The manual page has them, and `--help`.
+/// The exit statuses and their meanings, for the manual page and `--help`.
 pub const STATUSES: [(&str, &str); 5] = [
     ("0", "All is well. Of ping: an answer came."),
     (
@@ -51,7 +51,7 @@ pub const STATUSES: [(&str, &str); 5] = [
     ),
 ];
 
-/// The subcommands by what they are about.
+/// The subcommands, grouped by subject.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
@@ -59,7 +59,7 @@ pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Others", &["predict", "completions", "help"]),
 ];
 
-/// The command line, its help with the subcommands by group.
+/// Returns the command line, whose help lists the subcommands by group.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");

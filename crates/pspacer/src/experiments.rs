@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer experiments`: every experiment, and the pages of what came out.
+//! `pspacer experiments`: runs every experiment, and writes the pages of the results.
 
 use anyhow::{Context, Result};
 use lab_run::experiments::{Plan, run};
@@ -10,7 +10,7 @@ use crate::output::print;
 use crate::progress::Bars;
 use crate::terminal;
 
-/// Runs them; `false` if a bound did not hold.
+/// Runs the experiments. Returns `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
     let plan = Plan {
         quick: !args.form.full,
@@ -29,8 +29,8 @@ pub fn main(args: &Experiments) -> Result<bool> {
     Ok(outcome.ok)
 }
 
-/// The results of one experiment as one object: the table of its first scenario,
-/// and all of them.
+/// Returns the results of one experiment as one JSON object: the table of its first scenario, and
+/// the results of all scenarios.
 fn json_of(results: &[RunResult]) -> Result<String> {
     let first = results.first().context("an experiment without scenarios")?;
     let object = serde_json::json!({ "table": first.table, "results": results });

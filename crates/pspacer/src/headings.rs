@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Headings of options in the help.
+//! Headings of option groups in the help.
 
-/// What is written, and in which form.
+/// Options that choose what is written, and in which form.
 pub const OUTPUT: &str = "Output";
-/// What of the input is meant.
+/// Options that select a part of the input.
 pub const FILTERS: &str = "Filters";
-/// How it is run.
+/// Options that control how the command runs.
 pub const RUN: &str = "Run";

@@ -13,7 +13,7 @@ use crate::progress::Bars;
 use crate::runs;
 use crate::terminal;
 
-/// Runs a subcommand of `pspacer lab`; `false` if a bound did not hold.
+/// Runs a subcommand of `pspacer lab`. Returns `false` if a bound did not hold.
 pub fn main(lab: &Lab) -> Result<bool> {
     match lab {
         Lab::List { json } => list(*json),

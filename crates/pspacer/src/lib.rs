@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `pspacer` command: arguments, text, JSON, progress, terminal.
+//! The `pspacer` command: its arguments, text and JSON output, progress and terminal.
 
-// Printing that fails is an error, and no panic: see `output`.
+// A failure to print must be an error and not a panic: see `output`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
@@ -30,10 +30,10 @@ use clap::FromArgMatches;
 use cli::{Cli, Command};
 pub use cli::{GROUPS, STATUSES, command};
 
-/// What `--exit-code` asks for.
+/// Exit status of `--exit-code` if a stall was found.
 const STOPPED: u8 = 3;
 
-/// Runs the command that was called.
+/// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let matches = cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -65,7 +65,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Completions { shell } => {
-            // It is made in memory: its own writer takes a failure for a panic.
+            // The script is made in memory, because clap's own writer panics when writing fails.
             let mut script = vec![];
             clap_complete::generate(*shell, &mut cli::command(), "pspacer", &mut script);
             output::print(&String::from_utf8_lossy(&script))?;
@@ -74,7 +74,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
 }
 
-/// Of `--exit-code`: whether nothing stopped.
+/// Returns the exit status of `--exit-code`: success if nothing stalled.
 fn flowed(flowed: bool) -> ExitCode {
     match flowed {
         true => ExitCode::SUCCESS,
@@ -82,7 +82,7 @@ fn flowed(flowed: bool) -> ExitCode {
     }
 }
 
-/// Of a run: whether all bounds hold.
+/// Returns the exit status of a run: success if all bounds hold.
 fn bounds(hold: bool) -> ExitCode {
     if hold {
         return ExitCode::SUCCESS;

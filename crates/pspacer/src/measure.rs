@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer measure`: rates, gaps and burstiness of what somebody captured.
+//! `pspacer measure`: measures rates, gaps and burstiness in any capture.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,16 +50,16 @@ pub struct MeasureArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Heading of what numbers are given in.
+/// Heading of the options that set the units of the results.
 const UNITS: &str = "Units";
 
-/// Bytes above 0.
+/// Parses a number of bytes above 0.
 fn mtu(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().filter(|bytes| *bytes > 0);
     known.ok_or_else(|| "expected bytes, 1 or more".to_owned())
 }
 
-/// What people call the file.
+/// Returns the file's name as shown to people.
 fn name(path: &Path) -> String {
     path.file_name()
         .unwrap_or_default()
@@ -67,7 +67,7 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Measures<'a> {
     format: &'static str,
@@ -82,8 +82,8 @@ struct Measures<'a> {
 /// Measures the file and prints what it found.
 ///
 /// # Errors
-/// When the file cannot be read at all, holds no such flow, or an output
-/// cannot be written. A file damaged further on is measured up to there.
+/// When the file cannot be read at all, holds no selected flow, or an output cannot be written. A
+/// file that is damaged further on is measured up to the damage.
 pub fn main(args: &MeasureArgs) -> Result<()> {
     let source = read(&args.file).with_context(|| args.file.display().to_string())?;
     for told in source
@@ -158,7 +158,7 @@ fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
     Ok(found)
 }
 
-/// What a reader of the figures should know.
+/// Returns hints that a reader of the results should know.
 fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
     let mut hints = Vec::new();
     if args.line.is_none() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output and standard error. A failure to write is an error and no
-//! panic; a reader that has gone ends the command quietly.
+//! Writes to standard output and standard error. A failure to write is an error and not a panic; if
+//! the reader of standard output has gone, the command ends quietly.
 
 use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use anyhow::Result;
 
 use crate::terminal;
 
-/// As a shell reports a program that SIGPIPE ended.
+/// Exit status after the reader has gone, as a shell reports a program that SIGPIPE ended.
 pub const CLOSED: u8 = 141;
 
-/// Nobody reads standard output any more.
+/// Whether the reader of standard output has gone.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Standard output, whose errors say so.
+/// Standard output whose errors name it.
 pub struct Out(StdoutLock<'static>);
 
-/// Standard output, for the thread that asks.
+/// Locks standard output for the calling thread.
 pub fn out() -> Out {
     Out(io::stdout().lock())
 }
@@ -31,7 +31,7 @@ pub fn print(text: &str) -> Result<()> {
     Ok(out().write_all(text.as_bytes())?)
 }
 
-/// Writes what is left of standard output.
+/// Flushes standard output.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -39,26 +39,26 @@ pub fn flush() -> Result<()> {
     Ok(out().flush()?)
 }
 
-/// Whether writing failed because nobody reads any more.
+/// Returns whether writing failed because the reader has gone.
 pub fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Writes a line about what is going on to standard error, unless --quiet was
-/// given. Nothing depends on its being read.
+/// Writes a line about the progress to standard error, unless --quiet was given. Errors are
+/// ignored, because nothing depends on the line being read.
 pub fn note(text: &str) {
     if !terminal::is_quiet() {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 }
 
-/// Writes an error to standard error: each cause once, though several layers
-/// may tell it.
+/// Writes an error to standard error. Each cause is written once, though several layers may report
+/// it.
 pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "pspacer: {}", sentence(error));
 }
 
-/// The error and its causes, without those that were told already.
+/// Joins the error and its causes, without those already reported.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -79,7 +79,7 @@ impl Out {
         if error.kind() == io::ErrorKind::BrokenPipe {
             IS_CLOSED.store(true, Ordering::Relaxed);
         }
-        // Whoever writes tries again.
+        // The caller of the writer tries again after an interruption.
         if error.kind() == io::ErrorKind::Interrupted {
             return error;
         }

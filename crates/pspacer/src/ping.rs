@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer ping`: delay of a host, by probes on a schedule.
+//! `pspacer ping`: measures the delay of a host by probes on a schedule.
 
 use std::fs;
 use std::io::Write;
@@ -23,10 +23,10 @@ use crate::output;
 use crate::terminal;
 use crate::values::{some_time, time};
 
-/// As ping(8): an answer came; none came; anything else.
+/// Exit statuses, like those of ping(8): 0 if an answer came, 1 if none came, 2 for anything else.
 const NO_ANSWER: u8 = 1;
 pub const TROUBLE: u8 = 2;
-/// A round trip was above `--stop-above`.
+/// Exit status if a round trip was above `--stop-above`.
 const ABOVE: u8 = 3;
 
 /// Arguments of `pspacer ping`.
@@ -73,7 +73,7 @@ pub struct PingArgs {
     pub plot: Option<PathBuf>,
 }
 
-/// Bytes of a probe.
+/// Parses the size of a probe, bytes.
 fn probe_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse().ok();
     bytes
@@ -81,7 +81,7 @@ fn probe_bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("expected {LEAST_BYTES} to {MOST_BYTES}"))
 }
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
     format: &'static str,
@@ -91,13 +91,13 @@ struct Report<'a> {
     scheduling: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     above: Option<Above>,
-    /// How far CLOCK_TAI was set during the run.
+    /// By how much CLOCK_TAI was set during the run, ns.
     clock_step_ns: u64,
     #[serde(flatten)]
     results: &'a Results,
 }
 
-/// Sends, waits and prints.
+/// Sends the probes, waits for the answers and prints the results.
 ///
 /// # Errors
 /// When the host has no address, the socket fails, or an output cannot be written.
@@ -156,7 +156,7 @@ fn print(args: &PingArgs, plan: &Plan, done: &Done) -> Result<()> {
     Ok(())
 }
 
-/// The first address of a name.
+/// Returns the first address of a name.
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let mut found = (host, port)
         .to_socket_addrs()

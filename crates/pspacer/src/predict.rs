@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer predict`: delay over cascaded routers, from a β or from measured
-//! delays.
+//! `pspacer predict`: predicts the delay over cascaded routers, from a β or from measured delays.
 
 use std::fs;
 use std::io::Write;
@@ -20,13 +19,13 @@ use crate::output;
 use crate::values::Pair;
 use crate::values::{level, pair, probability, rate, size, some_time, time};
 
-/// Rate of the stream where none is given. A stream that fills its reservation
-/// has the same bounds at any rate.
+/// Rate of the stream where none is given, bit/s. A stream that fills its reservation has the same
+/// bounds at any rate.
 const RATE_BPS: u64 = 1_000_000;
-/// Nanoseconds of a second times bits of a byte.
+/// Nanoseconds in a second times bits in a byte.
 const NS_BYTE: u64 = 8_000_000_000;
 
-/// Heading of what is predicted for.
+/// Heading of the options that describe the chain of routers.
 const CHAIN: &str = "Routers";
 
 /// Arguments of `pspacer predict`.
@@ -108,7 +107,7 @@ pub struct Stream {
     pub latency: Vec<u64>,
 }
 
-/// Predicts and prints.
+/// Predicts the delay and prints it.
 ///
 /// # Errors
 /// When the file cannot be read or holds no delays, a value is out of its
@@ -162,7 +161,7 @@ fn answer(args: &PredictArgs) -> Result<Answer> {
     Ok(question.answer(measured)?)
 }
 
-/// As the router has it where nothing else is said.
+/// Returns the slot, ns. The default is the router's: a tenth of the period.
 fn slot_ns(args: &PredictArgs) -> u64 {
     args.slot.unwrap_or(args.period / 10)
 }
@@ -199,7 +198,7 @@ fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
     Classes::new(&delays, args.period, args.base, stages).with_context(name)
 }
 
-/// The stream and what each stage serves of it.
+/// Returns the stream and the service that each stage gives it.
 fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLatency>)> {
     let stream = &args.stream;
     let rate_bps = stream.rate.unwrap_or(RATE_BPS);
@@ -219,7 +218,7 @@ fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLat
     Ok((bucket, servers))
 }
 
-/// One value for each stage.
+/// Returns one value for each stage.
 fn each(option: &str, given: &[u64], default: u64, stages: usize) -> Result<Vec<u64>> {
     match given {
         [] => Ok(vec![default; stages]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Progress on standard error: bars on a terminal, one line a step elsewhere.
+//! Shows progress on standard error: bars on a terminal, one line for each step elsewhere.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -13,7 +13,7 @@ use vmlab::Event;
 use crate::output;
 use crate::terminal;
 
-/// Shows what the laboratory does.
+/// Shows the progress of the laboratory and the simulator.
 pub struct Bars {
     multi: MultiProgress,
     terminal: bool,
@@ -23,7 +23,7 @@ pub struct Bars {
 #[derive(Default)]
 struct State {
     bars: HashMap<String, ProgressBar>,
-    /// Steps already written, where there is no terminal.
+    /// Steps already reported, where there is no terminal.
     said: HashMap<String, u64>,
 }
 
@@ -38,12 +38,12 @@ const STEPS: &str = "{spinner} {msg:12} {bar:40} {percent:>3} % {eta:>5}";
 const CELL_STEPS: f64 = 1000.0;
 
 fn style(template: &str) -> ProgressStyle {
-    // The templates above are constants; the default is there if one is not.
+    // The templates above are constants; the default is used if one is invalid.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Bars {
-    /// On standard error.
+    /// Shows progress on standard error.
     pub fn new() -> Self {
         Self {
             multi: MultiProgress::new(),
@@ -131,7 +131,7 @@ impl vmlab::Progress for Bars {
             Event::Cell { boot, cell, done } => {
                 self.end(&format!("boot {boot}"));
                 let message = format!("guest {boot}: cell {cell}");
-                // Between 0 and CELL_STEPS.
+                // The value is between 0 and `CELL_STEPS`.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let position = (done.clamp(0.0, 1.0) * CELL_STEPS) as u64;
                 self.step(
@@ -151,7 +151,7 @@ impl vmlab::Progress for Bars {
             Event::Note { text } => {
                 self.multi.suspend(|| output::note(text));
             }
-            // Nothing to see.
+            // New output files are not displayed.
             Event::Output { .. } => {}
         }
     }

@@ -17,9 +17,9 @@ use serde::Serialize;
 use crate::headings::{OUTPUT, RUN};
 use crate::output;
 
-/// Answers a second where nothing else is asked for.
+/// Default for the largest number of answers a second.
 const RATE_PPS: u64 = 10_000;
-/// As the sender of ping.
+/// Real-time priority, the same as that of the sender in ping.
 const PRIORITY: u8 = 80;
 
 /// Arguments of `pspacer reflect`.
@@ -42,21 +42,21 @@ pub struct ReflectArgs {
     pub json: bool,
 }
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Report {
     format: &'static str,
     scheduling: String,
     #[serde(flatten)]
     reflected: Reflected,
-    /// Answers that the kernel did not take.
+    /// Answers that the kernel did not accept.
     unsent: u64,
 }
 
-/// Answers probes until SIGINT or SIGTERM, then says how many.
+/// Answers probes until SIGINT or SIGTERM, then prints how many.
 ///
 /// # Errors
-/// When there is no such address, the port is taken, or the socket fails.
+/// When the address does not exist, the port is in use, or the socket fails.
 pub fn main(args: &ReflectArgs) -> Result<()> {
     let signals = Signals::block()?;
     let wanted = (args.bind, args.port);
@@ -66,7 +66,7 @@ pub fn main(args: &ReflectArgs) -> Result<()> {
     socket.set_class(args.class.unwrap_or_default())?;
     let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
     let port = socket.socket().local_addr()?.port();
-    // Standard output is the report's.
+    // The note goes to standard error, because standard output is for the report.
     let at = args.bind;
     output::note(&format!(
         "pspacer: reflecting at {at} port {port}; {granted}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer router`: forwards packets in user space, streams in time.
+//! `pspacer router`: forwards packets in user space, and the packets of streams on a schedule.
 
 use std::fs;
 use std::io::Write;
@@ -29,7 +29,7 @@ pub struct RouterArgs {
     pub json: bool,
 }
 
-/// What `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Json<'a> {
     format: &'static str,
@@ -37,8 +37,8 @@ struct Json<'a> {
     report: &'a Report,
 }
 
-/// Forwards until SIGINT or SIGTERM, sends what is queued, and says what became
-/// of all packets.
+/// Forwards packets until SIGINT or SIGTERM, sends what is still queued, and reports what became of
+/// all packets.
 ///
 /// # Errors
 /// When the configuration cannot be read or is refused, or a device cannot be used.

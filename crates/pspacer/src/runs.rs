@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run, whatever its engine: from the command line to the scenario, and what
-//! is printed of its results.
+//! Runs on either engine: reads the scenario that the command line selects, and prints the results.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use crate::terminal;
 use crate::values::Pair;
 
 impl Chosen {
-    /// The file, and what it says with what the command line changes.
+    /// Reads the scenario file, with the changes of the command line. Returns the file's path, too.
     pub fn read(&self) -> Result<(PathBuf, Scenario)> {
         let pair = |pair: &Pair| (pair.key.clone(), pair.value.clone());
         let set = self.set.iter().map(pair).collect();
@@ -27,7 +26,7 @@ impl Chosen {
 }
 
 impl Run {
-    /// The scenario that is meant, with its seed.
+    /// Reads the selected scenario, with the seed of the command line.
     pub fn scenario(&self) -> Result<Scenario> {
         let (_, mut scenario) = self.chosen.read()?;
         if let Some(seed) = self.seed {
@@ -36,14 +35,14 @@ impl Run {
         Ok(scenario)
     }
 
-    /// Where results go: `out/NAME` if nothing else is said.
+    /// Returns the folder of the results: `out/NAME` by default.
     pub fn out(&self, name: &str) -> PathBuf {
         let named = || Path::new("out").join(name);
         self.out.clone().unwrap_or_else(named)
     }
 }
 
-/// Prints what a run found; `false` if a bound did not hold.
+/// Prints the results of a run. Returns `false` if a bound did not hold.
 pub fn show(finished: &Finished, json: bool) -> Result<bool> {
     if json {
         print(&finished.result.to_json()?)?;

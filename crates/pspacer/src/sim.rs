@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer sim`: scenarios on the simulator.
+//! `pspacer sim`: runs scenarios on the simulator.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::output::print;
 use crate::progress::Bars;
 use crate::runs;
 
-/// Runs a subcommand of `pspacer sim`; `false` if a bound did not hold.
+/// Runs a subcommand of `pspacer sim`. Returns `false` if a bound did not hold.
 pub fn main(sim: &Sim) -> Result<bool> {
     match sim {
         Sim::Run(args) => run_and_show(args),

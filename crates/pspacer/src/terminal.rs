@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the user's terminal can show, and what the user wants to see.
+//! Determines what the user's terminal can show, and what the user wants to see.
 
 use std::io::{IsTerminal, stdout};
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use report::Style;
 use terminal_size::{Width, terminal_size_of};
 
-/// Where a terminal does not tell its width.
+/// Width of a terminal that does not report it, columns.
 const WIDTH: u16 = 100;
 
 /// `--color`.
@@ -31,9 +31,9 @@ struct Wanted {
 
 static WANTED: OnceLock<Wanted> = OnceLock::new();
 
-/// Takes the command line's word, once.
+/// Stores the choices of the command line.
 pub fn want(colour: Colour, quiet: bool) {
-    // It is called once; a second call would change nothing.
+    // The function is called once; a second call would change nothing.
     let _ = WANTED.set(Wanted { colour, quiet });
 }
 
@@ -41,12 +41,12 @@ fn wanted() -> Wanted {
     WANTED.get().copied().unwrap_or_default()
 }
 
-/// Only results and errors are wanted.
+/// Returns whether only results and errors are wanted.
 pub fn is_quiet() -> bool {
     wanted().quiet
 }
 
-/// For standard output.
+/// Returns the style of standard output.
 pub fn style() -> Style {
     let is_terminal = stdout().is_terminal();
     let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())

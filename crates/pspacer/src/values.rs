@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of options that several subcommands take. What is wrong with one is
-//! told as a mistake of the command line.
+//! Parses values of options that several subcommands take. A wrong value is reported as an error of
+//! the command line.
 
 use std::fmt;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scenario::{Kernel, UnknownKernel};
 
-/// A rate above 0, in bit/s.
+/// Parses a rate above 0, in bit/s.
 pub fn rate(text: &str) -> Result<u64, String> {
     let known = units::parse::rate_bps(text).filter(|r| *r > 0);
     known.ok_or_else(|| "expected a rate such as 500mbit or 1gbit".to_owned())
 }
 
-/// A time, in ns.
+/// Parses a time, in ns.
 pub fn time(text: &str) -> Result<u64, String> {
     units::parse::time_ns(text).ok_or_else(|| "expected a time such as 10ms or 1s".to_owned())
 }
 
-/// A time above 0, in ns.
+/// Parses a time above 0, in ns.
 pub fn some_time(text: &str) -> Result<u64, String> {
     let known = time(text).ok().filter(|ns| *ns > 0);
     known.ok_or_else(|| "expected a time above 0, such as 10ms or 1s".to_owned())
 }
 
-/// A size in bytes.
+/// Parses a size, in bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     units::parse::size_bytes(text).ok_or_else(|| format!("expected {}", units::parse::SIZE))
 }
 
-/// 0 to 1.
+/// Parses a probability from 0 to 1.
 pub fn probability(text: &str) -> Result<f64, String> {
     let known = text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
     known.ok_or_else(|| "expected a probability from 0 to 1".to_owned())
 }
 
-/// Between 0 and 1.
+/// Parses a confidence level above 0 and below 1.
 pub fn level(text: &str) -> Result<f64, String> {
     let known = text.parse().ok().filter(|p| *p > 0.0 && *p < 1.0);
     known.ok_or_else(|| "expected a level above 0 and below 1, such as 0.95".to_owned())
 }
 
-/// `KEY=VALUE`.
+/// A key and its value, `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// Before the first `=`.
+    /// The text before the first `=`.
     pub key: String,
-    /// After it.
+    /// The text after the first `=`.
     pub value: String,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Pair {
     }
 }
 
-/// `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub fn pair(text: &str) -> Result<Pair, String> {
     let (key, value) = text
         .split_once('=')
@@ -67,7 +67,7 @@ pub fn pair(text: &str) -> Result<Pair, String> {
     })
 }
 
-/// One of the laboratory's kernels.
+/// Returns a parser for the names of the laboratory's kernels.
 pub fn kernel() -> impl TypedValueParser<Value = Kernel> {
     PossibleValuesParser::new(Kernel::NAMES)
         .try_map(|name| -> Result<Kernel, UnknownKernel> { name.parse() })

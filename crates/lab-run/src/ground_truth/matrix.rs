@@ -29,11 +29,11 @@ pub struct Wanted {
 struct Count {
     all: u64,
     right: u64,
-    /// The analysis names another cause, with medium or high confidence.
+    /// Judgements that name another cause, with medium or high confidence.
     wrong: u64,
-    /// The analysis names another side, with medium or high confidence ...
+    /// Judgements that name another side, with medium or high confidence ...
     side: u64,
-    /// ... or with high confidence.
+    /// ... and those of them with high confidence.
     side_high: u64,
 }
 

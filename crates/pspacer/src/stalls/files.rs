@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files to read, with a bar on a terminal for long ones.
+//! Opens the files to read, with a progress bar on a terminal for long ones.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, stdin};
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const BYTES: &str = "{spinner} reading {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
 
-/// What was named on the command line.
+/// The files named on the command line.
 pub struct Files {
     paths: Vec<PathBuf>,
     bar: ProgressBar,
@@ -23,14 +23,14 @@ fn is_stdin(path: &Path) -> bool {
 
 impl Files {
     /// # Errors
-    /// If standard input is one of several.
+    /// If standard input is one of several files.
     pub fn new(paths: &[PathBuf]) -> Result<Self> {
         ensure!(
             paths.len() == 1 || !paths.iter().any(|p| is_stdin(p)),
             "- cannot be merged with files: standard input is read once"
         );
         let bar = ProgressBar::hidden();
-        // The template is a constant; the default is there if it is not one.
+        // The template is a constant; the default is used if it is invalid.
         bar.set_style(
             ProgressStyle::with_template(BYTES).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
@@ -40,20 +40,20 @@ impl Files {
         })
     }
 
-    /// Standard input is read, and so can be read only once.
+    /// Returns whether standard input is read, which is possible only once.
     pub fn has_stdin(&self) -> bool {
         self.paths.iter().any(|p| is_stdin(p))
     }
 
-    /// As on the command line.
+    /// Returns the names of the files, as on the command line.
     pub fn names(&self) -> Vec<String> {
         self.paths.iter().map(|p| p.display().to_string()).collect()
     }
 
-    /// The segments of all of them.
+    /// Returns the segments of all files.
     ///
     /// # Errors
-    /// Names the first that cannot be read.
+    /// Names the first file that cannot be read.
     pub fn open(&self) -> Result<Segments<'_>> {
         let sizes = self
             .paths
@@ -74,12 +74,12 @@ impl Files {
             })
         });
         let opened = Segments::open(sources.collect());
-        // What was read to sort the files is read again.
+        // What was read to sort the files is read again, so the bar starts again at 0.
         self.bar.set_position(0);
         opened.map_err(|e| anyhow::Error::from(e.source).context(e.name))
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub fn finished(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--json` prints (`docs/formats.md`, "Stalls").
+//! The JSON object that `--json` prints (`docs/formats.md`, "Stalls").
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ struct Stalls<'a> {
     files: &'a [String],
     packets: u64,
     segments: u64,
-    /// Of the first segment, since 1970; all other times count from it.
+    /// Time of the first segment, seconds since 1970; all other times count from it.
     start_unix_s: f64,
     notes: Vec<String>,
     connections: Vec<Numbered<'a>>,
@@ -30,7 +30,7 @@ struct Numbered<'a> {
     connection: &'a Connection,
 }
 
-/// Writes the object, its connections in the order of their first packets.
+/// Writes the object, with the connections in the order of their first packets.
 pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
     let mut shown = found.shown.clone();
     shown.sort_unstable();

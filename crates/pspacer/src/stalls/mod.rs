@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer stalls`: why transfers stopped, from captures of them.
+//! `pspacer stalls`: tells why transfers stalled, from captures of them.
 
 mod files;
 mod json;
@@ -54,13 +54,12 @@ pub struct StallsArgs {
     pub exit_code: bool,
 }
 
-/// Analyses the captures and prints what it found. `false` if `--exit-code` was
-/// given and a stop was found.
+/// Analyses the captures and prints the results. Returns `false` if `--exit-code` was given and a
+/// stall was found.
 ///
 /// # Errors
-/// When a file cannot be read at all, there is no TCP in them, no connection
-/// matches, or an output cannot be written. A file damaged further on is
-/// analysed up to there.
+/// When a file cannot be read at all, there is no TCP in the files, no connection matches, or an
+/// output cannot be written. A file that is damaged further on is analysed up to the damage.
 pub fn main(args: &StallsArgs) -> Result<bool> {
     let files = Files::new(&args.files)?;
     ensure!(
@@ -106,8 +105,8 @@ fn analyse(args: &StallsArgs, files: &Files, history_of: Option<usize>) -> Resul
     Ok(found)
 }
 
-/// The page, with the first of the connections shown drawn: its events are kept
-/// in a second reading.
+/// Returns the page, in which the first of the listed connections is drawn. A second reading of the
+/// files keeps its events.
 fn draw(args: &StallsArgs, files: &Files, found: &mut Found) -> Result<String> {
     if let Some(&index) = found.shown.first() {
         let again = analyse(args, files, Some(index))?;

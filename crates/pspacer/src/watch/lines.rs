@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plain lines: where there is no terminal, and what is said at the end.
+//! Writes plain lines: stalls where there is no terminal, and the summary at the end.
 
 use std::io::{self, Write};
 
@@ -11,15 +11,15 @@ use watch::session::{Report, ends, verdict};
 use crate::watch::outputs::Session;
 use watch::counted::Counted;
 
-/// Connections named at the end at most, the longest stopped first.
+/// Most connections named in the summary: those that stalled longest come first.
 const MOST_CONNECTIONS: usize = 20;
 
-/// Writes in one style.
+/// Writes lines in one style.
 pub struct Lines {
     style: Style,
 }
 
-/// A stop in one line.
+/// Describes a stall in one line.
 pub fn stop_line(stop: &Stop) -> String {
     let kind = match stop.kind {
         StopKind::Silence => "stopped",
@@ -40,7 +40,7 @@ pub fn stop_line(stop: &Stop) -> String {
     )
 }
 
-/// Records lost, with the CPUs that lost some.
+/// Says how many records were lost, and which CPUs lost them.
 pub fn lost_line(lost: &[u64]) -> String {
     let all: u64 = lost.iter().sum();
     if all == 0 {
@@ -58,7 +58,7 @@ pub fn lost_line(lost: &[u64]) -> String {
 }
 
 impl Lines {
-    /// Nothing is written yet.
+    /// Makes a writer of this style; writes nothing yet.
     pub const fn new(style: Style) -> Self {
         Self { style }
     }
@@ -70,7 +70,7 @@ impl Lines {
         }
     }
 
-    /// Writes stops as they become known.
+    /// Writes stalls as they become known.
     ///
     /// # Errors
     /// Those of `out`.
@@ -92,7 +92,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Writes what it all came to.
+    /// Writes the summary of the whole call.
     ///
     /// # Errors
     /// Those of `out`.

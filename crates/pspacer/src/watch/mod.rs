@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer watch`: why transfers stop, as they run (docs/watch.md).
+//! `pspacer watch`: tells why transfers stall while they run (docs/watch.md).
 
 mod lines;
 mod outputs;
@@ -27,9 +27,9 @@ use outputs::{Outputs, Session};
 use recording::Recording;
 use screen::Screen;
 
-/// The ring buffer is read this often: nothing wakes the reader.
+/// Time between two readings of the ring buffer: the kernel does not wake the reader.
 const READ_EVERY: Duration = Duration::from_millis(10);
-/// Connections are looked at, and shown, this often.
+/// Time between two updates of the connections and of the display.
 const LOOK_EVERY_NS: u64 = 250_000_000;
 
 /// Arguments of `pspacer watch`.
@@ -70,12 +70,12 @@ pub struct WatchArgs {
     pub exit_code: bool,
 }
 
-/// Watches until the time is over or somebody stops it. `false` if
-/// `--exit-code` was given and a stop was found.
+/// Watches until the time is over or the user stops it. Returns `false` if `--exit-code` was given
+/// and a stall was found.
 ///
 /// # Errors
-/// Without rights, BTF or BPF; when the process is not there; when an output
-/// cannot be written.
+/// When the rights, BTF or BPF are missing; when the process does not exist; when an output cannot
+/// be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
     let signals = Signals::block().context("signals")?;
     let flow = args.flow.clone().unwrap_or_default();
@@ -88,7 +88,8 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     if args.cost {
         tracer.count_costs()?;
     }
-    // Only now: what an earlier call recorded stays where watching is not possible.
+    // The folder is opened only after the tracer is attached: if watching is not possible, an
+    // earlier call's recording stays.
     let recording = args.out.as_deref().map(Recording::new).transpose()?;
     let stream = args
         .json
@@ -135,7 +136,8 @@ fn watch_until(
     let end_ns = args.duration.map(|duration_ns| start_ns + duration_ns);
     let mut look_ns = 0;
     loop {
-        // What came before the end is still read.
+        // Whether to end is decided before reading, so that records from before the end are still
+        // read.
         let now_ns = monotonic_ns()?;
         let is_over = signals.came()? || end_ns.is_some_and(|end_ns| now_ns >= end_ns);
         let mut taken = Ok(());
@@ -162,7 +164,7 @@ fn watch_until(
     }
 }
 
-/// Where what happens is shown as it does.
+/// How events are displayed as they happen.
 enum View {
     Screen(Box<Screen>),
     Lines(Lines),
@@ -197,7 +199,7 @@ impl View {
         }
     }
 
-    /// The screen shows it by itself.
+    /// Reports that the process has ended, except on the screen, which shows it by itself.
     fn process_ended(&self, session: &Session) {
         if let (Self::Lines(_) | Self::Nothing, Some(pid)) = (self, session.ended_process) {
             output::note(&format!(

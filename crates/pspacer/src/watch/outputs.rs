@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where readings and connections go: `--out` and `--json`.
+//! The outputs of readings and connections: `--out` and `--json`.
 
 use anyhow::Result;
 use watch::json::Stream;
@@ -9,20 +9,20 @@ use watch::{Connection, Reading};
 use crate::output::Out;
 use crate::watch::recording::Recording;
 
-/// What one call of `pspacer watch` has seen.
+/// The connections that one call of `pspacer watch` has seen.
 pub type Session = watch::session::Session<Outputs>;
 
-/// The outputs that were asked for.
+/// The outputs that the user asked for.
 #[derive(Default)]
 pub struct Outputs {
-    /// Of `--out`.
+    /// The recording of `--out`.
     pub recording: Option<Recording>,
-    /// Of `--json`.
+    /// The stream of `--json`.
     pub stream: Option<Stream<Out>>,
 }
 
 impl Outputs {
-    /// Connections that `--out` had no room for.
+    /// Returns the number of connections for which `--out` had no room.
     pub fn unrecorded(&self) -> u64 {
         self.recording.as_ref().map_or(0, |r| r.recorder.left_out)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--out`: the same tables and plots that the simulator writes of its senders.
+//! `--out`: writes the same tables and plots that the simulator writes of its senders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,23 +12,23 @@ use watch::Connection;
 use watch::recorder::Recorder;
 use watch::session::ends;
 
-/// More connections are not drawn together.
+/// Most connections that are drawn together.
 const DRAWN_MOST: usize = 8;
 
-/// The folder of `--out`, and what goes there.
+/// The folder of `--out`, and the records to write there.
 pub struct Recording {
     folder: ResultsDir,
-    /// Of the first connections, by their numbers.
+    /// Records of the first connections, by the connections' numbers.
     drawn: BTreeMap<u64, SenderRecord>,
-    /// What is not written yet.
+    /// Records that are not written yet.
     pub recorder: Recorder,
 }
 
 impl Recording {
-    /// Into this folder, which is made.
+    /// Makes the folder for the recording.
     ///
     /// # Errors
-    /// When it cannot be made, or there are files in it that are not ours.
+    /// When the folder cannot be made, or holds files that `pspacer` has not written.
     pub fn new(folder: &Path) -> Result<Self> {
         Ok(Self {
             folder: ResultsDir::open(folder, Writer::Watch)?,
@@ -37,8 +37,8 @@ impl Recording {
         })
     }
 
-    /// Writes the record of a connection that is over; gives the name of its file, if it
-    /// has one.
+    /// Writes the record of a connection that has ended; returns the name of its file, if it has
+    /// one.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -58,7 +58,7 @@ impl Recording {
         Ok(Some(name))
     }
 
-    /// Writes the pictures of the first connections.
+    /// Writes the plots of the first connections.
     ///
     /// # Errors
     /// When a file cannot be written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The terminal: connections and what they do, and the last stops.
+//! The full-screen display: the connections, their state, and the last stalls.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use watch::{Connection, Status};
 use crate::watch::lines::{lost_line, stop_line};
 use crate::watch::outputs::Session;
 
-/// The last stops that are shown.
+/// Number of the last stalls that are shown.
 const STOPS_SHOWN: usize = 6;
 
-/// The whole terminal, until it is closed.
+/// The display, which uses the whole terminal until it is closed.
 pub struct Screen {
     terminal: DefaultTerminal,
     stops: VecDeque<String>,
 }
 
 impl Screen {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// When it is none that this can be done with.
+    /// When the output is not a terminal, or the terminal cannot be set up.
     pub fn open() -> Result<Self> {
         Ok(Self {
             terminal: ratatui::try_init()?,
@@ -39,7 +39,7 @@ impl Screen {
         })
     }
 
-    /// Gives it back as it was.
+    /// Restores the terminal.
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -47,7 +47,7 @@ impl Screen {
         Ok(ratatui::try_restore()?)
     }
 
-    /// Shows how things are now.
+    /// Displays the current state.
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -70,7 +70,7 @@ impl Screen {
     }
 }
 
-/// q, Ctrl-C or Escape were pressed.
+/// Returns whether q, Ctrl-C or Escape was pressed.
 ///
 /// # Errors
 /// When the terminal is gone.
@@ -153,7 +153,8 @@ fn header() -> Row<'static> {
     Row::new(COLUMNS.map(|(name, _)| name)).style(bold)
 }
 
-/// What stands first: what is stopped, then what moves most.
+/// Returns the sort key of a connection: stalled connections come first, then those that connect,
+/// then the others; among equals, the fastest first.
 fn order(connection: &Connection, now_ns: u64) -> (u8, std::cmp::Reverse<u64>) {
     let rank = match connection.status(now_ns) {
         Status::Stopped { .. } => 0,
