@@ -165,9 +165,10 @@ pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
     drawn.unwrap_or_default()
 }
 
-/// Summarises a run as text. A lone cell shows the flows of every window; two or three cells with
-/// the same flows show each flow in all of them; other runs show one row for each cell. The bounds
-/// that do not hold come last.
+/// Summarises a run as text. Transfers of known length and streams on segments have tables of their
+/// own. Otherwise a lone cell shows the flows of every window; two or three cells with the same
+/// flows show each flow in all of them; other runs show one row for each cell. The bounds that do
+/// not hold come last.
 #[must_use]
 pub fn summary(run: &RunResult, style: Style) -> String {
     let varying = sweep::varying(run);

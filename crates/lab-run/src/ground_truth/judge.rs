@@ -103,7 +103,8 @@ fn known(cell: &Cell, stop: &KnownStop) -> StopResult {
     }
 }
 
-/// Returns the stall of the flow's data that overlaps the known stall most.
+/// Returns the stall of the flow whose time coincides best with the known stall: the common time
+/// divided by the time that the two span is largest.
 fn seen(cell: &Cell, known: &KnownStop, analysis: &Analysis, zero_ns: u64) -> Option<SeenStop> {
     let flow = &cell.flows[known.flow];
     let connection = analysis.connections.iter().find(|c| is_of(c, flow))?;
