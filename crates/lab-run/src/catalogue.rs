@@ -23,7 +23,7 @@ pub fn root() -> Result<PathBuf> {
         );
         return Ok(root);
     }
-    // Other projects have experiments too.
+    // Other projects may have a folder `experiments`, too: `core` tells ours.
     let is_ours = |root: &PathBuf| has_experiments(root) && root.join("core").is_dir();
     vmlab::roots().into_iter().find(is_ours).context(
         "no experiments here: run this inside the pspacer source tree, set PSPACER_ROOT to it, or \
@@ -31,7 +31,7 @@ pub fn root() -> Result<PathBuf> {
     )
 }
 
-/// The scenario files of one folder, `scenario.toml` first, then by name.
+/// Returns the scenario files of one folder: `scenario.toml` first, then the others by name.
 pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .with_context(|| format!("cannot read {}", folder.display()))?
@@ -43,7 +43,7 @@ pub fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The folders of all experiments, by name.
+/// Returns the folders of all experiments, by name.
 pub fn folders() -> Result<Vec<PathBuf>> {
     let root = root()?.join("experiments");
     let mut folders: Vec<_> = fs::read_dir(&root)
@@ -55,8 +55,8 @@ pub fn folders() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The file that `name` means: a file, a folder with a `scenario.toml`, or
-/// the name of a scenario or folder under `experiments/`.
+/// Finds the file that `name` means: a file, a folder with a `scenario.toml`, or the name of a
+/// scenario or folder under `experiments/`.
 pub fn find(name: &str) -> Result<PathBuf> {
     let path = Path::new(name);
     if path.is_file() {

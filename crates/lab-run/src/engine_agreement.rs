@@ -128,7 +128,7 @@ impl Both {
         (found, text)
     }
 
-    /// Goodput and frames dropped.
+    /// Returns the goodput in `window`, and the frames dropped in the first window.
     fn numbers(&self, cell: &CellResult) -> Option<(f64, f64)> {
         let of = |window: &scenario::result::WindowResult, metric: &str| {
             let flow = window.flows.iter().find(|flow| flow.name == self.flow);

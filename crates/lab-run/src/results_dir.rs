@@ -20,8 +20,8 @@ const FORMAT: &str = "pspacer-files-1 ";
 const NOTE: &str = "# Written by pspacer. Before it writes here again it removes the files below, \
                     and no others.\n";
 
-/// What wrote a folder. Each takes only files of its own kind out of one: what is measured
-/// may lie among the results of a run.
+/// The command that wrote a folder. Each removes only what the same command wrote, because a folder
+/// with the results of a run may also hold measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// A scenario's run, in the laboratory or simulated.
@@ -33,7 +33,7 @@ pub enum Writer {
 }
 
 impl Writer {
-    /// First line of its markers.
+    /// Returns the first line of the writer's markers.
     fn head(self) -> String {
         let name = match self {
             Self::Run => "run",
@@ -44,20 +44,20 @@ impl Writer {
     }
 }
 
-/// A folder that is written into.
+/// A folder of results, open for writing.
 pub struct ResultsDir {
     path: PathBuf,
-    /// The marker, locked.
+    /// The marker file, locked.
     marker: Mutex<File>,
 }
 
 impl ResultsDir {
-    /// Makes the folder, or takes what an earlier run wrote out of it. A folder that is
-    /// neither empty nor marked by the same writer is refused, and so is one with files of
-    /// somebody else's in the way: nothing is then removed.
+    /// Makes the folder, or removes from it what an earlier run wrote. A folder is refused if it is
+    /// neither empty nor marked by the same writer, or if files of another origin are in the way;
+    /// nothing is removed then.
     ///
     /// # Errors
-    /// Names the folder, and what is wrong with it.
+    /// Names the folder and the reason.
     pub fn open(out: &Path, writer: Writer) -> Result<Self> {
         let named = || format!("--out {}", out.display());
         let said = |what: &str| format!("--out {}: {what}", out.display());
@@ -108,17 +108,17 @@ impl ResultsDir {
         })
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Notes a file that is about to be written, or a folder that is about to be made.
+    /// Adds to the marker a file that is about to be written, or a folder that is about to be made.
     ///
     /// # Errors
     /// When the marker cannot be written.
     pub fn announce(&self, path: &Path, is_folder: bool) -> Result<()> {
-        // A temporary folder has an absolute path, also below a relative one.
+        // A temporary folder has an absolute path, even below a relative one.
         let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         let within = path
             .strip_prefix(&self.path)
@@ -132,10 +132,10 @@ impl ResultsDir {
             .with_context(|| format!("cannot write {}", self.path.join(MARKER).display()))
     }
 
-    /// Makes a folder in it, and gives its path.
+    /// Makes a folder in it, and returns the path.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the folder cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         self.announce(&path, true)?;
@@ -143,19 +143,19 @@ impl ResultsDir {
         Ok(path)
     }
 
-    /// Makes a file below it; `path` begins with that of the folder.
+    /// Makes a file below the folder; `path` begins with the folder's path.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be made.
     pub fn create(&self, path: &Path) -> Result<File> {
         self.announce(path, false)?;
         File::create(path).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes a file below it; `path` begins with that of the folder.
+    /// Writes a file below the folder; `path` begins with the folder's path.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = self.create(path)?;
         file.write_all(bytes)
@@ -163,7 +163,7 @@ impl ResultsDir {
     }
 }
 
-/// The lines of a marker; only names below its folder.
+/// Returns the paths that a marker lists. Refuses paths outside its folder.
 fn listed(text: &str, marker: &Path, writer: Writer) -> Result<BTreeSet<String>> {
     if text.is_empty() {
         return Ok(BTreeSet::new());
@@ -181,7 +181,7 @@ fn listed(text: &str, marker: &Path, writer: Writer) -> Result<BTreeSet<String>>
         "{}: the folder has the files of a pspacer {other}; expected a new or an empty folder",
         marker.display()
     );
-    // What follows the last end of line was cut off: that file was not written.
+    // A last line without an end of line was cut off: its file was not written.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().skip(1).filter(|line| !line.starts_with('#'));
     let listed: BTreeSet<String> = lines.map(str::to_owned).collect();
@@ -202,7 +202,7 @@ fn listed(text: &str, marker: &Path, writer: Writer) -> Result<BTreeSet<String>>
     Ok(listed)
 }
 
-/// What a run writes into the folder itself.
+/// Returns whether a run writes a file or folder of this name into its folder.
 fn is_ours(name: &str) -> bool {
     ["result.json", "report.html", "run.json", "measures.json"].contains(&name)
         || [".svg", ".epool.csv"].iter().any(|end| name.ends_with(end))
@@ -211,7 +211,8 @@ fn is_ours(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Refuses files that a run would write over or among, and that no run has written.
+/// Refuses a folder with files that a run would overwrite or mix with its own, but that no run has
+/// written.
 fn check_foreign(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -243,12 +244,12 @@ fn check_foreign(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Removes the listed files, then the folders that are empty without them. None of the
-/// folders is a link: [`check_foreign`] has seen that for those of a run, and what else a
-/// marker lists is left alone.
+/// Removes the listed files, then the folders that became empty. None of the folders is a link:
+/// [`check_foreign`] has checked the folders of a run, and everything else that a marker lists is
+/// left alone.
 fn remove(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
     let is_run = |name: &&String| name.split('/').next().is_some_and(is_ours);
-    // A folder comes before what is in it.
+    // In reverse order the contents of a folder come before the folder.
     for name in listed.iter().rev().filter(is_run) {
         let path = out.join(name);
         let removed = match name.ends_with('/') {

@@ -39,7 +39,7 @@ const COLUMNS: &str = "
 |---|---|---|---|
 ";
 
-/// The line of one experiment.
+/// Returns the index line of one experiment.
 pub fn line(name: &str, paper: &Paper, rows: &[Row], findings: &Findings) -> String {
     let (verdict, by) = findings.verdict(&paper.index);
     let verdict = verdict.map_or("–".to_owned(), |word| format!("**{word}**: {by}"));
@@ -48,7 +48,7 @@ pub fn line(name: &str, paper: &Paper, rows: &[Row], findings: &Findings) -> Str
     format!("| [{name}]({name}.md) | {reports} | {ours} | {verdict} |\n")
 }
 
-/// The whole index of these lines.
+/// Returns the whole index with these lines.
 pub fn page(quick: bool, lines: &[String]) -> String {
     let (form, older) = match quick {
         true => ("`make experiments-quick`, in the short form of each", ""),
@@ -65,8 +65,8 @@ pub fn page(quick: bool, lines: &[String]) -> String {
     text + &lines.concat()
 }
 
-/// `old` with these lines in the place of its own of the same experiments, or where
-/// they belong by name. Everything else in `old` stays.
+/// Returns `old` with these lines, which replace the lines of the same experiments or are inserted
+/// by name. Everything else in `old` stays.
 pub fn with_lines(old: &str, lines: &[String]) -> String {
     let is_line = |line: &&str| line.starts_with(LINE);
     let mut all: Vec<&str> = old.split_inclusive('\n').filter(is_line).collect();
@@ -83,13 +83,13 @@ pub fn with_lines(old: &str, lines: &[String]) -> String {
     head.to_owned() + &all.concat() + &tail.collect::<String>()
 }
 
-/// The experiment of a line.
+/// Returns the name of the experiment in an index line.
 fn name_of(line: &str) -> &str {
     let name = line.strip_prefix(LINE).unwrap_or(line);
     name.split(']').next().unwrap_or(name)
 }
 
-/// `text` with our values of the named figures.
+/// Returns `text` with our values in the place of the figures' names.
 fn with_values(text: &str, rows: &[Row]) -> String {
     let mut text = text.to_owned();
     for row in rows {

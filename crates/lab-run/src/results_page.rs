@@ -29,7 +29,7 @@ impl Page {
         Self { text }
     }
 
-    /// Adds a run, its pictures, and the source's figures beside ours.
+    /// Adds a run, its figures, and the source's numbers beside ours.
     pub fn run(&mut self, result: &RunResult, rows: &[Row], figures: &[String]) {
         let _ = write!(
             self.text,
@@ -54,7 +54,7 @@ impl Page {
         self.rows(rows);
     }
 
-    /// Adds the table of a scenario on both engines.
+    /// Adds the table that compares a scenario on both engines.
     pub fn engines(&mut self, lab: &RunResult, table: &str) {
         let _ = write!(
             self.text,

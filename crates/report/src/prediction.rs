@@ -196,13 +196,13 @@ fn bounds(answer: &Answer) -> String {
     out
 }
 
-/// Nanoseconds with the unit that suits them.
+/// Returns a time given in nanoseconds, with the unit that suits it.
 #[must_use]
 pub fn time(ns: f64) -> String {
     units::display::time(ns / 1e9)
 }
 
-/// Shares of packets by lateness: bars are what was measured, if anything was.
+/// Plots the shares of packets by lateness. The bars are the measured shares, if there are any.
 #[must_use]
 pub fn plot(answer: &Answer) -> Plot {
     let rows = &answer.distribution;

@@ -153,9 +153,9 @@ impl Canvas {
     }
 }
 
-/// A path of relative steps in tenths: a third of the bytes of absolute ones.
+/// Encodes a path as relative steps in tenths, which takes a third of the bytes of absolute ones.
 fn path(points: &[(f64, f64)]) -> Option<String> {
-    // Places of a picture fit easily.
+    // The coordinates of a picture are far below the range of `i32`.
     let tenths = |v: f64| (v * 10.0).round() as i32;
     let mut points = points.iter().map(|&(x, y)| (tenths(x), tenths(y)));
     let (mut x, mut y) = points.next()?;
@@ -179,7 +179,7 @@ fn tenth(v: i32) -> String {
     place(f64::from(v) / 10.0)
 }
 
-/// The approximate width of a text in the plots' font.
+/// Estimates the width of a text in the plots' font, pixels.
 #[must_use]
 pub fn text_width(text: &str) -> f64 {
     let wide = |c: char| match c {
@@ -207,7 +207,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Grid lines and labels for values upwards, with the unit above them.
+    /// Draws the grid lines and labels of the y axis, with the unit above them.
     pub fn y_axis(&self, canvas: &mut Canvas, y: &Scale, ticks: &[(f64, String)], unit: &str) {
         for (value, label) in ticks {
             let at = y.at(*value);
@@ -224,7 +224,7 @@ impl Frame {
         }
     }
 
-    /// The base line, ticks and labels below, with the axis' name.
+    /// Draws the x axis: the base line, ticks and labels below, with the axis' name.
     pub fn x_axis(&self, canvas: &mut Canvas, x: &Scale, ticks: &[(f64, String)], name: &str) {
         canvas.line((self.left, self.bottom), (self.right, self.bottom), "axis");
         for (value, label) in ticks {
@@ -237,8 +237,8 @@ impl Frame {
     }
 }
 
-/// Moves labels that would overlap apart, within `low..high`. Takes the positions that are
-/// wanted, and returns the final ones in the same order.
+/// Moves overlapping labels apart, within `low..high`. Takes the wanted positions and returns the
+/// final ones in the same order.
 #[must_use]
 pub fn spread(wished: &[f64], distance: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wished.len()).collect();

@@ -139,7 +139,7 @@ fn run(
     Ok(journal.entries.len())
 }
 
-/// One cell with one seed.
+/// Runs one cell with one seed.
 fn one(scenario: &Scenario, sweep: &Sweep, number: usize) -> Result<Entry> {
     let cell = &scenario.cells[number % sweep.cells];
     let seed = sweep.seeds[number / sweep.cells];

@@ -59,7 +59,7 @@ pub fn check(scenario: &scenario::Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a cell: its metrics, then what the flow's ends report.
+/// Returns the rows of a cell: its metrics, then the reports of the flows' ends.
 pub fn rows(windows: &[WindowResult], reports: &BTreeMap<String, Value>) -> Vec<Row> {
     let mut rows = vec![];
     for window in windows {
@@ -85,20 +85,20 @@ pub fn rows(windows: &[WindowResult], reports: &BTreeMap<String, Value>) -> Vec<
     rows
 }
 
-/// Entries by number, and where more are written to.
+/// The entries by number, and the file to which more are written.
 pub struct Journal {
     file: File,
-    /// What is known.
+    /// The known entries.
     pub entries: BTreeMap<usize, Entry>,
 }
 
 impl Journal {
-    /// Opens a folder's journal. A last line that was not finished is taken
-    /// off: its work was interrupted.
+    /// Opens a folder's journal. An unfinished last line is removed: its piece of work was
+    /// interrupted.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(ROWS);
         let entries = read(folder)?;
-        // Written anew, so that what was cut off is gone.
+        // The file is rewritten without the unfinished line.
         let next = folder.join(format!("{ROWS}.new"));
         let mut text = String::new();
         for entry in entries.values() {
@@ -114,7 +114,7 @@ impl Journal {
         Ok(Self { file, entries })
     }
 
-    /// Writes an entry down at once.
+    /// Writes an entry at once.
     pub fn add(&mut self, entry: Entry) -> Result<()> {
         let mut line = serde_json::to_string(&entry)?;
         line.push('\n');
@@ -124,7 +124,7 @@ impl Journal {
     }
 }
 
-/// The entries of a folder; none if nothing was written yet.
+/// Reads the entries of a folder; none if nothing was written yet.
 pub fn read(folder: &Path) -> Result<BTreeMap<usize, Entry>> {
     let path = folder.join(ROWS);
     let mut entries = BTreeMap::new();
@@ -132,7 +132,7 @@ pub fn read(folder: &Path) -> Result<BTreeMap<usize, Entry>> {
         return Ok(entries);
     }
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    // What follows the last end of line was cut off.
+    // Whatever follows the last end of line was cut off.
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     for (number, line) in (1..).zip(bytes[..whole].split(|b| *b == b'\n')) {
         if line.is_empty() {
@@ -157,7 +157,7 @@ pub fn write_table(folder: &Path, entries: &BTreeMap<usize, Entry>) -> Result<()
     write(&folder.join("table.json"), json.as_bytes())
 }
 
-/// The rows as CSV (RFC 4180) and as JSON.
+/// Returns the rows as CSV (RFC 4180) and as JSON.
 fn tables(entries: &BTreeMap<usize, Entry>) -> Result<(Vec<u8>, String)> {
     let mut params = IndexSet::new();
     let mut found = BTreeSet::new();
@@ -167,7 +167,7 @@ fn tables(entries: &BTreeMap<usize, Entry>) -> Result<(Vec<u8>, String)> {
             found.extend(row.values.keys().map(String::as_str));
         }
     }
-    // Metrics in their own order, then reports by name.
+    // Metrics come in the order of their definition, then reports by name.
     let metrics = FlowMetrics::NAMES
         .iter()
         .filter(|name| found.contains(**name));

@@ -56,13 +56,13 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The transfers of one run.
+/// Returns the outcomes of the transfers of one run.
 pub fn outcomes(cell: &Cell, ran: &Ran) -> Vec<Outcome> {
     let of = |(flow, _): (usize, u64)| {
         let stream = ran.flows.get(flow)?.stream.as_ref()?;
         let counters = &stream.sender.counters;
         let whole = cell.flows[flow].stop_ns - cell.flows[flow].start_ns;
-        // Nanoseconds of a run are far below 2^52.
+        // A run's nanoseconds are far below 2^52.
         #[allow(clippy::cast_precision_loss)]
         let whole_s = whole as f64 / 1e9;
         Some(Outcome {
@@ -79,7 +79,7 @@ pub fn outcomes(cell: &Cell, ran: &Ran) -> Vec<Outcome> {
     lengths(cell).filter_map(of).collect()
 }
 
-/// The rows of a cell. `runs` are the outcomes of each of its runs.
+/// Returns the rows of a cell. `runs` has the outcomes of each of its runs.
 #[allow(clippy::cast_precision_loss)] // counts are far below 2^52
 pub fn rows(cell: &Cell, runs: &[Vec<Outcome>]) -> Vec<TransferRow> {
     let row = |(flow, bytes): (usize, u64)| {
@@ -128,7 +128,8 @@ pub fn rows(cell: &Cell, runs: &[Vec<Outcome>]) -> Vec<TransferRow> {
     lengths(cell).map(row).collect()
 }
 
-/// The least rate on a flow's way, and what keeps it there; a cable keeps its own.
+/// Returns the lowest rate on a flow's path, and the kind of bottleneck that limits it; `None` if
+/// the cable itself does.
 fn narrowest<'a>(cell: &'a Cell, flow: &Flow) -> (u64, Option<&'a BottleneckKind>) {
     let rates = flow.path.iter().flat_map(|hop| {
         let cable = &cell.cables[hop.cable];
@@ -142,7 +143,7 @@ fn narrowest<'a>(cell: &'a Cell, flow: &Flow) -> (u64, Option<&'a BottleneckKind
         .unwrap_or((1, None))
 }
 
-/// Looks at the bounds over all runs of a cell.
+/// Checks the bounds on transfers over all runs of a cell.
 pub fn judge(cell: &Cell, rows: &[TransferRow], result: &mut CellResult) {
     for bound in &cell.transfer_bounds {
         let Subject::Flow(flow) = bound.subject else {

@@ -120,7 +120,7 @@ fn burstiness(compared: &SideBySide<'_>) -> Figure {
     )
 }
 
-/// Where the rows of every flow are.
+/// The positions of the rows of every flow.
 struct Rows<'a> {
     flows: Vec<&'a str>,
     cells: &'a [String],
@@ -132,14 +132,14 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(compared: &'a SideBySide<'_>, width: f64) -> Self {
-        // The names are bold.
+        // The names are bold, which is wider by a factor of 1.08.
         let widest = |names: &mut dyn Iterator<Item = &str>| {
             names.map(text_width).fold(20.0, f64::max) * 1.08 + 12.0
         };
         let flows: Vec<_> = compared.flows.iter().map(|f| f.name).collect();
         let of_flows = widest(&mut flows.iter().copied());
         let of_cells = widest(&mut compared.cells.iter().map(String::as_str));
-        // Long names leave the bars no room beside them.
+        // Long names beside the bars would leave them no room: such names stand above.
         let is_above = of_flows + of_cells > width * 0.3;
         let cells_left = if is_above { 0.0 } else { of_flows };
         Self {
@@ -154,7 +154,7 @@ impl<'a> Rows<'a> {
         self.cells_left == 0.0
     }
 
-    /// From the first row of a flow to that of the next.
+    /// Returns the distance from the first row of a flow to the first row of the next one.
     fn step(&self) -> f64 {
         let name = if self.is_above() { ROW } else { 0.0 };
         name + self.cells.len() as f64 * ROW + BETWEEN
@@ -173,7 +173,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Upper and lower end of a bar.
+    /// Returns the upper and the lower end of a bar.
     fn bar(&self, flow: usize, cell: usize) -> (f64, f64) {
         let name = if self.is_above() { ROW } else { 0.0 };
         let top = flow as f64 * self.step() + name + cell as f64 * ROW + 4.0;

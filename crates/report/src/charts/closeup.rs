@@ -106,7 +106,7 @@ fn end_s(closeup: &CloseupCurves) -> f64 {
     closeup.from_s + intervals as f64 * closeup.interval_s
 }
 
-/// All flows together.
+/// Returns the bytes of all flows together in each interval.
 fn sum(closeup: &CloseupCurves) -> Vec<u64> {
     let intervals = closeup.bytes.iter().map(Vec::len).max().unwrap_or(0);
     let at = |i: usize| closeup.bytes.iter().filter_map(|b| b.get(i)).sum();
@@ -119,7 +119,7 @@ fn bits_per_second(closeup: &CloseupCurves, bytes: &[u64]) -> Vec<f64> {
     bytes.iter().map(rate).collect()
 }
 
-/// What the lines of a panel are called, and their colours.
+/// Returns the names of a panel's lines, with the indices of their colours.
 fn names(shown: &Shown<'_>) -> Vec<(String, usize)> {
     let mut names: Vec<String> = shown.flows.iter().map(|n| (*n).to_owned()).collect();
     if let [only] = &mut names[..] {

@@ -119,7 +119,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A metric of every cell, by row and colour.
+    /// Returns a metric of every cell, by row and colour.
     fn table(&self, run: &RunResult, metric: impl Fn(&CellResult) -> Spread) -> Vec<Vec<Spread>> {
         let mut table = vec![vec![None; self.colours.len()]; self.rows.len()];
         for cell in &run.cells {
@@ -144,13 +144,13 @@ fn values_of(cell: &CellResult, by: &[Varying]) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Whether the run has TCP flows, which are compared by their goodput.
+/// Returns whether the run has TCP flows, which are compared by their goodput.
 fn has_goodput(run: &RunResult, window: &str) -> bool {
     let goodput = |c| sweep::spread(c, window, |m| m.goodput_bps);
     run.cells.iter().any(|c| goodput(c).is_some())
 }
 
-/// The panels that have anything to show.
+/// Returns the panels that have anything to show.
 fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
         places.table(run, |cell| sweep::spread(cell, window, metric))
@@ -185,7 +185,7 @@ fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     panels.into_iter().filter(shown).collect()
 }
 
-/// Transfers of known length over all runs.
+/// Returns the panels of transfers of known length, over all runs.
 fn transfer_panels(places: &Places<'_>, run: &RunResult) -> Vec<Panel> {
     let of = |values: fn(&TransferRow) -> [f64; 3]| {
         places.table(run, |cell| {
@@ -243,7 +243,8 @@ fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> 
     panels
 }
 
-/// p1, median and p99 of a lone flow; of several, the least, median and largest of those.
+/// Returns p1, median and p99 of the gaps of a lone flow; for several flows, the least p1, the
+/// median and the largest p99.
 fn gap_percentiles(cell: &CellResult, window: &str) -> Spread {
     let of = |metric: fn(&FlowMetrics) -> Option<f64>| sweep::spread(cell, window, metric);
     let (p1, p50, p99) = (

@@ -89,7 +89,7 @@ pub fn retries(of: &[Distribution]) -> Figure {
     by_number(of, ("retries", "Retries"), x_name, caption)
 }
 
-/// Packets by the periods they lost on their path.
+/// Draws the share of packets by the periods they lost on their path.
 #[must_use]
 pub fn lateness(of: &[Distribution]) -> Figure {
     let caption = "Dots are measured; the shade reaches to what the nodes' own shares of late \
@@ -99,7 +99,8 @@ pub fn lateness(of: &[Distribution]) -> Figure {
     by_number(of, ("lateness", "Late by periods"), x_name, caption)
 }
 
-/// Shares by whole numbers, on a scale of decades: what is rare is what is looked for.
+/// Draws shares by whole numbers on a logarithmic scale, because the rare values are the ones of
+/// interest.
 fn by_number(
     of: &[Distribution],
     (slug, title): (&'static str, &str),

@@ -129,7 +129,7 @@ impl Gaps<'_> {
         base: f64,
         counts: bool,
     ) {
-        // From half a gap, so that a single one has a height.
+        // The axis begins at half a gap, so that the bar of a single gap has a height.
         let y = Scale::new(Kind::Log, 0.5, self.most as f64, base, base - BAR_HEIGHT);
         for count in [1.0, self.most as f64] {
             let at = y.at(count);
@@ -146,7 +146,7 @@ impl Gaps<'_> {
             .iter()
             .map(|&(bin, count)| {
                 let (from, to) = (x.at(begin(bin)), x.at(begin(bin + 1)));
-                // A column of its own must be seen, however long the axis.
+                // A lone column must be visible, however long the axis is.
                 (from, (to - from).max(1.5), y.at(count as f64))
             })
             .collect();

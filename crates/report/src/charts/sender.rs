@@ -80,12 +80,12 @@ pub fn sender_window(records: &[SenderRecord]) -> Option<Figure> {
     )
 }
 
-/// Figure 5: what is sent, acknowledged and reported, in bytes of the stream.
+/// Draws figure 5: what is sent, acknowledged and reported, in bytes of the stream.
 #[must_use]
 pub fn sender_sequence(name: &str, records: &[SenderRecord]) -> Option<Figure> {
     const MB: f64 = 1e6;
     let first = |r: &SenderRecord| r.readings.first().map_or(0, |v| v.una_bytes);
-    // Of what was acknowledged before, nothing need be seen.
+    // Bytes acknowledged before the first reading are left out of the axis.
     let relative: Vec<SenderRecord> = records
         .iter()
         .map(|record| SenderRecord {
@@ -115,7 +115,7 @@ pub fn sender_sequence(name: &str, records: &[SenderRecord]) -> Option<Figure> {
     )
 }
 
-/// Places in the stream from `first` on.
+/// Returns the reading with its places in the stream counted from byte `first` on.
 fn from(v: Variables, first: u64) -> Variables {
     let place = |bytes: u64| bytes.saturating_sub(first);
     Variables {
@@ -126,7 +126,7 @@ fn from(v: Variables, first: u64) -> Variables {
     }
 }
 
-/// Figure 6: the scoreboard's counts.
+/// Draws figure 6: the scoreboard's counts.
 #[must_use]
 pub fn sender_scoreboard(name: &str, records: &[SenderRecord]) -> Option<Figure> {
     let curves: [Curve<'_>; 5] = [
@@ -150,7 +150,7 @@ pub fn sender_scoreboard(name: &str, records: &[SenderRecord]) -> Option<Figure>
     )
 }
 
-/// A record, the unit of its panel, its curves, and the colour of the first.
+/// A panel: the record, the unit, the curves, and the colour of the first curve.
 type Shown<'a> = (&'a SenderRecord, &'a str, &'a [Curve<'a>], usize);
 
 fn figure(slug: &'static str, title: &str, caption: &str, shown: &[Shown<'_>]) -> Option<Figure> {
@@ -198,8 +198,8 @@ fn figure(slug: &'static str, title: &str, caption: &str, shown: &[Shown<'_>]) -
     Some(Figure::new(slug, title, caption, |width| grid.draw(width)))
 }
 
-/// The curve as a staircase, for a variable is what it is until the next
-/// reading; with the least and the largest of readings that share a step.
+/// Returns the curve as a staircase, because a variable keeps its value until the next reading.
+/// Readings that share a step are drawn with their least and their largest value.
 fn points(
     readings: &[Variables],
     value: &dyn Fn(&Variables) -> Option<f64>,

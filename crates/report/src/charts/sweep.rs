@@ -55,9 +55,9 @@ const METRICS: [Metric; 2] = [
     },
 ];
 
-/// One plot for each metric, if a parameter with at least four numeric values
-/// was swept; one line for each combination of the others, and a shade from
-/// the least of a cell's flows to the largest.
+/// Draws one plot for each metric, if a parameter with at least four numeric values was swept. Each
+/// combination of the other parameters has a line, with a shade from the least to the largest of a
+/// cell's flows.
 #[must_use]
 pub fn sweep(run: &RunResult) -> Vec<Figure> {
     let varying = sweep::varying(run);
@@ -69,7 +69,7 @@ pub fn sweep(run: &RunResult) -> Vec<Figure> {
     else {
         return Vec::new();
     };
-    // TCP is as bursty as its window: what it delivers is what it is about.
+    // TCP's burstiness follows its window, so only the goodput is drawn.
     let goodput = figure(run, by, &varying, &GOODPUT);
     if goodput.is_some() {
         return goodput.into_iter().collect();
@@ -94,7 +94,7 @@ fn figure(run: &RunResult, by: &Varying, varying: &[Varying], metric: &Metric) -
             (low.min(*v), high.max(*v))
         });
     let (unit, size) = unit(dimension, high);
-    // Values over more than two decades are spread by factors, not evenly.
+    // Values over more than two decades are drawn on a logarithmic axis.
     let log = low > 0.0 && high / low > 100.0;
     let mut lines: Vec<Line> = Vec::new();
     for cell in &run.cells {

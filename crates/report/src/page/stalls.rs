@@ -83,7 +83,7 @@ pub fn stalls_html(
     document(title, "", facts, &body)
 }
 
-/// The plots of a connection: all of it, then its longest stops.
+/// Returns the plots of a connection: the whole connection, then its longest stalls.
 #[must_use]
 pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
     let Some((events, (begin_s, end_s))) = &connection.drawn else {
@@ -110,7 +110,7 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
             (stop.start_s - around_s).max(*begin_s),
             (stop.start_s + stop.duration_s + around_s).min(*end_s),
         );
-        // What already fills the first plot is there.
+        // Skips a closeup that would nearly repeat the first plot.
         if range_s.1 - range_s.0 > whole_s * 0.7 {
             continue;
         }
