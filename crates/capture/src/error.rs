@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a file.
+//! Errors of capture and timeline files.
 
 use std::fmt;
 
-/// Why nothing could be read.
+/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The underlying reader failed.
     #[error("cannot read at byte {offset}: {source}")]
     Io {
-        /// Bytes read before it failed.
+        /// Bytes read before the failure.
         offset: u64,
-        /// Its error.
+        /// The reader's error.
         source: std::io::Error,
     },
-    /// Not a file of this format.
+    /// The file is not of this format.
     #[error("expected {expected}; the file starts with {}", Hex(.first))]
     Foreign {
-        /// What would have been understood.
+        /// The formats that are supported here.
         expected: &'static str,
-        /// The first bytes, at most 16.
+        /// The first bytes of the file, at most 16.
         first: Vec<u8>,
     },
-    /// A record that cannot be right.
+    /// A record that contradicts the format.
     #[error("{what} at byte {offset}")]
     Malformed {
-        /// Where it begins.
+        /// Offset of its first byte.
         offset: u64,
-        /// What is wrong with it.
+        /// What is wrong with the record.
         what: String,
     },
     /// The file ends inside a record.
     #[error("the file ends inside the record at byte {offset}: {have} of {want} bytes")]
     Truncated {
-        /// Where the record begins.
+        /// Offset of the record's first byte.
         offset: u64,
-        /// Bytes there are.
+        /// Bytes that the file has of it.
         have: u64,
-        /// Bytes there should be.
+        /// Bytes that the record should have.
         want: u64,
     },
-    /// A line of a text file.
+    /// A wrong line of a text file.
     #[error("line {line}: {what}")]
     Line {
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         what: String,
     },
 }
 
-/// Why a file was read only in part: everything before `offset` was used.
+/// Why a file was read only in part. Everything before `offset` was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// First byte not used; of the unpacked data, if the file is compressed.
+    /// Offset of the first byte not used; in the decompressed data if the file is compressed.
     pub offset: u64,
-    /// What is wrong there.
+    /// What is wrong at that offset.
     pub what: String,
 }
 
@@ -82,7 +82,7 @@ impl From<ReadError> for Damage {
     }
 }
 
-/// Bytes as `0a 1b 2c`, and nothing as `nothing: it is empty`.
+/// Formats bytes as `0a 1b 2c`, and an empty slice as `nothing: it is empty`.
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who talks to whom: flow keys and the flow table
-//! (`docs/formats.md`, "Flow table").
+//! Flow keys and the flow table (`docs/formats.md`, "Flow table").
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,23 +19,23 @@ pub enum Proto {
     Udp,
 }
 
-/// What tells flows apart.
+/// The fields that distinguish flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowKey {
     /// One direction of a TCP connection or UDP flow.
     Ports {
         /// Protocol.
         proto: Proto,
-        /// Sender.
+        /// Sender's address.
         src: IpAddr,
         /// Sender's port.
         sport: u16,
-        /// Receiver.
+        /// Receiver's address.
         dst: IpAddr,
         /// Receiver's port.
         dport: u16,
     },
-    /// Everything else, by EtherType.
+    /// All other frames, by EtherType.
     EtherType(u16),
 }
 
@@ -92,22 +91,22 @@ impl FromStr for FlowKey {
     }
 }
 
-/// The flows of a series; [`crate::record::Record::flow`] is an index into it.
+/// The flows of a series. [`crate::record::Record::flow`] is an index into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTable {
     keys: Vec<FlowKey>,
-    /// Of flows in no tunnel.
+    /// Indices of flows outside tunnels.
     indices: HashMap<FlowKey, u32>,
     in_tunnels: HashMap<(FlowKey, EncapsulationId), u32>,
-    /// The names of their tunnels, by the index of the flow.
+    /// Names of the tunnels, by the index of the flow.
     tunnels: HashMap<u32, String>,
 }
 
 impl FlowTable {
-    /// Reads the text of `flows.a`: lines in order of their index, from 0.
+    /// Reads the text of `flows.a`: one line per flow, in order of index from 0.
     ///
     /// # Errors
-    /// Names the line.
+    /// Names the first wrong line.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         let mut table = Self::default();
         for (i, line) in text.lines().enumerate() {
@@ -125,7 +124,7 @@ impl FlowTable {
         Ok(table)
     }
 
-    /// The text of `flows.a`.
+    /// Returns the text of `flows.a`.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.iter()
@@ -133,7 +132,7 @@ impl FlowTable {
             .collect()
     }
 
-    /// The index of this flow, entered if it is new.
+    /// Returns the index of a flow outside tunnels. Adds the flow if it is new.
     pub fn index_of(&mut self, key: FlowKey) -> u32 {
         let keys = &mut self.keys;
         *self.indices.entry(key).or_insert_with(|| {
@@ -142,8 +141,8 @@ impl FlowTable {
         })
     }
 
-    /// The index of this flow in a tunnel, entered if it is new; `tunnel` names
-    /// the tunnel.
+    /// Returns the index of a flow in a tunnel. Adds the flow if it is new; `tunnel` is the
+    /// tunnel's name.
     pub fn index_in_tunnel(
         &mut self,
         key: FlowKey,
@@ -160,7 +159,7 @@ impl FlowTable {
         })
     }
 
-    /// The flow of this index with its tunnel: `udp ... in VXLAN 7`.
+    /// Returns the name of the flow of this index, with its tunnel: `udp ... in VXLAN 7`.
     #[must_use]
     pub fn name(&self, index: u32) -> Option<String> {
         let key = self.get(index)?;
@@ -170,37 +169,38 @@ impl FlowTable {
         })
     }
 
-    /// The index of this flow outside of tunnels, if it is there.
+    /// Returns the index of a flow outside tunnels, if the table has it.
     #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<u32> {
         self.indices.get(key).copied()
     }
 
-    /// The flow of this index.
+    /// Returns the flow of this index.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<FlowKey> {
         self.keys.get(index as usize).copied()
     }
 
-    /// All flows in order of their index.
+    /// Iterates over all flows in order of index.
     pub fn iter(&self) -> impl Iterator<Item = (u32, FlowKey)> + '_ {
         (0u32..).zip(self.keys.iter().copied())
     }
 
-    /// How many there are.
+    /// Returns the number of flows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// There is none.
+    /// Returns whether there are no flows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-/// Below [`NO_FLOW`]: a table of 2^32 keys would not fit in memory.
+/// Returns the index of the last key. It is below [`NO_FLOW`], because a table of 2^32 keys
+/// would not fit in memory.
 fn last_index(keys: &[FlowKey]) -> u32 {
     u32::try_from(keys.len() - 1).unwrap_or(NO_FLOW)
 }

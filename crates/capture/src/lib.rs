@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads what a wire saw.
+//! Reads the packets that crossed a wire.
 //!
-//! Two sources give the same series of [`record::Record`]s: the cable's own timeline
-//! ([`timeline`], exact to the picosecond) and packet captures ([`reader`]:
-//! pcap and pcapng). Of captures too large to hold, [`segments`] gives the TCP
+//! Two sources give the same series of [`record::Record`]s: the timeline that the laboratory's
+//! cable writes ([`timeline`], exact to the picosecond) and packet captures ([`reader`]: pcap
+//! and pcapng). For captures too large to hold in memory, [`segments`] returns the TCP
 //! segments one after the other. [`export`] writes a series as pcapng.
 //!
-//! Nothing here opens a file or asks the time. Times are integers in
-//! picoseconds.
+//! This crate opens no file and reads no clock. Times are integers in picoseconds.
 
 #![forbid(unsafe_code)]
 

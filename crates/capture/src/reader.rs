@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packet captures: pcap (microseconds or nanoseconds, either byte order) and
-//! pcapng (any number of interfaces and sections), also gzip or zstd packed.
+//! Reads packet captures: pcap (microseconds or nanoseconds, either byte order) and pcapng
+//! (any number of interfaces and sections), also compressed with gzip or zstd.
 
 use std::io::Read;
 
@@ -14,28 +14,29 @@ use crate::frame::{Frame, Interface};
 use crate::packets::Packets;
 use crate::record::{Fate, NO_FLOW, Record};
 
-/// A capture, read as far as possible.
+/// A capture, read up to its end or to the first damage.
 #[derive(Clone, Debug, Default)]
 pub struct Capture {
-    /// In order of time. The queue of a record is the number of its interface.
+    /// Records in order of time. [`Record::queue`] holds the number of the interface.
     pub records: Vec<Record>,
-    /// What [`Record::flow`] means.
+    /// The flows that [`Record::flow`] is an index into.
     pub flows: FlowTable,
-    /// By number.
+    /// Interfaces by number.
     pub interfaces: Vec<Interface>,
-    /// Time of the first packet since 1970: records count from it.
+    /// Time of the first packet since 1970, ps: records count from it.
     pub origin_ps: i128,
-    /// Packets that came before an earlier one in the file, and were sorted.
+    /// Packets whose timestamp is before that of an earlier packet in the file. The reader
+    /// sorts them.
     pub out_of_order: u64,
-    /// Packets left out: of a link type that is not understood.
+    /// Packets left out because their link type is not supported.
     pub skipped: u64,
-    /// Set if the rest of the file could not be used.
+    /// The damage, if the rest of the file could not be used.
     pub damage: Option<Damage>,
 }
 
-/// Reads a capture to its end, or to where it is damaged. About 50 bytes of
-/// memory per packet at the peak. Of a zstd file cut short, the last window
-/// (often everything) stays in the decoder and is lost; of other files nothing.
+/// Reads a capture to its end, or to the first damage. It needs at most about 50 bytes of
+/// memory per packet. If a zstd file is cut short, the last window (often the whole file)
+/// stays in the decoder and is lost; other files lose nothing before the cut.
 ///
 /// # Errors
 /// If the file is no capture, its header is incomplete, or its timestamps
@@ -57,7 +58,7 @@ pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
     gathered.finish()
 }
 
-/// Packets on their way to become records: their order is not known yet.
+/// Packets that have no order yet. They become records when all of them are sorted by time.
 #[derive(Default)]
 struct Gathered {
     capture: Capture,
@@ -87,8 +88,8 @@ impl Gathered {
         self.times_ps.push(frame.time.ps());
     }
 
-    /// VLAN tags alone do not tell flows apart: they differ by direction and by
-    /// where on the path the capture was taken.
+    /// Returns the index of the flow. VLAN tags alone do not distinguish flows: tags differ by
+    /// direction and by the point of the path at which the capture was taken.
     fn flow(&mut self, place: FlowPlace) -> u32 {
         let flows = &mut self.capture.flows;
         if !self.encapsulations.has_tunnel(place.encapsulation) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One frame on a wire: the element of every series.
+//! One frame on a wire: the element of every series of frames.
 
 /// [`Record::flow`] of a frame that belongs to no flow (gap frames).
 pub const NO_FLOW: u32 = u32::MAX;
 
-/// What a frame is for.
+/// The purpose of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// A frame somebody wanted sent.
+    /// A frame that a host or program wanted to send.
     #[default]
     Data = 0,
     /// A PAUSE frame (EtherType 0x8808, opcode 1).
     Pause = 1,
-    /// Another gap frame: EtherType 0x88B5 or 0x8808, or sent to its own sender.
+    /// Any other gap frame: EtherType 0x88B5 or 0x8808, or source and destination MAC address
+    /// are equal.
     Gap = 2,
 }
 
@@ -29,27 +30,27 @@ impl TryFrom<u8> for Kind {
     }
 }
 
-/// What became of a frame at the far port.
+/// What happened to a frame at the far port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Fate {
-    /// Reached the far host, as far as is known.
+    /// It reached the far host, as far as is known.
     #[default]
     Delivered = 0,
-    /// Dropped by the bottleneck's FIFO.
+    /// The bottleneck's FIFO dropped it.
     DroppedFifo = 1,
-    /// Dropped by the policer.
+    /// The policer dropped it.
     DroppedPolicer = 2,
-    /// Ended at the port, as MAC control frames do.
+    /// It ended at the port, as MAC control frames do.
     Ended = 3,
-    /// Counted and discarded by a sink.
+    /// A sink counted and discarded it.
     Sunk = 4,
-    /// Lost on the cable, on purpose.
+    /// An impairment of the scenario lost it on the cable.
     Lost = 5,
 }
 
 impl Fate {
-    /// Lost on the way, by whichever cause.
+    /// Whether the frame was lost on its path, by whichever cause.
     #[must_use]
     pub fn is_dropped(self) -> bool {
         matches!(self, Self::DroppedFifo | Self::DroppedPolicer | Self::Lost)
@@ -71,25 +72,26 @@ impl TryFrom<u8> for Fate {
     }
 }
 
-/// One frame, as it left (`docs/formats.md`, "Timeline").
+/// One frame as it left its sender (`docs/formats.md`, "Timeline").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// First bit of the preamble leaves, ps; of a capture, its timestamp
-    /// after [`crate::reader::Capture::origin_ps`].
+    /// Instant at which the first bit of the preamble leaves, ps; in a capture, the packet's
+    /// timestamp minus [`crate::reader::Capture::origin_ps`].
     pub start_ps: u64,
-    /// Last bit at the far host, ps; 0 if it never arrives or is not known.
+    /// Instant at which the last bit reaches the far host, ps; 0 if it never arrives or the
+    /// instant is not known.
     pub arrive_ps: u64,
-    /// Ethernet header included, FCS not, not padded.
+    /// Frame length: with Ethernet header, without FCS and padding.
     pub frame_bytes: u32,
-    /// Padded, with FCS, preamble and inter-frame gap.
+    /// Length on the wire: with padding, FCS, preamble and inter-frame gap.
     pub wire_bytes: u32,
     /// Index into the flow table, or [`NO_FLOW`].
     pub flow: u32,
-    /// Data or gap.
+    /// Purpose of the frame: data or gap.
     pub kind: Kind,
-    /// What became of it.
+    /// What happened to the frame.
     pub fate: Fate,
-    /// Transmit queue.
+    /// Transmit queue that the frame left by.
     pub queue: u16,
 }
 

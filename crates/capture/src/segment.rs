@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One TCP segment as a capture has it: what an analysis of connections needs,
-//! and nothing that needs memory of its own.
+//! One TCP segment of a capture: the fields that an analysis of connections needs, without
+//! heap memory.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,9 +8,9 @@ use std::net::IpAddr;
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Endpoint {
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its port.
+    /// TCP port.
     pub port: u16,
 }
 
@@ -25,17 +25,17 @@ impl fmt::Display for Endpoint {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender has no more data.
     pub const FIN: u16 = 1;
     /// Begins a connection.
     pub const SYN: u16 = 2;
-    /// Ends it at once.
+    /// Ends the connection at once.
     pub const RST: u16 = 4;
     /// The sender wants the data delivered now.
     pub const PSH: u16 = 8;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u16 = 16;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u16 = 32;
     /// ECN echo.
     pub const ECE: u16 = 64;
@@ -44,7 +44,7 @@ impl Flags {
     /// Accurate ECN.
     pub const AE: u16 = 256;
 
-    /// Whether any of these is set.
+    /// Returns whether any of the flags `of` is set.
     #[must_use]
     pub const fn any(self, of: u16) -> bool {
         self.0 & of != 0
@@ -56,13 +56,13 @@ impl Flags {
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
-    /// TSecr: the other's, as last seen; means nothing without ACK. `None`: the snap
-    /// length cut it, as 64 bytes do.
+    /// TSecr: the peer's clock as last seen, valid only with ACK. `None`: the snap length cut
+    /// the field, as a snap length of 64 bytes does.
     pub echo: Option<u32>,
 }
 
-/// The blocks of a SACK option in wire order (RFC 2018): first byte, byte after
-/// the last. Nothing says that they are sensible.
+/// The blocks of a SACK option in wire order (RFC 2018), each as first byte and byte after the
+/// last. The values are not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     count: u8,
@@ -70,7 +70,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// More do not fit into a header.
+    /// Most blocks that fit into a TCP header.
     pub const MOST: usize = 4;
 
     /// Adds a block; `false` if there is no room.
@@ -83,7 +83,7 @@ impl SackBlocks {
         true
     }
 
-    /// The blocks there are.
+    /// Returns the blocks.
     #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
@@ -91,7 +91,7 @@ impl SackBlocks {
 }
 
 impl FromIterator<(u32, u32)> for SackBlocks {
-    /// The first four.
+    /// Takes the first four blocks.
     fn from_iter<I: IntoIterator<Item = (u32, u32)>>(blocks: I) -> Self {
         let mut all = Self::default();
         for (begin, end) in blocks.into_iter().take(Self::MOST) {
@@ -101,54 +101,53 @@ impl FromIterator<(u32, u32)> for SackBlocks {
     }
 }
 
-/// The direction of a packet at the host that captured it, if the file says so
-/// (Linux cooked captures, `epb_flags` of pcapng).
+/// Direction of a packet at the host that captured it, if the file holds it (Linux cooked
+/// captures, `epb_flags` of pcapng).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostDirection {
-    /// It does not say.
+    /// The file does not hold it.
     #[default]
     Unknown,
-    /// Received by it.
+    /// The capturing host received the packet.
     In,
-    /// Sent by it.
+    /// The capturing host sent the packet.
     Out,
 }
 
-/// Index into the table of encapsulations that the reader gives: VLANs and tunnels around the
-/// packet. Equal for both directions of a connection; 0 if there are none.
-/// Connections of equal addresses and different encapsulations are different.
+/// Index into the reader's table of encapsulations: the VLANs and tunnels around the packet.
+/// It is equal for both directions of a connection; 0 means none. Equal addresses and ports in
+/// different encapsulations are different connections.
 pub type EncapsulationId = u32;
 
 /// A TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Of the packet: all packets of a capture count, from 1, in the order in
-    /// which they are analysed; of several files, in the order of the merged.
+    /// Number of the packet, from 1: every packet of a capture counts, in the order of
+    /// analysis. With several files it is the number in the merged capture.
     pub number: u64,
-    /// Since 1970 or whatever the clock of the capture began with. May run
-    /// backwards from one packet to the next.
+    /// Timestamp of the packet, since 1970 or since the start of the capture's clock. It may
+    /// be less than that of the packet before.
     pub time_ns: u64,
     /// Sender.
     pub from: Endpoint,
     /// Receiver.
     pub to: Endpoint,
-    /// VLANs and tunnels around it; part of the connection's identity.
+    /// VLANs and tunnels around the segment; part of the connection's identity.
     pub encapsulation: EncapsulationId,
-    /// Sequence number as it is on the wire.
+    /// Sequence number as on the wire, without offset.
     pub seq: u32,
-    /// Acknowledgement number as it is on the wire.
+    /// Acknowledgement number as on the wire, without offset.
     pub ack: u32,
-    /// [`Flags`].
+    /// Flags of the TCP header.
     pub flags: Flags,
     /// Window field, not scaled.
     pub window: u16,
-    /// Payload, from the lengths in the IP header and not from what was
-    /// captured. More than an MTU if the host segments in its device, and more
-    /// than 64 KB with big TCP.
+    /// Payload length, taken from the lengths in the IP header and not from the captured
+    /// bytes. It exceeds an MTU if the device does segmentation, and 64 KB with big TCP.
     pub payload_bytes: u32,
     /// Maximum segment size option.
     pub mss: Option<u16>,
-    /// Window scale option, as sent: RFC 7323 has 14 taken for anything above.
+    /// Window scale option as sent. RFC 7323 reads any value above 14 as 14.
     pub window_scale: Option<u8>,
     /// SACK permitted option.
     pub sack_permitted: bool,
@@ -156,24 +155,24 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// SACK option.
     pub sack: SackBlocks,
-    /// The snap length cut the options, or they are broken: those that are
-    /// `None` or empty may have been there.
+    /// Whether the options are broken or cut by the snap length. Options that are `None` or
+    /// empty here may then have been present.
     pub options_cut: bool,
     /// The two ECN bits of the IP header (RFC 3168): 3 is "congestion
     /// experienced".
     pub ecn: u8,
-    /// Identification of the (inner) IPv4 header; 0 with IPv6. Equal in two
-    /// copies of one packet, and not in a retransmission unless it is 0.
+    /// Identification of the (inner) IPv4 header; 0 with IPv6. Two copies of one packet have
+    /// the same; a retransmission has another, unless the field is 0.
     pub ip_id: u16,
-    /// TTL or hop limit of the (inner) IP header: 64, 128 or 255 where no
-    /// router lies between the sender and the capture.
+    /// TTL or hop limit of the (inner) IP header. It is 64, 128 or 255 if no router lies
+    /// between the sender and the capture point.
     pub hop_limit: u8,
-    /// The direction of the packet at the capturing host, if the file says so.
+    /// Direction of the packet at the capturing host, if the file holds it.
     pub host_direction: HostDirection,
 }
 
 impl Segment {
-    /// Sequence space it takes: payload, SYN and FIN.
+    /// Returns the sequence space that the segment takes: payload, SYN and FIN.
     #[must_use]
     pub fn sequence_length(&self) -> u32 {
         self.payload_bytes

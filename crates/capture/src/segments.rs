@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The TCP segments of one or more captures, one after the other.
+//! Returns the TCP segments of one or more captures, one after the other.
 //!
 //! ```no_run
 //! # use std::{fs::File, io::Read};
@@ -25,15 +25,15 @@ use crate::link::Link;
 use crate::packets::Packets;
 use crate::segment::Segment;
 
-/// Where a capture can be read from.
+/// A capture that can be opened again.
 pub struct Source<'a> {
     name: String,
     open: Box<dyn FnMut() -> io::Result<Box<dyn Read + 'a>> + 'a>,
 }
 
 impl<'a> Source<'a> {
-    /// `open` gives the file from its begin. It is called twice if there are
-    /// several files: what is not read yet is not kept open.
+    /// Names a capture that `open` opens from its begin. `open` is called twice if there are
+    /// several files, because a file whose packets are not needed yet is not kept open.
     pub fn new(
         name: impl Into<String>,
         open: impl FnMut() -> io::Result<Box<dyn Read + 'a>> + 'a,
@@ -45,20 +45,20 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A file of which nothing can be read.
+/// Error of a file of which nothing can be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}")]
 pub struct OpenError {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// What is wrong with it.
+    /// Why it cannot be read.
     pub source: ReadError,
 }
 
-/// Link types that are named.
+/// Most link types that the notes name.
 const LINKS_MOST: usize = 8;
 
-/// What was passed over, and why.
+/// Counts of the packets that were read, and of those passed over by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets of all kinds.
@@ -67,48 +67,48 @@ pub struct Counts {
     pub segments: u64,
     /// Packets of other protocols.
     pub not_tcp: u64,
-    /// Of these, QUIC.
+    /// Those packets of other protocols that are QUIC.
     pub quic: u64,
-    /// Packets of a link type that is not understood.
+    /// Packets of a link type that is not supported.
     pub unknown_link: u64,
-    /// Numbers of such link types, of files that were read to their ends.
+    /// Numbers of such link types, from files that were read to their end.
     pub unknown_link_numbers: Vec<i32>,
-    /// Packets without a time (pcapng's simple packets).
+    /// Packets without a timestamp (pcapng's simple packets).
     pub timeless: u64,
-    /// Segments whose options the snap length cut, or which are broken.
+    /// Segments whose options are broken or cut by the snap length.
     pub options_cut: u64,
-    /// Packets cut so short that the TCP header cannot be read.
+    /// Packets that the snap length cut before the end of the TCP header.
     pub cut: u64,
-    /// Packets whose headers contradict themselves.
+    /// Packets whose headers contradict each other.
     pub malformed: u64,
-    /// First fragments of IP packets: their payload counts as far as it goes.
+    /// First fragments of IP packets. Their payload counts as far as this fragment holds it.
     pub first_fragments: u64,
-    /// Other fragments, passed over: they have no TCP header.
+    /// Other fragments. They are passed over because they hold no TCP header.
     pub later_fragments: u64,
-    /// Packets that came after a later one in their file.
+    /// Packets whose timestamp is before that of an earlier packet in the same file.
     pub backwards: u64,
 }
 
-/// A file being read, with the packet it is at.
+/// A file that is being read, and its current packet.
 struct Reading<'a> {
     name: String,
-    /// Its place among the files: packets of one time go by it.
+    /// Index of the file. It orders packets of equal timestamps.
     place: usize,
     packets: Packets<Box<dyn Read + 'a>>,
     timeless: u64,
     head: Head,
 }
 
-/// A packet that was read and not yet given.
+/// A packet that was read and not yet returned.
 #[derive(Clone, Copy)]
 struct Head {
     time_ns: u64,
-    /// Packets without a time before it: they have numbers too.
+    /// Packets without a timestamp before this one. They take numbers too.
     passed: u64,
     outcome: Result<(Segment, bool), Other>,
 }
 
-/// What comes from all files.
+/// Results that all files contribute to.
 #[derive(Default)]
 struct Shared {
     encapsulations: Encapsulations,
@@ -117,11 +117,12 @@ struct Shared {
     damages: Vec<(String, Damage)>,
 }
 
-/// The segments, in the order of their packets; of several files in that of
-/// time, as a merged capture would have them. Memory: a chunk for each file
-/// that overlaps the present time.
+/// Iterates over segments in the order of their packets; over several files in order of time,
+/// as in a merged capture. Memory: one chunk for each file whose time span covers the current
+/// time.
 pub struct Segments<'a> {
-    /// Time of the first packet and place of files not begun, the last first.
+    /// Time of the first packet, index and source of each file not yet begun, the latest
+    /// first.
     waiting: Vec<(u64, usize, Source<'a>)>,
     reading: Vec<Reading<'a>>,
     shared: Shared,
@@ -192,10 +193,10 @@ impl Shared {
 }
 
 impl<'a> Segments<'a> {
-    /// Opens captures. Reads of each as far as its first packet.
+    /// Opens captures, and reads each as far as its first packet.
     ///
     /// # Errors
-    /// The first file that cannot be opened or is no capture.
+    /// Names the first file that cannot be opened or is no capture.
     pub fn open(sources: Vec<Source<'a>>) -> Result<Self, OpenError> {
         let mut all = Self {
             waiting: Vec::new(),
@@ -210,7 +211,8 @@ impl<'a> Segments<'a> {
         }
         for (place, mut source) in sources.into_iter().enumerate() {
             let mut packets = opened(&mut source)?;
-            // What is damaged before its first packet is found again later.
+            // A file damaged before its first packet sorts first; the second read reports the
+            // damage.
             let first = packets.next(|frame| frame.time.ns()).ok().flatten();
             all.waiting.push((first.unwrap_or(0), place, source));
         }
@@ -238,7 +240,8 @@ impl<'a> Segments<'a> {
         Ok(())
     }
 
-    /// Which file has the next packet; begins those whose time has come.
+    /// Returns the index of the file with the next packet. Opens the files whose first packet
+    /// is due.
     fn earliest(&mut self) -> Option<usize> {
         loop {
             let times = self
@@ -256,13 +259,13 @@ impl<'a> Segments<'a> {
             };
             let name = source.name.clone();
             if let Err(error) = self.begin(place, source) {
-                // It was a capture a moment ago.
+                // The first pass opened this file, so it changed since then.
                 self.shared.damages.push((name, error.source.into()));
             }
         }
     }
 
-    /// The next segment; `None` at the end of all files.
+    /// Returns the next segment; `None` at the end of all files.
     #[allow(clippy::should_implement_trait)] // An iterator's `for` would borrow it for good.
     pub fn next(&mut self) -> Option<Segment> {
         loop {
@@ -285,31 +288,31 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// What was read and passed over so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
 
-    /// Files that were read only in part, so far.
+    /// Returns the damage of each file that was read only in part, so far.
     #[must_use]
     pub fn damages(&self) -> &[(String, Damage)] {
         &self.shared.damages
     }
 
-    /// The interfaces of the files that were read to their ends.
+    /// Returns the interfaces of the files that were read to their end.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.shared.interfaces
     }
 
-    /// The VLANs and tunnels met, when all is read.
+    /// Returns the VLANs and tunnels that were found. Call it after the last segment.
     #[must_use]
     pub fn into_encapsulations(self) -> Encapsulations {
         self.shared.encapsulations
     }
 
-    /// The VLANs and tunnels met so far.
+    /// Returns the VLANs and tunnels found so far.
     #[must_use]
     pub fn encapsulations(&self) -> &Encapsulations {
         &self.shared.encapsulations
