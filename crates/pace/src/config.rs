@@ -3,85 +3,85 @@
 
 use crate::layout::{self, ErrorCode, RawClassConfig, RawConfig};
 
-/// What a rate counts.
+/// Which bytes of a frame a rate counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// The frame as the host holds it: link header, no FCS.
+    /// The frame as the host holds it: with link header, without FCS.
     Link,
-    /// Padded, plus overhead: what the wire carries.
+    /// The frame as the wire carries it: padded, plus overhead.
     Wire,
-    /// Without the link header.
+    /// The frame without the link header.
     Ip,
 }
 
-/// Which of several eligible classes goes first.
+/// Which of several eligible classes is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The smallest class clock (paper 002, 2.2).
+    /// The one with the smallest class clock (paper 002, 2.2).
     Clock,
-    /// The highest rate (paper 000, 3.4).
+    /// The one with the highest rate (paper 000, 3.4).
     Rate,
-    /// The smallest virtual finish time: the class clock moved on by one longest burst
-    /// (WF2Q+). Precise for any rates that the line carries: docs/decisions/core.md, "Smallest
-    /// virtual finish time first".
+    /// The one with the smallest virtual finish time: the class clock plus one longest burst
+    /// at the class's rate (WF2Q+). It is precise for any rates that the line carries:
+    /// docs/decisions/core.md, "Smallest virtual finish time first".
     Next,
 }
 
-/// What the host does while no class is eligible, and what the clock is.
+/// How the host waits while no class is eligible, and what the clock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Gap frames fill the wire; sent bytes are the clock.
+    /// The host fills the wire with gap frames; the bytes sent are the clock.
     Gap,
-    /// The host's timer; real time is the clock.
+    /// The host sets a timer; real time is the clock.
     Timer,
-    /// The host's timer until a measured lead before the instant, gap frames
-    /// from there on: sent bytes are the clock while the wire is busy, real
-    /// time while it idles.
+    /// The host sets a timer that expires a measured lead before the instant, and sends gap
+    /// frames from there on. The bytes sent are the clock while the wire is busy, real time
+    /// while it idles.
     Hybrid,
 }
 
-/// A port and its line.
+/// Configuration of a port and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// 8 kbit/s to 1 Tbit/s.
+    /// Line rate, 8 kbit/s to 1 Tbit/s.
     pub line_rate_bps: u64,
-    /// Per frame on the wire; at most 256.
+    /// Overhead of each frame on the wire; at most 256.
     pub overhead_bytes: u32,
-    /// Shorter frames are padded.
+    /// Shortest frame; shorter ones are padded.
     pub min_frame_bytes: u32,
-    /// Link header included; also the largest gap frame.
+    /// Longest frame, link header included; also the longest gap frame.
     pub max_frame_bytes: u32,
-    /// Most bytes of one burst, headers of every frame counted; 0: no bursts.
+    /// Most bytes of one burst, with the headers of every frame; 0: no bursts.
     pub max_burst_bytes: u32,
-    /// What [`Layer::Ip`] does not count.
+    /// Bytes of the link header, which [`Layer::Ip`] does not count.
     pub link_header_bytes: u32,
-    /// What rates count.
+    /// Which bytes rates count.
     pub layer: Layer,
-    /// Who goes first.
+    /// Which eligible class is served first.
     pub order: Order,
-    /// How to wait.
+    /// How the host waits.
     pub mode: Mode,
-    /// A normal or nrt frame is sent only if it ends before a paced one is due.
+    /// Whether a normal or nrt frame is sent only if it ends before a paced one is due.
     pub guard_band: bool,
-    /// Periods of [`ClassConfig::Rt`] and [`ClassConfig::Nrt`], in force while there is
-    /// such a class. With `None` such a class is refused.
+    /// Period of [`ClassConfig::Rt`] and [`ClassConfig::Nrt`], in force while there is such a
+    /// class. With `None` such a class is refused.
     pub period: Option<Period>,
 }
 
-/// The length of a period, and what may leave in it.
+/// The length of a period, and how many bytes may leave in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// 125 us to 1 s.
+    /// Length, 125 us to 1 s.
     pub length_ns: u64,
-    /// At the port's [`Layer`]; at most what a second at 1 Tbit/s has.
+    /// Budget in bytes at the port's [`Layer`]; at most the bytes of one second at 1 Tbit/s.
     pub budget_bytes: u64,
-    /// An instant on the clock of `now_ns`: periods begin at it and whole periods from
-    /// it. `None`: at any instant.
+    /// An instant on the clock of `now_ns` at which a period begins; the others begin whole
+    /// periods before and after it. `None`: periods begin at any instant.
     pub align_ns: Option<u64>,
 }
 
 impl Period {
-    /// A budget in per cent of what the line carries.
+    /// Creates a period whose budget is a percentage of the bytes that the line carries in it.
     pub fn percent(line_rate_bps: u64, length_ns: u64, percent: u32) -> Self {
         Period {
             length_ns,
@@ -92,7 +92,7 @@ impl Period {
 }
 
 impl Config {
-    /// Ethernet with rates of the link layer, smallest clock first, gap frames.
+    /// Configures an Ethernet port: link-layer rates, smallest clock first, gap frames.
     pub fn ethernet(line_rate_bps: u64, max_frame_bytes: u32) -> Self {
         Config {
             line_rate_bps,
@@ -141,35 +141,35 @@ impl Config {
     }
 }
 
-/// A class.
+/// Type and parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassConfig {
-    /// Has a rate and a clock.
+    /// A class with a rate and a clock.
     Paced {
-        /// At the port's [`Layer`].
+        /// Rate at the port's [`Layer`].
         rate_bps: u64,
     },
-    /// Paced, and borrows what would be a gap, in proportion to its rate among classes
-    /// like it.
+    /// A paced class that also borrows time which would be a gap. Borrowing classes share it
+    /// in proportion to their rates.
     Borrowing {
-        /// Guaranteed; at the port's [`Layer`].
+        /// Guaranteed rate at the port's [`Layer`].
         rate_bps: u64,
-        /// The most it may send, borrowed frames included.
+        /// Most that the class may send, borrowed frames included.
         ceil_bps: u64,
     },
-    /// Best effort, round robin by wire bytes.
+    /// Best effort, served round robin by wire bytes.
     Normal {
-        /// Wire bytes a round, 256 to 2^20; `None` is one largest frame.
+        /// Wire bytes per round, 256 to 2^20; `None` is one longest frame.
         quantum_bytes: Option<u32>,
     },
-    /// Frames that arrived before a period leave in it (paper 004).
+    /// A real-time class: frames that arrived before a period leave in it (paper 004).
     Rt {
-        /// Bytes of a period; at the port's [`Layer`].
+        /// Bytes reserved in each period, at the port's [`Layer`].
         reserve_bytes: u64,
     },
-    /// Sends its share of each period; the rest waits.
+    /// A class that sends its share of each period; its other frames wait.
     Nrt {
-        /// Bytes of a period; at the port's [`Layer`].
+        /// Bytes reserved in each period, at the port's [`Layer`].
         reserve_bytes: u64,
     },
 }
@@ -181,14 +181,15 @@ impl ClassConfig {
             ClassConfig::Paced { rate_bps } => RawClassConfig { rate_bps, ..none },
             ClassConfig::Borrowing { rate_bps, ceil_bps } => RawClassConfig {
                 rate_bps,
-                // 0 is how the core spells no ceiling: an explicit 0 is below
-                // any rate but 0, which is refused first.
+                // The core writes "no ceiling" as 0. An explicit 0 becomes 1: it is below
+                // every rate except 0, which is refused first.
                 ceil_bps: ceil_bps.max(1),
                 ..none
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {
                 class_type: layout::TYPE_NORMAL,
-                // 0 is how the core spells None: an explicit 0 is below any quantum.
+                // The core writes `None` as 0. An explicit 0 becomes 1, which is below every
+                // valid quantum.
                 quantum_bytes: quantum_bytes.map_or(0, |bytes| bytes.max(1)),
                 ..none
             },
@@ -206,7 +207,7 @@ impl ClassConfig {
     }
 }
 
-/// Why something was refused. Nothing has changed then.
+/// Why a call was refused. The port is unchanged then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// `PACE_ERR_LINE_RATE`
@@ -254,10 +255,10 @@ pub enum Error {
     /// `PACE_ERR_RESERVED`
     #[error("together with the other classes' the reservation is above the budget")]
     Reserved,
-    /// The class was removed, or belongs to another scheduler.
+    /// The class was removed or belongs to another scheduler.
     #[error("there is no such class")]
     UnknownClass,
-    /// Only an active class sends.
+    /// The class is inactive: only an active class sends.
     #[error("the class is not active")]
     Inactive,
     /// See [`crate::FRAME_MAX_BYTES`].

@@ -109,7 +109,7 @@ impl Drop for Memory {
     }
 }
 
-/// Of a configuration that the core takes.
+/// Returns the least rate of a paced class under a configuration that the core accepts.
 pub(crate) fn least_rate_bps(cfg: &RawConfig) -> u64 {
     // SAFETY: a pure function.
     unsafe { pace_least_rate_bps(cfg) }
@@ -120,14 +120,14 @@ pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> 
     unsafe { pace_budget_bytes(line_rate_bps, period_ns, percent) }
 }
 
-/// A class of the core, and what it has beside itself if it goes by periods.
+/// A class of the core, and its reservation if its type uses periods.
 struct Class {
     class: Memory,
     reservation: Option<Memory>,
 }
 
 impl Class {
-    /// `cfg`, with the memory that it asks for.
+    /// Returns `cfg` with the memory that its class type needs.
     fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
         if cfg.class_type < TYPE_RT {
             return *cfg;
@@ -142,11 +142,11 @@ impl Class {
     }
 }
 
-/// One scheduler and its classes. A class is named by its slot, which is its
-/// id in the core; a slot without a class is refused with `None`.
+/// One scheduler and its classes. A class is identified by its slot, which is its id in the
+/// core; calls for a slot without a class return `None`.
 pub(crate) struct Port {
     sched: Memory,
-    /// What the core works in; replaced as a whole when it grows.
+    /// The core's working memory; replaced as a whole when it grows.
     storage: Memory,
     capacity: u32,
     classes: Vec<Option<Class>>,
@@ -216,7 +216,7 @@ impl Port {
         unsafe { pace_set_wheel_from(self.sched(), classes) }
     }
 
-    /// On error, the slot of the class that does not fit, if it is a class.
+    /// On error, returns the slot of the class that does not fit, if a class caused it.
     pub fn reconfigure(
         &mut self,
         cfg: &RawConfig,
@@ -273,7 +273,7 @@ impl Port {
         Some(unsafe { pace_class_change(self.sched(), class, cfg) })
     }
 
-    /// By all classes.
+    /// Returns the bytes of a period that all classes reserve.
     pub fn reserved_bytes(&self) -> u64 {
         // SAFETY: the scheduler is initialised; NULL is no class.
         unsafe { pace_reserved_bytes(self.sched(), std::ptr::null()) }
@@ -293,7 +293,7 @@ impl Port {
         Some(())
     }
 
-    /// All 0 for a class that never went by periods.
+    /// Returns the reservation's counters; all 0 for a class that never used periods.
     pub fn reservation(&self, slot: u32) -> Option<RawReservation> {
         let held = self.classes.get(slot as usize)?.as_ref()?;
         Some(
@@ -329,7 +329,7 @@ impl Port {
         Some(())
     }
 
-    /// The decision, and the slot of its class if it names one.
+    /// Returns the decision, and the slot of its class if it has one.
     pub fn next(&mut self, now_ns: u64) -> (RawDecision, Option<u32>) {
         // SAFETY: the core names none but active classes, which are alive.
         unsafe {
@@ -339,7 +339,8 @@ impl Port {
         }
     }
 
-    /// The caller has checked that the class is active and the length valid.
+    /// Reports a sent frame. The caller has checked that the class is active and the length
+    /// valid.
     pub fn sent(&mut self, slot: u32, len_bytes: u32, more: bool, now_ns: u64) -> Option<()> {
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler.
@@ -347,7 +348,8 @@ impl Port {
         Some(())
     }
 
-    /// The caller has checked that the class is active and the burst valid.
+    /// Reports a sent burst. The caller has checked that the class is active and the burst
+    /// valid.
     pub fn sent_burst(
         &mut self,
         slot: u32,
@@ -418,7 +420,7 @@ impl Port {
         Some(unsafe { pace_shim_class_active(class) })
     }
 
-    /// Clock rounded up, and the fraction in units of 1 / rate.
+    /// Returns the clock rounded up, and the fraction in units of 1 / rate.
     pub fn clock(&self, slot: u32) -> Option<(u64, u64)> {
         let class = self.class(slot)?;
         let mut frac = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core's structs and enumerators that Rust passes by value or reads.
+//! Declares the core's structs and enumerators that Rust passes by value or reads.
 //!
-//! Sizes and offsets are said here and in shim.c; each compiler checks its own
-//! side against them.
+//! Sizes and offsets are stated here and in shim.c; each compiler checks its own side against
+//! them.
 
 use std::mem::offset_of;
 
-/// `enum pace_error`, as an integer: the compiler of the core chose its size.
+/// `enum pace_error` as an integer, because the core's compiler chose its size.
 pub(crate) type ErrorCode = u32;
 
 /// Opaque: `struct pace_class`.
@@ -91,7 +91,7 @@ pub(crate) struct RawStats {
     pub rt_excess: u64,
 }
 
-/// `struct pace_reservation`: given to the core, read here.
+/// `struct pace_reservation`: the core writes it, Rust reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RawReservation {
@@ -205,7 +205,7 @@ macro_rules! values {
     };
 }
 
-// In the order of shim.c, with whose a test of ffi.rs compares them.
+// The order is that of shim.c; a test in ffi.rs compares both.
 values! {
     LAYER_LINK 0,
     LAYER_WIRE 1,

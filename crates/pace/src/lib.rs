@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packet scheduler of one port, counted in byte times: a safe binding
-//! over `core/`, the same files that the kernel module compiles.
+//! Schedules the packets of one port, with time counted in byte times: a safe binding over
+//! `core/`, the same files that the kernel module compiles.
 //!
 //! [`Scheduler`] owns its classes and names them by [`ClassId`]. The host owns
 //! the packets: it activates a class that has one, asks [`Scheduler::next`] which
@@ -32,7 +32,7 @@ use layout::{ERR_FULL, GAP, SEND, WAIT};
 pub const FRAME_MAX_BYTES: u32 = 1 << 18;
 /// The most classes in one scheduler: `PACE_CLASSES_MAX`.
 pub const CLASSES_MAX: u32 = 1 << 20;
-/// A clock is never ahead of the port's by as much: `PACE_LEAD_MAX`, bytes.
+/// Limit of how far a class clock can be ahead of the port's: `PACE_LEAD_MAX`, bytes.
 pub const LEAD_MAX_BYTES: u64 = 1 << 42;
 
 /// The most wire bytes of a burst: `PACE_BURST_WIRE_MAX`.
@@ -41,7 +41,7 @@ pub const BURST_WIRE_MAX_BYTES: u32 = 1 << 22;
 /// The first capacity of the storage; it doubles when it is full.
 const CAPACITY_FIRST: u32 = 16;
 
-/// Names a class of one [`Scheduler`]. The id of a removed class never names a class
+/// Identifies a class of one [`Scheduler`]. The id of a removed class never identifies a class
 /// that reuses its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId {
@@ -50,40 +50,41 @@ pub struct ClassId {
 }
 
 impl ClassId {
-    /// The slot: small, dense, reused after removal. It breaks ties between classes.
+    /// Returns the slot: a small, dense index, reused after the class is removed. It breaks
+    /// ties between classes.
     pub fn index(self) -> u32 {
         self.slot
     }
 }
 
-/// Frames that the host hands over as one and that leave back to back.
+/// Frames that the host hands over as one packet and that leave back to back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Total length, headers of every frame counted; 1 to [`FRAME_MAX_BYTES`].
+    /// Total length, with the headers of every frame; 1 to [`FRAME_MAX_BYTES`].
     pub len_bytes: u32,
-    /// Total on the wire, padding and overhead of every frame counted; at most
+    /// Total length on the wire, with padding and overhead of every frame; at most
     /// [`BURST_WIRE_MAX_BYTES`].
     pub wire_bytes: u32,
     /// Number of frames.
     pub frames: u32,
 }
 
-/// What to do next.
+/// What the host must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// No packet anywhere.
+    /// Nothing: no class has a packet.
     Idle,
-    /// Send the head of this class, then call [`Scheduler::sent`].
+    /// Send the first packet of this class, then call [`Scheduler::sent`].
     Send(ClassId),
-    /// Fill so much of the wire, overhead included, then call
-    /// [`Scheduler::gap_sent`]. Never in [`Mode::Timer`].
+    /// Fill this much of the wire, overhead included, then call [`Scheduler::gap_sent`].
+    /// [`Mode::Timer`] never returns it.
     Gap {
         /// Wire bytes.
         wire_bytes: u32,
     },
-    /// Nothing may leave before this instant. Never in [`Mode::Gap`].
+    /// Wait: no packet may leave before this instant. [`Mode::Gap`] never returns it.
     Wait {
-        /// On the clock of the `now_ns` given to all calls.
+        /// Instant on the clock of the `now_ns` that all calls pass.
         until_ns: u64,
     },
 }
@@ -91,47 +92,47 @@ pub enum Decision {
 /// Counters since the scheduler was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Frames of classes.
+    /// Frames sent by classes.
     pub sent_frames: u64,
-    /// Their wire bytes.
+    /// Wire bytes of those frames.
     pub sent_wire_bytes: u64,
-    /// Gap frames.
+    /// Gap frames sent.
     pub gap_frames: u64,
-    /// Their wire bytes.
+    /// Wire bytes of the gap frames.
     pub gap_wire_bytes: u64,
-    /// Largest lead that the rounding of gaps gave a frame.
+    /// Most bytes by which a frame left early because gap lengths are rounded.
     pub early_bytes_max: u64,
-    /// Largest lag of a class clock behind the port's when its frame left.
+    /// Most bytes by which a class clock was behind the port's when its frame left.
     pub late_bytes_max: u64,
-    /// Times all clocks were moved forward together.
+    /// Rebases: times that all clocks were moved forward together.
     pub rebases: u64,
-    /// Sum of these moves, in byte times.
+    /// Sum of those moves, in byte times.
     pub rebased_bytes: u64,
-    /// Frames that borrowed: above the rate, below the ceil.
+    /// Frames that borrowed: they left above the class's rate, below its ceil.
     pub borrowed_frames: u64,
     /// Decisions in which the guard band held a normal or nrt frame back.
     pub guard_band_held: u64,
     /// Timers that expired ([`Mode::Hybrid`]).
     pub waits: u64,
-    /// Largest lateness of these timers.
+    /// Largest delay of such a timer past its expiry.
     pub wait_late_max_ns: u64,
-    /// How early the next timer is set.
+    /// Current lead: how long before the instant the next timer is set to expire.
     pub lead_ns: u64,
-    /// Periods begun, while there is an rt or nrt class.
+    /// Periods that began while there was an rt or nrt class.
     pub periods: u64,
-    /// Of these, periods that ended with frames held back by the budget.
+    /// Those periods that ended with frames held back by the budget.
     pub periods_spent: u64,
-    /// Sum over classes: [`ReservationStats::over`].
+    /// Sum of [`ReservationStats::over`] over the classes.
     pub rt_over: u64,
-    /// [`ReservationStats::deferred`] of rt classes.
+    /// Sum of [`ReservationStats::deferred`] over the rt classes.
     pub rt_deferred: u64,
-    /// Sum over classes: [`ReservationStats::overrun`].
+    /// Sum of [`ReservationStats::overrun`] over the classes.
     pub rt_overrun: u64,
-    /// Sum over classes: [`ReservationStats::catchup_bytes`].
+    /// Sum of [`ReservationStats::catchup_bytes`] over the classes.
     pub rt_catchup_bytes: u64,
-    /// [`ReservationStats::deferred`] of nrt classes.
+    /// Sum of [`ReservationStats::deferred`] over the nrt classes.
     pub nrt_deferred: u64,
-    /// [`ReservationStats::excess`] of rt classes.
+    /// Sum of [`ReservationStats::excess`] over the rt classes.
     pub rt_excess: u64,
 }
 
@@ -140,47 +141,48 @@ pub struct Stats {
 pub struct ReservationStats {
     /// Periods in which more frames of an rt class waited than the period reserves.
     pub over: u64,
-    /// Periods that left late rt frames, as the budget or one late reservation was
-    /// spent, or frames of an nrt class, as the budget or its share was.
+    /// Periods that ended with frames deferred: late frames of an rt class because the budget
+    /// or one late reservation was spent, or frames of an nrt class because the budget or its
+    /// share was spent.
     pub deferred: u64,
-    /// Periods that left rt frames although the budget was not spent.
+    /// Periods that ended with rt frames waiting although the budget was not spent.
     pub overrun: u64,
-    /// Bytes that an rt class sent on earlier periods' reservations.
+    /// Bytes that an rt class sent on the reservations of earlier periods.
     pub catchup_bytes: u64,
     /// Periods in which more frames of an rt class waited than its credit pays for.
     pub excess: u64,
 }
 
-/// A class clock, exactly: `bytes - 1 + frac / rate_bps` when `frac` is not 0,
-/// else `bytes`.
+/// The exact value of a class clock: `bytes - 1 + frac / rate_bps` if `frac` is not 0, else
+/// `bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassClock {
-    /// Rounded up to whole bytes; on the scale of [`Scheduler::global_bytes`],
-    /// and wrapping with it.
+    /// Whole bytes, rounded up, on the scale of [`Scheduler::global_bytes`]; they wrap with
+    /// it.
     pub bytes: u64,
-    /// In units of one byte time over the class's rate.
+    /// Fraction, in units of one byte time divided by the class's rate.
     pub frac: u64,
 }
 
-/// Why a new configuration of a running port is refused. Nothing has changed then.
+/// Why the new configuration of a running port was refused. The port is unchanged then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct ReconfigureError {
     /// The check that failed.
     pub error: Error,
-    /// The class whose rate or reservation does not fit, if it is a class's.
+    /// The class whose rate or reservation does not fit, if a class caused the error.
     pub class: Option<ClassId>,
 }
 
-/// One port.
+/// The scheduler of one port.
 pub struct Scheduler {
     port: Port,
-    /// By slot: how many classes were removed from it.
+    /// Number of classes that were removed from each slot.
     generations: Vec<u32>,
 }
 
 impl Scheduler {
-    /// A port without classes whose byte clock is 0 at `now_ns`.
+    /// Creates a port without classes whose byte clock is 0 at `now_ns`.
     ///
     /// # Errors
     /// [`Error::LineRate`], [`Error::Frame`], [`Error::Overhead`].
@@ -192,7 +194,7 @@ impl Scheduler {
         })
     }
 
-    /// The least rate of a paced class that is not [`Error::RateLow`].
+    /// Returns the least rate of a paced class that is not refused with [`Error::RateLow`].
     ///
     /// # Errors
     /// As [`Scheduler::new`].
@@ -213,27 +215,26 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Makes room for so many classes in all at once.
-    /// O(classes).
+    /// Makes room for `classes` classes at once. O(classes).
     pub fn reserve(&mut self, classes: u32) {
         if classes > self.port.capacity() {
             self.port.grow(classes);
         }
     }
 
-    /// Sets from how many classes on a wheel orders them instead of a heap, if there
-    /// is room for 2048 or more: 0 is always, [`u32::MAX`] never. Both give the
-    /// same order. For tests and measurements.
+    /// Sets the number of classes from which on a wheel orders them instead of a heap, if the
+    /// capacity is 2048 or more: 0 is always, [`u32::MAX`] never. Both give the same order.
+    /// For tests and measurements.
     pub fn use_wheel_from(&mut self, classes: u32) {
         self.port.wheel_from(classes);
     }
 
-    /// Changes the configuration of a running port. All classes are checked first; on
-    /// error nothing has changed. O(classes).
+    /// Changes the configuration of a running port. It checks all classes first; on error the
+    /// port is unchanged. O(classes).
     ///
     /// # Errors
-    /// Those of [`Scheduler::new`], and those of [`Scheduler::add_class`] with
-    /// the class whose rate does not fit the new line.
+    /// Those of [`Scheduler::new`], and those of [`Scheduler::add_class`] with the class whose
+    /// rate or reservation does not fit the new line.
     pub fn reconfigure(&mut self, config: &Config, now_ns: u64) -> Result<(), ReconfigureError> {
         self.port
             .reconfigure(&config.raw(), now_ns)
@@ -266,7 +267,8 @@ impl Scheduler {
         Ok(self.id(slot))
     }
 
-    /// Changes a class, which keeps its clock and stays active or inactive.
+    /// Changes the configuration of a class. The class keeps its clock and stays active or
+    /// inactive.
     ///
     /// # Errors
     /// Those of [`Scheduler::add_class`], or [`Error::UnknownClass`].
@@ -292,8 +294,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Reports the arrival of a frame, before [`Scheduler::activate`]: an rt class
-    /// sends in a period what arrived before it. No effect on other types. O(1).
+    /// Reports the arrival of a frame, before [`Scheduler::activate`]: in a period an rt class
+    /// sends only the frames that arrived before it. No effect on other types. O(1).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -304,7 +306,7 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Reports that the first of several frames was dropped. O(1).
+    /// Reports that the first of several waiting frames was dropped. O(1).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -315,12 +317,12 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Returns what all classes together reserve of a period.
+    /// Returns the bytes of a period that all classes together reserve.
     pub fn reserved_bytes(&self) -> u64 {
         self.port.reserved_bytes()
     }
 
-    /// Counters of an rt or nrt class; 0 for others.
+    /// Returns the counters of an rt or nrt class; 0 for other types.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -336,7 +338,7 @@ impl Scheduler {
         })
     }
 
-    /// Adds a class that has a packet to the schedule. No effect if it is active. O(log n).
+    /// Adds a backlogged class to the schedule. No effect if it is active. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -345,7 +347,7 @@ impl Scheduler {
         self.port.activate(slot, now_ns).ok_or(Error::UnknownClass)
     }
 
-    /// Removes a class whose packets were dropped from the schedule. No effect if it is
+    /// Removes from the schedule a class whose packets were dropped. No effect if it is
     /// inactive. O(log n).
     ///
     /// # Errors
@@ -357,14 +359,14 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Returns what to do next; asked again it returns the same. O(1); O(log n)
-    /// amortised with [`Order::Rate`] and [`Order::Next`].
+    /// Returns what to do next; a repeated call returns the same. O(1); O(log n) amortised
+    /// with [`Order::Rate`] and [`Order::Next`].
     pub fn next(&mut self, now_ns: u64) -> Decision {
         self.next_and_lateness(now_ns).0
     }
 
-    /// As [`Scheduler::next`], with the byte times by which a class that sends at its
-    /// guaranteed rate is late or, negative, early; else 0.
+    /// As [`Scheduler::next`], and returns the byte times by which the class to send at its
+    /// guaranteed rate is late or, if negative, early; 0 for every other decision.
     pub fn next_and_lateness(&mut self, now_ns: u64) -> (Decision, i64) {
         let (decision, slot) = self.port.next(now_ns);
         let late_bytes = decision.late_bytes;
@@ -382,7 +384,7 @@ impl Scheduler {
     }
 
     /// Reports that a class sent a frame of `len_bytes` (link header included, FCS not);
-    /// `more`: it has another packet. O(log n).
+    /// `more` says whether it has another packet. O(log n).
     ///
     /// # Errors
     /// [`Error::UnknownClass`]; [`Error::Inactive`]; [`Error::Length`] outside
@@ -428,8 +430,9 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Sets the wire bytes of the class's first frame, by which the guard band decides whether it ends in time.
-    /// Forgotten with the frame; 0, unknown, counts as the longest.
+    /// Sets the wire bytes of the class's first frame, by which the guard band decides whether
+    /// the frame ends in time. The value is forgotten when the frame is sent; 0 means unknown
+    /// and counts as the longest frame.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -440,8 +443,8 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Whether the class is active and paced, and waits for its clock; while
-    /// [`Scheduler::is_quiet`], as of the answer that stands.
+    /// Returns whether the class is active and paced and waits for its clock. While
+    /// [`Scheduler::is_quiet`], the result is that of the last decision.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -450,7 +453,7 @@ impl Scheduler {
         self.port.is_throttled(slot).ok_or(Error::UnknownClass)
     }
 
-    /// By how many byte times the class's clock is ahead of the port's. At 0 the class
+    /// Returns by how many byte times the class's clock is ahead of the port's. At 0 the class
     /// does not differ from a new one.
     ///
     /// # Errors
@@ -467,7 +470,7 @@ impl Scheduler {
         self.port.gap_sent(wire_bytes);
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> Stats {
         let raw = self.port.stats();
         Stats {
@@ -495,19 +498,19 @@ impl Scheduler {
         }
     }
 
-    /// The port's byte clock; wraps at 2^64. It does not follow time while
+    /// Returns the port's byte clock, which wraps at 2^64. It does not advance while
     /// [`Scheduler::is_quiet`].
     pub fn global_bytes(&self) -> u64 {
         self.port.global()
     }
 
-    /// Whether the last answer was [`Decision::Wait`] and nothing has changed since.
+    /// Returns whether the last decision was [`Decision::Wait`] and nothing has changed since.
     pub fn is_quiet(&self) -> bool {
         self.port.is_quiet()
     }
 
-    /// When the class may send, on the port's byte clock, which stands still
-    /// while [`Scheduler::is_quiet`].
+    /// Returns when the class may send, on the port's byte clock, which does not advance while
+    /// [`Scheduler::is_quiet`].
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -517,7 +520,7 @@ impl Scheduler {
         Ok(ClassClock { bytes, frac })
     }
 
-    /// Whether the class is in the schedule.
+    /// Returns whether the class is in the schedule.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
@@ -526,7 +529,7 @@ impl Scheduler {
         self.port.is_active(slot).ok_or(Error::UnknownClass)
     }
 
-    /// Wire length of a frame of `len_bytes`.
+    /// Returns the wire length of a frame of `len_bytes`.
     ///
     /// # Errors
     /// [`Error::Length`] above [`FRAME_MAX_BYTES`].
@@ -537,7 +540,7 @@ impl Scheduler {
         Ok(self.port.wire_bytes(len_bytes))
     }
 
-    /// The smallest gap there can be on the wire, in bytes.
+    /// Returns the length of the smallest gap that can be sent, in wire bytes.
     pub fn min_gap_bytes(&self) -> u32 {
         self.port.min_gap_bytes()
     }
@@ -550,7 +553,7 @@ impl Scheduler {
         }
     }
 
-    /// The slot of a class that still exists.
+    /// Returns the slot of an active class.
     fn active_slot(&self, class: ClassId) -> Result<u32, Error> {
         let slot = self.slot(class)?;
         match self.port.is_active(slot) {
