@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the timelines of a cell's cables to the `windows` of its result, and
-//! to the curves a report draws.
+//! Computes the `windows` of a cell's result, and the curves that a report draws, from the
+//! timelines of the cell's cables.
 
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::Record;
@@ -16,72 +16,71 @@ use crate::measure::{self, End, Placed, Span};
 use crate::tcp::{self, TcpCurves};
 use crate::waits;
 
-/// What one end of a cable sent.
+/// The frames that one end of a cable sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline<'a> {
-    /// Which end of which cable.
+    /// Cable and end that sent them.
     pub direction: Direction,
-    /// In order of departure.
+    /// The frames in order of departure.
     pub records: &'a [Record],
-    /// What [`Record::flow`] means.
+    /// The flows that [`Record::flow`] is an index into.
     pub flows: &'a FlowTable,
-    /// When the sender handed over each data frame, 0 where that is not known
-    /// ([`crate::waits::timestamps_ps`]); may be empty.
+    /// Instants at which the sender handed over each data frame, ps; 0 where the instant is
+    /// not known ([`crate::waits::timestamps_ps`]). May be empty.
     pub timestamps_ps: &'a [u64],
 }
 
-/// What was recorded of a cell.
+/// The records of one run of a cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recorded<'a> {
     /// The instant t = 0 on the timelines' clock.
     pub zero_ps: u64,
-    /// Every direction that is to be measured.
+    /// Every direction to be measured.
     pub timelines: &'a [Timeline<'a>],
-    /// How long the CPU was busy in each window, where it is known.
+    /// Time in which the CPU was busy in each window, ns; empty if not known.
     pub busy_ns: &'a [u64],
-    /// The state of each flow's sender over time, in the order of the flows;
-    /// empty where it was not sampled.
+    /// Samples of each flow's sender over time, in the order of the flows; empty for a flow
+    /// that was not sampled.
     pub tcp: &'a [Vec<TcpSample>],
 }
 
 /// Why a cell cannot be analysed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnalyseError {
-    /// A timeline is of no cable of the cell.
+    /// A timeline names a cable that the cell does not have.
     #[error("a timeline of cable {0}, which the cell does not have")]
     NoCable(usize),
-    /// A flow is measured where no timeline was given.
+    /// There is no timeline of the direction in which a flow is measured.
     #[error("no timeline of the cable's end that flow {0} leaves by")]
     NoTimeline(String),
-    /// Curves of no length, or of millions of intervals.
+    /// The duration gives no interval for curves, or millions.
     #[error("the cell lasts {0} ns: no curve can be drawn")]
     Duration(u64),
 }
 
-/// What [`analyse_cell`] finds.
+/// Results of [`analyse_cell`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellAnalysis {
-    /// For `result.json`.
+    /// Windows for `result.json`.
     pub windows: Vec<WindowResult>,
-    /// For `result.json`.
+    /// Bounds for `result.json`.
     pub bounds: Vec<BoundResult>,
-    /// For the report.
+    /// Curves for the report.
     pub curves: Curves,
-    /// How long the datagrams of each flow waited, where that is known.
+    /// Waits of the datagrams of each flow, if known.
     pub waits: Vec<Distribution>,
 }
 
-/// Measures a cell: every flow in every window, where the scenario says it is
-/// measured, and every direction a timeline is given for. An entry named
-/// [`WIRE`] in each window's flows stands for all data frames of the directions
-/// in which flows are measured together.
+/// Measures a cell: every flow in every window, at the cable where the scenario measures it,
+/// and every direction that has a timeline. In each window's flows, the entry named [`WIRE`]
+/// holds the metrics of all data frames of the directions in which flows are measured.
 ///
-/// A flow is measured over the part of a window in which it is meant to send;
-/// curves get at most `intervals` intervals. Time is linear in the records for
-/// each window, memory 4 bytes a record and 16 for each frame of one flow.
+/// A flow is measured over the part of a window in which it is meant to send. Curves have at
+/// most `intervals` intervals. Each window takes time linear in the records. Memory: 4 bytes
+/// per record, and 16 per frame of one flow.
 ///
 /// # Errors
-/// When what was recorded and cell do not fit together.
+/// If the records do not fit the cell.
 pub fn analyse_cell(
     cell: &Cell,
     recorded: &Recorded<'_>,
@@ -125,7 +124,7 @@ pub fn analyse_cell(
         from_ps: zero_ps,
         to_ps: at(zero_ps, cell.duration_ns),
     };
-    // The window that is judged first, else the last.
+    // The window of the first bound, else the last window.
     let judged = cell.bounds.first().map(|b| b.window);
     let window = judged
         .and_then(|i| cell.windows.get(i))
@@ -162,7 +161,7 @@ pub fn analyse_cell(
     })
 }
 
-/// What a data frame has cost the CPU, all in all.
+/// Fills in the CPU time per data frame.
 #[allow(clippy::cast_precision_loss)] // nanoseconds of a cell of hours fit
 fn share_busy(window: &mut WindowResult, busy_ns: u64) {
     let wire = window.flows.iter_mut().find(|f| f.name == WIRE);
@@ -172,8 +171,8 @@ fn share_busy(window: &mut WindowResult, busy_ns: u64) {
     }
 }
 
-/// What the senders say of themselves, each flow's beside what was measured of
-/// it, and the sums beside all frames together.
+/// Adds the sender's own figures to each flow's metrics, and their sums to those of all frames
+/// together.
 fn tcp_metrics(result: &mut WindowResult, window: &Window, cell: &Cell, tcp: &[Vec<TcpSample>]) {
     let (mut goodput_bps, mut retransmits) = (None, None);
     for ((flow, samples), entry) in cell.flows.iter().zip(tcp).zip(&mut result.flows) {
@@ -196,7 +195,7 @@ fn tcp_metrics(result: &mut WindowResult, window: &Window, cell: &Cell, tcp: &[V
     }
 }
 
-/// Each bound of the cell against what was measured.
+/// Compares each bound of the cell with the measured value.
 #[must_use]
 pub fn bounds(cell: &Cell, windows: &[WindowResult]) -> Vec<BoundResult> {
     let judge = |bound: &scenario::Bound| {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bandwidth over time, in even intervals.
+//! Measures bandwidth over time, in equal intervals.
 
 use units::time::duration_ps;
 
-/// More intervals than anybody looks at; refused, so that a stray timestamp
-/// cannot ask for all memory.
+/// Most intervals. More would help no reader, and the limit keeps a stray timestamp from using
+/// up the memory.
 pub const MAX_INTERVALS: u64 = 1 << 22;
 
-/// Bytes per interval. A frame's bytes are divided evenly over the time it is
-/// on the wire (its wire length at line rate), and so between the intervals
-/// it touches, in whole bytes: the sum over all intervals is exact.
+/// Counts the bytes in each interval. A frame's bytes are divided evenly over its time on the
+/// wire (its wire length at line rate), and so between the intervals that it touches, in whole
+/// bytes: the sum over all intervals is exact.
 ///
 /// One pass; 8 bytes an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
     from_ps: u64,
     interval_ps: u64,
-    /// 0: not known; a frame then counts where it starts.
+    /// Line rate; 0 if not known: a frame then counts where it starts.
     rate_bps: u64,
     bytes: Vec<u64>,
 }
 
 impl Bandwidth {
-    /// Over `from_ps..to_ps`, of a line of `rate_bps` (0 if not known). The
-    /// last interval is whole, even if it reaches beyond `to_ps`.
+    /// Creates counters over `from_ps..to_ps` on a line of `rate_bps` (0 if not known). The
+    /// last interval is whole, even if it ends after `to_ps`.
     ///
     /// `None` for an interval of 0 or more than [`MAX_INTERVALS`].
     #[must_use]
@@ -41,13 +41,13 @@ impl Bandwidth {
         })
     }
 
-    /// Counts `bytes` of a frame that starts at `start_ps` and has
-    /// `wire_bytes` on the wire. What lies outside the range is left out.
+    /// Counts `bytes` of a frame that starts at `start_ps` and takes `wire_bytes` on the wire.
+    /// Bytes outside the range are left out.
     pub fn push(&mut self, start_ps: u64, bytes: u32, wire_bytes: u32) {
         let length = duration_ps(wire_bytes, self.rate_bps).unwrap_or(0);
         let end_ps = start_ps.saturating_add(length);
         let (bytes, mut done) = (u64::from(bytes), 0);
-        // Whole bytes gone by t: rounding down here makes the parts add up.
+        // Whole bytes sent before t. Because they are rounded down here, the parts add up.
         let gone = |t: u64| {
             if t >= end_ps {
                 return bytes;
@@ -78,21 +78,21 @@ impl Bandwidth {
         }
     }
 
-    /// Bytes in each interval.
+    /// Returns the bytes in each interval.
     #[must_use]
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
-    /// The same, handed over.
+    /// Returns the bytes in each interval as an owned vector.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u64> {
         self.bytes
     }
 }
 
-/// An interval that divides `length_ps` into about `wanted` parts: 1, 2 or 5
-/// times a power of ten, and never 0.
+/// Returns an interval that divides `length_ps` into about `wanted` parts: 1, 2 or 5 times a
+/// power of ten, and never 0.
 #[must_use]
 pub fn even_interval_ps(length_ps: u64, wanted: u64) -> u64 {
     let least = (length_ps / wanted.max(1)).max(1);

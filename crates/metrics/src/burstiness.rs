@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Burstiness (paper 000, 4.1): the flow is fed into a virtual bottleneck that
-//! drains at the flow's own average rate; the largest queue is its burstiness.
+//! Measures burstiness (paper 000, 4.1): the flow is fed into a virtual bottleneck that drains
+//! at the flow's own average rate; the largest queue is its burstiness.
 //!
-//! The average rate is that of all packets but the last, over the time from
-//! the first start to the last: the rate at which the queue of an even flow is
-//! empty just when its next packet comes. So an even flow has a burstiness of
-//! exactly one packet, and ON-OFF traffic that sends at Max for `t x Avg/Max`
-//! out of every t has `t x Avg/Max x (Max - Avg)`, plus the packet under way.
+//! The average rate is the bytes of all packets but the last, over the time from the first
+//! start to the last. At this rate the queue of an even flow becomes empty just when its next
+//! packet arrives. An even flow therefore has a burstiness of exactly one packet. ON-OFF
+//! traffic that sends at Max for `t x Avg/Max` out of every t has `t x Avg/Max x (Max - Avg)`,
+//! plus the packet being sent.
 //!
-//! A packet enters the queue whole, at its start, and is counted until its
-//! last bit has drained. All arithmetic is in integers: with B bytes in T
-//! picoseconds, the queue is kept in units of 1/T byte.
+//! A packet enters the queue whole, at its start, and is counted until its last bit has
+//! drained. All arithmetic is in integers: with B bytes in T picoseconds, the queue is kept in
+//! units of 1/T byte.
 
 use units::rounding::thousandths;
 
-/// Bytes of all packets but the last, and the time they took: the average
-/// rate. One pass, constant memory.
+/// Measures the average rate: the bytes of all packets but the last, and the time that they
+/// took. One pass, constant memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Average {
     first_ps: u64,
@@ -26,7 +26,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// The next packet; `start_ps` must not go back.
+    /// Adds the next packet; `start_ps` must not decrease.
     pub fn push(&mut self, start_ps: u64, bytes: u32) {
         if self.packets == 0 {
             self.first_ps = start_ps;
@@ -37,8 +37,8 @@ impl Average {
         self.packets += 1;
     }
 
-    /// `(bytes, ps)`; `None` with fewer than two packets, or if all bear one
-    /// timestamp.
+    /// Returns the rate as `(bytes, ps)`; `None` with fewer than two packets, or if all have
+    /// the same timestamp.
     #[must_use]
     pub fn rate(&self) -> Option<(u64, u64)> {
         let span_ps = self.last_ps - self.first_ps;
@@ -57,8 +57,8 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Drains `bytes` in every `ps`, as from [`Average::rate`]; at `ps` 0,
-    /// which is no rate, nothing is ever queued.
+    /// Creates a bottleneck that drains `bytes` in every `ps`, as [`Average::rate`] returns
+    /// them. If `ps` is 0, which is no rate, nothing is ever queued.
     #[must_use]
     pub fn new((bytes, ps): (u64, u64)) -> Self {
         Self {
@@ -70,8 +70,8 @@ impl Bottleneck {
         }
     }
 
-    /// The next packet; `start_ps` must not go back. Gives the queue just
-    /// after it came, in bytes.
+    /// Adds the next packet and returns the queue just after its arrival, in bytes; `start_ps`
+    /// must not decrease.
     pub fn push(&mut self, start_ps: u64, bytes: u32) -> f64 {
         // 64 x 64 bits, and the queue never exceeds all bytes x rate_ps.
         let drained = u128::from(self.rate_bytes) * u128::from(start_ps - self.last_ps);
@@ -82,7 +82,7 @@ impl Bottleneck {
         self.bytes(self.queue)
     }
 
-    /// The largest queue so far, in bytes, to a thousandth.
+    /// Returns the largest queue so far, in bytes, to a thousandth.
     #[must_use]
     pub fn largest_bytes(&self) -> f64 {
         self.bytes(self.largest)
@@ -97,8 +97,8 @@ impl Bottleneck {
     }
 }
 
-/// Burstiness in bytes of a flow given as `(start_ps, bytes)`. Two passes,
-/// constant memory. `None` where there is no average rate.
+/// Returns the burstiness in bytes of a flow given as `(start_ps, bytes)`; `None` if it has no
+/// average rate. Two passes, constant memory.
 #[must_use]
 pub fn burstiness_bytes<I>(packets: I) -> Option<f64>
 where

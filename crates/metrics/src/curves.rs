@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Flows and directions over time: what a report draws.
+//! Computes the curves of flows and directions over time that a report draws.
 
 use capture::record::Kind;
 use indexmap::IndexMap;
@@ -13,8 +13,8 @@ use crate::gaps::{Bin, Distribution};
 use crate::measure::{End, Placed, Span, seconds};
 use crate::tcp::TcpCurves;
 
-/// How a cell went over time: what a report draws. Kept as `curves.json` in
-/// the cell's folder, so that a report can be made again from the folder alone.
+/// A cell over time, as a report draws it. It is kept as `curves.json` in the cell's folder,
+/// so that a report can be made again from the folder alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curves {
@@ -22,28 +22,28 @@ pub struct Curves {
     pub interval_s: f64,
     /// Length of the cell.
     pub duration_s: f64,
-    /// Name of the window that `queue_bytes` are of.
+    /// Name of the window over which `queue_bytes` is computed.
     pub queue_window: String,
-    /// In the order of the scenario.
+    /// Flows in the order of the scenario.
     pub flows: Vec<FlowCurves>,
-    /// By end, data frames: `<cable>.<end>`.
+    /// Data and gap frames by direction, `<cable>.<end>`.
     pub wire: IndexMap<String, WireCurves>,
-    /// Stretches of time in finer intervals.
+    /// Spans of time in finer intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closeups: Vec<CloseupCurves>,
 }
 
-/// A stretch of time in finer intervals.
+/// A span of time in finer intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CloseupCurves {
-    /// Its name.
+    /// Name of the closeup.
     pub name: String,
     /// Begin, seconds from t = 0.
     pub from_s: f64,
     /// Length of one interval.
     pub interval_s: f64,
-    /// Intervals over which a mean is drawn too.
+    /// Number of intervals over which a mean is drawn too.
     pub mean_of: Option<usize>,
     /// Link-layer bytes in each interval, by flow in the order of `flows`.
     pub bytes: Vec<Vec<u64>>,
@@ -53,35 +53,35 @@ pub struct CloseupCurves {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowCurves {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// What it should achieve, if the scenario says so.
+    /// Rate that the flow should achieve, if the scenario sets one.
     pub target_bps: Option<f64>,
-    /// When it is meant to send, seconds from t = 0.
+    /// Begin and end of the time in which it is meant to send, seconds from t = 0.
     pub active_s: (f64, f64),
-    /// Line rate of its end.
+    /// Line rate of the direction in which it is measured.
     pub line_bps: u64,
-    /// MTU of its end; if that is not known, the flow's largest IP packet.
+    /// MTU of the cable; if that is not known, the flow's largest IP packet.
     pub mtu: u32,
     /// Link-layer bytes in each interval.
     pub bytes: Vec<u64>,
-    /// Begin and end of what `queue_bytes` are of, seconds from t = 0.
+    /// Begin and end of the time that `queue_bytes` covers, seconds from t = 0.
     pub queue_s: (f64, f64),
-    /// Largest queue of the virtual bottleneck in each interval, bytes; over
-    /// one window, so that its largest value is that window's burstiness.
+    /// Largest queue of the virtual bottleneck in each interval, bytes. It covers one window,
+    /// so that its largest value is that window's burstiness.
     pub queue_bytes: Vec<f64>,
-    /// Gaps, start to start.
+    /// Histogram of the gaps, start to start.
     pub gaps: Vec<Bin>,
-    /// Waits from the sender's system call on, where they are known: a bin's
-    /// byte times are microseconds.
+    /// Histogram of the waits from the sender's system call on, if they are known; a byte time
+    /// in a bin means a microsecond.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Bin>,
-    /// The sender's own state, of a sampled TCP flow.
+    /// Samples of the sender's state, for a sampled TCP flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpCurves>,
 }
 
-/// One end over time.
+/// One direction over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireCurves {
@@ -111,14 +111,14 @@ impl Axis {
     }
 }
 
-/// The window whose queue is drawn.
+/// The window over which the queue is drawn.
 pub(crate) struct QueueWindow<'a> {
     pub(crate) name: &'a str,
     pub(crate) from_ps: u64,
     pub(crate) to_ps: u64,
 }
 
-/// Draws a span in intervals; `None` if there are none, or millions.
+/// Computes the curves of a span; `None` if it has no interval, or millions.
 pub(crate) fn draw(
     span: Span,
     interval_ps: u64,
@@ -160,7 +160,8 @@ pub(crate) fn draw(
     Some(curves)
 }
 
-/// Every flow in the intervals of a closeup; `None` if there are none, or millions.
+/// Computes every flow's bytes in the intervals of a closeup; `None` if it has no interval, or
+/// millions.
 pub(crate) fn closeup(
     closeup: &Closeup,
     zero_ps: u64,
@@ -208,7 +209,7 @@ fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<Fl
     let seconds_at = |at_ps: u64| seconds(at_ps.saturating_sub(axis.from_ps));
     Some(FlowCurves {
         name: p.name.clone(),
-        // Rates stay below 2^53.
+        // A float is exact: rates stay below 2^53.
         target_bps: p.target.map(|t| t.rate_bps as f64),
         active_s: (seconds_at(p.active_ps.0), seconds_at(p.active_ps.1)),
         line_bps: p.end.rate_bps,
@@ -226,7 +227,7 @@ fn flow_curves(axis: Axis, p: &Placed<'_>, queue: &QueueWindow<'_>) -> Option<Fl
     })
 }
 
-/// Largest queue in each interval, of the frames that start in the span.
+/// Returns the largest queue in each interval, over the frames that start in the span.
 fn queue_curve(
     axis: Axis,
     p: &Placed<'_>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The metrics of one flow in one window (`docs/formats.md`, "Result").
+//! Measures one flow in one window (`docs/formats.md`, "Result").
 
 use capture::record::{Kind, Record};
 use scenario::result::FlowMetrics;
@@ -14,31 +14,30 @@ use crate::rates::{SpanRate, WindowRate};
 /// Name of the flow that stands for all data frames of the measured directions together.
 pub const WIRE: &str = "wire";
 
-/// What the metrics of a flow depend on beside its frames.
+/// The parameters that the metrics of a flow depend on, besides its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Begin of the window, ps.
     pub from_ps: u64,
-    /// Its end, ps: frames that start before it count.
+    /// End of the window, ps: frames that start before it count.
     pub to_ps: u64,
-    /// Line rate, of which gaps are byte times; 0 if not known.
+    /// Line rate, in whose byte times gaps are counted; 0 if not known.
     pub rate_bps: u64,
-    /// Largest IP packet: with the Ethernet header, the unit of
-    /// `burstiness_mtu`. 0 if not known; the flow's largest frame takes its place.
+    /// Largest IP packet: with the Ethernet header, it is the unit of `burstiness_mtu`. If 0,
+    /// it is not known and the flow's largest frame takes its place.
     pub mtu: u32,
-    /// What the flow should achieve.
+    /// Rate that the flow should achieve.
     pub target: Option<Target>,
 }
 
 /// Measures the data frames of one flow, or of several together.
 ///
-/// `records` are those of the flow in order of departure, from before and
-/// after the window too if there are any: [`WindowRate`] wants the neighbours
-/// across its borders. Everything else counts frames that start in the window,
-/// whatever became of them later.
+/// `records` are those of the flow in order of departure, including any before and after the
+/// window: [`WindowRate`] needs the neighbours across its borders. All other metrics count
+/// frames that start in the window, whatever happens to the frames later.
 ///
-/// Two passes; 16 bytes of memory for each frame in the window, for the
-/// percentiles. Records of gap frames are left out.
+/// Two passes; 16 bytes of memory for each frame in the window, for the percentiles. Records
+/// of gap frames are skipped.
 #[must_use]
 pub fn flow_metrics<'a, I>(records: I, frame: &Frame) -> FlowMetrics
 where
@@ -77,7 +76,7 @@ fn micros(ps: u64) -> f64 {
     thousandths(ps.into(), 1_000_000)
 }
 
-/// Everything but burstiness, which needs the average rate first.
+/// Collects every metric except burstiness, which needs the average rate first.
 struct FirstPass {
     from_ps: u64,
     to_ps: u64,
@@ -158,7 +157,7 @@ impl FirstPass {
                 Layer::Ip => ip,
             };
             let target = target.rate_bps as f64;
-            // A millionth of a per cent: finer than any clock here.
+            // To a millionth of a per cent, which is finer than any clock here.
             ((achieved - target) / target * 1e8).round() / 1e6
         });
         FlowMetrics {

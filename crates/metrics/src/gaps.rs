@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gaps: the distance of neighbouring frames, start to start.
+//! Measures gaps: the distance between neighbouring frames, start to start.
 
 use serde::{Deserialize, Serialize};
 
 use units::rounding::thousandths;
 use units::time::PS_PER_S;
 
-/// A time in byte times of a line of `rate_bps`, to a thousandth.
+/// Returns a time in byte times of a line of `rate_bps`, to a thousandth.
 #[must_use]
 pub fn byte_times(ps: u64, rate_bps: u64) -> f64 {
     thousandths(
@@ -15,7 +15,7 @@ pub fn byte_times(ps: u64, rate_bps: u64) -> f64 {
     )
 }
 
-/// Exact order statistics of times. Keeps every value: 8 bytes each.
+/// Computes exact order statistics of times. It keeps every value: 8 bytes each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     values_ps: Vec<u64>,
@@ -23,19 +23,19 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// One more value.
+    /// Adds a value.
     pub fn push(&mut self, value_ps: u64) {
         self.values_ps.push(value_ps);
         self.sorted = false;
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values_ps.len()
     }
 
-    /// There is none.
+    /// Returns whether there is no value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values_ps.is_empty()
@@ -49,9 +49,8 @@ impl Distribution {
         &self.values_ps
     }
 
-    /// The nearest-rank percentile: the smallest value that at least
-    /// `percent` of all values do not exceed; 0 gives the least, 100 the
-    /// largest. Sorts on first use.
+    /// Returns the nearest-rank percentile: the smallest value that at least `percent` of all
+    /// values do not exceed. 0 gives the smallest value, 100 the largest. Sorts on first use.
     pub fn percentile_ps(&mut self, percent: u8) -> Option<u64> {
         let sorted = self.sorted();
         let rank = (sorted.len() as u128 * u128::from(percent.min(100))).div_ceil(100);
@@ -59,8 +58,8 @@ impl Distribution {
         sorted.get(index).copied()
     }
 
-    /// The values in ns, four digits of each, rounded down, and how many are alike:
-    /// at most 9000 in a tenfold range. Sorts on first use.
+    /// Returns the values in ns, rounded down to four digits, each with its count: at most
+    /// 9000 values in a tenfold range. Sorts on first use.
     pub fn counts_ns(&mut self) -> Vec<(u64, u64)> {
         let mut counts: Vec<(u64, u64)> = Vec::new();
         for ps in self.sorted() {
@@ -75,9 +74,8 @@ impl Distribution {
         counts
     }
 
-    /// How often values fall into bins whose width is a fixed share of their
-    /// size; bins without a value are left out. Sorts on first use. Empty if
-    /// the line rate is not known.
+    /// Returns the counts of values in bins whose width is a fixed share of their begin; bins
+    /// without a value are left out. Empty if the line rate is not known. Sorts on first use.
     pub fn histogram(&mut self, rate_bps: u64) -> Vec<Bin> {
         let mut bins: Vec<Bin> = Vec::new();
         if rate_bps == 0 {
@@ -98,18 +96,19 @@ impl Distribution {
 /// One bin of a histogram of gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bin {
-    /// From `10^(bin / BINS_PER_DECADE)` byte times up to the next bin's begin.
+    /// Index of the bin: it begins at `10^(bin / BINS_PER_DECADE)` byte times and ends where
+    /// the next bin begins.
     pub bin: i32,
-    /// Gaps in it.
+    /// Number of gaps in the bin.
     pub count: u64,
 }
 
-/// Bins in a tenfold range of gaps: each is 2.3 % wide, less than 36 bytes
-/// for two full frames back to back.
+/// Bins in a tenfold range of gaps: each is 2.3 % wide, less than 36 bytes for two full frames
+/// back to back.
 pub const BINS_PER_DECADE: u32 = 100;
 
 impl Bin {
-    /// Where the bin begins, in byte times.
+    /// Returns the begin of the bin in byte times.
     #[must_use]
     pub fn begin_bytes(self) -> f64 {
         10f64.powf(f64::from(self.bin) / f64::from(BINS_PER_DECADE))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures what a wire saw.
+//! Measures the frames that crossed a wire.
 //!
-//! From a series of [`capture::record::Record`]s come a flow's metrics ([`flow`]) as
-//! paper 000 defines them, bandwidth over time ([`bandwidth`]) and everything
-//! a result says about one cell ([`analyse`]).
+//! From a series of [`capture::record::Record`]s it computes a flow's metrics as paper 000
+//! defines them ([`flow`]), bandwidth over time ([`bandwidth`]) and every figure that a result
+//! states about one cell ([`analyse`]).
 //!
-//! Nothing here opens a file, asks the time or depends on an engine. Times are
-//! integers in picoseconds. Rates, queues and gaps are computed in integers
-//! and rounded once, to a thousandth of their unit, when they leave.
+//! This crate opens no file, reads no clock and depends on no engine. Times are integers in
+//! picoseconds. Rates, queues and gaps are computed in integers and rounded once, to a
+//! thousandth of their unit, when they are returned.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One window of some directions and their flows, measured: what a scenario's
-//! cell ([`crate::analyse`]) and a lone series ([`crate::survey`]) share.
+//! Measures one window of some directions and their flows, for a scenario's cell
+//! ([`crate::analyse`]) and for a single series ([`crate::survey`]).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use units::time::duration_ps;
 use crate::flow::{Frame, WIRE, flow_metrics};
 use crate::waits;
 
-/// A stretch of time, ps, on a clock whose t = 0 is `zero_ps`.
+/// A span of time, ps, on a clock whose t = 0 is `zero_ps`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) zero_ps: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Span {
     pub(crate) to_ps: u64,
 }
 
-/// A direction, with its data frames by flow.
+/// A direction, and its data frames by flow.
 pub(crate) struct End<'a> {
     pub(crate) name: String,
     pub(crate) rate_bps: u64,
@@ -31,7 +31,7 @@ pub(crate) struct End<'a> {
     pub(crate) records: &'a [Record],
     flows: &'a FlowTable,
     by_flow: BTreeMap<u32, Vec<u32>>,
-    /// By record; empty when none is known.
+    /// Timestamp of each record; empty if none is known.
     timestamps_ps: Vec<u64>,
 }
 
@@ -60,32 +60,32 @@ impl<'a> End<'a> {
         }
     }
 
-    /// With the instants at which the sender handed the data frames over.
+    /// Adds the instants at which the sender handed the data frames over.
     pub(crate) fn timestamped(mut self, timestamps_ps: &[u64]) -> Self {
         self.timestamps_ps = waits::by_record(self.records, timestamps_ps);
         self
     }
 
-    /// The positions of a flow's records.
+    /// Returns the positions of a flow's records.
     pub(crate) fn of(&self, key: &FlowKey) -> Vec<u32> {
         let index = self.flows.find(key);
         index.map_or_else(Vec::new, |index| self.of_index(index))
     }
 
-    /// The same by the flow's index.
+    /// Returns the positions of the records of the flow with this index.
     pub(crate) fn of_index(&self, index: u32) -> Vec<u32> {
         self.by_flow.get(&index).cloned().unwrap_or_default()
     }
 }
 
-/// A flow where it is measured.
+/// A flow at the direction in which it is measured.
 pub(crate) struct Placed<'a> {
     pub(crate) name: String,
     pub(crate) target: Option<Target>,
-    /// When it is meant to send.
+    /// Begin and end of the time in which it is meant to send.
     pub(crate) active_ps: (u64, u64),
     pub(crate) end: &'a End<'a>,
-    /// Its datagrams bear the instant of their sending.
+    /// Whether its datagrams hold the instant at which they were sent.
     pub(crate) timestamped: bool,
     pub(crate) positions: Vec<u32>,
 }
@@ -97,7 +97,7 @@ impl Placed<'_> {
             .filter_map(|&i| self.end.records.get(i as usize))
     }
 
-    /// Its frames that bear a timestamp, with it.
+    /// Iterates over the flow's frames that hold a timestamp, with the timestamp.
     pub(crate) fn timestamps(&self) -> impl Iterator<Item = (&Record, u64)> {
         let timestamps_ps = self.timestamped.then_some(&self.end.timestamps_ps[..]);
         let of = move |&i: &u32| {
@@ -109,13 +109,12 @@ impl Placed<'_> {
 }
 
 pub(crate) fn seconds(ps: u64) -> f64 {
-    // A picosecond of a cell of hours still has its place in 53 bits.
+    // A float is exact enough: 53 bits hold a picosecond of a cell of hours.
     ps as f64 / PS_PER_S as f64
 }
 
-/// All flows, each over the part of the span in which it is meant to send, all
-/// data frames of the directions they are measured in together, and all
-/// directions.
+/// Measures a window: every flow over the part of the span in which it is meant to send, all
+/// data frames together of the directions in which flows are measured, and every direction.
 pub(crate) fn window(
     name: &str,
     span: Span,
@@ -160,7 +159,7 @@ pub(crate) fn window(
     }
 }
 
-/// All data frames of some directions as if they were one flow.
+/// Measures all data frames of some directions as if they were one flow.
 fn together(span: Span, ends: &[&End<'_>]) -> Option<FlowMetrics> {
     let frame = Frame {
         from_ps: span.from_ps,
@@ -177,8 +176,8 @@ fn together(span: Span, ends: &[&End<'_>]) -> Option<FlowMetrics> {
     Some(flow_metrics(merged.iter().copied(), &frame))
 }
 
-/// How busy a direction was: every frame counts with the part of its time on
-/// the wire that lies in the window, everything else by its start.
+/// Measures how busy a direction was: every frame counts with the part of its time on the wire
+/// that lies in the window. The other counters count frames that start in it.
 fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
     let mut m = WireMetrics {
         rate_bps: end.rate_bps,
@@ -202,7 +201,7 @@ fn wire(end: &End<'_>, from_ps: u64, to_ps: u64) -> WireMetrics {
     }
     let window_ps = u128::from(to_ps.saturating_sub(from_ps));
     if window_ps > 0 {
-        // To a millionth.
+        // Rounded to a millionth.
         m.utilisation = thousandths(busy_ps.min(window_ps) * 1000, window_ps) / 1000.0;
     }
     m

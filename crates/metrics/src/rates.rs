@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rates: between neighbouring frames, and over a window.
+//! Measures rates: between neighbouring frames, and over a window.
 
 use std::collections::VecDeque;
 
 use units::rounding::thousandths;
 use units::time::PS_PER_S;
 
-/// Bits per second of `bytes` in `ps`, to a thousandth; `ps` must not be 0.
+/// Returns the bits per second of `bytes` in `ps`, to a thousandth; `ps` must not be 0.
 fn bps(bytes: u64, ps: u64) -> f64 {
     thousandths(u128::from(bytes) * 8 * u128::from(PS_PER_S), ps.into())
 }
@@ -29,21 +29,21 @@ pub struct SpanRate {
     unresolved: u64,
 }
 
-/// What [`SpanRate`] found. All `None` if there were not n + 1 packets.
+/// Results of [`SpanRate`]. All are `None` if there were not n + 1 packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SpanRates {
     /// Smallest rate.
     pub min_bps: Option<f64>,
-    /// Largest rate. `None` also if n + 1 packets bear one timestamp: the
-    /// clock was too coarse to tell.
+    /// Largest rate. `None` also if n + 1 packets have the same timestamp: then the clock was
+    /// too coarse.
     pub max_bps: Option<f64>,
-    /// Arithmetic mean over all spans, as the paper's tables have it. `None`
-    /// as for the largest.
+    /// Arithmetic mean over all spans, as in the paper's tables. `None` in the same cases as
+    /// `max_bps`.
     pub mean_bps: Option<f64>,
 }
 
 impl SpanRate {
-    /// Over spans of `packets` packets, at least 1.
+    /// Measures spans of `packets` packets, at least 1.
     #[must_use]
     pub fn new(packets: usize) -> Self {
         let packets = packets.max(1);
@@ -59,7 +59,7 @@ impl SpanRate {
         }
     }
 
-    /// The next packet; `start_ps` must not go back.
+    /// Adds the next packet; `start_ps` must not decrease.
     pub fn push(&mut self, start_ps: u64, bytes: u32) {
         if self.recent.len() == self.packets {
             if let Some((first_ps, first_bytes)) = self.recent.pop_front() {
@@ -83,7 +83,7 @@ impl SpanRate {
         self.spans += 1;
     }
 
-    /// The rates of everything pushed.
+    /// Returns the rates of all packets added.
     #[must_use]
     pub fn finish(&self) -> SpanRates {
         let resolved = self.spans > 0 && self.unresolved == 0;
@@ -97,30 +97,29 @@ impl SpanRate {
     }
 }
 
-/// Rate over a window `from_ps..to_ps`, free of the error that counting whole
-/// frames makes at its borders: each frame counts evenly over the time from
-/// its start to the start of the flow's next frame, the flow's last one over
-/// as long as the one before it. So an even flow has exactly its rate in every
-/// window, and a silence counts as one.
+/// Measures the rate over a window `from_ps..to_ps` without the error of counting whole frames
+/// at its borders. Each frame counts evenly over the time from its start to the start of the
+/// flow's next frame; the flow's last frame counts over as long as the one before it. An even
+/// flow therefore has exactly its rate in every window, and a silence lowers the rate.
 ///
-/// One pass over the flow's frames, those before and after the window too;
-/// constant memory.
+/// One pass over the flow's frames, those before and after the window included; constant
+/// memory.
 #[derive(Clone, Debug)]
 pub struct WindowRate {
     from_ps: u64,
     to_ps: u64,
     held: Option<(u64, [u32; 3])>,
     previous_ps: Option<u64>,
-    /// Byte-picoseconds are not summed: whole frames are, and the at most
-    /// three cut by a border become fractions of a byte in units of 2^-32.
+    /// The sums hold whole frames, not byte-picoseconds. Each of the at most three frames cut
+    /// by a border adds a fraction of its bytes in units of 2^-32 byte.
     sums: [u128; 3],
 }
 
-/// Fractions of a byte in [`WindowRate`]'s sums.
+/// Bits of the fraction of a byte in the sums of [`WindowRate`].
 const FRACTION_BITS: u32 = 32;
 
 impl WindowRate {
-    /// Over `from_ps..to_ps`.
+    /// Measures `from_ps..to_ps`.
     #[must_use]
     pub fn new(from_ps: u64, to_ps: u64) -> Self {
         Self {
@@ -132,8 +131,8 @@ impl WindowRate {
         }
     }
 
-    /// The next frame, as three counts of bytes whose rates are wanted (link,
-    /// wire, IP); `start_ps` must not go back.
+    /// Adds the next frame as three counts of bytes (link, wire, IP), one for each rate;
+    /// `start_ps` must not decrease.
     pub fn push(&mut self, start_ps: u64, bytes: [u32; 3]) {
         if let Some((held_ps, held_bytes)) = self.held.replace((start_ps, bytes)) {
             self.spread(held_ps, start_ps, held_bytes);
@@ -157,7 +156,7 @@ impl WindowRate {
         }
     }
 
-    /// The three rates, bits per second; 0 for an empty window.
+    /// Returns the three rates, bits per second; 0 for an empty window.
     #[must_use]
     pub fn finish(mut self) -> [f64; 3] {
         if let Some((held_ps, bytes)) = self.held.take() {

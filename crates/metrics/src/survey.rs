@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A series nobody planned: every flow of a capture or a timeline, measured
-//! over the whole of it or a part.
+//! Measures a series without a scenario: every flow of a capture or a timeline, over all of it
+//! or a part.
 
 use capture::flows::{FlowKey, FlowTable};
 use capture::record::Record;
@@ -10,49 +10,48 @@ use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, Curves, QueueWindow};
 use crate::measure::{self, End, Placed, Span};
 
-/// What to survey.
+/// The series to survey.
 #[derive(Clone, Copy, Debug)]
 pub struct Series<'a> {
-    /// What it is called.
+    /// Name of the series.
     pub name: &'a str,
-    /// In order of time.
+    /// Records in order of time.
     pub records: &'a [Record],
-    /// What [`Record::flow`] means.
+    /// The flows that [`Record::flow`] is an index into.
     pub flows: &'a FlowTable,
-    /// Line rate; 0 if not known: then there are no gaps in byte times, and
-    /// no shares of the line.
+    /// Line rate; 0 if not known: then there are no gaps in byte times and no utilisation.
     pub rate_bps: u64,
     /// MTU; 0 if not known: then burstiness is in units of a flow's largest frame.
     pub mtu: u32,
 }
 
-/// Which part, and how finely.
+/// The part of a series to survey, and the interval of its curves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Begin, ps after the first record; 0 by default.
     pub from_ps: u64,
     /// End, ps after the first record; the end of the series by default.
     pub to_ps: Option<u64>,
-    /// Interval of the curves, ps; chosen by itself by default.
+    /// Interval of the curves, ps; by default the survey chooses it.
     pub interval_ps: Option<u64>,
 }
 
-/// What [`survey`] finds.
+/// Results of [`survey`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
-    /// Every flow, by falling bytes, and all data frames together.
+    /// Metrics of every flow, by decreasing bytes, and of all data frames together.
     pub window: WindowResult,
-    /// The same over time.
+    /// Curves of the same flows.
     pub curves: Curves,
 }
 
 /// Name of the only window.
 const ALL: &str = "all";
-/// Intervals of a curve when none is asked for.
+/// Number of intervals of a curve if none is given.
 const INTERVALS: u64 = 400;
 
-/// Measures every flow that `wanted` chooses. `None` if the part is empty, or
-/// its interval divides it into millions.
+/// Measures every flow that `wanted` chooses. Returns `None` if the part is empty, or if its
+/// interval divides it into millions.
 #[must_use]
 pub fn survey(
     series: &Series<'_>,
@@ -66,7 +65,7 @@ pub fn survey(
     let span = Span {
         zero_ps: first,
         from_ps: first.saturating_add(part.from_ps),
-        // The last frame belongs to the series.
+        // The last frame is part of the series.
         to_ps: part
             .to_ps
             .map_or(last.saturating_add(1), |to| first.saturating_add(to)),
@@ -97,7 +96,7 @@ pub fn survey(
         .filter(|p| !p.positions.is_empty())
         .collect();
     let bytes = |p: &Placed<'_>| p.records().map(|r| u64::from(r.frame_bytes)).sum::<u64>();
-    // Stable: ties stay in the order of the table.
+    // The sort is stable: equal flows stay in the order of the table.
     placed.sort_by_key(|p| std::cmp::Reverse(bytes(p)));
     let ends = std::slice::from_ref(&end);
     let length_ps = span.to_ps - span.from_ps;

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the samples of a TCP sender say of a stretch of time, and how a report
-//! draws them.
+//! Computes metrics and curves from the samples of a TCP sender.
 
 use sender_log::sample::TcpSample;
 use serde::{Deserialize, Serialize};
 use units::rounding::thousandths;
 use units::time::NS_PER_S;
 
-/// What samples say of a stretch of time.
+/// Metrics of a TCP sender over a span of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpMetrics {
-    /// Payload acknowledged, over the time; between two samples it is taken to
-    /// come evenly.
+    /// Payload acknowledged, divided by the time; between two samples it is interpolated
+    /// linearly.
     pub goodput_bps: f64,
     /// Segments retransmitted.
     pub retransmits: u64,
     /// Largest congestion window of the samples.
     pub cwnd_max_bytes: u64,
-    /// That of the last sample.
+    /// Congestion window of the last sample.
     pub cwnd_end_bytes: u64,
 }
 
-/// Metrics of `from_ns..to_ns` of a connection that began at `start_ns`, on the
-/// samples' clock. `None` if no sample lies in it. Linear in the samples.
+/// Computes the metrics of `from_ns..to_ns` of a connection that began at `start_ns`, on the
+/// samples' clock. `None` if no sample lies in the span. Linear in the samples.
 #[must_use]
 pub fn metrics(
     samples: &[TcpSample],
@@ -71,29 +70,29 @@ fn acked_between(before: &TcpSample, after: &TcpSample, at_ns: u64) -> u64 {
     before.acked_bytes + u64::try_from(part).unwrap_or(more)
 }
 
-/// Samples as a report draws them, one value of each list an instant.
+/// Samples as a report draws them; each list has one value per instant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpCurves {
-    /// Seconds from t = 0.
+    /// Instants, seconds from t = 0.
     pub time_s: Vec<f64>,
-    /// Congestion window.
+    /// Congestion window, bytes.
     pub cwnd_bytes: Vec<u64>,
-    /// Slow start threshold, where there is one.
+    /// Slow start threshold, bytes; `None` where there is none.
     pub ssthresh_bytes: Vec<Option<u64>>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, us.
     pub srtt_us: Vec<u64>,
-    /// Segments retransmitted, since the start.
+    /// Segments retransmitted since the start.
     pub retransmits: Vec<u64>,
-    /// Payload acknowledged, since the start.
+    /// Payload acknowledged since the start, bytes.
     pub acked_bytes: Vec<u64>,
 }
 
 impl TcpCurves {
-    /// `None` without samples.
+    /// Converts samples; `None` if there are none.
     #[must_use]
     pub fn of(samples: &[TcpSample]) -> Option<Self> {
-        // A nanosecond of a cell of hours has its place in 53 bits.
+        // A float is exact enough: 53 bits hold a nanosecond of a cell of hours.
         let seconds = |s: &TcpSample| s.time_ns as f64 / 1e9;
         (!samples.is_empty()).then(|| Self {
             time_s: samples.iter().map(seconds).collect(),

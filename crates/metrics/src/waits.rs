@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long datagrams waited in hosts: from the sender's system call to the first
-//! bit on the wire where they are measured. The laboratory's sender writes the instant of the
-//! call into each datagram (`lab/send`), and the cable keeps its first bytes.
+//! Measures how long datagrams waited in hosts: from the sender's system call to the first bit
+//! on the wire where they are measured. The laboratory's sender writes the instant of the call
+//! into each datagram (`lab/send`), and the cable keeps the first bytes of each frame.
 
 use capture::record::{Kind, Record};
 use scenario::result::FlowMetrics;
@@ -10,14 +10,15 @@ use units::time::PS_PER_NS;
 
 use crate::gaps::Distribution;
 
-/// Ethernet, IPv4 without options, UDP; the sequence number is before the timestamp.
+/// Offset of the timestamp in a frame: after Ethernet, IPv4 without options and UDP headers,
+/// and the sequence number.
 const TIMESTAMP_AT: usize = 14 + 20 + 8 + 8;
-/// On a line of this rate a byte time is a microsecond.
+/// The line rate at which a byte time is a microsecond.
 pub(crate) const BYTE_A_MICROSECOND_BPS: u64 = 8_000_000;
 
-/// The timestamps of data frames of which `snap_bytes` each are kept in `snap`, in
-/// ps; 0 where a frame cannot have one. Whether it has one the caller knows:
-/// any other datagram's bytes look alike.
+/// Returns the timestamps of data frames, ps, from `snap`, which holds the first `snap_bytes`
+/// of each; 0 where a frame cannot hold one. The caller must know whether a frame holds a
+/// timestamp, because the bytes of any other datagram look alike.
 #[must_use]
 pub fn timestamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
     if snap_bytes < TIMESTAMP_AT + 8 {
@@ -35,8 +36,8 @@ pub fn timestamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Stamps by place in a timeline rather than by data frame; empty when there
-/// are none.
+/// Returns the timestamps by index of the record in a timeline instead of by data frame; empty
+/// if there are none.
 pub(crate) fn by_record(records: &[Record], timestamps_ps: &[u64]) -> Vec<u64> {
     if timestamps_ps.is_empty() {
         return Vec::new();
@@ -47,7 +48,7 @@ pub(crate) fn by_record(records: &[Record], timestamps_ps: &[u64]) -> Vec<u64> {
     records.iter().map(|r| of(r).unwrap_or(0)).collect()
 }
 
-/// The waits of frames that start within the span.
+/// Returns the waits of frames that start within the span.
 pub(crate) fn all<'a>(
     frames: impl Iterator<Item = (&'a Record, u64)>,
     span_ps: (u64, u64),
@@ -61,7 +62,7 @@ pub(crate) fn all<'a>(
     waits
 }
 
-/// Fills the waits in: of frames that start within the span.
+/// Fills in the waits of frames that start within the span.
 pub(crate) fn measure<'a>(
     metrics: &mut FlowMetrics,
     frames: impl Iterator<Item = (&'a Record, u64)>,
