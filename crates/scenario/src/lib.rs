@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The laboratory's two formats: what to run ([`parse`], [`Scenario`]) and
-//! what came out ([`result`]).
+//! Reads and writes the laboratory's two formats: the scenario, which says what to run
+//! ([`parse`], [`Scenario`]), and the result of a run ([`result`]).
 //!
-//! Both are described in `docs/formats.md`. This crate does no input or
-//! output of its own: it is given the text of a file, and gives back values.
+//! `docs/formats.md` describes both. This crate opens no file: it takes the text of a file and
+//! returns values.
 
 mod cable;
 mod cell;

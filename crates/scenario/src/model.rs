@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scenario after every reference, unit and parameter has been resolved:
-//! what the two engines and the measurements work from.
+//! A scenario with every reference, unit and parameter resolved: the input of both engines and
+//! of the measurements.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -11,24 +11,24 @@ use crate::error::Place;
 use crate::expr::Env;
 use crate::isochronous::Isochronous;
 
-/// Which kernel is under test.
+/// The kernel under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kernel {
-    /// Debian 12.
+    /// Debian 12's kernel.
     V6_1,
-    /// Debian 12's backport.
+    /// The backport kernel of Debian 12.
     V6_12,
-    /// Debian 13's backport.
+    /// The backport kernel of Debian 13.
     V7,
 }
 
 impl Kernel {
-    /// All of them, oldest first.
+    /// All kernels, oldest first.
     pub const ALL: [Self; 3] = [Self::V6_1, Self::V6_12, Self::V7];
-    /// Their names, in that order.
+    /// Names of the kernels, in the order of [`Kernel::ALL`].
     pub const NAMES: [&str; 3] = ["6.1", "6.12", "7"];
 
-    /// Whether a release, such as `6.12.9-amd64`, is one of this kernel's.
+    /// Returns whether a release, such as `6.12.9-amd64`, belongs to this kernel.
     #[must_use]
     pub fn is_of(self, release: &str) -> bool {
         let name = self.to_string();
@@ -43,7 +43,7 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// A name that is no kernel's.
+/// The error for a name that is not that of a known kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel is \"{0}\", expected \"6.1\", \"6.12\" or \"7\"")]
 pub struct UnknownKernel(String);
@@ -62,20 +62,20 @@ impl FromStr for Kernel {
 /// A scenario and its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Short name: `A-Z a-z 0-9 . _ -`.
+    /// Short name, of `A-Z a-z 0-9 . _ -`.
     pub name: String,
-    /// One line for people.
+    /// One line that describes the scenario to people.
     pub title: String,
-    /// What is being reproduced; may be empty.
+    /// Publication or figure that is reproduced; may be empty.
     pub source: String,
     /// Kernel under test.
     pub kernel: Kernel,
     /// Seed of the run.
     pub seed: u64,
-    /// How often each cell is run, with seeds that count up from `seed`; above 1 only in the
-    /// simulator, for what transfers of known length come to.
+    /// How often each cell is run; run k uses seed `seed` + k, from 0. Only the simulator
+    /// takes a value above 1, to get statistics of transfers of known length.
     pub runs: u64,
-    /// Cells run one after another in one guest; at least 1.
+    /// Number of cells run one after another in one guest; at least 1.
     pub per_boot: usize,
     /// Every combination of the sweep, in order; at least one.
     pub cells: Vec<Cell>,
@@ -84,52 +84,53 @@ pub struct Scenario {
 /// One combination of the sweep, ready to be run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Position in the sweep, from 0.
+    /// Index in the sweep, from 0.
     pub index: usize,
-    /// Parameters, then sweep values, by name.
+    /// Values of the parameters, then of the sweep, by name.
     pub params: Env,
-    /// From t = 0, when the first flow may start.
+    /// Length of the cell, from t = 0, when the first flow may start.
     pub duration_ns: u64,
-    /// After `duration_ns`, before the cell is taken down.
+    /// Time after `duration_ns` before the cell is taken down.
     pub settle_ns: u64,
-    /// Memory of the guest.
+    /// Memory of the guest, bytes.
     pub memory_bytes: u64,
     /// Hosts; at least one.
     pub hosts: Vec<Host>,
     /// Cables; at least one if there are no segments.
     pub cables: Vec<Cable>,
-    /// `tc` lines, in order of their time, then of the file.
+    /// Lines of tc(8) arguments, in order of their time, then of the file.
     pub tc: Vec<TcLine>,
     /// System controls to set.
     pub sysctls: Vec<Sysctl>,
-    /// Interrupts held off at random instants.
+    /// Times at random instants in which interrupts are held off.
     pub noise: Option<Noise>,
-    /// What is sent.
+    /// Flows that the hosts send.
     pub flows: Vec<Flow>,
-    /// Programs that get no CPU for a while; those of one program do not overlap.
+    /// Times in which programs get no CPU; those of one program do not overlap.
     pub freezes: Vec<Freeze>,
-    /// Chosen frames that are lost or late; of several that fit one, the first counts.
+    /// Frames that are lost or delayed on purpose. If several impairments match a frame, the
+    /// first applies.
     pub impairments: Vec<Impairment>,
-    /// Where it is looked at.
+    /// Points at which the cell is captured.
     pub captures: Vec<Capture>,
-    /// What is known beforehand of flows that stop.
+    /// What is known before the run about stalls of flows.
     pub stops: Vec<KnownStop>,
-    /// When to measure; at least one.
+    /// Windows to measure; at least one.
     pub windows: Vec<Window>,
-    /// What is drawn finer.
+    /// Spans of time that are drawn in finer intervals.
     pub closeups: Vec<Closeup>,
-    /// What must hold.
+    /// Bounds on metrics that must hold.
     pub bounds: Vec<Bound>,
-    /// Hosts on segments that send by periods; there are then no cables and no flows.
+    /// Hosts on segments that send by periods; such a cell has no cables and no flows.
     pub isochronous: Option<Isochronous>,
-    /// What must hold of transfers over all runs; `metric` is one of
+    /// Bounds on transfers that must hold over all runs; `metric` is one of
     /// [`crate::result::TransferRow::NAMES`].
     pub transfer_bounds: Vec<Bound>,
 }
 
 impl Cell {
-    /// The name of a flow or stream; of all of them together, and of one that the
-    /// cell does not have, empty.
+    /// Returns the name of a flow or stream. Returns an empty string for [`Subject::Wire`] and
+    /// for a subject that the cell does not have.
     #[must_use]
     pub fn name_of(&self, subject: Subject) -> &str {
         let streams = self.isochronous.as_ref().map(|of| &of.streams);
@@ -145,26 +146,26 @@ impl Cell {
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// IPv4 addresses on each of its devices; at least 1.
+    /// Number of IPv4 addresses on each of the host's devices; at least 1.
     pub addresses: u8,
 }
 
 /// One of the two ends of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum End {
-    /// The first.
+    /// The first end.
     A,
-    /// The second.
+    /// The second end.
     B,
 }
 
 impl End {
-    /// Both, in order.
+    /// Both ends, in order.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// 0 or 1.
+    /// Returns the index of the end, 0 or 1.
     #[must_use]
     pub fn index(self) -> usize {
         match self {
@@ -173,7 +174,7 @@ impl End {
         }
     }
 
-    /// The far end.
+    /// Returns the opposite end.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -204,7 +205,7 @@ pub struct Device {
 /// A full-duplex cable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
-    /// Its name.
+    /// Name of the cable.
     pub name: String,
     /// Devices at end a and end b.
     pub ends: [Device; 2],
@@ -212,36 +213,36 @@ pub struct Cable {
     pub rate_bps: u64,
     /// MTU of both devices.
     pub mtu: u32,
-    /// Propagation, each way.
+    /// Propagation delay of each direction.
     pub delay_ns: u64,
     /// Transmit queues of each device.
     pub queues: u32,
     /// Transmit descriptors of each queue, frames.
     pub ring: u32,
-    /// Byte queue limit floor; `None` leaves it to the kernel.
+    /// Minimum of the byte queue limit; `None` leaves it to the kernel.
     pub bql_min_bytes: Option<u64>,
-    /// Transmit completion after so many frames ...
+    /// Number of frames after which a transmit completion is due ...
     pub coalesce_frames: u32,
-    /// ... or this long.
+    /// ... or time after which it is due.
     pub coalesce_ns: u64,
-    /// The far ends count and discard data frames.
+    /// Whether the far ends count and discard data frames.
     pub sink: bool,
-    /// Bytes of each frame to keep; 0 for none.
+    /// Bytes kept of each frame; 0 for none.
     pub snap_bytes: u32,
-    /// At the far port of the frames sent by end a, and by end b.
+    /// Bottlenecks at the far port, for the frames sent by end a and by end b.
     pub bottlenecks: [Option<Bottleneck>; 2],
 }
 
-/// What the far port of a cable's direction does to frames.
+/// Bottleneck that the far port of a cable's direction applies to frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bottleneck {
     /// Drain rate of the FIFO, or token rate of the policer.
     pub rate_bps: u64,
-    /// How the rate is kept.
+    /// FIFO or policer.
     pub kind: BottleneckKind,
-    /// After it.
+    /// Delay after the bottleneck.
     pub delay_ns: u64,
-    /// The cable whose frames, sent by the same end, enter it too.
+    /// Index of a further cable whose frames, sent by the same end, enter this bottleneck too.
     pub also: Option<usize>,
 }
 
@@ -250,28 +251,28 @@ pub struct Bottleneck {
 pub enum BottleneckKind {
     /// Drop-tail queue.
     Fifo {
-        /// Its size.
+        /// Size of the queue.
         bytes: u64,
     },
     /// Token bucket without a queue.
     Policer {
-        /// Its depth.
+        /// Depth of the bucket.
         burst_bytes: u64,
-        /// Tokens come at multiples of this; 0: continuously.
+        /// Interval at which tokens are added; 0: continuously.
         refresh_ns: u64,
     },
 }
 
-/// Arguments of tc(8).
+/// One line of arguments of tc(8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcLine {
     /// Index into [`Cell::hosts`].
     pub host: usize,
-    /// Instant after t = 0; `None`: before it.
+    /// Instant after t = 0 at which tc(8) runs; `None`: before t = 0.
     pub at_ns: Option<u64>,
     /// The arguments.
     pub args: Vec<String>,
-    /// Where it stands.
+    /// Place of the line in the scenario.
     pub place: Place,
 }
 
@@ -280,119 +281,120 @@ pub struct TcLine {
 pub struct Sysctl {
     /// Index into [`Cell::hosts`].
     pub host: usize,
-    /// Its name, with dots.
+    /// Name of the control, with dots.
     pub key: String,
-    /// Its value.
+    /// Value to set.
     pub value: String,
-    /// Where it stands.
+    /// Place of the control in the scenario.
     pub place: Place,
 }
 
-/// The CPU held with interrupts off.
+/// Intervals in which the CPU is held with interrupts off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noise {
-    /// Each hold is uniform in 0 to this; above 0.
+    /// Longest hold; each is uniform in 0 to this, which is above 0.
     pub hold_max_ns: u64,
-    /// Mean distance, exponential.
+    /// Mean distance between holds, distributed exponentially.
     pub every_ns: u64,
 }
 
-/// Which of a host's programs.
+/// One of a host's two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// What sends its flows.
+    /// The program that sends the host's flows.
     Sender,
-    /// What receives flows to it.
+    /// The program that receives the flows to the host.
     Receiver,
 }
 
-/// A program that gets no CPU for a while.
+/// A time in which a program gets no CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// Index into [`Cell::hosts`].
     pub host: usize,
-    /// Which program there.
+    /// The program on that host.
     pub program: Program,
-    /// Since t = 0.
+    /// Begin, since t = 0.
     pub from_ns: u64,
-    /// Above `from_ns`, and at most the cell's duration.
+    /// End, above `from_ns` and at most the cell's duration.
     pub to_ns: u64,
 }
 
-/// Frames of one direction that are lost on the cable or arrive late: those that fit
-/// everything that is given.
+/// Frames of one direction that are lost on the cable or arrive late: those that match every
+/// condition given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impairment {
-    /// Whose.
+    /// Direction of the frames.
     pub direction: Direction,
-    /// Of this flow, its data or what answers it: index into [`Cell::flows`].
+    /// Flow of the frames, its data or the answers to it: index into [`Cell::flows`].
     pub flow: Option<usize>,
-    /// Segments that begin in these bytes of the flow's stream, counted from 0.
+    /// Range of the flow's stream, in bytes from 0: segments that begin in it match.
     pub bytes: Option<Range<u64>>,
-    /// The first so many transmissions of each of these segments.
+    /// Number of transmissions of each such segment that match, from the first.
     pub copies: Option<u64>,
-    /// Frames larger than this.
+    /// Length that a matching frame exceeds.
     pub larger_bytes: Option<u64>,
-    /// One in so many on average, by the seed.
+    /// One matching frame in this many is impaired, on average, chosen by the seed.
     pub every: Option<u64>,
-    /// That start from here on, since t = 0 ...
+    /// Begin of the time in which matching frames start, since t = 0 ...
     pub start_ns: u64,
-    /// ... and before this.
+    /// ... and its end, exclusive.
     pub stop_ns: u64,
-    /// What becomes of them.
+    /// What happens to the frames.
     pub kind: ImpairmentKind,
-    /// Where it stands.
+    /// Place of the impairment in the scenario.
     pub place: Place,
 }
 
-/// What becomes of an impaired frame.
+/// What happens to an impaired frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImpairmentKind {
     /// It never arrives.
     Lost,
-    /// It arrives later, and others overtake it.
+    /// It arrives later, and other frames overtake it.
     Late {
-        /// By so much, above 0.
+        /// Added delay, above 0.
         by_ns: u64,
     },
-    /// It arrives at [`Impairment::stop_ns`] at the earliest, in its order.
+    /// It arrives at [`Impairment::stop_ns`] or later, in its original order.
     Held,
 }
 
-/// What a capture at a device would show, written as `NAME.pcapng`.
+/// A capture at a device, written as `NAME.pcapng`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Its name.
+    /// Name of the capture.
     pub name: String,
-    /// What leaves by this end, and what arrives there.
+    /// The direction that leaves by the captured end. The capture holds what leaves by this
+    /// end and what arrives there.
     pub at: Direction,
 }
 
-/// Why a flow stops, known before it is run.
+/// What is known before the run about a stall of a flow: its cause, or that there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownStop {
-    /// Index into [`Cell::flows`]; TCP.
+    /// Index into [`Cell::flows`]; a TCP flow.
     pub flow: usize,
-    /// A cause by its name in docs/stalls.md, or `none`.
+    /// Name of the cause as in docs/stalls.md, or `none`.
     pub cause: String,
-    /// Whose side it is on; `None` only with `none`.
+    /// Side that causes the stall; `None` only with cause `none`.
     pub side: Option<StopSide>,
-    /// It is looked for from here, since t = 0 ...
+    /// Begin of the time in which the stall is looked for, since t = 0 ...
     pub from_ns: u64,
-    /// ... to here.
+    /// ... and its end.
     pub to_ns: u64,
-    /// Where it stands.
+    /// Place of the stall in the scenario.
     pub place: Place,
 }
 
-/// Whose side a stop is on.
+/// The side that causes a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSide {
-    /// The host that sends, or its program.
+    /// The sending host or its program.
     Sender,
-    /// The host that receives, or its program.
+    /// The receiving host or its program.
     Receiver,
-    /// Anything between them.
+    /// Anything between the two hosts.
     Network,
 }
 
@@ -405,54 +407,55 @@ pub struct Direction {
     pub end: End,
 }
 
-/// Something that sends.
+/// A flow of packets from one host to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// What it sends.
+    /// What the flow sends.
     pub kind: FlowKind,
     /// Sending host: index into [`Cell::hosts`].
     pub from: usize,
     /// Receiving host: index into [`Cell::hosts`].
     pub to: usize,
-    /// First address of the device it leaves by.
+    /// Source address: the first address of the device that the flow leaves by.
     pub source: Ipv4Addr,
-    /// Source port; of the data connection when it is TCP.
+    /// Source port; for TCP that of the data connection.
     pub source_port: u16,
-    /// The address it goes to.
+    /// Destination address.
     pub destination: Ipv4Addr,
     /// Destination port.
     pub port: u16,
-    /// Start after t = 0.
+    /// Start, after t = 0.
     pub start_ns: u64,
-    /// Stop after t = 0; later than the start, and not after the duration.
+    /// Stop, after t = 0; later than the start, and at most the duration.
     pub stop_ns: u64,
-    /// What it should achieve.
+    /// Rate that the flow should achieve.
     pub target: Option<Target>,
-    /// The cables it crosses, in order; at least one.
+    /// Directions that the flow crosses, in order; at least one.
     pub path: Vec<Direction>,
-    /// Where its table begins.
+    /// Place of the flow's table in the scenario.
     pub place: Place,
 }
 
 impl Flow {
-    /// Where the flow is measured: on the first cable of the file that it
-    /// crosses.
+    /// Returns the direction in which the flow is measured: of the cables that it crosses, the
+    /// first in the file.
     #[must_use]
     pub fn measured_at(&self) -> Option<Direction> {
         self.path.iter().copied().min_by_key(|hop| hop.cable)
     }
 }
 
-/// How the datagrams of one flow are divided, system call by system call in turn.
+/// How the datagrams of one flow are divided: each system call uses the next class and the
+/// next port, in rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// The first class they ask for by their priority, major number above minor.
+    /// First class that their priority asks for, major number above minor.
     pub class: Option<u32>,
-    /// So many classes, from that on.
+    /// Number of classes, from `class` on.
     pub classes: u16,
-    /// So many ports, from the flow's on.
+    /// Number of ports, from the flow's port on.
     pub ports: u16,
 }
 
@@ -466,21 +469,22 @@ impl Default for Spread {
     }
 }
 
-/// A source that is silent again and again.
+/// A source that sends and is silent alternately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnOff {
-    /// Sends for so long, above 0 ...
+    /// Length of each sending time, above 0 ...
     pub on_ns: u64,
-    /// ... and then not, above 0.
+    /// ... and of each silence, above 0.
     pub off_ns: u64,
 }
 
-/// A program that sends so much at once, and is silent until it is time again.
+/// A program that writes messages at a fixed interval and is silent in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Messages {
-    /// Of each, above 0.
+    /// Length of each message, above 0.
     pub bytes: u64,
-    /// From the start of one to that of the next, above 0; later if one is not sent by then.
+    /// Time from the start of one message to that of the next, above 0. A message starts later
+    /// if the one before is not sent by then.
     pub every_ns: u64,
 }
 
@@ -489,49 +493,51 @@ pub struct Messages {
 pub enum FlowKind {
     /// Datagrams from a socket.
     Udp {
-        /// Payload of one.
+        /// Payload of one datagram.
         payload_bytes: u32,
         /// Datagrams per system call.
         batch: u32,
-        /// Link-layer rate offered; `None`: as fast as the socket takes.
+        /// Link-layer rate offered; `None`: as fast as the socket accepts data.
         rate_bps: Option<u64>,
-        /// Whose they are.
+        /// How the datagrams are divided among classes and ports.
         spread: Spread,
-        /// Socket buffer; `None`: 1 MB, or what another flow of the host asks for.
+        /// Size of the socket buffer; `None`: 1 MB, or the size that another flow of the host
+        /// asks for.
         buffer_bytes: Option<u32>,
-        /// Sends and is silent in turn; `None`: never silent. The simulator only.
+        /// Sending times and silences; `None`: no silences. The simulator only.
         on_off: Option<OnOff>,
     },
-    /// One connection with as much to send as it takes.
+    /// One TCP connection.
     Tcp {
-        /// Congestion control.
+        /// Congestion control algorithm.
         congestion: String,
-        /// Socket buffers; `None`: the kernel's own tuning.
+        /// Size of the socket buffers; `None`: the kernel tunes it.
         window_bytes: Option<u64>,
         /// `SO_MAX_PACING_RATE`; `None`: no limit.
         pacing_bps: Option<u64>,
-        /// How often the sender's state is written down; `None`: never.
+        /// Interval at which the sender's state is sampled; `None`: never.
         sample_ns: Option<u64>,
-        /// Which TCP the simulator models, and what is changed in it (docs/simulator.md);
-        /// `None`: today's. The laboratory has its kernel's.
+        /// TCP that the simulator models, and changes to it (docs/simulator.md); `None`: the
+        /// current one. The laboratory uses its kernel's TCP.
         stack: Option<String>,
-        /// What is to be sent; `None`: as much as it takes. The simulator only.
+        /// Length of the transfer; `None`: as much as the connection takes until the stop. The
+        /// simulator only.
         bytes: Option<u64>,
-        /// What the program sends at once, again and again; `None`: without end. The
-        /// laboratory only.
+        /// Messages that the program writes; `None`: it writes without pause. The laboratory
+        /// only.
         messages: Option<Messages>,
     },
     /// Datagrams made by the kernel's packet generator.
     Pktgen {
-        /// Payload of one.
+        /// Payload of one datagram.
         payload_bytes: u32,
-        /// Link-layer rate offered; `None`: as fast as it goes.
+        /// Link-layer rate offered; `None`: as fast as possible.
         rate_bps: Option<u64>,
     },
 }
 
 impl FlowKind {
-    /// `udp` or `tcp`, as it is on the wire.
+    /// Returns the protocol on the wire, `udp` or `tcp`.
     #[must_use]
     pub fn protocol(&self) -> &'static str {
         match self {
@@ -541,62 +547,62 @@ impl FlowKind {
     }
 }
 
-/// A rate to achieve.
+/// A rate that a flow should achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The rate.
     pub rate_bps: u64,
-    /// What its bytes are.
+    /// Which bytes the rate counts.
     pub layer: Layer,
 }
 
 /// Which bytes of a frame a rate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layer {
-    /// The frame as the host holds it: header, no FCS.
+    /// The frame as the host holds it: with header, without FCS.
     #[default]
     Link,
-    /// What the wire carries: padded, FCS, preamble and gap.
+    /// The frame as the wire carries it: with padding, FCS, preamble and inter-frame gap.
     Wire,
-    /// Without the link header.
+    /// The frame without the link header.
     Ip,
 }
 
-/// A time to measure over, from t = 0.
+/// A span of time to measure, from t = 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its name.
+    /// Name of the window.
     pub name: String,
-    /// Begin.
+    /// Begin of the window.
     pub from_ns: u64,
-    /// End; later than the begin, and not after the duration.
+    /// End of the window; later than its begin, and at most the duration.
     pub to_ns: u64,
 }
 
-/// A stretch of time to be drawn finer than the whole cell, every flow's
-/// bandwidth and their sum.
+/// A span of time drawn in finer intervals than the whole cell: every flow's bandwidth and
+/// their sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closeup {
-    /// Its name.
+    /// Name of the closeup.
     pub name: String,
-    /// Begin.
+    /// Begin of the closeup.
     pub from_ns: u64,
-    /// End; later than the begin, and not after the duration.
+    /// End of the closeup; later than its begin, and at most the duration.
     pub to_ns: u64,
-    /// Of one point.
+    /// Length of one interval.
     pub interval_ns: u64,
-    /// Whole intervals over which a mean is drawn too.
+    /// Time over which a mean is drawn too, a multiple of the interval.
     pub mean_ns: Option<u64>,
 }
 
-/// A value that must hold, of one flow in one window.
+/// Limits that a metric of one flow in one window must keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// Whose.
+    /// Flow, stream or wire that the metric is of.
     pub subject: Subject,
     /// Index into [`Cell::windows`].
     pub window: usize,
-    /// One of [`crate::result::FlowMetrics::NAMES`].
+    /// Name of the metric, one of [`crate::result::FlowMetrics::NAMES`].
     pub metric: String,
     /// Smallest value allowed.
     pub min: Option<f64>,
@@ -604,14 +610,13 @@ pub struct Bound {
     pub max: Option<f64>,
 }
 
-/// Whose metric a bound is about.
+/// The flow, stream or wire that a bound is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Index into [`Cell::flows`].
+    /// A flow: index into [`Cell::flows`].
     Flow(usize),
-    /// Index into [`Isochronous::streams`].
+    /// A stream: index into [`Isochronous::streams`].
     Stream(usize),
-    /// All data frames of one direction together: the one where the first
-    /// flow is measured.
+    /// All data frames of one direction: the one in which the first flow is measured.
     Wire,
 }
