@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run found out: the contents of `result.json`.
+//! The result of a run: the contents of `result.json`.
 //!
-//! The same scenario, seed and kernel give the same bytes, so nothing here
-//! depends on the wall clock (that is `run.json`'s business), and every map is
-//! either in the order of the scenario or sorted.
+//! The same scenario, seed and kernel give the same bytes. Nothing in a result therefore
+//! depends on the wall clock (`run.json` holds what does), and every map is either in the
+//! order of the scenario or sorted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::transfers::TransferRow;
 
-/// Value of [`RunResult::format`]; a reader refuses what it does not know.
+/// Value of [`RunResult::format`]; a reader refuses any other.
 pub const FORMAT: &str = "pspacer-result-1";
 
 /// Which engine produced a result.
@@ -25,7 +25,7 @@ pub enum Engine {
     Netsim,
 }
 
-/// One scenario, run once.
+/// The result of one run of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
@@ -35,36 +35,38 @@ pub struct RunResult {
     pub scenario: String,
     /// The scenario's `title`.
     pub title: String,
-    /// What is being reproduced; empty when the scenario does not say.
+    /// Publication or figure that is reproduced; empty if the scenario names none.
     pub source: String,
-    /// Which engine ran it.
+    /// The engine that ran it.
     pub engine: Engine,
     /// Release of the kernel under test; empty for the simulator.
     pub kernel: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Every bound of every cell holds.
+    /// Whether every bound of every cell holds.
     pub ok: bool,
-    /// Transfers of known length, over all runs; in the order of cells and flows.
+    /// Statistics of transfers of known length, over all runs; in the order of cells and
+    /// flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<TransferRow>,
-    /// In the order of the sweep.
+    /// Results of the cells, in the order of the sweep.
     pub cells: Vec<CellResult>,
 }
 
 impl RunResult {
-    /// What a flow of a cell came to, over all runs; `None` of a flow without an end.
+    /// Returns the statistics of a flow's transfer over all runs; `None` for a flow without a
+    /// known length.
     #[must_use]
     pub fn transfer(&self, cell: &CellResult, flow: &str) -> Option<&TransferRow> {
         let is_it = |row: &&TransferRow| row.flow == flow && row.params == cell.params;
         self.table.iter().find(is_it)
     }
 
-    /// The bytes of `result.json`: two blanks of indentation, one final
-    /// newline.
+    /// Returns the bytes of `result.json`: indented by two blanks, with one newline at the
+    /// end.
     ///
     /// # Errors
-    /// Only if a number in `tc` or `flow_reports` cannot be written as JSON.
+    /// Fails only if a number in `tc` or `flow_reports` cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
@@ -74,7 +76,7 @@ impl RunResult {
     /// Reads `result.json`.
     ///
     /// # Errors
-    /// On anything that is not a result of this [`FORMAT`].
+    /// Fails on any text that is not a result of this [`FORMAT`].
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         let result: Self = serde_json::from_str(text)?;
         if result.format == FORMAT {
@@ -88,13 +90,13 @@ impl RunResult {
     }
 }
 
-/// One combination of the sweep.
+/// The result of one combination of the sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellResult {
-    /// Parameters and this cell's sweep values, as written in the scenario.
+    /// Values of the parameters and of the sweep in this cell, as written in the scenario.
     pub params: IndexMap<String, String>,
-    /// Folder of the cell's own files, beside `result.json`.
+    /// Folder of the cell's files, beside `result.json`.
     pub dir: String,
     /// One for each window of the scenario.
     pub windows: Vec<WindowResult>,
@@ -104,67 +106,68 @@ pub struct CellResult {
     pub tc: BTreeMap<String, serde_json::Value>,
     /// What the sender itself reported, by flow.
     pub flow_reports: BTreeMap<String, serde_json::Value>,
-    /// What hosts on segments have counted, by host.
+    /// Counters of hosts on segments, by host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, serde_json::Value>,
-    /// What was known beforehand of flows that stop, and what the captures tell.
+    /// Known stalls of flows, and what each capture shows of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<StopResult>,
-    /// t = 0 on the clock of the cell's captures, where `stops` are: what it takes to
-    /// judge them anew.
+    /// t = 0 on the clock of the cell's captures, ns, if there are `stops`: it is needed to
+    /// judge them again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_ns: Option<u64>,
 }
 
-/// A stop whose cause the scenario makes, and what `pspacer stalls` says of it.
+/// A stall whose cause is known from the scenario, and what `pspacer stalls` says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopResult {
     /// Name of the flow.
     pub flow: String,
-    /// Its cause in truth, as docs/stalls.md names it; `none`: it does not stop.
+    /// True cause, as docs/stalls.md names it; `none` if the flow does not stall.
     pub cause: String,
-    /// Whose side it is on in truth: `sender`, `receiver`, `network`; `none`.
+    /// True side: `sender`, `receiver` or `network`; `none` without a stall.
     pub side: String,
-    /// Where it was looked for, seconds from t = 0 of the cell.
+    /// Begin of the time in which it was looked for, seconds from t = 0 of the cell.
     pub from_s: f64,
-    /// To here.
+    /// End of that time.
     pub to_s: f64,
-    /// By the name of the capture; `None`: no stop was seen there.
+    /// The stall that each capture shows, by the capture's name; `None`: no stall was seen
+    /// there.
     pub seen: IndexMap<String, Option<SeenStop>>,
 }
 
-/// What is said of a stop from one capture.
+/// What the analysis of one capture says about a stall.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenStop {
-    /// Its cause.
+    /// Name of the cause.
     pub cause: String,
-    /// What is behind it.
+    /// Name of the root cause behind it, if one was found.
     pub root: Option<String>,
-    /// Whose side.
+    /// Side that causes it.
     pub side: String,
     /// `low`, `medium` or `high`.
     pub confidence: String,
-    /// Seconds from t = 0 of the cell.
+    /// Begin of the stall, seconds from t = 0 of the cell.
     pub start_s: f64,
-    /// How long it took.
+    /// Length of the stall, seconds.
     pub duration_s: f64,
 }
 
-/// What was seen between two instants.
+/// Measurements of one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowResult {
     /// The window's name.
     pub name: String,
-    /// Its begin, seconds from t = 0 of the cell.
+    /// Begin of the window, seconds from t = 0 of the cell.
     pub from_s: f64,
-    /// Its end, seconds from t = 0 of the cell.
+    /// End of the window, seconds from t = 0 of the cell.
     pub to_s: f64,
-    /// By direction, `<cable>.<end>`: frames sent by end `a` or `b`.
+    /// Metrics by direction, `<cable>.<end>`: the frames sent by end `a` or `b`.
     pub wire: IndexMap<String, WireMetrics>,
-    /// In the order of the scenario.
+    /// Metrics of the flows, in the order of the scenario.
     pub flows: Vec<FlowResult>,
 }
 
@@ -177,16 +180,16 @@ pub struct WireMetrics {
     /// Share of the window in which the line was busy, gap frames and
     /// inter-frame gaps included: 0 to 1.
     pub utilisation: f64,
-    /// Frames of kind 0.
+    /// Data frames.
     pub data_frames: u64,
     /// PAUSE and other gap frames.
     pub gap_frames: u64,
     /// Wire bytes of the gap frames.
     pub gap_bytes: u64,
-    /// Dropped at the far port by its FIFO or policer; on a segment given up after
-    /// too many collisions, or refused by a full queue.
+    /// Frames dropped at the far port by its FIFO or policer; on a segment, frames given up
+    /// after too many collisions or dropped at a full queue.
     pub dropped_frames: u64,
-    /// On a shared segment: stations that collided, two or more in each collision.
+    /// On a shared segment: stations that collided; each collision counts two or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collisions: Option<u64>,
 }
@@ -196,12 +199,12 @@ pub struct WireMetrics {
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
-    /// What was measured.
+    /// Metrics of the flow.
     #[serde(flatten)]
     pub metrics: FlowMetrics,
 }
 
-/// One bound, and whether it held.
+/// One bound, its measured value, and whether it held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundResult {
@@ -217,15 +220,14 @@ pub struct BoundResult {
     /// Largest value allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// What was measured; absent when there was nothing to measure, and then
-    /// the bound does not hold.
+    /// Measured value; absent if there was nothing to measure: then the bound does not hold.
     pub value: Option<f64>,
-    /// The bound holds.
+    /// Whether the bound holds.
     pub ok: bool,
 }
 
 impl BoundResult {
-    /// Whether `value` lies within `min` and `max`. No value is outside.
+    /// Returns whether `value` lies within `min` and `max`; `None` does not.
     #[must_use]
     pub fn holds(value: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
         value.is_some_and(|v| {
@@ -234,7 +236,7 @@ impl BoundResult {
     }
 }
 
-/// A metric as a number, when there is one.
+/// A metric that may have a numeric value.
 trait Metric {
     fn number(&self) -> Option<f64>;
 
@@ -244,7 +246,7 @@ trait Metric {
 }
 
 impl Metric for u64 {
-    // Counts stay far below 2^53.
+    // A float is exact: counts stay far below 2^53.
     #[allow(clippy::cast_precision_loss)]
     fn number(&self) -> Option<f64> {
         Some(*self as f64)
@@ -266,8 +268,8 @@ impl<T: Metric> Metric for Option<T> {
 /// Declares the metrics once: as fields, as names, and as a look-up by name.
 macro_rules! flow_metrics {
     ($( $(#[$doc:meta])* $name:ident: $type:ty, )*) => {
-        /// Metrics of a flow during a window (`docs/formats.md`, "Result").
-        /// What could not be measured (too few frames) is absent.
+        /// Metrics of a flow during a window (`docs/formats.md`, "Result"). A metric that
+        /// could not be measured, because of too few frames, is absent.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct FlowMetrics {
@@ -275,11 +277,11 @@ macro_rules! flow_metrics {
         }
 
         impl FlowMetrics {
-            /// Every name a bound may give.
+            /// Every name of a metric that a bound may give.
             pub const NAMES: &'static [&'static str] = &[$( stringify!($name), )*];
 
-            /// The metric of this name; `None` if it has no value, or if
-            /// there is no metric of this name.
+            /// Returns the metric of this name; `None` if the metric has no value or the name
+            /// is unknown.
             #[must_use]
             pub fn get(&self, name: &str) -> Option<f64> {
                 match name {
@@ -294,9 +296,9 @@ macro_rules! flow_metrics {
 flow_metrics! {
     /// Data frames that left the sender.
     frames: u64,
-    /// Their bytes, link layer: header, no FCS.
+    /// Link-layer bytes of those frames: with header, without FCS.
     bytes: u64,
-    /// Their bytes on the wire.
+    /// Wire bytes of those frames.
     wire_bytes: u64,
     /// Link-layer rate over the window.
     rate_bps: f64,
@@ -304,23 +306,24 @@ flow_metrics! {
     wire_rate_bps: f64,
     /// Rate without the link header over the window.
     ip_rate_bps: f64,
-    /// What the scenario says it should achieve.
+    /// Rate that the scenario sets as the flow's target.
     target_bps: Option<f64>,
-    /// Error of the rate at the target's layer, per cent of the target, signed.
+    /// Error of the rate at the target's layer, per cent of the target, with its sign.
     error_pct: Option<f64>,
-    /// Instantaneous rate between neighbouring frames (paper 000, 4.4, n = 1), least.
+    /// Instantaneous rate between neighbouring frames (paper 000, 4.4, n = 1): smallest.
     rate1_min_bps: Option<f64>,
     /// ... largest.
     rate1_max_bps: Option<f64>,
     /// ... mean.
     rate1_mean_bps: Option<f64>,
-    /// Instantaneous rate over two frames (paper 000, 4.4, n = 2), least.
+    /// Instantaneous rate over two frames (paper 000, 4.4, n = 2): smallest.
     rate2_min_bps: Option<f64>,
     /// ... largest.
     rate2_max_bps: Option<f64>,
     /// ... mean.
     rate2_mean_bps: Option<f64>,
-    /// Distance of neighbouring frames, start to start, in byte times of the line: least.
+    /// Distance between neighbouring frames, start to start, in byte times of the line:
+    /// smallest.
     gap_min_bytes: Option<f64>,
     /// ... first percentile.
     gap_p1_bytes: Option<f64>,
@@ -330,16 +333,16 @@ flow_metrics! {
     gap_p99_bytes: Option<f64>,
     /// ... largest.
     gap_max_bytes: Option<f64>,
-    /// 99th percentile less the first.
+    /// 99th percentile of the distance minus the first percentile.
     gap_spread_bytes: Option<f64>,
     /// Largest queue, in bytes, of a bottleneck that drains at the flow's own
     /// average rate (paper 000, 4.1).
     burstiness_bytes: Option<f64>,
-    /// The same in full frames, MTU + 14 bytes.
+    /// The same queue in full frames of MTU + 14 bytes.
     burstiness_mtu: Option<f64>,
     /// Frames dropped at the far port.
     dropped: u64,
-    /// From the first bit leaving to the last bit at the far host: least.
+    /// Delay from the first bit leaving to the last bit at the far host: smallest.
     delay_min_us: Option<f64>,
     /// ... median.
     delay_p50_us: Option<f64>,
@@ -347,11 +350,11 @@ flow_metrics! {
     delay_p99_us: Option<f64>,
     /// ... largest.
     delay_max_us: Option<f64>,
-    /// ... 90th percentile; of streams on segments.
+    /// ... 90th percentile; only for streams on segments.
     delay_p90_us: Option<f64>,
-    /// ... that one packet in a thousand is above; of streams on segments.
+    /// ... value that one packet in a thousand exceeds; only for streams on segments.
     delay_p999_us: Option<f64>,
-    /// Of a stream that is sent back: from its sender until it is there again: median.
+    /// Round-trip time of a stream whose receiver sends it back: median.
     rtt_p50_us: Option<f64>,
     /// ... 90th percentile.
     rtt_p90_us: Option<f64>,
@@ -359,48 +362,49 @@ flow_metrics! {
     rtt_p99_us: Option<f64>,
     /// ... largest.
     rtt_max_us: Option<f64>,
-    /// Number of the packet with the largest delay, or round trip if there is one.
+    /// Number of the packet with the largest delay, or with the largest round-trip time if the
+    /// stream is sent back.
     worst_number: Option<u64>,
-    /// Collisions of a frame of a stream before it went through: mean over segments.
+    /// Collisions of a stream's frame before it went through: mean over segments.
     retries_mean: Option<f64>,
     /// ... largest.
     retries_max: Option<u64>,
-    /// Packets of an RT stream that met a later period at a node than on empty
-    /// segments, of those that passed a node, per cent (paper 004's beta).
+    /// Share of RT packets that left a node one period or more later than they would on empty
+    /// segments, among the packets that passed a node, per cent (paper 004's beta).
     late_pct: Option<f64>,
-    /// RT packets that lost a period or more on all of their path, the path back
+    /// Share of RT packets that lost one period or more on their whole path, the path back
     /// included, per cent.
     late_way_pct: Option<f64>,
     /// RT packets with a one-way delay above (routers + 1) x (period + slot).
     over: Option<u64>,
-    /// Those of them that no counted precondition explains.
+    /// Those RT packets that no counted precondition explains.
     over_unexplained: Option<u64>,
-    /// From the first arrival of a stream to the last, in any run at most.
+    /// Time from the first arrival of a stream to the last; the longest of all runs.
     play_s: Option<f64>,
-    /// Largest difference between the shares of RT packets that were late by 0, 1, ...
-    /// periods and those predicted from each node's late_pct, percentage points.
+    /// Largest difference between the measured and the predicted shares of RT packets late by
+    /// 0, 1, ... periods, percentage points. The prediction uses each node's late_pct.
     fit_diff_pct: Option<f64>,
-    /// How often packets would differ as much from a prediction with one late_pct
-    /// for all nodes if it were true (chi-squared).
+    /// Probability that packets differ as much from a prediction with one late_pct for all
+    /// nodes, if the prediction is true (chi-squared).
     fit_p: Option<f64>,
-    /// Of a UDP flow in the laboratory: from the sender's system call to the
+    /// Wait of a UDP flow's datagrams in the laboratory, from the sender's system call to the
     /// first bit leaving: median.
     wait_p50_us: Option<f64>,
     /// ... 99th percentile.
     wait_p99_us: Option<f64>,
     /// ... largest.
     wait_max_us: Option<f64>,
-    /// Of `wire` in the laboratory: time in which the CPU was not idle, senders
-    /// and receivers included, over data frames; one instruction takes 1 ns.
+    /// CPU time per data frame, only of `wire` in the laboratory: time in which the CPU was
+    /// not idle, senders and receivers included, over data frames; one instruction takes 1 ns.
     busy_ns_per_frame: Option<f64>,
-    /// Payload acknowledged, of a sampled TCP flow; of a stream on segments payload
-    /// that came to its receiver.
+    /// Rate of acknowledged payload of a sampled TCP flow; for a stream on segments, rate of
+    /// payload that reached its receiver.
     goodput_bps: Option<f64>,
-    /// Segments that its sender retransmitted.
+    /// Segments that the flow's sender retransmitted.
     retransmits: Option<u64>,
-    /// Its congestion window: the largest.
+    /// Congestion window of the flow: the largest.
     cwnd_max_bytes: Option<u64>,
-    /// ... at the end.
+    /// ... at the end of the window.
     cwnd_end_bytes: Option<u64>,
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the transfers of known length came to, over all runs of a cell: the
-//! rows of `table` in `result.json`.
+//! Statistics of transfers of known length over all runs of a cell: the rows of `table` in
+//! `result.json`.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// Declares the numbers once: as fields, as names, and as a look-up by name.
+/// Declares the columns once: as fields, as names, and as a look-up by name.
 macro_rules! numbers {
     ($( $(#[$doc:meta])* $name:ident: $type:ty, )*) => {
-        /// One flow with `bytes`, over all runs of its cell. Times are from the
-        /// begin of the handshake to the last acknowledgement; of a run that did
-        /// not end, until its flow's stop.
+        /// Statistics of one flow with `bytes`, over all runs of its cell. Times last from the
+        /// begin of the handshake to the last acknowledgement, or to the flow's stop in a run
+        /// whose transfer did not finish.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct TransferRow {
             /// Parameters of the cell.
@@ -18,9 +18,9 @@ macro_rules! numbers {
             pub params: IndexMap<String, String>,
             /// The flow's name.
             pub flow: String,
-            /// Runs, each with a seed of its own.
+            /// Number of runs, each with its own seed.
             pub runs: u64,
-            /// What was to be sent.
+            /// Length of the transfer.
             pub bytes: u64,
             /// Rate of the slowest bottleneck on the path, or of the slowest cable.
             pub bottleneck_bps: u64,
@@ -36,13 +36,13 @@ macro_rules! numbers {
         impl TransferRow {
             /// Names of the columns that a bound may give.
             pub const NAMES: &'static [&'static str] = &[$( stringify!($name), )*];
-            /// Names that no parameter of such a cell may have: they are columns.
+            /// Names that no parameter of such a cell may have, because they are columns.
             pub const TAKEN: &'static [&'static str] = &[
                 "flow", "runs", "bytes", "bottleneck_bps", "burst_bytes", "fifo_bytes",
                 $( stringify!($name), )*
             ];
 
-            /// The number of this name; `None` if there is none.
+            /// Returns the number of this name; `None` if there is none.
             #[must_use]
             pub fn get(&self, name: &str) -> Option<f64> {
                 match name {
@@ -55,29 +55,29 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// Runs that did not end in their time.
+    /// Runs whose transfer did not finish before the flow's stop.
     unfinished: f64,
-    /// Mean time.
+    /// Mean time of the transfer.
     time_mean_s: f64,
-    /// Longest.
+    /// Longest time.
     time_max_s: f64,
-    /// Shortest.
+    /// Shortest time.
     time_min_s: f64,
-    /// Standard deviation, of the runs themselves.
+    /// Standard deviation of the times over the runs.
     time_sd_s: f64,
-    /// Mean over the runs of payload over time.
+    /// Goodput, payload over time: mean over the runs.
     goodput_mean_bps: f64,
     /// Goodput of the slowest run over the bottleneck's rate, 0 to 1.
     efficiency_min: f64,
-    /// Of all runs, mean.
+    /// Goodput over the bottleneck's rate, 0 to 1: mean over the runs.
     efficiency_mean: f64,
     /// Mean count of retransmission timeouts.
     rto_mean: f64,
     /// Mean count of retransmissions.
     retransmits_mean: f64,
-    /// Mean of the time with a window of at most two segments.
+    /// Time with a window of at most two segments: mean over the runs.
     stopped_mean_s: f64,
-    /// Longest stretch of it in any run.
+    /// Longest continuous time with such a window in any run.
     stop_max_s: f64,
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts on segments that send by periods: what a cell with `[[segment]]` has in
-//! place of cables and flows.
+//! Hosts on segments that send by periods: a cell with `[[segment]]` has them in place of
+//! cables and flows.
 
 use units::ethernet::{self, HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES};
 
-/// Ethernet, IPv4 and UDP headers.
+/// Length of the Ethernet, IPv4 and UDP headers.
 const HEADERS_BYTES: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 
-/// Segments, how their hosts work, and what is sent.
+/// Segments, the behaviour of their hosts, and the streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isochronous {
     /// Period of every host.
@@ -16,57 +16,57 @@ pub struct Isochronous {
     pub slot_ns: u64,
     /// Share of a segment's rate that reservations and NRT budgets may take, per cent.
     pub budget_pct: u64,
-    /// In the order of the scenario; at least one.
+    /// Segments in the order of the scenario; at least one.
     pub segments: Vec<Segment>,
-    /// By host, as many as the cell has.
+    /// Behaviour of the hosts, one entry for each host of the cell.
     pub nodes: Vec<Node>,
-    /// In the order of the scenario.
+    /// Streams in the order of the scenario.
     pub streams: Vec<Stream>,
 }
 
-/// What several hosts send on.
+/// A medium or switch that several hosts send on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name.
+    /// Name of the segment.
     pub name: String,
-    /// Its stations: indices into the cell's hosts, each once; at least 2.
+    /// Hosts on the segment: indices into the cell's hosts, each once; at least 2.
     pub hosts: Vec<usize>,
     /// Line rate.
     pub rate_bps: u64,
-    /// Between any two stations, or a station and the switch.
+    /// Propagation delay between any two hosts, or between a host and the switch.
     pub propagation_ns: u64,
     /// Half duplex with this back-off; `None`: a switch with full-duplex ports.
     pub backoff: Option<Backoff>,
-    /// Frames that wait at each device, and at each port of a switch.
+    /// Most frames that wait at each device, and at each port of a switch.
     pub queue_frames: usize,
 }
 
-/// What stations do after a collision.
+/// How long a host waits after a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
-    /// As IEEE 802.3 has it.
+    /// The back-off of IEEE 802.3.
     Standard,
-    /// Who had the medium last waits 2 slots, then none.
+    /// The host that had the medium last waits 2 slots, then none.
     CaptureAvoiding,
 }
 
-/// How a host works.
+/// How a host on segments sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Sends by periods; else whatever comes goes to the device at once.
+    /// Whether the host sends by periods; else each packet goes to the device at once.
     pub itm: bool,
-    /// RT packets beyond their reservation go first, and the NRT budget pays.
+    /// Whether RT packets beyond their reservation are sent first, on the NRT budget.
     pub late_first: bool,
-    /// When its periods begin; `None`: by the seed.
+    /// Begin of its periods; `None`: the seed chooses it.
     pub phase_ns: Option<u64>,
-    /// Its period is longer by so many millionths.
+    /// Millionths by which its period is longer.
     pub ppm: u64,
     /// Time that each thread needs for a packet.
     pub packet_cost_ns: u64,
-    /// NRT budget of each of its devices, bytes on the wire a period; `None`: its
-    /// share of what is left.
+    /// NRT budget of each of its devices, wire bytes per period; `None`: the device's share of
+    /// the bytes that are left.
     pub nrt_bytes: Option<u64>,
-    /// NRT packets that wait for it at each device.
+    /// Most NRT packets that wait for their budget at each device.
     pub queue_frames: usize,
 }
 
@@ -75,13 +75,13 @@ pub struct Node {
 pub struct Hop {
     /// Index into [`Isochronous::segments`].
     pub segment: usize,
-    /// Index into the cell's hosts: who sends.
+    /// Sending host: index into the cell's hosts.
     pub from: usize,
-    /// Who receives.
+    /// Receiving host: index into the cell's hosts.
     pub to: usize,
 }
 
-/// What a stream is.
+/// Type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
     /// Real time: packets each period, with a reservation at every node.
@@ -90,28 +90,28 @@ pub enum StreamKind {
         packets: u32,
         /// Packets reserved each period.
         reserve: u32,
-        /// The receiver sends each packet back; the sender's periodic thread takes
-        /// it if `by_period`, else it counts when it comes.
+        /// The receiver sends each packet back. The sender's periodic thread takes it if
+        /// `by_period`; else it counts at its arrival.
         ping: Option<ByPeriod>,
     },
-    /// Everything else, at a rate.
+    /// Best-effort traffic at a fixed rate.
     Nrt {
         /// Link-layer rate.
         rate_bps: u64,
-        /// Packets at a time.
+        /// Packets sent at once.
         batch: u32,
     },
 }
 
-/// Whether what comes back is taken by the periodic thread.
+/// Whether the periodic thread takes the packets that come back.
 pub type ByPeriod = bool;
 
-/// Something that sends.
+/// A stream of packets from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// What it sends.
+    /// Type of the stream.
     pub kind: StreamKind,
     /// Payload of each packet.
     pub payload_bytes: u32,
@@ -124,19 +124,19 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Of each packet: Ethernet header included, FCS not.
+    /// Returns the frame length of each packet: Ethernet header included, FCS not.
     #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.payload_bytes + HEADERS_BYTES
     }
 
-    /// Of each packet: padded, with FCS, preamble and gap.
+    /// Returns the wire length of each packet: with padding, FCS, preamble and gap.
     #[must_use]
     pub fn wire_bytes(&self) -> u32 {
         ethernet::wire_bytes(self.frame_bytes())
     }
 
-    /// The path back of what is sent back; of others empty.
+    /// Returns the path back of a stream whose receiver sends it back; empty for others.
     #[must_use]
     pub fn back(&self) -> Vec<Hop> {
         match self.kind {
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// Bytes on the wire reserved each period on each hop.
+    /// Returns the wire bytes reserved each period on each hop.
     #[must_use]
     pub fn reserved_bytes(&self) -> u64 {
         match self.kind {
@@ -163,8 +163,8 @@ impl Stream {
 }
 
 impl Isochronous {
-    /// Bytes on the wire that may be sent in a period: on a shared segment by all
-    /// of its stations, on a switched one on each line.
+    /// Returns the wire bytes that reservations and NRT budgets may take in a period: on a
+    /// shared segment those of all hosts, on a switched one those of each line.
     #[must_use]
     pub fn budget_bytes(&self, segment: usize) -> u64 {
         let rate_bps = self.segments.get(segment).map_or(0, |s| s.rate_bps);
@@ -172,8 +172,8 @@ impl Isochronous {
         u64::try_from(bits / 8 / 100 / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// Bytes on the wire reserved each period where `host` sends and receives on
-    /// a segment: of a shared one all, of a switched one the fuller of its two lines.
+    /// Returns the wire bytes reserved each period where `host` sends and receives on a
+    /// segment: on a shared one all, on a switched one those of the fuller of its two lines.
     #[must_use]
     pub fn reserved_bytes(&self, segment: usize, host: usize) -> u64 {
         let sum = |counts: &dyn Fn(&Hop) -> bool| {
@@ -196,8 +196,9 @@ impl Isochronous {
         }
     }
 
-    /// NRT budget of a host's device on a segment, bytes on the wire a period: its
-    /// own, or an even share of what reservations and the others' own leave.
+    /// Returns the NRT budget of a host's device on a segment, wire bytes per period: the
+    /// configured one, or an even share of the bytes that reservations and configured budgets
+    /// leave.
     #[must_use]
     pub fn nrt_bytes(&self, segment: usize, host: usize) -> u64 {
         let own = |host: usize| self.nodes.get(host).and_then(|node| node.nrt_bytes);
