@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kind of a captured frame, and its flow.
+//! Classifies a captured frame by kind and flow.
 
 use crate::decapsulate::decapsulate;
 use crate::encapsulation::Encapsulations;
@@ -15,17 +15,17 @@ const EXPERIMENTAL: u16 = 0x88b5;
 const MAC_CONTROL: u16 = 0x8808;
 const PAUSE_OPCODE: [u8; 2] = [0, 1];
 
-/// A flow, and the tunnels it runs in.
+/// A flow and the tunnels around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowPlace {
     pub(crate) key: FlowKey,
     pub(crate) encapsulation: EncapsulationId,
 }
 
-/// The kind of a frame, and its flow if it is data. The flow is that of the
-/// innermost TCP or UDP header, so that a tunnel shows the flows it carries.
-/// Everything else is known by its EtherType, 0 if there is none. Works on what
-/// there is of a packet cut short.
+/// Returns the kind of a frame, and its flow if it is data. The flow is that of the innermost
+/// TCP or UDP header, so that a tunnel shows the flows that it carries. Any other frame is
+/// identified by its EtherType, or by 0 if it has none. A packet that was cut short is
+/// classified by the captured bytes.
 pub(crate) fn classify(
     frame: &Frame<'_>,
     encapsulations: &mut Encapsulations,
@@ -58,7 +58,8 @@ pub(crate) fn classify(
     (Kind::Data, Some(place))
 }
 
-/// A loopback device has zeros for both addresses: that is no gap.
+/// Returns whether source and destination MAC address are equal. Two zero addresses are no
+/// gap: a loopback device has them.
 fn sent_to_itself(frame: &Frame<'_>) -> bool {
     let Some((header, _)) = frame.bytes.split_first_chunk::<14>() else {
         return false;
@@ -67,7 +68,7 @@ fn sent_to_itself(frame: &Frame<'_>) -> bool {
     frame.link == Some(Link::Ethernet) && from == to && from != [0; 6]
 }
 
-/// A flow by the first bytes of its transport header. The first of several
+/// Returns the flow from the first bytes of the transport header. The first of several
 /// fragments has no flow of its own, because the later ones have no ports.
 fn ports(proto: Proto, ip: &Ip, header: &[u8]) -> Option<FlowKey> {
     let p = header.first_chunk::<4>()?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the first byte of a captured packet to its TCP header, through VLANs
-//! and tunnels, with the lengths that the IP headers give.
+//! Walks from the first byte of a captured packet to its TCP header, through VLANs and
+//! tunnels, with the lengths that the IP headers state.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,16 +13,15 @@ use crate::link::Link;
 use crate::segment::HostDirection;
 use crate::tunnels;
 
-/// More layers than this are no network but an attempt.
+/// Most layers of a packet. No real network has more; a packet with more is hostile.
 const MOST_LAYERS: usize = 12;
 
 const ETHERNET_BYTES: usize = HEADER_BYTES as usize;
 const IPV4_BYTES: usize = IPV4_HEADER_BYTES as usize;
 const IPV6_BYTES: usize = 40;
 
-/// Finds the TCP header of a packet, within whatever tunnels, and says in
-/// `outline` what it passed. The caller that needs no outline pays nothing for
-/// it: the function is inlined.
+/// Finds the TCP header of a packet inside any tunnels, and stores in `outline` what it
+/// passed. The function is inlined, so that a caller without an outline pays nothing for it.
 #[inline]
 pub(crate) fn decapsulate<'a>(
     frame: &Frame<'a>,
@@ -105,7 +104,7 @@ pub(crate) fn decapsulate<'a>(
     Err(Other::NotTcp)
 }
 
-/// Both versions say in their own place whether the host itself sent it.
+/// Returns the direction at the host. Each version of the header stores it in another place.
 fn cooked_direction(header: &[u8], type_at: usize) -> HostDirection {
     let kind = if type_at == 0 { header[10] } else { header[1] };
     match kind {
@@ -123,7 +122,7 @@ fn ethernet(place: &mut Place<'_>) -> Result<Ahead, Other> {
     Ok(Ahead::EtherType(kind))
 }
 
-/// An IP header with everything up to the transport's.
+/// Reads an IP header and its extensions, up to the transport header.
 #[inline]
 fn internet(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     match place.head::<1>()?[0] >> 4 {
@@ -140,7 +139,7 @@ fn ipv4(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     if header_bytes < IPV4_BYTES {
         return Err(Other::Malformed);
     }
-    // Linux writes 0 for what does not fit, and so do devices that segment.
+    // Linux writes 0 if the length does not fit, and so do devices that segment.
     match u16::from_be_bytes([h[2], h[3]]) {
         0 => {}
         total if usize::from(total) < header_bytes => return Err(Other::Malformed),
@@ -163,8 +162,8 @@ fn ipv4(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     Ok((ip, h[9]))
 }
 
-/// An Ethernet frame may be padded: what lies beyond the packet is not its.
-/// Bytes that a file has beyond what it says there were are believed.
+/// Limits the packet to the length `wire_bytes` from its IP header. Bytes beyond it are
+/// padding of the Ethernet frame. A length above the one that the file states counts too.
 #[inline]
 fn limit(place: &mut Place<'_>, wire_bytes: u32) {
     place.wire_bytes = wire_bytes;
@@ -193,12 +192,12 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     };
     let mut next = h[6];
     place.skip(IPV6_BYTES)?;
-    // Each step takes at least 8 bytes.
+    // The loop ends: each step takes at least 8 bytes.
     loop {
         let header_bytes = match next {
-            // Hop-by-hop, routing, destination, mobility, HIP, shim6.
+            // Hop-by-hop, routing, destination, mobility, HIP and shim6 headers.
             0 | 43 | 60 | 135 | 139 | 140 => (usize::from(place.head::<8>()?[1]) + 1) * 8,
-            // Authentication.
+            // Authentication header.
             51 => (usize::from(place.head::<8>()?[1]) + 2) * 4,
             44 => {
                 let fragment = place.head::<8>()?;
@@ -214,7 +213,7 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
         let header = place.bytes;
         if next == 0 && length == 0 {
             if let Some(jumbo) = jumbo(&header[..header_bytes.min(header.len())]) {
-                // A packet is no longer than what was on the wire.
+                // A packet is at most as long as it was on the wire.
                 limit(place, jumbo.min(place.wire_bytes));
             }
         }
@@ -223,7 +222,7 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     }
 }
 
-/// The jumbo payload option (RFC 2675) in a hop-by-hop header.
+/// Returns the jumbo payload option (RFC 2675) of a hop-by-hop header.
 fn jumbo(header: &[u8]) -> Option<u32> {
     let mut options = header.get(2..)?;
     loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A captured packet as a TCP segment.
+//! Reads a captured packet as a TCP segment.
 
 use crate::decapsulate::decapsulate;
 use crate::encapsulation::Encapsulations;
@@ -8,10 +8,10 @@ use crate::headers::{Found, Other, Outline};
 use crate::segment::{Endpoint, Flags, SackBlocks, Segment, Timestamps};
 
 const TCP_BYTES: usize = 20;
-/// Ports to window: with less than this there is nothing to go by.
+/// Captured bytes of a TCP header, from ports to window, without which a segment is useless.
 const TCP_NEEDED_BYTES: usize = 16;
 
-/// The segment in a packet, with its number 0, and whether it is the first of
+/// Returns the segment in a packet, with its number set to 0, and whether it is the first of
 /// several fragments.
 #[inline]
 pub(crate) fn dissect(
@@ -60,7 +60,7 @@ pub(crate) fn dissect(
     Ok((segment, found.ip.first_fragment))
 }
 
-/// Reads the options there are.
+/// Reads the options of the TCP header.
 #[inline]
 fn options(found: &Found<'_>, header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {
@@ -74,14 +74,14 @@ fn options(found: &Found<'_>, header_bytes: usize, segment: &mut Segment) {
     if !whole {
         segment.options_cut = true;
         if have < header_bytes {
-            // What there is before the cut.
+            // Read the options before the cut.
             let _ = each_option(found.tcp.get(TCP_BYTES..have).unwrap_or_default(), segment);
         }
     }
 }
 
-/// Reads options up to the first that is cut or broken: then `None`. Of a SACK
-/// option that is cut, the blocks that are whole count; of timestamps, the value.
+/// Reads options up to the first that is cut or broken; returns `None` at such an option. A
+/// cut SACK option keeps its whole blocks, a cut timestamps option its value.
 #[inline]
 fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
     const END: u8 = 0;
@@ -115,7 +115,7 @@ fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
                     echo: None,
                 });
             }
-            // Known, and of a length that is not theirs.
+            // A known option whose length is wrong.
             (2 | 3 | 4 | 8, Some(_)) => return None,
             _ => {}
         }

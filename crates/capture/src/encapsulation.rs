@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What packets were wrapped in: VLANs and tunnels, numbered as they turn up.
+//! Numbers the VLANs and tunnels around packets in the order in which they are found.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,10 +7,9 @@ use std::net::IpAddr;
 
 use crate::segment::EncapsulationId;
 
-/// One layer around a packet, as far as it is the same in both directions of a
-/// connection: outer ports and GTP tunnel numbers are not, so they do not
-/// count. Where nothing else tells one tunnel from another its ends do, the
-/// smaller address first.
+/// One layer around a packet. It holds only fields that are equal in both directions of a
+/// connection: outer ports and GTP tunnel numbers are not, so it omits them. Where nothing
+/// else distinguishes two tunnels, their end addresses do, the smaller address first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// IEEE 802.1Q or 802.1ad tag, with its VLAN.
@@ -55,15 +54,15 @@ impl fmt::Display for Layer {
     }
 }
 
-/// All that turned up, as a tree: each is a layer within another. At most
-/// [`Encapsulations::MOST`], so that a file full of tunnels cannot use up the
+/// All encapsulations that were found, as a tree in which each is a layer inside another. It
+/// holds at most [`Encapsulations::MOST`], so that a file full of tunnels cannot use up the
 /// memory; further ones share the last number.
 #[derive(Debug, Default)]
 pub struct Encapsulations {
     nodes: Vec<Node>,
     by_place: HashMap<(EncapsulationId, Layer), EncapsulationId>,
-    /// What was found last in nothing, and so on within each node: nearly
-    /// always the next as well.
+    /// The layer found last outside of any other; each node holds the one found last in it.
+    /// The next packet nearly always has the same.
     last_outermost: Option<(Layer, EncapsulationId)>,
 }
 
@@ -75,10 +74,10 @@ struct Node {
 }
 
 impl Encapsulations {
-    /// Numbers go up to this.
+    /// Most encapsulations, and their largest number.
     pub const MOST: EncapsulationId = 65_536;
 
-    /// The number of `layer` within `parent`, where 0 is nothing.
+    /// Returns the number of `layer` inside `parent`; parent 0 means no encapsulation.
     pub(crate) fn within(&mut self, parent: EncapsulationId, layer: Layer) -> EncapsulationId {
         match *self.last(parent) {
             Some((last, id)) if last == layer => return id,
@@ -109,10 +108,10 @@ impl Encapsulations {
         }
     }
 
-    /// Whether one of the layers of this number is more than a VLAN tag.
+    /// Returns whether one of the layers of this number is more than a VLAN tag.
     pub(crate) fn has_tunnel(&self, id: EncapsulationId) -> bool {
         let mut at = id;
-        // A parent's number is smaller: this ends.
+        // The loop ends, because a parent's number is smaller.
         while let Some(node) = self.nodes.get((at as usize).wrapping_sub(1)) {
             if !matches!(node.layer, Layer::Vlan(_)) {
                 return true;
@@ -122,12 +121,12 @@ impl Encapsulations {
         false
     }
 
-    /// The layers of this number, the outermost first.
+    /// Returns the layers of this number, the outermost first.
     #[must_use]
     pub fn layers(&self, id: EncapsulationId) -> Vec<Layer> {
         let mut layers = Vec::new();
         let mut at = id;
-        // A parent's number is smaller: this ends.
+        // The loop ends, because a parent's number is smaller.
         while let Some(node) = self.nodes.get((at as usize).wrapping_sub(1)) {
             layers.push(node.layer);
             at = node.parent;
@@ -136,7 +135,7 @@ impl Encapsulations {
         layers
     }
 
-    /// As in `VLAN 5, VXLAN 77`; empty for 0.
+    /// Returns a name such as `VLAN 5, VXLAN 77`; empty for 0.
     #[must_use]
     pub fn name(&self, id: EncapsulationId) -> String {
         let layers = self.layers(id);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A timeline as pcapng, for every other tool: one interface per direction,
-//! timestamps in picoseconds, and each dropped frame with a comment.
+//! Writes a timeline as pcapng for other tools: one interface per direction, timestamps in
+//! picoseconds, and a comment on each dropped frame.
 
 use std::io::{self, Write};
 
 use crate::record::{Fate, Kind, Record};
 
-/// What one end of a cable sent.
+/// The frames that one end of a cable sent.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportedDirection<'a> {
-    /// Becomes the interface's name.
+    /// Name of the interface in the file.
     pub name: &'a str,
     /// Line rate.
     pub rate_bps: u64,
-    /// In order of departure.
+    /// Records in order of departure.
     pub records: &'a [Record],
-    /// The first [`ExportedDirection::snap_bytes`] of each frame of kind 0, in order.
+    /// The first [`ExportedDirection::snap_bytes`] of each data frame, in order.
     pub snap: &'a [u8],
-    /// Bytes kept of each frame.
+    /// Bytes kept of each frame in `snap`.
     pub snap_bytes: usize,
 }
 
@@ -28,9 +28,9 @@ const IF_TSRESOL: u16 = 9;
 const PICOSECONDS: u8 = 12;
 const LINKTYPE_ETHERNET: u16 = 1;
 
-/// Writes the data frames of all directions, in order of departure. Gap frames
-/// have no snap and are left out; a frame beyond the end of its snap ends the
-/// file's packets of that direction.
+/// Writes the data frames of all directions, in order of departure. Gap frames have no snap
+/// and are left out. If `snap` ends before the data frames do, the direction's packets end
+/// there too.
 ///
 /// # Errors
 /// Those of `out`, and if there are 2^32 directions or a frame of 2^32 bytes.
@@ -50,7 +50,7 @@ pub fn write_pcapng<W: Write>(mut out: W, directions: &[ExportedDirection<'_>]) 
         .map(Iterator::peekable)
         .collect();
     loop {
-        // Ties go to the direction named first.
+        // If two frames have the same timestamp, the direction named first goes first.
         let next = frames
             .iter_mut()
             .enumerate()
@@ -64,14 +64,14 @@ pub fn write_pcapng<W: Write>(mut out: W, directions: &[ExportedDirection<'_>]) 
     out.flush()
 }
 
-/// What arrives at the far end of a direction, in order of arrival: its records, which
-/// then start when they arrived, and what was kept of them.
+/// Returns the frames that arrive at the far end of a direction, in order of arrival: their
+/// records, whose start is then the arrival, and the bytes kept of them.
 #[must_use]
 pub fn arrivals(d: &ExportedDirection<'_>) -> (Vec<Record>, Vec<u8>) {
     let mut arrived: Vec<_> = snapped_whole(d)
         .filter(|(r, _)| r.fate == Fate::Delivered && r.arrive_ps > 0)
         .collect();
-    // Frames that arrive at one instant stay in the order in which they left.
+    // The sort is stable: frames that arrive at one instant stay in the order of departure.
     arrived.sort_by_key(|(r, _)| r.arrive_ps);
     let snap = arrived.iter().flat_map(|(_, bytes)| *bytes).copied();
     let snap = snap.collect();
@@ -89,7 +89,8 @@ fn snapped<'a>(d: &ExportedDirection<'a>) -> impl Iterator<Item = (&'a Record, &
     })
 }
 
-/// Data frames with their snaps, filled up as they are.
+/// Iterates over data frames with their snaps at full length, padded to `snap_bytes` if the
+/// frame is shorter.
 fn snapped_whole<'a>(d: &ExportedDirection<'a>) -> impl Iterator<Item = (&'a Record, &'a [u8])> {
     let data = d.records.iter().filter(|r| r.kind == Kind::Data);
     let snaps = (d.snap_bytes > 0).then(|| d.snap.chunks_exact(d.snap_bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Choosing flows by what people know of them: `udp dport 5001`.
+//! Selects flows by the fields that people know, such as `udp dport 5001`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ enum Condition {
 }
 
 impl FlowFilter {
-    /// The flow meets all conditions.
+    /// Returns whether the flow meets all conditions.
     #[must_use]
     pub fn matches(&self, key: &FlowKey) -> bool {
         self.0.iter().all(|condition| condition.holds(key))

@@ -6,17 +6,17 @@ use units::time::{NS_PER_S, PS_PER_S};
 use crate::link::Link;
 use crate::segment::HostDirection;
 
-/// The longest block that is read. No packet is longer, and memory is allocated
-/// only after this check. Wireshark draws the line at 256 KB of a packet.
+/// Longest block that is read; no packet is longer. Memory is allocated only after this check.
+/// Wireshark's limit is 256 KB per packet.
 pub(crate) const LARGEST_BLOCK_BYTES: u32 = 16 << 20;
 
-/// When a packet was captured, since 1970: exact for every resolution down to
-/// a picosecond, without arithmetic in 128 bits for each packet.
+/// Time at which a packet was captured, since 1970. It is exact for every resolution down to a
+/// picosecond, without 128-bit arithmetic for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CaptureTime {
-    /// Rounded down.
+    /// Whole seconds, rounded down.
     pub(crate) seconds: i128,
-    /// Within the second; more than a second if a broken file says so.
+    /// Picoseconds within the second; they exceed a second if the file is broken.
     pub(crate) ps: u64,
 }
 
@@ -25,7 +25,7 @@ impl CaptureTime {
         self.seconds * i128::from(PS_PER_S) + i128::from(self.ps)
     }
 
-    /// Kept within 1970 to 2554.
+    /// Returns the nanoseconds since 1970, limited to the range of `u64` (1970 to 2554).
     pub(crate) fn ns(self) -> u64 {
         let Ok(seconds) = u64::try_from(self.seconds) else {
             return if self.seconds < 0 { 0 } else { u64::MAX };
@@ -36,27 +36,27 @@ impl CaptureTime {
     }
 }
 
-/// One packet, as a file has it.
+/// One packet as the file stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) time: CaptureTime,
     pub(crate) interface: u32,
     pub(crate) link: Option<Link>,
     pub(crate) host_direction: HostDirection,
-    /// On the wire, as far as the file says.
+    /// Length on the wire, as the file states it.
     pub(crate) packet_bytes: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub(crate) bytes: &'a [u8],
 }
 
-/// Where packets were captured.
+/// An interface at which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// As the file calls it; empty if it does not.
+    /// Name in the file; empty if the file names none.
     pub name: String,
-    /// Its LINKTYPE number.
+    /// Number of the link type (LINKTYPE_...).
     pub link_number: i32,
-    /// Its clock's resolution, ps, at least 1.
+    /// Resolution of the interface's clock, ps; at least 1.
     pub resolution_ps: u64,
 }
 

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the steps of a descent through a packet's headers share.
+//! Types that the steps through a packet's headers share.
 
 use std::net::IpAddr;
 
 use crate::encapsulation::Layer;
 use crate::segment::{EncapsulationId, HostDirection};
 
-/// Why a packet is no segment.
+/// Why a packet holds no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Other {
-    /// Of a link type that is not understood.
+    /// Its link type is not supported.
     UnknownLink,
-    /// Something else than TCP.
+    /// Its protocol is not TCP.
     NotTcp,
-    /// The same, and QUIC by its port and first byte.
+    /// Its protocol is not TCP but QUIC, by its port and first byte.
     Quic,
-    /// A fragment without the TCP header.
+    /// It is a fragment without the TCP header.
     LaterFragment,
     /// The snap length cut it before the window field.
     Cut,
-    /// A header that cannot be right.
+    /// A header contradicts its specification.
     Malformed,
 }
 
-/// A TCP header and what stands before it.
+/// A TCP header and the facts from the headers before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'a> {
-    /// From the TCP header on, as far as captured.
+    /// Captured bytes from the TCP header on.
     pub(crate) tcp: &'a [u8],
-    /// Header and payload, as the IP header has it.
+    /// Length of TCP header and payload, from the IP header.
     pub(crate) tcp_bytes: u32,
     pub(crate) ip: Ip,
     pub(crate) encapsulation: EncapsulationId,
     pub(crate) host_direction: HostDirection,
 }
 
-/// What an IP header says.
+/// The fields of an IP header that are needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ip {
     pub(crate) from: IpAddr,
@@ -43,12 +43,12 @@ pub(crate) struct Ip {
     pub(crate) ecn: u8,
     pub(crate) id: u16,
     pub(crate) hop_limit: u8,
-    /// The first of several fragments.
+    /// Whether it is the first of several fragments.
     pub(crate) first_fragment: bool,
 }
 
 impl Ip {
-    /// Both ends, the same for both directions.
+    /// Returns both end addresses in the same order for both directions.
     pub(crate) fn ends(&self) -> (IpAddr, IpAddr) {
         if self.from <= self.to {
             (self.from, self.to)
@@ -58,27 +58,27 @@ impl Ip {
     }
 }
 
-/// What the bytes ahead are.
+/// Type of the next header in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
     Ethernet,
     EtherType(u16),
     Ip,
-    /// Of an IP packet: the protocol's number.
+    /// A header inside an IP packet: the protocol's number.
     Protocol(u8),
 }
 
-/// Where one is in a packet.
+/// Current position in a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    /// What was captured from here on.
+    /// Captured bytes from here on.
     pub(crate) bytes: &'a [u8],
-    /// What there was on the wire, as far as the headers so far say.
+    /// Bytes on the wire from here on, according to the headers so far.
     pub(crate) wire_bytes: u32,
 }
 
 impl<'a> Place<'a> {
-    /// Past `count` bytes; `Cut` if they were not captured.
+    /// Moves past `count` bytes; `Cut` if they were not captured.
     #[inline]
     pub(crate) fn skip(&mut self, count: usize) -> Result<(), Other> {
         self.bytes = self.bytes.get(count..).ok_or(Other::Cut)?;
@@ -86,32 +86,32 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// The next `N` bytes.
+    /// Returns the next `N` bytes without moving.
     #[inline]
     pub(crate) fn head<const N: usize>(&self) -> Result<&'a [u8; N], Other> {
         self.bytes.first_chunk().ok_or(Other::Cut)
     }
 }
 
-/// What a descent has passed, whether or not it ends at a TCP header.
+/// Headers passed so far, whether or not a TCP header is found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outline<'a> {
-    /// The EtherType behind the outermost VLAN tags.
+    /// EtherType after the outermost VLAN tags.
     pub(crate) ether_type: Option<u16>,
-    /// What follows it.
+    /// Bytes after that EtherType.
     pub(crate) payload: &'a [u8],
-    /// The innermost UDP header.
+    /// Innermost UDP header.
     pub(crate) datagram: Option<Endpoints<'a>>,
 }
 
-/// A UDP header and what stands before it.
+/// A UDP header and the facts from the headers before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoints<'a> {
     pub(crate) ip: Ip,
-    /// From the UDP header on, as far as captured.
+    /// Captured bytes from the UDP header on.
     pub(crate) header: &'a [u8],
     pub(crate) encapsulation: EncapsulationId,
 }
 
-/// What comes after a header, and the layer it makes.
+/// Type of the header that follows, and the layer that the current one makes.
 pub(crate) type Step = (Ahead, Option<Layer>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A reader that can look ahead and knows how far it is, and unpacking.
+//! Reads input with look-ahead and a known offset, and decompresses it.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
@@ -8,13 +8,12 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::error::ReadError;
 
-/// Look-ahead over a [`Read`]. Never holds more than was asked for, rounded
-/// up to a chunk: a hostile length field is refused by the caller before it
-/// asks.
+/// Looks ahead in a [`Read`]. It never holds more than was requested, rounded up to a chunk:
+/// the caller checks a length field, which may be hostile, before it requests the bytes.
 pub(crate) struct Lookahead<R> {
     source: R,
     buffer: Vec<u8>,
-    /// What is held: `buffer[begin..end]`.
+    /// Range of the buffer that holds data: `buffer[begin..end]`.
     begin: usize,
     end: usize,
     consumed: u64,
@@ -35,13 +34,12 @@ impl<R: Read> Lookahead<R> {
         }
     }
 
-    /// Offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.consumed
     }
 
-    /// The next bytes: at least `want`, or all there are if the input ends
-    /// before.
+    /// Returns the next bytes: at least `want`, or all that are left if the input ends before.
     #[inline]
     pub(crate) fn peek(&mut self, want: usize) -> Result<&[u8], ReadError> {
         while self.end - self.begin < want && !self.ended {
@@ -50,7 +48,7 @@ impl<R: Read> Lookahead<R> {
         Ok(&self.buffer[self.begin..self.end])
     }
 
-    /// Moves past `count` bytes that were seen with [`Self::peek`].
+    /// Moves past `count` bytes that [`Self::peek`] returned.
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
         let count = count.min(self.end - self.begin);
@@ -77,7 +75,7 @@ impl<R: Read> Lookahead<R> {
             Ok(0) => self.ended = true,
             Ok(read) => self.end += read,
             Err(source) => {
-                // What came before the failure can still be used.
+                // The bytes before the failure can still be used.
                 self.ended = true;
                 return Err(ReadError::Io {
                     offset: self.consumed + self.end as u64,
@@ -91,12 +89,12 @@ impl<R: Read> Lookahead<R> {
 
 type Replayed<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// The content of `source`: unpacked if it is gzip or zstd, else as it is.
-/// Decided by the first bytes, not by a name. Files of several members or
-/// frames are read as one.
+/// Returns the content of `source`: decompressed if it is gzip or zstd, else unchanged. The
+/// first bytes decide, not a name. Files of several gzip members or zstd frames are read as
+/// one.
 ///
 /// # Errors
-/// When the first bytes cannot be read, or a zstd header is broken.
+/// If the first bytes cannot be read, or a zstd header is broken.
 pub fn unpacked<'a, R: Read + 'a>(mut source: R) -> io::Result<Box<dyn Read + 'a>> {
     let mut first = Vec::with_capacity(4);
     (&mut source).take(4).read_to_end(&mut first)?;
@@ -113,8 +111,8 @@ pub fn unpacked<'a, R: Read + 'a>(mut source: R) -> io::Result<Box<dyn Read + 'a
     })
 }
 
-/// All frames of a zstd file: the decoder itself stops after one, and takes a
-/// skippable frame for an error.
+/// Reads all frames of a zstd file. The decoder itself stops after one frame, and treats a
+/// skippable frame as an error.
 struct Frames<R> {
     source: R,
     decoder: FrameDecoder,
@@ -126,7 +124,7 @@ impl<R: BufRead> Frames<R> {
         Self { source, decoder }
     }
 
-    /// Begins the next frame with content; `false` at the end of the input.
+    /// Begins the next frame with content; returns `false` at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.source) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Link types: what stands before the network header of a captured packet.
+//! Link types: the headers before the network header of a captured packet.
 
 use units::ethernet::HEADER_BYTES;
 
-/// How the first bytes of a captured packet are laid out.
+/// Layout of the first bytes of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Ethernet,
-    /// An IP packet and nothing before it.
+    /// An IP packet without a link header.
     RawIp,
     /// Four bytes of address family, then an IP packet: loopback devices of BSD
     /// and macOS. Systems differ in the order of these bytes, so they are skipped.
     Loopback,
-    /// Linux "cooked", version 1 or 2, as `any` captures are.
+    /// Linux "cooked" header, version 1 or 2, as in captures on `any`.
     Cooked {
         header_bytes: usize,
         type_at: usize,
@@ -20,7 +20,7 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// From the number in the file (LINKTYPE_...), if it is one of these.
+    /// Returns the link type of a number in the file (LINKTYPE_...), if it is supported.
     pub(crate) fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::Ethernet),
@@ -38,7 +38,7 @@ impl Link {
         }
     }
 
-    /// What a link type that is not read is called.
+    /// Returns the name of a link type that is not supported.
     pub(crate) fn name(number: i32) -> &'static str {
         match number {
             6 => "Token Ring",
@@ -56,7 +56,7 @@ impl Link {
         }
     }
 
-    /// Length as an Ethernet frame of a packet of `bytes`.
+    /// Returns the length that a packet of `bytes` would have as an Ethernet frame.
     pub(crate) fn frame_bytes(self, bytes: u32) -> u32 {
         let header = match self {
             Self::Ethernet => return bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packets of a capture file one after the other, in the memory of one
-//! chunk, whichever of the formats it is.
+//! Reads the packets of a capture file one after the other, in the memory of one chunk, in any
+//! of the supported formats.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ pub(crate) struct Packets<R> {
 }
 
 impl<'a> Packets<Box<dyn Read + 'a>> {
-    /// Finds out what it is, packed or not, and reads its header.
+    /// Detects the format and compression of a file, and reads its header.
     pub(crate) fn open<R: Read + 'a>(source: R) -> Result<Self, ReadError> {
         let source = unpacked(source).map_err(|source| ReadError::Io { offset: 0, source })?;
         let mut input = Lookahead::new(source);
@@ -68,7 +68,7 @@ impl<'a> Packets<Box<dyn Read + 'a>> {
 const SNOOP: &[u8] = b"snoop\0\0\0";
 
 impl<R: Read> Packets<R> {
-    /// The next packet, given to `use_it`; `None` at the end.
+    /// Passes the next packet to `use_it`; returns `None` at the end.
     #[inline]
     pub(crate) fn next<T>(
         &mut self,
@@ -80,7 +80,8 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// Packets so far that [`Self::next`] passed over: they have no time.
+    /// Returns the number of packets that [`Self::next`] skipped so far because they have no
+    /// timestamp.
     pub(crate) fn timeless(&self) -> u64 {
         match &self.format {
             Format::Pcap(_) => 0,
@@ -88,7 +89,7 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// The interfaces so far, by number.
+    /// Returns the interfaces found so far, by number.
     pub(crate) fn interfaces(&self) -> &[Interface] {
         match &self.format {
             Format::Pcap(_) => self.interface.as_slice(),

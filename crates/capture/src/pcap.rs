@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classic pcap: one header, then records of one link type.
+//! Reads classic pcap: one header, then records of one link type.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::segment::HostDirection;
 const HEADER_BYTES: usize = 24;
 const RECORD_HEADER_BYTES: usize = 16;
 
-/// The file's header, decoded.
+/// The decoded file header.
 #[derive(Debug)]
 pub(crate) struct Pcap {
     big_endian: bool,
@@ -25,11 +25,11 @@ pub(crate) struct Pcap {
 
 /// The last minor version in whose files a packet's lengths may be swapped.
 const OLD_MINOR: u16 = 3;
-/// The first word of a file in microseconds, and of one in nanoseconds.
+/// First word of a file with timestamps in microseconds, and of one in nanoseconds.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
 
-/// Byte order and unit by the first bytes: `(big_endian, unit_ps)`.
+/// Returns byte order and unit by the first bytes: `(big_endian, unit_ps)`.
 fn magic(first: &[u8]) -> Option<(bool, u64)> {
     let word = *first.first_chunk::<4>()?;
     let unit_ps = |word| match word {
@@ -46,7 +46,7 @@ impl Pcap {
         magic(first).is_some()
     }
 
-    /// Reads the header.
+    /// Reads the file header.
     pub(crate) fn open<R: Read>(input: &mut Lookahead<R>) -> Result<Self, ReadError> {
         let bytes = input.peek(HEADER_BYTES)?;
         let (Some((big_endian, unit_ps)), Some(network)) =
@@ -64,7 +64,7 @@ impl Pcap {
             true => u16::from_be_bytes(*minor),
             false => u16::from_le_bytes(*minor),
         });
-        // The upper bits may say how long the FCS is.
+        // The upper bits may hold the length of the FCS.
         let link_number = (network & 0x0fff_ffff) as i32;
         let opened = Self {
             big_endian,
@@ -77,7 +77,7 @@ impl Pcap {
         Ok(opened)
     }
 
-    /// The next packet, given to `use_it`; `None` at the end.
+    /// Passes the next packet to `use_it`; returns `None` at the end.
     #[inline]
     pub(crate) fn next<R: Read, T>(
         &self,

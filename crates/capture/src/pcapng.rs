@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! pcapng: sections of either byte order, each with its own interfaces, each
-//! of those with its own link type and clock.
+//! Reads pcapng: sections of either byte order, each with its own interfaces, each of those
+//! with its own link type and clock.
 
 use std::io::Read;
 
@@ -14,38 +14,37 @@ use crate::segment::HostDirection;
 
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// Type, length, and length once more.
+/// Length of the smallest block: type, length, and length again.
 const SMALLEST_BLOCK_BYTES: u32 = 12;
 
-/// Kinds of blocks.
+/// Types of blocks.
 const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const SECTION: u32 = 0x0a0d_0d0a;
-/// Codes of options. `epb_flags` has the packet's direction in its two lowest bits.
+/// Codes of options. `epb_flags` holds the packet's direction in its two lowest bits.
 const END_OF_OPTIONS: u16 = 0;
 const EPB_FLAGS: u16 = 2;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
-/// Resolution of an interface that names none: microseconds.
+/// Resolution of an interface that states none: microseconds.
 const TSRESOL_DEFAULT: u8 = 6;
 
-/// How timestamps of an interface become picoseconds: exact for decimal
-/// resolutions down to a picosecond, else rounded down.
+/// Converts timestamps of an interface to picoseconds: exact for decimal resolutions down to a
+/// picosecond, else rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Clock {
     units_per_s: u128,
-    /// Of a unit, where it is a whole number of them and a second of units
-    /// fits in 64 bits.
+    /// Picoseconds per unit, if that is a whole number and a second of units fits in 64 bits.
     unit_ps: Option<u64>,
     offset_s: i64,
 }
 
 impl Clock {
-    /// From `if_tsresol`: 10^-n, or 2^-n with the top bit set. `None` if a
-    /// second of it exceeds 2^64 units.
+    /// Creates a clock from `if_tsresol`: 10^-n, or 2^-n if the top bit is set. `None` if a
+    /// second has more than 2^64 units.
     fn new(tsresol: u8, offset_s: i64) -> Option<Self> {
         let exponent = u32::from(tsresol & 0x7f);
         let base: u128 = if tsresol & 0x80 == 0 { 10 } else { 2 };
@@ -67,7 +66,8 @@ impl Clock {
             _ => {
                 let units = u128::from(units);
                 let ps = units % self.units_per_s * u128::from(PS_PER_S) / self.units_per_s;
-                // No more units than before, and less than a second.
+                // Both values fit: there are no more units than before, and less than a
+                // second.
                 let narrow = |v: u128| u64::try_from(v).unwrap_or(u64::MAX);
                 (narrow(units / self.units_per_s), narrow(ps))
             }
@@ -79,7 +79,7 @@ impl Clock {
     }
 }
 
-/// A packet and the options after it, or what is wrong with it.
+/// A packet and the options after it, or the error in it.
 type Timed<'a> = Result<(Frame<'a>, &'a [u8]), String>;
 
 #[derive(Debug)]
@@ -89,14 +89,14 @@ struct Known {
     clock: Clock,
 }
 
-/// Where a file is being read.
+/// State of a file that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct PcapNg {
     big_endian: bool,
     section: Vec<Known>,
-    /// Of all sections.
+    /// Interfaces of all sections.
     pub(crate) interfaces: Vec<Interface>,
-    /// Packets without a time, which say nothing about when.
+    /// Packets without a timestamp, which are skipped.
     pub(crate) timeless: u64,
 }
 
@@ -105,7 +105,7 @@ impl PcapNg {
         first.starts_with(&SECTION_HEADER)
     }
 
-    /// The next packet, given to `use_it`; `None` at the end.
+    /// Passes the next packet to `use_it`; returns `None` at the end.
     pub(crate) fn next<R: Read, T>(
         &mut self,
         input: &mut Lookahead<R>,
@@ -152,7 +152,7 @@ impl PcapNg {
         }
     }
 
-    /// The word at this offset.
+    /// Returns the 32-bit word at this offset.
     #[inline]
     fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
         let word = *bytes.get(at..)?.first_chunk()?;
@@ -163,7 +163,7 @@ impl PcapNg {
         })
     }
 
-    /// The half word at this offset.
+    /// Returns the 16-bit word at this offset.
     #[inline]
     fn half(&self, bytes: &[u8], at: usize) -> Option<u16> {
         let half = *bytes.get(at..)?.first_chunk()?;
@@ -174,8 +174,8 @@ impl PcapNg {
         })
     }
 
-    /// The first option, its code and its value, and what follows it. `None` at
-    /// the end of the options, or where one is longer than its block.
+    /// Returns the code and value of the first option, and the options after it. `None` at the
+    /// end of the options, or if an option is longer than its block.
     #[inline]
     fn option<'a>(&self, options: &'a [u8]) -> Option<(u16, &'a [u8], &'a [u8])> {
         let (code, length) = (self.half(options, 0)?, self.half(options, 2)?);
@@ -185,9 +185,9 @@ impl PcapNg {
         (code != END_OF_OPTIONS).then_some((code, value, rest.unwrap_or_default()))
     }
 
-    /// Reads a section header. Its byte order is known already.
+    /// Reads a section header, whose byte order is known already.
     fn open_section(&mut self, body: &[u8]) -> Result<(), String> {
-        // Byte order, version, length of the section.
+        // The header holds byte order, version and section length.
         let major = self.half(body, 4).filter(|_| body.len() >= 16);
         match major.ok_or("a broken section header")? {
             1 => {
@@ -208,7 +208,7 @@ impl PcapNg {
         })
     }
 
-    /// The packet block of early pcapng files: the interface in 16 bits.
+    /// Reads the packet block of early pcapng files, which has an interface number of 16 bits.
     fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
         let broken = || "a broken packet block".to_owned();
         let interface = self.half(body, 0).ok_or_else(broken)?;
@@ -217,8 +217,8 @@ impl PcapNg {
         Ok(frame)
     }
 
-    /// What both kinds of packets have: time, lengths, bytes; and the options
-    /// that follow. `None` if it is broken.
+    /// Reads the fields that both types of packet blocks have: time, lengths and bytes, and
+    /// the options that follow. `None` if the block is broken.
     #[inline]
     fn timed<'a>(&self, interface: u32, body: &'a [u8]) -> Option<Timed<'a>> {
         let [high, low, captured, packet_bytes] = [
@@ -245,7 +245,7 @@ impl PcapNg {
         Some(Ok((frame, options.unwrap_or_default())))
     }
 
-    /// The direction that the options of a packet tell.
+    /// Returns the direction that a packet's options state.
     fn host_direction(&self, mut options: &[u8]) -> HostDirection {
         while let Some((code, value, rest)) = self.option(options) {
             if code == EPB_FLAGS {
@@ -260,7 +260,7 @@ impl PcapNg {
         HostDirection::Unknown
     }
 
-    /// Length of the next block; sets the byte order at a section's begin.
+    /// Returns the length of the next block; sets the byte order at the begin of a section.
     fn block_length<R: Read>(
         &mut self,
         input: &mut Lookahead<R>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cable's timeline: 32 bytes a frame, little endian, no header
+//! Reads and writes the cable's timeline: 32 bytes per frame, little endian, no header
 //! (`docs/formats.md`, "Timeline").
 
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use crate::record::{Fate, Kind, Record};
 pub const RECORD_BYTES: usize = 32;
 
 impl Record {
-    /// As stored in a timeline.
+    /// Returns the record's bytes in a timeline.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
@@ -27,18 +27,18 @@ impl Record {
         out
     }
 
-    /// From the bytes of a timeline.
+    /// Reads a record from the bytes of a timeline.
     ///
     /// # Errors
-    /// Says what is wrong when the kind or the fate is not one of the format's,
-    /// or the frame takes fewer bytes on the wire than it has.
+    /// Says what is wrong if the kind or fate is unknown, or the wire length is less than the
+    /// frame length.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Result<Self, String> {
         let [a, b, c, d] = [0, 8, 16, 24].map(|i| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[i..i + 8]);
             u64::from_le_bytes(word)
         });
-        // The low and high half of the words `c` and `d`.
+        // The words `c` and `d` are read as low and high half.
         let (frame_bytes, wire_bytes, flow) = (c as u32, (c >> 32) as u32, d as u32);
         let kind = Kind::try_from(bytes[28]).map_err(|k| format!("no such frame kind: {k}"))?;
         let fate = Fate::try_from(bytes[29]).map_err(|f| format!("no such fate: {f}"))?;
@@ -61,8 +61,8 @@ impl Record {
     }
 }
 
-/// Iterates over the records of a timeline, in constant memory. After an
-/// error it ends; what came before is good.
+/// Iterates over the records of a timeline, in constant memory. It ends after an error; the
+/// records before the error are valid.
 pub struct TimelineReader<R> {
     input: Lookahead<R>,
     last_start_ps: u64,
@@ -70,7 +70,7 @@ pub struct TimelineReader<R> {
 }
 
 impl<R: Read> TimelineReader<R> {
-    /// Buffers by itself.
+    /// Creates a reader, which does its own buffering.
     pub fn new(source: R) -> Self {
         Self {
             input: Lookahead::new(source),

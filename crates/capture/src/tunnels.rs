@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One step through what lies between a link's header and the inner IP packet:
-//! tags, labels and tunnels, each with what its specification lets one skip.
+//! Parses one layer between a link header and the inner IP packet: tags, labels and tunnels,
+//! skipping what each one's specification allows to skip.
 
 use crate::encapsulation::Layer;
 use crate::headers::{Ahead, Ip, Other, Place, Step};
@@ -19,20 +19,20 @@ fn be24(bytes: &[u8; 3]) -> u32 {
     u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]])
 }
 
-/// Whether an EtherType is that of a tag: 802.1Q, 802.1ad, and what was used
-/// before 802.1ad.
+/// Returns whether an EtherType is that of a VLAN tag: 802.1Q, 802.1ad, or the one used before
+/// 802.1ad.
 #[inline]
 pub(crate) fn is_vlan(kind: u16) -> bool {
     matches!(kind, 0x8100 | 0x88a8 | 0x9100)
 }
 
-/// The EtherType of a version of IP.
+/// Returns the EtherType of an IP version.
 #[inline]
 pub(crate) fn ip_ether_type(version: u8) -> u16 {
     if version == 6 { IPV6 } else { IPV4 }
 }
 
-/// What an EtherType announces.
+/// Parses the header that an EtherType announces.
 #[inline]
 pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other> {
     match kind {
@@ -41,7 +41,7 @@ pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other
             let tag = place.head::<4>()?;
             let vlan = be16(tag[0], tag[1]) & 0xfff;
             place.skip(4)?;
-            // VLAN 0 is only a priority.
+            // VLAN 0 only sets a priority.
             let layer = (vlan != 0).then_some(Layer::Vlan(vlan));
             Ok((Ahead::EtherType(be16(tag[2], tag[3])), layer))
         }
@@ -60,8 +60,8 @@ pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other
     }
 }
 
-/// Labels down to the last. Nothing says what follows: the first half byte of
-/// an IP packet does (RFC 4928), and 0 begins a pseudowire's control word.
+/// Skips the labels up to the last. No field says what follows. The first four bits do: they
+/// are the version of an IP packet (RFC 4928), or 0 for the control word of a pseudowire.
 fn mpls(place: &mut Place<'_>) -> Result<Step, Other> {
     loop {
         let label = place.head::<4>()?;
@@ -81,12 +81,12 @@ fn mpls(place: &mut Place<'_>) -> Result<Step, Other> {
     Ok((ahead, Some(Layer::Mpls)))
 }
 
-/// What is in an IP packet of this protocol, if it is a tunnel.
+/// Parses the header that this IP protocol announces, if it is a tunnel.
 #[inline]
 pub(crate) fn protocol(protocol: u8, ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     let (low, high) = ip.ends();
     match protocol {
-        // IPv4 and IPv6 in either.
+        // IPv4 and IPv6, each inside either.
         4 | 41 => Ok((Ahead::Ip, Some(Layer::IpInIp(low, high)))),
         17 => udp(ip, place),
         47 => gre(ip, place),
@@ -113,7 +113,7 @@ fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     }
 }
 
-/// RFC 9000, 17: the second bit of each packet's first byte is set.
+/// Distinguishes QUIC by its first byte: the second bit is set in every packet (RFC 9000, 17).
 fn quic(place: &mut Place<'_>) -> Other {
     let first = place.head::<9>().map_or(0, |bytes| bytes[8]);
     if first & 0x40 == 0 {
@@ -123,7 +123,7 @@ fn quic(place: &mut Place<'_>) -> Other {
     }
 }
 
-/// RFC 7348; with a next protocol as draft-ietf-nvo3-vxlan-gpe has it.
+/// Parses VXLAN (RFC 7348), or VXLAN-GPE with its next protocol (draft-ietf-nvo3-vxlan-gpe).
 fn vxlan(generic: bool, place: &mut Place<'_>) -> Result<Step, Other> {
     let h = *place.head::<8>()?;
     if h[0] & 0x08 == 0 {
@@ -139,7 +139,7 @@ fn vxlan(generic: bool, place: &mut Place<'_>) -> Result<Step, Other> {
     Ok((ahead, Some(Layer::Vxlan(be24(&[h[4], h[5], h[6]])))))
 }
 
-/// RFC 8926.
+/// Parses GENEVE (RFC 8926).
 fn geneve(place: &mut Place<'_>) -> Result<Step, Other> {
     let h = *place.head::<8>()?;
     if h[0] >> 6 != 0 {
@@ -150,8 +150,8 @@ fn geneve(place: &mut Place<'_>) -> Result<Step, Other> {
     Ok((Ahead::EtherType(be16(h[2], h[3])), Some(layer)))
 }
 
-/// RFC 2784 and 2890, with NVGRE (RFC 7637) and ERSPAN
-/// (draft-foschiano-erspan) inside.
+/// Parses GRE (RFC 2784 and 2890), with NVGRE (RFC 7637) and ERSPAN (draft-foschiano-erspan)
+/// inside.
 fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     let h = *place.head::<4>()?;
     let (flags, kind) = (h[0], be16(h[2], h[3]));
@@ -184,7 +184,7 @@ fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     }
 }
 
-/// A mirrored frame. Without a sequence number it is of the first version,
+/// Parses a mirrored frame. A frame without a sequence number is of ERSPAN's first version,
 /// which has no header.
 fn erspan(kind: u16, sequence: bool, place: &mut Place<'_>) -> Result<Step, Other> {
     if !sequence {
@@ -201,7 +201,7 @@ fn erspan(kind: u16, sequence: bool, place: &mut Place<'_>) -> Result<Step, Othe
     Ok((Ahead::Ethernet, Some(Layer::Erspan(session))))
 }
 
-/// 3GPP TS 29.281: user data only, behind whatever extension headers.
+/// Parses GTP-U (3GPP TS 29.281): user data only, after any extension headers.
 fn gtp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     let h = *place.head::<8>()?;
     if h[0] & 0xf0 != 0x30 || h[1] != 0xff {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is predicted; as JSON, `docs/formats.md`, "Predictions".
+//! The predictions and their JSON form (`docs/formats.md`, "Predictions").
 
 use std::path::Path;
 
@@ -12,56 +12,56 @@ use crate::distribution::{Chain, delay_ns_max};
 use crate::estimate::{self, Estimate};
 use crate::fit::{self, Fit};
 
-/// The whole of it.
+/// All predictions for one question.
 #[derive(Serialize)]
 pub struct Answer {
     /// Name and version of this format.
     pub format: &'static str,
     /// Period of the routers.
     pub period_ns: u64,
-    /// Between the RT-IP and ITM threads of a router.
+    /// Time between the RT-IP and ITM threads of a router.
     pub slot_ns: u64,
-    /// Routers one way.
+    /// Number of routers on the path in one direction.
     pub hops: usize,
-    /// There and back.
+    /// Whether the packet also returns over the same routers.
     pub round_trip: bool,
-    /// Places where a packet may miss its period.
+    /// Number of places at which a packet may miss its period.
     pub stages: usize,
-    /// Probability of that, at each stage.
+    /// Probability of a missed period at each stage.
     pub betas: Vec<f64>,
     /// Mean lateness.
     pub mean_periods: f64,
-    /// Packets by lateness.
+    /// Shares of packets by lateness.
     pub distribution: Vec<Row>,
-    /// What the file holds.
+    /// Contents of the file of measured delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// Beta, as the file has it.
+    /// Estimate of beta from the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
-    /// How well the model agrees with the file.
+    /// Test of whether the model agrees with the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// What is guaranteed.
+    /// Guaranteed delay bounds.
     pub bounds: Served,
 }
 
-/// Packets late by so many periods.
+/// The packets that are late by one number of periods.
 #[derive(Serialize)]
 pub struct Row {
     /// Lateness.
     pub delay_periods: usize,
     /// Share of the packets.
     pub probability: f64,
-    /// Longest delay of such a packet, if one that is not late is through within a
-    /// period and slot.
+    /// Longest delay of such a packet, if a packet that is not late arrives within one period
+    /// and slot.
     pub delay_ns_max: u64,
     /// Share of the packets in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
 }
 
-/// What the file holds.
+/// Contents of a file of measured delays.
 #[derive(Serialize)]
 pub struct Measured {
     /// Name of the file.
@@ -71,47 +71,47 @@ pub struct Measured {
     pub classes: Classes,
 }
 
-/// Bounds, and what they are of.
+/// Delay bounds, and the stream and service that they are for.
 #[derive(Serialize)]
 pub struct Served {
     /// (stages + 1) x (period + slot).
     pub isochronous_ns: u64,
-    /// What the stream sends.
+    /// Arrival curve of the stream.
     pub stream: TokenBucket,
-    /// What each stage serves of it.
+    /// Service curve of each stage.
     pub servers: Vec<RateLatency>,
-    /// Network calculus has nothing to say of no server.
+    /// Bounds of network calculus; there are none without a server.
     #[serde(flatten)]
     pub bounds: Option<Bounds>,
 }
 
-/// What is asked.
+/// The chain, stream and data to predict from.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     /// Period of the routers.
     pub period_ns: u64,
-    /// Between the RT-IP and ITM threads of a router.
+    /// Time between the RT-IP and ITM threads of a router.
     pub slot_ns: u64,
-    /// Routers one way.
+    /// Number of routers on the path in one direction.
     pub hops: usize,
-    /// There and back.
+    /// Whether the packet also returns over the same routers.
     pub round_trip: bool,
-    /// One for all stages or one for each; none: the file tells it.
+    /// One value for all stages or one for each; empty: beta is estimated from the file.
     pub betas: &'a [f64],
-    /// Confidence of the estimate's interval.
+    /// Confidence level of the estimate's interval.
     pub level: f64,
-    /// What the stream sends.
+    /// Arrival curve of the stream.
     pub stream: TokenBucket,
-    /// What each stage serves of it.
+    /// Service curve of each stage.
     pub servers: Vec<RateLatency>,
 }
 
-/// Stages that a packet passes.
+/// Returns the number of stages that a packet passes.
 ///
 /// # Errors
-/// When there are more than are computed.
+/// If there are more stages than [`crate::distribution::MOST_STAGES`].
 pub fn stages(hops: usize, round_trip: bool) -> Result<usize, Error> {
-    // Those of a chain with any beta.
+    // Any beta gives the same number of stages.
     Ok(chain(&[0.0], hops, round_trip)?.stages())
 }
 
@@ -123,10 +123,10 @@ fn chain(betas: &[f64], hops: usize, round_trip: bool) -> Result<Chain, Error> {
 }
 
 impl Question<'_> {
-    /// Predicts, from the values of beta or from what was measured.
+    /// Predicts from the given values of beta, or from measured delays.
     ///
     /// # Errors
-    /// When a value is out of its range, or there is nothing to predict from.
+    /// If a value is out of its range, or there is neither a beta nor a measurement.
     pub fn answer(self, measured: Option<Measured>) -> Result<Answer, Error> {
         let chain = |betas: &[f64]| chain(betas, self.hops, self.round_trip);
         let stages = stages(self.hops, self.round_trip)?;
@@ -171,7 +171,7 @@ impl Question<'_> {
 }
 
 impl Measured {
-    /// What a file holds, under the file's name.
+    /// Joins the contents of a file with the file's name.
     #[must_use]
     pub fn new(path: &Path, classes: Classes) -> Self {
         let file = path.file_name().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Measured {
     }
 }
 
-/// The distribution, with the shares that were measured.
+/// Returns the distribution with the measured shares.
 fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
     let share = |k: usize| {
         let classes = classes?;
@@ -200,7 +200,7 @@ fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
 }
 
 impl Answer {
-    /// Names the chain.
+    /// Returns a title that describes the chain.
     #[must_use]
     pub fn title(&self) -> String {
         let routers = match self.hops {

@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What network calculus guarantees for a stream over a chain of servers
-//! (J.-Y. Le Boudec and P. Thiran, Network Calculus, Springer 2001, chapter 1).
+//! Computes the guarantees of network calculus for a stream over a chain of servers (J.-Y. Le
+//! Boudec and P. Thiran, Network Calculus, Springer 2001, chapter 1).
 //!
-//! The stream obeys a token bucket, each hop gives it a rate-latency service.
-//! Checked against the DiscoDNC (`docs/decisions/isochronous.md, "Bounds of network calculus"`).
+//! The stream obeys a token bucket; each hop gives it a rate-latency service. The results were
+//! checked against the DiscoDNC (`docs/decisions/isochronous.md, "Bounds of network
+//! calculus"`).
 
 use serde::Serialize;
 
 use crate::Error;
 
-/// Bits of a byte times nanoseconds of a second.
+/// Bits in a byte times nanoseconds in a second.
 const BIT_NS: f64 = 8e9;
 
-/// What arrives: at most `burst_bytes + rate t` in any time t.
+/// Arrival curve: at most `burst_bytes + rate t` bytes arrive in any time t.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TokenBucket {
-    /// Bytes that may come at once.
+    /// Most bytes that may arrive at once.
     pub burst_bytes: f64,
     /// Long-run rate.
     pub rate_bps: f64,
 }
 
-/// What a hop gives: from the start of a backlog on, at least `rate (t - latency)`.
+/// Service curve: a hop serves at least `rate (t - latency)` in time t from the start of a
+/// backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateLatency {
     /// Rate.
     pub rate_bps: f64,
-    /// Time before it begins.
+    /// Latest time at which the service begins, after the start of a backlog.
     pub latency_ns: f64,
 }
 
 impl RateLatency {
-    /// A server that sends up to `budget_bytes` of the stream once a period, as
-    /// paper 004's ITM thread does. Its service is a staircase,
-    /// budget x floor(t / period); the highest rate-latency curve below it has
-    /// the mean rate and one period of latency.
+    /// Returns the curve of a server that sends up to `budget_bytes` of the stream once a
+    /// period, as paper 004's ITM thread does. Its service is a staircase, budget x floor(t /
+    /// period). The highest rate-latency curve below it has the mean rate and one period of
+    /// latency.
     #[must_use]
     pub fn periodic(budget_bytes: f64, period_ns: f64) -> Self {
         Self {
@@ -44,10 +46,10 @@ impl RateLatency {
     }
 }
 
-/// Longest delay over `stages` routers that each route once a period and send a slot
-/// later (paper 004, 4.3, which leaves out the slot): (stages + 1) x (period + slot). At
-/// each a packet waits for less than a period and for the slot; the one more is for all
-/// devices and media together.
+/// Returns the longest delay over `stages` routers that each route once a period and send one
+/// slot later (paper 004, 4.3, which leaves out the slot): (stages + 1) x (period + slot). At
+/// each router a packet waits for less than a period and for the slot; the additional period
+/// and slot are for all devices and media together.
 #[must_use]
 pub fn isochronous_ns(stages: usize, period_ns: u64, slot_ns: u64) -> u64 {
     let turns = u64::try_from(stages).unwrap_or(u64::MAX).saturating_add(1);
@@ -57,20 +59,20 @@ pub fn isochronous_ns(stages: usize, period_ns: u64, slot_ns: u64) -> u64 {
 /// Bounds of the delay over a chain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
-    /// Of each hop, for the burst that the hops before it have made.
+    /// Bound of each hop, for the burst that the hops before it may have caused.
     pub per_hop_ns: Vec<f64>,
-    /// Their sum: each hop is paid the whole burst.
+    /// Sum of the bounds of the hops: each hop counts the whole burst.
     pub per_hop_sum_ns: f64,
-    /// For the chain as one server: the burst is paid once, at the slowest hop.
+    /// Bound for the chain as one server: the burst counts once, at the slowest hop.
     pub pay_bursts_only_once_ns: f64,
 }
 
 /// Bounds the delay of a stream over `servers`, in order.
 ///
-/// At one hop the horizontal distance of the curves is latency + burst / rate
-/// (theorem 1.4.2), and what leaves has a burst larger by rate x latency
-/// (theorem 1.4.3). Servers in a row are one of the least rate and the sum of
-/// latencies (theorem 1.4.6). O(hops).
+/// At one hop the delay is at most the horizontal distance of the curves, latency + burst /
+/// rate (theorem 1.4.2), and the burst that leaves is larger by rate x latency (theorem
+/// 1.4.3). A chain of servers acts as one with the least rate and the sum of the latencies
+/// (theorem 1.4.6). O(hops).
 ///
 /// # Errors
 /// A quantity that is not finite or out of its range, or a hop slower than the stream.

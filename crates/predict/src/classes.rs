@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measured delays as whole periods of lateness.
+//! Classifies measured delays by whole periods of lateness.
 
 use serde::Serialize;
 
 use crate::Error;
 
-/// Packets with one delay.
+/// Number of packets with one delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delay {
     /// The delay.
     pub delay_ns: u64,
-    /// How many packets had it.
+    /// Number of packets that had it.
     pub count: u64,
 }
 
-/// How many packets were late by how many periods.
+/// Number of packets by lateness in periods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Classes {
-    /// Delay from which lateness counts.
+    /// Delay at which lateness begins to count, ns.
     pub base_ns: u64,
     /// Packets late by 0, 1, … periods, up to the number of stages.
     pub counts: Vec<u64>,
-    /// Packets with less delay than `base_ns`; among those not late.
+    /// Packets with less delay than `base_ns`; `counts[0]` includes them.
     pub early: u64,
-    /// Packets later than the stages explain; in no class.
+    /// Packets later than the number of stages explains; no class includes them.
     pub beyond: u64,
 }
 
 impl Classes {
-    /// Divides delays into classes of one period each, the first of which begins
-    /// at `base_ns`; by default at the least delay there is, because waiting
-    /// only ever adds to it. A packet in class k has waited k periods and part
-    /// of another. O(n).
+    /// Divides delays into classes of one period each. The first class begins at `base_ns`, by
+    /// default at the least delay, because waiting only adds to it. A packet in class k has
+    /// waited k periods and part of another. O(n).
     ///
     /// # Errors
-    /// No delays, or a period of 0.
+    /// If there are no delays, or the period is 0.
     pub fn new(
         delays: &[Delay],
         period_ns: u64,
@@ -68,7 +67,7 @@ impl Classes {
         Ok(classes)
     }
 
-    /// Packets in a class.
+    /// Returns the number of packets in all classes.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.counts.iter().fold(0, |n, c| n.saturating_add(*c))

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many periods late a packet is after a chain of routers (paper 004, 4.1
-//! and figure 11).
+//! Computes how many periods late a packet is after a chain of routers (paper 004, 4.1 and
+//! figure 11).
 //!
-//! Stages are independent: lateness over all of them is a sum of Bernoulli
-//! variables. With one β for all it is binomial, with several Poisson binomial.
+//! Stages are independent: the lateness over all of them is a sum of Bernoulli variables. With
+//! one β for all stages it is binomial, with several it is Poisson binomial.
 
 use crate::Error;
 
-/// Largest chain; the work grows with the square.
+/// Most stages of a chain; the work grows with the square.
 pub const MOST_STAGES: usize = 4096;
 
 /// The β of each stage that a packet passes, in order.
@@ -17,21 +17,22 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// `hops` routers, one way. One value of `betas` counts for all of them;
-    /// otherwise there is one for each.
+    /// Creates a chain of `hops` routers in one direction. One value of `betas` applies to all
+    /// of them; otherwise there is one for each.
     ///
     /// # Errors
-    /// A value outside 0 to 1, another number of values, a chain too long.
+    /// If a value is outside 0 to 1, the number of values does not match, or the chain is too
+    /// long.
     pub fn one_way(betas: &[f64], hops: usize) -> Result<Self, Error> {
         let each = per_stage(betas, hops, hops, false)?;
         Self::new(each)
     }
 
-    /// `hops` routers, the reflecting host, and the routers again: 2N + 1
-    /// stages, which is what figure 15 of paper 004 fits (its figure (a), no
-    /// router, still shows late packets: the reflecting host works as a router).
-    /// One value of `betas` counts for all; otherwise there is one for each
-    /// router and one more for the reflecting host.
+    /// Creates a chain of `hops` routers, the reflecting host, and the routers again: 2N + 1
+    /// stages, which is what figure 15 of paper 004 fits (its figure (a), with no router,
+    /// still shows late packets: the reflecting host works as a router). One value of `betas`
+    /// applies to all stages; otherwise there is one for each router and one more for the
+    /// reflecting host.
     ///
     /// # Errors
     /// As [`Chain::one_way`].
@@ -48,28 +49,27 @@ impl Chain {
         Ok(Self { betas })
     }
 
-    /// β of each stage.
+    /// Returns the β of each stage.
     #[must_use]
     pub fn betas(&self) -> &[f64] {
         &self.betas
     }
 
-    /// How many stages there are.
+    /// Returns the number of stages.
     #[must_use]
     pub fn stages(&self) -> usize {
         self.betas.len()
     }
 
-    /// Periods that a packet is late on average.
+    /// Returns the mean number of periods that a packet is late.
     #[must_use]
     pub fn mean_periods(&self) -> f64 {
         self.betas.iter().sum()
     }
 
-    /// Probability of being late by 0, 1, … periods, one more value than there
-    /// are stages. Only non-negative numbers are added and multiplied, so each
-    /// is right to about as many units of the last place as there are stages.
-    /// O(stages²).
+    /// Returns the probabilities of being late by 0, 1, … periods; there is one more value
+    /// than stages. Only non-negative numbers are added and multiplied, so the error of each
+    /// is at most about as many units of the last place as there are stages. O(stages²).
     #[must_use]
     pub fn late(&self) -> Vec<f64> {
         let mut late = Vec::with_capacity(self.betas.len() + 1);
@@ -88,7 +88,7 @@ impl Chain {
     }
 }
 
-/// One value for each of `wanted` stages.
+/// Returns one value for each of `wanted` stages.
 fn per_stage(
     betas: &[f64],
     hops: usize,
@@ -118,9 +118,9 @@ fn per_stage(
     }
 }
 
-/// Longest delay of a packet that is `late_periods` late, if one that is not late is
-/// through within one period and slot; `turn_ns` is both together. Of N stages none is
-/// longer than N + 1 of them (paper 004, 4.3), whatever the phases are.
+/// Returns the longest delay of a packet that is `late_periods` late, if a packet that is not
+/// late arrives within one period and slot, together `turn_ns`. Over N stages no delay is
+/// longer than N + 1 of them (paper 004, 4.3), whatever the phases of the routers are.
 #[must_use]
 pub fn delay_ns_max(late_periods: usize, turn_ns: u64) -> u64 {
     crate::bounds::isochronous_ns(late_periods, turn_ns, 0)

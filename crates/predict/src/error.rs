@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with what is asked.
+//! Errors of a prediction's input.
 
-/// Why there is no answer.
+/// Why there is no prediction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A probability outside 0 to 1.
     #[error("beta {value}: expected a probability, 0 to 1")]
     Probability {
-        /// What was given.
+        /// The value given.
         value: f64,
     },
-    /// More stages than are computed.
+    /// More stages than the limit.
     #[error("{stages} stages: expected at most {most}")]
     Stages {
-        /// How many.
+        /// The number given.
         stages: usize,
-        /// How many are computed.
+        /// The limit.
         most: usize,
     },
     /// A chain whose values do not match its routers.
@@ -25,53 +25,53 @@ pub enum Error {
         if *.round_trip { ", the last of the reflecting host" } else { "" }
     )]
     Betas {
-        /// Values there are.
+        /// Number of values given.
         given: usize,
-        /// Routers there are.
+        /// Number of routers.
         hops: usize,
-        /// Values that would do, beside one.
+        /// Number of values that would be valid, besides one.
         expected: usize,
-        /// Whether the way back counts too.
+        /// Whether the path back counts too.
         round_trip: bool,
     },
-    /// Nothing was measured, or nothing can be late.
+    /// No packets, or no stages at which one can be late.
     #[error("nothing to estimate beta from: {packets} packets over {stages} stages")]
     Nothing {
-        /// Packets there are.
+        /// Number of packets.
         packets: u64,
-        /// Stages of each.
+        /// Number of stages that each packet passes.
         stages: usize,
     },
     /// A confidence level outside 0 to 1.
     #[error("level {value}: expected above 0 and below 1")]
     Level {
-        /// What was given.
+        /// The value given.
         value: f64,
     },
-    /// A period of no length.
+    /// A period of 0.
     #[error("period 0: expected a time above 0")]
     Period,
-    /// A curve that is none.
+    /// A parameter of a curve that is not finite or out of its range.
     #[error("{what} {value}: expected a finite number, {expected}")]
     Curve {
-        /// Which quantity.
+        /// Name of the parameter.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
-        /// Its range.
+        /// The valid range.
         expected: &'static str,
     },
-    /// A queue that grows for ever.
+    /// A hop slower than the stream: its queue grows without limit.
     #[error(
         "hop {hop} serves {service_bps} bit/s, the stream brings {arrival_bps} bit/s: no bound; \
          expected a service of at least the stream's rate"
     )]
     Overload {
-        /// Which, from 1.
+        /// Number of the hop, from 1.
         hop: usize,
-        /// What the hop serves.
+        /// Service rate of the hop.
         service_bps: f64,
-        /// What arrives.
+        /// Rate of the stream.
         arrival_bps: f64,
     },
 }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! β from measured lateness.
+//! Estimates β from measured lateness.
 
 use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use crate::Error;
 
-/// β with its interval.
+/// An estimate of β with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Periods late over stages passed: the most likely β if all are alike.
+    /// Periods late over stages passed: the most likely β if all stages have the same.
     pub beta: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// How often at least such intervals hold β, if passages are independent.
+    /// Confidence level: at least this share of such intervals contain β, if passages are
+    /// independent.
     pub level: f64,
-    /// Stages passed, by all packets together.
+    /// Number of stages passed by all packets together.
     pub passages: u64,
-    /// Periods late, of all packets together.
+    /// Number of periods by which all packets together were late.
     pub late: u64,
 }
 
 /// Estimates β from `counts[k]` packets that were late by k of the
 /// `counts.len() - 1` stages that each passed.
 ///
-/// The interval is the exact one of Clopper and Pearson (Biometrika 26, 1934):
-/// quantiles of the beta distribution at (late, passages - late + 1) and
-/// (late + 1, passages - late). It is too narrow if packets are late in
-/// bunches, because then passages are not independent.
+/// The interval is the exact one of Clopper and Pearson (Biometrika 26, 1934): quantiles of
+/// the beta distribution at (late, passages - late + 1) and (late + 1, passages - late). It is
+/// too narrow if several packets are late together, because then passages are not independent.
 ///
 /// # Errors
-/// No packet passed a stage, or `level` is no probability between 0 and 1.
+/// If no packet passed a stage, or `level` is not between 0 and 1.
 pub fn beta(counts: &[u64], level: f64) -> Result<Estimate, Error> {
     if !(level > 0.0 && level < 1.0) {
         return Err(Error::Level { value: level });
@@ -56,11 +56,11 @@ pub fn beta(counts: &[u64], level: f64) -> Result<Estimate, Error> {
     })
 }
 
-/// Clopper and Pearson's interval of `hits` in `trials`, which is above 0.
+/// Returns Clopper and Pearson's interval of `hits` in `trials`, which is above 0.
 fn interval(hits: u64, trials: u64, level: f64) -> (f64, f64) {
     let tail = (1.0 - level) / 2.0;
     let (hits_f, misses_f) = (hits as f64, trials.saturating_sub(hits) as f64);
-    // Parameters are 1 or more, so there is a distribution.
+    // The parameters are 1 or more, so the distribution exists.
     let quantile = |a, b, p| Beta::new(a, b).map_or(f64::NAN, |d| d.inverse_cdf(p));
     let low = match hits {
         0 => 0.0,

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether measured lateness agrees with a predicted distribution.
+//! Tests whether measured lateness agrees with a predicted distribution.
 
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::classes::Classes;
 
-/// Packets that a cell must expect: below, the statistic is not χ² (Cochran,
-/// Biometrics 10, 1954, allows less in tails; this is the stricter rule).
+/// Least number of expected packets in a cell: below it, the statistic does not follow χ²
+/// (Cochran, Biometrics 10, 1954, allows less in tails; this is the stricter rule).
 pub const LEAST_EXPECTED: f64 = 5.0;
 
-/// Neighbouring classes taken together.
+/// Neighbouring classes pooled into one cell of the test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// First class.
     pub from_periods: usize,
     /// Last class.
     pub to_periods: usize,
-    /// Packets that were there.
+    /// Packets that were measured in the cell.
     pub observed: u64,
-    /// Packets that the prediction puts there.
+    /// Packets that the prediction expects in the cell.
     pub expected: f64,
 }
 
-/// Pearson's χ² test over pooled cells.
+/// Result of Pearson's χ² test over pooled cells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// Name of the test.
@@ -32,18 +32,17 @@ pub struct Fit {
     pub cells: Vec<Cell>,
     /// Sum of (observed - expected)² / expected.
     pub statistic: f64,
-    /// Cells, less one, less the values that were estimated from the same data.
+    /// Number of cells, minus one, minus the number of values estimated from the same data.
     pub degrees_of_freedom: usize,
-    /// How often a true prediction would fit as badly; small speaks against it.
-    /// `None` if no degree of freedom is left, so that nothing is tested.
+    /// Probability that a true prediction fits as badly; a small value speaks against it.
+    /// `None` if no degree of freedom is left, because then nothing is tested.
     pub p_value: Option<f64>,
 }
 
-/// Compares classes with the `predicted` probabilities of the same number of
-/// stages, `estimated` values of which come from the same packets. Packets
-/// where the model puts none, or beyond all classes, make the p-value 0.
-/// Classes that are too small are joined with their neighbour, from the late
-/// end. O(stages).
+/// Compares classes with the `predicted` probabilities of the same number of stages, of which
+/// `estimated` values come from the same packets. Packets where the model expects none, or
+/// beyond all classes, make the p-value 0. Classes that expect too few packets are joined with
+/// their neighbour, from the late end. O(stages).
 #[must_use]
 pub fn chi_squared(classes: &Classes, predicted: &[f64], estimated: usize) -> Fit {
     let cells = pool(&classes.counts, predicted, classes.packets() as f64);
@@ -51,7 +50,7 @@ pub fn chi_squared(classes: &Classes, predicted: &[f64], estimated: usize) -> Fi
         let error = c.observed as f64 - c.expected;
         match c.expected {
             e if e > 0.0 => error * error / e,
-            // One cell with nothing in it and nothing expected.
+            // An empty cell that is expected to be empty fits.
             _ => 0.0,
         }
     };
@@ -91,7 +90,7 @@ fn pool(counts: &[u64], predicted: &[f64], packets: f64) -> Vec<Cell> {
             }),
         }
     }
-    // What is left at the early end goes to its later neighbour.
+    // Classes left at the early end join their later neighbour.
     if cells.len() > 1 && cells.last().is_some_and(|c| c.expected < LEAST_EXPECTED) {
         if let (Some(small), Some(open)) = (cells.pop(), cells.last_mut()) {
             open.from_periods = small.from_periods;

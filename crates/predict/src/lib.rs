@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Delay over cascaded routers that forward once a period (paper 004).
+//! Predicts the delay over cascaded routers that forward once a period (paper 004).
 //!
-//! A packet passes *stages*: routers, and on a round trip the host that
-//! reflects it. At each it misses its period with a probability β and then
-//! leaves one period later. [`distribution`] says how many periods late packets
-//! arrive, [`classes`] and [`estimate`] find β from measured delays, [`fit`]
-//! says whether the model agrees with them, and [`bounds`] gives what network
-//! calculus guarantees for the same chain. [`measured`] reads measured delays.
+//! A packet passes *stages*: routers, and on a round trip the host that reflects it. At each
+//! stage it misses its period with a probability β and then leaves one period later.
+//! [`distribution`] computes how many periods late packets arrive, [`classes`] and
+//! [`estimate`] estimate β from measured delays, [`fit`] tests whether the model agrees with
+//! them, and [`bounds`] computes the guarantees of network calculus for the same chain.
+//! [`measured`] parses measured delays.
 //!
-//! Pure: no clock, no files.
+//! This crate reads no clock and opens no file.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of measured delays: a histogram as CSV, or what `pspacer ping --json`
-//! prints (`docs/formats.md`, "Delays").
+//! Parses files of measured delays: a histogram as CSV, or the output of `pspacer ping --json`
+//! (`docs/formats.md`, "Delays").
 
 use serde::Deserialize;
 
 use crate::classes::Delay;
 
-/// Why a file holds no delays.
+/// Why no delays can be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasuredError {
-    /// No JSON of ours.
+    /// The JSON cannot be parsed or lacks a needed field.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// JSON of another program.
     #[error("format {format:?}: expected \"{PING}\"")]
     Format {
-        /// What it says it is.
+        /// Name of the format that the file states.
         format: String,
     },
-    /// Round trips alone.
+    /// The file holds only round trips, but one-way delays are wanted.
     #[error(
         "one_way is null: only round trips were measured; expected --round-trip on the command line"
     )]
     NoOneWay,
-    /// A line that is none of the table.
+    /// A line that does not fit the table.
     #[error("line {line}: {text:?}: expected {expected}")]
     Line {
         /// From 1.
         line: usize,
-        /// The line, or its beginning.
+        /// The line, or its first characters.
         text: String,
-        /// What it should be.
+        /// What the line should be.
         expected: &'static str,
     },
     /// A table without rows.
@@ -40,7 +40,7 @@ pub enum MeasuredError {
 
 /// The `format` of ping's object.
 pub const PING: &str = "pspacer-ping-1";
-/// First lines of a table.
+/// The valid first lines of a table.
 const HEADS: [&str; 2] = ["delay_ns", "delay_ns,count"];
 /// Characters of a wrong line that are shown.
 const SHOWN: usize = 40;
@@ -67,13 +67,12 @@ struct Bin {
     count: u64,
 }
 
-/// Reads delays from a file's text: JSON if it begins with `{`, else a table
-/// whose first line is `delay_ns` or `delay_ns,count`; lines that begin with `#`
-/// are left out. Of ping's object the round trips are taken if `round_trip`,
-/// else the ways there.
+/// Reads delays from a file's text: JSON if it begins with `{`, else a table whose first line
+/// is `delay_ns` or `delay_ns,count`; lines that begin with `#` are skipped. From ping's
+/// object it reads the round trips if `round_trip`, else the delays of the forward path.
 ///
 /// # Errors
-/// What is wrong, and in which line or key.
+/// Says what is wrong, and in which line or key.
 pub fn read(text: &str, round_trip: bool) -> Result<Vec<Delay>, MeasuredError> {
     let delays = if text.trim_start().starts_with('{') {
         from_ping(text, round_trip)?

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A record of a sender's variables at each acknowledgement (paper 001,
-//! section 3.5, whose name for it this is), in bounded memory.
+//! Records a sender's variables at each acknowledgement in bounded memory. The name epool is
+//! that of paper 001, section 3.5.
 //!
-//! The paper's stops when its memory is full. This one thins instead: every
-//! second ordinary record goes, and from then on half as many are taken. Each
-//! record says how many were left out since the one before. Timeouts, refusals
-//! of the local queue and changes of state are kept as long as they fill no
-//! more than half of it. For every acknowledgement of a short time, as the
-//! paper's figures 5 and 6 show it, give [`Epool::between`] that time.
+//! The paper's epool stops when its memory is full. This one thins its records instead: it
+//! drops every second ordinary record, and from then on records half as many. Each record
+//! holds the number of readings omitted since the one before. Timeouts, segments that the
+//! local queue dropped, and changes of state are kept as long as they fill no more than half
+//! of the capacity. To record every acknowledgement of a short time, as the paper's figures 5
+//! and 6 show it, pass that time to [`Epool::between`].
 
 use std::io;
 
@@ -15,25 +15,25 @@ use units::clock::Time;
 
 use crate::variables::{Moment, Observer, State, Vars};
 
-/// Fewer records than this make no record of anything.
+/// Least capacity: fewer records would be of no use.
 const CAPACITY_MIN: usize = 16;
 
-/// One reading.
+/// A sender's variables at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// When.
+    /// Instant of the reading.
     pub time: Time,
-    /// After what.
+    /// Event after which the variables were read.
     pub moment: Moment,
-    /// Readings left out since the record before.
+    /// Number of readings omitted since the record before.
     pub omitted: u64,
-    /// Whether it is one of those that are kept longest.
+    /// Whether it is a timeout, a local drop or a change of state, which are kept longest.
     pub notable: bool,
-    /// The variables.
+    /// The variables read.
     pub vars: Vars,
 }
 
-/// The record. Show it to a sender as its observer.
+/// The records of a sender. Attach it to a sender as its [`Observer`].
 #[derive(Clone, Debug)]
 pub struct Epool {
     records: Vec<Reading>,
@@ -41,23 +41,23 @@ pub struct Epool {
     moment: Moment,
     from: Time,
     until: Time,
-    /// One of so many ordinary readings is taken.
+    /// One in this many ordinary readings is recorded.
     stride: u64,
-    /// Ordinary readings since the last that was taken.
+    /// Ordinary readings since the last one recorded.
     since: u64,
     omitted: u64,
     state: Option<State>,
 }
 
 impl Epool {
-    /// At most `capacity` records (at least 16), each of about 150 bytes, of
-    /// readings at `moment` and whatever else is notable.
+    /// Creates an epool of at most `capacity` records (at least 16), each of about 150 bytes.
+    /// It records readings at `moment` and all notable readings.
     #[must_use]
     pub fn new(capacity: usize, moment: Moment) -> Epool {
         Epool::between(capacity, moment, Time::START, Time::from_ps(u64::MAX))
     }
 
-    /// The same, but nothing before `from` nor from `until` on.
+    /// Creates an epool that also ignores readings before `from`, and from `until` on.
     #[must_use]
     pub fn between(capacity: usize, moment: Moment, from: Time, until: Time) -> Epool {
         let capacity = capacity.max(CAPACITY_MIN);
@@ -74,19 +74,20 @@ impl Epool {
         }
     }
 
-    /// What was taken, oldest first.
+    /// Returns the records, oldest first.
     #[must_use]
     pub fn records(&self) -> &[Reading] {
         &self.records
     }
 
-    /// One of so many ordinary readings is taken now; 1 if nothing is lost.
+    /// Returns how many ordinary readings there are per recorded one now; 1 if all are
+    /// recorded.
     #[must_use]
     pub fn stride(&self) -> u64 {
         self.stride
     }
 
-    /// Readings left out, all together.
+    /// Returns the number of readings omitted so far.
     #[must_use]
     pub fn omitted(&self) -> u64 {
         self.omitted
@@ -97,13 +98,13 @@ impl Epool {
                 .sum::<u64>()
     }
 
-    /// Tells of readings that never came here: the next record has them among
-    /// those left out.
+    /// Counts readings that were never passed to this epool: the next record includes them in
+    /// its omitted readings.
     pub fn omit(&mut self, readings: u64) {
         self.omitted += readings;
     }
 
-    /// One variable over time, in seconds: what a plot needs.
+    /// Iterates over one variable as pairs of time, in seconds, and value, for a plot.
     pub fn series<'a, F>(&'a self, value: F) -> impl Iterator<Item = (f64, f64)> + 'a
     where
         F: Fn(&Vars) -> f64 + 'a,
@@ -113,9 +114,9 @@ impl Epool {
             .map(move |record| (record.time.as_s(), value(&record.vars)))
     }
 
-    /// Writes a table with a line for each record and a first one with the
-    /// names. Times are in nanoseconds, sequence numbers and the peer's window
-    /// in bytes, the rest in segments.
+    /// Writes a table with the column names in the first line and one line for each record.
+    /// Times are in nanoseconds, sequence numbers and the peer's window in bytes, the other
+    /// columns in segments.
     ///
     /// # Errors
     /// Those of `to`.
@@ -135,8 +136,8 @@ impl Epool {
         self.records.push(record);
     }
 
-    /// Makes room: drops every second ordinary record, and if the others fill
-    /// more than half, every second of all.
+    /// Makes room. Drops every second ordinary record; if the notable ones fill more than half
+    /// of the capacity, drops every second record of all.
     fn thin(&mut self) {
         self.stride = self.stride.saturating_mul(2);
         self.drop_every_second(|record| !record.notable);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A TCP sender's variables over time. The simulator, the laboratory and the
-//! live tracer write the same two tables (`docs/formats.md`):
+//! Keeps a TCP sender's variables over time. The simulator, the laboratory and the live tracer
+//! write the same two tables (`docs/formats.md`):
 //!
-//! - [`sample`]: `flow-NAME.tcp`, what `TCP_INFO` says at even intervals;
+//! - [`sample`]: `flow-NAME.tcp`, the state in `TCP_INFO` at equal intervals;
 //! - [`epool`]: `flow-NAME.epool.csv`, the [`variables`] at each acknowledgement.
 
 #![forbid(unsafe_code)]

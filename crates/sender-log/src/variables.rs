@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be seen of a sender from outside.
+//! The variables of a sender that an observer can read.
 
 use units::clock::{Span, Time};
 
-/// Where a sender stands in its treatment of congestion (paper 001, section
-/// 2; RFC 5681). Ordered from the mildest on.
+/// State of a sender's congestion control (paper 001, section 2; RFC 5681). Ordered from the
+/// mildest to the most severe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// All is well.
+    /// Normal operation.
     #[default]
     Open,
-    /// Something arrived out of order or twice; nothing is thought lost yet.
+    /// Segments arrived out of order or twice; none is assumed lost yet.
     Disorder,
-    /// The window is being reduced without a loss: the local queue was full.
+    /// The window is being reduced without a loss, because the local queue was full.
     Cwr,
-    /// Losses are being repaired.
+    /// The sender is repairing losses.
     Recovery,
-    /// The retransmission timer ran out.
+    /// The retransmission timer expired.
     Loss,
 }
 
 impl State {
-    /// As tables and records name it.
+    /// Returns the name that tables and records use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,15 +34,15 @@ impl State {
     }
 }
 
-/// A sender's variables at one moment. Sequence numbers are offsets in bytes;
-/// what ends in `_out`, and the windows, count segments.
+/// A sender's variables at one instant. Sequence numbers are offsets in bytes; the fields
+/// ending in `_out`, and the windows, count segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vars {
     /// First byte not acknowledged.
     pub una: u64,
-    /// Next new byte to send.
+    /// Next new byte to be sent.
     pub nxt: u64,
-    /// The recovery point: leaving the present state needs `una` to reach it.
+    /// Recovery point: the sender leaves its present state when `una` reaches it.
     pub high_seq: u64,
     /// The peer's window, bytes from `una`.
     pub window_bytes: u64,
@@ -50,49 +50,48 @@ pub struct Vars {
     pub cwnd: u32,
     /// Slow start threshold.
     pub ssthresh: u32,
-    /// Sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     pub packets_out: u32,
-    /// Of these, reported as arrived (or, without SACK, duplicate
-    /// acknowledgements counted).
+    /// Those segments reported as arrived (or, without SACK, duplicate acknowledgements
+    /// counted).
     pub sacked_out: u32,
-    /// Of these, thought lost.
+    /// Those segments assumed lost.
     pub lost_out: u32,
-    /// Of these, retransmitted and not heard of since.
+    /// Those segments retransmitted and not reported on since.
     pub retrans_out: u32,
-    /// From `una` to the highest reported as arrived.
+    /// Segments from `una` to the highest one reported as arrived.
     pub fackets_out: u32,
-    /// Thought to be in the network:
+    /// Segments assumed to be in the network:
     /// `packets_out - sacked_out - lost_out + retrans_out`.
     pub in_flight: u32,
-    /// Disorder of up to this many segments is not taken for loss.
+    /// Degree of reordering, in segments, that is not taken for loss.
     pub reordering: u32,
-    /// State.
+    /// State of congestion control.
     pub state: State,
-    /// Smoothed round trip; nothing before the first.
+    /// Smoothed round-trip time; zero before the first measurement.
     pub srtt: Span,
-    /// Retransmission timeout now in force, doublings included.
+    /// Retransmission timeout now in force, including its doublings.
     pub rto: Span,
-    /// The first SACK block of the last acknowledgement, start and end; zeros
-    /// if it had none.
+    /// First SACK block of the last acknowledgement, start and end; zeros if it had none.
     pub sack: (u64, u64),
 }
 
-/// What had just happened when the variables were read.
+/// The event just before the variables were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// The scoreboard is up to date with an acknowledgement and the window is
-    /// not yet: where paper 001, section 3.5, reads them.
+    /// The scoreboard includes an acknowledgement, but the window does not yet: where paper
+    /// 001, section 3.5, reads the variables.
     Scoreboard,
-    /// An acknowledgement was dealt with.
+    /// The sender finished processing an acknowledgement.
     Ack,
-    /// The retransmission timer ran out.
+    /// The retransmission timer expired.
     Timeout,
-    /// The interface's queue refused a segment.
+    /// The interface's queue dropped a segment.
     LocalDrop,
 }
 
 impl Moment {
-    /// As records name it.
+    /// Returns the name that records use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -104,9 +103,9 @@ impl Moment {
     }
 }
 
-/// Who is shown a sender's variables. `()` looks at nothing.
+/// Receives a sender's variables. `()` ignores them.
 pub trait Observer {
-    /// `vars` are those after `moment` at `now`.
+    /// Receives `vars`, the variables just after `moment`, at `now`.
     fn observe(&mut self, now: Time, moment: Moment, vars: &Vars);
 }
 
