@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a scenario, and where.
+//! Errors in a scenario, and their places.
 
 use std::fmt;
 
-/// An error in a scenario: the place, and what is wrong there.
+/// An error in a scenario: its place, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct Error {
-    /// Where.
+    /// Place of the error.
     pub place: Place,
-    /// What.
+    /// What is wrong.
     pub problem: Box<Problem>,
 }
 
-/// Where an error stands.
+/// The place of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line of a file, from 1.
+    /// A line of a file.
     Line {
-        /// The file's name as it was given.
+        /// Name of the file as it was given.
         file: String,
-        /// The line.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// An override, `--set key=value`.
@@ -45,72 +45,72 @@ pub enum Problem {
     /// The text is not TOML.
     #[error("not valid TOML: {message}")]
     Syntax {
-        /// The TOML parser's own words.
+        /// Message of the TOML parser.
         message: String,
     },
-    /// A key that means nothing there.
+    /// A key that its table does not have.
     #[error("unknown key `{key}` in {section}{}", hint(.key, .known))]
     UnknownKey {
         /// The key.
         key: String,
-        /// The table it stands in.
+        /// Table that holds the key.
         section: String,
-        /// The keys that would mean something.
+        /// Keys that the table may have.
         known: Vec<String>,
     },
-    /// A key that must be there.
+    /// A required key that is absent.
     #[error("{section} lacks `{key}`, expected {expected}")]
     Missing {
         /// The key.
         key: String,
-        /// The table it should stand in.
+        /// Table that lacks the key.
         section: String,
-        /// What its value should be.
+        /// Description of a valid value.
         expected: String,
     },
-    /// A value that is not what the key takes.
+    /// A value that the key does not accept.
     #[error("`{key}` is {value}, expected {expected}")]
     Value {
         /// The key.
         key: String,
         /// The value, as TOML.
         value: String,
-        /// What was expected.
+        /// Description of a valid value.
         expected: String,
     },
-    /// A name of something that is not there.
+    /// A name that refers to nothing.
     #[error("`{key}` names \"{value}\", expected a {what}{}", hint(.value, .known))]
     Reference {
         /// The key.
         key: String,
-        /// The name.
+        /// The unknown name.
         value: String,
-        /// What it should have been the name of.
+        /// What kind of thing the name should refer to.
         what: String,
-        /// The names there are.
+        /// Names that exist.
         known: Vec<String>,
     },
-    /// Tables that do not go together.
+    /// Tables that exclude each other.
     #[error("`[[{key}]]` beside `[[{other}]]`, expected one or the other")]
     Apart {
-        /// The table that is too much.
+        /// Table that must be removed ...
         key: String,
-        /// The one that is there too.
+        /// ... because this one is there.
         other: String,
     },
-    /// A name given to two things.
+    /// A name used twice.
     #[error("`{key}` is \"{value}\", expected a name not in use: line {first} has it already")]
     Duplicate {
         /// The key.
         key: String,
         /// The name.
         value: String,
-        /// The line that has it first.
+        /// Line of its first use.
         first: usize,
     },
 }
 
-/// "; did you mean `x`?" when something known is near, else all there is.
+/// Returns "; did you mean `x`?" if a known name is similar, else a list of all of them.
 fn hint(given: &str, known: &[String]) -> String {
     let near = known
         .iter()

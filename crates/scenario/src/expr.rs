@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `${...}` in a scenario's strings: a name, or a whole-number expression of
-//! names, digits and `+ - * /`, where `*` and `/` bind tighter and equals go
-//! left to right; `:x` at the end writes it in hexadecimal.
+//! Evaluates `${...}` in a scenario's strings: a name, or a whole-number expression of names,
+//! digits and `+ - * /`, in which `*` and `/` bind tighter and operators of equal rank apply
+//! from left to right; `:x` at the end formats it in hexadecimal.
 
 use indexmap::IndexMap;
 
-/// Names and their values.
+/// Values by name.
 pub type Env = IndexMap<String, String>;
 
 /// Why a string cannot be filled in.
@@ -13,14 +13,14 @@ pub type Env = IndexMap<String, String>;
 pub enum Fault {
     /// A name that has no value.
     Unknown(String),
-    /// What was expected instead.
+    /// Description of what was expected.
     Expected(String),
 }
 
-/// Replaces every `${...}` of `text`. Linear in the length of what comes out.
+/// Replaces every `${...}` of `text` by its value. Linear in the length of the output.
 ///
 /// # Errors
-/// On a name not in `env`, and on an expression that is none or has no value.
+/// If a name is not in `env`, or an expression is invalid or has no value.
 pub fn fill(text: &str, env: &Env) -> Result<String, Fault> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -36,7 +36,7 @@ pub fn fill(text: &str, env: &Env) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Whether `name` can be the name of a parameter.
+/// Returns whether `name` can be the name of a parameter.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From text to a [`Scenario`].
+//! Reads a [`Scenario`] from text.
 
 use toml::de::DeTable;
 
@@ -10,7 +10,7 @@ use crate::reader::{Overrides, Section, Source, quote, table};
 use crate::sweep::Space;
 use crate::tables::Reading;
 
-/// Keys of the top level whose value `--set` may replace.
+/// Top-level keys whose value `--set` may replace.
 const SETTABLE: &[&str] = &[
     "kernel",
     "seed",
@@ -54,25 +54,23 @@ const ROOT: &[&str] = &[
     "bound",
 ];
 
-/// Most runs of a cell; for more there are sweeps.
+/// Most runs of a cell; larger numbers call for a sweep.
 const RUNS_MAX: u64 = 1_000;
 
-/// How a scenario is to be read.
+/// Options of reading a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The short form: `[quick]` applies.
+    /// Whether to read the short form, in which `[quick]` applies.
     pub quick: bool,
-    /// Keys and values put in place of the file's: parameters, sweep values
-    /// (several divided by commas), or dotted keys of the top level. They come
-    /// before `[quick]`.
+    /// Keys and values that replace those of the file: parameters, sweep values (several
+    /// separated by commas), or dotted keys of the top level. They override `[quick]`.
     pub set: Vec<(String, String)>,
 }
 
-/// Reads a scenario. `file` is what messages call it.
+/// Reads a scenario. `file` is its name in messages.
 ///
 /// # Errors
-/// The first thing wrong: with the file and line, the key, its value and what
-/// was expected.
+/// Returns the first error: with the file and line, the key, its value and what was expected.
 pub fn parse(file: &str, text: &str, options: &Options) -> Result<Scenario, Error> {
     let source = Source { file, text };
     let root = source.parse()?;

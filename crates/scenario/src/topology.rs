@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses and paths: cable *k*, counted from 1, is 10.k.0.0/16, its first
-//! end is 10.k.1.1 and its second 10.k.2.1; paths are the shortest ones, and
-//! of equally short ones the first in the order of the file.
+//! Computes addresses and paths. Cable *k*, counted from 1, is 10.k.0.0/16; its first end is
+//! 10.k.1.1 and its second 10.k.2.1. A path is the shortest one, and of equally short ones the
+//! first in the order of the file.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use crate::model::{Cable, Direction, End};
 
-/// Most cables: they are counted in one byte of their addresses.
+/// Most cables: one byte of an address holds the cable's number.
 pub const CABLES_MAX: usize = 254;
 
-/// Address number `nth`, from 0, of an end of cable number `cable`, from 0.
-/// `cable` is below [`CABLES_MAX`] and `nth` below 254.
+/// Returns address number `nth`, from 0, of an end of cable number `cable`, from 0. `cable` is
+/// below [`CABLES_MAX`] and `nth` below 254.
 #[must_use]
 pub fn address(cable: usize, end: End, nth: u8) -> Ipv4Addr {
     let net = u8::try_from(cable + 1).unwrap_or(u8::MAX);
@@ -23,7 +23,7 @@ pub fn address(cable: usize, end: End, nth: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, net, side, nth.saturating_add(1))
 }
 
-/// Hardware address the guest's cable gives an end: `02:70:73:KK:KK:EE`.
+/// Returns the MAC address that the guest's cable gives an end: `02:70:73:KK:KK:EE`.
 #[must_use]
 pub fn hardware_address(cable: usize, end: End) -> String {
     let number = cable + 1;
@@ -35,8 +35,8 @@ pub fn hardware_address(cable: usize, end: End) -> String {
     )
 }
 
-/// The shortest path from one host to another; empty when it is the same one,
-/// `None` when there is none. Linear in the number of cables and hosts.
+/// Returns the shortest path from one host to another; it is empty if both are the same host,
+/// and `None` if there is no path. Linear in the number of cables and hosts.
 #[must_use]
 pub fn path(cables: &[Cable], hosts: usize, from: usize, to: usize) -> Option<Vec<Direction>> {
     let mut reached: Vec<Option<Direction>> = vec![None; hosts];
@@ -61,7 +61,7 @@ pub fn path(cables: &[Cable], hosts: usize, from: usize, to: usize) -> Option<Ve
     Some(path)
 }
 
-/// The directions that leave a host, in order.
+/// Iterates over the directions that leave a host, in order.
 pub fn leaving(cables: &[Cable], host: usize) -> impl Iterator<Item = Direction> + '_ {
     cables.iter().enumerate().flat_map(move |(cable, c)| {
         End::BOTH
@@ -71,22 +71,22 @@ pub fn leaving(cables: &[Cable], host: usize) -> impl Iterator<Item = Direction>
     })
 }
 
-/// The host at the far end of a direction.
+/// Returns the host at the far end of a direction.
 #[must_use]
 pub fn far_host(cables: &[Cable], hop: Direction) -> usize {
     cables[hop.cable].ends[hop.end.other().index()].host
 }
 
-/// A path to a cable a host has no device on.
+/// A route to a cable on which a host has no device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Index of the cable whose addresses are meant.
+    /// Index of the destination cable.
     pub to_cable: usize,
-    /// By which direction they are reached.
+    /// Direction by which the cable is reached.
     pub via: Direction,
 }
 
-/// What a host must be told to reach every cable it can.
+/// Returns the routes that a host needs to reach every cable that it can.
 #[must_use]
 pub fn routes(cables: &[Cable], hosts: usize, host: usize) -> Vec<Route> {
     let attached = |cable: &Cable| cable.ends.iter().any(|device| device.host == host);

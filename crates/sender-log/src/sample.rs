@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The state of a TCP sender over time: `flow-NAME.tcp` (`docs/formats.md`).
+//! Reads and writes the state of a TCP sender over time: `flow-NAME.tcp` (`docs/formats.md`).
 
 use std::fmt::Write as _;
 
-/// What the kernel said of a connection at one instant.
+/// The state of a connection that the kernel reported at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpSample {
-    /// After t = 0 of the cell.
+    /// Time after t = 0 of the cell.
     pub time_ns: u64,
-    /// Congestion window.
+    /// Congestion window, bytes.
     pub cwnd_bytes: u64,
-    /// Slow start threshold; `None`: none yet.
+    /// Slow start threshold; `None`: not set yet.
     pub ssthresh_bytes: Option<u64>,
     /// Smoothed round-trip time.
     pub srtt_us: u64,
     /// Segments retransmitted, since the start.
     pub retransmits: u64,
-    /// The stack's own pacing rate; 0: none.
+    /// The stack's own pacing rate; 0: no pacing.
     pub pacing_rate_bps: u64,
     /// Payload acknowledged, since the start.
     pub acked_bytes: u64,
 }
 
-/// Why a file of samples was refused.
+/// Why a file of samples was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TcpError {
-    /// The first line does not name a column that is needed.
+    /// The first line lacks a needed column.
     #[error("line 1: there is no column {0}")]
     NoColumn(&'static str),
-    /// A line that is too short, or something that is not a whole number.
+    /// A line that is too short, or a value that is not a whole number.
     #[error("line {line}: {column} is {found:?}, expected a whole number")]
     Value {
         /// From 1.
@@ -59,7 +59,7 @@ const COLUMNS: [&str; 8] = [
     "acked_bytes",
 ];
 
-/// The kernel's "no threshold yet" (`TCP_INFINITE_SSTHRESH`).
+/// The kernel's value for a threshold that is not set yet (`TCP_INFINITE_SSTHRESH`).
 pub const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// The first line of the file.

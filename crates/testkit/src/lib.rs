@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of several crates share. Crates depend on it for their tests
+//! Code that the tests of several crates share. Other crates depend on it for their tests
 //! only.
 
 mod properties;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The configuration of every property test: the same cases in every run.
+//! The configuration of every property test: each run uses the same cases.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -7,42 +7,41 @@ use std::sync::OnceLock;
 
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 
-/// Asks for other cases: a number, or `random`.
+/// Variable that sets another seed: a number, or `random`.
 const VARIABLE: &str = "PSPACER_SEED";
-/// The seed of a run that asks for none. Any number would do.
+/// Seed of a run whose environment sets none. The value has no meaning.
 const SEED: u64 = 20_060_601;
-/// The number of cases of a test that names none.
+/// Number of cases of a test that sets none.
 const CASES: u32 = 256;
-/// `tests/x.rs` keeps the seeds of cases that failed in
-/// `tests/x.proptest-regressions`, and `src` does the same.
+/// Extension of the files of seeds whose cases failed: `tests/x.proptest-regressions` belongs
+/// to `tests/x.rs`, and likewise in `src`.
 const EXTENSION: &str = "proptest-regressions";
 
-/// What the environment asks for.
+/// The seed that the environment sets.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Seed(u64),
     Random,
 }
 
-/// The configuration of a property test of 256 cases.
+/// Returns the configuration of a property test of 256 cases.
 #[must_use]
 pub fn properties() -> Config {
     cases(CASES)
 }
 
-/// The configuration of a property test of `cases` cases.
+/// Returns the configuration of a property test of `cases` cases.
 ///
-/// The seed is fixed, unless `PSPACER_SEED` or proptest's own
-/// `PROPTEST_RNG_SEED` names another one. It is printed; the harness shows
-/// what a test prints when that test fails. Proptest's other variables work as
-/// they always do.
+/// The seed is fixed, unless `PSPACER_SEED` or proptest's own `PROPTEST_RNG_SEED` sets another
+/// one. It is printed; the harness shows the output of a test that fails. Proptest's other
+/// variables work as usual.
 ///
 /// # Panics
 /// If `PSPACER_SEED` is neither a number nor `random`.
 #[must_use]
 pub fn cases(cases: u32) -> Config {
-    // Proptest has read its variables here, and reads them once more in
-    // `proptest!`: what they say wins there.
+    // Proptest has read its variables here, and reads them once more in `proptest!`; the
+    // second reading wins.
     let config = Config::default();
     let seed = match config.rng_seed {
         RngSeed::Fixed(seed) => seed,
@@ -57,8 +56,8 @@ pub fn cases(cases: u32) -> Config {
     }
 }
 
-/// The seed of this run: one for all tests of a program, so that one number
-/// repeats them all.
+/// Returns the seed of this run: one for all tests of a program, so that one number repeats
+/// them all.
 fn seed_of_run() -> u64 {
     static RUN: OnceLock<u64> = OnceLock::new();
     let asked = env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
@@ -66,7 +65,7 @@ fn seed_of_run() -> u64 {
     let asked = parse(asked.as_deref()).unwrap_or_else(|error| panic!("{error}"));
     *RUN.get_or_init(|| match asked {
         Asked::Seed(seed) => seed,
-        // The one source of chance that the standard library has.
+        // The standard library has no other source of randomness.
         Asked::Random => RandomState::new().hash_one(VARIABLE),
     })
 }

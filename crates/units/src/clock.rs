@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulated time: integer picoseconds, so that a byte on a 100 Gbit/s line
-//! (80 ps) is a whole number, and 2^64 of them are 213 days.
+//! Simulated time in integer picoseconds: a byte on a 100 Gbit/s line (80 ps) is a whole
+//! number, and 2^64 of them are 213 days.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -11,39 +11,39 @@ use crate::time::{PS_PER_NS, PS_PER_S};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// How long: picoseconds, never negative.
+/// A length of time: picoseconds, never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
 impl Time {
-    /// When the simulation begins.
+    /// The instant at which the simulation begins.
     pub const START: Time = Time(0);
 
-    /// That many picoseconds after the start.
+    /// Returns the instant `ps` picoseconds after the start.
     #[must_use]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Whole nanoseconds since the start, rounded down.
+    /// Returns the whole nanoseconds since the start, rounded down.
     #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0 / PS_PER_NS
     }
 
-    /// Seconds since the start, for people and plots.
+    /// Returns the seconds since the start, for people and plots.
     #[must_use]
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// How long after `earlier`; none if it is not.
+    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -51,34 +51,34 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// A length of zero.
     pub const ZERO: Span = Span(0);
 
-    /// That many picoseconds.
+    /// Returns a length of `ps` picoseconds.
     #[must_use]
     pub const fn from_ps(ps: u64) -> Span {
         Span(ps)
     }
 
-    /// That many nanoseconds.
+    /// Returns a length of `ns` nanoseconds; saturates.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Span {
         Span(ns.saturating_mul(PS_PER_NS))
     }
 
-    /// In picoseconds.
+    /// Returns the length in picoseconds.
     #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// In whole nanoseconds, rounded down.
+    /// Returns the length in whole nanoseconds, rounded down.
     #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0 / PS_PER_NS
     }
 
-    /// In seconds, for people and plots.
+    /// Returns the length in seconds, for people and plots.
     #[must_use]
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
@@ -88,7 +88,7 @@ impl Span {
 impl Add<Span> for Time {
     type Output = Time;
 
-    /// Saturates: the end of time is never reached, nor passed.
+    /// Saturates at the largest instant.
     fn add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as people read them: thousands divided, one unit per column, a
-//! real minus sign. The same on every machine.
+//! Formats numbers for people: thousands separated, one unit per column, a real minus sign.
+//! The text is the same on every machine.
 
-/// Stands for a value that is not there.
+/// Text for a value that is absent.
 pub const NONE: &str = "–";
 
-/// `1234567.891` with two decimals as `1,234,567.89`.
+/// Formats `1234567.891` with two decimals as `1,234,567.89`.
 #[must_use]
 pub fn number(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
@@ -31,13 +31,13 @@ pub fn number(value: f64, decimals: usize) -> String {
     out
 }
 
-/// A count: `24,000`.
+/// Formats a count: `24,000`.
 #[must_use]
 pub fn count(value: u64) -> String {
     number(value as f64, 0)
 }
 
-/// With at most `decimals`, and no zeros at their end: `1.5`, `20`.
+/// Formats a number with at most `decimals`, without zeros at their end: `1.5`, `20`.
 #[must_use]
 pub fn short(value: f64, decimals: usize) -> String {
     let text = number(value, decimals);
@@ -54,13 +54,13 @@ pub fn short(value: f64, decimals: usize) -> String {
     }
 }
 
-/// As [`number`], or [`NONE`].
+/// Formats as [`number`]; an absent value as [`NONE`].
 #[must_use]
 pub fn maybe(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| NONE.to_owned(), |v| number(v, decimals))
 }
 
-/// A share of 100 with its sign: `+0.012`; `0.000` has none.
+/// Formats a percentage with its sign: `+0.012`; `0.000` has none.
 #[must_use]
 pub fn signed(value: Option<f64>, decimals: usize) -> String {
     let text = maybe(value, decimals);
@@ -72,12 +72,12 @@ pub fn signed(value: Option<f64>, decimals: usize) -> String {
     }
 }
 
-/// A unit and how many of the base unit it is.
+/// A unit, and its size in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// As printed.
+    /// Name as printed.
     pub name: &'static str,
-    /// In base units.
+    /// Size in base units.
     pub size: f64,
 }
 
@@ -118,14 +118,14 @@ const TIMES: [Unit; 4] = [
     },
 ];
 
-/// The unit in which rates up to `largest_bps` read well: 1 Gbit/s is still
-/// given as 1,000 Mbit/s.
+/// Returns the unit in which rates up to `largest_bps` read well: 1 Gbit/s is still given as
+/// 1,000 Mbit/s.
 #[must_use]
 pub fn rate_unit(largest_bps: f64) -> Unit {
     best(&RATES, largest_bps, 2.0)
 }
 
-/// The unit in which times up to `largest_s` read well.
+/// Returns the unit in which times up to `largest_s` read well.
 #[must_use]
 pub fn time_unit(largest_s: f64) -> Unit {
     best(&TIMES, largest_s, 1.0)
@@ -139,14 +139,14 @@ fn best(units: &[Unit; 4], largest: f64, least: f64) -> Unit {
     *fits.unwrap_or(&units[0])
 }
 
-/// A time with its unit: `5 ms`.
+/// Formats a time with its unit: `5 ms`.
 #[must_use]
 pub fn time(seconds: f64) -> String {
     let unit = time_unit(seconds);
     format!("{} {}", short(seconds / unit.size, 3), unit.name)
 }
 
-/// A rate with its unit: `500 Mbit/s`.
+/// Formats a rate with its unit: `500 Mbit/s`.
 #[must_use]
 pub fn rate(bps: f64) -> String {
     let unit = rate_unit(bps);

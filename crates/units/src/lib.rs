@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rates, times and sizes, and the constants of Ethernet. Every crate takes
-//! them from here, so that one quantity is read, rounded and printed one way.
+//! Rates, times and sizes, and the constants of Ethernet. Every crate takes them from here, so
+//! that a quantity is read, rounded and printed in one way only.
 //!
 //! Three forms of text exist, because three kinds of output have fixed bytes:
 //!

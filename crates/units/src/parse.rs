@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantities with a unit, as `tc` writes them: rates are decimal bits per
-//! second, sizes count 1024, times go down to the nanosecond.
+//! Parses quantities with a unit, as `tc` writes them: rates are decimal bits per second,
+//! sizes are in units of 1024, times go down to the nanosecond.
 
 const RATES: &[(&str, u64)] = &[
     ("tbit", 1_000_000_000_000),
@@ -17,34 +17,34 @@ const TIMES: &[(&str, u64)] = &[
 ];
 const SIZES: &[(&str, u64)] = &[("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10), ("b", 1)];
 
-/// What [`rate_bps`] takes, for messages.
+/// What [`rate_bps`] accepts, for error messages.
 pub const RATE: &str = "a rate such as \"500mbit\" (bit, kbit, mbit, gbit, tbit)";
-/// What [`time_ns`] takes, for messages.
+/// What [`time_ns`] accepts, for error messages.
 pub const TIME: &str = "a time such as \"10ms\" (ns, us, ms, s)";
-/// What [`size_bytes`] takes, for messages.
+/// What [`size_bytes`] accepts, for error messages.
 pub const SIZE: &str = "a size such as \"64kb\" (b, kb, mb, gb; 1 kb is 1024 bytes)";
 
-/// A rate in bit/s; `None` unless it is one, and whole.
+/// Parses a rate in bit/s; `None` unless it is a rate and a whole number of bit/s.
 #[must_use]
 pub fn rate_bps(text: &str) -> Option<u64> {
     quantity(text, RATES)
 }
 
-/// A time in nanoseconds; `None` unless it is one, and whole.
+/// Parses a time in nanoseconds; `None` unless it is a time and a whole number of nanoseconds.
 #[must_use]
 pub fn time_ns(text: &str) -> Option<u64> {
     quantity(text, TIMES)
 }
 
-/// A size in bytes; `None` unless it is one, and whole.
+/// Parses a size in bytes; `None` unless it is a size and a whole number of bytes.
 #[must_use]
 pub fn size_bytes(text: &str) -> Option<u64> {
     quantity(text, SIZES)
 }
 
-/// `DIGITS[.DIGITS]UNIT`, exact: what is not a whole number of the smallest
-/// unit, or does not fit, is no quantity. No unit is the end of an earlier
-/// one in its table.
+/// Parses `DIGITS[.DIGITS]UNIT` exactly. A value that is not a whole number of the smallest
+/// unit, or does not fit, is no quantity. In a table no unit is an ending of a later one, so
+/// the first match is the longest.
 fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (number, factor) = units
         .iter()

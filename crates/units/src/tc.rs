@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantities as tc(8) reads them: upper and lower case, and bare numbers.
+//! Parses quantities as tc(8) does: in upper or lower case, and without a unit.
 
 use crate::parse;
 
-/// A rate in bit/s; a bare number is of bits, `bps` is bytes per second.
+/// Parses a rate in bit/s; a bare number is in bits, `bps` is bytes per second.
 #[must_use]
 pub fn rate_bps(word: &str) -> Option<u64> {
     let lower = word.to_ascii_lowercase();
@@ -20,7 +20,7 @@ pub fn rate_bps(word: &str) -> Option<u64> {
         .or_else(|| bytes("bps", 1))
 }
 
-/// A size in bytes; a bare number is of bytes.
+/// Parses a size in bytes; a bare number is in bytes.
 #[must_use]
 pub fn size_bytes(word: &str) -> Option<u64> {
     let lower = word.to_ascii_lowercase();
@@ -35,7 +35,7 @@ pub fn size_bytes(word: &str) -> Option<u64> {
         .or_else(|| short("g", 1 << 30))
 }
 
-/// A time in nanoseconds; a bare number is of microseconds.
+/// Parses a time in nanoseconds; a bare number is in microseconds.
 #[must_use]
 pub fn time_ns(word: &str) -> Option<u64> {
     let bare = word.parse().ok().and_then(|us: u64| us.checked_mul(1000));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Durations, sizes and rates as people read them: one way for verdicts,
-//! explanations, lists and the live screen.
+//! Formats durations, sizes and rates for people, in one way for verdicts, explanations, lists
+//! and the live screen.
 
-/// A duration, or a time after the start.
+/// Formats a duration, or a time after the start.
 #[must_use]
 pub fn ms(ns: u64) -> String {
     let us = ns / 1000;
@@ -15,14 +15,14 @@ pub fn ms(ns: u64) -> String {
     }
 }
 
-/// Bytes, with a unit of a thousand.
+/// Formats a size in bytes, with a decimal unit.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
         return format!("{bytes} bytes");
     }
-    // Of tenths, so that 999,950 is 1.0 MB and not 1000.0 kB.
+    // Rounds to tenths first, so that 999,950 is 1.0 MB and not 1000.0 kB.
     let (mut tenths, mut unit) = (bytes / 100 + u64::from(bytes % 100 >= 50), 0);
     while tenths >= 10_000 && unit + 1 < UNITS.len() {
         tenths = tenths / 1000 + u64::from(tenths % 1000 >= 500);
@@ -31,7 +31,7 @@ pub fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
-/// Bits per second.
+/// Formats a rate in bits per second.
 #[must_use]
 pub fn rate(bps: u64) -> String {
     match bps {
