@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[cable]]` and `[[bottleneck]]`. The ranges are those of lab/wire.
+//! Reads `[[cable]]` and `[[bottleneck]]`. The ranges of the values are those of lab/wire.
 
 use crate::error::Error;
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
@@ -117,7 +117,7 @@ pub(crate) fn bottleneck(section: &Section<'_, '_>) -> Result<Bottleneck, Error>
     })
 }
 
-/// The cable whose frames enter the bottleneck at `end` of cable `at` too.
+/// Returns the further cable whose frames enter the bottleneck at `end` of cable `at` too.
 pub(crate) fn also(
     section: &Section<'_, '_>,
     cables: &[Cable],

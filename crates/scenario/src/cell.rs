@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One cell: every section read with the cell's parameters, its references
-//! resolved. What flows need is in [`crate::flow`].
+//! Reads one cell: every section with the cell's parameters, and its references resolved.
+//! [`crate::flow`] reads the flows.
 
 use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
@@ -70,7 +70,7 @@ impl<'a> Reading<'a> {
         };
         let env = top.env;
         self.hosts(&mut cell, top)?;
-        // What [quick] or --set has shortened, shortens what lies in it.
+        // If [quick] or --set shortens the cell, the times within it are shortened too.
         let clamp = top.overrides.contains_key("duration")
             || top
                 .shadow
@@ -126,7 +126,7 @@ impl<'a> Reading<'a> {
             section.time("every")?,
             "a time, 1us to 10s",
         )?;
-        // The ranges of lab/wire.
+        // The ranges are those of lab/wire.
         within(&section, "hold_max", hold, 0, 100_000_000)?;
         within(&section, "every", every, 1_000, 10_000_000_000)?;
         Ok((hold > 0).then_some(Noise {
@@ -311,7 +311,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether it is a flow that sends so much and no more.
+/// Returns whether the subject is a flow with a known length.
 fn has_end(cell: &Cell, subject: Subject) -> bool {
     let Subject::Flow(flow) = subject else {
         return false;
@@ -319,7 +319,7 @@ fn has_end(cell: &Cell, subject: Subject) -> bool {
     matches!(cell.flows[flow].kind, FlowKind::Tcp { bytes: Some(_), .. })
 }
 
-/// Whose metric a bound is about.
+/// Returns the flows, streams or wire that a bound is about.
 fn subjects(section: &Section<'_, '_>, cell: &Cell) -> Result<Vec<Subject>, Error> {
     if let Some(isochronous) = &cell.isochronous {
         let streams = isochronous.streams.iter().map(|s| s.name.as_str());

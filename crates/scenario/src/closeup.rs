@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[closeup]]`: a stretch of time to be drawn finer than the whole cell.
+//! Reads `[[closeup]]`: a span of time drawn in finer intervals than the whole cell.
 
 use crate::error::Error;
 use crate::expr::Env;
@@ -9,7 +9,7 @@ use crate::tables::{Names, Reading, required, span};
 
 pub(crate) const CLOSEUP: &[&str] = &["name", "from", "to", "interval", "mean", "when", "each"];
 
-/// More intervals than a picture can show in any way.
+/// Most intervals; a picture cannot show more.
 const INTERVALS_MAX: u64 = 100_000;
 
 /// Reads every closeup of a cell whose duration is known.

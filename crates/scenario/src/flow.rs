@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[flow]]`: who sends what to whom, over which path.
+//! Reads `[[flow]]`: who sends what to whom, over which path.
 
 use crate::error::Error;
 use crate::expr::Env;
@@ -64,19 +64,19 @@ const TYPES: [&str; 3] = ["udp", "tcp", "pktgen"];
 
 const NAME: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first, not \"each\" or \"wire\"";
 
-/// Source ports count up from here: below the kernel's ephemeral ones, so
-/// that no other socket has them.
+/// First source port; flows count up from it. The ports are below the kernel's ephemeral ones,
+/// so that no other socket has them.
 const SOURCE_PORT: u16 = 20_001;
-/// Default destination ports count up from here.
+/// First default destination port; flows count up from it.
 const PORT: u64 = 5_001;
-/// Most flows of a cell: of each the guest keeps a socket and a port.
+/// Most flows of a cell: the guest keeps a socket and a port for each.
 const FLOWS_MAX: usize = 4_096;
 
-/// IPv4 and UDP header.
+/// Length of the IPv4 and UDP headers.
 const UDP_HEADERS: u32 = 28;
-/// Sequence number and time in every datagram, see lab/send.
+/// Length of the sequence number and time in every datagram, see lab/send.
 const PAYLOAD_MIN: u32 = 16;
-/// Largest of IPv4.
+/// Largest UDP payload of IPv4.
 const PAYLOAD_MAX: u32 = 65_507;
 
 /// Reads every flow of a cell whose hosts and cables are known.
@@ -147,7 +147,8 @@ fn check_keys(section: &Section<'_, '_>, kind: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// `HOST` or `HOST#N`, its N-th address: host and number from 0.
+/// Returns the host, and the number of its address from 0, of `HOST` or `HOST#N` (its N-th
+/// address).
 fn destination(section: &Section<'_, '_>, cell: &Cell) -> Result<(usize, u8), Error> {
     let expected = "a host, or \"HOST#N\" for its N-th address";
     let item = section.require("to", expected)?;
@@ -238,7 +239,7 @@ fn kind_of(
     })
 }
 
-/// Times of sending and of silence, in turn.
+/// Returns the alternating times of sending and of silence.
 fn on_off(section: &Section<'_, '_>) -> Result<Option<OnOff>, Error> {
     let (on_ns, off_ns) = (section.time("on")?, section.time("off")?);
     let longest = 1_000_000_000_000;
@@ -274,7 +275,7 @@ fn spread(section: &Section<'_, '_>) -> Result<Spread, Error> {
     })
 }
 
-/// `MAJOR:MINOR`, both hexadecimal and not 0.
+/// Parses `MAJOR:MINOR`, both hexadecimal and not 0.
 fn class_id(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     let part = |text: &str| {
@@ -320,7 +321,7 @@ fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<Flo
     })
 }
 
-/// What a program sends at once, and how often.
+/// Returns the length and interval of a program's messages.
 fn messages(section: &Section<'_, '_>) -> Result<Option<Messages>, Error> {
     let (bytes, every_ns) = (section.size("message")?, section.time("every")?);
     within(section, "message", bytes.unwrap_or(1), 1, 1 << 30)?;

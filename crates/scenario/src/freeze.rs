@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[freeze]]`: a program that gets no CPU for a while, as one that is busy
-//! with something else: a sender has nothing to send, a receiver does not read.
+//! Reads `[[freeze]]`: a time in which a program gets no CPU, as if it were busy with
+//! something else: a sender has nothing to send, a receiver does not read.
 
 use crate::error::Error;
 use crate::expr::Env;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[impairment]]`: chosen frames of one direction of a cable that are lost on it,
-//! or late. The ranges are those of lab/wire.
+//! Reads `[[impairment]]`: chosen frames of one direction of a cable that are lost on it or
+//! arrive late. The ranges of the values are those of lab/wire.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) const IMPAIRMENT: &[&str] = &[
     "each",
 ];
 
-/// Half of the sequence numbers: further on, bytes cannot be told apart.
+/// Half of the sequence numbers: bytes further on cannot be distinguished.
 const BYTES_MAX: u64 = 1 << 31;
 
 /// Reads every impairment of a cell whose flows are known.
@@ -79,7 +79,7 @@ fn impairment(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Imp
     })
 }
 
-/// The flow it is about, which crosses the cable.
+/// Returns the flow that the impairment affects, which must cross the cable.
 fn flow(
     section: &Section<'_, '_>,
     cell: &Cell,
@@ -98,7 +98,7 @@ fn flow(
     Ok(Some(flow))
 }
 
-/// The part of a TCP flow's stream it is about.
+/// Returns the bytes of a TCP flow's stream that the impairment affects.
 fn bytes(
     section: &Section<'_, '_>,
     cell: &Cell,
@@ -127,7 +127,7 @@ fn bytes(
     Ok(Some(from..to))
 }
 
-/// What becomes of the frames.
+/// Returns what happens to the frames.
 fn kind(
     section: &Section<'_, '_>,
     cell: &Cell,

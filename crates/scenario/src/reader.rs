@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading values out of TOML, each with the line it stands on, so that what
-//! is wrong can be said precisely.
+//! Reads values out of TOML, each with its line, so that errors can name the place.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use units::parse;
 use crate::error::{Error, Place, Problem};
 use crate::expr::{self, Env, Fault};
 
-/// The text of a scenario and what to call it.
+/// The text of a scenario, and its name in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub file: &'a str,
@@ -44,29 +43,28 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Values given on the command line for keys of the top level and of
-/// `[noise]`, by dotted key.
+/// Values from the command line for top-level keys and for keys of `[noise]`, by dotted key.
 pub(crate) type Overrides = HashMap<String, String>;
 
-/// A table being read: what it is called, the names its strings may use.
+/// A table that is being read: its label, and the names that its strings may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Section<'a, 'e> {
     pub source: Source<'a>,
     pub table: &'a DeTable<'a>,
-    /// Keys here come before those of `table`.
+    /// Table whose keys override those of `table`.
     pub shadow: Option<&'a DeTable<'a>>,
-    /// Where the table begins.
+    /// Offset of the table in the text.
     pub offset: usize,
-    /// As people know it: `[[flow]]`.
+    /// Name of the table in messages: `[[flow]]`.
     pub label: &'a str,
-    /// What the keys of this table are called in `overrides`: "" or "noise.";
-    /// `None` if they cannot be overridden.
+    /// Prefix of this table's keys in `overrides`: "" or "noise."; `None` if they cannot be
+    /// overridden.
     pub prefix: Option<&'a str>,
     pub overrides: &'a Overrides,
     pub env: &'e Env,
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone)]
 pub(crate) struct Item<'a> {
     pub key: &'a str,
@@ -82,7 +80,7 @@ enum Given<'a> {
 }
 
 impl<'a> Section<'a, '_> {
-    /// Refuses keys that are not among `known`.
+    /// Rejects keys that are not among `known`.
     pub fn allow(&self, known: &[&str]) -> Result<(), Error> {
         for key in self.table.keys() {
             let name: &str = key.get_ref();
@@ -100,7 +98,7 @@ impl<'a> Section<'a, '_> {
         Ok(())
     }
 
-    /// The value of a key, if it has one.
+    /// Returns the value of a key, if it has one.
     pub fn get(&self, key: &'a str) -> Option<Item<'a>> {
         if let Some(prefix) = self.prefix {
             let dotted = format!("{prefix}{key}");
@@ -115,7 +113,7 @@ impl<'a> Section<'a, '_> {
         Some(Item::new(self.source, key, value))
     }
 
-    /// An error about a key that is not there.
+    /// Returns an error about a key that is absent.
     pub fn missing(&self, key: &str, expected: &str) -> Error {
         Error {
             place: self.source.place(self.offset),
@@ -131,14 +129,14 @@ impl<'a> Section<'a, '_> {
         self.get(key).ok_or_else(|| self.missing(key, expected))
     }
 
-    /// A string with its `${...}` filled in.
+    /// Returns a string with its `${...}` filled in.
     pub fn text(&self, key: &'a str) -> Result<Option<String>, Error> {
         self.get(key)
             .map(|item| item.text(self.env, "a string"))
             .transpose()
     }
 
-    /// A string from a quantity's unit table.
+    /// Returns a quantity, parsed from a string with its unit.
     fn quantity(
         &self,
         key: &'a str,
@@ -165,7 +163,7 @@ impl<'a> Section<'a, '_> {
     }
 
     pub fn time(&self, key: &'a str) -> Result<Option<u64>, Error> {
-        // A day of guest time is far more than any wall clock allows for.
+        // Limit of one day: far more guest time than any wall-clock limit allows.
         self.quantity(key, parse::time_ns, parse::TIME, 0..86_400_000_000_001)
     }
 
@@ -173,7 +171,8 @@ impl<'a> Section<'a, '_> {
         self.quantity(key, parse::size_bytes, parse::SIZE, 1..1 << 41)
     }
 
-    /// A whole number, or a string that is one once it is filled in.
+    /// Returns a whole number, given as a number or as a string that is one after it is filled
+    /// in.
     pub fn number(&self, key: &'a str, range: Range<u64>) -> Result<Option<u64>, Error> {
         self.get(key)
             .map(|item| item.number(self.env, range))
@@ -193,7 +192,7 @@ impl<'a> Section<'a, '_> {
         }
     }
 
-    /// A number with a fraction, such as a bound's.
+    /// Returns a number with a fraction, such as a bound's.
     pub fn real(&self, key: &'a str) -> Result<Option<f64>, Error> {
         let Some(item) = self.get(key) else {
             return Ok(None);
@@ -217,7 +216,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A value from the command line.
+    /// Creates an item from a value on the command line.
     pub fn set(source: Source<'a>, key: &'a str, dotted: String, value: &'a str) -> Self {
         Self {
             key,
@@ -238,7 +237,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// An error about the value as a whole.
+    /// Returns an error about the value as a whole.
     pub fn expected(&self, expected: &str) -> Error {
         let value = match self.value {
             Given::Set(text) => quote(text),
@@ -247,7 +246,7 @@ impl<'a> Item<'a> {
         self.fault(&value, expected)
     }
 
-    /// A string, filled in.
+    /// Returns a string, filled in.
     pub fn text(&self, env: &Env, expected: &str) -> Result<String, Error> {
         let text = match self.value {
             Given::Set(text) => text,
@@ -257,7 +256,7 @@ impl<'a> Item<'a> {
         expr::fill(text, env).map_err(|fault| self.unfilled(text, fault, env))
     }
 
-    /// Any value that is not a list or a table, as text, filled in.
+    /// Returns any value that is not a list or a table, as text, filled in.
     pub fn scalar(&self, env: &Env, expected: &str) -> Result<String, Error> {
         match self.value {
             Given::Toml(DeValue::Integer(value)) => {
@@ -280,8 +279,8 @@ impl<'a> Item<'a> {
             .ok_or_else(|| self.fault(&quote(&text), &expected))
     }
 
-    /// The elements of a list, or the value itself; commas divide what was
-    /// given on the command line.
+    /// Returns the elements of a list, or the value itself; commas separate the elements of a
+    /// value from the command line.
     pub fn elements(&self) -> Vec<Item<'a>> {
         match self.value {
             Given::Toml(DeValue::Array(list)) => list
@@ -299,7 +298,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list.
     pub fn list(&self, expected: &str) -> Result<Vec<Item<'a>>, Error> {
         match self.value {
             Given::Toml(DeValue::Array(_)) => Ok(self.elements()),
@@ -307,7 +306,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The entries of a table.
+    /// Returns the entries of a table.
     pub fn entries(&self, expected: &str) -> Result<Vec<Item<'a>>, Error> {
         match self.value {
             Given::Toml(DeValue::Table(table)) => Ok(table
@@ -318,7 +317,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// An error about a name that is not among the known ones.
+    /// Returns an error about a name that is not among the known ones.
     pub fn unknown(&self, value: &str, what: &str, known: Vec<String>) -> Error {
         Error {
             place: self.place.clone(),
@@ -339,7 +338,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A table under a key, and where it begins.
+/// Returns the table under a key, and its offset.
 pub(crate) fn table<'a>(
     source: Source<'a>,
     parent: &'a DeTable<'a>,
@@ -360,7 +359,7 @@ pub(crate) fn table<'a>(
     }
 }
 
-/// The tables of an array of tables, and where each begins.
+/// Returns the tables of an array of tables, each with its offset.
 pub(crate) fn tables<'a>(
     source: Source<'a>,
     parent: &'a DeTable<'a>,

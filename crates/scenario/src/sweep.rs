@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[param]`, `[sweep]`, `[quick]`, `when` and `each`: from named values to
-//! every combination of them.
+//! Reads `[param]`, `[sweep]`, `[quick]`, `when` and `each`, and computes every combination of
+//! the named values.
 
 use toml::de::DeTable;
 
@@ -8,17 +8,17 @@ use crate::error::{Error, Problem};
 use crate::expr::{Env, is_name};
 use crate::reader::{Item, Overrides, Section, Source, quote, table};
 
-/// More cells or repetitions than this are taken for a slip; as many as a qdisc
-/// has handles for classes.
+/// Most cells or repetitions; a larger number is taken for a mistake. A qdisc has as many
+/// handles for classes.
 const COMBINATIONS_MAX: usize = 65_536;
 
-/// A named value, or several to sweep over.
+/// A named value, or several values to sweep over.
 struct Axis<'a> {
     name: &'a str,
     sweep: bool,
     /// The values of this run.
     values: Vec<Item<'a>>,
-    /// Every value the file mentions for it.
+    /// Every value that the file mentions for the name.
     mentioned: Vec<Item<'a>>,
 }
 
@@ -29,8 +29,7 @@ pub(crate) struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Reads `[param]` and `[sweep]`, with what `[quick]` and the command
-    /// line put in their place.
+    /// Reads `[param]` and `[sweep]`, with the replacements of `[quick]` and the command line.
     pub fn read(
         source: Source<'a>,
         root: &'a DeTable<'a>,
@@ -94,7 +93,7 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Every combination, in order, the last name's values changing fastest.
+    /// Returns every combination, in order; the last name's values change fastest.
     pub fn combinations(&self) -> Result<Vec<Env>, Error> {
         let mut all = vec![Env::new()];
         for axis in &self.axes {
@@ -122,7 +121,7 @@ impl<'a> Space<'a> {
         self.axes.iter().map(|axis| axis.name)
     }
 
-    /// Refuses a `when` that can never match.
+    /// Rejects a `when` that can never match.
     fn check_condition(&self, condition: &Item<'a>, cells: &[Env]) -> Result<(), Error> {
         let Some(axis) = self.axes.iter().find(|axis| axis.name == condition.key) else {
             let known = self.names().map(str::to_owned).collect();
@@ -220,7 +219,7 @@ fn conditions<'a>(section: &Section<'a, '_>) -> Result<Vec<Item<'a>>, Error> {
     }
 }
 
-/// Whether a section takes part in a cell of these parameters.
+/// Returns whether a section takes part in a cell of these parameters.
 pub(crate) fn takes_part(section: &Section<'_, '_>, env: &Env) -> Result<bool, Error> {
     for condition in conditions(section)? {
         let mut matched = false;
@@ -235,7 +234,7 @@ pub(crate) fn takes_part(section: &Section<'_, '_>, env: &Env) -> Result<bool, E
     Ok(true)
 }
 
-/// The parameters of every repetition of a section that has `each`.
+/// Returns the parameters of every repetition of a section that has `each`.
 pub(crate) fn repetitions(section: &Section<'_, '_>, env: &Env) -> Result<Vec<Env>, Error> {
     let mut all = vec![env.clone()];
     let Some(each) = section.get("each") else {
@@ -268,8 +267,8 @@ pub(crate) fn repetitions(section: &Section<'_, '_>, env: &Env) -> Result<Vec<En
     Ok(all)
 }
 
-/// The values an element stands for: itself, or with `ranges` every whole
-/// number of `"1..100"`.
+/// Returns the values of an element: the element itself, or with `ranges` every whole number
+/// of `"1..100"`.
 fn values(item: &Item<'_>, env: &Env, ranges: bool) -> Result<Vec<String>, Error> {
     let text = item.scalar(env, "a string, a number or true or false")?;
     let bounds = text.split_once("..").filter(|_| ranges);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the readers of all tables share: the tables of a scenario with their
+//! Functions that the readers of all tables share: they read a scenario's tables with their
 //! conditions, names, references and ranges.
 
 use toml::de::DeTable;
@@ -26,11 +26,11 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("bound", "[[bound]]"),
 ];
 
-/// What a name is, for messages.
+/// Description of a valid name, for messages.
 pub(crate) const WORD: &str =
     "a name of letters, digits, `.`, `_` and `-`, a letter or digit first";
 
-/// Whether `text` can name a file, a namespace or a flow.
+/// Returns whether `text` can name a file, a namespace or a flow.
 pub(crate) fn is_word(text: &str, longest: usize) -> bool {
     text.len() <= longest
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -39,12 +39,12 @@ pub(crate) fn is_word(text: &str, longest: usize) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
-/// Names in use, and the line of each.
+/// The names in use, each with its line.
 #[derive(Default)]
 pub(crate) struct Names(Vec<(String, usize)>);
 
 impl Names {
-    /// A name not in use yet.
+    /// Returns the section's name, and rejects one that is in use.
     pub fn take(
         &mut self,
         section: &Section<'_, '_>,
@@ -72,7 +72,7 @@ impl Names {
     }
 }
 
-/// A scenario's tables.
+/// The tables of a scenario.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub source: Source<'a>,
@@ -99,7 +99,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Every table of an array, its keys checked.
+    /// Reads every table of an array, after checking its keys.
     pub fn each_table(
         &self,
         key: &str,
@@ -116,7 +116,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The same for tables with `when` and `each`.
+    /// Reads every repetition of the tables of an array that take `when` and `each`.
     pub fn each_repetition(
         &self,
         key: &str,
@@ -150,7 +150,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A value that must be there.
+/// Returns a value; its absence is an error.
 pub(crate) fn required<T>(
     section: &Section<'_, '_>,
     key: &str,
@@ -160,7 +160,7 @@ pub(crate) fn required<T>(
     value.ok_or_else(|| section.missing(key, expected))
 }
 
-/// The position of a name among those there are.
+/// Returns the index of a name among those that exist.
 pub(crate) fn reference<'n>(
     section: &Section<'_, '_>,
     key: &'static str,
@@ -185,7 +185,7 @@ pub(crate) fn find<'n>(
         .ok_or_else(|| item.unknown(name, what, names.map(str::to_owned).collect()))
 }
 
-/// The host a key names.
+/// Returns the host that a key names.
 pub(crate) fn host(
     section: &Section<'_, '_>,
     key: &'static str,
@@ -195,7 +195,7 @@ pub(crate) fn host(
     reference(section, key, "host", names)
 }
 
-/// Refuses a value that is not within `low..=high`.
+/// Rejects a value that is not within `low..=high`.
 pub(crate) fn within(
     section: &Section<'_, '_>,
     key: &'static str,
@@ -210,8 +210,7 @@ pub(crate) fn within(
     Err(section.require(key, &expected)?.expected(&expected))
 }
 
-/// Two instants: the second at most `end_ns`, which is its default, and later
-/// than the first.
+/// Reads two instants: the second is later than the first and at most `end_ns`, its default.
 pub(crate) fn span(
     section: &Section<'_, '_>,
     from: &'static str,
@@ -237,7 +236,7 @@ pub(crate) fn span(
     Ok((from_ns, to_ns))
 }
 
-/// The first direction of a path whose far end is a sink.
+/// Returns the first cable of a path whose far end is a sink.
 pub(crate) fn sink_on<'c>(cell: &'c Cell, path: &[Direction]) -> Option<&'c Cable> {
     path.iter()
         .map(|hop| &cell.cables[hop.cable])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[capture]]` and `[[stop]]`: where a cell is looked at, and what is known
-//! beforehand of what there is to be seen.
+//! Reads `[[capture]]` and `[[stop]]`: where a cell is captured, and which stalls with which
+//! causes are known before the run.
 
 use crate::error::Error;
 use crate::expr::Env;
@@ -11,7 +11,7 @@ use crate::tables::{Names, Reading, is_word, reference, required, span};
 pub(crate) const CAPTURE: &[&str] = &["name", "cable", "at", "when", "each"];
 pub(crate) const STOP: &[&str] = &["flow", "cause", "side", "from", "to", "when", "each"];
 
-/// Ethernet, IPv4 and TCP headers with the longest options of TCP.
+/// Length of Ethernet, IPv4 and TCP headers with the longest TCP options.
 const SNAP_MIN: u32 = 94;
 
 /// Reads every capture of a cell whose cables are known.
@@ -42,7 +42,7 @@ pub(crate) fn captures(reading: &Reading<'_>, cell: &mut Cell, env: &Env) -> Res
     })
 }
 
-/// Reads every known stop of a cell whose flows are known.
+/// Reads every known stall of a cell whose flows are known.
 pub(crate) fn stops(
     reading: &Reading<'_>,
     cell: &mut Cell,

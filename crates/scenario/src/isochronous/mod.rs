@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[itm]`, `[[segment]]`, `[[stream]]` and `[[node]]`: hosts that send by
-//! periods over segments (paper 004).
+//! Reads `[itm]`, `[[segment]]`, `[[stream]]` and `[[node]]`: hosts that send by periods over
+//! segments (paper 004).
 
 mod model;
 mod node;
@@ -30,7 +30,7 @@ const SEGMENT: &[&str] = &[
     "when",
     "each",
 ];
-/// What cells with segments do not have.
+/// Tables that a cell with segments must not have.
 const APART: &[&str] = &[
     "cable",
     "bottleneck",
@@ -47,17 +47,19 @@ const APART: &[&str] = &[
 
 const STATIONS_MAX: usize = 64;
 const SEGMENTS_MAX: usize = 254;
-/// Nobody built half duplex at another rate.
+/// Half-duplex Ethernet was built only at these rates.
 const SHARED_BPS: [u64; 2] = [10_000_000, 100_000_000];
-/// A collision leaves less than a slot of 512 bits, jam of 32 included.
+/// Longest round trip: the bits that a collision leaves behind, jam of 32 included, are less
+/// than a slot of 512 bits.
 const ROUND_TRIP_BITS_MAX: u64 = 512 - 32;
 
-/// Whether a scenario has segments.
+/// Returns whether a scenario has segments.
 pub(crate) fn is_meant(reading: &Reading<'_>) -> Result<bool, Error> {
     Ok(!tables(reading.source, reading.root, "segment")?.is_empty())
 }
 
-/// Reads what a cell has in place of cables and flows; its hosts are known.
+/// Reads the segments, streams and nodes of a cell, in place of cables and flows; its hosts
+/// are known.
 pub(crate) fn read(
     reading: &Reading<'_>,
     cell: &mut Cell,

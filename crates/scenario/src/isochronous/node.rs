@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[node]]`: how a host on segments works. A host without one sends by
-//! periods that begin where the seed says, late packets first.
+//! Reads `[[node]]`: how a host on segments sends. A host without such a table sends by
+//! periods that begin where the seed chooses, and late packets first.
 
 use super::model::{Isochronous, Node};
 use crate::error::Error;
@@ -22,7 +22,7 @@ const NODE: &[&str] = &[
     "each",
 ];
 
-/// Reads every node; segments and streams are known.
+/// Reads every node of a cell whose segments and streams are known.
 pub(super) fn read(
     reading: &Reading<'_>,
     cell: &Cell,
@@ -74,7 +74,7 @@ fn node(section: &Section<'_, '_>, all: &Isochronous, usual: Node) -> Result<Nod
     })
 }
 
-/// Refuses an NRT budget that a segment of the host cannot have.
+/// Rejects an NRT budget that exceeds what a segment of the host has.
 fn check_budget(section: &Section<'_, '_>, all: &Isochronous, host: usize) -> Result<(), Error> {
     let Some(own) = all.nodes[host].nrt_bytes else {
         return Ok(());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The path of a stream over segments.
+//! Finds the path of a stream over segments.
 
 use std::collections::VecDeque;
 
 use super::model::{Hop, Segment};
 
-/// The shortest path over segments, of equally short ones the first in the order
-/// of the file; `None`: there is none.
+/// Returns the shortest path over segments, of equally short ones the first in the order of
+/// the file; `None` if there is none.
 pub(super) fn shortest_path(
     segments: &[Segment],
     hosts: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[[stream]]`: what is sent over segments.
+//! Reads `[[stream]]`: the packets that hosts send over segments.
 
 use super::model::{Isochronous, Stream, StreamKind};
 use super::path::shortest_path;
@@ -23,11 +23,11 @@ const ONLY: &[(&str, &[&str])] = &[
 ];
 const TYPES: [&str; 3] = ["rt", "nrt", "ping"];
 const NAME: &str = "a name of letters, digits, `.`, `_` and `-`, a letter or digit first, not \"each\" or \"wire\"";
-/// Fills an Ethernet frame.
+/// Longest payload of an Ethernet frame.
 const PAYLOAD_MAX: u32 = 1_472;
 const PACKETS_MAX: u64 = 10_000;
 
-/// Reads every stream; segments are known.
+/// Reads every stream of a cell whose segments are known.
 pub(super) fn read(
     reading: &Reading<'_>,
     cell: &Cell,
@@ -114,7 +114,7 @@ fn kind_of(section: &Section<'_, '_>, kind: &str) -> Result<StreamKind, Error> {
     })
 }
 
-/// Refuses the stream that was read last if its segments cannot have it.
+/// Rejects the stream that was read last if it exceeds the budget of one of its segments.
 fn check_budget(section: &Section<'_, '_>, cell: &Cell, all: &Isochronous) -> Result<(), Error> {
     let Some(stream) = all.streams.last() else {
         return Ok(());
