@@ -10,14 +10,14 @@
 #include <pace/pace_sched.h>
 
 /*
- * Keys per block that the pool is made for.  A block is half full at best on
- * average, as a leaf's last chunk is not full, and an id is in two of the four
- * queues that share a pool.  Without a free block keys enter the heap: that
- * costs time, the order is the same.
+ * Keys per block for which the pool is sized.  On average a block is at most
+ * half full, because a leaf's last chunk is not full, and an id is in two of
+ * the four queues that share a pool.  Keys enter the heap when no block is
+ * free: that is slower, but the order is the same.
  */
 #define KEYS_PER_BLOCK	8u
 #define BLOCKS_MIN	64u
-/* A cache line.  Where lines are longer or shorter the pool works as well. */
+/* Bytes of a cache line.  The pool is correct with lines of any size. */
 #define LINE_BYTES	((size_t)64)
 
 static u32 pool_blocks(u32 capacity)
@@ -85,8 +85,9 @@ static size_t pace_queue_bytes(u32 capacity)
 }
 
 /*
- * Sets from how many ids on the wheel is used: 0 is always, ~0 never, and
- * PACE_WHEEL_FROM the value at first.  For tests and measurements, at any time.
+ * Sets the number of ids from which the queue uses its wheel: 0 means always,
+ * ~0 never; the initial value is PACE_WHEEL_FROM.  Tests and measurements may
+ * call this at any time.
  */
 static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
 {
@@ -101,7 +102,7 @@ static void pace_queue_wheel_from(struct pace_queue *q, u32 ids)
 
 /*
  * Moves a queue to new memory aligned as u64.  Every id in it is below the new
- * capacity.  A queue that has a pool keeps having one.  O(capacity).
+ * capacity.  A queue with a pool must be given a pool again.  O(capacity).
  */
 static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 			      void *memory, u32 capacity)
@@ -176,8 +177,10 @@ static void pace_queue_replace_min(struct pace_queue *q, u64 key)
 }
 
 /*
- * Returns the id that is removed as the smallest after `ahead` others and the
- * present one, if no key changes.  Only the wheel knows it: else PACE_ID_NONE.
+ * Returns the id that will be the smallest when the present smallest and
+ * `ahead` more have been removed, if no key changes.  Returns PACE_ID_NONE
+ * without a wheel, because only the wheel keeps its next keys sorted, or if
+ * fewer are.
  */
 static u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 {

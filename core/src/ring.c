@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A ring of classes that take turns.  A pointer to the class whose turn it is
- * names the ring; NULL is an empty one.  All operations are O(1).
+ * A ring of classes that are served in round robin.  A pointer to its head, the
+ * class to serve next, names the ring; NULL is an empty ring.  All operations
+ * are O(1).
  */
 #include <pace/pace_sched.h>
 
-/* Adds a class as the last in turn. */
+/* Adds a class at the end of the round. */
 static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
 {
 	if (!*ring) {
@@ -20,7 +21,7 @@ static inline void pace_ring_add(struct pace_class **ring, struct pace_class *c)
 	c->next->prev = c;
 }
 
-/* Removes a class; the next one takes its turn. */
+/* Removes a class; if it was the head, the next class becomes the head. */
 static inline void pace_ring_remove(struct pace_class **ring,
 				    struct pace_class *c)
 {
@@ -36,7 +37,7 @@ static inline void pace_ring_remove(struct pace_class **ring,
 	c->prev = NULL;
 }
 
-/* Moves all classes of `from`, in their order, behind those in `to`. */
+/* Moves all classes of `from` to the end of `to` and keeps their order. */
 static inline void pace_ring_join(struct pace_class **to,
 				  struct pace_class **from)
 {

@@ -9,7 +9,7 @@
 #include <net/pkt_sched.h>
 
 #ifndef MODULE_ALIAS_NET_SCH
-#define MODULE_ALIAS_NET_SCH(type)	/* the module's name is enough */
+#define MODULE_ALIAS_NET_SCH(type)	/* not needed */
 #endif
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A drop inside dequeue.  Newer kernels free such frames after the root lock
- * is released, for qdiscs that say so by a flag, and tell reasons apart.
+ * Drops frames inside dequeue.  Newer kernels free such frames after the root
+ * lock is released, for qdiscs that set a flag, and distinguish drop reasons.
  */
 #ifndef PSP_COMPAT_DEQUEUE_DROP_H
 #define PSP_COMPAT_DEQUEUE_DROP_H
@@ -24,8 +24,9 @@ static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
 }
 
 /*
- * Takes the frames that children dropped while psp asked them outside of a run of
- * the root.  Root lock; they are freed without it.
+ * Detaches the list of frames that children dropped while psp called them
+ * outside of a run of the root qdisc.  The caller holds the root lock here and
+ * releases it before psp_free_dropped().
  */
 static inline struct sk_buff *psp_take_dropped(struct Qdisc *root)
 {
@@ -54,7 +55,7 @@ static inline void psp_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
 	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
 }
 
-/* Children free what they drop themselves. */
+/* Returns NULL: on these kernels children free the frames that they drop. */
 static inline struct sk_buff *psp_take_dropped(struct Qdisc *root)
 {
 	return NULL;

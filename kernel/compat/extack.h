@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Extack texts with values.  Where the kernel takes only constant texts, they are
- * written to a small ring of buffers: netlink copies them shortly after the request,
- * and the RTNL serialises requests.
+ * Sets extack texts that contain values.  For kernels that accept only constant
+ * texts, a text is formatted into a small ring of buffers: netlink copies it
+ * shortly after the request, and the RTNL serialises requests.
  *
  * The kernel keeps NETLINK_MAX_FMTMSG_LEN (80) characters.
  */

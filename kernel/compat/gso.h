@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* skb_gso_segment() moved from <linux/netdevice.h> into a header of its own. */
+/*
+ * Declares skb_gso_segment(), which newer kernels moved from
+ * <linux/netdevice.h> to <net/gso.h>.
+ */
 #ifndef PSP_COMPAT_GSO_H
 #define PSP_COMPAT_GSO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A timer and its function: in one call since Linux 6.13. */
+/* Initialises a timer and sets its function: one call since Linux 6.13. */
 #ifndef PSP_COMPAT_HRTIMER_H
 #define PSP_COMPAT_HRTIMER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Asking a device for its speed with the locks of a qdisc operation held:
- * where devices have locks of their own, the older function would take that
- * lock a second time.
+ * Reads a device's speed while the locks of a qdisc operation are held.  On
+ * kernels with a lock per device that includes the device's lock, which
+ * __ethtool_get_link_ksettings() would take a second time.
  */
 #ifndef PSP_COMPAT_LINK_SPEED_H
 #define PSP_COMPAT_LINK_SPEED_H
@@ -23,7 +23,7 @@ static inline int psp_link_ksettings(struct net_device *dev,
 #endif
 }
 
-/* That lock, for those who do not hold it yet. */
+/* Takes the device's lock, for callers that do not hold it yet. */
 static inline void psp_dev_lock(struct net_device *dev)
 {
 #ifdef PSP_HAVE_NETIF_LINK_KSETTINGS

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the queueing layer notes about a frame.  Newer kernels also note of
- * how many segments it consists and count packets by that.
+ * Sets the length that the queueing layer keeps in a frame's control block.
+ * Newer kernels also keep the number of segments there and count packets by it.
  */
 #ifndef PSP_COMPAT_PKT_LEN_H
 #define PSP_COMPAT_PKT_LEN_H
 
 #include <net/sch_generic.h>
 
-/* For every frame made or cut here: `skb` is one segment of its own length. */
+/*
+ * Marks `skb` as one segment of skb->len bytes.  psp calls this for every frame
+ * that it builds or segments.
+ */
 static inline void psp_note_pkt_len(struct sk_buff *skb)
 {
 	qdisc_skb_cb(skb)->pkt_len = skb->len;

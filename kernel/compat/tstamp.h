@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A frame's delivery time, on the monotonic clock: newer kernels name the
- * clock, older ones have one bit for this one.
+ * Tests for a frame's delivery time on the monotonic clock.  Newer kernels
+ * store a timestamp's clock; older ones have one bit for the monotonic one.
  */
 #ifndef PSP_COMPAT_TSTAMP_H
 #define PSP_COMPAT_TSTAMP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The structures of the cable module and what its files offer each other. */
+/* The cable module's structures, and the functions that its files share. */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -12,7 +12,7 @@
 #include "wire_math.h"
 
 #define WIRE_NAME_LEN		32
-#define WIRE_NEVER		U64_MAX		/* an instant that does not come */
+#define WIRE_NEVER		U64_MAX		/* later than any instant */
 
 /* ---- wire_log.c: an append-only log of elements of one size ---- */
 
@@ -23,7 +23,7 @@ struct wire_log {
 	u32 element_bytes;
 	u32 chunk_elements;
 	u32 used;			/* elements in the last chunk */
-	u64 count;			/* released to readers after the element */
+	u64 count;			/* store-released after the element is complete */
 };
 
 void wire_log_init(struct wire_log *log, u32 element_bytes);
@@ -33,26 +33,32 @@ struct wire_chunk *wire_log_take(struct wire_log *log);
 void wire_chunks_free(struct wire_chunk *chunk);
 ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t *pos);
 
-/* Room for one more element; allocates (atomically) when a chunk is full. */
+/*
+ * Returns true if the log has room for one more element; allocates a chunk,
+ * without sleeping, when the last one is full.
+ */
 static inline bool wire_log_ready(struct wire_log *log)
 {
 	return likely(log->last && log->used < log->chunk_elements) || wire_log_grow(log);
 }
 
-/* The element at the tail has been filled in. */
+/* Makes the element at the tail, now filled in, visible to readers. */
 static inline void wire_log_commit(struct wire_log *log)
 {
 	log->used++;
-	/* Pairs with the acquire in wire_log_read(): first the element, then the count. */
+	/*
+	 * Pairs with the acquire in wire_log_read(): the element precedes the
+	 * count.
+	 */
 	smp_store_release(&log->count, log->count + 1);
 }
 
-/* ---- wire_frame.c: what a frame is, and which flow it belongs to ---- */
+/* ---- wire_frame.c: the kind of a frame, and the flow it belongs to ---- */
 
 #define WIRE_FLOWS_MAX		12288
 #define WIRE_FLOW_HASH		(2 * WIRE_FLOWS_MAX)
 #define WIRE_FLOW_NONE		0xffffffffU	/* gap frames */
-#define WIRE_FLOW_LOST		0xfffffffeU	/* the table was full */
+#define WIRE_FLOW_LOST		0xfffffffeU	/* the flow table was full */
 
 enum wire_kind { WIRE_DATA = 0, WIRE_PAUSE = 1, WIRE_GAP = 2 };
 
@@ -60,12 +66,12 @@ struct wire_flow_key {
 	__be32 saddr, daddr;
 	__be16 sport, dport;
 	__be16 ethertype;
-	u8 proto;			/* TCP or UDP; 0: only the EtherType counts */
+	u8 proto;			/* TCP or UDP; 0: the EtherType alone is the key */
 	u8 zero;
 };
 
 struct wire_flows {
-	u32 count;			/* released to readers after the key */
+	u32 count;			/* store-released after the key is complete */
 	u16 bucket[WIRE_FLOW_HASH];	/* index + 1, or 0 */
 	struct wire_flow_key key[WIRE_FLOWS_MAX];
 };
@@ -86,7 +92,7 @@ enum wire_counter {
 	WIRE_N_COUNTERS
 };
 
-/* One line of the timeline, little endian; docs/formats.md. */
+/* One record of the timeline, little endian; format in docs/formats.md. */
 struct wire_record {
 	__le64 start_ps;
 	__le64 arrive_ps;
@@ -100,35 +106,39 @@ struct wire_record {
 
 /* A transmit descriptor. */
 struct wire_slot {
-	u64 end_ps;			/* until the wire has chosen it: when it was given */
-	struct sk_buff *skb;		/* NULL once the far end has taken it */
+	u64 end_ps;			/* until the wire chooses it: when it was enqueued */
+	struct sk_buff *skb;		/* NULL once the far end has received it */
 	u32 frame_bytes;
-	u32 upto_bytes;			/* wire bytes ever given to the queue, with this frame */
+	u32 upto_bytes;			/* wire bytes enqueued up to and including this frame */
 	u8 kind;
-	bool in_flight;			/* the skb travels on; else it ends here */
+	bool in_flight;			/* the skb goes to the far end; else completion frees it */
 };
 
-/* A transmit queue: frames tail..sent have their departure, sent..head wait for it. */
+/*
+ * A transmit queue. Frames tail..sent have a departure time, frames sent..head
+ * wait for the wire.
+ */
 struct wire_queue {
 	struct wire_slot *ring;		/* power of two slots, ring_frames used at most */
 	u32 head, sent, tail;
-	u32 given_bytes, sent_bytes;	/* wire bytes ever given, and chosen */
+	u32 given_bytes, sent_bytes;	/* wire bytes ever enqueued, and sent */
 };
 
 struct wire_cable;
 
-/* What goes wrong on purpose; wire_fault.c. */
+/* Injected faults of one end; wire_fault.c. */
 struct wire_fault {
 	bool any;
 	bool no_carrier;
-	bool drop_control;		/* a filter of the NIC's on EtherType 0x8808 */
+	bool drop_control;		/* the NIC filters EtherType 0x8808 */
 	u64 busy_every;			/* mean distance in frames; 0: never */
 	u64 random;
 };
 
 /*
- * A net device and the direction it sends in. @lock covers that direction, and
- * is taken by this end to send and complete, by the far end to receive.
+ * One end of a cable: a net device and the direction in which it sends. @lock
+ * protects that direction: this end takes it to send and to complete, the far
+ * end takes it to receive.
  */
 struct wire_end {
 	struct net_device *dev;
@@ -136,7 +146,7 @@ struct wire_end {
 	struct wire_cable *cable;
 	char side;			/* 'a' or 'b' */
 
-	spinlock_t lock;		/* everything down to the interrupt */
+	spinlock_t lock;		/* protects everything down to the interrupt */
 	struct wire_rate rate;
 	struct wire_clock line;
 	struct wire_port port;
@@ -146,19 +156,21 @@ struct wire_end {
 
 	struct wire_queue *queue;
 	u32 queues, ring_mask, ring_frames;
-	struct wire_arbiter arbiter;	/* of several queues */
-	u64 complete_ps;		/* the next completion interrupt is due by then */
+	struct wire_arbiter arbiter;	/* if there are several queues */
+	u64 complete_ps;		/* when the next completion interrupt is due */
 
 	struct wire_fault fault;
 
-	struct sk_buff *flight, *flight_last;	/* on the way, by arrival */
+	struct sk_buff *flight, *flight_last;	/* frames in flight, by arrival */
 
-	struct wire_impair *impair;	/* chosen frames; wire_impair.c */
-	struct sk_buff *late;		/* those on the way out of their order, by arrival */
+	struct wire_impair *impair;	/* rules to lose or delay frames; wire_impair.c */
+	struct sk_buff *late;		/* delayed frames in flight, by arrival */
 
-	/* Where another cable's frames enter the same port; wire_share.c. */
+	/*
+	 * The far port, if another cable's frames enter it too; wire_share.c.
+	 */
 	struct wire_share __rcu *share;
-	struct sk_buff *entering, *entering_last; /* on the way to it */
+	struct sk_buff *entering, *entering_last; /* in flight to it */
 
 	u64 counter[WIRE_N_COUNTERS];
 	u32 snap_bytes;
@@ -167,11 +179,11 @@ struct wire_end {
 	struct wire_log snap;
 	struct wire_flows *flows;
 
-	/* This end's interrupt: one timer for its completions and its arrivals. */
+	/* This end's interrupt: one timer for completions and arrivals. */
 	struct napi_struct napi;
 	struct hrtimer timer;
-	spinlock_t timer_lock;		/* arming against arming and closing */
-	u64 armed_ns;			/* WIRE_NEVER: not */
+	spinlock_t timer_lock;		/* serialises arming and closing */
+	u64 armed_ns;			/* WIRE_NEVER: not armed */
 	bool up;
 };
 
@@ -186,12 +198,12 @@ struct wire_settings {
 struct wire_cable {
 	struct list_head list;
 	struct wire_settings set;
-	u32 number;			/* from 1; the lowest that was free */
+	u32 number;			/* from 1; the lowest free one at creation */
 	struct wire_end *end[2];
-	bool cut;			/* a fault: no carrier; under RTNL */
-	bool tx_pause;			/* what ethtool is told of flow control; under RTNL */
+	bool cut;			/* injected fault: no carrier; under RTNL */
+	bool tx_pause;			/* flow control as ethtool reports it; under RTNL */
 	struct dentry *dir;
-	struct mutex read_mutex;	/* reading records against emptying them */
+	struct mutex read_mutex;	/* serialises reading and emptying of records */
 };
 
 static inline u64 wire_now_ps(void)
@@ -199,11 +211,11 @@ static inline u64 wire_now_ps(void)
 	return (u64)ktime_get() * 1000;
 }
 
-/* Of a frame on its way, in skb->cb. */
+/* The state of a frame in flight, stored in skb->cb. */
 struct wire_cb {
-	u64 arrive_ps;			/* before it is known: at the shared port */
+	u64 arrive_ps;			/* until its fate is known: arrival at the shared port */
 	struct wire_slot *slot;		/* its transmit descriptor */
-	struct wire_record *record;	/* its line of the timeline, or NULL */
+	struct wire_record *record;	/* its record of the timeline, or NULL */
 };
 
 static inline struct wire_cb *wire_cb(const struct sk_buff *skb)
@@ -220,14 +232,14 @@ void wire_choose_until(struct wire_end *end, u64 now_ps);
 void wire_complete(struct wire_end *end, u64 now_ps, int budget);
 void wire_completion_due(struct wire_end *end);
 
-/* Choices that fell due by @now_ps. */
+/* Makes the choices between queues that were due by @now_ps. */
 static inline void wire_choose(struct wire_end *end, u64 now_ps)
 {
 	if (unlikely(wire_arbiter_due(&end->arbiter, &end->line, now_ps)))
 		wire_choose_until(end, now_ps);
 }
 
-/* When the frames on their way to a receiver ask for its interrupt. */
+/* Returns when the frames in flight are due to interrupt the receiver. */
 static inline u64 wire_arrival_due(const struct wire_end *sender)
 {
 	const struct sk_buff *first = sender->flight ?: sender->entering;
@@ -242,7 +254,10 @@ static inline u64 wire_arrival_due(const struct wire_end *sender)
 	return arrive_ps + sender->cable->set.rx_coalesce_ns * 1000;
 }
 
-/* A frame leaves its descriptor: nothing is left for the completion to release. */
+/*
+ * Detaches a frame from its descriptor: the completion must not free it,
+ * because the far end now owns it.
+ */
 static inline void wire_slot_leave(struct sk_buff *skb)
 {
 	struct wire_slot *slot = wire_cb(skb)->slot;
@@ -251,7 +266,7 @@ static inline void wire_slot_leave(struct sk_buff *skb)
 		slot->skb = NULL;
 }
 
-/* To the end of those on their way to the far host. */
+/* Appends a frame to those in flight to the far host. */
 static inline void wire_fly(struct wire_end *end, struct sk_buff *skb)
 {
 	if (end->flight)
@@ -261,7 +276,7 @@ static inline void wire_fly(struct wire_end *end, struct sk_buff *skb)
 	end->flight_last = skb;
 }
 
-/* ---- wire_share.c; the first takes the senders' locks, the second wants it held ---- */
+/* ---- wire_share.c; the first takes the senders' locks, for the second the caller holds it ---- */
 
 void wire_share_settle(struct wire_end *end, u64 now_ps);
 struct sk_buff *wire_share_abandon(struct wire_end *end);
@@ -273,7 +288,7 @@ void wire_share_leave(struct wire_end *end);
 enum wire_impaired { WIRE_UNIMPAIRED, WIRE_IMPAIR_LOST, WIRE_IMPAIR_LATE };
 
 struct wire_lateness {
-	u64 add_ps, until_ps;		/* so much later, and not before */
+	u64 add_ps, until_ps;		/* delay to add, and the earliest arrival */
 };
 
 enum wire_impaired wire_impair(struct wire_end *end, const struct sk_buff *skb, u64 start_ps,
@@ -310,7 +325,7 @@ void wire_cable_reset(struct wire_cable *cable);
 
 struct wire_key {
 	const char *name;
-	u64 *value;			/* a number of min..max, or: */
+	u64 *value;			/* a number in min..max, or: */
 	char *text;			/* a word of less than max characters */
 	u64 min, max;
 	bool required;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Making, emptying and removing cables. */
+/* Creates, resets, joins and deletes cables. */
 #define pr_fmt(fmt) "wire: " fmt
 
 #include <linux/ctype.h>
@@ -11,7 +11,7 @@
 
 #include "wire.h"
 
-static LIST_HEAD(cables);		/* by number */
+static LIST_HEAD(cables);		/* sorted by number */
 static DEFINE_MUTEX(cables_mutex);	/* taken before RTNL */
 
 static bool name_valid(const char *name)
@@ -50,7 +50,7 @@ static struct wire_cable *find_cable(const char *name)
 	return NULL;
 }
 
-/* Takes the lowest free number; the list stays in order. */
+/* Gives the cable the lowest free number and inserts it in order of number. */
 static void cable_enlist(struct wire_cable *cable)
 {
 	struct wire_cable *other;
@@ -138,7 +138,10 @@ unlock:
 	return err;
 }
 
-/* Both devices close before either is freed: each end looks at the other. */
+/*
+ * Removes a cable. Both devices close before either is freed, because each end
+ * accesses the other.
+ */
 static void cable_remove(struct wire_cable *cable)
 {
 	LIST_HEAD(gone);
@@ -171,7 +174,10 @@ int wire_cable_delete(const char *name)
 	return cable ? 0 : -ENOENT;
 }
 
-/* The frames that end @side of @from sends enter the port of that of @into too. */
+/*
+ * Makes the frames that end @side of cable @from sends enter the far port of
+ * end @side of cable @into.
+ */
 int wire_cable_share(const char *into, const char *from, int side)
 {
 	struct wire_cable *to, *of;

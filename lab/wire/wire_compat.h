@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel interfaces that changed; Kbuild looks at the headers for them. */
+/* Kernel interfaces that changed; Kbuild detects them in the headers. */
 #ifndef WIRE_COMPAT_H
 #define WIRE_COMPAT_H
 

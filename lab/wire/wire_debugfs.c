@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Control and export: the files under /sys/kernel/debug/wire/. */
+/* The control and export files under /sys/kernel/debug/wire/. */
 #define pr_fmt(fmt) "wire: " fmt
 
 #include <linux/fs.h>
@@ -15,7 +15,10 @@
 
 static struct dentry *root;
 
-/* One control line from user space, handed to @apply as a string it may cut up. */
+/*
+ * Copies one control line from user space and passes it to @apply, which may
+ * modify it.
+ */
 static ssize_t write_line(const char __user *buf, size_t len,
 			  int (*apply)(char *line, void *data), void *data)
 {
@@ -312,7 +315,7 @@ static const struct file_operations reset_fops = {
 	.owner = THIS_MODULE, .open = simple_open, .write = reset_write,
 };
 
-/* ---- what is read ---- */
+/* ---- files to read ---- */
 
 static ssize_t log_read(struct wire_end *end, struct wire_log *log, char __user *buf,
 			size_t len, loff_t *pos)
@@ -357,7 +360,10 @@ static int flows_show(struct seq_file *seq, void *unused)
 	u32 i, count;
 
 	mutex_lock(&end->cable->read_mutex);
-	/* Pairs with the release in wire_flow_index(): keys below the count are whole. */
+	/*
+	 * Pairs with the release in wire_flow_index(): keys below the count are
+	 * complete.
+	 */
 	count = smp_load_acquire(&end->flows->count);
 	for (i = 0; i < count; i++) {
 		key = &end->flows->key[i];
@@ -420,7 +426,7 @@ static int counters_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(counters);
 
-/* ---- the tree ---- */
+/* ---- the directory tree ---- */
 
 void wire_debugfs_add(struct wire_cable *cable)
 {
@@ -445,7 +451,10 @@ void wire_debugfs_add(struct wire_cable *cable)
 	}
 }
 
-/* Waits for readers and writers that are inside. */
+/*
+ * Removes a cable's files, after their present readers and writers have
+ * finished.
+ */
 void wire_debugfs_remove(struct wire_cable *cable)
 {
 	debugfs_remove_recursive(cable->dir);

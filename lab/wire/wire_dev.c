@@ -2,11 +2,11 @@
 /*
  * One end of a cable as a network device.
  *
- * Sending (wire_tx.c) computes everything: departure, fate at the far port, arrival.
- * What is left for timers is what a NIC does with an interrupt: complete sent
- * frames (ring, byte queue limit, socket memory) and hand arrived ones to the
- * stack. Both happen in NAPI, and only late, never early; the record does not
- * depend on it.
+ * Sending (wire_tx.c) computes a frame's departure, its fate at the far port
+ * and its arrival. The timer stands for the NIC's interrupt: it completes sent
+ * frames (ring, byte queue limit, socket memory) and passes arrived frames to
+ * the stack. Both happen in NAPI and may be late, but never early; the
+ * timeline's records do not depend on it.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -28,9 +28,10 @@ static enum hrtimer_restart wire_interrupt(struct hrtimer *timer)
 }
 
 /*
- * An interrupt at @due_ps at the latest. The timer itself does not take the
- * lock: should it expire just now, the poll it starts arms again for whatever is
- * due by then. Softirqs are off: the poll takes the lock in one.
+ * Arms the interrupt for @due_ps, unless it is armed for an earlier instant.
+ * The timer's function does not take the lock: if the timer expires meanwhile,
+ * the poll that it starts arms it again for what is due next. Softirqs are
+ * disabled, because the poll takes the lock in softirq context.
  */
 void wire_arm(struct wire_end *end, u64 due_ps)
 {
@@ -51,7 +52,10 @@ void wire_arm(struct wire_end *end, u64 due_ps)
 
 /* ---- receiving ---- */
 
-/* Take up to @budget frames that have arrived from the far end's direction. */
+/*
+ * Detaches and returns up to @budget frames of @sender that have arrived by
+ * @now_ps.
+ */
 static struct sk_buff *wire_arrived(struct wire_end *sender, u64 now_ps, int budget)
 {
 	struct sk_buff *first, *last = NULL, *skb;
@@ -71,7 +75,10 @@ static struct sk_buff *wire_arrived(struct wire_end *sender, u64 now_ps, int bud
 	return first;
 }
 
-/* As a NIC's receive path: a frame of this end, owned by nobody, checksum good. */
+/*
+ * Passes a frame to the stack as a NIC's receive path does: the device is this
+ * end, no socket owns the frame, and its checksum is verified.
+ */
 static void wire_receive(struct wire_end *end, struct sk_buff *skb)
 {
 	skb_orphan(skb);
@@ -107,7 +114,7 @@ static int wire_poll(struct napi_struct *napi, int budget)
 	arrival_ps = wire_arrival_due(end);
 	spin_unlock(&end->lock);
 	if (end->queues > 1)
-		wire_arm(sender, arrival_ps);	/* of frames chosen just now */
+		wire_arm(sender, arrival_ps);	/* for frames just chosen */
 
 	wire_share_settle(sender, wire_now_ps());
 	spin_lock(&sender->lock);
@@ -140,7 +147,7 @@ static int wire_poll(struct napi_struct *napi, int budget)
 
 /* ---- up, down ---- */
 
-/* Under RTNL. */
+/* Sets the carrier of both ends from their state. The caller holds the RTNL. */
 void wire_carrier_update(struct wire_cable *cable)
 {
 	bool on = !cable->cut;
@@ -181,7 +188,9 @@ static int wire_open(struct net_device *dev)
 	return 0;
 }
 
-/* What was sent goes on to the far end; what was on its way here is lost. */
+/*
+ * Closes an end. Frames it sent still arrive; frames in flight to it are lost.
+ */
 static int wire_stop(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev), *peer = end->peer;
@@ -274,7 +283,7 @@ static const struct ethtool_ops wire_ethtool_ops = {
 	.get_ringparam = wire_get_ringparam,
 };
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static void wire_dev_setup(struct net_device *dev)
 {
@@ -286,7 +295,10 @@ static void wire_dev_setup(struct net_device *dev)
 	dev->features |= NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	dev->vlan_features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
-	/* A frame waits in the cable in its own skb, so it cannot be sent twice at once. */
+	/*
+	 * The cable queues the skb itself, so the stack must not send a shared
+	 * one.
+	 */
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE | IFF_UNICAST_FLT;
 }
@@ -329,7 +341,7 @@ static int wire_end_init(struct wire_end *end, struct wire_cable *cable, int sid
 	return end->flows ? 0 : -ENOMEM;
 }
 
-/* Not registered yet, and without its peer. */
+/* Creates one end's device, not yet registered and without its peer. */
 struct net_device *wire_dev_create(struct wire_cable *cable, int side)
 {
 	u8 mac[ETH_ALEN] = { 0x02, 0x70, 0x73, cable->number >> 8, cable->number, side + 1 };
@@ -358,7 +370,7 @@ struct net_device *wire_dev_create(struct wire_cable *cable, int side)
 	return dev;
 }
 
-/* Not registered any more. */
+/* Frees a device that has been unregistered. */
 void wire_dev_free(struct net_device *dev)
 {
 	struct wire_end *end = netdev_priv(dev);

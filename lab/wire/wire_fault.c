@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Things that happen to a NIC, on purpose: busy driver, lost link, new speed,
+ * Injects faults and changes of a NIC: a busy driver, a lost link, a new speed,
  * fewer transmit queues.
  */
 #define pr_fmt(fmt) "wire: " fmt
@@ -10,7 +10,10 @@
 
 #include "wire.h"
 
-/* Under the end's lock: is the driver busy, once in busy_every frames on average? */
+/*
+ * Returns true, on average once in busy_every frames, if the driver is to
+ * answer that it is busy. The caller holds the end's lock.
+ */
 bool wire_fault_busy(struct wire_end *end)
 {
 	struct wire_fault *fault = &end->fault;
@@ -67,7 +70,7 @@ static void fault_control(struct wire_cable *cable, bool drop)
 	}
 }
 
-/* As ethtool -A does on a NIC that negotiates anew. */
+/* Changes flow control, as ethtool -A does on a NIC that renegotiates. */
 static void fault_tx_pause(struct wire_cable *cable, bool on)
 {
 	int side;
@@ -79,7 +82,10 @@ static void fault_tx_pause(struct wire_cable *cable, bool on)
 	rtnl_unlock();
 }
 
-/* Whoever keeps a copy of the link's speed hears of it, as after a negotiation. */
+/*
+ * Changes the line rate and notifies listeners, as a NIC does after
+ * negotiation.
+ */
 static void fault_rate(struct wire_cable *cable, u64 rate_bps)
 {
 	struct wire_end *end;
@@ -92,7 +98,7 @@ static void fault_rate(struct wire_cable *cable, u64 rate_bps)
 		wire_catch_up(end);
 		spin_lock_bh(&end->lock);
 		end->rate = wire_rate_of(rate_bps);
-		end->line.carry = 0;		/* less than a picosecond */
+		end->line.carry = 0;		/* loses less than 1 ps */
 		spin_unlock_bh(&end->lock);
 	}
 	for (side = 0; side < 2; side++)
@@ -100,7 +106,10 @@ static void fault_rate(struct wire_cable *cable, u64 rate_bps)
 	rtnl_unlock();
 }
 
-/* As ethtool -L does: what is in the queues not used any more still leaves. */
+/*
+ * Sets the number of transmit queues, as ethtool -L does. Frames in queues that
+ * are no longer used are still sent.
+ */
 static int fault_queues(struct wire_cable *cable, u32 queues)
 {
 	int side, err = 0;
@@ -114,7 +123,7 @@ static int fault_queues(struct wire_cable *cable, u32 queues)
 
 int wire_fault_write(struct wire_cable *cable, char *line)
 {
-	u64 busy_every = 0, seed = 1, carrier = 2 /* as it is */, rate_bps = 0, queues = 0;
+	u64 busy_every = 0, seed = 1, carrier = 2 /* unchanged */, rate_bps = 0, queues = 0;
 	u64 drop_control = 2, tx_pause = 2;
 	char side[2] = "";
 	struct wire_key keys[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a frame is: data or a gap, and the flow of a data frame. */
+/* Classifies frames as data or gap, and finds the flow of a data frame. */
 #include <linux/etherdevice.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -10,7 +10,7 @@
 #define ETH_P_EXPERIMENT	0x88B5	/* IEEE 802 local experimental 1 */
 #define MAC_CONTROL_PAUSE	1	/* opcode, IEEE 802.3 annex 31B */
 
-/* At least an Ethernet header must be linear. */
+/* Returns the kind of a frame, whose Ethernet header must be linear. */
 enum wire_kind wire_frame_kind(const struct sk_buff *skb)
 {
 	const struct ethhdr *eth = (const void *)skb->data;
@@ -24,11 +24,17 @@ enum wire_kind wire_frame_kind(const struct sk_buff *skb)
 	case cpu_to_be16(ETH_P_EXPERIMENT):
 		return WIRE_GAP;
 	}
-	/* A frame to its own sender is filtered by a learning switch. */
+	/*
+	 * A learning switch filters a frame that is addressed to its own
+	 * sender.
+	 */
 	return ether_addr_equal(eth->h_dest, eth->h_source) ? WIRE_GAP : WIRE_DATA;
 }
 
-/* Fragments count as one flow without ports: only the first has them. */
+/*
+ * Fills in the flow key of a frame. All fragments count as one flow without
+ * ports, because only the first fragment has ports.
+ */
 void wire_frame_key(const struct sk_buff *skb, struct wire_flow_key *key)
 {
 	const struct ethhdr *eth = (const void *)skb->data;
@@ -71,7 +77,11 @@ static u32 flow_hash(const struct wire_flow_key *key)
 	return h >> 32;
 }
 
-/* Under the end's lock. The table is half empty at most, so probing is short. */
+/*
+ * Returns the index of the flow with this key, and adds the flow if it is new.
+ * The caller holds the end's lock. At least half of the table is empty, so
+ * probing is short.
+ */
 u32 wire_flow_index(struct wire_flows *flows, const struct wire_flow_key *key)
 {
 	u32 at = flow_hash(key) % WIRE_FLOW_HASH, index;
@@ -87,7 +97,9 @@ u32 wire_flow_index(struct wire_flows *flows, const struct wire_flow_key *key)
 		return WIRE_FLOW_LOST;
 	flows->key[index] = *key;
 	flows->bucket[at] = index + 1;
-	/* Pairs with the acquire in flows_show(): first the key, then the count. */
+	/*
+	 * Pairs with the acquire in flows_show(): the key precedes the count.
+	 */
 	smp_store_release(&flows->count, index + 1);
 	return index;
 }
