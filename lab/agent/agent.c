@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The guest's first process: mounts what is needed, runs /plan, exports the
- * results and ends the machine. The first step that fails ends the run.
+ * The guest's first process: mounts the file systems, runs /plan, exports the
+ * results and powers the machine off. The first step that fails ends the run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "agent.h"
 
 #define NSEC_PER_MSEC	1000000LL
-#define COMMANDS	"/out/commands"		/* what run and refuse printed */
+#define COMMANDS	"/out/commands"		/* output of run and refuse */
 
 static int progress = -1;
 static int commands = -1;
@@ -145,7 +145,10 @@ static bool step_insmod(const struct step *step, struct reason *why)
 	return ok;
 }
 
-/* The output of a command that failed goes to the console, after the reason. */
+/*
+ * Runs a command to its end. Sets *@shown to where its output begins in
+ * COMMANDS, so that report() can print that after the reason of a failure.
+ */
 static bool step_run(const struct step *step, bool expect_success, off_t *shown,
 		     struct reason *why)
 {
@@ -236,7 +239,10 @@ static void copy_to_console(const char *path, off_t from)
 	close(fd);
 }
 
-/* The reason for the status file and the console, and what the command said. */
+/*
+ * Writes a failed step's reason to the status file and, with the output, to the
+ * console.
+ */
 static void report(const struct step *step, const struct reason *detail, off_t shown,
 		   struct reason *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The guest's first process: runs the plan and hands the results out. */
+/* The guest's first process: runs the plan and exports the results. */
 #ifndef AGENT_H
 #define AGENT_H
 
@@ -8,23 +8,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define AGENT_TEXT_MAX	512	/* of a reason why something failed */
-#define AGENT_NAME_MAX	64	/* of a started command */
+#define AGENT_TEXT_MAX	512	/* length of a failure's reason */
+#define AGENT_NAME_MAX	64	/* length of a started command's name */
 
-/* Why something failed, in words. */
+/* The reason of a failure, as text. */
 struct reason {
 	char text[AGENT_TEXT_MAX];
 };
 
 __attribute__((format(printf, 2, 3)))
-bool because(struct reason *why, const char *format, ...);	/* always false */
+bool because(struct reason *why, const char *format, ...);	/* returns false */
 
 int64_t now_ns(void);
 void sleep_until_ns(int64_t ns);
 
 /* ---- plan.c ---- */
 
-#define ZERO_AHEAD_NS	10000000	/* unless the step says more */
+#define ZERO_AHEAD_NS	10000000	/* least time; a step may set more */
 
 enum step_kind {
 	STEP_INSMOD, STEP_RUN, STEP_REFUSE, STEP_START, STEP_ZERO, STEP_AT,
@@ -37,7 +37,7 @@ struct step {
 	char *text;		/* the line as written */
 	char *first;		/* PATH or NAME, or "" */
 	char *rest;		/* CMD, TEXT, parameters or the second word, or "" */
-	int64_t ns;		/* of zero, at and wait */
+	int64_t ns;		/* time of zero, at and wait */
 };
 
 struct plan {
@@ -46,7 +46,7 @@ struct plan {
 	char *buffer;
 };
 
-/* All of @text is checked before any of it runs. */
+/* Parses all of @text, so that a mistake shows before the first step runs. */
 bool plan_parse(struct plan *plan, const char *text, struct reason *why);
 void plan_free(struct plan *plan);
 
@@ -57,9 +57,9 @@ bool job_run(const char *command, int output, int *status, struct reason *why);
 bool job_start(const char *name, const char *command, struct reason *why);
 bool job_wait(const char *name, int64_t timeout_ns, struct reason *why);
 bool job_stop(const char *name, struct reason *why);
-/* A signal to all its processes. */
+/* Sends a signal to all processes of a job. */
 bool job_signal(const char *name, int number, struct reason *why);
-bool jobs_check(struct reason *why);	/* none has failed unnoticed */
+bool jobs_check(struct reason *why);	/* false if a job has failed */
 
 /* ---- archive.c ---- */
 

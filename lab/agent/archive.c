@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The results: a ustar archive written straight into the shared memory of an
- * ivshmem-plain device. The length goes in last, so a run that did not finish
- * leaves none. Files are read to their end (debugfs says 0 for every size), so
- * the header is filled in after the data.
+ * Exports the results as a ustar archive, written directly to the shared memory
+ * of an ivshmem-plain device. The archive's length is written last, so an
+ * unfinished run leaves no archive. Files are read to their end because debugfs
+ * reports 0 as every size; so a member's header is filled in after its data.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -21,7 +21,7 @@
 
 #define BLOCK		512
 #define ARCHIVE_AT	4096
-#define STATUS_RESERVE	(8 * BLOCK)		/* room that keep leaves for the status */
+#define STATUS_RESERVE	(8 * BLOCK)		/* bytes that keep leaves for the status */
 #define PIECE		(1 << 20)
 #define IVSHMEM_VENDOR	"0x1af4"
 #define IVSHMEM_DEVICE	"0x1110"
@@ -132,7 +132,7 @@ static void write_header(unsigned char *to, const char *name, size_t size)
 	write_octal(h->checksum, 6, sum);
 }
 
-/* The data lies behind the header's place already: make a member of it. */
+/* Writes the header of a member whose data is in place behind it already. */
 static void add_member(const char *name, size_t size)
 {
 	size_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
@@ -142,7 +142,7 @@ static void add_member(const char *name, size_t size)
 	at += BLOCK + padded;
 }
 
-/* Bytes a member may have; two zero blocks end the archive. */
+/* Returns the bytes that a member may have. Two zero blocks end the archive. */
 static size_t room(size_t reserve)
 {
 	size_t needed = 3 * BLOCK + (BLOCK - 1) + reserve;
@@ -195,7 +195,10 @@ bool archive_text(const char *name, const char *text, struct reason *why)
 	return true;
 }
 
-/* Every file in @path, in order of name. What cannot be added does not stop the rest. */
+/*
+ * Adds every file in @path, in order of name. A file that fails does not stop
+ * the rest.
+ */
 bool archive_folder(const char *path, const char *prefix, struct reason *why)
 {
 	char from[PATH_MAX], name[PATH_MAX];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands: run and waited for, or started in the background by name. Each is a
- * process group of its own, so that stopping one stops all of it. As the first
- * process the agent also reaps what others leave behind.
+ * Runs commands to their end, or starts them in the background under a name.
+ * Each command is a process group of its own, so that a signal reaches all its
+ * processes. As the first process the agent also reaps orphans.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@ static struct job *find_job(const char *name)
 	return NULL;
 }
 
-/* Reaps what has ended; true if @pid was among it. */
+/* Reaps all children that have ended. Returns true if @pid was one of them. */
 static bool reap(pid_t pid, int *status)
 {
 	bool found = false;
@@ -66,7 +66,7 @@ static bool reap(pid_t pid, int *status)
 	return found;
 }
 
-/* Waits for a child to end, or until @deadline_ns; false: the time is over. */
+/* Waits for a child to end. Returns false if @deadline_ns comes first. */
 static bool wait_for_child(int64_t deadline_ns)
 {
 	int64_t left = deadline_ns - now_ns();
@@ -147,7 +147,7 @@ bool job_start(const char *name, const char *command, struct reason *why)
 	close(errors);
 	if (error)
 		return because(why, "fork: %s", strerror(error));
-	setpgid(job->pid, job->pid);	/* here too: whichever runs first */
+	setpgid(job->pid, job->pid);	/* as in the child: either may run first */
 	job_count++;
 	return true;
 }
@@ -176,7 +176,10 @@ bool job_wait(const char *name, int64_t timeout_ns, struct reason *why)
 	return judge(job, why);
 }
 
-/* The group may outlive its first process by the time a report takes to write. */
+/*
+ * Returns true if the group is gone. It may outlive its first process by the
+ * time that writing a report takes.
+ */
 static bool group_gone(pid_t group)
 {
 	int ignored;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parsing of the plan: one step a line, words separated by blanks. */
+/* Parses the plan: one step per line, words separated by blanks. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 
 #include "agent.h"
 
-/* What follows the first word, if the step has one. */
+/* What follows a step's first word. */
 enum rest { REST_NONE, REST_ANY, REST_NEEDED, REST_WORD };
 
 static const struct form {
 	const char *word;
 	enum step_kind kind;
-	bool first;		/* a first word of its own */
+	bool first;		/* the step has a first word */
 	enum rest rest;
 } forms[] = {
 	{ "insmod", STEP_INSMOD, true, REST_ANY },
@@ -35,7 +35,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Cuts the next word off *@at; "" at the end. */
+/* Cuts the next word off *@at and returns it; "" at the end. */
 static char *next_word(char **at)
 {
 	char *word = *at, *end;
@@ -77,7 +77,7 @@ static bool parse_number(const char *word, int64_t *number)
 	return !errno && !*end;
 }
 
-/* Seconds with up to nine decimals. */
+/* Parses seconds with up to nine decimals. */
 static bool parse_seconds(const char *word, int64_t *ns)
 {
 	int64_t unit = 1000000000;
@@ -95,7 +95,10 @@ static bool parse_seconds(const char *word, int64_t *ns)
 	return !*word;
 }
 
-/* Started commands name files in /out, kept ones names in the archive. */
+/*
+ * Checks a name: started commands name files in /out, kept files name members
+ * of the archive.
+ */
 static bool parse_name(const char *name, size_t max, const char *extra)
 {
 	const char *p;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parsing of a flow's description. */
+/* Parses a flow's description. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -21,7 +21,7 @@ bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number
 	return !errno && !*end && *number >= min && *number <= max;
 }
 
-/* ADDR:PORT; or :PORT, if @any. */
+/* Parses ADDR:PORT or, if @any, :PORT. */
 static bool parse_address(char *text, bool any, struct sockaddr_in *address)
 {
 	char *colon = strrchr(text, ':');
@@ -37,7 +37,7 @@ static bool parse_address(char *text, bool any, struct sockaddr_in *address)
 	return inet_pton(AF_INET, text, &address->sin_addr) == 1;
 }
 
-/* Letters that need no escape in JSON. */
+/* Parses a name of characters that need no escape in JSON. */
 static bool parse_name(const char *text, char *name, long max)
 {
 	const char *p;
@@ -61,7 +61,7 @@ static bool parse_time(const char *text, int64_t *ns)
 	return true;
 }
 
-/* MAJOR:MINOR, hexadecimal, as tc writes it. */
+/* Parses a class as tc writes it: MAJOR:MINOR, hexadecimal. */
 static bool parse_class(const char *text, uint32_t *class)
 {
 	unsigned int major, minor;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A flow to send, as the command line describes it. */
+/* The flows to send, as the command line describes them. */
 #ifndef FLOW_H
 #define FLOW_H
 
@@ -10,11 +10,11 @@
 
 #define FLOW_NAME_MAX	64
 #define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
-#define FLOW_STAMP	16	/* sequence number and time at the start of a datagram */
+#define FLOW_STAMP	16	/* bytes of sequence number and timestamp at the start of a datagram */
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
 #define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
 #define FLOW_CLASSES_MAX 65535	/* minors of a qdisc */
-#define FLOW_BYTES_MAX	65507	/* of one call: the largest UDP datagram */
+#define FLOW_BYTES_MAX	65507	/* per call: the largest UDP datagram */
 
 struct flow_spec {
 	char name[FLOW_NAME_MAX];
@@ -22,20 +22,23 @@ struct flow_spec {
 	bool tcp;			/* else UDP */
 	uint64_t payload, batch;	/* UDP */
 	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
-	uint64_t classes, ports;	/* UDP: taken in turn, from the first on */
-	uint64_t rate_bps;		/* UDP, of the link layer; 0: as the socket takes it */
-	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's */
-	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's */
+	uint64_t classes, ports;	/* UDP: used in round robin from the first */
+	uint64_t rate_bps;		/* UDP, at the link layer; 0: as fast as the socket accepts */
+	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's default */
+	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's default */
 	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */
-	uint64_t sample_ns;		/* TCP: distance of samples; 0: none */
-	uint64_t message, every_ns;	/* TCP: bytes sent at once, and how often; 0: no end */
-	int64_t start_ns, stop_ns;	/* after the epoch; -1: not given */
+	uint64_t sample_ns;		/* TCP: sampling interval; 0: no samples */
+	uint64_t message, every_ns;	/* TCP: bytes per message, interval; 0: endless */
+	int64_t start_ns, stop_ns;	/* since the epoch; -1: not given */
 };
 
-/* A whole decimal number of @min..@max. */
+/* Parses a decimal integer in @min..@max. Returns false if @text is none. */
 bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number);
 
-/* `key=value,...`; false: @why says what is wrong. Cuts @text up. */
+/*
+ * Parses `key=value,...` and modifies @text. Returns false with the reason in
+ * @why.
+ */
 bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, size_t why_size);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* psp-recv: counts and discards what psp-send sends; one flow a port. */
+/*
+ * psp-recv: receives, counts and discards the flows of psp-send, one per port.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <endian.h>
@@ -19,12 +21,14 @@
 
 #define BATCH	64
 
-/* A port, or with @parent a TCP connection that one has accepted. */
+/*
+ * A port, or, if @parent is set, a TCP connection that the parent has accepted.
+ */
 struct port {
 	void (*ready)(struct port *port);
 	int fd;
 	uint64_t number, received, bytes, reordered;
-	uint64_t next_sequence;		/* highest seen + 1 */
+	uint64_t next_sequence;		/* highest sequence number seen + 1 */
 	struct port *parent, *next;
 };
 
@@ -68,7 +72,10 @@ static void count(struct port *port, const unsigned char *stamp, size_t bytes)
 		port->next_sequence = sequence + 1;
 }
 
-/* Only the stamp is copied; MSG_TRUNC gives the true length. */
+/*
+ * Receives datagrams. Copies only sequence number and timestamp; MSG_TRUNC
+ * yields the full length.
+ */
 static void drain(struct port *port)
 {
 	static unsigned char stamps[BATCH][FLOW_STAMP];
@@ -124,7 +131,7 @@ static void accept_one(struct port *port)
 	struct port *connection;
 
 	if (fd < 0)
-		return;			/* gone again */
+		return;			/* the connection is gone again */
 	connection = calloc(1, sizeof(*connection));
 	if (!connection)
 		fail("accept");
@@ -135,7 +142,7 @@ static void accept_one(struct port *port)
 	watch(connection);
 }
 
-/* ---- both ---- */
+/* ---- UDP and TCP ---- */
 
 static void open_port(struct port *port, struct in_addr addr, int rcvbuf, bool tcp)
 {
@@ -173,7 +180,10 @@ static void report(const struct port *port, bool tcp)
 	printf("}\n");
 }
 
-/* The signals arrive only while it sleeps, so none is missed before it. */
+/*
+ * Receives until a signal. Signals are unblocked only while it sleeps: none is
+ * missed.
+ */
 static void receive_all(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };

@@ -17,14 +17,17 @@
 struct sampled {
 	int fd;
 	int64_t next_ns, every_ns, stop_ns;
-	FILE *file;		/* NULL: has ended */
+	FILE *file;		/* NULL: sampling has ended */
 };
 
 static struct sampled *all;
 static size_t count;
 static const char *prefix;
 static int64_t epoch_ns;
-/* Who holds it inherits the thread's priority: else it could wait for its turn. */
+/*
+ * Its holder inherits the sampler thread's priority: else the sampler could
+ * wait until the scheduler runs the holder.
+ */
 static pthread_mutex_t lock;
 
 void sampler_init(const char *path_prefix, int64_t epoch)
@@ -61,7 +64,10 @@ static int64_t now_ns(void)
 	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
 }
 
-/* Those that are due; gives when the next one is, INT64_MAX: never. */
+/*
+ * Takes the samples that are due. Returns when the next one is; INT64_MAX:
+ * never.
+ */
 static int64_t sample_due(void)
 {
 	int64_t next_ns = INT64_MAX, time_ns;

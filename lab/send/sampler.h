@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The state of TCP connections at fixed times, by a thread that comes before
- * those who send and receive: behind them a sample is late by a time slice.
+ * Samples the state of TCP connections at fixed times. The sampling thread has
+ * priority over the threads that send and receive: behind them a sample would
+ * be late by a time slice.
  */
 #ifndef SAMPLER_H
 #define SAMPLER_H
@@ -9,21 +10,29 @@
 #include <stdint.h>
 
 /*
- * Files that sampler_add() opens are PREFIXflow-NAME.tcp. Times are absolute;
- * in the files they count from @epoch_ns.
+ * Sets the prefix of the files and the origin of their times. sampler_add()
+ * opens PREFIXflow-NAME.tcp. Times in this interface are absolute; times in the
+ * files count from @epoch_ns.
  */
 void sampler_init(const char *prefix, int64_t epoch_ns);
 
 /*
- * At @begin_ns and every @every_ns from there to @stop_ns, without it. @fd stays
- * open until sampler_end(). -1: errno, of this file.
+ * Adds a connection to sample at @begin_ns and every @every_ns after that,
+ * before @stop_ns. @fd stays open until sampler_end(). Returns -1 with errno
+ * set if the file cannot be opened.
  */
 int sampler_add(const char *name, int fd, int64_t begin_ns, int64_t stop_ns, int64_t every_ns);
 
-/* After the last sampler_add(). -1: errno. */
+/*
+ * Starts the thread, after the last sampler_add(). Returns -1 with errno set on
+ * error.
+ */
 int sampler_start(void);
 
-/* One sample more, and no further of this connection; nothing if it has none. */
+/*
+ * Takes the last sample of this connection and closes its file. Does nothing
+ * for a connection that is not sampled.
+ */
 void sampler_end(int fd, int64_t time_ns);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-send: flows of UDP at a rate or as fast as their sockets take them, and of
- * TCP. One process for all flows: in turns of one system call each, asleep in
- * epoll while every flow waits for its time or for room in its socket.
+ * psp-send: sends UDP flows, at a rate or as fast as their sockets accept them,
+ * and TCP flows. One process serves all flows in round robin, one system call
+ * each, and sleeps in epoll while every flow waits for its time or for room in
+ * its socket.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -28,7 +29,7 @@
 
 #define NSEC_PER_SEC	1000000000LL
 #define EVENTS_MAX	64
-/* How many turns may pass before sockets with room again are looked for. */
+/* Rounds after which psp-send polls for sockets that have room again. */
 #define TURNS_MAX	16
 
 #ifndef UDP_SEGMENT
@@ -39,13 +40,13 @@ struct flow {
 	struct flow_spec spec;
 	int fd;
 	bool waits_for_room, ended;
-	int64_t next_ns;		/* of the next call; absolute, as all below */
+	int64_t next_ns;		/* time of the next call; absolute, as all below */
 	int64_t stop_ns, first_ns, last_ns;
-	uint64_t interval_ns, interval_rest, carry;	/* between calls, at a rate */
+	uint64_t interval_ns, interval_rest, carry;	/* between calls, for a flow with a rate */
 	uint64_t sequence, calls, blocked;
-	uint64_t left;			/* TCP: of the message that is being sent */
+	uint64_t left;			/* TCP: bytes left of the message being sent */
 	unsigned char *buffer;
-	struct sockaddr_in from;	/* as it is in the end */
+	struct sockaddr_in from;	/* the local address in use */
 	char summary[512];		/* TCP: of the whole connection */
 };
 
@@ -122,7 +123,10 @@ static void read_flows(const char *path)
 	fclose(file);
 }
 
-/* SO_SNDBUFFORCE goes beyond net.core.wmem_max, for those who may. */
+/*
+ * Sets the send buffer. SO_SNDBUFFORCE exceeds net.core.wmem_max, if
+ * privileged.
+ */
 static void set_buffer(const struct flow *flow, int bytes)
 {
 	if (setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) &&
@@ -130,7 +134,10 @@ static void set_buffer(const struct flow *flow, int bytes)
 		fail(flow->spec.name, strerror(errno));
 }
 
-/* A qdisc takes a priority with its own major number for a class. */
+/*
+ * Selects a class: a qdisc takes a priority with its own major number as the
+ * class.
+ */
 static int set_class(const struct flow *flow, uint32_t class)
 {
 	return setsockopt(flow->fd, SOL_SOCKET, SO_PRIORITY, &class, sizeof(class));
@@ -157,7 +164,7 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 		fail(spec->name, strerror(errno));
 	if (spec->class && set_class(flow, spec->class))
 		fail(spec->name, strerror(errno));
-	/* Where the port changes there is nobody to be connected to. */
+	/* A flow whose port changes has no one peer to connect to. */
 	if ((spec->from.sin_port &&
 	     bind(flow->fd, (const struct sockaddr *)&spec->from, sizeof(spec->from))) ||
 	    (spec->ports == 1 &&
@@ -224,7 +231,10 @@ static ssize_t send_datagrams(const struct flow *flow, size_t bytes)
 	return sendto(flow->fd, flow->buffer, bytes, 0, (const struct sockaddr *)&to, sizeof(to));
 }
 
-/* One datagram, or one batch; the next one to the next class and port. */
+/*
+ * Sends one datagram or batch, and selects the next class and port for the
+ * next.
+ */
 static void send_udp(struct flow *flow, int64_t time_ns)
 {
 	size_t bytes = flow->spec.batch * flow->spec.payload;
@@ -240,12 +250,18 @@ static void send_udp(struct flow *flow, int64_t time_ns)
 		flow->blocked++;
 		flow->waits_for_room = true;
 	} else if (errno != ECONNREFUSED && errno != EINTR) {
-		/* ECONNREFUSED tells of an earlier datagram: nobody listens there. */
+		/*
+		 * ECONNREFUSED is about an earlier datagram: no socket receives
+		 * there.
+		 */
 		fail(flow->spec.name, strerror(errno));
 	}
 }
 
-/* So much of a message has been sent: the next one after the last of it, in time. */
+/*
+ * Notes how much of a message was sent. After its last byte, sets the next
+ * one's time.
+ */
 static void end_message(struct flow *flow, uint64_t sent)
 {
 	if (!flow->spec.message)
@@ -255,7 +271,7 @@ static void end_message(struct flow *flow, uint64_t sent)
 		flow->next_ns += flow->spec.every_ns;
 }
 
-/* One system call; the first one starts the connection. */
+/* Sends with one system call; the first call starts the connection. */
 static void send_tcp(struct flow *flow, int events, int64_t time_ns)
 {
 	struct epoll_event event = { .events = EPOLLOUT | EPOLLET, .data.ptr = flow };
@@ -299,7 +315,10 @@ static void end_flow(struct flow *flow, int64_t time_ns)
 	tcp_end(flow->fd, flow->summary, sizeof(flow->summary));
 }
 
-/* Has no more to do; what TCP has sent may still be under way. */
+/*
+ * Returns true if the flow has no more to send. TCP data may still be in
+ * flight.
+ */
 static bool is_over(const struct flow *flow, int64_t time_ns)
 {
 	return time_ns >= flow->stop_ns ||
@@ -307,8 +326,9 @@ static bool is_over(const struct flow *flow, int64_t time_ns)
 }
 
 /*
- * Every flow that may send does so once. Returns when the next one may, for
- * room in a socket at its stop; 0: at once; INT64_MAX: never.
+ * Serves every flow that may send once. Returns when the next flow may send; a
+ * flow that waits for room counts with its stop time. Returns 0 for at once,
+ * INT64_MAX for never.
  */
 static int64_t take_turns(int events)
 {

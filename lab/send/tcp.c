@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One TCP connection with zeros to send, and its far end. */
+/* One end of a TCP connection: the sender of zeros, or its receiver. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,12 @@
 
 #define CALL_BYTES	(1 << 16)
 /*
- * So much may wait behind the congestion window: never too little for it, and
- * nothing like a whole buffer of 25 MB to copy before the first frame is sent.
+ * Bytes that may wait unsent in the socket. They suffice to keep the congestion
+ * window full, and spare the sender from copying a whole buffer of 25 MB before
+ * the first frame is sent.
  */
 #define UNSENT_BYTES	(1 << 20)
-/* Received data that is worth waking for. */
+/* Received bytes from which the receiver is woken. */
 #define WAKE_BYTES	(1 << 16)
 
 static int set(int fd, int level, int option, const void *value, socklen_t size)
@@ -24,7 +25,10 @@ static int set(int fd, int level, int option, const void *value, socklen_t size)
 	return setsockopt(fd, level, option, value, size);
 }
 
-/* SO_SNDBUFFORCE goes beyond net.core.wmem_max, for those who may. */
+/*
+ * Sets the send buffer. SO_SNDBUFFORCE exceeds net.core.wmem_max, if
+ * privileged.
+ */
 static int set_window(int fd, int bytes)
 {
 	if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
@@ -83,7 +87,10 @@ static struct tcp_info info_of(int fd)
 	return info;
 }
 
-/* The kernel counts in bytes per second, and writes "no limit" as the largest number. */
+/*
+ * Converts a kernel rate, in bytes per second, to bit/s. Returns 0 for "no
+ * limit", which the kernel writes as the largest number.
+ */
 static uint64_t bits(uint64_t bytes_per_second)
 {
 	return bytes_per_second == UINT64_MAX ? 0 : bytes_per_second * 8;
@@ -107,7 +114,7 @@ void tcp_sample(FILE *file, int fd, int64_t since_epoch_ns)
 		(uint64_t)i.tcpi_bytes_acked, (uint64_t)i.tcpi_bytes_sent);
 }
 
-/* Aborted, because a closed socket would go on to send what it still holds. */
+/* Ends a connection by abort: a closed socket would still send its buffer. */
 void tcp_end(int fd, char *summary, size_t size)
 {
 	struct linger abort = { .l_onoff = 1, .l_linger = 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One TCP connection with zeros to send, and its far end. */
+/* One end of a TCP connection: the sender of zeros, or its receiver. */
 #ifndef TCP_H
 #define TCP_H
 
@@ -7,26 +7,41 @@
 
 #include "flow.h"
 
-/* A socket with the flow's address and options, not connected. -1: errno says why. */
+/*
+ * Returns a socket with the flow's address and options, not connected; -1:
+ * errno.
+ */
 int tcp_open(const struct flow_spec *spec);
 
-/* As many of @bytes (0: no end of them) as the socket takes now; -1: errno. */
+/*
+ * Sends as many of @bytes (0: endless) as the socket accepts now. Returns their
+ * number; -1: errno.
+ */
 ssize_t tcp_send(int fd, uint64_t bytes);
 
-/* The first line of a file of samples, and one line of the state now. */
+/*
+ * Write the header line of a file of samples, and one line of the present
+ * state.
+ */
 void tcp_samples_begin(FILE *file);
 void tcp_sample(FILE *file, int fd, int64_t since_epoch_ns);
 
-/* The end: "key":value pairs of the connection's whole life, then it is aborted. */
+/*
+ * Writes "key":value pairs about the whole connection to @summary, then aborts
+ * it.
+ */
 void tcp_end(int fd, char *summary, size_t size);
 
-/* Receiving: wakes only for a good deal of data; 0, or -1: errno. */
+/*
+ * Lets the socket wake its receiver only for much data. Returns 0, or -1:
+ * errno.
+ */
 int tcp_wake_seldom(int fd);
 
-/* What has arrived is thrown away without a copy; as recv(). */
+/* Discards received data without a copy. Returns as recv() does. */
 ssize_t tcp_discard(int fd);
 
-/* Payload bytes that the connection ever received. */
+/* Returns the payload bytes that the connection has ever received. */
 uint64_t tcp_received(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Going on as another user, without a way back. */
+/* Drops privileges for good. */
 #ifndef USER_H
 #define USER_H
 
@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* The group of the same number. False: not allowed, or root could come back. */
+/*
+ * Becomes the user @uid and the group of the same number. Returns false if that
+ * is not permitted, or if root privileges could be regained.
+ */
 static inline bool become_user(uint32_t uid)
 {
 	return !setgroups(0, NULL) && !setresgid(uid, uid, uid) &&

@@ -276,7 +276,7 @@ static inline void wire_fly(struct wire_end *end, struct sk_buff *skb)
 	end->flight_last = skb;
 }
 
-/* ---- wire_share.c; the first takes the senders' locks, for the second the caller holds it ---- */
+/* ---- wire_share.c; the first takes the senders' locks, the second needs it held ---- */
 
 void wire_share_settle(struct wire_end *end, u64 now_ps);
 struct sk_buff *wire_share_abandon(struct wire_end *end);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long the CPU had nothing to do. Under instruction-counted virtual time
- * that is exact: what is not idle is instructions, one a nanosecond.
+ * Measures how long the CPU was idle. Under instruction-counted virtual time
+ * that is exact: a CPU that is not idle executes one instruction per
+ * nanosecond.
  *
- * It has nothing to do from when it enters idle until the timer interrupts it:
- * what runs in the interrupt, most of a network stack, is work, although the
- * idle task is only left afterwards if there is a task to run. The kernel's own
- * figure in /proc/stat counts ticks of 4 ms.
+ * The CPU is idle from when it enters the idle state until the timer interrupts
+ * it. The code that runs in the interrupt, which is most of a network stack,
+ * counts as work, although the kernel leaves the idle task only afterwards, and
+ * only if there is a task to run. The kernel's own figure in /proc/stat counts
+ * ticks of 4 ms.
  */
 #include <linux/ktime.h>
 #include <linux/seq_file.h>
@@ -15,7 +17,7 @@
 
 #include "wire.h"
 
-/* One CPU: written with interrupts off. */
+/* There is one CPU, which writes this with interrupts disabled. */
 static struct {
 	struct tracepoint *timer;	/* on entry to the timer's interrupt */
 	u64 idle_ns;
@@ -57,7 +59,7 @@ static int idle_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(idle);
 
-/* Modules reach this tracepoint by its name only. */
+/* Finds the tracepoint by its name, because it is not exported to modules. */
 static void find_timer(struct tracepoint *tp, void *unused)
 {
 	if (!strcmp(tp->name, "local_timer_entry"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Chosen frames of one direction that are lost on the cable or arrive late, so that
- * a transfer stops for a reason that is known beforehand.
+ * Loses or delays chosen frames of one direction, so that a transfer stalls for
+ * a cause that is known beforehand.
  */
 #define pr_fmt(fmt) "wire: " fmt
 
@@ -13,19 +13,19 @@
 
 #include "wire.h"
 
-#define IMPAIR_SEGMENTS_MAX	64	/* of one rule whose copies are counted */
-#define IMPAIR_BYTES_MAX	(1U << 31)	/* of a stream: half of the sequence numbers */
+#define IMPAIR_SEGMENTS_MAX	64	/* segments per rule whose copies are counted */
+#define IMPAIR_BYTES_MAX	(1U << 31)	/* per stream: half of the sequence numbers */
 #define IMPAIR_NEVER_NS		(U64_MAX / 1000)
 
 struct wire_impair {
 	struct wire_impair *next;
 	u64 sport, dport;		/* 0: any */
-	u64 from_byte, to_byte;		/* of the TCP stream; to_byte 0: any frame */
+	u64 from_byte, to_byte;		/* offsets in the TCP stream; to_byte 0: any frame */
 	u64 copies;			/* 0: all */
 	u64 larger_bytes;
-	u64 every, random;		/* one in so many; 0: all */
+	u64 every, random;		/* one frame in `every`; 0: all */
 	u64 start_ns, stop_ns;
-	u64 late_ns, held;		/* neither: lost */
+	u64 late_ns, held;		/* both 0: the frame is lost */
 
 	bool synced;			/* the SYN has been seen */
 	u32 first;			/* sequence number of the first byte of data */
@@ -54,7 +54,10 @@ static const struct tcphdr *tcp_of(const struct sk_buff *skb, const struct wire_
 	return tcp;
 }
 
-/* One transmission more of the segment that begins at @offset: is it one of the first? */
+/*
+ * Counts one more transmission of the segment that begins at @offset. Returns
+ * true if it is among the first rule->copies of that segment.
+ */
 static bool is_early_copy(struct wire_impair *rule, u32 offset)
 {
 	u32 i;
@@ -73,7 +76,10 @@ static bool is_early_copy(struct wire_impair *rule, u32 offset)
 	return rule->seen[i].copies++ < rule->copies;
 }
 
-/* Does a segment begin in the bytes of the stream that the rule is about? */
+/*
+ * Returns true if a segment begins within the rule's bytes of the stream and is
+ * an early copy. A SYN restarts the stream.
+ */
 static bool is_in_stream(struct wire_impair *rule, const struct sk_buff *skb,
 			 const struct wire_flow_key *key)
 {
@@ -110,8 +116,10 @@ static bool rule_fits(struct wire_impair *rule, const struct sk_buff *skb,
 }
 
 /*
- * Under the end's lock: what is in store for a data frame that starts at @start_ps.
- * A rule sees every frame, also those that one before it has taken.
+ * Decides whether a data frame that starts at @start_ps is lost or late. The
+ * caller holds the end's lock. Every rule sees every frame, also one that an
+ * earlier rule has matched, so that its count of copies and its random choices
+ * do not depend on the rules before it.
  */
 enum wire_impaired wire_impair(struct wire_end *end, const struct sk_buff *skb, u64 start_ps,
 			       struct wire_lateness *lateness)
@@ -132,7 +140,7 @@ enum wire_impaired wire_impair(struct wire_end *end, const struct sk_buff *skb, 
 	return impaired;
 }
 
-/* A late frame goes to its place among the late ones: by arrival, then by departure. */
+/* Inserts a frame into the list of late ones: by arrival, then by departure. */
 void wire_late_fly(struct wire_end *end, struct sk_buff *skb)
 {
 	struct sk_buff **at = &end->late;
@@ -143,7 +151,7 @@ void wire_late_fly(struct wire_end *end, struct sk_buff *skb)
 	*at = skb;
 }
 
-/* Late frames that have arrived by @now_ps take their place among those in time. */
+/* Merges the late frames that have arrived by @now_ps into those in flight. */
 void wire_late_join(struct wire_end *end, u64 now_ps)
 {
 	struct sk_buff **at = &end->flight, *skb;
@@ -187,7 +195,10 @@ static void rule_add(struct wire_end *end, struct wire_impair *rule)
 	spin_unlock_bh(&end->lock);
 }
 
-/* Late frames leave the order in which a shared port decides. */
+/*
+ * Refuses a rule that delays frames of a shared port: the port decides in order
+ * of arrival, which late frames leave.
+ */
 static int end_check(struct wire_end *end, const struct wire_impair *rule)
 {
 	if (!(rule->late_ns || rule->held) || !rcu_access_pointer(end->share))
@@ -260,7 +271,10 @@ void wire_impair_show(struct wire_cable *cable, struct seq_file *seq)
 	}
 }
 
-/* The device is gone, and nothing is on its way any more. */
+/*
+ * Frees the rules of an end whose device is gone and that has no frame in
+ * flight.
+ */
 void wire_impair_free(struct wire_end *end)
 {
 	struct wire_impair *rule, *next;

@@ -45,13 +45,16 @@ bool wire_log_grow(struct wire_log *log)
 	return true;
 }
 
-/* Where the next element goes; only after wire_log_ready(). */
+/* Returns the place of the next element. Call wire_log_ready() before it. */
 void *wire_log_tail(struct wire_log *log)
 {
 	return log->last->data + log->used * log->element_bytes;
 }
 
-/* Empty the log; the caller frees the chunks when it holds no lock. */
+/*
+ * Empties the log. Returns its chunks, which the caller frees without a lock
+ * held.
+ */
 struct wire_chunk *wire_log_take(struct wire_log *log)
 {
 	struct wire_chunk *chunks = log->first;
@@ -70,7 +73,10 @@ void wire_chunks_free(struct wire_chunk *chunk)
 	}
 }
 
-/* The caller keeps the log from being emptied. */
+/*
+ * Copies a part of the log to user space. The caller keeps it from being
+ * emptied.
+ */
 ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t *pos)
 {
 	u64 chunk_bytes = (u64)log->chunk_elements * log->element_bytes;
@@ -81,7 +87,10 @@ ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t
 	if (*pos < 0)
 		return -EINVAL;
 	at = *pos;
-	/* Pairs with the release in wire_log_commit(): elements below the count are whole. */
+	/*
+	 * Pairs with the release in wire_log_commit(): elements below it are
+	 * complete.
+	 */
 	total = smp_load_acquire(&log->count) * log->element_bytes;
 	if (at >= total)
 		return 0;

@@ -13,7 +13,9 @@ static int __init wire_init(void)
 	return wire_debugfs_init();
 }
 
-/* An open control file holds the module, so nothing new is made meanwhile. */
+/*
+ * An open control file holds a module reference: no cable is created meanwhile.
+ */
 static void __exit wire_exit(void)
 {
 	wire_noise_stop();

@@ -13,10 +13,10 @@
 
 #include "wire_types.h"
 
-#define WIRE_PS_BITS		8000000000000ULL	/* 8 bits at 1 bit/s, ps */
+#define WIRE_PS_BITS		8000000000000ULL	/* ps of 8 bits at 1 bit/s */
 #define WIRE_RATE_MIN		1000ULL			/* bit/s */
 #define WIRE_RATE_MAX		1000000000000ULL
-#define WIRE_BYTES_MAX		(1ULL << 30)		/* of FIFO and bucket */
+#define WIRE_BYTES_MAX		(1ULL << 30)		/* limit of FIFO and bucket */
 
 #define WIRE_MIN_FRAME		60	/* without FCS */
 #define WIRE_OVERHEAD		24	/* FCS 4, preamble and SFD 8, gap 12 */
@@ -28,7 +28,10 @@ struct wire_rate {
 	u64 rest;		/* 8e12 mod rate_bps */
 };
 
-/* Exact to ps: time at which something is free, and the carried fraction. */
+/*
+ * The instant at which something becomes free, in whole ps and a carried
+ * fraction.
+ */
 struct wire_clock {
 	u64 free_ps;
 	u64 carry;		/* numerator over rate_bps, < rate_bps */
@@ -52,8 +55,8 @@ static inline struct wire_rate wire_rate_of(u64 rate_bps)
 }
 
 /*
- * Time of @bytes after a fraction of *@carry, which is updated. With @bytes up
- * to 2^20 nothing overflows: rest < 2^40.
+ * Returns how long @bytes take, in ps, and adds the fraction to *@carry. With
+ * @bytes up to 2^20 nothing overflows, because rest < 2^40.
  */
 static inline u64 wire_span(const struct wire_rate *r, u32 bytes, u64 *carry)
 {
@@ -64,7 +67,10 @@ static inline u64 wire_span(const struct wire_rate *r, u32 bytes, u64 *carry)
 	return ps;
 }
 
-/* Time of up to WIRE_BYTES_MAX bytes; for set-up, not for each frame. */
+/*
+ * Returns how long up to WIRE_BYTES_MAX bytes take, in ps. It is slower than
+ * wire_span(): for set-up, not for each frame.
+ */
 static inline u64 wire_span_long(const struct wire_rate *r, u64 bytes, u64 *carry)
 {
 	const u32 step = 1U << 20;
@@ -81,9 +87,9 @@ static inline u32 wire_length(u32 frame_bytes)
 }
 
 /*
- * A frame of @wire_bytes is handed over at @now_ps: it starts when the wire is
- * free. Returns the start; *@end_ps is the end of its FCS. The inter-frame gap
- * after it belongs to the frame.
+ * Sends a frame of @wire_bytes that is handed over at @now_ps: it starts when
+ * the wire is free. Returns its start and sets *@end_ps to the end of its FCS.
+ * The inter-frame gap after it counts as part of the frame.
  */
 static inline u64 wire_depart(struct wire_clock *line, const struct wire_rate *r,
 			      u64 now_ps, u32 wire_bytes, u64 *end_ps)
@@ -101,26 +107,27 @@ static inline u64 wire_depart(struct wire_clock *line, const struct wire_rate *r
 }
 
 /*
- * Several queues share the wire as a NIC's do: whenever the wire becomes free, the
- * next one, round robin, that holds a frame sends one. What is sent at an instant
- * depends only on what was handed over before it, so choices may be made later
- * than they count, in order, and nobody needs to be there when the wire is free.
+ * Several queues share the wire as a NIC's do: whenever the wire becomes free,
+ * the next queue with a frame, in round robin, sends one. The choice at an
+ * instant depends only on frames handed over before it. So choices may be
+ * computed later, in order, and no timer has to expire when the wire becomes
+ * free.
  */
 #define WIRE_QUEUES_MAX		64
 
 struct wire_arbiter {
-	u64 waiting;		/* a bit for each queue that holds frames not chosen yet */
+	u64 waiting;		/* a bit for each queue with frames not chosen yet */
 	u32 last;		/* the queue that sent last */
 };
 
-/* Is there a choice that fell due by @now_ps? */
+/* Returns true if a choice was due by @now_ps. */
 static inline bool wire_arbiter_due(const struct wire_arbiter *a, const struct wire_clock *line,
 				    u64 now_ps)
 {
 	return a->waiting && line->free_ps <= now_ps;
 }
 
-/* The queue whose turn it is; one is waiting. */
+/* Returns the next queue in round robin; at least one has a frame. */
 static inline u32 wire_arbiter_choose(struct wire_arbiter *a)
 {
 	u64 after = a->waiting & ~1ULL << a->last;	/* the queues above the last one */
@@ -136,17 +143,19 @@ static inline u32 wire_arbiter_choose(struct wire_arbiter *a)
  */
 struct wire_port {
 	struct wire_rate rate;		/* rate_bps 0: no limit */
-	u64 fifo_bytes, burst_bytes;	/* one of them with a rate */
+	u64 fifo_bytes, burst_bytes;	/* with a rate one is set */
 	u64 refresh_ns, delay_ns;
 	u32 overhead_bytes;
 
-	u64 limit_ps, limit_rest;	/* of fifo_bytes or burst_bytes: ps, numerator */
+	u64 limit_ps, limit_rest;	/* time of the limit: ps, numerator */
 	struct wire_clock fifo;
 	u64 tokens_ps, tokens_taken;	/* the bucket holds ps less the numerator */
 	u64 filled_ps;			/* tokens are counted up to this instant */
 };
 
-/* As the time they take, rounded up, less a numerator. */
+/*
+ * Fills the bucket: its tokens are a time in ps, rounded up, less a numerator.
+ */
 static inline void wire_policer_fill(struct wire_port *p)
 {
 	p->tokens_ps = p->limit_ps;
@@ -157,7 +166,9 @@ static inline void wire_policer_fill(struct wire_port *p)
 	}
 }
 
-/* Derive what the settings imply; the bucket is full at @now_ps. */
+/*
+ * Derives the port's limits from its settings and fills the bucket at @now_ps.
+ */
 static inline void wire_port_start(struct wire_port *p, u64 now_ps)
 {
 	u64 since = 0;
@@ -208,7 +219,10 @@ static inline void wire_policer_refill(struct wire_port *p, u64 at_ps)
 	}
 	p->filled_ps += add;
 	p->tokens_ps += add;
-	/* Full: more than the limit, or as much ps and not less of a fraction. */
+	/*
+	 * The bucket is full above the limit, in ps or, if these are equal, by
+	 * the fraction.
+	 */
 	if (p->tokens_ps > p->limit_ps + 1 ||
 	    (p->tokens_ps == p->limit_ps + 1 &&
 	     p->tokens_taken + p->limit_rest <= p->rate.rate_bps))
@@ -230,8 +244,9 @@ static inline bool wire_policer_pass(struct wire_port *p, u64 at_ps, u32 bytes)
 }
 
 /*
- * A frame's last bit reaches the port at @at_ps. Its fate, and for a delivered
- * one in *@arrive_ps when its last bit reaches the host behind the port.
+ * Returns the fate of a frame whose last bit reaches the port at @at_ps. If it
+ * is delivered, sets *@arrive_ps to when its last bit reaches the host behind
+ * the port.
  */
 static inline enum wire_fate wire_port_pass(struct wire_port *p, u64 at_ps,
 					    u32 frame_bytes, u64 *arrive_ps)
@@ -254,7 +269,7 @@ static inline enum wire_fate wire_port_pass(struct wire_port *p, u64 at_ps,
 	return WIRE_DELIVERED;
 }
 
-/* A generator of 64 random bits with a period of 2^64 (a Weyl sequence, mixed). */
+/* Returns 64 pseudo-random bits; the period is 2^64 (a mixed Weyl sequence). */
 static inline u64 wire_random(u64 *state)
 {
 	u64 z = *state += 0x9e3779b97f4a7c15ULL;
@@ -264,15 +279,16 @@ static inline u64 wire_random(u64 *state)
 	return z ^ (z >> 31);
 }
 
-/* Uniform in 0..@max from 64 random bits; @max < 2^32. */
+/* Maps 64 random bits to a uniform number in 0..@max; @max < 2^32. */
 static inline u64 wire_uniform(u64 random, u64 max)
 {
 	return ((random >> 32) * (max + 1)) >> 32;
 }
 
 /*
- * Exponential with mean @mean (up to 10^10) by inversion: -ln(u) * mean with
- * u = @random / 2^64. log2 to 24 fraction bits, one bit for each squaring.
+ * Maps 64 random bits to an exponentially distributed number of mean @mean (up
+ * to 10^10) by inversion: -ln(u) * mean with u = @random / 2^64. log2 has 24
+ * fraction bits; each squaring yields one.
  */
 static inline u64 wire_exponential(u64 random, u64 mean)
 {

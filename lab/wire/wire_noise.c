@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A busy host: the CPU is held with interrupts off at pseudo-random instants,
- * as a long interrupt handler or a spinning driver would. The instants are a
- * Poisson process and the lengths uniform, both from one seed.
+ * Simulates a busy host: holds the CPU with interrupts disabled at
+ * pseudo-random instants, as a long interrupt handler or a spinning driver
+ * does. The instants are a Poisson process and the lengths are uniform, both
+ * from one seed.
  */
 #define pr_fmt(fmt) "wire: " fmt
 
@@ -13,18 +14,19 @@
 #include "wire_compat.h"
 
 /*
- * Left alone at least so long between two holds: a timer that is overdue again
- * as it returns makes the kernel's hrtimer code report a hanging interrupt.
+ * The least time, in ns, between two holds. A timer that is overdue again when
+ * its function returns makes the kernel's hrtimer code report a hanging
+ * interrupt.
  */
 #define NOISE_PAUSE_NS	5000
 
-static DEFINE_MUTEX(noise_mutex);	/* changing and showing */
+static DEFINE_MUTEX(noise_mutex);	/* serialises writing and showing the settings */
 
 static struct {
 	struct hrtimer timer;
 	u64 hold_max_ns, every_ns;
 	u64 random;
-	u64 next_ns;			/* of the process, not of the timer */
+	u64 next_ns;			/* next event of the process, not the timer's expiry */
 	u64 holds, held_ns, longest_ns;
 } noise;
 

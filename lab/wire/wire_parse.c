@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Control lines: `key=value` words, all of them checked before any is used. */
+/*
+ * Parses control lines of `key=value` words; checks all words before one is
+ * used.
+ */
 #define pr_fmt(fmt) "wire: " fmt
 
 #include <linux/kernel.h>
@@ -41,7 +44,9 @@ static int parse_value(struct wire_key *key, const char *value)
 	return 0;
 }
 
-/* Fills in what @line gives; the rest keeps its value. Cuts @line up. */
+/*
+ * Sets the values of the keys in @line; the others keep theirs. Modifies @line.
+ */
 int wire_parse(char *line, struct wire_key *keys, int n)
 {
 	char *word, *value;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One port for two cables: the frames that both ends send enter the same
- * bottleneck, in the order in which they reach it.
+ * Joins two cables at one far port: the frames that both ends send enter the
+ * same bottleneck, in the order in which they reach it.
  *
- * A frame's fate then depends on frames of the other cable, some of which are not
- * known yet when it is sent. So it waits in its end's list until somebody looks at
- * an instant after it has reached the port: whatever is sent later reaches it
- * later. Decisions are made in order and lose nothing by being late.
+ * A frame's fate then depends on frames of the other cable, some of which are
+ * not known yet when it is sent. So it waits in its end's list until a poll or
+ * a catch-up happens after it has reached the port: any frame sent later
+ * reaches the port later. Decisions are made in order, so making them late
+ * changes no result.
  */
 #define pr_fmt(fmt) "wire: " fmt
 
@@ -16,10 +17,10 @@
 #include "wire.h"
 
 struct wire_share {
-	struct wire_end *end[2];	/* the first one's port is the port */
+	struct wire_end *end[2];	/* the first one's port is the shared one */
 };
 
-/* Both ends' locks, in an order of their own. */
+/* Takes both ends' locks, always in the order of share->end. */
 static void share_lock(struct wire_share *share)
 	__acquires(&share->end[0]->lock) __acquires(&share->end[1]->lock)
 {
@@ -34,7 +35,10 @@ static void share_unlock(struct wire_share *share)
 	spin_unlock_bh(&share->end[0]->lock);
 }
 
-/* The end whose first waiting frame reaches the port next, by @now_ps. */
+/*
+ * Returns the end whose first waiting frame reaches the port first, by @now_ps,
+ * or NULL.
+ */
 static struct wire_end *share_next(struct wire_share *share, u64 now_ps)
 {
 	struct wire_end *next = NULL;
@@ -52,7 +56,7 @@ static struct wire_end *share_next(struct wire_share *share, u64 now_ps)
 	return next;
 }
 
-/* What became of a frame goes into its record and the counters. */
+/* Writes a frame's fate to its record and to the counters. */
 static void share_note(struct wire_end *end, struct sk_buff *skb, enum wire_fate fate,
 		       u64 arrive_ps)
 {
@@ -70,7 +74,10 @@ static void share_note(struct wire_end *end, struct sk_buff *skb, enum wire_fate
 	record->fate = fate;
 }
 
-/* The first waiting frame of @end enters the port; a dropped one is returned. */
+/*
+ * Passes the first waiting frame of @end to the port. Returns it if it was
+ * dropped.
+ */
 static struct sk_buff *share_enter(struct wire_share *share, struct wire_end *end)
 {
 	struct sk_buff *skb = end->entering;
@@ -86,7 +93,10 @@ static struct sk_buff *share_enter(struct wire_share *share, struct wire_end *en
 		wire_slot_leave(skb);
 		return skb;
 	}
-	/* No overtaking, also when the port was changed to a shorter delay. */
+	/*
+	 * Frames do not overtake, even after the port's delay has been
+	 * shortened.
+	 */
 	arrive_ps = max(arrive_ps, end->last_arrive_ps);
 	end->last_arrive_ps = arrive_ps;
 	share_note(end, skb, fate, arrive_ps);
@@ -95,7 +105,10 @@ static struct sk_buff *share_enter(struct wire_share *share, struct wire_end *en
 	return NULL;
 }
 
-/* All that has reached the port by @now_ps; the dropped ones are returned. */
+/*
+ * Passes all frames that have reached the port by @now_ps; returns the dropped
+ * ones.
+ */
 static struct sk_buff *share_decide(struct wire_share *share, u64 now_ps)
 {
 	struct sk_buff *dropped = NULL, *skb;
@@ -114,7 +127,10 @@ static struct sk_buff *share_decide(struct wire_share *share, u64 now_ps)
 	return dropped;
 }
 
-/* Decide about the frames that have reached the port @end shares, if it does. */
+/*
+ * Decides the fate of frames that have reached the port that @end shares, if it
+ * shares one.
+ */
 void wire_share_settle(struct wire_end *end, u64 now_ps)
 {
 	struct sk_buff *dropped = NULL;
@@ -131,7 +147,10 @@ void wire_share_settle(struct wire_end *end, u64 now_ps)
 	kfree_skb_list(dropped);
 }
 
-/* Frames of @end that have not entered are lost with the host behind the port. */
+/*
+ * Detaches and returns the frames of @end that have not entered the port: they
+ * are lost because the host behind the port has gone down.
+ */
 struct sk_buff *wire_share_abandon(struct wire_end *end)
 {
 	struct sk_buff *first = end->entering, *skb;
@@ -142,7 +161,10 @@ struct sk_buff *wire_share_abandon(struct wire_end *end)
 	return first;
 }
 
-/* Frames @from sends enter the port of @into too. Under the mutex of the cables. */
+/*
+ * Makes the frames that @from sends enter the far port of @into. The caller
+ * holds the mutex of the cables.
+ */
 int wire_share_join(struct wire_end *into, struct wire_end *from)
 {
 	struct wire_share *share;
@@ -167,7 +189,10 @@ int wire_share_join(struct wire_end *into, struct wire_end *from)
 	return 0;
 }
 
-/* Each has its own port again; what waits is decided about first. */
+/*
+ * Ends sharing: decides the fate of waiting frames, then gives each end its own
+ * port.
+ */
 void wire_share_leave(struct wire_end *end)
 {
 	struct wire_share *share = rcu_dereference_protected(end->share, true);

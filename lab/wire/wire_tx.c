@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sending: departure, fate at the far port and arrival of a frame are computed
- * at once when its turn is known. With one queue that is as it is handed over;
- * with several, when the wire has become free and somebody looks.
+ * Sends frames. A frame's departure, fate at the far port and arrival are
+ * computed together as soon as the wire has chosen it. With one queue that is
+ * when the frame is handed over; with several it is the first send, catch-up or
+ * poll after the wire has become free.
  */
 #include <linux/etherdevice.h>
 
@@ -15,12 +16,12 @@ struct wire_frame {
 	enum wire_fate fate;
 	u32 frame_bytes, wire_bytes;
 	u64 start_ps, end_ps, arrive_ps;
-	bool shared;			/* its fate is known later: wire_share.c */
-	bool late;			/* out of its order: wire_impair.c */
+	bool shared;			/* wire_share.c decides its fate later */
+	bool late;			/* delayed out of order: wire_impair.c */
 	struct wire_record *record;	/* NULL: none */
 };
 
-/* Departure, and what becomes of the frame at the far port. Given at @given_ps. */
+/* Computes departure, fate and arrival of a frame handed over at @given_ps. */
 static void wire_travel(struct wire_end *end, struct wire_frame *f, const struct sk_buff *skb,
 			u64 given_ps)
 {
@@ -54,7 +55,10 @@ static void wire_travel(struct wire_end *end, struct wire_frame *f, const struct
 		f->arrive_ps = max(f->arrive_ps + lateness.add_ps, lateness.until_ps);
 		f->late = true;
 	} else {
-		/* No overtaking, also when the port was changed to a shorter delay. */
+		/*
+		 * Frames do not overtake, even after the port's delay has been
+		 * shortened.
+		 */
 		f->arrive_ps = max(f->arrive_ps, end->last_arrive_ps);
 		end->last_arrive_ps = f->arrive_ps;
 	}
@@ -89,7 +93,7 @@ static void wire_count(struct wire_end *end, const struct wire_frame *f)
 		end->counter[WIRE_N_PAUSE_FRAMES]++;
 }
 
-/* Most often the first bytes lie in one piece. */
+/* Copies a frame's first bytes, which are mostly linear. */
 static void wire_snap(const struct wire_end *end, u8 *to, const struct sk_buff *skb)
 {
 	u32 bytes = end->snap_bytes;
@@ -104,7 +108,7 @@ static void wire_snap(const struct wire_end *end, u8 *to, const struct sk_buff *
 	memset(to + bytes, 0, end->snap_bytes - bytes);
 }
 
-/* One line of the timeline and one snap, or neither. */
+/* Appends one record to the timeline and one snap, or neither. */
 static void wire_record(struct wire_end *end, struct wire_frame *f, struct sk_buff *skb)
 {
 	bool snap = end->snap_bytes && f->kind == WIRE_DATA;
@@ -143,8 +147,9 @@ static void wire_record(struct wire_end *end, struct wire_frame *f, struct sk_bu
 }
 
 /*
- * When frame number @at of a queue has left: exactly, or before the wire has
- * chosen it no earlier than if no other queue sent meanwhile.
+ * Returns when frame number @at of a queue leaves the wire. The time is exact
+ * once the wire has chosen the frame; before that it is a lower bound, which
+ * holds if no other queue sends meanwhile.
  */
 static u64 wire_end_at_least(const struct wire_end *end, const struct wire_queue *q, u32 at)
 {
@@ -156,7 +161,10 @@ static u64 wire_end_at_least(const struct wire_end *end, const struct wire_queue
 	       (u64)(slot->upto_bytes - q->sent_bytes - WIRE_IFG) * end->rate.ps_per_byte;
 }
 
-/* When the oldest uncompleted frames of a queue ask for a completion interrupt. */
+/*
+ * Returns when a queue's oldest uncompleted frames are due for a completion
+ * interrupt.
+ */
 static u64 wire_queue_due(const struct wire_end *end, const struct wire_queue *q)
 {
 	const struct wire_settings *set = &end->cable->set;
@@ -172,7 +180,10 @@ static u64 wire_queue_due(const struct wire_end *end, const struct wire_queue *q
 	return due_ps;
 }
 
-/* When frames that still wait for the wire may ask for the receiver's interrupt. */
+/*
+ * Returns the earliest time at which frames that wait for the wire may
+ * interrupt the receiver.
+ */
 static u64 wire_look_due(const struct wire_end *end)
 {
 	const struct wire_settings *set = &end->cable->set;
@@ -182,7 +193,7 @@ static u64 wire_look_due(const struct wire_end *end)
 	return end->line.free_ps + end->delay_ps + set->rx_coalesce_ns * 1000;
 }
 
-/* The next interrupt for what this end sends, anew. */
+/* Recomputes when the next interrupt for frames that this end sends is due. */
 void wire_completion_due(struct wire_end *end)
 {
 	u64 due_ps = wire_look_due(end);
@@ -193,7 +204,7 @@ void wire_completion_due(struct wire_end *end)
 	end->complete_ps = due_ps;
 }
 
-/* To the end of those on their way to the shared port. */
+/* Appends a frame to those in flight to the shared port. */
 static void wire_approach(struct wire_end *end, const struct wire_frame *f, struct sk_buff *skb)
 {
 	wire_cb(skb)->arrive_ps = f->end_ps + end->delay_ps;
@@ -205,7 +216,7 @@ static void wire_approach(struct wire_end *end, const struct wire_frame *f, stru
 	end->entering_last = skb;
 }
 
-/* The frame's turn: it takes the wire, and its descriptor is filled in. */
+/* Sends the frame that the wire has chosen, and fills in its descriptor. */
 static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff *skb,
 		      u64 given_ps)
 {
@@ -231,7 +242,10 @@ static void wire_send(struct wire_end *end, struct wire_frame *f, struct sk_buff
 	q->sent_bytes += f->wire_bytes;
 }
 
-/* What the wire has chosen by @now_ps, which nobody has looked at yet. */
+/*
+ * Sends the frames that the wire has chosen by @now_ps and that were not
+ * computed yet.
+ */
 void wire_choose_until(struct wire_end *end, u64 now_ps)
 {
 	struct wire_slot *slot;
@@ -253,7 +267,7 @@ void wire_choose_until(struct wire_end *end, u64 now_ps)
 	}
 }
 
-/* All that has left by now is in the record and on its way. */
+/* Computes, records and puts in flight all frames that have left by now. */
 void wire_catch_up(struct wire_end *end)
 {
 	u64 arrival_ps;
@@ -270,7 +284,10 @@ void wire_catch_up(struct wire_end *end)
 	local_bh_enable();
 }
 
-/* A descriptor for the frame; it leaves now, in order, or waits for its turn. */
+/*
+ * Gives the frame a descriptor. Sends it now if there is one queue, or if the
+ * wire is free and no frame waits; else it waits for the wire to choose it.
+ */
 static void wire_give(struct wire_end *end, struct sk_buff *skb, struct wire_frame *f, u64 now_ps)
 {
 	struct wire_queue *q = &end->queue[f->queue];
@@ -296,7 +313,11 @@ static void wire_give(struct wire_end *end, struct sk_buff *skb, struct wire_fra
 		end->complete_ps = min(end->complete_ps, wire_queue_due(end, q));
 }
 
-/* Dropped for want of a carrier or by a filter, or refused so that the stack keeps it. */
+/*
+ * Applies the injected faults: drops the frame without a carrier or by a
+ * filter, or returns it to the stack as busy. Returns true if the frame is not
+ * to be sent.
+ */
 static bool wire_faulty(struct wire_end *end, struct sk_buff *skb, netdev_tx_t *status)
 {
 	if (end->fault.no_carrier) {
@@ -340,7 +361,7 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 
 	spin_lock(&end->lock);
 	if (unlikely(q->head - q->tail == end->ring_frames)) {
-		netif_tx_stop_queue(txq);	/* pktgen asks us though we said stop */
+		netif_tx_stop_queue(txq);	/* pktgen ignores the stop */
 		spin_unlock(&end->lock);
 		return NETDEV_TX_BUSY;
 	}
@@ -390,13 +411,19 @@ static void wire_queue_complete(struct wire_end *end, u32 number, u64 now_ps, in
 		return;
 	end->counter[WIRE_N_COMPLETIONS]++;
 	netdev_tx_completed_queue(txq, frames, bytes);
-	/* Like a NIC driver, not for every single descriptor. */
+	/*
+	 * As NIC drivers do, wake the queue for several free descriptors, not
+	 * for one.
+	 */
 	if (netif_tx_queue_stopped(txq) &&
 	    q->head - q->tail <= end->ring_frames - DIV_ROUND_UP(end->ring_frames, 8))
 		netif_tx_wake_queue(txq);
 }
 
-/* Frames that have left by @now_ps, or all: their memory and room are free again. */
+/*
+ * Completes the frames that have left by @now_ps (WIRE_NEVER: all): releases
+ * their socket memory and their descriptors.
+ */
 void wire_complete(struct wire_end *end, u64 now_ps, int budget)
 {
 	u32 i;
