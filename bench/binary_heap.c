@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A binary heap, as textbooks have it. */
+/* A textbook binary heap. */
 #define HEAP_ARY	2u
 #define HEAP_ROOT	0u
 #include "heap.h"
 
-/* Which child is smaller is as good as random: added, not branched on. */
+/*
+ * Adds the comparison's result instead of branching: which child is smaller is
+ * random.
+ */
 static inline struct found smallest_child(const struct heap *h, u32 first)
 {
 	if (first + 1 < h->end)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A calendar of buckets with a bitmap of those in use, four levels of 64: what
- * Carousel (Saeed et al., 2017) and Eiffel (2019) pace by.  Within a bucket
- * the order is that of arrival, so it is not exact.
+ * A calendar queue of buckets with a bitmap of those in use, four levels of 64,
+ * as Carousel (Saeed et al., 2017) and Eiffel (2019) use for pacing.  Within a
+ * bucket the order is that of arrival, so it is not exact.
  */
 #include "rival.h"
 
 #define NONE		(~0u)
-/* Of byte time, doubled where the slowest class needs too many of them. */
+/*
+ * log2 of a bucket's width in byte times; doubled if the slowest class needs
+ * too many.
+ */
 #define WIDTH_SHIFT	14
 #define BUCKETS_MAX	(1u << 22)
 #define LEVELS		4
@@ -18,11 +21,11 @@ struct bucket {
 
 struct calendar {
 	struct bucket *bucket;
-	u64 *map[LEVELS];	/* map[0]: a bit per bucket; above: per word */
+	u64 *map[LEVELS];	/* a bit per bucket; above level 0: per word */
 	u32 words[LEVELS];
 	u32 buckets;		/* a power of two */
 	u32 shift;
-	u32 at;			/* of the smallest clock at last */
+	u32 at;			/* bucket of the last smallest clock */
 };
 
 static inline void mark(struct calendar *c, u32 bit)
@@ -54,7 +57,7 @@ static inline void unmark(struct calendar *c, u32 bit)
 	}
 }
 
-/* The first bit set from `bit` on, or NONE. */
+/* Returns the first set bit from `bit` on, or NONE. */
 static inline u32 find_from(const struct calendar *c, u32 bit)
 {
 	int level;
@@ -112,7 +115,10 @@ static void queue_insert(struct world *w, u32 id)
 	b->last = id;
 }
 
-/* The clock of the first has moved already: it was in bucket `at`. */
+/*
+ * Moves the first class, which is in bucket `at`: its clock has advanced
+ * already.
+ */
 static inline void queue_replace_min(struct world *w, u32 id)
 {
 	struct calendar *c = w->queue;
@@ -152,7 +158,10 @@ static void calendar_close(struct world *w)
 	w->queue = NULL;
 }
 
-/* A period of the slowest class, and one bucket more, must fit. */
+/*
+ * Sets the number of buckets: a period of the slowest class and one more must
+ * fit.
+ */
 static void set_buckets(struct calendar *c, u64 period_max)
 {
 	c->shift = WIDTH_SHIFT;

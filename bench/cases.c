@@ -4,8 +4,9 @@
 #define SEED	1
 
 /*
- * The order here is the order in a round.  Whoever follows a structure of large
- * memory finds cold caches; the prelude of each run sees to that.
+ * All rivals, in the order in which a round runs them.  A rival that follows
+ * one with a large memory finds cold caches; the prelude of each run warms
+ * them.
  */
 static const struct rival *const everyone[] = {
 	&rival_touch,
@@ -23,7 +24,9 @@ static const struct rival *const everyone[] = {
 	NULL,
 };
 
-/* All but the floors; of the core, the order that is one queue alone. */
+/*
+ * All rivals but touch; of the core, only the order that needs one queue.
+ */
 static const struct rival *const exact[] = {
 	&rival_replay,
 	&rival_binary_heap,
@@ -37,7 +40,7 @@ static const struct rival *const exact[] = {
 	NULL,
 };
 
-/* Gap frames by the hundred would be all that is seen of the core. */
+/* Without the core, whose hundreds of gap frames would dominate its time. */
 static const struct rival *const structures[] = {
 	&rival_binary_heap,
 	&rival_quad_heap,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What is measured: the workloads, and who takes part. */
+/* The workloads to measure, and the rivals in each. */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
 
 #include "contest.h"
 
-/* 1500-byte frames, header included, on the wire. */
+/* Wire bytes of a frame of 1500 bytes, header included. */
 #define FRAME_WIRE_BYTES	1524
-#define SMALL_WIRE_BYTES	88	/* 64 bytes */
+#define SMALL_WIRE_BYTES	88	/* frame of 64 bytes */
 
-/* The first case is the standard one, the others are weak spots. */
+/* The first case is the standard one, the others are hard cases. */
 extern const struct contest cases[];
 extern const u32 case_count;
 
-/* Structures that tell what one operation takes; ends with NULL. */
+/* Structures whose single operations are timed; ends with NULL. */
 extern const struct rival *const latency_rivals[];
 
 #endif /* BENCH_CASES_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * That exact structures agree with each other and with a search through all
- * classes, at small sizes, in every case; that a structure that does not agree
- * is found out; and that the tree stays a red-black tree.
+ * Checks, at small sizes and in every case, that exact structures agree with
+ * each other and with a search through all classes; that a structure that does
+ * not agree is detected; and that the tree stays a red-black tree.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 static const u32 sizes[] = { 1, 2, 3, 7, 64, 500 };
 
-/* The class with the smallest clock, found the slow and certain way. */
+/* Returns the class with the smallest clock, by a search through all.  O(n). */
 static u32 search(const struct world *w, bool last_of_equals)
 {
 	u32 id, best = PACE_ID_NONE;
@@ -38,7 +38,7 @@ static u32 search(const struct world *w, bool last_of_equals)
 	return best;
 }
 
-/* w->queue: not NULL if ties are to go to the wrong one. */
+/* Returns the smallest class; if w->queue is not NULL, breaks ties wrongly. */
 static inline u32 queue_min(struct world *w)
 {
 	return search(w, w->queue);
@@ -106,7 +106,7 @@ static void fail(const struct contest *c, const char *what)
 	exit(1);
 }
 
-/* The case with one more rival, at this size, short. */
+/* Returns a short form of the case, at this size and with one more rival. */
 static struct contest short_one(const struct contest *of, u32 classes,
 				const struct rival *more,
 				const struct rival **rivals)
@@ -144,7 +144,10 @@ static void check_agreement(void)
 	}
 }
 
-/* Clocks that coincide are told apart by id alone. */
+/*
+ * Checks that a wrong tie-break is detected: clocks that coincide differ by id
+ * alone.
+ */
 static void check_that_it_can_fail(void)
 {
 	const struct rival *rivals[RIVALS_MAX];
@@ -204,7 +207,10 @@ static void send_next(struct pace_sched *s)
 	pace_sent(s, d.cls, 1500, true, 0);
 }
 
-/* Classes of one rate take turns, so who comes is known. */
+/*
+ * Checks pace_coming(): classes of one rate are served round robin, so the next
+ * is known.
+ */
 static void check_coming(void)
 {
 	const struct pace_config cfg = {
@@ -237,7 +243,10 @@ static void check_coming(void)
 	pace_set_wheel_from(&s, ~0u);
 	for (i = 0; i < ROBIN; i++)
 		send_next(&s);
-	/* A hint: the heap in front of the wheel is not looked through. */
+	/*
+	 * pace_coming() is a hint: it does not search the heap in front of the
+	 * wheel.
+	 */
 	if (right < ROBIN || wrong > right / 1000 || pace_coming(&s, AHEAD)) {
 		fprintf(stderr,
 			"bench check: %u of %u seen coming, %u wrongly; a heap sees %s\n",

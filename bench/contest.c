@@ -5,9 +5,12 @@
 #include "contest.h"
 #include "stamp.h"
 
-/* Untimed before each timed run, so that its caches are its own again. */
+/*
+ * Share of a run that goes untimed before it, so that its data is in the caches
+ * again.
+ */
 #define PRELUDE_SHARE	8
-/* A structure is past its beginning after so many decisions a class. */
+/* Decisions per class, after which a structure has left its initial state. */
 #define WARM_ROUNDS	1
 #define WARM_MIN	20000
 
@@ -85,7 +88,10 @@ static bool time_one(const struct contest *c, struct entry *e, u32 round)
 	return true;
 }
 
-/* All that must make the same decisions have made them up to here. */
+/*
+ * Returns true if all rivals that must make the same decisions have made them
+ * so far.
+ */
 static bool same_so_far(struct outcome *out)
 {
 	const struct entry *first[ORDER_CORE_NEXT + 1] = { NULL };
@@ -109,7 +115,10 @@ static bool same_so_far(struct outcome *out)
 	return true;
 }
 
-/* Frames' share of the line since `from`, by the first rival with an order. */
+/*
+ * Notes the frames' share of the line since `from`, as the first rival with an
+ * order has it.
+ */
 static void note_load(const struct contest *c, struct outcome *out)
 {
 	u32 i;
@@ -181,7 +190,7 @@ double quantile(const double *sorted, u32 n, double share)
 	       (at - below) * (sorted[below + 1] - sorted[below]);
 }
 
-/* What so many ticks are without the stamp's own. */
+/* Converts ticks to ns, less the cost of the timestamp itself. */
 static double ticks_ns(u32 ticks, u32 cost)
 {
 	return ticks > cost ? (ticks - cost) * stamp_ns() : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Rivals at the same work, round robin: each round runs every one of them
- * once, so that whatever disturbs the machine for a while disturbs all.
+ * Measures rivals at the same work, round robin: each round runs every rival
+ * once, so that a temporary disturbance of the machine affects all of them.
  */
 #ifndef BENCH_CONTEST_H
 #define BENCH_CONTEST_H
@@ -17,7 +17,7 @@ struct contest {
 	enum traffic traffic;
 	const struct rival *const *rivals;	/* ends with NULL */
 	u32 rounds;
-	u64 decisions;			/* of each rival in each round */
+	u64 decisions;			/* per rival and round */
 	bool huge;
 };
 
@@ -30,10 +30,10 @@ struct entry {
 };
 
 enum verdict {
-	VERDICT_SAME,		/* order, wherever it must be */
+	VERDICT_SAME,		/* orders agree wherever they must */
 	VERDICT_DIFFERENT,
 	VERDICT_NO_MEMORY,
-	/* A rate of this workload is lower than the core takes. */
+	/* A rate of this workload is lower than the core accepts. */
 	VERDICT_TOO_SLOW,
 };
 
@@ -44,7 +44,7 @@ struct outcome {
 	u32 entries;
 	enum verdict verdict;
 	const char *culprit;		/* DIFFERENT: title of a rival */
-	double load;			/* share of the line that frames took */
+	double load;			/* the frames' share of the line */
 };
 
 /* Called after each round; may be NULL. */
@@ -53,22 +53,22 @@ typedef void round_done(const struct contest *c, u32 round);
 void contest_run(const struct contest *c, struct outcome *out,
 		 round_done *done);
 
-/* Ticks of single decisions, each the least of several equal runs. */
+/* Latency of single decisions, each the least of several equal runs. */
 struct latency {
 	double mean_ns, p50_ns, p99_ns, p9999_ns, max_ns;
-	double once_p9999_ns, once_max_ns;	/* of the first run alone */
+	double once_p9999_ns, once_max_ns;	/* first run alone */
 };
 
 #define LATENCY_RUNS	3
 
-/* False if memory is short. */
+/* Measures the latency of one rival.  Returns false if memory is short. */
 bool latency_run(const struct contest *c, const struct rival *rival,
 		 struct latency *out);
 
-/* The value below which a share of `n` sorted values lies. */
+/* Returns the value below which a share of `n` sorted values lies. */
 double quantile(const double *sorted, u32 n, double share);
 
-/* Sorted copy of ns[0..n-1]. */
+/* Writes a sorted copy of ns[0..n-1]. */
 void sort_rounds(const double *ns, u32 n, double *sorted);
 
 #endif /* BENCH_CONTEST_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The whole core around a queue: a packet comes (pace_activate()), who is next
- * (pace_next()), the gap before it (pace_gap_sent()), what it sent
- * (pace_sent()).  Here gap frames are the clock, so time is virtual and the
- * core runs as fast as it can.
+ * The whole core around a queue: a packet arrives (pace_activate()), the core
+ * selects the next class (pace_next()) and accounts the gap before its frame
+ * (pace_gap_sent()) and the frame (pace_sent()).  Gap frames are the clock
+ * here, so time is virtual and the core runs as fast as it can.
  */
 
 #include "rival.h"
@@ -56,7 +56,7 @@ static bool path_open(struct world *w, enum pace_order order, u32 wheel_from)
 		.order = order,
 		.mode = PACE_MODE_GAP,
 	};
-	/* Too small a storage has no wheel that could be measured. */
+	/* A storage that is too small has no wheel to measure. */
 	u32 capacity = !wheel_from && w->classes < PACE_WHEEL_FROM ?
 		       PACE_WHEEL_FROM : w->classes;
 	struct path *p = take_memory(&w->memory, sizeof(*p));
@@ -106,7 +106,7 @@ static void path_insert(struct world *w, u32 id)
 	pace_activate(&p->sched, &p->cls[id], 0);
 }
 
-/* The next class that may send; gaps until then go to the wire. */
+/* Returns the next class that may send; sends the gaps before it. */
 static inline struct pace_class *next_frame(struct world *w, struct path *p)
 {
 	for (;;) {
@@ -118,13 +118,13 @@ static inline struct pace_class *next_frame(struct world *w, struct path *p)
 			return d.cls;
 		}
 		if (d.verdict != PACE_GAP)
-			__builtin_trap();	/* a class always waits here */
+			__builtin_trap();	/* some class always waits */
 		w->port.idle_bytes += d.gap_bytes;
 		pace_gap_sent(&p->sched, d.gap_bytes);
 	}
 }
 
-/* What it sent, and that the host puts its next packet in. */
+/* Accounts the frame that the class sent; its next packet is there at once. */
 static inline void sent(struct path *p, struct pace_class *c)
 {
 	pace_sent(&p->sched, c, p->len_bytes, true, 0);

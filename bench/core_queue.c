@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The core's queue (core/src/queue.c) as the core calls it, held to one of its
- * two structures: the 4-ary heap or the wheel.
+ * The core's queue (core/src/queue.c) as the core calls it, restricted to one
+ * of its two structures: the 4-ary heap or the wheel.
  */
 #include "pace.c"
 
 #include "loops.h"
 
-/* Classes seen coming have their lines fetched, as the core does with its. */
+/* Classes ahead whose cache lines are prefetched, as the core does. */
 #define COMING_AHEAD	16
 
 struct core_queue {
@@ -17,7 +17,10 @@ struct core_queue {
 	u32 capacity;
 };
 
-/* Too small a queue has no wheel that could be measured. */
+/*
+ * Returns the capacity to use: a queue that is too small has no wheel to
+ * measure.
+ */
 static u32 capacity_of(const struct world *w, u32 wheel_from)
 {
 	return !wheel_from && w->classes < PACE_WHEEL_FROM ? PACE_WHEEL_FROM :

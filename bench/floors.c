@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What no structure needs to be compared with in order, but in cost.
+ * Lower bounds of the cost of any structure.  They decide nothing themselves,
+ * so only their cost is compared, not their order.
  *
- * Touch: a random class's line, read and written, each independent of the one
- * before, so that the processor may have many under way.  A scheduler that
- * knew the order for nothing, but not ahead of time, would pay that.
+ * Touch: reads and writes the cache line of a random class.  Each access is
+ * independent of the one before, so the processor may have many in flight.  A
+ * scheduler that knew the order for free, but not in advance, would cost this.
  *
- * Replay: the true order, written down before, with the lines fetched ahead.
- * That is what remains when knowing the order costs nothing at all.
+ * Replay: follows the true order, recorded before the run, and prefetches the
+ * lines.  This cost remains when knowing the order costs nothing at all.
  */
 #include "rival.h"
 
-/* Beyond it nothing gets faster on the machines tried. */
+/* Classes prefetched ahead; more made nothing faster on the machines tried. */
 #define REPLAY_AHEAD	24
 
 static bool nothing_to_open(struct world *w)
@@ -56,7 +57,7 @@ const struct rival rival_touch = {
 	.run = touch,
 };
 
-/* The order comes from a heap with a world of its own. */
+/* The recorded order, and the heap with a world of its own that produces it. */
 struct replay {
 	struct world source;
 	u32 *id;
@@ -98,7 +99,9 @@ static void replay_insert(struct world *w, u32 id)
 	rival_binary_heap.insert(&r->source, id);
 }
 
-/* The last key folded into a checksum is all of it but what was before. */
+/*
+ * Returns the id last folded into a checksum, from its values before and after.
+ */
 static u32 id_decided(u64 before, u64 after)
 {
 	return (after ^ checksum(before, 0)) & (PACE_CLASSES_MAX - 1);

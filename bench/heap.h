@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * An implicit heap of packed keys (J. W. J. Williams, "Algorithm 232", 1964),
- * with the index of each id beside it, without which nothing could be taken out
- * of its middle. Whoever includes it says how wide it is: HEAP_ARY children,
- * HEAP_ROOT the index of the root, and smallest_child().
+ * with the index of each id beside it, which removal from its middle needs. The
+ * including file defines its shape: HEAP_ARY, the number of children;
+ * HEAP_ROOT, the index of the root; and smallest_child().
  */
 #ifndef BENCH_HEAP_H
 #define BENCH_HEAP_H
@@ -11,9 +11,9 @@
 #include "loops.h"
 
 struct heap {
-	u64 *key;	/* aligned as a page */
+	u64 *key;	/* aligned to a page */
 	u32 *index;
-	u32 end;	/* index after the last */
+	u32 end;	/* index after the last key */
 };
 
 /* A key and its index, so that no key is loaded twice. */
@@ -32,7 +32,7 @@ static inline struct found at(const struct heap *h, u32 index)
 	return (struct found){ h->key[index], index };
 }
 
-/* Of the children from @first on; there is one. */
+/* Returns the smallest of the children from `first` on; at least one exists. */
 static inline struct found smallest_child(const struct heap *h, u32 first);
 
 static inline u32 children_of(u32 index)

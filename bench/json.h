@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* JSON as it is made: commas are put where they belong. */
+/* Writes JSON piece by piece and places the commas. */
 #ifndef BENCH_JSON_H
 #define BENCH_JSON_H
 
@@ -12,7 +12,10 @@ struct json {
 	int depth;
 };
 
-/* `name` is NULL in an array, and for the outermost value. */
+/*
+ * Begins an object or array.  `name` is NULL in an array and for the outermost
+ * value.
+ */
 void json_begin(struct json *j, const char *name, char bracket);
 void json_end(struct json *j, char bracket);
 void json_text(struct json *j, const char *name, const char *value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The loops around a structure.  A structure's file includes this one and
- * defines what is declared here, so that every structure gets the same loops,
- * compiled around its own operations.
+ * defines the functions declared here, so that every structure has the same
+ * loops, compiled around its own operations.
  */
 #ifndef BENCH_LOOPS_H
 #define BENCH_LOOPS_H
@@ -10,15 +10,15 @@
 #include "rival.h"
 #include "stamp.h"
 
-/* id's clock is in w->flow[id]. */
+/* The structure's operations.  The clock of an id is in w->flow[id]. */
 static inline u32 queue_min(struct world *w);
 static inline void queue_replace_min(struct world *w, u32 id);
 static inline void queue_insert(struct world *w, u32 id);
 static inline void queue_remove(struct world *w, u32 id);
 
-/* One class in so many decisions changes its rate with another. */
+/* Decisions after which one class exchanges its rate with another. */
 #define RATE_CHANGE_EVERY	8
-/* One class in so many decisions loses its packets unsent. */
+/* Decisions, on average, between which a class loses its packets unsent. */
 #define PURGE_EVERY		16
 
 static inline void decide(struct world *w, struct port *p)
@@ -45,7 +45,9 @@ static inline void go_away(struct world *w, u32 id)
 	w->away[w->away_count++] = id;
 }
 
-/* One of those away comes back; what it missed is lost to it. */
+/*
+ * Reactivates a class without packets; it does not catch up on missed service.
+ */
 static inline void come_back(struct world *w)
 {
 	u32 at = random_below(&w->random, w->away_count);
@@ -57,7 +59,7 @@ static inline void come_back(struct world *w)
 	queue_insert(w, id);
 }
 
-/* One that waits, anywhere in the order, loses its packets. */
+/* Takes the packets of a random class that waits, and reactivates a class. */
 static inline void purge(struct world *w)
 {
 	u32 id = random_below(&w->random, w->classes);
@@ -69,8 +71,9 @@ static inline void purge(struct world *w)
 }
 
 /*
- * Half of the classes are away.  After half of the frames the class runs empty
- * and another comes; now and then one that waits loses its packets.
+ * Runs decisions while half of the classes have no packet.  After half of the
+ * frames the class becomes empty and another is activated; on average every
+ * PURGE_EVERY decisions a waiting class loses its packets.
  */
 static inline void run_coming(struct world *w, u64 decisions)
 {

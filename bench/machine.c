@@ -25,7 +25,7 @@ int machine_pin(void)
 	return sched_setaffinity(0, sizeof(set), &set) ? -1 : cpu;
 }
 
-/* The first line of a file; "" if there is none. */
+/* Reads the first line of a file; "" if there is none. */
 static void first_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "r");
@@ -39,7 +39,7 @@ static void first_line(const char *path, char *line, int size)
 	fclose(f);
 }
 
-/* The value of the first line of /proc/cpuinfo that begins with `key`. */
+/* Reads the value of the first line of /proc/cpuinfo that begins with `key`. */
 static void cpu_info(const char *key, char *value, int size)
 {
 	FILE *f = fopen("/proc/cpuinfo", "r");
@@ -59,7 +59,7 @@ static void cpu_info(const char *key, char *value, int size)
 		fclose(f);
 }
 
-/* What runs this CPU says so itself. */
+/* Returns true in a virtual machine: the hypervisor announces itself. */
 static bool is_virtual(void)
 {
 	char flags[4096];

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The machine a run was made on. */
+/* Describes the machine of a run. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
 #include "json.h"
 
-/* Stays on the last CPU it may use: the first ones serve more interrupts.
- * Returns its number, or -1.
+/*
+ * Pins the thread to the last CPU that it may use: the first ones serve more
+ * interrupts.  Returns the CPU's number, or -1.
  */
 int machine_pin(void);
 
-/* An object "machine". */
+/* Writes an object "machine". */
 void machine_json(struct json *j, int cpu);
 
 #endif /* BENCH_MACHINE_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The scheduler's structures, side by side, one thread, one process. */
+/*
+ * Measures the scheduler's structures side by side in one thread of one
+ * process.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +17,7 @@ static const char what[] =
 	"heaps, a red-black tree, a bucket queue, the wheel, and the whole core.\n"
 	"All exact ones must make the same decisions, or the program fails.";
 
-/* The weak cases are measured at these sizes, as far as they are asked for. */
+/* The hard cases are measured at those of these sizes that were requested. */
 static const u32 weak_sizes[] = { 1000, 100000, 1000000 };
 
 #define DECISIONS	1000000u
@@ -59,7 +62,10 @@ static void show_round(const struct contest *c, u32 round)
 		 round + 1, c->rounds);
 }
 
-/* One line per structure: median, and the half of the rounds around it. */
+/*
+ * Prints one line per structure: the median and the interquartile range of
+ * rounds.
+ */
 static void print_contest(const struct contest *c, const struct outcome *out)
 {
 	double sorted[ROUNDS_MAX];
@@ -109,7 +115,7 @@ static void json_contest(struct json *j, const struct contest *c,
 	json_end(j, '}');
 }
 
-/* Runs one contest and tells of it; an exit code. */
+/* Runs one contest and reports it.  Returns an exit code. */
 static int run_contest(struct json *j, const struct contest *c)
 {
 	contest_run(c, &outcome, show_round);
@@ -125,7 +131,7 @@ static int run_contest(struct json *j, const struct contest *c)
 			c->load.classes, c->title);
 		return EXIT_RESOURCES;
 	case VERDICT_TOO_SLOW:
-		/* The core refuses such a rate: there is nothing to measure. */
+		/* The core rejects such a rate: there is nothing to measure. */
 		if (!options.json)
 			printf("\n%u classes, %s: the slowest rate is lower than the core takes\n",
 			       c->load.classes, c->title);
@@ -230,7 +236,9 @@ int main(int argc, char **argv)
 
 	if (!options_read(&options, argc, argv, what, &status))
 		return status;
-	/* Without --json what is written goes nowhere: one way through. */
+	/*
+	 * Without --json the JSON is discarded, so that there is one code path.
+	 */
 	j.to = options.json ? stdout : fopen("/dev/null", "w");
 	if (!j.to) {
 		perror("bench: /dev/null");

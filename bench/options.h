@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The command line, the same for both programs. */
+/* Parses the command line, which is the same for both programs. */
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
@@ -12,7 +12,7 @@ enum {
 	EXIT_SAME = 0,		/* everything ran, orders agree */
 	EXIT_DIFFERENT = 1,	/* two exact structures disagree */
 	EXIT_USAGE = 2,
-	EXIT_RESOURCES = 3,	/* memory, or what DPDK needs */
+	EXIT_RESOURCES = 3,	/* lack of memory, or of what DPDK needs */
 };
 
 struct options {
@@ -25,13 +25,13 @@ struct options {
 };
 
 /*
- * Fills `o`, which holds the defaults.  True: go on; false: leave with *status
- * (--help, or a mistake, said on stderr).
+ * Sets options in `o`, which holds the defaults.  Returns false if the program
+ * is to exit with *status: after --help, or after a mistake reported on stderr.
  */
 bool options_read(struct options *o, int argc, char **argv, const char *what,
 		  int *status);
 
-/* A line of progress on a terminal, in the place of the last one. */
+/* Prints a line of progress on a terminal, over the previous one. */
 void progress(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A 4-ary heap as fast as we can make one, so that whoever beats the heaps
- * here beats a good one: four children fill half a cache line and never
+ * A 4-ary heap that is as fast as possible, so that a structure that beats the
+ * heaps here beats a good heap: four children fill half a cache line and never
  * straddle two, and the smallest of them is found without a branch.
  */
 #define HEAP_ARY	4u

@@ -8,7 +8,10 @@ static inline struct flow *flow_of(struct tree_node *n)
 	return (struct flow *)((char *)n - offsetof(struct flow, u.node));
 }
 
-/* Flows are in one array, so their addresses are in the order of their ids. */
+/*
+ * Orders by clock, then by id: flows are in one array, so addresses order as
+ * ids.
+ */
 static inline bool goes_before(const struct flow *a, const struct flow *b)
 {
 	s64 apart = (s64)(a->clock.bytes - b->clock.bytes);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A structure under test, as the measurement sees it: whole loops, so that
- * nothing is called through a pointer per packet.
+ * The interface of a structure under test.  It consists of whole loops, so that
+ * no function is called through a pointer per packet.
  */
 #ifndef BENCH_RIVAL_H
 #define BENCH_RIVAL_H
 
 #include "world.h"
 
-/* What happens around the decisions. */
+/* The events between decisions. */
 enum traffic {
 	TRAFFIC_STEADY,		/* every class always has a packet */
-	TRAFFIC_COMING,		/* classes run empty and come back at random */
+	TRAFFIC_COMING,		/* classes become empty and active at random */
 	TRAFFIC_RATES,		/* rates change while classes are queued */
 };
 
 /* Rivals of one of these must make the same decisions. */
 enum order {
-	ORDER_NONE,		/* its own, or none */
+	ORDER_NONE,		/* no order, or one of its own */
 	ORDER_STRUCTURES,	/* smallest clock first, ties by id */
 	ORDER_CORE_CLOCK,	/* the whole core: its order `clock` */
 	ORDER_CORE_NEXT,	/* and `next` */
@@ -27,20 +27,21 @@ struct rival {
 	const char *name;	/* in JSON */
 	const char *title;	/* for people */
 	enum order order;
-	bool steady_only;	/* runs TRAFFIC_STEADY alone */
-	u32 node_bytes;		/* of the class's own line, used by it */
+	bool steady_only;	/* runs only TRAFFIC_STEADY */
+	u32 node_bytes;		/* bytes it uses of a class's own cache line */
 
-	/* Queues nothing yet; false if memory is short. */
+	/* Allocates the empty structure.  Returns false if memory is short. */
 	bool (*open)(struct world *w);
 	void (*close)(struct world *w);
 	void (*insert)(struct world *w, u32 id);
-	/* Before a run, untimed.  NULL: nothing to do. */
+	/* Prepares a run, untimed.  NULL: nothing to prepare. */
 	bool (*prepare)(struct world *w, u64 decisions);
-	/* So many decisions, and what follows from them. */
+	/* Makes that many decisions and applies their effects. */
 	void (*run)(struct world *w, enum traffic traffic, u64 decisions);
 	/*
-	 * The same, steady, with a stamp after each: ticks[i] is lowered to
-	 * what the i-th took.  NULL: not told apart.
+	 * The same with TRAFFIC_STEADY and a timestamp after each decision:
+	 * lowers ticks[i] to the ticks of the i-th decision if that was faster.
+	 * NULL: single decisions cannot be timed.
 	 */
 	void (*run_stamped)(struct world *w, u32 decisions, u32 *ticks);
 };

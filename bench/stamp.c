@@ -43,7 +43,9 @@ static void sample(void)
 	qsort(apart, COST_SAMPLES, sizeof(apart[0]), by_value);
 }
 
-/* The mean of the middle half: finer than the counter's steps. */
+/*
+ * Returns the mean of the middle half, which is finer than the counter's steps.
+ */
 u32 stamp_cost(void)
 {
 	u64 all = 0;

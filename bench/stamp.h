@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Time stamps of single operations, in ticks of the processor's own counter.
+ * Timestamps of single operations, in ticks of the processor's own counter.
  *
- * A stamp waits until everything before it is done, loads included, and
- * nothing after it begins before it is read: otherwise a part of an operation
- * would be counted to its neighbour.  What a stamp itself costs is measured
- * by stamps with nothing between (stamp_cost()) and taken off each reading.
+ * A timestamp waits until all instructions before it have completed, loads
+ * included, and no instruction after it begins before it is read: otherwise
+ * part of an operation would be counted as its neighbour's.  The cost of a
+ * timestamp itself is measured with no operation between two (stamp_cost()) and
+ * subtracted from each reading.
  */
 #ifndef BENCH_STAMP_H
 #define BENCH_STAMP_H
@@ -13,7 +14,7 @@
 #include <pace/pace.h>
 
 #if defined(__x86_64__)
-/* rdtscp waits for what is before it, lfence holds back what is after it. */
+/* rdtscp waits for instructions before it, lfence delays those after it. */
 static inline u64 stamp(void)
 {
 	u32 low, high;
@@ -43,16 +44,16 @@ static inline u64 stamp(void)
 }
 #endif
 
-/* Nanoseconds this thread has run: not counted is who else had the CPU. */
+/* Returns the CPU time of this thread in ns, without that of other threads. */
 u64 thread_ns(void);
 
-/* What two stamps with nothing between are apart. */
+/* Returns the ticks between two timestamps with no operation between them. */
 u32 stamp_cost(void);
 
-/* The smallest step of the counter that shows, in ticks. */
+/* Returns the smallest observed step of the counter, in ticks. */
 u32 stamp_step(void);
 
-/* Nanoseconds of a tick, measured against real time once, in 50 ms. */
+/* Returns the ns per tick, measured once against real time, in 50 ms. */
 double stamp_ns(void);
 
 #endif /* BENCH_STAMP_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Cases as in Cormen, Leiserson, Rivest and Stein, "Introduction to
- * Algorithms", chapter 13; left and right are child[0] and child[1], so that
- * mirrored cases are one.
+ * Implements a red-black tree.  The cases are those of Cormen, Leiserson,
+ * Rivest and Stein, "Introduction to Algorithms", chapter 13; left and right
+ * are child[0] and child[1], so that mirrored cases are one.
  */
 #include <stddef.h>
 
@@ -20,7 +20,7 @@ static inline bool is_black(const struct tree_node *n)
 	return (uintptr_t)n->parent & BLACK;
 }
 
-/* No node is black too. */
+/* Returns true if the node is red; NULL counts as black. */
 static inline bool is_red(const struct tree_node *n)
 {
 	return n && !is_black(n);
@@ -47,14 +47,14 @@ static inline void set_red(struct tree_node *n)
 	set(n, parent_of(n), 0);
 }
 
-/* Which child of its parent n is. */
+/* Returns which child of its parent n is: 0 or 1. */
 static inline int side_of(const struct tree_node *n,
 			  const struct tree_node *parent)
 {
 	return parent->child[1] == n;
 }
 
-/* Whatever points down at `old`, a child of `parent`, points at `new`. */
+/* Replaces the child `old` of `parent`, or the root, by `new`. */
 static inline void change_child(struct tree *t, struct tree_node *parent,
 				struct tree_node *old, struct tree_node *new)
 {
@@ -65,7 +65,7 @@ static inline void change_child(struct tree *t, struct tree_node *parent,
 }
 
 /*
- * `top` goes down to `side`, its other child comes up.  Each keeps its own
+ * Rotates `top` down to `side` and its other child up.  Each keeps its own
  * colour.
  */
 static inline void rotate(struct tree *t, struct tree_node *top, int side)
@@ -118,7 +118,10 @@ void tree_link(struct tree *t, struct tree_node *node, struct tree_node *parent,
 	set_black(t->root);
 }
 
-/* Below `parent`, on `side`, one black node is missing. */
+/*
+ * Rebalances after a removal: below `parent`, on `side`, one black node is
+ * missing.
+ */
 static void restore(struct tree *t, struct tree_node *parent, int side)
 {
 	struct tree_node *node = parent->child[side];
@@ -165,7 +168,9 @@ static inline struct tree_node *leftmost_below(struct tree_node *n)
 	return n;
 }
 
-/* `next`, the leftmost right of `node`, takes its place and colour. */
+/*
+ * Replaces `node` by its successor `next`, which takes its position and colour.
+ */
 static void unlink_inner(struct tree *t, struct tree_node *node,
 			 struct tree_node *next)
 {
@@ -198,7 +203,10 @@ void tree_unlink(struct tree *t, struct tree_node *node)
 	struct tree_node *below;
 	int side = 0;
 
-	/* Nothing is left of the leftmost: right of it, or above, is the next. */
+	/*
+	 * The leftmost has no left child: its successor is on its right, or its
+	 * parent.
+	 */
 	if (t->leftmost == node)
 		t->leftmost = node->child[1] ? leftmost_below(node->child[1]) :
 					       parent;
@@ -219,7 +227,7 @@ void tree_unlink(struct tree *t, struct tree_node *node)
 		restore(t, parent, side);
 }
 
-/* Black nodes on each way down, the node's own included; -1: not the same. */
+/* Returns the black nodes on each path down, n included; -1 if paths differ. */
 static int black_height(const struct tree_node *n,
 			const struct tree_node *parent, u32 *count)
 {

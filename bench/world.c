@@ -8,8 +8,9 @@
 
 #define HUGE_PAGE	(2u << 20)
 
-/* From the kernel and not from malloc(), so that no run gets memory as another
- * left it.
+/*
+ * Allocates from the kernel instead of malloc(), so that no run reuses memory
+ * of another.
  */
 void *take_memory(struct memory *m, size_t bytes)
 {
@@ -31,7 +32,7 @@ void give_memory(void *p, size_t bytes)
 		munmap(p, bytes);
 }
 
-/* Uniform in 0..1. */
+/* Returns a uniform random number in 0..1. */
 static double random_unit(u64 *state)
 {
 	return (double)(random_next(state) >> 11) / (double)(1ull << 53);
@@ -63,7 +64,7 @@ static void set_rate(struct world *w, struct flow *f, u64 rate_bps)
 		w->period_max = f->quot;
 }
 
-/* A class starts anywhere in its period, as it would after a long time. */
+/* Starts a class at a random point of its period, as after a long time. */
 static void start(struct world *w, struct flow *f)
 {
 	u64 within = (u64)(random_unit(&w->random) * (double)f->quot);
@@ -98,7 +99,10 @@ static bool set_flows(struct world *w)
 		fits = rate_bps[id] &&
 		       w->wire_bytes * LINE_BPS / rate_bps[id] < PACE_LEAD_MAX;
 		if (!fits) {
-			/* Not for want of memory: see world_open(). */
+			/*
+			 * Tells this error from a lack of memory: see
+			 * world_open().
+			 */
 			w->period_max = PACE_LEAD_MAX;
 			break;
 		}
@@ -124,7 +128,9 @@ bool world_open(struct world *w, const struct workload *load, bool huge)
 	w->classes = load->classes;
 	w->wire_bytes = load->wire_bytes;
 	w->memory.huge = huge;
-	/* Soon enough the keys of a queue wrap: that is part of the work. */
+	/*
+	 * The keys of a queue wrap early in the run: that is part of the work.
+	 */
 	w->port.global = (1ull << 44) - (1ull << 32);
 	w->random = load->seed ^ 0x9e3779b97f4a7c15ull;
 	w->flow = take_memory(&w->memory, w->classes * sizeof(*w->flow));
@@ -134,7 +140,7 @@ bool world_open(struct world *w, const struct workload *load, bool huge)
 		world_close(w);
 		return false;
 	}
-	w->memory.bytes = 0;	/* from here on, the structure's own */
+	w->memory.bytes = 0;	/* count only the structure's own from here */
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What every structure is given to put in order: classes, each with a rate, an
- * exact clock, and always a packet.
+ * The classes that every structure orders: each has a rate, an exact clock, and
+ * always a packet.
  *
  * Every structure has a world of its own, made from the same seed.  Structures
  * that agree in every decision keep their worlds equal, so a checksum over
@@ -12,7 +12,7 @@
 
 #include <pace/pace.h>
 
-/* The core's; core_queue.c has all of the core. */
+/* The core's clock; core_queue.c includes the whole core. */
 #ifndef PACE_LEAD_WINDOW
 #include "src/byte_clock.c"
 #endif
@@ -22,13 +22,13 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Memory of this world, counted.  Zeroed; NULL if there is none. */
+/* Counts the memory of this world.  Allocations are zeroed; NULL on failure. */
 struct memory {
 	size_t bytes;
 	bool huge;	/* ask the kernel for huge pages */
 };
 
-/* A node of the red-black tree: as the kernel's, in the class itself. */
+/* A node of the red-black tree, embedded in the class as the kernel's are. */
 struct tree_node {
 	struct tree_node *parent;	/* bit 0: black */
 	struct tree_node *child[2];
@@ -49,20 +49,20 @@ struct flow {
 	} u;
 } __attribute__((aligned(CACHE_LINE)));
 
-/* What a run is about. */
+/* The parameters of a run. */
 struct workload {
 	u32 classes;
 	u32 spread;		/* fastest rate / slowest rate */
 	u32 wire_bytes;		/* of each frame */
 	double load;		/* sum of the rates / line */
-	bool coincide;		/* one rate, and clocks that begin together */
+	bool coincide;		/* one rate, equal clocks at the start */
 	u64 seed;
 };
 
-/* Loops keep it in registers. */
+/* The port's state, which loops keep in registers. */
 struct port {
 	u64 global;		/* its clock, in byte times */
-	u64 idle_bytes;		/* of that, spent without a frame */
+	u64 idle_bytes;		/* part of that without a frame */
 	u64 sum;		/* checksum of all decisions */
 };
 
@@ -71,12 +71,12 @@ struct world {
 	u32 classes;
 	u32 wire_bytes;
 	struct port port;
-	u64 random;		/* for what comes, goes and changes */
-	u64 period_max;		/* by which the slowest class moves its clock */
+	u64 random;		/* for arrivals, losses and changes */
+	u64 period_max;		/* slowest class's clock advance per frame */
 	struct flow *flow;
 	u32 *away;		/* classes without a packet */
 	u32 away_count;
-	u64 *present;		/* a bit for each of the others */
+	u64 *present;		/* a bit for each class with packets */
 	void *queue;		/* the structure under test */
 	struct memory memory;
 };
@@ -84,8 +84,9 @@ struct world {
 void *take_memory(struct memory *m, size_t bytes);
 void give_memory(void *p, size_t bytes);
 
-/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
- * generators, scrambled", 2016.
+/*
+ * Returns 64 random bits.  xorshift64*: Vigna, "An experimental exploration of
+ * Marsaglia's xorshift generators, scrambled", 2016.
  */
 static inline u64 random_next(u64 *state)
 {
@@ -98,13 +99,13 @@ static inline u64 random_next(u64 *state)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* Evenly from 0 to below - 1. */
+/* Returns a uniform number from 0 to below - 1. */
 static inline u32 random_below(u64 *state, u32 below)
 {
 	return (u32)((random_next(state) >> 32) * below >> 32);
 }
 
-/* Order matters in it. */
+/* Folds a value into a checksum that depends on the order of values. */
 static inline u64 checksum(u64 sum, u64 value)
 {
 	return (sum << 5 | sum >> 59) ^ value;
@@ -116,9 +117,9 @@ static inline u64 flow_key(const struct world *w, u32 id)
 }
 
 /*
- * pace_clock_advance(), but for masks in the place of branches: which way a
- * carry goes is as good as random, and a processor that guesses wrong stops
- * looking ahead, which would hide what floors and structures are about.
+ * Does the same as pace_clock_advance(), with masks in the place of branches:
+ * whether there is a carry is random, and a misprediction ends the processor's
+ * look-ahead, which would hide the differences between floors and structures.
  */
 static inline void flow_advance(struct flow *f)
 {
@@ -132,8 +133,8 @@ static inline void flow_advance(struct flow *f)
 }
 
 /*
- * `id` is the class with the smallest clock: the line waits for it if it must,
- * and carries its frame.
+ * Sends a frame of `id`, the class with the smallest clock.  The line first
+ * idles until that clock, if it is ahead.
  */
 static inline void world_send(const struct world *w, struct port *p, u32 id)
 {
@@ -162,17 +163,17 @@ static inline void unset_present(struct world *w, u32 id)
 	w->present[id / 64] &= ~(1ull << id % 64);
 }
 
-/* Two classes exchange their rates, and start anew with them. */
+/* Exchanges the rates of two classes, which start anew with them. */
 void world_swap_rates(struct world *w, u32 a, u32 b);
 
 /*
- * False if memory is short, or, with period_max set, if a rate is too low for
- * the core.
+ * Creates a world.  Returns false if memory is short or, with period_max set,
+ * if a rate is too low for the core.
  */
 bool world_open(struct world *w, const struct workload *load, bool huge);
 void world_close(struct world *w);
 
-/* The rate of each class, as the workload says. */
+/* Computes the rate of each class from the workload. */
 void workload_rates(const struct workload *load, u64 *rate_bps);
 
 #endif /* BENCH_WORLD_H */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which sockets are wanted. The choice is written into read-only data before
- * the program is loaded, so what is not asked for costs nothing.
+ * Selects the sockets to watch. The reader writes the selection into read-only
+ * data before it loads the program, so the verifier removes filters that are
+ * not used.
  *
- * A port or an address is compared. Whose a socket is cannot be read off it, and
- * most of what happens to it happens in whatever task the softirq interrupts. So
- * a process's sockets are collected: those open at the beginning by the reader of
- * the records; what connects, when it does, in its own context; what is accepted,
- * by the ports on which the process listens, for as long as it does. The reader
- * says when the process has gone: another one may get its number.
+ * Ports and addresses are compared. A socket does not name its process, and
+ * most of its events occur in whatever task the softirq interrupts. So the
+ * cookies of a process's sockets are collected. The reader of the records adds
+ * those open at the start. A connecting socket is added in its process's
+ * context. An accepted socket is added by its port, while the process listens
+ * there. The reader reports when the process has ended, because another process
+ * may get its number.
  */
 #ifndef WATCH_FILTER_H
 #define WATCH_FILTER_H
@@ -18,11 +20,11 @@
 #include "lost.h"
 
 const volatile u32 want_pid;		/* thread group; 0: any */
-const volatile u64 want_pid_dev;	/* the PID name space that it is of */
+const volatile u64 want_pid_dev;	/* device of its PID name space */
 const volatile u64 want_pid_ino;
-const volatile u16 want_port;		/* either end's; 0: any */
-const volatile u64 want_net[2];		/* remote address, as it lies in memory ... */
-const volatile u64 want_mask[2];	/* ... in these bits */
+const volatile u16 want_port;		/* of either end; 0: any */
+const volatile u64 want_net[2];		/* remote address, in memory order ... */
+const volatile u64 want_mask[2];	/* ... compared in these bits */
 
 /* Cookies of the process's sockets. */
 struct {
@@ -33,8 +35,9 @@ struct {
 } owned SEC(".maps");
 
 /*
- * The process's listening sockets: cookie to listening_key(). The port itself
- * may be given back before a socket says that it listens no more.
+ * The process's listening sockets: cookie to listening_key(). The key is kept
+ * because a socket may release its port before it reports that it no longer
+ * listens.
  */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
@@ -44,8 +47,9 @@ struct {
 } listeners SEC(".maps");
 
 /*
- * How many of them a port has, by listening_key(). An entry stays at 0: two
- * that go at once on two CPUs could not tell who is the last.
+ * The number of listening sockets per port, by listening_key(). Entries remain
+ * at 0: if two sockets close at once on two CPUs, neither can tell whether it
+ * is the last.
  */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
@@ -54,7 +58,7 @@ struct {
 	MAP_NUMBER(max_entries, 1 << 12);
 } listening SEC(".maps");
 
-/* One value, written by the reader: not 0 if the process has ended. */
+/* One value, which the reader sets to non-zero when the process has ended. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_TYPE(key, u32);
@@ -62,7 +66,7 @@ struct {
 	MAP_NUMBER(max_entries, 1);
 } ended SEC(".maps");
 
-/* ::ffff:0:0/96, as it lies in memory. */
+/* An IPv4 address within ::ffff:0:0/96, in memory order. */
 #define MAPPED_IPV4(address) ((u64)(address) << 32 | 0xffff0000ULL)
 
 INLINE void read_ipv6(const struct in6_addr *from, u64 *to)
@@ -98,7 +102,7 @@ INLINE int has_process_ended(void)
 	return !value || *value;
 }
 
-/* A port in a network name space. */
+/* Returns the key of a socket's local port in its network name space. */
 INLINE u64 listening_key(struct sock *sk)
 {
 	return (u64)sk->__sk_common.skc_net.net->ns.inum << 32 | sk->__sk_common.skc_num;
@@ -160,7 +164,10 @@ INLINE void note_listening(struct sock *sk)
 		count_lost(LOST_SOCKETS);
 }
 
-/* Connecting and listening happen in the context of who asks for it. */
+/*
+ * Adds a socket that the process connects or listens on. Both state changes
+ * occur in the context of the process that requests them.
+ */
 INLINE void note_owner(struct sock *sk, int from, int to)
 {
 	struct bpf_pidns_info who = {};
@@ -178,7 +185,7 @@ INLINE void note_owner(struct sock *sk, int from, int to)
 		note_listening(sk);
 }
 
-/* A socket listens no more. Whose context this is does not matter. */
+/* Removes a socket that no longer listens. This may run in any context. */
 INLINE void forget_listening(struct sock *sk, int from)
 {
 	u64 cookie, *found, key;

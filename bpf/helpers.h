@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a BPF program is written down: sections, maps, and the kernel's helpers
- * that are called, by their numbers in the kernel's interface (linux/bpf.h).
+ * Declares what BPF programs need: sections, maps, and the kernel's helper
+ * functions by their numbers in the kernel's interface (linux/bpf.h).
  */
 #ifndef WATCH_HELPERS_H
 #define WATCH_HELPERS_H
@@ -11,7 +11,10 @@
 #define SEC(name)	__attribute__((section(name), used))
 #define INLINE		static inline __attribute__((always_inline))
 
-/* Members of a map's definition: numbers and types live in its BTF alone. */
+/*
+ * Declare members of a map's definition, whose BTF alone holds numbers and
+ * types.
+ */
 #define MAP_NUMBER(name, value)	int (*name)[value]
 #define MAP_TYPE(name, type)	type *name
 
@@ -52,7 +55,7 @@ static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)1
 static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
-/* Bit fields have no address: where they are is asked of the kernel's BTF. */
+/* Properties of a bit field in the kernel's BTF: a bit field has no address. */
 enum {
 	FIELD_BYTE_OFFSET = 0,
 	FIELD_BYTE_SIZE = 1,
@@ -63,7 +66,7 @@ enum {
 #define FIELD(struct_ptr, field, what) \
 	__builtin_preserve_field_info((struct_ptr)->field, what)
 
-/* An unsigned bit field of one byte's width or less. */
+/* Reads an unsigned bit field of at most 8 bits. */
 #define READ_BITS(struct_ptr, field)					\
 	({								\
 		const void *at_ = (const char *)(struct_ptr) +		\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few fields of the kernel's structures that are read. Where they lie is
- * looked up when the program is loaded, in the running kernel's own BTF (CO-RE),
- * so order and padding here mean nothing.
+ * Declares the fields of the kernel's structures that are read. The loader
+ * takes their offsets from the running kernel's BTF (CO-RE), so their order and
+ * padding here have no meaning.
  */
 #ifndef WATCH_KERNEL_H
 #define WATCH_KERNEL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Nothing is left out silently. */
+/* Counts what could not be reported, so that no loss goes unnoticed. */
 #ifndef WATCH_LOST_H
 #define WATCH_LOST_H
 
@@ -7,7 +7,7 @@
 #include "kernel.h"
 #include "records.h"
 
-/* By CPU; the index is an enum lost_what. */
+/* Counters per CPU; the index is an enum lost_what. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	MAP_TYPE(key, u32);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What goes through the ring buffer, in the host's byte order. crates/watch
- * reads it (src/records.rs): change both.
+ * The records in the ring buffer, in the host's byte order. crates/watch reads
+ * them (src/records.rs): change both together.
  */
 #ifndef WATCH_RECORDS_H
 #define WATCH_RECORDS_H
@@ -10,29 +10,29 @@
 
 enum record_kind {
 	RECORD_CONNECTION = 1,	/* struct connection_record */
-	RECORD_ACK,		/* an acknowledgement came; state before it is taken in */
-	RECORD_RETRANSMIT,	/* a segment was sent again */
-	RECORD_CA_STATE,	/* recovery enters another state */
+	RECORD_ACK,		/* an acknowledgement arrived; state before its processing */
+	RECORD_RETRANSMIT,	/* a segment was retransmitted */
+	RECORD_CA_STATE,	/* the congestion state changes */
 	RECORD_STATE,		/* TCP's state changes */
-	RECORD_END,		/* the socket goes */
+	RECORD_END,		/* the socket is destroyed */
 };
 
-/* What is counted where it could not be told. */
+/* The kinds of losses that are counted. */
 enum lost_what {
 	LOST_RECORDS,		/* the ring buffer had no room */
-	LOST_SOCKETS,		/* no memory to follow a socket, or to know its owner */
+	LOST_SOCKETS,		/* no memory for a socket's state or its owner */
 	LOST_WHATS,
 };
 
-/* Begins every record. */
+/* The head of every record. */
 struct record_head {
 	u64 time_ns;		/* CLOCK_MONOTONIC */
-	u64 cookie;		/* the socket, as SO_COOKIE has it */
+	u64 cookie;		/* the socket's SO_COOKIE */
 	u32 kind;
-	u32 lost;		/* records of this socket that found no room just before */
+	u32 lost;		/* records of this socket lost just before, for lack of room */
 };
 
-/* Goes ahead of the first of a connection's other records. */
+/* Precedes all other records of a connection. */
 struct connection_record {
 	struct record_head head;
 	u8 local[16];		/* IPv4 as ::ffff:a.b.c.d */
@@ -44,12 +44,12 @@ struct connection_record {
 
 struct state_record {
 	struct record_head head;
-	u64 peer_data_ns;	/* when data of the other side came last; 0: never */
+	u64 peer_data_ns;	/* when the peer's data last arrived; 0: never */
 	u32 una;
 	u32 nxt;
 	u32 high_seq;
-	u32 ack;		/* of RECORD_ACK: what the segment acknowledges */
-	u32 seq;		/* of RECORD_RETRANSMIT: first byte, and behind the last */
+	u32 ack;		/* of RECORD_ACK: the segment's ACK number */
+	u32 seq;		/* of RECORD_RETRANSMIT: first byte, after the last */
 	u32 end_seq;
 	u32 window_bytes;	/* the peer's, from una */
 	u32 cwnd;		/* in segments, as all down to reordering */
@@ -66,14 +66,14 @@ struct state_record {
 	u32 mss_bytes;
 	u32 delivered;		/* segments, since the connection began */
 	u32 dsacks;		/* segments reported as received twice */
-	u32 busy_ticks;		/* time with data to send, of it ... */
-	u32 window_limited_ticks;	/* ... held up by the peer's window */
-	u32 buffer_limited_ticks;	/* ... held up by the send buffer */
+	u32 busy_ticks;		/* time with data to send, of which ... */
+	u32 window_limited_ticks;	/* ... limited by the peer's window */
+	u32 buffer_limited_ticks;	/* ... limited by the send buffer */
 	u8 ca_state;		/* of RECORD_CA_STATE: the new one */
 	u8 tcp_state;		/* of RECORD_STATE: the new one */
 	u8 backoff;		/* doublings of the timeout */
 	u8 window_probes;	/* unanswered probes of a closed window */
-	u32 tail_probe;		/* not 0: a probe of the tail is not answered */
+	u32 tail_probe;		/* not 0: a tail loss probe is unanswered */
 };
 
 _Static_assert(sizeof(struct record_head) == 24, "read by crates/watch");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decides which frames of a device are `pspacer router`'s: IPv4 to its MAC address
- * and to none of this host's addresses goes to the router's AF_XDP socket. All
- * else is the kernel's: ARP, IPv6, the host's own. Without a socket at the
- * frame's queue so is everything.
+ * Decides which frames of a device `pspacer router` receives: IPv4 frames to
+ * the device's MAC address, but to none of this host's IP addresses, go to the
+ * router's AF_XDP socket. The kernel receives all other frames: ARP, IPv6, the
+ * host's own. It receives all frames of a queue without a socket.
  */
 #include "helpers.h"
 
@@ -23,7 +23,7 @@ struct xdp_md {
 	u32 egress_ifindex;
 };
 
-/* The beginning of a frame of IPv4. */
+/* The first headers of an IPv4 frame. */
 struct start {
 	u8 to_mac[6];
 	u8 from_mac[6];
@@ -35,7 +35,7 @@ struct start {
 /* The MAC address of the device; set before the program is loaded. */
 const volatile u8 mac[6];
 
-/* By receive queue: devices have one. */
+/* The AF_XDP sockets by receive queue: devices have one queue. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_XSKMAP);
 	MAP_TYPE(key, u32);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shows what TCP senders of this host do, at each acknowledgement: a record of
- * the socket's variables into a ring buffer (docs/watch.md). Attached to
- * tracepoints by their BTF types alone: it needs neither kprobes nor ftrace, and
- * changes nothing.
+ * Reports the state of this host's TCP senders: at each acknowledgement it
+ * writes a record of the socket's variables to a ring buffer (docs/watch.md).
+ * It attaches to tracepoints by their BTF types, needs neither kprobes nor
+ * ftrace, and changes no kernel state.
  *
- * Records are submitted without waking the reader, who comes by often enough:
- * a wake-up costs more than a record. One that finds no room is counted, by
- * CPU and by socket.
+ * Records are submitted without waking the reader, which polls often enough: a
+ * wake-up costs more than a record. A record for which there is no room is
+ * counted as lost, by CPU and by socket.
  */
 #include "filter.h"
 #include "helpers.h"
@@ -22,7 +22,7 @@ struct {
 	MAP_NUMBER(max_entries, 16 << 20);
 } records SEC(".maps");
 
-/* Of a socket that is watched; goes with it. */
+/* The state of a watched socket; it is freed with the socket. */
 struct followed {
 	u64 cookie;
 	u64 peer_data_ns;
@@ -54,7 +54,10 @@ INLINE void *reserve(struct followed *followed, u32 kind, u32 size)
 	return head;
 }
 
-/* Tells once who the ends are. Its loss is no other's: it is tried again. */
+/*
+ * Reports a connection's ends once. If there is no room, the next record
+ * retries.
+ */
 INLINE void introduce(struct sock *sk, struct followed *followed)
 {
 	struct connection_record *record;
@@ -77,7 +80,7 @@ INLINE void introduce(struct sock *sk, struct followed *followed)
 	followed->is_introduced = 1;
 }
 
-/* What is kept of a socket, if it is one that is wanted. */
+/* Returns the state of a socket that is to be watched, else NULL. */
 INLINE struct followed *follow(struct sock *sk)
 {
 	struct followed *followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
@@ -97,8 +100,9 @@ INLINE struct followed *follow(struct sock *sk)
 }
 
 /*
- * How long the sender had something to send, and what held it up meanwhile
- * (tcp_get_info_chrono_stats of the kernel), in ticks.
+ * Reads how long, in ticks, the sender had data to send, and how long the
+ * peer's window or the send buffer limited it (the kernel's
+ * tcp_get_info_chrono_stats).
  */
 INLINE void read_limits(struct state_record *record, struct tcp_sock *tp)
 {
@@ -152,7 +156,7 @@ INLINE struct state_record *read_state(struct followed *followed, struct sock *s
 	return record;
 }
 
-/* The same of any socket; 0 if it is not followed. */
+/* Does the same for any socket; returns 0 if it is not watched. */
 INLINE struct state_record *read_followed(struct followed *followed, struct sock *sk,
 					  u32 kind)
 {
@@ -161,12 +165,15 @@ INLINE struct state_record *read_followed(struct followed *followed, struct sock
 	return tp ? read_state(followed, sk, tp, kind) : 0;
 }
 
-/* Of a segment's control block; the rest of the packet is not looked at. */
+/*
+ * Reads a field of a segment's control block; no other part of the packet is
+ * read.
+ */
 #define READ_SEGMENT(to, skb, field)						\
 	bpf_probe_read_kernel(&(to), sizeof(to),				\
 			      &((const struct tcp_skb_cb *)&(skb)->cb)->field)
 
-/* A segment came in on an established connection. */
+/* Runs when a segment arrives on an established connection. */
 SEC("tp_btf/tcp_probe")
 int on_segment(u64 *args)
 {
@@ -187,7 +194,7 @@ int on_segment(u64 *args)
 	READ_SEGMENT(end_seq, skb, end_seq);
 	if (end_seq != seq) {
 		followed->peer_data_ns = bpf_ktime_get_ns();
-		/* Nothing is under way: it acknowledges nothing. */
+		/* No data is in flight: the segment acknowledges nothing. */
 		if (!tp->packets_out)
 			return 0;
 	}
@@ -240,7 +247,9 @@ int on_state(u64 *args)
 		return 0;
 	note_owner(sk, from, to);
 	forget_listening(sk, from);
-	/* Its ports may not be chosen yet; a listening one carries no data. */
+	/*
+	 * The ports may not be chosen yet; a listening socket carries no data.
+	 */
 	if (to == TCP_SYN_SENT || to == TCP_LISTEN || from == TCP_LISTEN)
 		return 0;
 	record = read_followed(follow(sk), sk, RECORD_STATE);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The core and DPDK's rte_sched with real mbufs, by the same loop: what comes
- * out in a burst goes in again, so every class always has packets waiting.
- * The frames' data are touched by neither.
+ * Measures the core and DPDK's rte_sched with real mbufs by the same loop: the
+ * packets of each dequeued burst are enqueued again, so every class always has
+ * packets waiting.  Neither scheduler touches the frames' data.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,24 +29,29 @@ static const char what[] =
 #define ROUNDS		9u
 #define QUICK_ROUNDS	3u
 /*
- * Shaped: a slice, in ms, and 1 ms more for so many classes.  A burst in which
- * hardly anyone may send makes rte_sched look at all of them.
+ * Shaped: a slice, in ms, and the number of classes that add 1 ms to it.  A
+ * burst in which few classes may send makes rte_sched examine all of them.
  */
 #define SLICE_MS	200u
 #define QUICK_SLICE_MS	50u
 #define SLICE_CLASSES	1024u
-/* Frames a class may send at once in the beginning, and twice as many. */
+/*
+ * Frames per class that settle the start: twice as many as it may send at once.
+ */
 #define SETTLE_FRAMES	10u
 #define SETTLE_FRAME_NS	200u
 #define SPREAD		100.0
 /*
- * rte_sched keeps a rate as a share of the port's, to 1e-7 of it; a pipe whose
- * share is less than that divides by zero.
+ * rte_sched stores a rate as a share of the port's rate, in steps of 1e-7; a
+ * pipe with a smaller share makes it divide by zero.
  */
 #define SHARE_MIN	2e-7
 #define SEED		1u
 
-/* Memory DPDK takes for itself and for each class, both sides and mbufs. */
+/*
+ * Memory that DPDK needs for itself, and for each class with both sides and
+ * mbufs.
+ */
 #define BASE_MB		512u
 #define CLASS_BYTES	6144ull
 
@@ -68,7 +73,7 @@ static bool start_dpdk(int cpu)
 {
 	u64 most = 0;
 	char list[16], memory[16];
-	/* rte_eal_init() changes the order, not the words. */
+	/* rte_eal_init() reorders the arguments, but does not change them. */
 	char *args[] = {
 		"bench", "--no-huge", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--iova-mode=va", "--log-level=error",
@@ -85,7 +90,10 @@ static bool start_dpdk(int cpu)
 	return rte_eal_init(ARRAY_SIZE(args) - 1, args) >= 0;
 }
 
-/* Fills in rates over spread:1, evenly over the logarithm, 90 % in all. */
+/*
+ * Sets rates over spread:1, evenly over the logarithm; they sum up to 90 % of
+ * the line.
+ */
 static void set_rates(struct setup *s)
 {
 	double all = 0;
@@ -113,7 +121,9 @@ static bool make_setup(struct setup *s, u32 classes, bool shaped)
 		s->profile[i] = (u8)random_below(&random, PROFILES);
 	s->spread = SPREAD;
 	set_rates(s);
-	/* The same for both: less of a spread, if the slowest is too slow. */
+	/*
+	 * Reduce the spread, for both sides, while the slowest rate is too low.
+	 */
 	while (shaped && (double)s->rate_bps[0] <
 			 SHARE_MIN * (double)LINE_BPS) {
 		s->spread *= 0.9;
@@ -122,7 +132,7 @@ static bool make_setup(struct setup *s, u32 classes, bool shaped)
 	return true;
 }
 
-/* BACKLOG packets for each class, a burst at a time. */
+/* Enqueues BACKLOG packets for each class, a burst at a time. */
 static bool fill(const struct side *side, struct rte_mempool *pool, u32 classes)
 {
 	struct rte_mbuf *m[BURST];
@@ -144,7 +154,7 @@ static bool fill(const struct side *side, struct rte_mempool *pool, u32 classes)
 	return true;
 }
 
-/* One burst out and in again; how many packets that were. */
+/* Dequeues one burst and enqueues it again.  Returns its packets. */
 static inline u32 turn(const struct side *side)
 {
 	struct rte_mbuf *m[BURST];
@@ -155,7 +165,7 @@ static inline u32 turn(const struct side *side)
 	return n;
 }
 
-/* As many packets, as fast as it goes; ns each, of this thread. */
+/* Moves that many packets as fast as possible.  Returns CPU ns per packet. */
 static double run_packets(const struct side *side, u64 packets)
 {
 	u64 from_ns = thread_ns(), sent = 0;
@@ -165,7 +175,10 @@ static double run_packets(const struct side *side, u64 packets)
 	return (double)(thread_ns() - from_ns) / (double)sent;
 }
 
-/* As long, in real time; ns each of what was sent, or all if nothing was. */
+/*
+ * Runs for `ms` of real time.  Returns ns per packet sent, or all ns if none
+ * was.
+ */
 static double run_time(const struct side *side, u64 ms)
 {
 	u64 from = rte_rdtsc(), hz = rte_get_tsc_hz();
@@ -186,7 +199,9 @@ static u32 rounds_of(void)
 	return options.quick ? QUICK_ROUNDS : ROUNDS;
 }
 
-/* Round robin: whatever disturbs the machine disturbs both. */
+/*
+ * Measures both sides round robin: a disturbance of the machine affects both.
+ */
 static void measure_unshaped(const struct setup *s, struct result *r)
 {
 	u64 packets = options.quick ? QUICK_PACKETS : PACKETS;
@@ -205,8 +220,8 @@ static void measure_unshaped(const struct setup *s, struct result *r)
 }
 
 /*
- * One after the other: who has to wait while the other runs would have saved
- * up what it may send, and send that first.
+ * Measures side `i` alone: a side that waits while the other runs would
+ * accumulate credit and send that first.
  */
 static void measure_shaped(const struct setup *s, struct result *r, u32 i)
 {
@@ -233,7 +248,7 @@ static bool open_side(struct side *side, const struct setup *s,
 	return false;
 }
 
-/* Mbufs go back to the pool when it is freed as a whole. */
+/* Measures both sides.  Mbufs are freed with their pool as a whole. */
 static bool measure(const struct setup *s, struct result *r)
 {
 	u32 mbufs = (u32)SIDES * BACKLOG * s->classes + BURST;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The core as a host of mbufs uses it: a ring of packets per class, the length
+ * The core with a host of mbufs: a ring of packets per class with the length
  * beside each pointer, so that a decision touches no packet.
  *
- * Unshaped is not less work here: every class is paced exactly, in byte times
- * that gaps are added to as fast as they are decided on.
+ * An unshaped run is not less work here: every class is paced exactly, in byte
+ * times, and gaps advance the byte clock as fast as they are decided.
  */
 #include <rte_cycles.h>
 #include <rte_malloc.h>
@@ -12,12 +12,12 @@
 #include "side.h"
 
 #define RING	4u	/* packets; a power of two, above BACKLOG */
-/* Decisions before its own that a class's packets are fetched. */
+/* Decisions by which a class's packets are prefetched ahead of its own. */
 #define COMING_AHEAD	8u
 
 struct host_class {
 	struct pace_class pace;
-	/* One line of cache. */
+	/* One cache line. */
 	struct rte_mbuf *mbuf[RING] __rte_cache_aligned;
 	u32 len_bytes[RING];
 	u8 head, tail;
@@ -94,7 +94,10 @@ static void address(struct rte_mbuf *m, u32 class)
 	m->hash.usr = class;
 }
 
-/* In three passes, so that no packet and no class is waited for alone. */
+/*
+ * Enqueues in three passes, so that the cache misses of packets and classes
+ * overlap.
+ */
 static void enqueue(struct rte_mbuf **m, u32 n)
 {
 	u64 now = now_ns();
@@ -117,7 +120,7 @@ static void enqueue(struct rte_mbuf **m, u32 n)
 	}
 }
 
-/* The class's first packet leaves, and its length tells what that costs. */
+/* Removes and returns the class's first packet, and charges its length. */
 static struct rte_mbuf *take(struct pace_class *pace, u64 now)
 {
 	struct host_class *c = container_of(pace, struct host_class, pace);

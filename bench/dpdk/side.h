@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A scheduler of mbufs: ours or DPDK's, behind the same two bursts that a
- * forwarding loop of DPDK has.
+ * The interface of a scheduler of mbufs, the core's or DPDK's: the burst
+ * enqueue and burst dequeue of a DPDK forwarding loop.
  */
 #ifndef BENCH_SIDE_H
 #define BENCH_SIDE_H
@@ -19,31 +19,33 @@
 #define WIRE_BYTES	(FRAME_BYTES + PACE_ETH_OVERHEAD)
 #define LOAD		0.9
 
-/* Rates are of so many kinds: rte_sched's table of profiles holds no more. */
+/* Different rates: rte_sched's table of profiles holds no more. */
 #define PROFILES	256u
 
 struct setup {
-	u32 classes;		/* a power of two, for rte_sched's sake */
-	bool shaped;		/* real time paces; else as fast as it goes */
+	u32 classes;		/* a power of two: rte_sched requires it */
+	bool shaped;		/* paced by real time; else unpaced */
 	double spread;		/* fastest rate / slowest rate */
 	u64 rate_bps[PROFILES];	/* on the wire */
-	u8 *profile;		/* of each class */
+	u8 *profile;		/* index of each class's rate */
 };
 
 struct side {
 	const char *name;
 	const char *title;
 
-	/* False if memory is short or the library refuses. */
+	/* Returns false if memory is short or the library reports an error. */
 	bool (*open)(const struct setup *s);
 	void (*close)(void);
-	/* Where packets of this class go is written into them, once. */
+	/* Writes the class into a packet, once. */
 	void (*address)(struct rte_mbuf *m, u32 class);
-	/* All are taken; classes hold BACKLOG packets and one burst more. */
+	/*
+	 * Accepts all n: classes have room for BACKLOG packets and one burst.
+	 */
 	void (*enqueue)(struct rte_mbuf **m, u32 n);
-	/* Up to n; fewer if no more may be sent now. */
+	/* Returns up to n packets; fewer if no more may be sent now. */
 	u32 (*dequeue)(struct rte_mbuf **m, u32 n);
-	/* Memory per class: what it grew by when opened. */
+	/* Bytes of memory per class, which open() sets. */
 	double bytes_per_class;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DPDK's rte_sched: port, subport, pipes, traffic classes, queues.  A class of
- * ours is a pipe, the level that has a rate of its own: a token bucket.
+ * DPDK's rte_sched: port, subport, pipes, traffic classes, queues.  A pipe
+ * stands for a class of the core: it is the level with its own rate, a token
+ * bucket.
  *
- * Settings that serve it best, of those tried: one subport; one queue of the
- * highest traffic class in use, which spares it the weighted round robin of the
+ * These are the fastest settings of those tried: one subport; one queue of the
+ * highest traffic class in use, which avoids the weighted round robin of the
  * best-effort queues; queues no longer than needed; no congestion management.
  */
 #include <rte_malloc.h>
@@ -14,11 +15,14 @@
 
 #define QUEUE_SIZE	4u	/* packets; a power of two, above BACKLOG */
 #define TC		0
-/* Best effort cannot be switched off, only be made small. */
+/* Packets of a best-effort queue: it cannot be disabled, only made small. */
 #define BEST_EFFORT_SIZE	1u
-/* Frames a bucket holds: fewer would be lost to it when it is served late. */
+/*
+ * Frames that a bucket holds: a smaller one loses credit when it is served
+ * late.
+ */
 #define BUCKET_FRAMES	4u
-/* Never what binds: the token bucket is the rate. */
+/* Frames per traffic-class period: never the limit, the token bucket is. */
 #define TC_PERIOD_FRAMES	64u
 #define LINE_BYTES	(LINE_BPS / 8)
 
@@ -41,7 +45,7 @@ static void set_profile(struct rte_sched_pipe_params *p, u64 bytes_per_s)
 		p->wrr_weights[i] = 1;
 }
 
-/* Unshaped: every pipe may use the whole line. */
+/* Sets the pipe profiles.  Unshaped, every pipe may use the whole line. */
 static void set_profiles(const struct setup *s)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The guest's first process: mounts the file systems, runs /plan, exports the
- * results and powers the machine off. The first step that fails ends the run.
+ * results and ends the machine. The first step that fails ends the run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -240,8 +240,8 @@ static void copy_to_console(const char *path, off_t from)
 }
 
 /*
- * Writes a failed step's reason to the status file and, with the output, to the
- * console.
+ * Sets *@why, the later status, to a failed step's reason, and prints it and
+ * the output of the step's command to the console.
  */
 static void report(const struct step *step, const struct reason *detail, off_t shown,
 		   struct reason *why)

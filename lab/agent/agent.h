@@ -24,7 +24,7 @@ void sleep_until_ns(int64_t ns);
 
 /* ---- plan.c ---- */
 
-#define ZERO_AHEAD_NS	10000000	/* least time; a step may set more */
+#define ZERO_AHEAD_NS	10000000	/* default of a zero step */
 
 enum step_kind {
 	STEP_INSMOD, STEP_RUN, STEP_REFUSE, STEP_START, STEP_ZERO, STEP_AT,
@@ -59,7 +59,7 @@ bool job_wait(const char *name, int64_t timeout_ns, struct reason *why);
 bool job_stop(const char *name, struct reason *why);
 /* Sends a signal to all processes of a job. */
 bool job_signal(const char *name, int number, struct reason *why);
-bool jobs_check(struct reason *why);	/* false if a job has failed */
+bool jobs_check(struct reason *why);	/* false if one failed unreported */
 
 /* ---- archive.c ---- */
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counting: what came in is sent, dropped or waiting, for qdisc and class. */
+/*
+ * Checks that each frame that arrived is sent, dropped or waiting, per qdisc
+ * and class.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <linux/gen_stats.h>
@@ -9,7 +12,7 @@
 #include "fuzz.h"
 #include "../../uapi/sch_psp.h"
 
-/* One reading in two may be torn, see tree_read_true(). */
+/* Every second reading may be inconsistent, see tree_read_true(). */
 #define READINGS	12
 
 struct reading {
@@ -78,7 +81,10 @@ static void read_causes(const struct nlattr *stats, struct tree *tree)
 			       said.drop_limit + said.drop_horizon + said.drop_evicted;
 }
 
-/* Attributes of a message about this port; NULL: about another. */
+/*
+ * Returns the attributes of a message about this port; NULL if it is about
+ * another.
+ */
 static const void *attributes(const struct nlmsghdr *n, const struct reading *reading,
 			      const struct tcmsg **t, size_t *size)
 {
@@ -151,7 +157,7 @@ bool tree_read(int fd, const struct port *port, struct tree *tree)
 
 	memset(tree, 0, sizeof(*tree));
 	message_tc(&m, RTM_GETQDISC, NLM_F_DUMP, port->ifindex, 0, 0);
-	/* Also children that were there from the start. */
+	/* The dump includes children that were created with their parent. */
 	message_put(&m, TCA_DUMP_INVISIBLE, NULL, 0);
 	if (netlink_ask(fd, &m, take_qdisc, &reading))
 		return false;
@@ -172,10 +178,11 @@ static uint32_t gone(const struct numbers *before, const struct numbers *after)
 }
 
 /*
- * The kernel reads what waits in a qdisc first, what it sent and dropped later,
- * and psp's own statistics in between: a frame that leaves meanwhile is in both.
- * While nothing arrives, a true reading is therefore the least of several, and
- * one of an empty qdisc is true by itself.
+ * Reads a consistent tree. The kernel reads first the backlog of a qdisc, then
+ * psp's own statistics, and last what the qdisc has sent and dropped: a frame
+ * that leaves meanwhile is counted twice. While nothing arrives, the smallest
+ * of several readings is therefore consistent, and so is any reading of an
+ * empty qdisc.
  */
 bool tree_read_true(int fd, const struct port *port, struct tree *tree)
 {
@@ -192,7 +199,10 @@ bool tree_read_true(int fd, const struct port *port, struct tree *tree)
 	return true;
 }
 
-/* Each frame that psp dropped has one cause; so has each drop, if no child adds to them. */
+/*
+ * Checks that each frame that psp dropped has one cause, and that each drop has
+ * one if no child adds to the drops.
+ */
 static bool causes_check(const struct tree *before, const struct tree *after, char *why,
 			 size_t size)
 {
@@ -227,13 +237,16 @@ bool tree_check(const struct tree *before, const struct tree *after,
 			 i, expected, found);
 		return false;
 	}
-	/* What the device gave back is counted as sent, and waits again. */
+	/* A frame that the device returned counts as sent and waits again. */
 	if (!after->copies && !after->root.requeues && counted != frames) {
 		snprintf(why, size, "qdisc: %u frames came, %u are sent, dropped or waiting",
 			 frames, counted);
 		return false;
 	}
-	/* More may wait below the root: without a class. */
+	/*
+	 * More frames than the classes' may wait below the root: some have no
+	 * class.
+	 */
 	if (waiting > after->root.qlen || after->root.qlen > 1 << 24 ||
 	    !after->root.qlen != !after->root.backlog) {
 		snprintf(why, size, "qdisc: qlen %u, backlog %u, classes %u", after->root.qlen,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-fail DEVICE: does each of a list of requests again and again, and lets its
- * first allocation in the kernel fail, then its second, and so on until it
- * needs no more. A request that fails must have changed nothing; one that does
- * without is taken back. Needs CONFIG_FAULT_INJECTION and its fail-nth.
+ * psp-fail DEVICE: repeats each request of a list and makes its first
+ * allocation in the kernel fail, then its second, and so on until the request
+ * makes no more allocations. A request that fails must have changed nothing;
+ * one that succeeds without the allocation is undone. Needs
+ * CONFIG_FAULT_INJECTION and its fail-nth.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include "../../uapi/sch_psp.h"
 
 #define NTH		"/proc/thread-self/fail-nth"
-#define ALLOCATIONS_MAX	2000	/* of one request: none has so many */
+#define ALLOCATIONS_MAX	2000	/* per request: none makes so many */
 #define ADD		(NLM_F_CREATE | NLM_F_EXCL)
 
 static struct message message;
@@ -121,8 +122,8 @@ static void delete_qdisc(void)
 }
 
 /*
- * In an order in which each is possible once the one before has been done, and
- * what takes it back.
+ * The requests, each with the one that undoes it. Each is possible once the one
+ * before it has been done.
  */
 static const struct request {
 	const char *name;
@@ -158,7 +159,7 @@ static void set_nth(unsigned int n)
 	}
 }
 
-/* What is left to count down: 0, the allocation has failed. */
+/* Returns how many allocations remain until one fails; 0: one has failed. */
 static unsigned int get_nth(void)
 {
 	char text[16] = "";
@@ -179,9 +180,10 @@ static bool same_shape(const struct tree *a, const struct tree *b)
 }
 
 /*
- * Its n-th allocation fails.  What does without is taken back, for the next one
- * to have the same beginning.  1: there are fewer than n, and it is done; negative:
- * something is wrong.
+ * Makes a request whose n-th allocation fails.  A request that succeeds without
+ * it is undone, so that the next one starts from the same state.  Returns 1 if
+ * the request makes fewer than n allocations and is done, a negative number on
+ * a fault.
  */
 static int try_nth(const struct request *request, unsigned int n)
 {
@@ -235,7 +237,10 @@ static bool try_request(const struct request *request)
 	return false;
 }
 
-/* Frames and trains: what cannot be had is dropped and counted, or comes later. */
+/*
+ * Sends frames and bursts while allocations fail: a frame without memory must
+ * be dropped and counted, or be sent later.
+ */
 static void try_traffic(void)
 {
 	struct random r = { .state = 1 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...: random operations on the devices'
- * psp, with frames on their way; with GSO trains as well, and beside what others send.
- * The first one is a wire of 1 Gbit/s.
+ * psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...: performs random operations
+ * on the devices' psp while frames are queued.  With `:trains` it also sends
+ * GSO bursts; with `:busy` other senders use the device too.  The first device
+ * is a wire of 1 Gbit/s.
  *
- * Every so often the traffic stops to be counted, and every few thousand
- * operations a port is drained and begun anew.  Ends with 0, or says what was
- * wrong at which operation and ends with 1.  The same arguments do the same.
+ * Every COUNT_EVERY operations it stops the traffic and counts the frames;
+ * every RENEW_EVERY operations it drains a port and sets it up anew.  Exits
+ * with 0, or reports the fault and its operation and exits with 1.  The same
+ * arguments repeat the same run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,7 @@ struct fuzz {
 	int sockets[PORTS_MAX];
 	unsigned int count;
 	int netlink;
-	int log;		/* /dev/kmsg: where we were when the kernel complained */
+	int log;		/* /dev/kmsg: dates the kernel's complaints by operation */
 	unsigned long operations, taken, refused, counted, frames, drained;
 };
 
@@ -61,7 +63,7 @@ static bool failed(unsigned long operation, const struct port *port, const char 
 	return false;
 }
 
-/* ---- a port begins anew ---- */
+/* ---- setting up a port ---- */
 
 static void remove_root(struct fuzz *f, const struct port *port)
 {
@@ -84,9 +86,12 @@ static void begin(struct fuzz *f, const struct port *port)
 	netlink_ask(f->netlink, &message, NULL, NULL);
 }
 
-/* ---- what is counted ---- */
+/* ---- counting ---- */
 
-/* A burst between two readings, for one class that is there. */
+/*
+ * Sends some frames to one existing class, and checks the counters before and
+ * after.
+ */
 static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 {
 	const struct port *port = &f->ports[p];
@@ -119,9 +124,12 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 	return true;
 }
 
-/* ---- a port is drained ---- */
+/* ---- draining a port ---- */
 
-/* A class without a child of its own, as fast as the line: all that waits comes out. */
+/*
+ * Removes a class's child and makes it a normal class, so that all waiting
+ * frames are sent at line rate.
+ */
 static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint32_t child)
 {
 	uint8_t kind = TC_PSP_TYPE_NORMAL;
@@ -178,7 +186,10 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 
 /* ---- the run ---- */
 
-/* What no other test makes happen: a train that cannot be cut.  On a slow wire psp tries. */
+/*
+ * Sends a GSO burst that cannot be segmented, which no other test does.  On a
+ * slow wire psp tries to segment it.
+ */
 static bool uncut(struct fuzz *f)
 {
 	const struct port *port = &f->ports[0];

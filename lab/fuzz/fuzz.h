@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * psp-fuzz: random netlink operations on psp and what hangs below it, valid
- * and not, with frames on their way.  Everything follows from the seed.
+ * psp-fuzz: performs random netlink operations, valid and invalid, on psp and
+ * its children while frames are queued.  The seed determines the whole run.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -13,9 +13,9 @@
 
 #define MESSAGE_MAX	32768	/* bytes */
 #define PORTS_MAX	8
-#define MINORS		12	/* classes are 1:1 to 1:c, but for damaged messages */
+#define MINORS		12	/* classes are 1:1 to 1:c, except in mutated messages */
 #define STRANGERS_MAX	32
-#define HANDLE		0x10000	/* of psp at the root */
+#define HANDLE		0x10000	/* handle of psp at the root */
 
 /* ---- random.c ---- */
 
@@ -26,7 +26,7 @@ struct random {
 uint64_t random_next(struct random *r);
 uint32_t random_below(struct random *r, uint32_t n);	/* 0 .. n - 1 */
 bool random_percent(struct random *r, uint32_t percent);
-/* Any number of up to @bits bits, the small and the extreme ones often. */
+/* Returns a number of up to @bits bits; small and extreme ones are frequent. */
 uint64_t random_value(struct random *r, unsigned int bits);
 
 /* ---- message.c ---- */
@@ -36,7 +36,7 @@ struct message {
 		struct nlmsghdr head;
 		char bytes[MESSAGE_MAX];
 	};
-	size_t options;		/* where TCA_OPTIONS begins; 0: nowhere */
+	size_t options;		/* offset of TCA_OPTIONS; 0: none */
 };
 
 void message_tc(struct message *m, uint16_t type, uint16_t flags, int ifindex,
@@ -49,8 +49,8 @@ void message_nest_end(struct message *m, size_t at);
 
 int netlink_open(void);
 /*
- * Sends, and takes in what comes back, with `each` called for every message
- * that is no answer to the request itself.  Gives 0 or an errno.
+ * Sends a request and receives the answers; calls `each` for every message that
+ * does not acknowledge the request itself.  Returns 0 or an errno.
  */
 int netlink_ask(int fd, struct message *m,
 		void (*each)(const struct nlmsghdr *n, void *arg), void *arg);
@@ -61,30 +61,36 @@ struct port {
 	char name[16];
 	int ifindex;
 	/*
-	 * GSO trains are sent to it too: one that waits whole counts as one, and
-	 * as many when it is sent, so nothing is counted there.
+	 * GSO bursts are sent to it too.  Frames are not counted there: a
+	 * waiting burst counts as one frame, but as all its segments when it is
+	 * sent.
 	 */
 	bool trains;
-	bool busy;	/* others send as well: nothing is counted, it may never be empty */
+	bool busy;	/* others send as well: not counted, it may never be empty */
 };
 
-/* One random request, made but not sent; false: it is about the link. */
+/*
+ * Builds one random request without sending it.  Returns false if it is about
+ * the link.
+ */
 bool operate(struct random *r, const struct port *port, struct message *m);
 void operate_link(struct random *r, const struct port *port, struct message *m);
 
 /* ---- mutate.c ---- */
 
-/* Spoils a request in one of many ways; its length stays that of a message. */
+/*
+ * Mutates a request in one of many ways; its length stays valid for a message.
+ */
 void mutate(struct random *r, struct message *m);
 
 /* ---- traffic.c ---- */
 
 bool traffic_open(const struct port *port, int *fd);
-/* Sends one frame of class `minor` of psp; gives whether the qdisc had it. */
+/* Sends one frame of this priority.  Returns true if the qdisc received it. */
 bool traffic_frame(int fd, struct random *r, uint32_t priority);
-/* One GSO train, or anything else that a socket lets through. */
+/* Sends one GSO burst, or anything else that a socket accepts. */
 void traffic_wild(int fd, struct random *r, uint32_t priority);
-/* A GSO train of a protocol that the kernel cannot cut. */
+/* Sends a GSO burst of a protocol that the kernel cannot segment. */
 void traffic_uncut(int fd);
 
 /* ---- account.c ---- */
@@ -97,28 +103,28 @@ struct numbers {
 	uint32_t requeues;
 };
 
-/* What a dump says of one port. */
+/* The state of one port, as a dump reports it. */
 struct tree {
 	bool psp;		/* at the root, as 1: */
 	bool copies;		/* something in it makes copies (netem) */
 	struct numbers root;
-	uint64_t drops_by_cause;	/* of psp's own; a child drops what it took by itself */
+	uint64_t drops_by_cause;	/* psp's own drops, without the children's */
 	uint64_t drop_segment;
 	struct {
 		bool there;
-		bool keeps;	/* its child drops nothing that it took */
+		bool keeps;	/* its child drops no frame that it has accepted */
 		uint32_t child;	/* handle */
 		struct numbers n;
 	} classes[MINORS + 1];
-	uint32_t strangers[STRANGERS_MAX];	/* further minors */
+	uint32_t strangers[STRANGERS_MAX];	/* other minors */
 	unsigned int stranger_count;
 };
 
 bool tree_read(int fd, const struct port *port, struct tree *tree);
 bool tree_read_true(int fd, const struct port *port, struct tree *tree);
 /*
- * `frames` were given to class `minor` between two readings, and nobody
- * changed anything: each is sent, dropped or waiting.
+ * Checks that each of `frames` is sent, dropped or waiting: they were enqueued
+ * to class `minor` between the two readings, and nothing else has changed.
  */
 bool tree_check(const struct tree *before, const struct tree *after,
 		unsigned int frames, unsigned int minor, char *why, size_t size);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-hostile: what a user without privileges can do to a qdisc.
+ * psp-hostile: attacks a qdisc by the means of a user without privileges.
  *
- * Opens sockets without end, asks for all kinds of rates, fills every socket,
- * then lowers the rate of what is queued to the least there is, gives sockets
- * other names, and closes them with all that they hold.  The order is chance, by
- * the seed.
+ * Opens as many sockets as it may, requests all kinds of rates, fills every
+ * socket, then lowers the rate of queued frames to the least possible, connects
+ * sockets elsewhere, and closes them with all frames that they hold.  The seed
+ * determines the order.
  *
- * With --lower, one thing alone: fills one socket at 10 Mbit/s, lowers it to so
- * many bytes a second, sends once more and goes.
+ * With --lower it does only this: fills one socket at 10 Mbit/s, lowers its
+ * rate to the given bytes per second, sends once more and exits.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@
 #define SHORT		200
 #define LONG		6
 #define TRAIN_BYTES	(40 * SEGMENT)
-/* A full socket takes about 90 of the longest. */
+/* A full socket holds about 90 of the longest frames. */
 #define SENDS		128
 
 static int sockets[SOCKETS_MAX];
@@ -67,7 +67,9 @@ static int64_t now_ns(void)
 	return time.tv_sec * 1000000000ll + time.tv_nsec;
 }
 
-/* Bytes a second, of any size from the least to more than any line. */
+/*
+ * Sets the socket's pacing rate, in bytes/s, which may exceed that of any line.
+ */
 static void set_rate(int fd, uint64_t rate_Bps)
 {
 	setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate_Bps, sizeof(rate_Bps));
@@ -162,7 +164,10 @@ static void lower(uint64_t rate_Bps, bool mixed)
 	set_rate(fd, mixed ? 12500 : 1250000);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&target, sizeof(target)))
 		fail("a socket");
-	/* Nobody receives: the first frame's answer may be heard of meanwhile. */
+	/*
+	 * No socket receives: the error that answers the first frame may arrive
+	 * meanwhile.
+	 */
 	for (i = 0; mixed && i < SHORT + LONG; i++, sent++)
 		while (send(fd, payload, i < SHORT ? 1 : PAYLOAD_MAX, 0) < 0)
 			if (errno != ECONNREFUSED)
@@ -172,7 +177,7 @@ static void lower(uint64_t rate_Bps, bool mixed)
 	if (!mixed && errno != EAGAIN)
 		fail("filling the socket");
 	set_rate(fd, rate_Bps);
-	/* The kernel takes one more as soon as one is gone. */
+	/* The socket accepts one more frame as soon as one has been sent. */
 	while (send(fd, payload, 1, 0) < 0)
 		if (errno != EAGAIN && errno != ECONNREFUSED)
 			fail("sending");

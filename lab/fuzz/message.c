@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* rtnetlink: messages put together, sent, and their answers. */
+/* Builds and sends rtnetlink messages and receives the answers. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ void message_tc(struct message *m, uint16_t type, uint16_t flags, int ifindex,
 	t->tcm_handle = handle;
 }
 
-/* What does not fit is left out: the kernel is not told. */
+/* Appends an attribute.  Omits one that does not fit. */
 void message_put(struct message *m, uint16_t type, const void *data, size_t len)
 {
 	size_t at = NLMSG_ALIGN(m->head.nlmsg_len);
@@ -89,7 +89,9 @@ int netlink_open(void)
 	return fd;
 }
 
-/* The kernel answers before send() returns, but for further parts of a dump. */
+/*
+ * The kernel answers before send() returns, except for further parts of a dump.
+ */
 int netlink_ask(int fd, struct message *m,
 		void (*each)(const struct nlmsghdr *n, void *arg), void *arg)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests that no well-meaning program sends. */
+/* Mutates requests into ones that no correct program sends. */
 #include <string.h>
 #include <linux/rtnetlink.h>
 
 #include "fuzz.h"
 
-/* One of the attributes of the message, at any depth; NULL: there is none. */
+/*
+ * Returns a random attribute of the message, at any depth, or NULL if it has
+ * none.
+ */
 static struct nlattr *some_attribute(struct random *r, struct message *m)
 {
 	size_t at = NLMSG_LENGTH(sizeof(struct tcmsg));
@@ -17,7 +20,7 @@ static struct nlattr *some_attribute(struct random *r, struct message *m)
 
 		if (!random_below(r, ++seen))
 			found = a;
-		/* Into a nest, past anything else. */
+		/* Descend into a nest; skip any other attribute. */
 		if (a->nla_type & NLA_F_NESTED || a->nla_len < NLA_HDRLEN)
 			at += NLA_HDRLEN;
 		else
@@ -26,7 +29,7 @@ static struct nlattr *some_attribute(struct random *r, struct message *m)
 	return found;
 }
 
-/* A length that is wrong for the kind of attribute, or for what is there. */
+/* Sets a length that is wrong for the attribute's type or for its data. */
 static void spoil_length(struct random *r, struct nlattr *a)
 {
 	switch (random_below(r, 4)) {
@@ -67,7 +70,7 @@ static void spoil_bytes(struct random *r, struct message *m)
 		m->bytes[begin + random_below(r, room)] = random_next(r);
 }
 
-/* The same attribute again, once or until the message is full. */
+/* Repeats an attribute, once or until the message is full. */
 static void repeat(struct random *r, struct message *m, const struct nlattr *a)
 {
 	static char copy[MESSAGE_MAX];
@@ -85,7 +88,7 @@ static void repeat(struct random *r, struct message *m, const struct nlattr *a)
 	before = m->head.nlmsg_len;
 	for (uint16_t type = a->nla_type; times; times--)
 		message_put(m, type, copy, len);
-	/* Options are mostly last: what follows is made a part of them. */
+	/* The options are mostly last: the copies become a part of them. */
 	if (options && m->options + options->nla_len == before)
 		options->nla_len += m->head.nlmsg_len - before;
 }
@@ -126,7 +129,10 @@ void mutate(struct random *r, struct message *m)
 	default:
 		repeat(r, m, a);
 	}
-	/* Cut off: the header stays, or the kernel would not answer. */
+	/*
+	 * Truncate, but keep the header, without which the kernel does not
+	 * answer.
+	 */
 	if (random_percent(r, 10))
 		m->head.nlmsg_len -= random_below(r, m->head.nlmsg_len - NLMSG_HDRLEN + 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests as a program makes them that means well, mostly. */
+/* Builds requests that are mostly valid. */
 #include <string.h>
 #include <net/if.h>
 #include <linux/if_link.h>
@@ -45,7 +45,7 @@ static void put_u64(struct message *m, uint16_t type, uint64_t value)
 	message_put(m, type, &value, sizeof(value));
 }
 
-/* Mostly a rate that a line of 1 Gbit/s can have. */
+/* Returns a rate, in most cases one that is possible on a line of 1 Gbit/s. */
 static uint64_t some_rate(struct random *r)
 {
 	if (random_percent(r, 85))
@@ -53,7 +53,7 @@ static uint64_t some_rate(struct random *r)
 	return random_value(r, 64);
 }
 
-/* One of @n words, or rarely one that there is not. */
+/* Returns a value below @n, or rarely one that is not valid. */
 static uint8_t some_word(struct random *r, uint32_t n)
 {
 	return random_below(r, random_percent(r, 3) ? n + 1 : n);
@@ -118,7 +118,7 @@ static void psp_root(struct random *r, const struct port *port, struct message *
 	psp_options(r, m);
 }
 
-/* Of a dynamic class. */
+/* Adds the bounds of a dynamic class. */
 static void psp_bounds(struct random *r, struct message *m)
 {
 	if (random_percent(r, 50))
@@ -248,7 +248,7 @@ static void child(struct random *r, const struct port *port, struct message *m)
 	uint32_t parent = some_class(r);
 	uint32_t handle = (0x20 + (parent & 0xffff)) << 16;
 
-	/* A class of the child: its own child, two deep. */
+	/* Add a child to a class of the child, two levels deep. */
 	if (random_percent(r, 15)) {
 		parent = handle | (1 + random_below(r, 3));
 		handle += 0x200000;
@@ -290,7 +290,7 @@ static void filter(struct random *r, const struct port *port, struct message *m)
 	uint32_t pref = 1 + random_below(r, 4);
 	struct tcmsg *t = NLMSG_DATA(&m->head);
 	bool deletes = random_percent(r, 40);
-	/* A preference is of one kind of filter. */
+	/* All filters of one preference have the same kind. */
 	bool is_u32 = pref & 1;
 	size_t nest;
 
@@ -305,7 +305,7 @@ static void filter(struct random *r, const struct port *port, struct message *m)
 	put_u32(m, is_u32 ? TCA_U32_CLASSID : TCA_MATCHALL_CLASSID,
 		random_percent(r, 90) ? some_class(r) : random_value(r, 32));
 	if (is_u32) {
-		/* Half of what is sent. */
+		/* The filter matches half of the frames sent. */
 		u32.key.mask = 1;
 		message_put(m, TCA_U32_SEL, &u32, sizeof(u32));
 	}
@@ -314,7 +314,7 @@ static void filter(struct random *r, const struct port *port, struct message *m)
 	message_nest_end(m, nest);
 }
 
-/* ---- all of them ---- */
+/* ---- all operations ---- */
 
 static void look(struct random *r, const struct port *port, struct message *m)
 {

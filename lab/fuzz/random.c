@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Numbers from a seed: splitmix64. */
+/* Generates pseudo-random numbers from a seed by splitmix64. */
 #include "fuzz.h"
 
 uint64_t random_next(struct random *r)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Frames and GSO trains, given to the device's qdisc by a packet socket. */
+/* Sends frames and GSO bursts to the device's qdisc by a packet socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,9 +11,9 @@
 #include "fuzz.h"
 
 #define HEADERS		(ETH_HLEN + 20 + 20)	/* IPv4, TCP */
-#define FRAME_MAX	562			/* fits every MTU from 576 on, less 14 */
+#define FRAME_MAX	562			/* 576 less 14: fits every MTU from 576 on */
 #define TRAIN_MAX	30000
-#define PROTOCOL_NONE	253			/* for experiments: nobody has an offload for it */
+#define PROTOCOL_NONE	253			/* for experiments: the kernel has no offload for it */
 
 bool traffic_open(const struct port *port, int *fd)
 {
@@ -23,7 +23,9 @@ bool traffic_open(const struct port *port, int *fd)
 	};
 	int on = 1, room = 8 << 20;
 
-	/* Protocol 0: receives nothing; what is sent has its own. */
+	/*
+	 * Protocol 0: the socket receives nothing; sent frames carry their own.
+	 */
 	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (*fd < 0)
 		return false;
@@ -53,7 +55,7 @@ static void headers(struct packet *p, uint32_t bytes, uint8_t last)
 	ip[9] = 6;
 	ip[12] = 10;
 	ip[16] = 10;
-	ip[19] = last;		/* u32 looks at its lowest bit */
+	ip[19] = last;		/* the u32 filter matches its lowest bit */
 	tcp[12] = 5 << 4;
 	tcp[13] = 0x10;		/* ACK */
 }
@@ -64,7 +66,7 @@ static int give(int fd, const struct packet *p, uint32_t bytes, uint32_t priorit
 	return send(fd, p, sizeof(p->offload) + bytes, 0) < 0 ? errno : 0;
 }
 
-/* ENOBUFS: the qdisc had it, and dropped it. */
+/* Sends one frame.  ENOBUFS means that the qdisc received and dropped it. */
 bool traffic_frame(int fd, struct random *r, uint32_t priority)
 {
 	uint32_t bytes = HEADERS + random_below(r, FRAME_MAX - HEADERS);
@@ -103,7 +105,7 @@ void traffic_wild(int fd, struct random *r, uint32_t priority)
 	static struct packet p;
 
 	train(&p, bytes, 100 + random_below(r, 1400), last);
-	/* One that lies about itself, now and then. */
+	/* Occasionally the header contradicts the frame. */
 	if (random_percent(r, 5))
 		p.bytes[ETH_HLEN + random_below(r, 40)] = random_next(r);
 	give(fd, &p, bytes, priority);
