@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Selects the sockets to watch. The reader writes the selection into read-only
- * data before it loads the program, so the verifier removes filters that are
- * not used.
+ * data before it loads the program, so filters that are not used
+ * cost nothing.
  *
  * Ports and addresses are compared. A socket does not name its process, and
  * most of its events occur in whatever task the softirq interrupts. So the

@@ -9,7 +9,7 @@
 /* Bytes that tc leaves for options in its request. */
 #define REQUEST_MAX	1024
 
-/* Returns 0, or -1 after a message on standard error. */
+/* Parses one option.  Returns 0, or -1 after a message on standard error. */
 typedef int (*parse_fn)(struct nlmsghdr *n, const char *key, const char *value);
 
 struct option {
@@ -229,7 +229,7 @@ static int parse_rate(struct nlmsghdr *n, const char *key, const char *value)
 	return put_u64(n, TCA_PSP_CLASS_RATE, rate_bps);
 }
 
-/* 0 removes the setting. */
+/* Adds a rate to the request; 0 removes the setting. */
 static int put_rate(struct nlmsghdr *n, int type, const char *key,
 		    const char *value)
 {
@@ -310,7 +310,7 @@ static int parse_deadline(struct nlmsghdr *n, const char *key,
 	return put_u64(n, TCA_PSP_CLASS_DEADLINE, time_ns);
 }
 
-/* paper 003 writes `mode 0` and `mode 1` */
+/* Parses a class's type.  Paper 003 writes `mode 0` and `mode 1`. */
 static int parse_type(struct nlmsghdr *n, const char *key, const char *value)
 {
 	if (!strcmp(value, "0"))
@@ -362,7 +362,7 @@ static const struct option class_options[] = {
 	{ NULL, NULL },
 };
 
-/* Each option at most once, each with one value. */
+/* Parses options: each may occur at most once and has one value. */
 static int parse_options(int argc, char **argv, struct nlmsghdr *n,
 			 const struct option *options, void (*explain)(void))
 {

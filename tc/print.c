@@ -54,7 +54,10 @@ void psp_show_truth(FILE *f, const char *key, bool value)
 		fprintf(f, "%s %s ", key, value ? "on" : "off");
 }
 
-/* Attributes of newer kernels may be longer than what is read of them. */
+/*
+ * Returns an unsigned attribute.  Those of newer kernels may be longer than
+ * what is read.
+ */
 static uint64_t get_uint(const struct rtattr *attr)
 {
 	uint64_t u64;

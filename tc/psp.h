@@ -17,7 +17,7 @@ struct psp_words {
 extern const struct psp_words psp_modes, psp_layers, psp_orders, psp_gaps,
 			      psp_switches, psp_splits, psp_types, psp_whys;
 
-/* "?" for a value that this plugin does not know yet. */
+/* Returns a value's word, or "?" for a value that this plugin does not know. */
 const char *psp_word(const struct psp_words *words, unsigned int value);
 
 /* Prints key, value and what was expected to standard error.  Returns -1. */
@@ -26,9 +26,9 @@ int psp_bad_value(const char *key, const char *value, const char *expected);
 /* Print one item, as JSON if asked for, else as " key value". */
 void psp_show_word(FILE *f, const char *key, const char *value);
 void psp_show_number(FILE *f, const char *key, uint64_t value);
-/* The key in JSON ends in _bps: bit/s. */
+/* Prints a rate.  The key in JSON ends in _bps: bit/s. */
 void psp_show_rate(FILE *f, const char *key, uint64_t rate_bps);
-/* The key in JSON ends in _ns. */
+/* Prints a time.  The key in JSON ends in _ns. */
 void psp_show_time(FILE *f, const char *key, uint64_t time_ns);
 void psp_show_truth(FILE *f, const char *key, bool value);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp for tc(8).  tc finds the plugin as q_psp.so in its library directory, or
- * in $TC_LIB_DIR, and in it the symbol below.
+ * The plugin of psp for tc(8).  tc loads it as q_psp.so from its library
+ * directory or from $TC_LIB_DIR, and looks up the symbol below.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
 static const char *const types[] = { "normal", "paced", "dynamic", "rt", "nrt",
 				     NULL };
-/* enum tc_psp_why: why mode auto is not hybrid */
+/* The words of enum tc_psp_why: the reason why mode auto is not hybrid. */
 static const char *const whys[] = {
 	"", "not_ethernet", "no_transmit_queue", "software_device",
 	"line_unknown", "line_shared", "no_wire_clock", "flow_control", NULL

@@ -72,8 +72,8 @@ static bool is_digit(char c)
 }
 
 /*
- * `.digits` of a unit of *scale: what is left of it must be whole.  A trailing
- * zero counts for nothing, so that 1.50 is 1.5.
+ * Parses `.digits` of a unit of *scale.  The result must be a whole number.
+ * Trailing zeros are ignored, so that 1.50 is 1.5.
  */
 static bool parse_fraction(const char **text, uint64_t scale, uint64_t *part)
 {
@@ -150,7 +150,7 @@ bool psp_parse_number(const char *text, int base, uint64_t *value)
 {
 	char *end;
 
-	/* strtoull() would take blanks and signs. */
+	/* strtoull() would accept blanks and signs. */
 	if (strspn(text, "0123456789abcdefABCDEFxX") != strlen(text) ||
 	    !*text)
 		return false;
@@ -159,7 +159,10 @@ bool psp_parse_number(const char *text, int base, uint64_t *value)
 	return !errno && !*end;
 }
 
-/* By thousands as far as it goes without a fraction. */
+/*
+ * Formats a value in the largest unit, in steps of 1000, that needs no
+ * fraction.
+ */
 static const char *show_scaled(char text[PSP_QUANTITY_TEXT], uint64_t value,
 			       const char *const *unit, unsigned int last)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table of statistics, uapi/sch_psp_stats.h.
+ * Checks and prints the table of statistics, uapi/sch_psp_stats.h.
  *
- *   stats-table	checks it against the structs of uapi/sch_psp.h
+ *   stats-table	checks the table against the structs of uapi/sch_psp.h
  *   stats-table man	writes section STATISTICS of tc-psp.8
  */
 #include <stdbool.h>
@@ -64,7 +64,7 @@ static void fail(const struct table *t, const char *what, const char *expected)
 	failures++;
 }
 
-/* Returns the row of the table whose key that is, or NULL. */
+/* Returns the row of the table that has this key, or NULL. */
 static const struct row *find(const struct table *t, const char *key)
 {
 	size_t i;
@@ -80,7 +80,7 @@ static bool is(const struct row *row, const char *unit)
 	return !strcmp(row->unit, unit);
 }
 
-/* Every byte of the struct belongs to one row, `type` or `pad`. */
+/* Checks that every byte of the struct belongs to one row, `type` or `pad`. */
 static void check_members(const struct table *t)
 {
 	unsigned char owners[1024] = { 0 };
@@ -115,7 +115,7 @@ static void check_rows(const struct table *t)
 		if (is(row, "HISTOGRAM") !=
 		    (row->bytes == TC_PSP_LATE_BUCKETS * sizeof(__u64)))
 			fail(t, row->member, "unit HISTOGRAM for an array");
-		/* So that a reader knows the unit by the member's name. */
+		/* A member's name must tell its unit. */
 		if (is(row, "RATE") != !!strstr(row->member, "_bps"))
 			fail(t, row->member, "_bps in the name of rates alone");
 		if (is(row, "TIME") != !!strstr(row->member, "_ns"))
@@ -126,7 +126,7 @@ static void check_rows(const struct table *t)
 	}
 }
 
-/* Writes `word` bold, and protects what troff would read as its own. */
+/* Writes `word` in bold, and escapes characters that are special to troff. */
 static void write_meaning(const char *text)
 {
 	bool bold = false;
@@ -156,7 +156,7 @@ static void write_rows(const struct table *t)
 	}
 }
 
-/* Lists the keys of a class whose meaning is the qdisc's. */
+/* Lists the keys of a class that mean the same as the qdisc's. */
 static void write_shared(void)
 {
 	const char *between = "";

@@ -36,7 +36,7 @@ static struct pace_class *pace_best_effort_next(struct pace_sched *s)
 	return c;
 }
 
-/* Adds a class, last in the round.  It keeps its debt, but no surplus. */
+/* Adds a class at the end of the round.  It keeps its debt, but no surplus. */
 static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
 {
 	if (c->deficit_bytes > 0)
@@ -53,24 +53,24 @@ static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * The guard band.  A normal frame that ends after the next paced one is due makes
- * that one late by up to a largest frame.  With the guard band it is not sent:
- * another class of the round whose first frame fits goes instead, or none.  The
- * nrt class that is next, and excess, wait likewise.  rt frames do not: they have
- * to end in their period.
+ * The guard band.  A normal frame that ends after the next paced one is due
+ * makes that one late by up to a largest frame.  With the guard band it is not
+ * sent: another class of the round whose first frame fits goes instead, or
+ * none.  The nrt class that is next, and excess, wait likewise.  rt frames do
+ * not: they have to end in their period.
  *
- * Deficits stay fair.  A class that is passed over gets its quantum as if it had
- * been served, but saves at most two, or a class that never fits would later
- * shut the others out.
+ * Deficits stay fair.  A class that is passed over gets its quantum as if it
+ * had been served, but saves at most two, or a class that never fits would
+ * later shut the others out.
  *
  * A frame has to end before paced classes are due at their rates; when they may
  * borrow does not matter.  A frame that never fits, because paced frames are
- * never so far apart, is never sent: such a class needs shorter frames, a rate of
- * its own, or no guard band.
+ * never so far apart, is never sent: such a class needs shorter frames, a rate
+ * of its own, or no guard band.
  *
  * Error bound: none; no paced class that was active when a normal frame began
- * waits for it.  Cost: one look at the class whose turn it is; if that does not
- * fit, a walk over the round.  docs/decisions/core.md, "Guard band".
+ * waits for it.  Cost: O(1) if the head of the round fits, else a walk over the
+ * round.  docs/decisions/core.md, "Guard band".
  */
 
 /* How many quanta a class that is passed over saves up at most. */

@@ -122,7 +122,10 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 		return (u32)gap_bytes;
 	if (gap_bytes >= (u64)max + min)
 		return max;
-	/* min later; where even that is too long, one frame of `min`. */
+	/*
+	 * Leave `min` for the next frame; if the gap is too short for that,
+	 * send `min`.
+	 */
 	return gap_bytes >= 2 * (u64)min ? (u32)gap_bytes - min : min;
 }
 

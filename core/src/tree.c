@@ -251,7 +251,7 @@ static bool leaf_split(struct pace_queue *q, u32 *slot, u32 shift)
 	pace_memset(node, 0, sizeof(*node));
 	*slot = IS_NODE | shift << ABOVE_BLOCK | b;
 
-	/* The oldest chunk first: keys often arrive in order. */
+	/* Distribute the oldest chunk first: keys often arrive in order. */
 	chunks = block_of(p, word)->chunk.depth + 1;
 	b = word & BLOCK_MASK;
 	for (i = chunks; i--; b = p->block[b].chunk.older)
@@ -558,7 +558,10 @@ static void pace_tree_remove_leaf(struct pace_queue *q, struct pace_path *path,
 		const struct pace_chunk *chunk = &p->block[b].chunk;
 		u32 older = chunk->older;
 
-		/* In order of arrival, which is often the order of the keys. */
+		/*
+		 * Copy in order of arrival, which is often the order of the
+		 * keys.
+		 */
 		depth = chunk->depth;
 		for (i = 0; i < n; i++)
 			out[depth * PACE_CHUNK_KEYS + i] = chunk->key[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How time passes: the port's clock in each mode, idle spells, timers, and how
- * early they are set.
+ * Advances the port's clock in each mode, begins and ends idle spells, and
+ * decides how early timers are set.
  */
 #include <pace/pace_sched.h>
 
@@ -130,7 +130,9 @@ static void observe_lateness(struct pace_sched *s, u64 now_ns)
 	s->stats.waits++;
 	if (late_ns > s->stats.wait_late_max_ns)
 		s->stats.wait_late_max_ns = late_ns;
-	/* What stood still says nothing about timers but that they are late. */
+	/*
+	 * The lateness of a host that stood still does not measure its timers.
+	 */
 	if (late_ns > PACE_LEAD_NS_MAX)
 		late_ns = PACE_LEAD_NS_MAX;
 	late_ns += (late_ns >> MARGIN_SHIFT) + MARGIN_NS;

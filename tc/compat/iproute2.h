@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The little of iproute2 that a qdisc's plugin needs.  Distributions package
- * no headers for it; everything here has kept its shape from 5.9 to 7.x (in
- * between, 6.9 made `struct qdisc_util *` arguments const, which changes no
- * caller).
+ * Declares the part of iproute2 that a qdisc's plugin needs.  Distributions
+ * package no headers for it.  All declarations here are the same from 5.9 to
+ * 7.x, except that 6.9 made `struct qdisc_util *` arguments const, which
+ * affects no caller.
  */
 #ifndef PSP_COMPAT_IPROUTE2_H
 #define PSP_COMPAT_IPROUTE2_H
@@ -14,7 +14,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 
-/* tc writes `next`: the symbol <kind>_qdisc_util must not be const. */
+/* The symbol <kind>_qdisc_util must not be const, because tc writes `next`. */
 struct qdisc_util {
 	struct qdisc_util *next;
 	const char *id;
