@@ -267,7 +267,7 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
  * and where a class returns", "Smallest virtual finish time first".
  */
 
-/* Adds what a class asks for to the offered load, as it becomes active. */
+/* Adds the load of a class that becomes active to the offered load. */
 static void pace_load_add(struct pace_sched *s, const struct pace_class *c)
 {
 	s->offered_load_bps += c->offered_load_bps;
@@ -427,7 +427,7 @@ static void pace_paced_advance(struct pace_sched *s)
 			pace_lag_bound(s);
 }
 
-/* Sets cfg.order; all wait until found eligible in it.  O(n log n). */
+/* Sets cfg.order; all classes wait until found eligible in it.  O(n log n). */
 static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 {
 	u64 floor = pace_schedule_clock(s) - pace_lag_max(s);
@@ -505,7 +505,7 @@ static struct pace_class *pace_first_at_ceil(const struct pace_sched *s)
 	return queue_head(s, &s->at_ceil);
 }
 
-/* Adds a class to those that borrow, at the time where they are. */
+/* Adds a class to those that borrow, not behind their virtual time. */
 static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
 	pace_clock_raise(&c->borrow_clock, s->borrow_time);

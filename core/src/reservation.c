@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Periods (paper 004, 2.2.1 and 4.3: the ITM thread), on the byte clock.
+ * Counts periods (paper 004, 2.2.1 and 4.3: the ITM thread) on the byte clock.
  *
  * A period ends when the port's clock reaches `end`, which moves on by exactly
  *
@@ -152,7 +152,7 @@ static u64 count_left(struct pace_class *first, bool overrun)
 	return classes;
 }
 
-/* The same for classes whose late frames were left; excess is counted already. */
+/* Does the same for late frames that were left; excess is counted already. */
 static u64 count_late_left(struct pace_class *first)
 {
 	struct pace_class *c = first;
@@ -257,42 +257,44 @@ static bool pace_period_awaited(const struct pace_sched *s)
 /*
  * Classes by the period (paper 004, 2.2.1 and 3.1).
  *
- * RT.  Frames that arrived before a period leave in it; frames that arrive during
- * a period wait for the next.  A class first sends the period's reservation.
- * Then it sends late frames ("late-first", figure 9), before all nrt and normal
- * frames, while the budget lasts.  Late frames are paid by credit: what eight
- * periods before have reserved and the class has not sent.  In one period it
- * sends at most one reservation late.  All frames beyond that are excess: they go
- * after every other class, while the budget lasts, or wait.  So an rt class takes
- * from others, over n periods, at most n + 8 reservations and one longest burst.
- * Classes take turns by frame.
+ * RT.  Frames that arrived before a period leave in it; frames that arrive
+ * during a period wait for the next.  A class first sends the period's
+ * reservation. Then it sends late frames ("late-first", figure 9), before all
+ * nrt and normal frames, while the budget lasts.  Late frames are paid by
+ * credit: what eight periods before have reserved and the class has not sent.
+ * In one period it sends at most one reservation late.  All frames beyond that
+ * are excess: they go after every other class, while the budget lasts, or wait.
+ * So an rt class takes from others, over n periods, at most n + 8 reservations
+ * and one longest burst. Classes are served round robin, one frame each.
  *
- * When in the period: deadline first.  A paced frame's deadline is its clock, an
- * rt frame's the end of the period.  So eligible paced frames go first until the
- * rt frames of the period would no longer end in it; then rt frames go first.  A
- * paced class waits for an rt frame where it would have waited for a normal one,
- * and rt frames end in their period whatever the paced classes offer.
+ * When in the period: deadline first.  A paced frame's deadline is its clock,
+ * an rt frame's the end of the period.  So eligible paced frames go first until
+ * the rt frames of the period would no longer end in it; then rt frames go
+ * first.  A paced class waits for an rt frame where it would have waited for a
+ * normal one, and rt frames end in their period whatever the paced classes
+ * offer.
  *
- * NRT.  A class sends its share of each period while the budget lasts, after the
- * rt frames of the period; the rest waits.
+ * NRT.  A class sends its share of each period while the budget lasts, after
+ * the rt frames of the period; the rest waits.
  *
- * The length of a frame is not known before it is sent: a frame goes if anything
- * is left of what pays for it.  An rt class owes what a frame takes beyond its
- * credit, an nrt class what a frame takes beyond its share.  So over n periods an
- * nrt class sends at most n shares and one longest burst.
+ * The length of a frame is not known before it is sent: a frame goes if
+ * anything is left of what pays for it.  An rt class owes what a frame takes
+ * beyond its credit, an nrt class what a frame takes beyond its share.  So over
+ * n periods an nrt class sends at most n shares and one longest burst.
  *
  * Error bound: none, bytes are exact.  Arrivals are known in wire bytes, as the
- * host reports them (pace_arrived()).  An active class without reported arrivals
- * counts as having one frame.  docs/decisions/core.md, "rt frames by the end
- * of their period".
+ * host reports them (pace_arrived()).  An active class without reported
+ * arrivals counts as having one frame.  docs/decisions/core.md, "rt frames by
+ * the end of their period".
  */
 
-/* No debt is larger than a burst: after so many periods a class owes nothing. */
+/* Periods after which a class has no debt, because no debt exceeds a burst. */
 #define DEBT_MAX	((u64)PACE_BURST_WIRE_MAX)
 
 /*
- * Reservations of so many periods before may be sent late.  Behind as many routers,
- * each of which delays by a period, frames arrive so late.
+ * The number of past periods whose reservations may be sent late.  Frames
+ * arrive that late behind as many routers, each of which delays them by a
+ * period.
  */
 #define SAVED_PERIODS	8u
 

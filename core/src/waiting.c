@@ -131,7 +131,8 @@ static void observe_lateness(struct pace_sched *s, u64 now_ns)
 	if (late_ns > s->stats.wait_late_max_ns)
 		s->stats.wait_late_max_ns = late_ns;
 	/*
-	 * The lateness of a host that stood still does not measure its timers.
+	 * A host that is later than this stood still: its timers are not that
+	 * late.
 	 */
 	if (late_ns > PACE_LEAD_NS_MAX)
 		late_ns = PACE_LEAD_NS_MAX;
