@@ -13,7 +13,7 @@
 #define HEADERS		(ETH_HLEN + 20 + 20)	/* IPv4, TCP */
 #define FRAME_MAX	562			/* 576 less 14: fits every MTU from 576 on */
 #define TRAIN_MAX	30000
-#define PROTOCOL_NONE	253			/* for experiments: the kernel has no offload for it */
+#define PROTOCOL_NONE	253			/* experimental: has no offload */
 
 bool traffic_open(const struct port *port, int *fd)
 {

@@ -10,7 +10,7 @@
 
 #define FLOW_NAME_MAX	64
 #define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
-#define FLOW_STAMP	16	/* bytes of sequence number and timestamp at the start of a datagram */
+#define FLOW_STAMP	16	/* bytes: sequence number, timestamp */
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
 #define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
 #define FLOW_CLASSES_MAX 65535	/* minors of a qdisc */
@@ -23,7 +23,7 @@ struct flow_spec {
 	uint64_t payload, batch;	/* UDP */
 	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
 	uint64_t classes, ports;	/* UDP: used in round robin from the first */
-	uint64_t rate_bps;		/* UDP, at the link layer; 0: as fast as the socket accepts */
+	uint64_t rate_bps;		/* UDP, link layer; 0: unlimited */
 	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's default */
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's default */
 	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */
