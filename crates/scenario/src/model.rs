@@ -72,8 +72,7 @@ pub struct Scenario {
     pub kernel: Kernel,
     /// Seed of the run.
     pub seed: u64,
-    /// How often each cell is run; run k uses seed `seed` + k, from 0. Only the simulator
-    /// takes a value above 1, to get statistics of transfers of known length.
+    /// How often each cell is run, run k from 0 with `seed` + k. Only the simulator takes over 1.
     pub runs: u64,
     /// Number of cells run one after another in one guest; at least 1.
     pub per_boot: usize,
