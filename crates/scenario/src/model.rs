@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scenario with every reference, unit and parameter resolved: the input of both engines and
-//! of the measurements.
+//! A scenario with all references, units and parameters resolved: input of engines and metrics.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -128,8 +127,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns the name of a flow or stream. Returns an empty string for [`Subject::Wire`] and
-    /// for a subject that the cell does not have.
+    /// Returns the name of a flow or stream; for others and those not in the cell, "".
     #[must_use]
     pub fn name_of(&self, subject: Subject) -> &str {
         let streams = self.isochronous.as_ref().map(|of| &of.streams);
