@@ -300,11 +300,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
         "crates/stall/src/history.rs",
     ],
     &[
-        "crates/stall/src/flow/mod.rs",
-        "crates/stall/src/flow/rounds.rs",
-        "crates/stall/src/flow/tally.rs",
-    ],
-    &[
         "crates/stall/src/flow/queue.rs",
         "crates/stall/src/flow/scoreboard.rs",
     ],

@@ -2,12 +2,11 @@
 //! Merges the shards of one sweep into one table.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
-use crate::sim::shard::{self, Part, Shard, Sweep};
+use crate::sim::shard::{Part, Shard};
 use crate::sim::sweep_table::{self, write_table};
 
 /// Merges folders into `out`; refuses folders that are not together one whole sweep. Returns the
@@ -58,46 +57,12 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<(usize, PathBuf)> {
             first.sweep.pieces()
         );
     }
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    check_room(out, &first.sweep)?;
-    write_table(out, &entries)?;
     let whole = Part {
         shard: Shard::default(),
         ..first
     };
+    whole.check_folder(out)?;
+    write_table(out, &entries)?;
     whole.write(out)?;
     Ok((entries.len(), out.join("table.csv")))
-}
-
-/// Checks that the folder is empty, or has the whole table of the same sweep.
-fn check_room(out: &Path, sweep: &Sweep) -> Result<()> {
-    if out.join(shard::FILE).exists() {
-        let there = Part::read(out)?;
-        if let Some(difference) = sweep.differs_from(&there.sweep) {
-            bail!(
-                "--out {}: the folder has another sweep: {difference}; expected a new or empty \
-                 folder, or the table of the same sweep",
-                out.display()
-            );
-        }
-        ensure!(
-            there.shard == Shard::default(),
-            "--out {}: the folder has shard {}/{} of this sweep; expected a folder for the joined \
-             table",
-            out.display(),
-            there.shard.index,
-            there.shard.count
-        );
-        return Ok(());
-    }
-    let is_empty = fs::read_dir(out)
-        .with_context(|| format!("cannot read {}", out.display()))?
-        .next()
-        .is_none();
-    ensure!(
-        is_empty,
-        "--out {}: expected a new or empty folder",
-        out.display()
-    );
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use fs4::{FileExt, TryLockError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -139,6 +139,41 @@ impl Sweep {
 }
 
 impl Part {
+    /// Makes the folder for this part. Returns whether it has the part already; refuses a folder
+    /// that has another sweep or shard, or other files.
+    pub fn check_folder(&self, out: &Path) -> Result<bool> {
+        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        if out.join(FILE).exists() {
+            let there = Self::read(out)?;
+            if let Some(difference) = self.sweep.differs_from(&there.sweep) {
+                bail!(
+                    "--out {}: the folder has another sweep: {difference}; expected a new or \
+                     empty folder, or one of the same sweep",
+                    out.display()
+                );
+            }
+            ensure!(
+                there.shard == self.shard,
+                "--out {}: the folder has shard {}/{} of this sweep; expected a folder for each \
+                 shard and for the joined table",
+                out.display(),
+                there.shard.index,
+                there.shard.count
+            );
+            return Ok(true);
+        }
+        let is_empty = fs::read_dir(out)
+            .with_context(|| format!("cannot read {}", out.display()))?
+            .next()
+            .is_none();
+        ensure!(
+            is_empty,
+            "--out {}: the folder has files that are no sweep's; expected a new or empty folder",
+            out.display()
+        );
+        Ok(false)
+    }
+
     /// Returns the numbers of the part's pieces of work.
     pub fn numbers(&self) -> impl Iterator<Item = usize> + use<> {
         (self.shard.index..self.sweep.pieces()).step_by(self.shard.count)

@@ -2,12 +2,11 @@
 //! Sweeps a scenario: every cell with every seed, on all cores. A sweep that was interrupted
 //! continues where it was.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use netsim::run::run_cell;
 use scenario::Scenario;
 
@@ -68,46 +67,15 @@ pub fn sweep(spec: SweepSpec<'_>, progress: &dyn Progress) -> Result<Swept> {
     );
     support::check(scenario)?;
     sweep_table::check(scenario)?;
-    make_room(out, &part)?;
+    if !part.check_folder(out)? {
+        part.write(out)?;
+    }
     let done = run(scenario, &part, (out, spec.jobs), progress)?;
     Ok(Swept {
         done,
         all: part.numbers().count(),
         table: out.join("table.csv"),
     })
-}
-
-/// Makes the folder; refuses it if it is neither empty nor a folder of the same sweep and shard.
-fn make_room(out: &Path, part: &Part) -> Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    if out.join(shard::FILE).exists() {
-        let there = Part::read(out)?;
-        if let Some(difference) = part.sweep.differs_from(&there.sweep) {
-            bail!(
-                "--out {}: the folder has another sweep: {difference}; expected a new folder, or \
-                 the same sweep to go on with",
-                out.display()
-            );
-        }
-        ensure!(
-            there.shard == part.shard,
-            "--out {}: the folder has shard {}/{} of this sweep; expected a folder for each",
-            out.display(),
-            there.shard.index,
-            there.shard.count
-        );
-        return Ok(());
-    }
-    let is_empty = fs::read_dir(out)
-        .with_context(|| format!("cannot read {}", out.display()))?
-        .next()
-        .is_none();
-    ensure!(
-        is_empty,
-        "--out {}: the folder has files that are no sweep's; expected a new or empty folder",
-        out.display()
-    );
-    part.write(out)
 }
 
 fn run(
