@@ -45,7 +45,7 @@ demo: setup
 	@$(PSPACER) lab run experiments/demo --out out/demo
 
 test: setup
-	@tools/setup.sh perl sparse nm tc
+	@tools/setup.sh perl sparse nm tc xz
 	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh all
 

@@ -86,6 +86,80 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     }
 }
 
+/// Keeps the guest falling idle and waking: hundreds of thousands of times in a second. Once in
+/// some ten thousand times QEMU's two threads came in another order, and time with them.
+const RESTLESS: &str = r#"
+name = "restless"
+title = "Three rates on a busy host"
+duration = "1500ms"
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "1gbit"
+sink = true
+bql_min = "64kb"
+[noise]
+hold_max = "60us"
+every = "500us"
+[[tc]]
+host = "tx"
+lines = [
+  "qdisc add dev eth0 root handle 1: htb default 1",
+  "class add dev eth0 parent 1: classid 1:1 htb rate 400mbit burst 64kb cburst 64kb",
+  "class add dev eth0 parent 1: classid 1:2 htb rate 300mbit burst 64kb cburst 64kb",
+  "class add dev eth0 parent 1: classid 1:3 htb rate 200mbit burst 64kb cburst 64kb",
+  "filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 5002 0xffff classid 1:2",
+  "filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dport 5003 0xffff classid 1:3",
+]
+[[flow]]
+name = "first"
+type = "udp"
+batch = 16
+from = "tx"
+to = "rx"
+port = 5001
+[[flow]]
+name = "second"
+type = "udp"
+batch = 16
+from = "tx"
+to = "rx"
+port = 5002
+[[flow]]
+name = "third"
+type = "udp"
+batch = 16
+from = "tx"
+to = "rx"
+port = 5003
+"#;
+
+/// Two guests side by side disturb each other's threads, as those of a sweep do.
+#[test]
+fn a_restless_guest_gives_the_same_bytes_beside_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario::parse("restless.toml", RESTLESS, &scenario::Options::default());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let outputs = std::thread::scope(|threads| {
+        ["one", "two"]
+            .map(|name| {
+                let (scenario, folder) = (&scenario, folder.path().join(name));
+                threads.spawn(move || run(scenario, &folder, LONG))
+            })
+            .map(|guest| guest.join().unwrap().unwrap())
+    });
+    let [one, two] = outputs.map(|output| files(&output.cells[0].dir));
+    assert!(one.iter().any(|(name, _)| name == "timeline.wire.a"));
+    assert_eq!(one.len(), two.len());
+    for ((name, one), (_, two)) in one.iter().zip(&two) {
+        assert!(one == two, "{name} differs");
+    }
+}
+
 #[test]
 fn two_cables_a_router_tcp_and_a_bottleneck() {
     let folder = tempfile::tempdir().unwrap();
