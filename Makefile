@@ -4,7 +4,8 @@
 BUILT   := $(or $(CARGO_TARGET_DIR),target)
 PSPACER := $(BUILT)/release/pspacer
 
-# Without a Rust toolchain that will do, `setup` unpacks one here: tools/rust.sh.
+# `setup` unpacks a Rust toolchain into the cache if the PATH has none that is new enough
+# (tools/rust.sh).
 ifndef PSP_RUST_SOUGHT
 export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
@@ -13,25 +14,25 @@ endif
 .PHONY: help setup build demo check fresh test test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
 
 help:
-	@echo "make demo               set up, build, show psp beside htb on a busy host"
-	@echo "make test               set up, then every test"
-	@echo "make check              for each edit: format, clippy, tests inside the crates"
-	@echo "make fresh              demo and test on an empty Debian: SUITE=bookworm (root)"
-	@echo "make test-debug         psp on a kernel with KASAN, lockdep and the like; hours at first"
-	@echo "make cross              the core's decisions on arm64 and s390x, under qemu-user"
-	@echo "make prove              bounded model checking of the core: docs/proofs.md"
-	@echo "make calculus           the bounds of predict beside another library's"
+	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
+	@echo "make test               sets up, then runs every test"
+	@echo "make check              format, clippy, tests inside the crates; for each edit"
+	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
+	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"
+	@echo "make cross              tests the core's decisions on arm64 and s390x, under qemu-user"
+	@echo "make prove              checks the core's proofs: docs/proofs.md"
+	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/fuzzing.md"
-	@echo "make build              the pspacer command and the tc plugin"
-	@echo "make experiments        every experiment in full; writes docs/results"
-	@echo "make experiments-quick  a short form of each, into out/quick"
-	@echo "make bench              the scheduler's speed; writes docs/benchmarks.md"
-	@echo "make bench-stalls       the speed of pspacer stalls; writes docs/stalls-benchmark.md"
-	@echo "make bench-watch        what pspacer watch costs a transfer (root); docs/watch.md"
-	@echo "make install            on this host: module (DKMS), tc plugin, command, man pages (root)"
-	@echo "make uninstall          take them away again (root)"
-	@echo "make clean              remove what was built"
+	@echo "make build              builds the pspacer command and the tc plugin"
+	@echo "make experiments        runs every experiment in full; writes docs/results"
+	@echo "make experiments-quick  runs a short form of each experiment, into out/quick"
+	@echo "make bench              measures the scheduler's speed; writes docs/benchmarks.md"
+	@echo "make bench-stalls       measures pspacer stalls; writes docs/stalls-benchmark.md"
+	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/watch.md"
+	@echo "make install            installs module (DKMS), tc plugin, command and man pages (root)"
+	@echo "make uninstall          removes what install put here (root)"
+	@echo "make clean              removes what was built"
 
 setup:
 	@tools/setup.sh ar cargo cc clang dpkg-deb git make setpriv
@@ -49,24 +50,24 @@ test: setup
 	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh all
 
-# For each edit: what was changed is compiled and checked, and no guest is booted.
+# Checks an edit: compiles and tests what was changed, and boots no guest.
 check: setup
 	@tools/test.sh check
 
 fresh:
 	@tests/fresh/run.sh $(or $(SUITE),bookworm)
 
-# A quarter of a minute, and 200 MB of packages the first time.
+# Takes a quarter of a minute; the first time apt fetches 200 MB of packages.
 cross: setup
 	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
 	@core/tests/run.sh build/cross
 
-# CBMC comes with it, as a package that is not installed.
+# Fetches CBMC into the cache if it is not installed.
 prove: setup
 	@core/proofs/prove.sh
 	@core/proofs/break.sh
 
-# The library comes by Maven, into the cache: docs/decisions/isochronous.md, "Bounds of network
+# Maven fetches the library into the cache: docs/decisions/isochronous.md, "Bounds of network
 # calculus".
 calculus: setup
 	@tools/setup.sh java mvn
@@ -79,7 +80,7 @@ fuzz: setup
 	@tools/setup.sh c++
 	@fuzz/run.sh $(or $(TARGET),core)
 
-# Builds the debug kernel if the cache has none. See CONTRIBUTING.md.
+# Builds the debug kernel if the cache has none; CONTRIBUTING.md says how long it takes.
 test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
 	cargo test --locked --package vmlab --test lab_debug -- --ignored --nocapture --test-threads 1
@@ -90,25 +91,26 @@ experiments: build
 experiments-quick: build
 	$(PSPACER) experiments
 
-# Ten minutes and 8 GB of memory; figures are good only of a machine with
-# nothing else to do. BENCH="--quick" gives a look.
+# Takes ten minutes and 8 GB of memory. Figures count only from an idle machine.
+# BENCH="--quick" makes a short run.
 bench: setup
 	@tools/setup.sh dpkg-deb
 	@cargo build --release --locked --package xtask
 	@$(MAKE) --no-print-directory -C bench run TOOL="$(abspath $(BUILT))/release/xtask bench" DOCS=../docs OPTIONS="$(BENCH)"
 
-# Captures of 10 million packets stay in out/bench, about 800 MB.
+# Leaves captures of 10 million packets in out/bench, about 800 MB.
 bench-stalls: setup
 	@cargo build --release --locked --package xtask --package pspacer
 	@$(abspath $(BUILT))/release/xtask bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
 
-# Two network name spaces and a veth pair, for a minute; nothing stays.
+# Uses two network namespaces and a veth pair for a minute, and removes them.
 bench-watch: setup
 	@cargo build --release --locked --package pspacer
 	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
 	@bench/watch.sh $(PSPACER) build/lab
 
-# Root's PATH need not have the Rust toolchain: `make build` comes before.
+# Does not build the command, because root's PATH may have no Rust toolchain: run
+# `make build` first.
 install:
 	@tools/setup.sh cc dkms make tc
 	@tools/install.sh install

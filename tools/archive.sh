@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Prints apt sources of Debian suites: this machine's own archive, with the suite
-# exchanged. For what has to be had before there is a Rust toolchain; the
-# laboratory does the same in crates/vmlab/src/sources.rs, which says why so.
+# exchanged. This is a script because it runs before there is a Rust toolchain. The
+# laboratory does the same in crates/vmlab/src/sources.rs, which explains the method.
 #
 # usage: archive.sh SUITE...
 set -eu
 
-# apt knows every form of source and says the address of each; it fetches nothing.
-# Archives of others call a suite "stable" or "bookworm" too, but have no updates
-# or backports of it: an archive that has is taken before one that has not.
+# apt knows every form of source and prints the address of each; it fetches nothing.
+# Archives of others also call a suite "stable" or "bookworm", but only Debian's has
+# updates or backports of it, so an archive with these goes first.
 uri=$(apt-get update --print-uris | sed -n "s,^'\(.*\)/dists/\([^/]*\)/main/.*,\2 \1,p" |
 	sed -nE 's/^(bullseye|bookworm|trixie|forky|duke|sid|(old)*stable|testing|unstable)(-updates|-backports)? /\3 /p' |
 	awk 'NF == 2 && !sure { sure = $2 } NF == 1 && !first { first = $1 } END { print sure ? sure : first }')
@@ -18,13 +18,13 @@ if [ -z "$uri" ]; then
 	exit 1
 fi
 
-# The keys are the one thing that apt does not tell: Signed-By of the stanza, or
-# signed-by of the line, that names the archive.
+# signed_by: prints the archive's keys, which apt does not print: Signed-By of the stanza,
+# or signed-by of the line, that names the archive.
 eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
 signed_by() {
 	for file in "$list" "$parts"/*.list "$parts"/*.sources; do
 		[ -f "$file" ] || continue
-		# A stanza a record; an empty line ends one even between two files.
+		# An empty line ends a stanza, also between two files.
 		cat "$file"
 		echo
 	done | awk -v uri="$uri" '

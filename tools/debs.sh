@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Downloads Debian packages of a suite into an empty folder, without installing them
-# and without root: by an apt with a state of its own, which checks signatures and
-# hashes. The laboratory does the same in crates/vmlab/src/packages.rs and shares the
-# lists of packages with this script, so one lock guards both.
+# and without root. An apt with a state of its own checks signatures and hashes. The
+# laboratory does the same in crates/vmlab/src/packages.rs and shares the lists of
+# packages with this script, so one lock guards both.
 #
 # usage: debs.sh SUITE FOLDER PACKAGE...
 set -eu
@@ -55,7 +55,7 @@ Dir::Etc::preferencesparts "-";
 EOF
 export APT_CONFIG="$state/apt.conf"
 
-# Runs apt-get quietly; what it said is shown if it fails.
+# Runs apt-get quietly; prints its output if it fails.
 quietly() {
 	said=$(apt-get -q "$@" 2>&1) || die "apt-get $* failed:
 $said"

@@ -1,22 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs every test that boots a guest: as many side by side as there are processors,
-# the files that take longest first. A guest is the work of one processor, so no
-# processor waits while tests are left.
+# Runs every test that boots a guest. A guest keeps one processor busy, so as many run
+# side by side as there are processors, the longest files first.
 #
 # usage: guest-tests.sh list        a line for each test: FILE NAME
-#        guest-tests.sh all LOGS    each writes LOGS/guest/FILE-NAME.log
-#        guest-tests.sh one LOGS FILE NAME
+#        guest-tests.sh all LOGS    runs all; each writes LOGS/guest/FILE-NAME.log
+#        guest-tests.sh one LOGS FILE NAME    runs one
 set -eu
 
 cd "$(dirname "$0")/.."
 
-# A file's name says that it boots guests: lab_* or *_lab.
+# files: lists the test files that boot guests, which are named lab_* or *_lab.
 files() {
 	ls crates/*/tests | sed -n 's/\.rs$//p' | sort -u | grep -E '^lab_|_lab$'
 }
 
-# Of a file: how long its longest test takes, roughly, in seconds of one processor.
+# weight FILE: prints roughly how many seconds of one processor its longest test takes.
 weight() {
 	case $1 in
 	lab_fuzz | lab_tdc) echo 150 ;;
@@ -32,7 +31,8 @@ list() {
 	done | sort -s -k 1,1nr | cut -d ' ' -f 2,3
 }
 
-# Each guest has 512 MB at least.
+# side_by_side: prints how many guests run at once. A guest has at least 512 MB, and 1 GB
+# of free memory is asked for each.
 side_by_side() {
 	processors=$(nproc)
 	fit=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
@@ -40,7 +40,8 @@ side_by_side() {
 	[ "$fit" -lt "$processors" ] && echo "$fit" || echo "$processors"
 }
 
-# A test runs alone in its process: a line when it ends, and all it said if it failed.
+# one LOGS FILE NAME: runs a test in a process of its own; prints a line when it ends, and
+# its whole output if it failed.
 one() {
 	logs=$1 file=$2 name=$3
 	log=$logs/guest/$file-$(echo "$name" | tr -c 'a-zA-Z0-9_\n' -).log

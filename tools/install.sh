@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs psp on this host: the kernel module through DKMS, the tc plugin, the
-# command with all that it needs, and the manual pages; or takes it all away again.
-# Everything is checked before anything is changed, and a failure takes back what was
-# done. install-command is for hosts without the module: the command alone, which needs
-# no root where PREFIX is the user's own.
+# Installs psp on this host, or removes it: the kernel module through DKMS, the tc
+# plugin, the command with all that it needs, and the manual pages. The script checks
+# everything before it changes anything, and a failure removes what was installed.
+# install-command installs the command alone, for hosts without the module; it needs no
+# root where PREFIX is the user's own.
 #
 # usage: install.sh install|uninstall|install-command|uninstall-command
 #   PREFIX  where the command and manual pages go (/usr/local)
@@ -15,12 +15,13 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
-# Files are copied from several folders: a relative PREFIX is below the working folder.
+# An absolute path, because files are copied from several folders. A relative PREFIX is
+# below the working folder.
 prefix=$(realpath -m -- "${PREFIX:-/usr/local}")
 kver=${KVER:-$(uname -r)}
 binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
 share=$prefix/share/pspacer
-# What the command reads: scenarios, and what a guest is compiled from and runs.
+# The command reads these folders: scenarios, and the sources and scripts of a guest.
 read_folders="LICENSES core experiments kernel lab tc uapi"
 
 die() {
@@ -28,7 +29,7 @@ die() {
 	exit 1
 }
 
-# Where this machine's tc looks for plugins.
+# tc_dir: prints the folder in which this machine's tc looks for plugins.
 tc_dir() {
 	for d in /usr/lib/"$(uname -m)"-linux-gnu/tc /usr/lib64/tc /usr/lib/tc; do
 		[ -d "$d" ] && echo "$d" && return
@@ -52,7 +53,7 @@ check_install() {
 	plugin=$(tc_dir)/q_psp.so
 }
 
-# Which file a shell looks for when it completes this command.
+# The file from which each shell completes this command.
 completions='bash share/bash-completion/completions/pspacer
 zsh share/zsh/site-functions/_pspacer
 fish share/fish/vendor_completions.d/pspacer.fish'
@@ -70,7 +71,7 @@ install_command() {
 	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
 	rm -rf "$share"
 	install -d "$share"
-	# shellcheck disable=SC2086 # several folders; nothing that was built in them
+	# shellcheck disable=SC2086 # several folders; built files are left out
 	(cd "$top" && find $read_folders -type f \( -name '*.[chS]' -o -name '*.sh' -o -name '*.mk' \
 		-o -name 'Kbuild*' -o -name 'Makefile*' -o -name '*.toml' -o -name '*.json' \
 		-o -name '*.config' -o -name '*.conf' -o -name '*.md' -o -name '*.txt' \
@@ -84,7 +85,7 @@ install_command() {
 	done
 }
 
-# Module sources of this version and of those installed before it.
+# installed_sources: lists the module's sources of this version and of earlier ones.
 installed_sources() {
 	ls -d /usr/src/sch_psp-* 2>/dev/null || true
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The Rust toolchain: the machine's own if it is new enough and whole, else one of
-# Debian's packages, unpacked into the cache and not installed: docs/decisions/dependencies.md,
-# "Rust out of Debian's packages".
+# Chooses the Rust toolchain: the machine's own if it is new enough and whole, else one of
+# Debian's packages, which is unpacked into the cache and not installed. Why:
+# docs/decisions/dependencies.md, "Rust out of Debian's packages".
 #
-# usage: rust.sh path      what to put before PATH: "FOLDER:", or nothing
-#        rust.sh fetch     unpacks one if the machine has none that will do
+# usage: rust.sh path      prints what to put before PATH: "FOLDER:", or nothing
+#        rust.sh fetch     unpacks one if the machine's is too old or not whole
 #        rust.sh declared  unpacks exactly the version declared; prints its folder
 set -eu
 
@@ -18,8 +18,8 @@ toolchain=$cache/rust/$declared-1
 # the C library of Debian 12 and of anything newer, so one set serves all.
 suite=bookworm
 programs='cargo-web libstd-rust-web-dev rust-web-clippy rustc-web rustfmt-web'
-# What they are linked with, but for what every Debian has (libc6, libgcc-s1,
-# libstdc++6): those have to be the machine's.
+# The libraries that the programs are linked with. libc6, libgcc-s1 and libstdc++6 are
+# missing here, because every Debian has them and they must be the machine's.
 libraries="libstd-rust-web-$declared libbrotli1 libbsd0 libcom-err2 libcurl4 libedit2 libffi8
 	libgmp10 libgnutls30 libgssapi-krb5-2 libhogweed6 libhttp-parser2.9 libicu72 libidn2-0
 	libk5crypto3 libkeyutils1 libkrb5-3 libkrb5support0 libldap-2.5-0 libllvm19 liblzma5 libmd0
@@ -31,7 +31,7 @@ die() {
 	exit 1
 }
 
-# Version of a program on the PATH, nothing if there is none.
+# version PROGRAM: prints the version of a program on the PATH, or nothing.
 version() {
 	"$1" --version 2>/dev/null | sed -n '1s/^[a-z]* \([0-9.]*\).*/\1/p'
 }
@@ -40,7 +40,7 @@ new_enough() {
 	[ -n "$1" ] && printf '%s\n%s\n' "$declared" "$1" | sort -V -C
 }
 
-# Why the toolchain on the PATH will not do; nothing if it will.
+# objection: prints why the toolchain on the PATH is not used; nothing if it is.
 objection() {
 	for program in cargo rustc; do
 		found=$(version $program)
@@ -61,8 +61,8 @@ objection() {
 	done
 }
 
-# For each program a script of its name in bin, which starts it with the libraries
-# unpacked beside it and does not tell them to the programs that it starts.
+# wrap FOLDER: makes a script in bin for each program. It starts the program with the
+# unpacked libraries, and hides them from the programs that this one starts.
 wrap() {
 	lib='$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu'
 	for program in cargo clippy-driver rustc rustdoc rustfmt; do
@@ -74,15 +74,15 @@ wrap() {
 			exec /lib64/ld-linux-x86-64.so.2 --library-path "$lib" "\$root/usr/bin/$program" "\$@"
 		EOF
 	done
-	# It looks for clippy-driver beside the file that it was started from, so that
-	# may not be ld.so. What it starts is cargo alone.
+	# cargo-clippy looks for clippy-driver beside its own file, so ld.so must not start
+	# it. It starts only cargo.
 	mv "$1/usr/bin/cargo-clippy" "$1/bin/cargo-clippy.program"
 	cat >"$1/bin/cargo-clippy" <<-EOF
 		#!/bin/sh
 		root=\$(dirname "\$(dirname "\$0")")
 		LD_LIBRARY_PATH="$lib" exec "\$0.program" "\$@"
 	EOF
-	mv "$1/usr/bin/cargo-fmt" "$1/bin/cargo-fmt" # needs none
+	mv "$1/usr/bin/cargo-fmt" "$1/bin/cargo-fmt" # needs no libraries
 	chmod +x "$1"/bin/*
 }
 

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes sure that the programs named as arguments are there, and installs the
-# Debian packages that hold the missing ones. Root is needed for that alone, so
-# it is asked for once, with what and why; with nothing missing this script
-# changes nothing and asks nothing. Of `cargo` it makes sure as well, but without
-# root and installing nothing: tools/rust.sh.
+# Checks that the programs named as arguments are there, and installs the Debian
+# packages of the missing ones. Only that needs root; the script asks once and says what
+# for. With nothing missing it changes nothing and asks nothing. A missing `cargo` needs
+# no root and no installation: tools/rust.sh.
 #
 # usage: setup.sh PROGRAM...
 set -eu
 
-# The package that holds a program: "program package" a line.
+# A line for each program: its name, and the package that holds it.
 packages='
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ar binutils
@@ -74,7 +73,7 @@ install_missing() {
 }
 
 for program in "$@"; do
-	# Not a program, but what the kernel's objtool is compiled with.
+	# libelf is not a program; the kernel's objtool is compiled with it.
 	if [ "$program" = libelf ]; then
 		[ -e /usr/include/libelf.h ] || need libelf
 		continue

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Every test, for `make test`; and for `make check` those that need no guest.
-# Says which part runs, how many there are, and what each took. Of the parts that
-# compile each uses all processors; then the tests that boot guests run beside those
-# that do not.
+# Runs every test for `make test`, and the tests inside the crates for `make check`.
+# Names each part as it runs, and says how long it took. A part that compiles uses all
+# processors. Tests that boot guests run beside those that do not.
 #
 # usage: test.sh all|check
 set -eu
@@ -15,11 +14,11 @@ mkdir -p "$logs"
 begun=$(date +%s)
 ticker=
 trap '[ -z "$ticker" ] || kill "$ticker" 2>/dev/null' EXIT
-# What runs in the background does not hear of an interrupt by itself.
+# An interrupt does not reach background processes, so the trap ends the whole group.
 trap 'trap "" TERM; trap - EXIT INT HUP; kill 0; exit 130' INT TERM HUP
 
 part=0
-# part WHAT COMMAND...
+# part WHAT COMMAND...: runs a command as the next part, and prints its time.
 part() {
 	part=$((part + 1))
 	what=$1
@@ -40,18 +39,19 @@ programs_in_c() {
 	done
 }
 
-# With exactly the toolchain declared, and a folder of its own.
+# declared: checks every target with exactly the declared toolchain, in a folder of its own.
 declared() {
 	bin=$(tools/rust.sh declared) || return 1
 	PATH="$bin:$PATH" CARGO_TARGET_DIR="$built/declared" \
 		cargo check --quiet --workspace --all-targets --locked
 }
 
-# Names of test files that boot no guest, as options of cargo: tools/guest-tests.sh.
+# Options of cargo that select the test files without guests (tools/guest-tests.sh has the
+# rule for names).
 host="--lib --bins $(ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
 
-# lane NAME THREADS OPTIONS...: a line for each file as it ends, and the whole of it
-# if a test failed. cargo test's own output stays in the log.
+# lane NAME THREADS OPTIONS...: runs cargo test and prints a line for each file, or all
+# output of a file in which a test failed. The log keeps cargo test's whole output.
 lane() {
 	name=$1
 	threads=$2
@@ -69,7 +69,7 @@ lane() {
 	[ "$(cat "$logs/$name.status")" = 0 ]
 }
 
-# How far the tests are, now and then.
+# tick: prints every 30 s how many tests have ended.
 tick() {
 	while sleep 30 && kill -0 $$ 2>/dev/null; do
 		of_guests=$(cat "$logs"/guest/*.log 2>/dev/null | ended)
@@ -99,7 +99,7 @@ tests() {
 	[ $ok = yes ]
 }
 
-# At the end, what cargo test itself said.
+# sum: prints what cargo test said, at the end.
 sum() {
 	for log in "$logs"/guest/*.log "$logs/host.log" "$logs/documents.log"; do
 		echo "cargo test: $(basename "$log" .log)"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Every bad input is refused, with words, and changes nothing.
+# psp rejects every bad input with a message, and changes nothing.
 #
 #   w1a ==== 1 Gbit/s ==== w1b        the port under test
 #   w2a ==== 500 kbit/s == w2b        a device that cannot name its rate
@@ -20,7 +20,7 @@ ip link set d1 up
 ip link add i1 type ifb
 ip link set i1 up
 
-# --- words ---------------------------------------------------------------
+# --- options that tc rejects, with its messages --------------------------
 
 tc qdisc add dev w1a root handle 1: psp default 3
 tc class add dev w1a parent 1: classid 1:1 psp rate 500mbit
@@ -84,7 +84,7 @@ refuse "unknown gap" 'gap "none": expected pause or multicast' \
 	bad_qdisc gap none
 refuse "guard that is no switch" 'guard "2": expected on or off' \
 	bad_qdisc guard 2
-refuse "unknown way with trains" 'split-gso "no": expected auto, on or off' \
+refuse "unknown split-gso" 'split-gso "no": expected auto, on or off' \
 	bad_qdisc split-gso no
 refuse "default that is no minor" 'default "1:3": expected' \
 	bad_qdisc default 1:3
@@ -120,7 +120,7 @@ tc filter del dev w1a parent 1: pref 1
 check "deletion of the class without them" tc class del dev w1a classid 1:1
 tc class add dev w1a parent 1: classid 1:1 psp rate 500mbit
 
-# --- nothing half applied ------------------------------------------------
+# --- a rejected change applies no part of itself -------------------------
 
 before=$(tc qdisc show dev w1a; tc class show dev w1a)
 refuse "failed change of a class" 'expected at most the line' \
@@ -142,7 +142,7 @@ check "a slow class has frames waiting" \
 	at_least 10 "$(class_backlog_of w1a 1:2)"
 check "deletion of a class with traffic" tc class del dev w1a classid 1:2
 flow_stop
-check "takes its frames along" drained w1a
+check "the deleted class's frames are gone" drained w1a
 
 # --- parents -------------------------------------------------------------
 
@@ -161,7 +161,7 @@ tc qdisc del dev w1a root
 
 tc qdisc add dev v1a root handle 1: mq
 check "psp below mq" tc qdisc add dev v1a parent 1:2 handle 12: psp
-check "with classes" \
+check "psp below mq has classes" \
 	tc class add dev v1a parent 12: classid 12:1 psp rate 10mbit
 refuse "psp below psp below mq" 'parent 12:1: expected root' \
 	tc qdisc add dev v1a parent 12:1 psp
@@ -177,14 +177,14 @@ for dev in v1a d1 i1 lo; do
 		tc qdisc change dev $dev root handle 1: psp mode hybrid
 	refuse "gap mode on $dev, later" "mode gap on $dev: expected a wire" \
 		tc qdisc change dev $dev root handle 1: psp mode gap
-	check "is still timer mode" same timer "$(stat_of $dev mode_in_force)"
+	check "$dev is still in timer mode" same timer "$(stat_of $dev mode_in_force)"
 	tc qdisc del dev $dev root
 done
 refuse "gap mode without a line rate" 'link speed unknown, expected line RATE' \
 	tc qdisc add dev w2a root psp mode gap
-check "gap mode with one given" \
+check "gap mode with a line rate given" \
 	tc qdisc add dev w2a root handle 1: psp mode gap line 500kbit
-check "is in force" same gap "$(stat_of w2a mode_in_force)"
+check "gap mode with a line rate is in force" same gap "$(stat_of w2a mode_in_force)"
 tc qdisc del dev w2a root
 
 # --- the MTU changes while frames are sent -------------------------------
@@ -195,17 +195,17 @@ flow w1a
 sleep 0.05
 for mtu in 9000 1500 576 1500; do
 	check "MTU $mtu while sending" ip link set w1a mtu $mtu
-	check "is followed" same $((mtu + 14)) "$(stat_of w1a max_frame)"
+	check "the largest frame follows MTU $mtu" same $((mtu + 14)) "$(stat_of w1a max_frame)"
 	sleep 0.05
 done
 flow_stop
-check "and everything is sent or counted" drained w1a
-check "longer frames than the MTU were dropped by cause" \
+check "every frame is sent or counted as dropped" drained w1a
+check "frames longer than the MTU are dropped by cause" \
 	at_least 1 "$(stat_of w1a drop_long)"
 tc class add dev w1a parent 1: classid 1:9 psp rate 1bit
 refuse "an MTU that a class's rate forbids" 'RTNETLINK' \
 	ip link set w1a mtu 9000
-check "is taken back" same 1514 "$(stat_of w1a max_frame)"
+check "the refused MTU is not in force" same 1514 "$(stat_of w1a max_frame)"
 tc qdisc del dev w1a root
 
 cut_cable w1

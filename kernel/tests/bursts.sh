@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Bursts (GSO packets), cut and whole, charged to the byte.
+# GSO packets (bursts), cut and whole, are charged to the byte.
 #
 #   one: c2a ==== cable ==== c2b :two       TCP, 64 KB at a time
 #
-# The cable counts what it carries, which is compared with the counters of psp.
+# The test compares the cable's counters with those of psp.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -15,13 +15,13 @@ for name in one two; do
 		'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
 done
 
-# lay RATE_BPS: a new cable.
+# lay RATE_BPS: makes a new cable.
 lay() {
 	cable c2 "$1"
 	two_hosts c2 10.2.0
 }
 
-# send CLASS-TYPE OPTION...: 2 MB of TCP through a class of a new psp.
+# send CLASS-TYPE OPTION...: sends 2 MB of TCP through a class of a new psp.
 send() {
 	class=$1
 	shift
@@ -42,25 +42,25 @@ stat() {
 		grep -A 1 -x -e "$1" | tail -n 1
 }
 
-# exact NAME: the wire carried what psp charged for, frame by frame.
+# exact NAME: checks that the wire carried what psp charged for, frame by frame.
 exact() {
 	check "$1: as many frames as the wire saw" \
 		same "$(counter c2 a data_frames)" "$(stat sent_frames)"
-	check "$1: and to the byte" same "$(counter c2 a wire_bytes)" \
+	check "$1: as many bytes as the wire saw" same "$(counter c2 a wire_bytes)" \
 		"$(($(stat sent_wire_bytes) + $(stat gap_wire_bytes)))"
-	check "$1: none was dropped" same "0 0" \
+	check "$1: no frame was dropped" same "0 0" \
 		"$(stat drop_segment) $(stat drop_long)"
 }
 
-# cut NAME, whole NAME: the bursts were cut, or sent whole.
+# cut NAME, whole NAME: check that the bursts were cut, or sent whole.
 cut() {
 	check "$1: bursts are cut" at_least 1 "$(stat bursts_cut)"
-	check "$1: none is whole" same 0 "$(stat bursts_whole)"
+	check "$1: no burst is whole" same 0 "$(stat bursts_whole)"
 	exact "$1"
 }
 whole() {
 	check "$1: bursts are whole" at_least 1 "$(stat bursts_whole)"
-	check "$1: none is cut" same 0 "$(stat bursts_cut)"
+	check "$1: no burst is cut" same 0 "$(stat bursts_cut)"
 	exact "$1"
 }
 
@@ -82,14 +82,14 @@ cut "on, normal"
 send "mode normal deadline 1s" split-gso off
 whole "off, normal, a deadline"
 send "rate 100mbit" split-gso off
-check "a change to on" \
+check "split-gso is switched on" \
 	tc -n one qdisc change dev c2a root handle 1: psp split-gso on
 send "rate 2mbit" split-gso off mode timer line 400mbit
-check "a slow class keeps its rate with bursts, too" \
+check "a slow class sends whole bursts" \
 	at_least 1 "$(stat bursts_whole)"
 cut_cable c2
 
-# So fast that a burst takes less than 10 us.
+# At 100 Gbit/s a burst takes less than 10 us, so split-gso auto sends it whole.
 lay 100000000000
 send "rate 1gbit"
 cut "auto, paced, 100 Gbit/s"

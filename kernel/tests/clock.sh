@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is the wire a clock?  A NIC that drops PAUSE frames of the host's, a line that
-# is not what it is said to be, and honest wires under all that befalls them.
+# psp finds out whether the wire is a clock: with a NIC that drops the host's PAUSE
+# frames, with a line of another rate than configured, and with honest wires that
+# stop, change speed or lose their link.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
 
@@ -10,7 +11,7 @@
 
 cable c1 1000000000 sink=1 ring=256 bql_min=65536
 
-# fresh OPTION...: a new psp with one class, counters at 0.
+# fresh OPTION...: makes a new psp with one class; counters begin at 0.
 rate=400mbit
 fresh() {
 	tc qdisc del dev c1a root 2>/dev/null || :
@@ -23,7 +24,8 @@ found() { stat_of c1a no_wire_clock; }
 said() { dmesg | grep -c 'no wire clock' || :; }
 json() { tc -s -j qdisc show dev c1a root | json_of "$1"; }
 
-# rate_over SECONDS: of frames of 1400 bytes, Mbit/s; a tick is 10 ms.
+# rate_over SECONDS: prints the rate of 1400-byte frames, Mbit/s; a tick of
+# /proc/uptime is 10 ms.
 rate_over() {
 	begin=$(stat_of c1a sent_frames)
 	from=$(sed 's/ .*//;s/[.]//' /proc/uptime)
@@ -44,15 +46,15 @@ for mode in gap hybrid auto; do
 	check "$mode: a NIC that drops gap frames is found" same 1 "$(found)"
 	check "$mode: the mode is timer then" same timer \
 		"$(stat_of c1a mode_in_force)"
-	check "$mode: for that reason" same no_wire_clock \
+	check "$mode: the reason is the wire" same no_wire_clock \
 		"$(stat_of c1a why_not_hybrid)"
-	check "$mode: in JSON, too" same 1 "$(json no_wire_clock)"
-	check "$mode: the kernel's log has it once" same $((before + 1)) "$(said)"
+	check "$mode: JSON shows it" same 1 "$(json no_wire_clock)"
+	check "$mode: the kernel's log reports it once" same $((before + 1)) "$(said)"
 	gaps=$(stat_of c1a gap_frames)
 	sent=$(rate_over 0.4)
-	check "$mode: no more gap frames" same "$gaps" "$(stat_of c1a gap_frames)"
+	check "$mode: no further gap frames are sent" same "$gaps" "$(stat_of c1a gap_frames)"
 	check "$mode: the timer keeps the rate" at_least 380 "$sent"
-	check "$mode: and does not go above it" at_most 420 "$sent"
+	check "$mode: the timer does not exceed the rate" at_most 420 "$sent"
 	echo "carrier=0" >$WIRE/c1/fault
 	sleep 0.1
 	echo "carrier=1" >$WIRE/c1/fault
@@ -61,20 +63,20 @@ for mode in gap hybrid auto; do
 		"$(stat_of c1a mode_in_force)"
 	flow_stop
 	drained c1a
-	check "$mode: another kind of gap is another try" \
+	check "$mode: a change of gap frames is accepted" \
 		tc qdisc change dev c1a root handle 1: psp gap multicast
-	check "$mode: which may be right" same "" "$(stat_of c1a why_not_hybrid)"
+	check "$mode: a change of gap frames makes psp try again" same "" "$(stat_of c1a why_not_hybrid)"
 	flow c1a "delay 0" "skb_priority 65537"
 	sleep 0.3
 	flow_stop
 	drained c1a
-	check "$mode: and is: nothing more is found" same 1 "$(found)"
+	check "$mode: multicast gap frames keep the wire a clock" same 1 "$(found)"
 	echo "drop_control=0" >$WIRE/c1/fault
 done
 
-# --- a verdict is not put off --------------------------------------------------------
+# --- nothing delays a verdict ---------------------------------------------------------
 
-# A byte queue limit that grows while gap frames take no time.
+# The byte queue limit grows while gap frames take no time.
 limit_min=/sys/class/net/c1a/queues/tx-0/byte_queue_limits/limit_min
 echo "drop_control=1" >$WIRE/c1/fault
 fresh mode gap gap pause
@@ -91,27 +93,27 @@ flow_stop
 drained c1a
 echo 65536 >$limit_min
 
-# Mode gap would be refused if it were asked for now.
+# Without a queue the device would be refused mode gap if it were asked for now.
 fresh mode gap gap pause
 ip link set c1a txqueuelen 0
 before=$(said)
 flow c1a "delay 0" "skb_priority 65537"
 sleep 0.3
-check "a device that has lost its queue: it is found all the same" same 1 "$(found)"
-check "and the mode is timer then" same timer "$(stat_of c1a mode_in_force)"
-check "the kernel's log has it once" same $((before + 1)) "$(said)"
+check "the wire of a device without a queue is still found to be no clock" same 1 "$(found)"
+check "the port without a queue is then in mode timer" same timer "$(stat_of c1a mode_in_force)"
+check "the kernel's log reports it once" same $((before + 1)) "$(said)"
 flow_stop
 drained c1a
 ip link set c1a txqueuelen 1000
 echo "drop_control=0" >$WIRE/c1/fault
 
-# --- a line that is not what it is said to be ---------------------------------------
+# --- a line of another rate than configured -------------------------------------------
 
 rate=100mbit
 fresh mode gap line 250mbit
 flow c1a "delay 0" "skb_priority 65537"
 sleep 0.4
-check "a wire four times as fast as told is no clock" same 1 "$(found)"
+check "a wire four times as fast as configured is found to be no clock" same 1 "$(found)"
 flow_stop
 drained c1a
 
@@ -120,11 +122,11 @@ fresh mode gap line 2gbit
 flow c1a "delay 0" "skb_priority 65537"
 sleep 0.4
 measured=$(json line_measured_bps)
-check "a wire half as fast as told is measured" at_least 980000000 "$measured"
-check "and not as more than it is" at_most 1020000000 "$measured"
-check "in text, too" at_least 1 "$(tc -s qdisc show dev c1a root |
+check "a wire half as fast as configured: the measured rate is not too low" at_least 980000000 "$measured"
+check "a wire half as fast as configured: the measured rate is not too high" at_most 1020000000 "$measured"
+check "a wire half as fast as configured: text shows the measured rate" at_least 1 "$(tc -s qdisc show dev c1a root |
 	grep -c 'line_measured [0-9]*[KMG]*bit')"
-check "it is a clock all the same" same 0 "$(found)"
+check "a wire half as fast as configured is still a clock" same 0 "$(found)"
 flow_stop
 drained c1a
 
@@ -132,7 +134,7 @@ drained c1a
 
 rate=400mbit
 
-# honest NAME: nothing was found, and nothing changed.
+# honest NAME: checks that psp found no fault and changed nothing.
 honest() {
 	check "$1: no fault is found" same 0 "$(found)"
 	check "$1: the mode stays" same gap "$(stat_of c1a mode_in_force)"
@@ -140,16 +142,16 @@ honest() {
 
 fresh mode gap
 flow c1a "delay 0" "skb_priority 65537"
-# pktgen's thread begins in the way of the softirq that sends: the cable itself
-# has recorded 3.47 ms of silence after the first 65 frames.
+# pktgen's thread delays the softirq that sends at its beginning: the cable itself has
+# recorded 3.47 ms of silence after the first 65 frames. So stops count from 0.1 s on.
 sleep 0.1
 stops=$(json wire_stops)
 sleep 0.3
 honest "a full wire"
 check "a full wire never stood still" same "$stops" "$(json wire_stops)"
 measured=$(json line_measured_bps)
-check "it is as fast as it says" at_least 980000000 "$measured"
-check "and no faster" at_most 1020000000 "$measured"
+check "a full wire: the measured rate is not below the line's" at_least 980000000 "$measured"
+check "a full wire: the measured rate is not above the line's" at_most 1020000000 "$measured"
 
 for i in 1 2 3; do
 	echo "carrier=0" >$WIRE/c1/fault
@@ -201,7 +203,7 @@ drained c1a
 check "a host held for longer than the ring lasts stops the wire" \
 	at_least 3 "$(stat_of c1a wire_stops)"
 check "the longest is known" at_least 250000 "$(json wire_stop_max_ns)"
-check "and is not longer than the hold" at_most 600000 "$(json wire_stop_max_ns)"
-check "that is no fault of the wire's" same 0 "$(found)"
+check "the longest stop is not longer than the hold" at_most 600000 "$(json wire_stop_max_ns)"
+check "a stop is not taken for a wire without a clock" same 0 "$(found)"
 cut_cable c1
 finish

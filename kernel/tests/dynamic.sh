@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Classes of type dynamic: flows are found by their sockets, each at its own
-# rate, and go by themselves; nothing is lost but what is counted.
+# Classes of type dynamic: psp finds flows by their sockets, gives each its own rate,
+# and removes them when they are idle. No frame is lost without being counted.
 #
 #   one: psp-send -> c1a (psp) ==== 1 Gbit/s ==== c1b -> two: psp-recv
-#                        RTT 20 ms; a bottleneck where it is said
+#                        RTT 20 ms; a bottleneck in the tests that name one
 
 . "$(dirname "$0")/lib.sh"
 
-# Link-layer bytes of a full TCP packet, and its payload: timestamps are on.
+# Link-layer bytes of a full TCP packet, and its payload with timestamps.
 PACKET=1514
 MSS=1448
 
@@ -20,14 +20,14 @@ path() { echo "end=a delay_ns=10000000 $*" >$WIRE/c1/bottleneck; }
 path
 echo "end=b delay_ns=10000000" >$WIRE/c1/bottleneck
 two_hosts c1 10.1.0
-# Not the function ip: then $! would be a shell.
+# The program, not the function ip: $! would otherwise be a shell.
 "$IP" netns exec two psp-recv --port 7 --tcp >/dev/null 2>&1 &
 receivers=$!
 "$IP" netns exec two psp-recv --port 100 >/dev/null 2>&1 &
 receivers="$receivers $!"
 ulimit -n 4096
 
-# send MILLISECONDS SPEC...: psp-send's report is in /tmp/sent.
+# send MILLISECONDS SPEC...: runs psp-send, with its report in /tmp/sent.
 send() {
 	stop_ns=$(($1 * SLOW * 1000000))
 	shift
@@ -42,12 +42,13 @@ port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
 add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
 change() { tc -n one class change dev c1a parent 1: classid 1:1 psp "$@"; }
 
-# about EXPECTED ACTUAL: within 5 %.
+# about EXPECTED ACTUAL: succeeds if they differ by at most 5 %.
 about() { between $(($1 * 95 / 100)) $(($1 * 105 / 100)) "$2"; }
 
 # --- the formula -----------------------------------------------------------
 
-# formula EIGHTHS: of packet size x cwnd / RTT of the socket when it ended.
+# formula EIGHTHS: prints so many eighths of packet size x cwnd / RTT, by the socket's
+# last values.
 formula() {
 	echo $(($1 * PACKET * $(sent cwnd_segments) * 1000000 /
 		$(sent srtt_us)))
@@ -55,20 +56,20 @@ formula() {
 
 port
 check "a dynamic class" add mode dynamic
-check "has room for 16384 flows" same 16384 "$(got flows)"
+check "a dynamic class has room for 16384 flows" same 16384 "$(got flows)"
 path rate_bps=20000000 fifo_bytes=40000
 send 3000 proto=tcp,to=10.1.0.2:7,congestion=cubic
 timely "TCP lost packets" at_least 1 "$(sent retrans_segments)"
-check "its rate is packet size x cwnd / RTT, and an eighth" \
+check "the flow's rate is 9/8 of packet size x cwnd / RTT" \
 	about "$(formula 9)" "$(got flow_rate_max)"
 check "one flow was seen" same 1 "$(got flows_seen)"
-check "nothing was dropped here" same 0 "$(got dropped)"
-check "and nothing waits" settled
+check "psp dropped no packet" same 0 "$(got dropped)"
+check "the queue is empty" settled
 path
 send 500 proto=tcp,to=10.1.0.2:7,congestion=cubic,window=100000
 timely "in slow start the window counts twice" \
 	about "$(formula 16)" "$(got flow_rate_max)"
-check "another flow was seen" same 2 "$(got flows_seen)"
+check "two flows were seen" same 2 "$(got flows_seen)"
 
 # --- what the socket, and the class, allow at most -------------------------
 
@@ -77,15 +78,15 @@ for mode in gap timer hybrid; do
 	port mode $mode
 	add mode dynamic
 	send 600 proto=tcp,to=10.1.0.2:7,congestion=cubic,pacing=10000000
-	# The rate of a TCP socket is that of its payload.
+	# SO_MAX_PACING_RATE of TCP counts payload.
 	timely "$mode: SO_MAX_PACING_RATE of TCP is the flow's rate" \
 		same $((10000000 * PACKET / MSS)) "$(got flow_rate_max)"
-	timely "$mode: and what it sends" \
+	timely "$mode: TCP sends at SO_MAX_PACING_RATE" \
 		between 600000 750000 "$(sent bytes)"
 	send 600 to=10.1.0.2:100,pacing=10000000
-	timely "$mode: SO_MAX_PACING_RATE of UDP too" \
+	timely "$mode: SO_MAX_PACING_RATE of UDP is the flow's rate" \
 		same 10000000 "$(got flow_rate_min)"
-	check "$mode: nothing waits" settled
+	check "$mode: the queue is empty" settled
 	tc -n one qdisc del dev c1a root
 done
 
@@ -94,8 +95,8 @@ add mode dynamic ceil 5mbit
 send 300 proto=tcp,to=10.1.0.2:7,congestion=cubic
 check "no flow is faster than the ceil" same 5000000 "$(got flow_rate_max)"
 change mode dynamic ceil 3mbit
-check "nor after it is lowered" same 3000000 "$(got flow_rate_max)"
-check "the ceil in force" same 3000000 "$(got ceil_in_force)"
+check "a lowered ceil lowers the rate of known flows" same 3000000 "$(got flow_rate_max)"
+check "the lowered ceil is in force" same 3000000 "$(got ceil_in_force)"
 tc -n one qdisc change dev c1a root handle 1: psp line 2mbit 2>/tmp/why || :
 check "a line below the ceil is refused" grep -q "1:1.s 3000000bit or more" /tmp/why
 tc -n one qdisc del dev c1a root
@@ -105,14 +106,14 @@ add mode dynamic
 send 300 to=10.1.0.2:100,pacing=50000000,rate=1000000
 check "a line below a flow's rate" \
 	tc -n one qdisc change dev c1a root handle 1: psp line 20mbit
-check "is the most a flow has" same 20000000 "$(got flow_rate_max)"
+check "no flow is faster than the lowered line" same 20000000 "$(got flow_rate_max)"
 check "MTU 9000 with flows" ip -n one link set c1a mtu 9000
 check "MTU 1500 with flows" ip -n one link set c1a mtu 1500
 tc -n one qdisc del dev c1a root
 
 # --- more than the line: shares by rate ------------------------------------
 
-# In timer mode the line may be any.
+# Timer mode accepts any line rate.
 port line 45mbit mode timer
 add mode dynamic
 "$IP" netns exec two psp-recv --port 101 --count 2 >/tmp/received 2>&1 &
@@ -123,8 +124,8 @@ sleep 0.1
 kill $receiver
 wait $receiver || :
 received() { sed -n "s/.*\"port\":$1,\"received\":\([0-9]*\).*/\1/p" /tmp/received; }
-# What each had queued at the end is sent too: up to 100 frames.
-timely "in proportion to their rates" \
+# psp also sends what each flow had queued at the end, up to 100 frames.
+timely "two flows above the line share it by their rates" \
 	between 160 230 $((100 * $(received 102) / $(received 101)))
 tc -n one qdisc del dev c1a root
 
@@ -135,10 +136,10 @@ add mode dynamic rate 10mbit
 check "rate in force of what has no flow" same 10000000 "$(got rate_in_force)"
 send 300 to=10.1.0.2:100,rate=5000000
 check "UDP without SO_MAX_PACING_RATE is no flow" same "" "$(got flows_seen)"
-check "and is sent" at_least 100 "$(got sent_frames)"
-check "nothing waits" settled
+check "UDP without SO_MAX_PACING_RATE is sent" at_least 100 "$(got sent_frames)"
+check "UDP without SO_MAX_PACING_RATE leaves the queue empty" settled
 
-# --- many flows come, and go -------------------------------------------------
+# --- many flows come and go --------------------------------------------------
 
 change mode dynamic rate 1gbit flows 1000
 i=0
@@ -149,20 +150,20 @@ done >/tmp/flows
 ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * SLOW * 300000000)) \
 	--flows /tmp/flows >/tmp/sent 2>&1
 check "2000 sockets sent" same 2000 "$(grep -c '"datagrams":[1-9]' /tmp/sent)"
-timely "1000 of them are flows" same 1000 "$(got flows_known)"
-timely "at 100 kbit/s each" same 100000000 "$(got flow_rate_sum)"
-timely "frames of the others are counted" at_least 1000 "$(got flows_refused)"
-check "and all are sent" settled
-check "none dropped" same 0 "$(got dropped)"
-check "more flows are allowed" change mode dynamic flows 5000
-timely "those known are still known" same 1000 "$(got flows_known)"
-check "fewer are allowed" change mode dynamic flows 10
-timely "those known are known as long as they live" \
+timely "1000 of 2000 sockets have flows" same 1000 "$(got flows_known)"
+timely "each flow has 100 kbit/s" same 100000000 "$(got flow_rate_sum)"
+timely "frames of sockets without a flow are counted" at_least 1000 "$(got flows_refused)"
+check "every frame of 2000 sockets is sent" settled
+check "no frame of 2000 sockets is dropped" same 0 "$(got dropped)"
+check "the limit of flows is raised" change mode dynamic flows 5000
+timely "a raised limit keeps the known flows" same 1000 "$(got flows_known)"
+check "the limit of flows is lowered" change mode dynamic flows 10
+timely "a lowered limit keeps the known flows" \
 	same 1000 "$(got flows_known)"
 sleep 3.2
-check "after three idle seconds they are gone" same 0 "$(got flows_known)"
+check "known flows go after three idle seconds" same 0 "$(got flows_known)"
 send 100 to=10.1.0.2:100,pacing=1000000,rate=100000
-check "and the next one comes" same 1 "$(got flows_known)"
+check "a new flow comes after the idle ones went" same 1 "$(got flows_known)"
 
 # --- reset, change and delete under traffic ----------------------------------
 
@@ -171,74 +172,74 @@ send 5000 "$slow" "$slow" "$slow" "proto=tcp,to=10.1.0.2:7,congestion=cubic" &
 sender=$!
 nap 300
 check "frames wait in flows" at_least 100 "$(got frames)"
-check "three flows or more" at_least 3 "$(got flows_active)"
-refuse "another type while they wait" 'flows have frames, expected none' \
+check "three or more flows are active" at_least 3 "$(got flows_active)"
+refuse "another type is refused while flows have frames" 'flows have frames, expected none' \
 	change mode paced rate 10mbit
-check "everything of it stays" same 10 "$(got flows)"
-# The other end: the route stays.
+check "the refused change leaves the options as they were" same 10 "$(got flows)"
+# The far end goes down, so the near end keeps its route.
 ip -n two link set c1b down
 nap 1000
-check "carrier lost: nothing waits" settled
+check "carrier lost: the queue is empty" settled
 check "carrier lost: no flow is known" same 0 "$(got flows_known)"
 ip -n two link set c1b up
 nap 1000
 check "carrier back: frames wait again" at_least 10 "$(got frames)"
-check "the class goes while they wait" \
+check "the class is deleted while frames wait" \
 	tc -n one class del dev c1a classid 1:1
 add mode dynamic
 nap 200
-timely "another takes its place" at_least 10 "$(got frames)"
-check "the qdisc goes while they wait" tc -n one qdisc del dev c1a root
+timely "a new class sends after it" at_least 10 "$(got frames)"
+check "the qdisc is deleted while frames wait" tc -n one qdisc del dev c1a root
 port
 add mode dynamic
 wait $sender || :
-check "another qdisc sends the rest" settled
-check "another kind once nothing waits" change mode paced rate 50mbit
-check "flows are no part of that" same "" "$(got flows)"
+check "a new qdisc sends the rest" settled
+check "the class becomes paced once its queue is empty" change mode paced rate 50mbit
+check "a paced class has no flows" same "" "$(got flows)"
 send 200 "$slow"
-check "it sends" at_least 1 "$(got sent_frames)"
-check "nothing waits" settled
-check "and back" change mode dynamic
+check "the paced class sends" at_least 1 "$(got sent_frames)"
+check "the paced class's queue is empty" settled
+check "the class becomes dynamic again" change mode dynamic
 send 200 "$slow"
-check "has flows again" same 1 "$(got flows_known)"
-check "nothing waits" settled
+check "the dynamic class has flows again" same 1 "$(got flows_known)"
+check "the dynamic class's queue is empty" settled
 
-# --- one flow cannot eat the memory -------------------------------------------
+# --- one flow has a bounded queue ---------------------------------------------
 
 change mode dynamic horizon 600s
 ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns $((SLOW * 600000000)) \
 	--sndbuf 100000000 --flow to=10.1.0.2:100,pacing=100000 >/tmp/sent 2>&1
-# Some have been sent since.
+# Some frames have been sent since.
 check "a flow holds 4096 frames" between 4050 4096 "$(got frames)"
-check "more are dropped and counted" at_least 1 "$(got drop_flow)"
-check "also with the qdisc's" same "$(got drop_flow)" "$(qdisc_got drop_flow)"
-check "the class goes with all of them" \
+check "frames beyond flow-limit are dropped and counted" at_least 1 "$(got drop_flow)"
+check "the qdisc counts the same frames beyond flow-limit" same "$(got drop_flow)" "$(qdisc_got drop_flow)"
+check "the class with 4096 frames is deleted" \
 	tc -n one class del dev c1a classid 1:1
-check "and the qdisc holds none" same 0 "$(qdisc_got qlen)"
+check "the qdisc holds no frame of the deleted class" same 0 "$(qdisc_got qlen)"
 tc -n one qdisc del dev c1a root
 
-# --- rates that no clock could keep -------------------------------------------
+# --- rates below what a clock can keep -----------------------------------------
 
-# A burst of 64 KB, with the headers of each frame, on a line of 400 Gbit/s: no clock
-# goes below 6706 bit/s.
+# With bursts of 64 KB and the headers of each frame, on a line of 400 Gbit/s, the
+# least rate that a clock can keep is 6706 bit/s.
 port line 1gbit mode timer split-gso off
 add mode dynamic
 send 300 to=10.1.0.2:100,pacing=4000,rate=1000000
 check "a slow flow keeps its rate" same 4000 "$(got flow_rate_min)"
-check "and does not forbid a faster line" \
+check "a slow flow does not forbid a faster line" \
 	tc -n one qdisc change dev c1a root handle 1: psp line 400gbit
-check "it is raised to what a clock can keep" \
+check "the slow flow's rate rises to the least that a clock keeps" \
 	between 6000 7000 "$(got flow_rate_min)"
-check "nor an MTU" ip -n one link set c1a mtu 9000
-check "nor another" ip -n one link set c1a mtu 1500
+check "a slow flow does not forbid MTU 9000" ip -n one link set c1a mtu 9000
+check "a slow flow does not forbid MTU 1500" ip -n one link set c1a mtu 1500
 send 300 to=10.1.0.2:100,pacing=4000,rate=1000000
-check "a new flow that asks for less is raised as well" same 0 "$(got flows_refused)"
-check "to the same" between 6000 7000 "$(got flow_rate_max)"
+check "a new slow flow is not refused" same 0 "$(got flows_refused)"
+check "the new slow flow's rate rises to the least that a clock keeps" between 6000 7000 "$(got flow_rate_max)"
 tc -n one qdisc del dev c1a root
 
-# --- a slow flow's clock is not forgotten ---------------------------------------
+# --- a flow stays until its clock is reached -------------------------------------
 
-# 1514 bytes at 2400 bit/s: 5.05 s a frame. One is offered every 3.1 s.
+# 1514 bytes at 2400 bit/s take 5.05 s a frame. The socket offers one every 3.1 s.
 port
 add mode dynamic
 "$IP" netns exec two psp-recv --port 103 >/tmp/received 2>&1 &
@@ -248,10 +249,10 @@ sleep 0.1
 kill $receiver
 wait $receiver || :
 check "five frames were offered" same 5 "$(sent datagrams)"
-timely "one has gone every five seconds" between 2 3 "$(received 103)"
+timely "a flow with a frame every five seconds sends two or three in 13.5 s" between 2 3 "$(received 103)"
 tc -n one qdisc del dev c1a root
 
-# --- fewer flows give places back --------------------------------------------
+# --- a lower limit of flows frees ids ------------------------------------------
 
 port
 i=1
@@ -265,7 +266,7 @@ check "ids of flows no longer allowed are free" \
 tc -n one qdisc del dev c1a root
 
 port
-# --- refusals -------------------------------------------------------------------
+# --- rejected options -------------------------------------------------------------
 
 refuse "flows 0" 'flows "0"' add mode dynamic flows 0
 refuse "too many flows" 'flows 65537: expected 1 to 65536' \

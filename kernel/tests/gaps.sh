@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Kinds of gap frames, and the modes of a device with a wire.
+# Types of gap frames, and the modes of a device with a wire.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
 #
-# The cable counts what it carries: that is compared with what psp says.
+# The test compares the cable's counters with those of psp.
 
 . "$(dirname "$0")/lib.sh"
 
 cable c1 1000000000 sink=1
 
-# fresh OPTION...: a new psp with one class of 100 Mbit/s, counters at 0.
+# fresh OPTION...: makes a new psp with one class of 100 Mbit/s; counters begin at 0.
 fresh() {
 	tc qdisc del dev c1a root 2>/dev/null || :
 	tc qdisc add dev c1a root handle 1: psp default 1 "$@"
@@ -19,7 +19,7 @@ fresh() {
 	echo 1 >$WIRE/c1/reset
 }
 
-# wire_agrees: every byte that psp counted was on the wire, and no other.
+# wire_agrees: checks that the wire carried exactly the bytes that psp counted.
 wire_agrees() {
 	same "$(($(stat_of c1a sent_wire_bytes) + $(stat_of c1a gap_wire_bytes)))" \
 		"$(counter c1 a wire_bytes)"
@@ -32,13 +32,13 @@ for kind in pause multicast; do
 	burst 100 "skb_priority 65537"
 	gaps=$(stat_of c1a gap_frames)
 	check "gap $kind: the gaps are filled" at_least 800 "$gaps"
-	check "gap $kind: with as many frames as the wire saw" \
+	check "gap $kind: as many gap frames as the wire saw" \
 		same "$gaps" "$(counter c1 a gap_frames)"
-	check "gap $kind: and to the byte" wire_agrees
+	check "gap $kind: as many bytes as the wire saw" wire_agrees
 	if [ $kind = pause ]; then pauses=$gaps; else pauses=0; fi
-	check "gap $kind: $pauses of them are PAUSE" \
+	check "gap $kind: $pauses gap frames are PAUSE" \
 		same "$pauses" "$(counter c1 a pause_frames)"
-	check "gap $kind: the far port lets none in" \
+	check "gap $kind: the far port lets no gap frame in" \
 		same 100 "$(counter c1 a data_frames)"
 done
 
@@ -53,15 +53,15 @@ check "a new address under traffic" \
 	ip link set c1a address 02:00:00:00:00:77
 sleep 0.005
 flow_stop
-check "and all is sent" drained c1a
-check "which kinds there were is on the wire" at_least 1 \
+check "every frame is sent after changes of gap frames" drained c1a
+check "the wire saw gap frames other than PAUSE" at_least 1 \
 	$(($(counter c1 a gap_frames) - $(counter c1 a pause_frames)))
 
 # --- modes -----------------------------------------------------------------
 
 fresh
 check "auto is hybrid on a wire" same hybrid "$(stat_of c1a mode_in_force)"
-check "and nothing is said against it" same "" \
+check "auto has no reason against hybrid" same "" \
 	"$(stat_of c1a why_not_hybrid)"
 burst 100 "skb_priority 65537"
 check "hybrid: the timer ran" at_least 50 "$(stat_of c1a waits)"
@@ -73,19 +73,19 @@ check "gap: the wire carried what psp counted" wire_agrees
 check "gap: hybrid took less than half of its gap bytes" \
 	at_most $(($(stat_of c1a gap_wire_bytes) / 2)) "$hybrid"
 check "a change to timer" tc qdisc change dev c1a root handle 1: psp mode timer
-check "is in force" same timer "$(stat_of c1a mode_in_force)"
-check "and is nobody's fault" same "" "$(stat_of c1a why_not_hybrid)"
+check "mode timer is in force" same timer "$(stat_of c1a mode_in_force)"
+check "a chosen mode timer has no reason against hybrid" same "" "$(stat_of c1a why_not_hybrid)"
 before=$(stat_of c1a gap_frames)
 burst 50 "skb_priority 65537"
 check "timer: no gap frames" same "$before" "$(stat_of c1a gap_frames)"
 check "a change to hybrid" \
 	tc qdisc change dev c1a root handle 1: psp mode hybrid
-check "is in force, too" same hybrid "$(stat_of c1a mode_in_force)"
+check "mode hybrid is in force" same hybrid "$(stat_of c1a mode_in_force)"
 burst 50 "skb_priority 65537"
 
 # --- the link --------------------------------------------------------------
 
-# in_force KEY: of the class, in bit/s
+# in_force KEY: prints a statistic of the class, in bit/s.
 in_force() {
 	tc -s class show dev c1a | tr ' ' '\n' | grep -A 1 -x -e "$1" | tail -n 1
 }
@@ -97,9 +97,9 @@ for mode in gap hybrid; do
 	sleep 0.02
 	echo "rate_bps=50000000" >$WIRE/c1/fault
 	check "$mode: a slower line is followed" same 50000000 "$(line)"
-	check "$mode: the class gets what there is" same 50Mbit \
+	check "$mode: the class gets the slower line's rate" same 50Mbit \
 		"$(in_force rate_in_force)"
-	check "$mode: and keeps what it was given" same 100Mbit \
+	check "$mode: the class keeps its configured rate" same 100Mbit \
 		"$(in_force rate)"
 	sleep 0.02
 	echo "rate_bps=1000000000" >$WIRE/c1/fault
@@ -113,7 +113,7 @@ for mode in gap hybrid; do
 		same 1000000000 "$(line)"
 	echo "carrier=1" >$WIRE/c1/fault
 	sleep 0.2
-	# pktgen gives up without a carrier.
+	# pktgen stops without a carrier.
 	flow_stop
 	before=$(stat_of c1a sent_frames)
 	flow c1a "skb_priority 65537"
@@ -138,13 +138,13 @@ for mode in auto gap hybrid; do
 		"gap pause on c1a: expected tx flow control off" \
 		tc qdisc add dev c1a root handle 1: psp mode $mode gap pause
 done
-check "mode timer sends none" \
+check "mode timer allows gap pause beside flow control" \
 	tc qdisc add dev c1a root handle 1: psp mode timer gap pause
 fresh mode gap
-check "the default kind is allowed" same gap "$(stat_of c1a mode_in_force)"
+check "the default type of gap frame is allowed beside flow control" same gap "$(stat_of c1a mode_in_force)"
 burst 20 "skb_priority 65537"
-check "and is not PAUSE" same 0 "$(counter c1 a pause_frames)"
-check "though gaps are filled" at_least 100 "$(counter c1 a gap_frames)"
+check "the default gap frames are not PAUSE" same 0 "$(counter c1 a pause_frames)"
+check "the default gap frames fill the gaps" at_least 100 "$(counter c1 a gap_frames)"
 refuse "a change to gap pause is refused, too" "expected tx flow control off" \
 	tc qdisc change dev c1a root handle 1: psp gap pause
 echo "tx_pause=0" >$WIRE/c1/fault
@@ -154,13 +154,13 @@ for mode in auto gap; do
 	echo "tx_pause=1" >$WIRE/c1/fault
 	check "$mode: flow control turned on later ends the gap frames" \
 		same timer "$(stat_of c1a mode_in_force)"
-	check "$mode: and that is said" same flow_control \
+	check "$mode: the reason is flow control" same flow_control \
 		"$(stat_of c1a why_not_hybrid)"
 	burst 20 "skb_priority 65537"
 	check "$mode: no PAUSE frame was sent" same 0 \
 		"$(counter c1 a pause_frames)"
 	echo "tx_pause=0" >$WIRE/c1/fault
-	check "$mode: turned off they are back" same "$before" \
+	check "$mode: flow control turned off brings the mode back" same "$before" \
 		"$(stat_of c1a mode_in_force)"
 done
 
@@ -173,9 +173,9 @@ ip link set c1v up
 ip neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev c1v
 ping -q -c 20 -i 0.002 -W 1 -s 1400 10.7.0.2 >/dev/null 2>&1 || :
 check "tagged frames are sent" at_least 20 "$(stat_of c1a sent_frames)"
-check "and their tags are counted" wire_agrees
+check "VLAN tags are counted" wire_agrees
 
-# longest VIA: a largest frame of the IP layer through VIA, after one for ARP.
+# longest VIA: sends 20 of the largest frames of the IP layer through VIA.
 longest() {
 	ip addr add 10.8.0.1/24 dev "$1"
 	ip link set "$1" up
@@ -183,14 +183,14 @@ longest() {
 	ping -q -c 20 -i 0.002 -W 1 -s 1472 10.8.0.2 >/dev/null 2>&1 || :
 }
 
-# The outer tag goes beside the frame to the driver, the inner ones are in it.
+# The driver gets the outer tag beside the frame; the inner tags are in the frame.
 fresh mode gap
 ip link add link c1v name c1vv type vlan id 6
 longest c1vv
 check "the longest frames with two tags are sent" \
 	at_least 20 "$(stat_of c1a sent_frames)"
-check "none of them is too long" same 0 "$(stat_of c1a drop_long)"
-check "and both tags are counted" wire_agrees
+check "no frame with two tags is too long" same 0 "$(stat_of c1a drop_long)"
+check "two tags are counted" wire_agrees
 ip link del c1vv
 
 fresh mode gap
@@ -200,8 +200,8 @@ ip link add link c1vv name c1vvv type vlan id 7
 longest c1vvv
 check "the longest frames with three tags are sent" \
 	at_least 20 "$(stat_of c1a sent_frames)"
-check "none of them is too long, either" same 0 "$(stat_of c1a drop_long)"
-check "and all tags are counted" wire_agrees
+check "no frame with three tags is too long" same 0 "$(stat_of c1a drop_long)"
+check "three tags are counted" wire_agrees
 ip link del c1vvv
 ip link del c1vv
 ip link del c1v

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guard: normal frames only where they fit before a paced one.
+# With guard on, psp sends normal frames only where they fit before a paced one.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
 
@@ -12,7 +12,7 @@ cable c1 1000000000 sink=1
 # --- guard -----------------------------------------------------------------
 
 both="flag UDPDST_RND"
-# late_of: frames of class 1:1 that were late by a byte or more
+# late_of: prints how many frames of class 1:1 were late by a byte or more.
 late_of() {
 	tc -s class show dev c1a classid 1:1 | grep "late_frames " | tr ' ' '\n' |
 		grep -v '^0:' | sed -n 's/.*:\([0-9]*\)$/\1/p' |
@@ -30,9 +30,10 @@ check "with guard no paced frame is late" same 0 "$(late_of)"
 check "with guard every frame is sent" same 800 "$(stat_of c1a sent_frames)"
 check "with guard the queue is empty, not below" empty c1a
 
-# A frame that was taken out goes with its class, its queue, the link.
-# holding: pktgen fills the normal class behind a line of 500 kbit/s.
-# (pktgen burns CPU until its last frame is gone: no slower.)
+# guard dequeues a frame from the class's queue. That frame goes when the class, its
+# queue or the link goes.
+# holding: lets pktgen fill the normal class behind a line of 500 kbit/s. (No slower
+# line, because pktgen burns CPU until its last frame has gone.)
 holding() {
 	tc qdisc del dev c1a root 2>/dev/null || :
 	tc qdisc add dev c1a root handle 1: psp default 3 guard on \
@@ -46,36 +47,36 @@ holding() {
 }
 holding
 waiting=$(backlog_of c1a)
-check "frames wait, the one taken out among them" at_least 10 "$waiting"
-check "the class says the same, or what is left a moment later" \
+check "the frame that guard dequeued counts among those that wait" at_least 10 "$waiting"
+check "the class's backlog is the qdisc's, or what is left a moment later" \
 	at_least $((waiting - 1)) "$(class_backlog_of c1a 1:3)"
-check "the class goes" tc class del dev c1a classid 1:3
-check "and every frame with it" empty c1a
+check "the class is deleted under guard" tc class del dev c1a classid 1:3
+check "no frame of the deleted class stays" empty c1a
 flow_done
 holding
-check "its queue goes" tc qdisc replace dev c1a parent 1:3 handle 30: pfifo
-check "and every frame with that" empty c1a
+check "the class's queue is replaced under guard" tc qdisc replace dev c1a parent 1:3 handle 30: pfifo
+check "no frame of the replaced queue stays" empty c1a
 flow_done
 holding
 check "guard is switched off" tc qdisc change dev c1a root handle 1: psp guard off
 flow_done
-check "the frame that was taken out is sent first" drained c1a
-check "all are sent" same 20 "$(class_stat_of c1a 1:3 sent_frames)"
+check "guard off: the frame that guard dequeued leaves first" drained c1a
+check "guard off: every frame is sent" same 20 "$(class_stat_of c1a 1:3 sent_frames)"
 holding
-check "the class becomes paced" \
+check "the class becomes paced under guard" \
 	tc class change dev c1a parent 1: classid 1:3 psp rate 450kbit
 flow_done
-check "and sends all" drained c1a
+check "the paced class sends every frame" drained c1a
 holding
 ip link set c1a down
-check "the link goes down" empty c1a
+check "a link that goes down leaves no frame" empty c1a
 ip link set c1a up
 flow_stop
 holding
-check "the qdisc goes" tc qdisc del dev c1a root
+check "the qdisc is deleted under guard" tc qdisc del dev c1a root
 flow_done
 
-# Children that are silent, or drop while they are asked, under guard.
+# Below guard, children give nothing for a while, or drop frames while they are asked.
 for child in "netem delay 3ms limit 1000" "tbf rate 50mbit burst 3000 limit 1000000" \
 	     "codel limit 1000 target 1us interval 10us" \
 	     "netem duplicate 100%" "fq" "sfq"; do

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What users without privileges get of a class of type dynamic: what is stated,
-# and nothing of anybody else's.
+# Users without privileges share a class of type dynamic. Its bounds hold, and no user
+# takes frames or flows from another.
 #
 #   one: psp-hostile, psp-send -> c1a (psp) ==== 10 Mbit/s ==== c1b -> two: psp-recv
 #
-# HOSTILE_SECONDS: how long the attack takes; 60.
+# HOSTILE_SECONDS: length of the attack; default 60.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -24,7 +24,7 @@ ulimit -n 4096
 port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
 add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
 
-# send_as UID MILLISECONDS SPEC...: the report is in /tmp/sent.UID.
+# send_as UID MILLISECONDS SPEC...: runs psp-send, with its report in /tmp/sent.UID.
 send_as() {
 	uid=$1
 	stop_ns=$(($2 * SLOW * 1000000))
@@ -36,10 +36,11 @@ send_as() {
 		--stop-ns $stop_ns $flows >"/tmp/sent.$uid" 2>&1
 }
 
-# of UID KEY: a number of the first flow's report.
+# of UID KEY: prints a number of the first flow's report.
 of() { head -n 1 "/tmp/sent.$1" | tr ',{}' '\n\n\n' | sed -n "s/^\"$2\"://p"; }
 
-# receive PORT COUNT, and received PORT once it has been told to stop_receiving.
+# receive PORT COUNT: starts a receiver. After stop_receiving, received PORT prints
+# how many datagrams came.
 receive() {
 	"$IP" netns exec two psp-recv --port "$1" --count "$2" >/tmp/received 2>&1 &
 	receiver=$!
@@ -51,108 +52,110 @@ stop_receiving() {
 }
 received() { sed -n "s/.*\"port\":$1,\"received\":\([0-9]*\).*/\1/p" /tmp/received; }
 
-# --- each bound by itself --------------------------------------------------
+# --- each bound by itself, with one user -----------------------------------
 
 port mode timer
-check "bounds have defaults" add mode dynamic
-check "of all flows" same 32768 "$(got limit)"
-check "of one" same 4096 "$(got flow-limit)"
-check "of time" same 10s "$(got horizon)"
+check "a dynamic class with default bounds" add mode dynamic
+check "the default limit of all flows' frames" same 32768 "$(got limit)"
+check "the default limit of one flow's frames" same 4096 "$(got flow-limit)"
+check "the default horizon" same 10s "$(got horizon)"
 send_as $MALLORY 100 to=10.1.0.2:100,pacing=8
-check "no clock is further away than the horizon" same 1211 "$(got flow_rate_min)"
+check "the least rate sends one frame within the horizon" same 1211 "$(got flow_rate_min)"
 tc -n one qdisc del dev c1a root
 
 port mode timer
 add mode dynamic flow-limit 20 pacing-floor 5kbit
 send_as $MALLORY 300 to=10.1.0.2:100,pacing=8
-check "a pacing-floor holds" same 5000 "$(got flow_rate_min)"
+check "no flow is slower than pacing-floor" same 5000 "$(got flow_rate_min)"
 tc -n one qdisc del dev c1a root
 
 port mode timer
 add mode dynamic flow-limit 20
 send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
-check "one flow holds as many frames as it may" between 18 20 "$(got frames)"
-check "more are dropped and counted" at_least 1 "$(got drop_flow)"
+check "one flow holds as many frames as flow-limit allows" between 18 20 "$(got frames)"
+check "frames beyond flow-limit are dropped and counted" at_least 1 "$(got drop_flow)"
 tc -n one qdisc del dev c1a root
 
-# 1514 bytes take 121 ms: 17 frames begin within 2 s.
+# A frame of 1514 bytes takes 121 ms, so 17 frames begin within 2 s.
 port mode timer
 add mode dynamic horizon 2s
 send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
-check "what would wait beyond the horizon is dropped" \
+check "frames that would wait beyond the horizon are dropped" \
 	between 14 18 "$(got frames)"
-check "and counted" at_least 1 "$(got drop_horizon)"
-check "also with the qdisc's" same "$(got drop_horizon)" "$(qdisc_got drop_horizon)"
-check "no other cause" same 0 "$(got drop_flow)"
+check "frames beyond the horizon are counted" at_least 1 "$(got drop_horizon)"
+check "the qdisc counts the same frames beyond the horizon" same "$(got drop_horizon)" "$(qdisc_got drop_horizon)"
+check "no frame is dropped by flow-limit" same 0 "$(got drop_flow)"
 tc -n one qdisc del dev c1a root
 
-# Else a queue filled at a high rate would be kept for hours at a low one.
+# psp checks the horizon again when the rate falls. Otherwise a user could fill a
+# queue at a high rate and keep it for hours at a low one.
 port mode timer
 add mode dynamic horizon 2s
 check "a socket is filled, then slowed down" \
 	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 12500 \
 	--to 10.1.0.2 --port 100
-check "what would now wait beyond the horizon is dropped" \
+check "a slowed flow drops frames that now wait beyond the horizon" \
 	between 12 18 "$(got frames)"
-check "and counted" at_least 40 "$(got drop_horizon)"
+check "frames dropped from the slowed flow are counted" at_least 40 "$(got drop_horizon)"
 tc -n one qdisc del dev c1a root
 
-# All frames are walked through: 200 short ones, and some long ones behind them
-# that alone are beyond the horizon.
+# psp walks through all frames: 200 short ones, and behind them some long ones, which
+# alone are beyond the horizon.
 port mode timer
 add mode dynamic horizon 2s
 check "a socket is filled with short frames and long ones, then slowed down" \
 	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 8000 --mixed \
 	--to 10.1.0.2 --port 100
-check "an eighth of the frames walked through goes" at_least 20 "$(got drop_horizon)"
+check "a slowed flow drops an eighth of its frames" at_least 20 "$(got drop_horizon)"
 tc -n one qdisc del dev c1a root
 
-# --- of what is full, who has most gives ------------------------------------
+# --- when a bound is reached, the user with most gives way --------------------
 
 slow=to=10.1.0.2:100,pacing=100000
 port mode timer
 add mode dynamic limit 40
 send_as $MALLORY 400 $slow $slow $slow
-check "all flows hold as many frames as the class may" between 36 40 "$(got frames)"
-check "more are dropped and counted" at_least 1 "$(got drop_limit)"
+check "all flows hold as many frames as limit allows" between 36 40 "$(got frames)"
+check "frames beyond limit are dropped and counted" at_least 1 "$(got drop_limit)"
 send_as $MALLORY 2000 $slow $slow $slow &
 mallory=$!
 receive 200 1
 send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000
-check "another user sends meanwhile" at_least 10 "$(of $ALICE datagrams)"
+check "another user sends to a full class" at_least 10 "$(of $ALICE datagrams)"
 check "two users have flows" same 2 "$(got flow_users)"
-check "the bound holds" at_most 40 "$(got frames)"
+check "the full class holds no more frames than limit" at_most 40 "$(got frames)"
 wait $mallory || :
 sleep 0.2
 stop_receiving
-check "and loses no frame to the first" same "$(of $ALICE datagrams)" "$(received 200)"
+check "the other user loses no frame to the first" same "$(of $ALICE datagrams)" "$(received 200)"
 tc -n one qdisc del dev c1a root
 
-# Frames without a flow are held up: they would come too late. 10 frames of 16 kbit.
+# At 16 kbit/s, 10 frames without a flow wait until the receiver has stopped. So the
+# test counts only frames of flows.
 port mode timer
 add mode dynamic flows 4 rate 16kbit
 tc -n one qdisc add dev c1a parent 1:1 pfifo limit 10
 send_as $MALLORY 3000 $slow $slow $slow $slow $slow $slow &
 mallory=$!
 nap 500
-check "one user has all the flows" same "4 1" "$(got flows_known) $(got flow_users)"
-check "and what is beyond is no flow" at_least 1 "$(got flows_refused)"
+check "one user has all flows" same "4 1" "$(got flows_known) $(got flow_users)"
+check "frames beyond all flows are counted" at_least 1 "$(got flows_refused)"
 receive 200 1
 send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000
-check "another user's gets in" same 2 "$(got flow_users)"
-check "in the place of one of the first's" same 1 "$(got flows_evicted)"
-check "whose frames are counted" at_least 1 "$(got drop_evicted)"
+check "the other user gets a flow" same 2 "$(got flow_users)"
+check "the other user's flow replaces one of the first's" same 1 "$(got flows_evicted)"
+check "the frames of the replaced flow are counted" at_least 1 "$(got drop_evicted)"
 wait $mallory || :
 sleep 0.2
 stop_receiving
-check "it loses no frame" same "$(of $ALICE datagrams)" "$(received 200)"
-check "there are as many flows as may be" at_most 4 "$(got flows_known)"
+check "the other user loses no frame" same "$(of $ALICE datagrams)" "$(received 200)"
+check "there are no more flows than allowed" at_most 4 "$(got flows_known)"
 tc -n one qdisc del dev c1a root
 
 # --- a hostile user ------------------------------------------------------------
 
-# What may be asked of the line: 33 x 100 kbit of class 1:1, and 4 Mbit of 1:2.
-# ARP has class 1:3: what is unclassified must not wait behind a hostile user.
+# The classes may ask for this much of the line: 33 x 100 kbit of 1:1, and 4 Mbit of
+# 1:2. ARP has class 1:3, so it does not wait behind the hostile user.
 slab_before=$(slab_kb)
 tc -n one qdisc add dev c1a root handle 1: psp default 3 mode timer layer wire
 tc -n one class add dev c1a parent 1: classid 1:3 psp mode normal
@@ -179,7 +182,7 @@ frames_most=0
 flows_most=0
 slab_most=0
 users_most=0
-# most NAME NUMBER: NAME_most is the largest.
+# most NAME NUMBER: keeps the largest number in NAME_most.
 most() { eval "[ $2 -le \$${1}_most ] || ${1}_most=$2"; }
 while kill -0 $mallory 2>/dev/null; do
 	most frames "$(got frames)"
@@ -192,58 +195,58 @@ wait $bob || :
 wait $alice || :
 ended=0
 wait $mallory || ended=$?
-check "the hostile user ended as it should" same 0 $ended
+check "the hostile user's program ends without an error" same 0 $ended
 hostile() { tr ',{}' '\n\n\n' </tmp/hostile | sed -n "s/^\"$1\"://p"; }
-timely "it opened many sockets" at_least 500 "$(hostile opened)"
-timely "and sent much" at_least 5000 "$(hostile sent)"
-# 1000 frames are the class's own queue's.
+timely "the hostile user opened many sockets" at_least 500 "$(hostile opened)"
+timely "the hostile user sent many datagrams" at_least 5000 "$(hostile sent)"
+# Up to 1000 of the frames are in the class's own queue.
 check "frames were never more than the bounds" between 400 1500 $frames_most
 check "flows were never more than the bound" between 30 32 $flows_most
-check "the other user had a flow meanwhile" same 2 $users_most
-check "flows beyond the bound were none" at_least 1 "$(got flows_refused)"
+check "the other user had a flow during the attack" same 2 $users_most
+check "flows beyond the bound were refused" at_least 1 "$(got flows_refused)"
 check "frames beyond the limit were dropped" at_least 1 "$(got drop_limit)"
 check "frames beyond the horizon were dropped" at_least 1 "$(got drop_horizon)"
-check "frames beyond a flow's share were dropped" at_least 1 "$(got drop_flow)"
-# 1500 frames of up to 4 kB, sockets, flows.
+check "frames beyond flow-limit were dropped" at_least 1 "$(got drop_flow)"
+# The bound holds 1500 frames of up to 4 kB, sockets and flows.
 check "memory was bounded" at_most 30000 $slab_most
 sleep 2
 stop_receiving
-timely "the other user sent all along" \
+timely "the other user sent during the whole attack" \
 	at_least $(((HOSTILE_SECONDS - 10) * 18)) "$(of $ALICE datagrams)"
-timely "and lost nothing to the hostile one" same "$(of $ALICE datagrams)" "$(received 200)"
-# As much as 4 Mbit/s are on the wire, within 1 %; what its socket held at the end,
-# up to 100 frames, was sent after that.
+timely "the other user lost nothing to the hostile one" same "$(of $ALICE datagrams)" "$(received 200)"
+# The wire carries 4 Mbit/s within 1 %. psp sends what the socket held at the end, up
+# to 100 frames, after that.
 bobs=$(((HOSTILE_SECONDS - 10) * 4000000 / 1538 / 8))
-timely "another's class kept its rate" \
+timely "the other class kept its rate" \
 	between $((bobs * 99 / 100)) $((bobs * 101 / 100 + 100)) "$(received 300)"
 
-# Flows within the horizon, the class's own queue at its rate.
+# The flows empty within the horizon, the class's own queue at its rate.
 kill $sink
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 	[ "$(qdisc_got qlen)" = 0 ] && break
 	sleep 10
 done
-check "what it left behind is sent" settled
+check "the hostile user's frames are sent" settled
 sleep 15
-check "and none of its flows is known" same 0 "$(got flows_known)"
-check "the books are even" same \
+check "no flow of the hostile user is known" same 0 "$(got flows_known)"
+check "the drops by cause add up to all drops" same \
 	$(($(got drop_child) + $(got drop_flow) + $(got drop_limit) + $(got drop_horizon) + $(got drop_evicted))) \
 	"$(got dropped)"
 tc -n one qdisc del dev c1a root
-# Caches of 512 sockets remain; what passed through was some hundred MB.
-given_back "its memory is given back" 8000 "$slab_before"
+# Caches of 512 sockets remain, of some hundred MB that passed through.
+given_back "the hostile user's memory is given back" 8000 "$slab_before"
 
-# --- rates that no clock could keep --------------------------------------------
+# --- rates below what a clock can keep -----------------------------------------
 
 port mode timer split-gso off line 400gbit
 add mode dynamic pacing-floor 1bit
-check "a hostile user on a fast line, trains whole" \
+check "a hostile user sends whole GSO packets on a fast line" \
 	"$IP" netns exec one psp-hostile --uid $MALLORY --seconds $((3 * SLOW)) \
 	--to 10.1.0.2 --port 100 --ports 8 --sockets 64 --seed 2
-check "no clock is out of reach" at_least 6000 "$(got flow_rate_min)"
-check "its rates forbid no MTU" ip -n one link set c1a mtu 9000
-check "nor another" ip -n one link set c1a mtu 1500
-check "nor a line" tc -n one qdisc change dev c1a root handle 1: psp line 1tbit
+check "no flow is slower than a clock can keep" at_least 6000 "$(got flow_rate_min)"
+check "the hostile rates do not forbid MTU 9000" ip -n one link set c1a mtu 9000
+check "the hostile rates do not forbid MTU 1500" ip -n one link set c1a mtu 1500
+check "the hostile rates do not forbid a faster line" tc -n one qdisc change dev c1a root handle 1: psp line 1tbit
 tc -n one qdisc del dev c1a root
 
 ip netns del one

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# Functions that the tests share.  They run as root in a guest that may be thrown away,
-# with sch_psp (and q_psp.so where tc looks for it), wire, veth, dummy, ifb and
+# Functions that the tests share. They run as root in a guest that may be thrown away,
+# and print TAP. sch_psp (with q_psp.so where tc looks for it), wire, veth, dummy, ifb
+# and pktgen are loaded or can be loaded.
 # pktgen loaded or loadable, and print TAP.
 #
-# TC, IP: the programs; found in the usual places, past a shell's built-ins.
-# SLOW: factor for the times that a slow guest needs more of; default 1.
+# TC, IP: the programs; by default those in the usual places, not a shell's built-ins.
+# SLOW: factor for all waiting times in a slow guest; default 1.
 
 set -e
 
@@ -24,7 +25,7 @@ PKTGEN=/proc/net/pktgen
 tc() { "$TC" "$@"; }
 ip() { "$IP" "$@"; }
 
-# Only the tests send.
+# Without IPv6 the kernel sends nothing by itself: only the tests send.
 echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 
 tests=0
@@ -64,14 +65,14 @@ slab_kb() {
 	sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo
 }
 
-# given_back NAME LIMIT BEFORE: at most LIMIT kB more than BEFORE are in use.  A kernel
-# with KASAN keeps freed memory for a while; kmemleak checks there instead.
+# given_back NAME LIMIT BEFORE: checks that at most LIMIT kB more than BEFORE are in
+# use. A kernel with KASAN keeps freed memory for a while; there kmemleak checks.
 given_back() {
 	[ -e /sys/kernel/debug/kmemleak ] && return
 	check "$1" at_least $(($(slab_kb) - $2)) "$3"
 }
 
-# timely NAME COMMAND...: as check; skipped in a slow guest.
+# timely NAME COMMAND...: does what check does, but skips the test in a slow guest.
 timely() {
 	if [ "$SLOW" = 1 ]; then check "$@"; else ok "$1 # SKIP slow guest"; fi
 }
@@ -116,8 +117,8 @@ cut_cable() {
 	echo "name=$1" >$WIRE/delete
 }
 
-# two_hosts CABLE NET: moves its ends to the namespaces one and two, which exist, with
-# the addresses NET.1 and NET.2.
+# two_hosts CABLE NET: moves the cable's ends to the namespaces one and two, which
+# exist, and gives them the addresses NET.1 and NET.2.
 two_hosts() {
 	ip link set "${1}a" netns one
 	ip link set "${1}b" netns two
@@ -151,23 +152,23 @@ backlog_of() {
 		sed -n 's/^ backlog [^ ]* \([0-9]*\)p.*/\1/p'
 }
 
-# same EXPECTED ACTUAL
+# same EXPECTED ACTUAL: succeeds if they are equal.
 same() {
 	[ "$1" = "$2" ] || { echo "expected $1, found $2"; return 1; }
 }
 
-# at_least LEAST ACTUAL
+# at_least LEAST ACTUAL: succeeds if ACTUAL is a number not below LEAST.
 at_least() {
 	[ "$2" -ge "$1" ] || { echo "expected $1 or more, found $2"; return 1; }
 }
 
-# empty DEV: no frame is queued, and no counter is below zero.
+# empty DEV: succeeds if no frame is queued and no counter is below zero.
 empty() {
 	output=$(tc -s qdisc show dev "$1" root)
 	echo "$output" | grep -q 'backlog 0b 0p' || { echo "$output"; return 1; }
 }
 
-# drained DEV: empty within two seconds times SLOW.
+# drained DEV: waits until DEV is empty, at most two seconds times SLOW.
 drained() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		empty "$1" >/dev/null && return 0
@@ -176,8 +177,8 @@ drained() {
 	empty "$1"
 }
 
-# flow DEV [SETTING...]: starts pktgen through DEV's qdisc, 1400-byte UDP frames to port
-# 9, until flow_stop; with the setting "count N" until flow_done.
+# flow DEV [SETTING...]: starts pktgen through DEV's qdisc: 1400-byte UDP frames to port
+# 9, until flow_stop. With the setting "count N", flow_done waits for the end.
 flow() {
 	dev=$1
 	shift
@@ -193,7 +194,7 @@ flow() {
 	done
 	echo start >$PKTGEN/pgctrl &
 	flow_pid=$!
-	# The thread looks for commands every 100 ms: an earlier stop would be lost.
+	# The thread looks for commands every 100 ms, so an earlier stop would be lost.
 	case "$*" in *"count "*) return ;; esac
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		grep -q "Running: *$dev" $PKTGEN/kpktgend_0 && break
@@ -225,7 +226,7 @@ burst() {
 }
 
 # fresh_pair OPTION-OF-CLASS...: makes a new psp on c1a and empties the records of the
-# cable.  Frames to port 9 go to class 1:1 with these options, all others to class 1:3,
+# cable. Frames to port 9 go to class 1:1 with these options, all others to class 1:3,
 # which is normal.
 fresh_pair() {
 	tc qdisc del dev c1a root 2>/dev/null || :
@@ -248,12 +249,12 @@ counter() {
 	sed -n "s/^$2\.$3 //p" "$WIRE/$1/counters"
 }
 
-# at_most MOST ACTUAL
+# at_most MOST ACTUAL: succeeds if ACTUAL is a number not above MOST.
 at_most() {
 	[ "$2" -le "$1" ] || { echo "expected $1 or less, found $2"; return 1; }
 }
 
-# between LEAST MOST ACTUAL
+# between LEAST MOST ACTUAL: succeeds if ACTUAL is within both.
 between() {
 	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ] ||
 		{ echo "expected $1 to $2, found $3"; return 1; }
@@ -280,7 +281,7 @@ qdisc_got() {
 		sed -n "s/^\"$1\"://p" | tail -n 1
 }
 
-# settled: no frame is queued, by the counters of the qdisc and of class 1:1.
+# settled: succeeds if no frame is queued, by the counters of the qdisc and of class 1:1.
 settled() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		[ "$(qdisc_got qlen)" = 0 ] && break

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# psp on the drivers of real NICs.  QEMU emulates them: two of each are joined
-# by a hub and send as fast as the CPU makes frames, not at line rate.  What
-# holds on any NIC: psp loads, sends, survives changes of the link and the
-# removal of the device; and where the hub is faster than the line it finds
-# that out and goes over to its timer.
+# psp runs on the drivers of real NICs. QEMU emulates them: a hub joins two of each, and
+# they send as fast as the CPU makes frames, not at line rate. The test checks what holds
+# on any NIC: psp loads, sends, and survives changes of the link and the removal of the
+# device. Where the hub is faster than the line, psp finds that out and changes to its
+# timer.
 
 . "$(dirname "$0")/lib.sh"
 
-# nic DRIVER: its two devices, as $near and $far.
+# nic DRIVER: sets $near and $far to the driver's two devices.
 nic() {
 	near=
 	far=
@@ -19,7 +19,7 @@ nic() {
 		*:01) end=near ;;
 		*) end=far ;;
 		esac
-		# virtio's network device is a child of the PCI one
+		# The network device of virtio is a child of the PCI device.
 		found=$(readlink "$device/device/driver")
 		[ "${found##*/}" = "$1" ] || continue
 		eval "$end=${device##*/}"
@@ -38,7 +38,7 @@ linked() {
 
 sent() { cat "/sys/class/net/$near/statistics/tx_packets"; }
 
-# fresh RATE OPTION...: a new psp on $near with one class.
+# fresh RATE OPTION...: makes a new psp on $near with one class.
 fresh() {
 	rate=$1
 	shift
@@ -47,11 +47,11 @@ fresh() {
 		tc class add dev "$near" parent 1: classid 1:1 psp rate "$rate"
 }
 
-# of DRIVER LINE-MBIT: as QEMU's device tells it.
+# of DRIVER LINE-MBIT: tests a driver whose emulated device reports that line rate.
 of() {
 	driver=$1
 	line=$2
-	# Not by check, whose subshell would keep the names.
+	# check would run nic in a subshell, which would lose the names.
 	nic "$driver" || :
 	check "$driver: there are two" [ -n "$near" -a -n "$far" ]
 	[ -n "$near" ] && [ -n "$far" ] || return 0
@@ -62,21 +62,21 @@ of() {
 
 	check "$driver: psp loads" fresh 20mbit
 	check "$driver: auto is hybrid" same hybrid "$(stat_of "$near" mode_in_force)"
-	check "$driver: at the line that the driver tells" same "$line" \
+	check "$driver: the line rate is the driver's" same "$line" \
 		"$(($(tc -s -j qdisc show dev "$near" root |
 		      json_of line_in_force_bps) / 1000000))"
 	before=$(sent)
 	flow "$near" "count 200" "delay 0" "skb_priority 65537"
 	flow_done
-	check "$driver: all is sent" drained "$near"
-	check "$driver: and was given to the device" at_least 200 $(($(sent) - before))
+	check "$driver: the queue is empty in the end" drained "$near"
+	check "$driver: every frame was given to the device" at_least 200 $(($(sent) - before))
 
-	# Sum of the rates so high that the wire is filled without a wait.
+	# The rates are so high that the wire is filled without a wait.
 	check "$driver: mode gap" fresh "$((line * 2 / 5))mbit" mode gap
 	flow "$near" "delay 0" "skb_priority 65537"
 	sleep 1
 	tc -s qdisc show dev "$near" root | sed 's/^/# /'
-	check "$driver: that it is no clock is found" same 1 \
+	check "$driver: the hub is found to be no clock" same 1 \
 		"$(stat_of "$near" no_wire_clock)"
 	check "$driver: timer is in force" same timer \
 		"$(stat_of "$near" mode_in_force)"
@@ -88,14 +88,14 @@ of() {
 	before=$(sent)
 	flow "$near" "count 50" "delay 0" "skb_priority 65537"
 	flow_done
-	check "$driver: after down and up frames go" drained "$near"
-	check "$driver: to the device" at_least 50 $(($(sent) - before))
+	check "$driver: the queue is empty after down and up" drained "$near"
+	check "$driver: frames reach the device after down and up" at_least 50 $(($(sent) - before))
 	ip link set "$far" down
 	sleep 0.1
 	ip link set "$far" up
-	check "$driver: without the far end and with it again" linked "$near"
+	check "$driver: the link returns with the far end" linked "$near"
 	check "$driver: a longer MTU" ip link set "$near" mtu 1600
-	check "$driver: is followed" same 1614 "$(stat_of "$near" max_frame)"
+	check "$driver: the largest frame follows the MTU" same 1614 "$(stat_of "$near" max_frame)"
 	ip link set "$near" mtu 1500
 
 	flow "$near" "delay 20000" "skb_priority 65537"
@@ -103,7 +103,7 @@ of() {
 	[ -e "$pci/remove" ] || pci=${pci%/*}
 	echo 1 >"$pci/remove"
 	flow_stop 2>/dev/null || :
-	check "$driver: the device can be taken out" \
+	check "$driver: the device is removed under traffic" \
 		[ ! -e "/sys/class/net/$near" ]
 }
 

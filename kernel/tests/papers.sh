@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The tc commands printed in papers 000 (3.6) and 003, word for word, on a
-# device named as there.
+# psp accepts the tc commands of papers 000 (3.6) and 003 word for word, on a device of
+# the same name.
 #
 #     eth0 (psp) ======= cable, 1 Gbit/s ======= c1b
 . "$(dirname "$0")/lib.sh"
@@ -11,10 +11,10 @@ ip link set c1a down
 ip link set c1a name eth0
 ip link set eth0 up
 
-# Each line of standard input is a command.
+# each: runs each line of standard input as a command.
 each() {
 	while read -r command; do
-		# shellcheck disable=SC2086 # words are meant to be split
+		# shellcheck disable=SC2086 # the command's words are split on purpose
 		check "$command" $command
 	done
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Classes that go by the period (rt, nrt) beside paced and normal ones.
+# Classes that send by periods (rt, nrt), beside paced and normal ones.
 #
 #   pktgen, ping --> c1a ==== 10 Mbit/s ==== c1b (sink)
 #
-# So slow that the guest fills it: by SLOW slower where it is slow itself, and as
-# many times longer are the periods.  One is of 125,000 bytes on the wire, of which
-# 87,500 are the budget.  A frame of pktgen takes 1424 bytes.
+# The line is so slow that the guest fills it. In a slow guest the line is SLOW times
+# slower and periods are SLOW times longer. A period is 125,000 bytes on the wire; 87,500
+# of them are the budget. A frame of pktgen takes 1424 bytes.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -17,14 +17,14 @@ BUDGET=87500
 FRAME=1424
 
 cable c1 $LINE sink=1 records_max=0
-# What is queued is sent within two seconds.
+# psp sends a full queue within two seconds.
 ip link set c1a txqueuelen 60
 ip addr add 10.7.0.1/24 dev c1a
 ip neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev c1a
 
-# streams PERIOD RT NRT [OPTION...]: a new psp whose classes 1:1 and 1:2 reserve so
-# much; 1:3 is normal, 1:4 paced.  Pings are of 1:1, frames to ports 9 to 11 of 1:2
-# to 1:4.
+# streams PERIOD RT NRT [OPTION...]: makes a new psp. Class 1:1 (rt) reserves RT, 1:2
+# (nrt) reserves NRT; 1:3 is normal, 1:4 paced. Pings go to 1:1, frames to ports 9 to 11
+# to 1:2 to 1:4.
 streams() {
 	period=$1
 	rt=$2
@@ -45,27 +45,28 @@ streams() {
 	done
 }
 
-# others FIRST LAST: frames for the classes of these ports in turn, without end;
-# three times as many as the line carries.
+# others FIRST LAST: sends frames to these ports in turn, without end, three times as
+# many as the line carries.
 others() {
 	flow c1a "delay $((400000 * SLOW))" "udp_dst_min $1" "udp_dst_max $(($2 + 1))"
 }
 
-# pings COUNT MILLISECONDS: so far apart, of 1466 bytes on the wire.  Ends a second
-# later.
+# pings COUNT MILLISECONDS: sends COUNT pings of 1466 bytes on the wire, MILLISECONDS
+# apart. It ends a second after the last one.
 pings() {
 	ping -q -c "$1" -i "$(seconds "$2")" -W "$SLOW" -s 1400 10.7.0.2 >/dev/null 2>&1 || :
 }
 PING=1466
 
-# moment: of the root, at one instant.
+# moment: reads the root's $periods and $bytes at one instant.
 moment() {
 	said=$(tc -s qdisc show dev c1a root | tr ' ' '\n')
 	periods=$(echo "$said" | grep -A 1 -x periods | tail -n 1)
 	bytes=$(echo "$said" | grep -A 1 -x sent_wire_bytes | tail -n 1)
 }
 
-# a_second: of what flows already, then stops: $elapsed periods, $sent bytes.
+# a_second: measures a second of the running flow, then stops it: $elapsed periods,
+# $sent bytes.
 a_second() {
 	nap 300
 	moment
@@ -76,10 +77,10 @@ a_second() {
 	elapsed=$((periods - elapsed)) sent=$((bytes - sent))
 }
 
-# of MINOR KEY
+# of MINOR KEY: prints a number of class 1:MINOR.
 of() { class_stat_of c1a "1:$1" "$2"; }
 
-# kept: no frame of the rt class was beyond what was promised to it.
+# kept: succeeds if every rt frame was within its reservation and on time.
 kept() {
 	same "0 0 0" "$(of 1 over) $(of 1 deferred) $(of 1 overrun)"
 }
@@ -91,22 +92,22 @@ for mode in gap timer hybrid; do
 	others 10 10
 	a_second
 	check "$mode: normal frames alone: periods go by" at_least 9 $elapsed
-	check "$mode: normal frames alone have the budget" at_most \
+	check "$mode: normal frames alone stay within the budget" at_most \
 		$(((elapsed + 1) * BUDGET + FRAME)) $sent
-	check "$mode: all of it" at_least \
+	check "$mode: normal frames alone use all of the budget" at_least \
 		$(((elapsed - 1) * BUDGET - FRAME)) $sent
-	check "$mode: and that is said" at_least 9 "$(stat_of c1a periods_spent)"
+	check "$mode: periods with a spent budget are counted" at_least 9 "$(stat_of c1a periods_spent)"
 
 	streams $PERIOD 20000 30000 mode $mode
 	others 9 9
 	a_second
-	check "$mode: nrt frames have their share of each period" at_most \
+	check "$mode: nrt frames stay within their share of each period" at_most \
 		$(((elapsed + 1) * 30000 + FRAME)) $sent
-	check "$mode: all of that" at_least \
+	check "$mode: nrt frames use all of their share" at_least \
 		$(((elapsed - 1) * 30000 - FRAME)) $sent
-	check "$mode: what waits for the next period is counted" \
+	check "$mode: nrt periods with frames left are counted" \
 		at_least 9 "$(of 2 deferred)"
-	check "$mode: by the port, too" same "$(of 2 deferred)" \
+	check "$mode: the port counts the same nrt periods" same "$(of 2 deferred)" \
 		"$(stat_of c1a nrt_deferred)"
 
 	streams $PERIOD 20000 30000 mode $mode
@@ -129,8 +130,8 @@ for mode in gap timer hybrid; do
 		at_most $(((elapsed + 1) * 30000 + FRAME)) $nrt
 	check "$mode: and have it" \
 		at_least $(((elapsed - 3) * 30000 - FRAME)) $nrt
-	# 6,250 bytes a period.  Periods go by while numbers are read, more of them
-	# in a slow guest.
+	# The reservation is 6,250 bytes a period. Periods go by while numbers are read, more
+	# of them in a slow guest.
 	check "$mode: paced frames keep their rate" at_most \
 		$(((elapsed + 1) * 6250 + 2 * FRAME)) $paced
 	check "$mode: and have it, too" at_least \
@@ -139,9 +140,9 @@ for mode in gap timer hybrid; do
 		$(((elapsed + 2) * BUDGET + FRAME)) $((bytes - bytes_before))
 done
 
-# --- what is not kept is counted, by its cause --------------------------------
+# --- what does not keep its period is counted by its cause ---------------------
 
-# More came than is reserved: late-first, before nrt and normal frames.
+# More comes than is reserved: late frames go before nrt and normal ones (late-first).
 streams $PERIOD 9000 76000
 others 9 10
 moment
@@ -152,19 +153,19 @@ moment
 flow_stop
 wait
 drained c1a
-check "more than is reserved: all is sent" same 60 "$(of 1 sent_frames)"
-check "more than is reserved: counted" at_least 4 "$(of 1 over)"
-check "more than is reserved: by the port, too" same "$(of 1 over)" \
+check "more than is reserved: every frame is sent" same 60 "$(of 1 sent_frames)"
+check "more than is reserved: the periods are counted" at_least 4 "$(of 1 over)"
+check "more than is reserved: the port counts the same periods" same "$(of 1 over)" \
 	"$(stat_of c1a rt_over)"
-check "more than is reserved: what is beyond it, to the byte" \
+check "more than is reserved: the late bytes are counted" \
 	at_least $((60 * PING - (periods - periods_before + 1) * 9000)) \
 	"$(of 1 rt_catchup_bytes)"
-check "more than is reserved: by the port to the byte" \
+check "more than is reserved: the port counts the same late bytes" \
 	same "$(of 1 rt_catchup_bytes)" "$(stat_of c1a rt_catchup_bytes)"
-check "more than is reserved: nrt pays, none waits for another period" \
+check "more than is reserved: no frame waits for a further period" \
 	same "0 0" "$(of 1 deferred) $(of 1 overrun)"
 
-# More than all periods have reserved: normal frames keep what is left.
+# More comes than all periods reserve: normal frames keep the rest of the budget.
 streams $PERIOD 1500 1500
 others 10 10
 nap 300
@@ -175,59 +176,59 @@ pings 60 10
 normal=$(($(of 3 sent_wire_bytes) - normal_before))
 moment
 elapsed=$((periods - periods_before))
-check "excess: counted" at_least 2 "$(of 1 excess)"
-check "excess: by the port, too" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
-check "excess: one reservation a period is late" \
+check "excess: the periods are counted" at_least 2 "$(of 1 excess)"
+check "excess: the port counts the same periods" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
+check "excess: at most one reservation a period is late" \
 	at_most $((8 * 1500 + 2 * PING)) "$(of 1 rt_catchup_bytes)"
-check "excess: normal frames have the budget but for two reservations" at_least \
+check "excess: normal frames have the budget less two reservations" at_least \
 	$(((elapsed - 1 - SLOW) * (BUDGET - 2 * 1500 - PING) - FRAME)) $normal
 flow_stop
-check "excess: all is sent" drained c1a
-check "excess: none is lost" same 60 "$(of 1 sent_frames)"
+check "excess: every frame is sent" drained c1a
+check "excess: no frame is lost" same 60 "$(of 1 sent_frames)"
 
-# More than the budget: it waits, period by period.
+# More comes than the budget: the rest waits from period to period.
 streams $PERIOD 20000 30000
 burst 55 "skb_priority 65537"
-check "within the budget: nothing waits for it" same 0 "$(of 1 deferred)"
+check "within the budget: no frame waits for a further period" same 0 "$(of 1 deferred)"
 streams $PERIOD 20000 10000 budget 30000
 burst 55 "skb_priority 65537"
-check "more than the budget: all is sent" same 55 "$(of 1 sent_frames)"
-check "more than the budget: each period that it waited is counted" \
+check "more than the budget: every frame is sent" same 55 "$(of 1 sent_frames)"
+check "more than the budget: each period of waiting is counted" \
 	same 2 "$(of 1 deferred)"
-check "more than the budget: by the port, too" same 2 \
+check "more than the budget: the port counts the same periods" same 2 \
 	"$(stat_of c1a rt_deferred)"
-check "more than the budget: it was spent" same 2 \
+check "more than the budget: both budgets were spent" same 2 \
 	"$(stat_of c1a periods_spent)"
 check "more than the budget: the line was not too slow" same 0 \
 	"$(of 1 overrun)"
 
-# More than the line carries: 89 frames of 1400 bytes are reserved, 87 fit.
+# More is reserved than the line carries: 89 frames of 1400 bytes, of which 87 fit.
 tc qdisc del dev c1a root
 ip link set c1a txqueuelen 200
 tc qdisc add dev c1a root handle 1: psp default 3 period $PERIOD budget 100%
 tc class add dev c1a parent 1: classid 1:1 psp mode rt reserve 125000
 burst 100 "skb_priority 65537"
-check "more than the line: all is sent" same 100 "$(of 1 sent_frames)"
-check "more than the line: counted" same 1 "$(of 1 overrun)"
-check "more than the line: by the port, too" same 1 \
+check "more than the line: every frame is sent" same 100 "$(of 1 sent_frames)"
+check "more than the line: the period is counted" same 1 "$(of 1 overrun)"
+check "more than the line: the port counts the same period" same 1 \
 	"$(stat_of c1a rt_overrun)"
 check "more than the line: the budget was not spent" same 0 "$(of 1 deferred)"
 ip link set c1a txqueuelen 60
 
 # --- alignment to CLOCK_TAI ------------------------------------------------------
 
-# The guest's clocks differ by whole seconds.
+# The guest's clocks differ by whole seconds, so CLOCK_REALTIME has the same phase.
 next_second() {
 	second=$(date +%s)
 	while [ "$(date +%s)" = "$second" ]; do :; done
 }
 
-# leaves_at NAME PHASE BEFORE AFTER: frames that come when a second begins leave
-# after BEFORE and within AFTER of that.
+# leaves_at NAME PHASE BEFORE AFTER: sets align to PHASE. Frames that come when a second
+# begins leave later than BEFORE, and within AFTER from then on.
 leaves_at() {
 	check "$1: a change" \
 		tc qdisc change dev c1a root handle 1: psp align "$2"
-	# The period that runs ends as it was to.
+	# The running period keeps its end.
 	for _ in 1 2; do
 		pings 2 2
 	done
@@ -243,28 +244,28 @@ leaves_at() {
 streams 1s 20000 30000
 leaves_at "periods begin 0.6 s after a second" 600ms 0.2 0.6
 leaves_at "periods begin 0.9 s after a second" 900ms 0.6 0.5
-# Somebody sets the clock.
+# The clock is set forward by 1000 s.
 date -s "@$(($(date +%s) + 1000))" >/dev/null
 leaves_at "the clock is set" 900ms 0.6 0.5
-check "the phase is said" sh -c \
+check "the qdisc shows the phase" sh -c \
 	"$TC qdisc show dev c1a root | grep -q 'align 900ms'"
 
 # --- the link ------------------------------------------------------------------
 
 streams $PERIOD 20000 10000
-check "the budget is part of the line" same $BUDGET \
+check "the budget is 70 % of the line" same $BUDGET \
 	"$(stat_of c1a budget_bytes)"
 echo "rate_bps=$((LINE / 2))" >$WIRE/c1/fault
-check "of a slower line it is less" same $((BUDGET / 2)) \
+check "half the line has half the budget" same $((BUDGET / 2)) \
 	"$(stat_of c1a budget_bytes)"
 echo "rate_bps=$((LINE / 10))" >$WIRE/c1/fault
-# A device tells no less than 1 Mbit/s.
-timely "what is reserved stays" same 30000 "$(stat_of c1a budget_bytes)"
-# 12,500 bytes a period: two periods end before the last of 20 frames.
+# A device reports at least 1 Mbit/s.
+timely "the budget is never below the reservations" same 30000 "$(stat_of c1a budget_bytes)"
+# With 12,500 bytes a period, two periods end before the last of 20 frames.
 burst 20 "skb_priority 65537"
-timely "that the line is too slow for it is counted" at_least 1 "$(of 1 overrun)"
+timely "a line too slow for the reservations is counted" at_least 1 "$(of 1 overrun)"
 echo "rate_bps=$LINE" >$WIRE/c1/fault
-check "the line is as fast as before, and so is the budget" same $BUDGET \
+check "the budget returns with the line" same $BUDGET \
 	"$(stat_of c1a budget_bytes)"
 
 streams $PERIOD 20000 1500
@@ -274,31 +275,31 @@ echo "carrier=0" >$WIRE/c1/fault
 nap 200
 echo "carrier=1" >$WIRE/c1/fault
 nap 200
-# pktgen gives up without a carrier.
+# pktgen stops without a carrier.
 flow_stop
 before=$(of 2 sent_frames)
 others 9 9
 nap 500
 flow_stop
-check "after the link was down, nrt frames go again" at_least $((before + 2)) \
+check "nrt frames leave after the link was down" at_least $((before + 2)) \
 	"$(of 2 sent_frames)"
 burst_before=$(of 1 sent_frames)
 flow c1a "count 10" "skb_priority 65537"
 flow_done
-check "and rt frames" same $((burst_before + 10)) "$(of 1 sent_frames)"
+check "rt frames leave after the link was down" same $((burst_before + 10)) "$(of 1 sent_frames)"
 check "nrt frames wait" at_least 10 "$(class_backlog_of c1a 1:2)"
 ip link set c1a down
-check "the device goes down: none wait any more" empty c1a
+check "a device that goes down drops waiting frames" empty c1a
 ip link set c1a up
 ip neigh replace 10.7.0.2 lladdr 02:00:00:00:00:02 dev c1a
 burst 10 "skb_priority 65537"
-check "and up: rt frames are sent" same $((burst_before + 20)) \
+check "a device that comes up sends rt frames" same $((burst_before + 20)) \
 	"$(of 1 sent_frames)"
-check "and up: in time" same "0 0" "$(of 1 deferred) $(of 1 overrun)"
+check "a device that comes up sends rt frames in time" same "0 0" "$(of 1 deferred) $(of 1 overrun)"
 
-# --- classes go, and become others, with frames held ------------------------------
+# --- classes with waiting frames are deleted, or change their type -----------------
 
-# held: forty frames in each of 1:1 and 1:2, of which few leave in a period.
+# held: puts forty frames into each of 1:1 and 1:2, few of which leave in a period.
 held() {
 	streams $PERIOD 1500 1500 budget 3000
 	others 9 9
@@ -312,19 +313,19 @@ held() {
 	tc filter del dev c1a parent 1:
 }
 held
-check "frames are held: rt" at_least 40 "$(class_backlog_of c1a 1:2)"
-check "frames are held: nrt" at_least 40 "$(class_backlog_of c1a 1:1)"
-check "the rt class goes" tc class del dev c1a classid 1:2
-check "and its frames" at_most 60 "$(backlog_of c1a)"
-check "what it had reserved is free" same 1500 "$(stat_of c1a reserved_bytes)"
-check "the nrt class goes" tc class del dev c1a classid 1:1
-check "and its frames, too" empty c1a
-check "without such classes there is no period" same "" \
+check "the rt class holds frames" at_least 40 "$(class_backlog_of c1a 1:2)"
+check "the nrt class holds frames" at_least 40 "$(class_backlog_of c1a 1:1)"
+check "the rt class is deleted" tc class del dev c1a classid 1:2
+check "the deleted rt class's frames are gone" at_most 60 "$(backlog_of c1a)"
+check "the deleted rt class's reservation is free" same 1500 "$(stat_of c1a reserved_bytes)"
+check "the nrt class is deleted" tc class del dev c1a classid 1:1
+check "the deleted nrt class's frames are gone" empty c1a
+check "a port without rt and nrt classes has no period" same "" \
 	"$(stat_of c1a period_in_force)"
 periods() { tc -s -j qdisc show dev c1a root | json_of periods; }
 before=$(periods)
 burst 50 "skb_priority 65539"
-check "and none begins" same "$before" "$(periods)"
+check "a port without rt and nrt classes counts no period" same "$before" "$(periods)"
 
 for kind in "mode rt reserve 87500" "mode normal" "mode paced rate $((9000 / SLOW))kbit" \
 	    "mode dynamic rate $((9000 / SLOW))kbit"; do
@@ -334,16 +335,16 @@ for kind in "mode rt reserve 87500" "mode normal" "mode paced rate $((9000 / SLO
 	tc qdisc change dev c1a root handle 1: psp budget 87500
 	check "an rt class becomes one with $kind" \
 		tc class change dev c1a parent 1: classid 1:2 psp $kind
-	check "and sends all ($waiting)" drained c1a
+	check "the changed class sends all $waiting frames" drained c1a
 done
 held
-check "a longer period with frames held" \
+check "a longer period is accepted while frames wait" \
 	tc qdisc change dev c1a root handle 1: psp period $((150 * SLOW))ms
-check "a budget for all" tc qdisc change dev c1a root handle 1: psp budget 100%
-refuse "a period too short for what is reserved" 'budget' \
+check "a budget of the whole line is accepted while frames wait" tc qdisc change dev c1a root handle 1: psp budget 100%
+refuse "a period too short for the reservations is refused" 'budget' \
 	tc qdisc change dev c1a root handle 1: psp period $((2 * SLOW))ms
 tc class change dev c1a parent 1: classid 1:1 psp mode normal
-check "and all is sent" drained c1a
+check "every frame is sent after the changes" drained c1a
 
 # --- changes under traffic ----------------------------------------------------------
 
@@ -368,12 +369,12 @@ while [ $i -lt 200 ]; do
 	[ $((i % 3)) = 1 ] && echo "qdisc change dev c1a root handle 1: psp mode timer"
 	i=$((i + 1))
 done >/tmp/changes
-check "changes of classes that send, and of their periods" tc -batch /tmp/changes
+check "classes, periods and budgets change under traffic" tc -batch /tmp/changes
 pings 20 10
 flow_stop
 tc class change dev c1a parent 1: classid 1:2 psp mode normal
-check "everything is sent" drained c1a
-check "rt frames of the last class, too" same 20 "$(of 1 sent_frames)"
+check "every frame is sent after changes under traffic" drained c1a
+check "every rt frame of the last class is sent" same 20 "$(of 1 sent_frames)"
 tc qdisc del dev c1a root
 
 cut_cable c1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Several transmit queues: below mq each psp has its share of the line.
+# Below mq each psp has its share of the line.
 #
 #   pktgen --> c1a ==== 1 Gbit/s, 4 queues ==== c1b (sink)
 
@@ -9,7 +9,7 @@
 
 cable c1 1000000000 sink=1 queues=4
 
-# child QUEUE KEY: of the psp on that queue
+# child QUEUE KEY: prints a statistic of the psp on that queue.
 child() {
 	tc -s qdisc show dev c1a parent "1:$1" | tr ' ' '\n' |
 		grep -A 1 -x -e "$2" | tail -n 1
@@ -25,26 +25,26 @@ add_class() {
 	tc class add dev c1a parent "1$queue:" classid "1$queue:1" psp "$@"
 }
 
-# --- as root: one queue, all of the line --------------------------------------
+# --- psp as root: one queue, the whole line ------------------------------------
 
 tc qdisc replace dev c1a root handle 2: psp default 1
-check "as root all of the line is psp's" same 1Gbit \
+check "psp as root has the whole line" same 1Gbit \
 	"$(stat_of c1a line_in_force)"
-check "and one queue sends it" same 1 "$(stat_of c1a queues)"
-check "in mode hybrid" same hybrid "$(stat_of c1a mode_in_force)"
+check "psp as root sends on one queue" same 1 "$(stat_of c1a queues)"
+check "psp as root is in mode hybrid" same hybrid "$(stat_of c1a mode_in_force)"
 
 # --- below mq -----------------------------------------------------------------
 
 tc qdisc replace dev c1a root handle 1: mq
 for queue in 1 2 3 4; do
-	check "psp on queue $queue" add_psp $queue
-	check "has a quarter of the line" same 250Mbit \
+	check "psp on queue $queue is added" add_psp $queue
+	check "psp on queue $queue has a quarter of the line" same 250Mbit \
 		"$(child $queue line_in_force)"
-	check "a class of it" add_class $queue rate 100mbit
+	check "psp on queue $queue has a class" add_class $queue rate 100mbit
 done
-check "4 queues share it" same 4 "$(child 1 queues)"
-check "by timer" same timer "$(child 1 mode_in_force)"
-check "because of that" same line_shared "$(child 1 why_not_hybrid)"
+check "4 queues share the line" same 4 "$(child 1 queues)"
+check "a shared line is in mode timer" same timer "$(child 1 mode_in_force)"
+check "the reason is the shared line" same line_shared "$(child 1 why_not_hybrid)"
 for mode in gap hybrid; do
 	refuse "mode $mode on one of 4 queues" \
 		"mode $mode on c1a: expected one transmit queue, not 4" \
@@ -55,37 +55,37 @@ refuse "a class above the share" "expected at most the line's 250000000bit" \
 refuse "a larger share than others leave" \
 	'line 300000000bit: expected 250000000bit, what other queues leave' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 300mbit
-check "a smaller one" \
+check "a queue takes a smaller share" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 100mbit
-check "leaves room for another" \
+check "another queue takes what the first one left" \
 	tc qdisc change dev c1a parent 1:2 handle 12: psp line 400mbit
-check "which is in force" same 400Mbit "$(child 2 line_in_force)"
-refuse "no more than that" \
+check "the larger share is in force" same 400Mbit "$(child 2 line_in_force)"
+refuse "a share beyond what others leave is refused" \
 	'line 250000000bit: expected 100000000bit, what other queues leave' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
-check "a psp can take another's place" \
+check "a psp replaces another psp on a queue" \
 	tc qdisc replace dev c1a parent 1:3 handle 23: psp
-check "with its share" same 250Mbit "$(child 3 line_in_force)"
+check "the replacing psp has an even share" same 250Mbit "$(child 3 line_in_force)"
 tc qdisc del dev c1a parent 1:3
-check "and be replaced itself" add_psp 3
-check "with a class" add_class 3 rate 100mbit
-check "an option that is not about the line can change all the same" \
+check "a psp replaces the kernel's qdisc again" add_psp 3
+check "the psp that came last has a class" add_class 3 rate 100mbit
+check "an option other than the line can change" \
 	tc qdisc change dev c1a parent 1:2 handle 12: psp order clock
 
 echo "rate_bps=200000000" >$WIRE/c1/fault
-check "a slower line: even shares are followed" same 50Mbit \
+check "a slower line: even shares follow" same 50Mbit \
 	"$(child 3 line_in_force)"
-check "a share given by hand is no larger then" same 50Mbit \
+check "a slower line: a share given by hand is at most the even one" same 50Mbit \
 	"$(child 2 line_in_force)"
-check "the classes get what there is" same 50Mbit \
+check "a slower line: classes get the share's rate" same 50Mbit \
 	"$(tc -s class show dev c1a parent 13: | tr ' ' '\n' |
 	   grep -A 1 -x rate_in_force | tail -n 1)"
 echo "rate_bps=1000000000" >$WIRE/c1/fault
-check "a faster line: shares are back" same 400Mbit \
+check "a faster line: the share given by hand returns" same 400Mbit \
 	"$(child 2 line_in_force)"
-check "the even ones, too" same 250Mbit "$(child 3 line_in_force)"
+check "a faster line: even shares return" same 250Mbit "$(child 3 line_in_force)"
 
-# A hash of the flow chooses the queue.
+# A hash of the flow chooses the transmit queue.
 flow c1a "count 400" "delay 0" "udp_dst_min 1" "udp_dst_max 999" \
 	"flag UDPDST_RND"
 flow_done
@@ -94,12 +94,12 @@ for queue in 1 2 3 4; do
 	check "queue $queue sends" at_least 1 "$(child $queue sent_frames)"
 	sent=$((sent + $(child $queue sent_frames)))
 done
-check "together everything" same 400 "$sent"
-check "which the wire has seen" same 400 "$(counter c1 a data_frames)"
+check "all queues together send every frame" same 400 "$sent"
+check "the wire saw every frame" same 400 "$(counter c1 a data_frames)"
 
-# --- fewer queues, and all of them again ---------------------------------------
+# --- fewer queues in use, and all of them again ---------------------------------
 
-# The kernel tells mq alone; psp sees it when a frame leaves.
+# The kernel tells only mq about the change; psp sees it when a frame leaves.
 queues() {
 	echo "queues=$1" >$WIRE/c1/fault
 	flow c1a "count 400"
@@ -107,36 +107,36 @@ queues() {
 	sleep 0.01
 }
 queues 2
-check "2 queues in use share it" same 2 "$(child 1 queues)"
-check "a share by hand can be what the other leaves" \
+check "2 queues in use share the line" same 2 "$(child 1 queues)"
+check "a queue takes what the other one in use leaves" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 600mbit
-check "which is in force" same 600Mbit "$(child 1 line_in_force)"
-check "an even share again" \
+check "the share of two queues is in force" same 600Mbit "$(child 1 line_in_force)"
+check "the queue returns to an even share" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
-check "is a half: queues out of use take nothing" same 500Mbit \
+check "the even share of two queues is a half" same 500Mbit \
 	"$(child 1 line_in_force)"
 queues 4
-check "4 queues in use: quarters again" same 250Mbit \
+check "4 queues in use have quarters again" same 250Mbit \
 	"$(child 1 line_in_force)"
-check "of those that have been out of use, too" same 250Mbit \
+check "queues in use again have quarters" same 250Mbit \
 	"$(child 3 line_in_force)"
-refuse "more queues than there are" "" \
+refuse "more queues than the device has are refused" "" \
 	sh -c "echo queues=5 >$WIRE/c1/fault"
 tc qdisc del dev c1a root
 cut_cable c1
 
-# --- as the kernel's default qdisc ------------------------------------------------
+# --- psp as the kernel's default qdisc --------------------------------------------
 
 DEFAULT=/proc/sys/net/core/default_qdisc
 default_before=$(cat $DEFAULT)
 check "psp can be the default qdisc" sh -c "echo psp >$DEFAULT"
 
-# by_default DEV PARENT KEY: of the psp that the kernel made below the root mq
+# by_default DEV PARENT KEY: prints a statistic of the psp that the kernel made.
 by_default() {
 	tc -s qdisc show dev "$1" parent "$2" | tr ' ' '\n' |
 		grep -A 1 -x -e "$3" | tail -n 1
 }
-# below ROOT PATTERN: root qdisc ROOT has 4 psp, each with a quarter of the line.
+# below ROOT PATTERN: checks that root qdisc ROOT has 4 psp, each with a quarter.
 below() {
 	check "$1: the root is there" \
 		sh -c "'$TC' qdisc show dev c3a root | grep -q 'qdisc $1 '"
@@ -159,37 +159,37 @@ sent=0
 for queue in 1 2 3 4; do
 	sent=$((sent + $(by_default c3a ":$queue" sent_frames)))
 done
-check "all is sent by them" same 400 "$sent"
+check "psp below the default mq sends every frame" same 400 "$sent"
 
-check "an mq with a handle replaces it" \
+check "an mq with a handle replaces the default mq" \
 	tc qdisc replace dev c3a root handle 1: mq
 below mq 1
-refuse "one with more than others leave cannot take the place of one" \
+refuse "a psp with more than the others leave is refused" \
 	'line 300000000bit: expected 250000000bit, what other queues leave' \
 	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 300mbit
-check "one with less can" \
+check "a psp with less than the others leave is accepted" \
 	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 100mbit
-check "with the line it is given" same 100Mbit "$(by_default c3a 1:1 line_in_force)"
-check "psp takes mq's place" tc qdisc replace dev c3a root handle 2: psp
-check "with all of the line" same 1Gbit "$(stat_of c3a line_in_force)"
-check "and mq that of psp" tc qdisc replace dev c3a root handle 1: mq
+check "the accepted psp has the configured line" same 100Mbit "$(by_default c3a 1:1 line_in_force)"
+check "psp replaces mq" tc qdisc replace dev c3a root handle 2: psp
+check "psp in the place of mq has the whole line" same 1Gbit "$(stat_of c3a line_in_force)"
+check "mq replaces psp" tc qdisc replace dev c3a root handle 1: mq
 below mq 1
-check "mqprio makes them, too" tc qdisc replace dev c3a root handle 3: \
+check "mqprio makes psp for its queues" tc qdisc replace dev c3a root handle 3: \
 	mqprio num_tc 2 map 0 1 queues 2@0 2@2 hw 0
 below mqprio 3
-check "the default goes back to what it was" \
+check "the default qdisc is restored" \
 	sh -c "echo $default_before >$DEFAULT"
 tc qdisc del dev c3a root
 cut_cable c3
 
-# --- a device that names no rate ------------------------------------------------
+# --- a device that reports no rate ----------------------------------------------
 
 ip link add c1a numtxqueues 2 type veth peer name c1b
 ip link set c1a up
 ip link set c1b up
 tc qdisc replace dev c1a root handle 1: mq
-check "no rate: a share by hand" add_psp 1 line 100mbit
-check "is taken as it is" same 100Mbit "$(child 1 line_in_force)"
+check "a share by hand is accepted on a device without a rate" add_psp 1 line 100mbit
+check "the share by hand is in force" same 100Mbit "$(child 1 line_in_force)"
 ip link del c1a
 
 finish

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Thousands of changes under traffic, and each way to remove a port.
-# Afterwards no packet, class, qdisc or module reference is left.
+# Thousands of changes under traffic, and every way to remove a port. Afterwards no
+# packet, class, qdisc or module reference is left.
 #
 #   pktgen, as fast as it can --> c1a ==== 1 Gbit/s ==== c1b (sink)
 #
-# ROUNDS: changes of each type, 1000 by default.
+# ROUNDS: number of changes of each type; default 1000.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -21,7 +21,7 @@ port() {
 	tc class add dev "$1" parent 1: classid 1:2 psp mode normal
 }
 
-# A batch is one process for many changes.
+# batch FILE: runs many changes in one process.
 batch() { tc -batch "$1"; }
 
 cable c1 1000000000 sink=1
@@ -42,8 +42,8 @@ while [ $i -lt "$ROUNDS" ]; do
 done >/tmp/one-by-one
 check "$ROUNDS classes come, change twice and go" batch /tmp/one-by-one
 slab_before=$(slab_kb)
-check "and again" batch /tmp/one-by-one
-given_back "and leave no memory behind" 512 "$slab_before"
+check "$ROUNDS classes come, change twice and go again" batch /tmp/one-by-one
+given_back "$ROUNDS classes leave no memory behind" 512 "$slab_before"
 
 i=0
 while [ $i -lt "$ROUNDS" ]; do
@@ -52,10 +52,10 @@ while [ $i -lt "$ROUNDS" ]; do
 	i=$((i + 1))
 done >/tmp/many
 check "$ROUNDS classes at once" batch /tmp/many
-check "all are there" same $((ROUNDS + 2)) \
+check "$ROUNDS classes are shown" same $((ROUNDS + 2)) \
 	"$(tc class show dev c1a | grep -c 'class psp')"
 
-# --- the busy class itself changes ---------------------------------------
+# --- the class that sends changes ----------------------------------------
 
 i=0
 while [ $i -lt "$ROUNDS" ]; do
@@ -72,7 +72,7 @@ while [ $i -lt "$ROUNDS" ]; do
 done >/tmp/busy
 check "$ROUNDS changes of the class that sends" batch /tmp/busy
 
-# --- it is taken away and given back, with its queue and its filters ------
+# --- the class is deleted and made again, with its queue and its filters --
 
 i=0
 while [ $i -lt "$ROUNDS" ]; do
@@ -84,7 +84,7 @@ while [ $i -lt "$ROUNDS" ]; do
 	echo "class add dev c1a parent 1: classid 1:1 psp rate 400mbit"
 	i=$((i + 10))
 done >/tmp/regraft
-check "queues, filters and the class under traffic" batch /tmp/regraft
+check "queues, filters and the class change under traffic" batch /tmp/regraft
 
 i=0
 while [ $i -lt $((ROUNDS / 10)) ]; do
@@ -96,7 +96,7 @@ while [ $i -lt $((ROUNDS / 10)) ]; do
 	echo "class add dev c1a parent 1: classid 1:1 psp rate 400mbit"
 	i=$((i + 1))
 done >/tmp/reroot
-check "the qdisc itself under traffic" batch /tmp/reroot
+check "the qdisc changes under traffic" batch /tmp/reroot
 
 i=0
 while [ $i -lt 20 ]; do
@@ -108,11 +108,11 @@ check "the port down and up under traffic" same 20 "$i"
 
 flow_stop
 check "everything is sent" drained c1a
-refuse "the module stays while it is used" '' rmmod sch_psp
+refuse "the used module is not removed" '' rmmod sch_psp
 tc qdisc del dev c1a root
 check "no reference to the module is left" same "$baseline" "$(references)"
 
-# --- the device goes under traffic ---------------------------------------
+# --- the device is deleted under traffic ---------------------------------
 
 port c1a
 flow c1a "skb_priority 65537"
@@ -123,12 +123,12 @@ echo rem_device_all >$PKTGEN/kpktgend_0
 check "a device removed under traffic leaves no reference" \
 	same "$baseline" "$(references)"
 
-# --- its namespace goes under traffic ------------------------------------
+# --- the device's namespace is deleted under traffic ---------------------
 
 #   (here) out ---- in (NAMESPACE) DEV --> ...
 #
-# doomed DEV NAMESPACE: forwarded frames wait in a slow class of DEV when the
-# namespace goes.  (A process or a socket inside would keep it alive.)
+# doomed DEV NAMESPACE: deletes the namespace while forwarded frames wait in a slow
+# class of DEV. (A process or a socket inside would keep the namespace alive.)
 waited=0
 doomed() {
 	ip link add out type veth peer name in netns "$2" \
@@ -160,7 +160,7 @@ doomed() {
 	ip link del out 2>/dev/null || :
 }
 
-# With it goes va, in timer mode.
+# The device va, in timer mode, is deleted with its namespace.
 i=0
 while [ $i -lt 10 ]; do
 	ip netns add "one$i"
@@ -169,19 +169,19 @@ while [ $i -lt 10 ]; do
 	doomed va "one$i"
 	i=$((i + 1))
 done
-# Out of it, back to the first one, comes c2a, in gap mode.
+# The device c2a, in gap mode, returns to the first namespace.
 cable c2 1000000000 sink=1
 ip netns add two
 ip link set c2a netns two
 doomed c2a two
 check "11 namespaces were removed with frames waiting" same 11 "$waited"
-# The kernel takes a namespace apart on its own time.
+# The kernel removes a namespace later, in a work item of its own.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	[ "$(references)" = "$baseline" ] && break
 	sleep 0.2
 done
-check "and leave no reference" same "$baseline" "$(references)"
+check "removed namespaces leave no reference to the module" same "$baseline" "$(references)"
 cut_cable c2
 
-check "the module can go" rmmod sch_psp
+check "the unused module is removed" rmmod sch_psp
 finish

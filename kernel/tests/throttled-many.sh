@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Many children that hold frames back at once: one that is ready is asked soon,
-# and none is asked for nothing.
+# Many children hold frames back at once. psp soon asks one that is ready, and asks
+# none without need.
 #
 #   pktgen --> c1a ==== 10 Mbit/s ==== c1b (sink)
 #   TCP, pktgen --> c2a ==== 10 Mbit/s ==== c2b (namespace two)
 #
-# So slow that the guest fills it at little cost; a frame of pktgen takes 1424
-# bytes.  pktgen begins with the port after udp_dst_min and ends a turn with
-# udp_dst_min, and it does not end before its last frame has been sent: that one
-# is for 1:3 everywhere here.
+# The line is so slow that the guest fills it at little cost; a frame of pktgen takes
+# 1424 bytes. pktgen begins with the port after udp_dst_min, and sends to udp_dst_min at
+# the end of each round. It ends when its last frame has been sent, which goes to 1:3
+# everywhere here.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -18,15 +18,15 @@ LINE=$((10000 / SLOW))
 RATE=$((1000 / SLOW))
 cable c1 ${LINE}000 sink=1 records_max=0
 
-# packets_of CLASSID: sent, as every qdisc with classes says.
+# packets_of CLASSID: prints how many packets a class has sent; psp and htb have this.
 packets_of() {
 	tc -s class show dev c1a classid "$1" |
 		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
 }
 retries() { stat_of c1a child_retries; }
 
-# psp_port NETEM-DELAY OPTION...: frames to port 9 are of class 1:1, which has
-# 1 Mbit/s and that netem; all others of 1:3, a normal class.
+# psp_port NETEM-DELAY OPTION...: makes a new psp. Frames to port 9 go to class 1:1,
+# with 1 Mbit/s and a netem of that delay, all others to 1:3, a normal class.
 psp_port() {
 	netem_delay=$1
 	shift
@@ -39,13 +39,13 @@ psp_port() {
 		match ip dport 9 0xffff classid 1:1
 }
 
-# --- no credit for the time that a child held frames back --------------------
+# --- a class gets no credit for the time in which its child held frames back --
 
 psp_port $((500 * SLOW))ms
 flow c1a "count 60" "delay 0" "udp_dst_min 8" "udp_dst_max 10"
 flow_done
 nap 100
-check "nothing is sent before its time" same 0 "$(packets_of 1:1)"
+check "netem gives nothing before its delay ends" same 0 "$(packets_of 1:1)"
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nap 20
 	[ "$(packets_of 1:1)" = 0 ] || break
@@ -53,14 +53,14 @@ done
 nap 30
 check "netem gives 30 frames at once: they go at the class's rate" \
 	at_most 7 "$(packets_of 1:1)"
-check "from the instant on that it gives them" at_least 4 "$(packets_of 1:1)"
-check "all are sent" drained c1a
+check "the class sends from the instant that netem gives the frames" at_least 4 "$(packets_of 1:1)"
+check "every frame that netem gave is sent" drained c1a
 
-# --- many are throttled at once ----------------------------------------------
+# --- many classes are throttled at once --------------------------------------
 
-# throttled COUNT DELAY: so many classes from 1:100 on, each with a frame in a
-# netem of that delay.  Frames to port 10 are of a class whose clock is seconds
-# ahead after each, 1:2.
+# throttled COUNT DELAY: adds COUNT classes from 1:100 on, each with a frame in a netem
+# of that delay. It also adds class 1:2 for port 10, whose clock is seconds ahead after
+# each frame.
 throttled() {
 	i=0
 	while [ $i -lt "$1" ]; do
@@ -81,8 +81,8 @@ throttled() {
 	check "$1 classes hold a frame each" same "$1" "$(backlog_of c1a)"
 }
 
-# ready LAST-PORT FRAMES: to the ports 9 to that and 8 in turn; what 1:1 sends of
-# them within 40 ms.
+# ready LAST-PORT FRAMES: sends FRAMES to the ports 9 to LAST-PORT and 8 in turn. $sent
+# is what 1:1 sends within 40 ms.
 ready() {
 	from=$(packets_of 1:1)
 	flow c1a "count $2" "delay 0" "udp_dst_min 8" "udp_dst_max $(($1 + 1))"
@@ -102,7 +102,7 @@ for count in 20 200; do
 	check "$count throttled children: one that is ready sends" same 1 "$sent"
 	check "$count throttled children: they are asked a few times for it" \
 		at_most $((10 * count + 10)) $(($(retries) - asked))
-	# The second frame of 1:2 waits for its clock.
+	# The port waits, because the second frame of 1:2 waits for its clock.
 	ready 10 6
 	check "$count throttled children, and the port waits: one that is ready sends" \
 		same 2 "$sent"
@@ -118,7 +118,7 @@ for count in 20 200; do
 		tc qdisc del dev c1a root
 done
 
-# Gap frames are as many as there is room for on the wire: each asks two.
+# Gap frames fill the wire, and psp asks two children for each.
 psp_port 10s mode gap
 throttled 200 60s
 flow c1a "count 6" "delay 0" "udp_dst_min 8" "udp_dst_max 11"
@@ -145,14 +145,14 @@ ip -n two addr add 10.2.0.2/24 dev c2b
 ip -n two link set c2b up
 ip neigh add 10.2.0.2 lladdr "$(ip -n two -br link show c2b |
 	tr -s ' ' | cut -d ' ' -f 3)" dev c2a
-# Nor does the answer to ARP wait behind the busy class.
+# The far end knows the address too, so no ARP waits behind the busy class.
 ip -n two neigh add 10.2.0.1 lladdr "$(ip -br link show c2a |
 	tr -s ' ' | cut -d ' ' -f 3)" dev c2b
 
 "$IP" netns exec two psp-recv --port 7 --tcp >/dev/null 2>&1 &
 receiver=$!
 
-# tcp_beside_busy: bytes of TCP that class 1:1 sends in two seconds.
+# tcp_beside_busy: measures how many bytes of TCP class 1:1 sends in two seconds.
 tcp_beside_busy() {
 	tc qdisc add dev c2a parent 1:1 handle 11: netem delay 10ms limit 1000
 	tc filter add dev c2a parent 1: protocol ip pref 1 u32 \

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Children that hold frames back (netem, tbf, fq, or one of these below another)
-# do not starve their class, whatever the others send.
+# A child that holds frames back (netem, tbf, fq, or one of these below another) does
+# not starve its class, whatever the other classes send.
 #
 #   pktgen --> c1a ==== 10 Mbit/s ==== c1b (sink)
 #
-# So slow that the guest fills it at little cost; a frame of pktgen takes 1424
-# bytes.
+# The line is so slow that the guest fills it at little cost; a frame of pktgen takes
+# 1424 bytes.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -15,19 +15,19 @@ LINE=$((10000 / SLOW))
 RATE=$((1000 / SLOW))
 cable c1 ${LINE}000 sink=1 records_max=0
 
-# packets_of CLASSID: sent, as every qdisc with classes says.
+# packets_of CLASSID: prints how many packets a class has sent; psp and htb have this.
 packets_of() {
 	tc -s class show dev c1a classid "$1" |
 		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
 }
 
-# filters: frames to port 9 are of class 1:1, all others of the default, 1:3.
+# filters: sends frames to port 9 to class 1:1, all others to the default, 1:3.
 filters() {
 	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
 		match ip dport 9 0xffff classid 1:1
 }
 
-# psp_port OPTION...: class 1:1 is added by whoever calls.
+# psp_port OPTION...: makes a new psp; the caller adds class 1:1.
 psp_port() {
 	tc qdisc del dev c1a root 2>/dev/null || :
 	tc qdisc add dev c1a root handle 1: psp default 3 "$@"
@@ -42,7 +42,7 @@ htb_port() {
 		rate $((LINE * 8 / 10))kbit ceil ${LINE}kbit
 }
 
-# child OPTION...: of class 1:1; with $below below it.
+# child OPTION...: gives class 1:1 this child, with $below below it.
 below=
 child() {
 	# shellcheck disable=SC2086
@@ -50,13 +50,13 @@ child() {
 	[ -z "$below" ] || tc qdisc add dev c1a parent 11:1 handle 12: $below
 }
 
-# beside_busy [N]: what both classes send in a second.  Of 2000 frames every Nth,
-# the third by default, is for 1:1; the others alone fill the line.
+# beside_busy [N]: measures what both classes send in a second. Every Nth of 2000 frames
+# (default: third) is for 1:1; the others alone fill the line.
 beside_busy() {
 	filters
 	flow c1a "delay $((500000 * SLOW))" "udp_dst_min 9" \
 		"udp_dst_max $((9 + ${1:-3}))"
-	# What has to fill first is full.
+	# Buckets and queues fill first.
 	nap 200
 	from=$(packets_of 1:1)
 	from_normal=$(packets_of 1:3)
@@ -68,8 +68,8 @@ beside_busy() {
 
 # --- the last frames of a class leave, however busy the others are -----------
 
-# last_frames NAME: 30 frames come for 1:1, and then none that its class could be
-# asked again for; as many for 1:3 as the line carries, and more, without end.
+# last_frames NAME: sends 30 frames to 1:1, and then only frames to 1:3, more than the
+# line carries. No later frame makes psp ask the child of 1:1 again.
 last_frames() {
 	filters
 	flow c1a "count 60" "delay 0" "udp_dst_min 9" "udp_dst_max 11"
@@ -81,7 +81,7 @@ last_frames() {
 	flow_stop
 }
 
-# last_frames_of NAME CHILD...: below a class of 1 Mbit/s.
+# last_frames_of NAME CHILD...: tests a child of a class of 1 Mbit/s.
 last_frames_of() {
 	name=$1
 	shift
@@ -98,7 +98,7 @@ last_frames_of "fq" fq maxrate $((RATE * 2))kbit quantum 1514 \
 below="netem delay $((300 * SLOW))ms"
 last_frames_of "netem below prio" prio
 below=
-# 10 frames in 100 ms are reserved.
+# The reservation is 10 frames in 100 ms.
 for kind in rt nrt normal; do
 	psp_port period $((100 * SLOW))ms
 	# shellcheck disable=SC2046
@@ -110,15 +110,15 @@ done
 
 # --- a class keeps its rate beside a busy one --------------------------------
 
-# rate_kept NAME: $sent is what 1 Mbit/s are, 89 frames.
+# rate_kept NAME: checks that $sent is 1 Mbit/s, 89 frames a second.
 rate_kept() {
 	check "$1: sends at its rate beside a busy class" at_least 87 "$sent"
-	check "$1: and no faster" at_most 91 "$sent"
+	check "$1: sends no faster than its rate" at_most 91 "$sent"
 	check "$1: the other class has the rest" at_least "$rest" "$sent_normal"
 }
 rest=750
 
-# held_back NAME CHILD...: below a class of 1 Mbit/s.
+# held_back NAME CHILD...: tests a child of a class of 1 Mbit/s.
 held_back() {
 	name=$1
 	shift
@@ -138,7 +138,7 @@ held_back "netem below prio" prio
 held_back "netem below tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
 below=
 
-# nested in htb: class 11:1 of it has the netem.
+# The netem is below class 11:1 of an htb.
 psp_port
 tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
 child htb default 1
@@ -148,7 +148,7 @@ beside_busy
 rate_kept "netem below a class of htb"
 
 for options in "mode timer" "mode gap" "guard on" "order rate"; do
-	# guard holds frames back that do not fit before one of 1:1.
+	# guard holds back normal frames that do not fit before one of 1:1.
 	[ "$options" != "guard on" ] || rest=700
 	# shellcheck disable=SC2086
 	psp_port $options
@@ -159,7 +159,7 @@ for options in "mode timer" "mode gap" "guard on" "order rate"; do
 	rest=750
 done
 
-# A child slower than its class: as fast as below htb, side by side.
+# A child slower than its class sends as fast as below htb.
 slow_child() {
 	child tbf rate $((RATE / 2))kbit burst 3000 limit 1000000
 	beside_busy
@@ -172,12 +172,12 @@ tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
 slow_child
 check "tbf slower than its class: as much as below htb" \
 	at_least $((htb_sent - 1)) "$sent"
-check "and htb did send" at_least 42 "$htb_sent"
+check "tbf below htb sends at its rate" at_least 42 "$htb_sent"
 
-# --- classes by the period, and normal ones ----------------------------------
+# --- rt, nrt and normal classes ----------------------------------------------
 
-# 100 frames in a second come for 1:1, and go: 10.7 in 100 ms are reserved, as the
-# link layer counts.  Of the line 70 % are the budget of all, 625 frames.
+# 100 frames a second come for 1:1, and leave: 10.7 in 100 ms are reserved, as the link
+# layer counts. The budget of all classes is 70 % of the line, 625 frames.
 for kind in rt nrt; do
 	psp_port period $((100 * SLOW))ms
 	tc class add dev c1a parent 1: classid 1:1 psp mode $kind reserve 15000
@@ -185,7 +185,7 @@ for kind in rt nrt; do
 	beside_busy 20
 	check "$kind: netem sends what is reserved, beside a busy class" \
 		at_least 95 "$sent"
-	check "$kind: and no more than came" at_most 105 "$sent"
+	check "$kind: netem sends no more than came" at_most 105 "$sent"
 	check "$kind: the other class has the rest" at_least 480 "$sent_normal"
 done
 
@@ -196,7 +196,7 @@ for guard in off on; do
 	beside_busy
 	check "normal, guard $guard: netem has its half of the line" \
 		at_least 420 "$sent"
-	check "normal, guard $guard: and no more" at_least 420 "$sent_normal"
+	check "normal, guard $guard: the other class has its half of the line" at_least 420 "$sent_normal"
 done
 
 cut_cable c1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The traps that other qdiscs with classes fell into: children that send
-# twice, drop what they hold, or hold frames and give none.
+# Children that caused errors in other classful qdiscs: they send twice, drop what they
+# hold, or hold frames and give none.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)        one class at a time
 #   one: c2a ==== 1 Gbit/s ==== c2b :two                TCP, with GSO packets
@@ -17,8 +17,8 @@ tc class add dev c1a parent 1: classid 1:1 psp rate 200mbit
 tc class add dev c1a parent 1: classid 1:2 psp rate 100mbit
 tc class add dev c1a parent 1: classid 1:3 psp mode normal
 
-# sent_after CHILD...: FRAMES frames through class 1:1 with that child, and
-# with $below below that; how many came out.
+# sent_after CHILD...: sends FRAMES frames through class 1:1 with that child, and with
+# $below below it. $sent is how many left.
 below=
 sent_after() {
 	tc qdisc del dev c1a parent 1:1 2>/dev/null || :
@@ -32,7 +32,7 @@ sent_after() {
 	sent=$(($(class_stat_of c1a 1:1 sent_frames) - before))
 }
 
-# all_sent NAME CHILD...: none is lost, and nothing stays queued.
+# all_sent NAME CHILD...: checks that no frame is lost or stays queued.
 all_sent() {
 	child=$1
 	shift
@@ -41,7 +41,7 @@ all_sent() {
 	check "$child: the queue is empty, not below" empty c1a
 }
 
-# some_sent NAME CHILD...: frames get lost, and the account is right.
+# some_sent NAME CHILD...: the child loses frames; checks that the queue ends empty.
 some_sent() {
 	child=$1
 	shift
@@ -51,7 +51,7 @@ some_sent() {
 }
 
 all_sent "pfifo" pfifo limit 1000
-# So slow that five frames wait, however slow the guest is.
+# At this rate five frames wait, however slow the guest is.
 tc class change dev c1a parent 1: classid 1:1 psp rate 5mbit
 some_sent "a pfifo that overflows" pfifo limit 5
 check "a pfifo that overflows: drops are counted by cause" \
@@ -81,7 +81,7 @@ all_sent "prio" prio
 all_sent "htb" htb default 0
 all_sent "fq" fq
 
-# A duplicate enters at the root, while the class is being given its original.
+# netem enqueues the copy at the root while the class dequeues the original.
 sent_after netem duplicate 100%
 check "netem that duplicates: originals and copies are sent" \
 	at_least $((FRAMES + 1)) "$sent"
@@ -89,16 +89,16 @@ check "netem that duplicates: the queue is empty, not below" empty c1a
 sent_after netem duplicate 100% delay 1ms
 check "netem that duplicates late: the queue is empty, not below" empty c1a
 
-# --- children come and go while they hold frames --------------------------
+# --- children are replaced while they hold frames --------------------------
 
 tc qdisc del dev c1a parent 1:1
 tc qdisc add dev c1a parent 1:1 handle 11: netem delay 1s limit 1000
-# pktgen ends when its last frame is gone.
+# pktgen ends when its last frame has gone.
 flow c1a "count $FRAMES" "skb_priority 65537"
 sleep 0.1
 check "netem holds frames back" same $FRAMES "$(backlog_of c1a)"
 tc qdisc replace dev c1a parent 1:1 handle 12: pfifo
-check "a new child leaves none of them" empty c1a
+check "a new child leaves no frame of the old one" empty c1a
 flow_done
 all_sent "the class still works" pfifo limit 1000
 
@@ -106,15 +106,15 @@ tc qdisc del dev c1a parent 1:1
 tc qdisc add dev c1a parent 1:1 handle 11: netem delay 1s limit 1000
 flow c1a "count $FRAMES" "skb_priority 65537"
 sleep 0.1
-check "again" same $FRAMES "$(backlog_of c1a)"
+check "netem holds frames back again" same $FRAMES "$(backlog_of c1a)"
 check "a class goes while its child holds frames" \
 	tc class del dev c1a classid 1:1
-check "and takes them along" empty c1a
+check "the deleted class's frames are gone" empty c1a
 flow_done
 tc class add dev c1a parent 1: classid 1:1 psp rate 200mbit
-all_sent "another of that name works" pfifo limit 1000
+all_sent "a new class of the same id works" pfifo limit 1000
 
-# --- many children are silent at once --------------------------------------
+# --- many children hold frames at once -------------------------------------
 
 i=0
 while [ $i -lt 40 ]; do
@@ -132,12 +132,12 @@ while [ $i -lt 40 ]; do
 	flow_done
 	i=$((i + 1))
 done
-check "40 silent children: all is sent" drained c1a
-check "40 silent children: every frame" at_least 79 \
+check "40 silent children: the queue is empty in the end" drained c1a
+check "40 silent children: every frame is sent" at_least 79 \
 	$(($(stat_of c1a sent_frames) - before))
 tc qdisc del dev c1a root
 
-# --- what filters say ------------------------------------------------------
+# --- filters choose classes -------------------------------------------------
 
 tc qdisc add dev c1a root handle 1: psp default 1
 tc class add dev c1a parent 1: classid 1:1 psp rate 200mbit
@@ -174,8 +174,8 @@ tc filter del dev c1a parent 1: pref 1
 tc class del dev c1a classid 1:1
 flow c1a "count $FRAMES"
 flow_done
-check "no class at all: frames are sent all the same" drained c1a
-check "no class at all: and counted" \
+check "no class at all: every frame is sent" drained c1a
+check "no class at all: frames are counted as unclassified" \
 	at_least $FRAMES "$(stat_of c1a unclassified)"
 cut_cable c1
 
@@ -196,9 +196,9 @@ tcp_stat() {
 	tc -n one -s qdisc show dev c2a root | tr ' ' '\n' |
 		grep -A 1 -x -e "$1" | tail -n 1
 }
-check "TCP: trains are cut to frames" at_least 1385 "$(tcp_stat sent_frames)"
-check "TCP: none could not be cut" same 0 "$(tcp_stat drop_segment)"
-check "TCP: none was too long" same 0 "$(tcp_stat drop_long)"
+check "TCP: GSO packets are cut to frames" at_least 1385 "$(tcp_stat sent_frames)"
+check "TCP: every GSO packet could be cut" same 0 "$(tcp_stat drop_segment)"
+check "TCP: no frame was too long" same 0 "$(tcp_stat drop_long)"
 ip netns del one
 ip netns del two
 cut_cable c2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Deadlines, ceil, and what is said of a class.
+# Deadlines, ceil, and the statistics of a class.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
 
@@ -17,42 +17,42 @@ class_sent() { class_stat_of c1a 1:1 sent_frames; }
 fresh_pair rate 1mbit deadline 20ms
 burst 50
 check "late frames are dropped" at_least 45 "$(class_late)"
-check "those in time are sent" at_least 1 "$(class_sent)"
-check "each frame is one or the other" \
+check "frames in time are sent" at_least 1 "$(class_sent)"
+check "every frame is sent or dropped late, not both" \
 	same 50 "$(($(class_late) + $(class_sent)))"
-check "the qdisc counts them, too" same "$(class_late)" \
+check "the qdisc counts the same late frames" same "$(class_late)" \
 	"$(stat_of c1a drop_late)"
 check "the queue is empty, not below" empty c1a
-check "an hour is enough for all" \
+check "the deadline is raised to an hour" \
 	tc class change dev c1a parent 1: classid 1:1 psp deadline 3600s
 before=$(class_late)
 burst 20
-check "none of them is late" same "$before" "$(class_late)"
+check "no frame is later than an hour" same "$before" "$(class_late)"
 
-# A hundred at once are more than one call of dequeue drops.
+# 300 frames at once are more than one call of dequeue drops.
 fresh_pair rate 1mbit deadline 5ms
 flow c1a "count 300" "delay 0"
 flow_done
-check "300 late frames go in time for the next one" drained c1a
+check "300 late frames are dropped before the next one comes" drained c1a
 burst 1
-check "which is sent" at_least 2 "$(class_sent)"
+check "the frame after 300 late ones is sent" at_least 2 "$(class_sent)"
 
-# No clock moves for a frame that is not sent: the rate is kept.
+# A dropped frame moves no clock, so the class keeps its rate.
 fresh_pair rate 100mbit deadline 2ms
 burst 400
-check "frames in time are sent at the rate" at_least 15 "$(class_sent)"
-check "and no faster" at_most 40 "$(class_sent)"
+check "a class that drops late frames keeps its rate" at_least 15 "$(class_sent)"
+check "a class that drops late frames does not exceed its rate" at_most 40 "$(class_sent)"
 
 fresh_pair rate 200kbit
 flow c1a "count 5" "delay 0"
 sleep 0.1
-check "frames wait" at_least 2 "$(backlog_of c1a)"
-check "a deadline for a class that has frames waiting" \
+check "frames wait in the class" at_least 2 "$(backlog_of c1a)"
+check "a class with waiting frames gets a deadline" \
 	tc class change dev c1a parent 1: classid 1:1 psp deadline 1us
 flow_done
 drained c1a
-check "leaves those alone: nobody knows when they came" same 0 "$(class_late)"
-check "and they are sent" same 5 "$(class_sent)"
+check "frames that came before the deadline was set are not late" same 0 "$(class_late)"
+check "frames that came before the deadline was set are sent" same 5 "$(class_sent)"
 
 fresh_pair rate 10mbit deadline 10ms
 tc qdisc add dev c1a parent 1:1 handle 11: netem delay 50ms limit 1000
@@ -69,9 +69,9 @@ fresh_pair rate 10mbit
 check "a normal class with a deadline" \
 	tc class change dev c1a parent 1: classid 1:3 psp deadline 100us
 burst 200 "udp_dst_min 10" "udp_dst_max 10"
-check "drops what comes too fast for the wire" \
+check "a normal class drops frames that come too fast for the wire" \
 	at_least 1 "$(class_stat_of c1a 1:3 drop_late)"
-check "the account is right" same 200 \
+check "every frame is sent or dropped late" same 200 \
 	$(($(class_stat_of c1a 1:3 drop_late) + \
 	   $(class_stat_of c1a 1:3 sent_frames)))
 
@@ -79,39 +79,39 @@ check "the account is right" same 200 \
 
 fresh_pair rate 10mbit ceil 100mbit
 burst 200
-check "above its rate and below its ceil a class shares" \
+check "a class above its rate and below its ceil borrows" \
 	at_least 150 "$(class_stat_of c1a 1:1 borrowed_frames)"
-check "a ceil can be taken away" \
+check "the ceil is removed" \
 	tc class change dev c1a parent 1: classid 1:1 psp ceil 0
 before=$(class_stat_of c1a 1:1 borrowed_frames)
 burst 50
-check "and then the class does not" same "$before" \
+check "a class without a ceil does not borrow" same "$before" \
 	"$(class_stat_of c1a 1:1 borrowed_frames)"
 
-# --- what is said of a class -------------------------------------------------
+# --- statistics of a class ----------------------------------------------------
 
 fresh_pair rate 10mbit
-check "nothing is achieved yet" same "" "$(class_stat_of c1a 1:1 achieved)"
-# A little faster than the class sends.
+check "a new class has no achieved rate" same "" "$(class_stat_of c1a 1:1 achieved)"
+# Frames come a little faster than the class sends.
 flow c1a "count 950" "delay 1100000"
 flow_done
 drained c1a
 achieved=$(class_stat_of c1a 1:1 achieved)
 check "the achieved rate is the rate, to a frame in a second" \
 	at_least 9985000 "${achieved%bit}"
-check "and not above it" at_most 10015000 "${achieved%bit}"
+check "the achieved rate is not above the rate, to a frame in a second" at_most 10015000 "${achieved%bit}"
 check "the class waited for its clock" at_least 500 \
 	"$(class_stat_of c1a 1:1 throttled)"
-check "what it took on the wire" same $((950 * 1424)) \
+check "the class counts its bytes on the wire" same $((950 * 1424)) \
 	"$(class_stat_of c1a 1:1 sent_wire_bytes)"
 fresh_pair rate 10mbit
 tc qdisc add dev c1a parent 1:1 handle 11: pfifo limit 5
 burst 50
-# pktgen tries again until so many are taken.
-check "what its queue takes is sent" same 50 "$(class_sent)"
-check "what it drops is the class's own" \
+# pktgen tries again until the queue has taken so many.
+check "a queue that overflows: what it takes is sent" same 50 "$(class_sent)"
+check "a queue that overflows: the class counts its drops" \
 	at_least 1 "$(class_stat_of c1a 1:1 drop_child)"
-check "and its drops in all" same "$(class_stat_of c1a 1:1 drop_child)" \
+check "a queue that overflows: tc's sum of drops is the same" same "$(class_stat_of c1a 1:1 drop_child)" \
 	"$(tc -s class show dev c1a classid 1:1 |
 	   sed -n 's/.*(dropped \([0-9]*\),.*/\1/p')"
 

@@ -6,8 +6,8 @@
 #
 # usage: run.sh [--write]
 #   --write        replaces the table
-#   PSPACER_CACHE  where packages are kept (~/.cache/pspacer)
-# Exit status: 0 the table is what the library says; 1 it is not.
+#   PSPACER_CACHE  folder for packages (~/.cache/pspacer)
+# Exit status: 0 if the table is what the library computes, else 1.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What a newcomer does, on a Debian with nothing on it: makes the smallest root of a
-# suite, puts the committed tree and git and make there, and runs make. Root is
-# needed, and mmdebstrap or debootstrap. Packages come from where this machine's apt
-# gets its own. Everything is taken away at the end.
+# Does what a newcomer does, on an empty Debian: makes the smallest root of a suite, puts
+# the committed tree, git and make there, and runs make. It needs root, and mmdebstrap or
+# debootstrap. Packages come from this machine's archive. The root is removed at the end.
 #
 # usage: run.sh SUITE [TARGET...]
 #   SUITE    bookworm (Debian 12) or trixie (Debian 13)
-#   TARGET   of make, one after the other (demo test)
-#   SPARE=1  one processor, and that only when nothing else wants it
-#   KEEP=1   leaves the root there, to look at
+#   TARGET   targets of make, one after the other (demo test)
+#   SPARE=1  uses one processor, and only when nothing else wants it
+#   KEEP=1   keeps the root
 set -eu
 
 usage() {
@@ -32,7 +31,8 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/fresh-$suite.XXXXXX")
 root=$work/root
 child=
 
-# Nothing is removed while something is mounted in it: that may be this machine's.
+# clean: removes the root, unless something is still mounted in it: that may be this
+# machine's own folder.
 clean() {
 	status=$?
 	trap - EXIT INT TERM HUP
@@ -66,7 +66,7 @@ fi
 rm -f "$root"/etc/apt/sources.list "$root"/etc/apt/sources.list.d/*
 cp "$work/debian.sources" "$root/etc/apt/sources.list.d/"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
-# What this machine trusts beyond Debian's certificates: a proxy's, say.
+# This machine may trust more than Debian's certificates, for example a proxy's.
 trusted=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 [ ! -f "$trusted" ] || install -D -m 644 "$trusted" "$root/usr/local/share/ca-certificates/machine.crt"
 
@@ -84,10 +84,10 @@ spare=
 for target in "$@"; do
 	begin=$(date +%s)
 	echo "fresh: make $target on $suite"
-	# A user that is not root has nothing to set up packages with, so this is root.
+	# make runs as root, because an empty Debian has no sudo to install packages with.
 	$spare env -i HOME=/var/lib/newcomer LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		chroot "$root" make --no-print-directory -C /pspacer "$target" </dev/null &
-	child=$! # waited for, so that a signal is heard at once
+	child=$! # in the background, so that the trap runs at once on a signal
 	wait $child ||
 		die "make $target failed on $suite after $(($(date +%s) - begin)) s"
 	child=

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What tools/rust.sh thinks of toolchains, and where tools/archive.sh says Debian
-# comes from, on machines made up of a few files. Fetches nothing.
+# Tests tools/rust.sh, which judges toolchains, and tools/archive.sh, which finds Debian's
+# archive, on machines made up of a few files. Fetches nothing.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -9,14 +9,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# expect WHAT EXPECTED FOUND
+# expect WHAT EXPECTED FOUND: reports a test that failed.
 expect() {
 	[ "$2" != "$3" ] || return 0
 	printf 'toolchain.sh: %s\nexpected: %s\nfound: %s\n' "$1" "$2" "$3" >&2
 	failed=1
 }
 
-# A toolchain of cargo's version $1, rustc's $2 and the parts named after them.
+# toolchain CARGO RUSTC PARTS: makes a toolchain of these versions with these parts.
 toolchain() {
 	rm -rf "$work/bin"
 	mkdir "$work/bin"
@@ -25,7 +25,7 @@ toolchain() {
 	printf '#!/bin/sh\necho "rustc %s"\n' "$2" >"$work/bin/rustc"
 	chmod +x "$work/bin/cargo" "$work/bin/rustc"
 }
-# As tools/rust.sh answers to it.
+# answer: prints what tools/rust.sh says about the toolchain.
 answer() {
 	PATH="$work/bin:/usr/bin:/bin" PSPACER_CACHE="$work/cache" "$top/tools/rust.sh" path
 }
@@ -48,7 +48,7 @@ rm "$work/bin/rustc"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/cargo"
 expect "a cargo that does not run" "$unpacked" "$(answer)"
 
-# The sources of the bookworm suite, of a machine whose own are in file $1.
+# sources FILE: prints the sources of bookworm on a machine whose own are in FILE.
 sources() {
 	mkdir -p "$work/lists"
 	cat >"$work/apt.conf" <<-EOF

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Breaks a copy of the core in each way of mutants.txt and asks whether the
-# tests of crates/pace notice. Tests run up to the first that fails, those first
-# that are quick to; one that hangs has noticed as well.
+# Breaks a copy of the core in each way of mutants.txt and asks whether the tests of
+# crates/pace notice. The quickest tests run first, up to the first that fails. A test
+# that hangs has noticed, too.
 #
 # usage: run.sh [--only NAME]... [--list] [--commit REV]
-#   --only NAME   this mutant; may be repeated
-#   --list        the names of all
-#   --commit REV  of a commit instead of the working tree
+#   --only NAME   runs this mutant; may be repeated
+#   --list        prints the names of all mutants
+#   --commit REV  takes a commit instead of the working tree
 #   JOBS          mutants side by side (2)
-#   LIMIT         seconds of processor that a test program has, and six times
-#                 what it takes of the core as it is: above that it hangs (5)
-#   CARGO_TARGET_DIR  its folder mutation/ is what is built in (target)
+#   LIMIT         a test hangs if it takes more processor time than six times that
+#                 without a mutant and LIMIT seconds (5)
+#   CARGO_TARGET_DIR  its folder mutation/ holds what is built (target)
 # Exit status: 0 at least 95 % caught; 1 less, or the list is out of date.
 set -eu
 
@@ -21,14 +21,14 @@ top=$(cd "$here/../.." && pwd)
 apply=$here/apply.pl
 least=95
 
-# Compiles the core in $1, with what tests reach of it, as $1/libpace_core.so.
+# compile FOLDER: compiles the core, with what tests call, as FOLDER/libpace_core.so.
 compile() (
 	cd "$1"
 	${CC:-cc} -std=gnu11 -ffreestanding -O1 -fPIC -w -shared -I . -I include \
 		-I deps/host -o libpace_core.so shim.c
 )
 
-# One mutant: prints NAME STATUS TEST SECONDS.
+# one NAME: tests a mutant and prints NAME STATUS TEST SECONDS.
 one() {
 	name=$1
 	folder=$MUTATION/mutants/$name
@@ -38,7 +38,7 @@ one() {
 	start=$(date +%s)
 	status=MISSED
 	by=-
-	# A source that does not apply or compile is a fault of the list.
+	# A mutant that does not apply or compile is an error of the list.
 	if ! perl "$apply" "$list" apply "$name" "$folder/src" ||
 		! compile "$folder" >&2; then
 		status=BROKEN
@@ -48,7 +48,7 @@ one() {
 		while read -r seconds test program; do
 			said=0
 			(
-				# Of its own time: what else the machine does is no hang.
+				# Processor time, so that a busy machine does not look like a hang.
 				ulimit -t "$((6 * seconds + ${LIMIT:-5}))"
 				cd "$folder/run" && LD_LIBRARY_PATH=$folder exec "$program" -q
 			) >"$folder/log" 2>&1 || said=$?
@@ -104,7 +104,7 @@ target=${CARGO_TARGET_DIR:-$top/target}
 mkdir -p "$target/mutation"
 MUTATION=$(cd "$target/mutation" && pwd)
 export MUTATION
-# Repeatable, and nothing but a verdict is asked for.
+# The seed is fixed, and only the verdict counts, so failures are not shrunk.
 export PROPTEST_RNG_SEED=2 PROPTEST_MAX_SHRINK_ITERS=0 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
 exec 9>"$MUTATION/lock"
 flock -n 9 || {
@@ -112,14 +112,14 @@ flock -n 9 || {
 	exit 1
 }
 
-# A workspace of this crate alone.
+# The tree holds a workspace of this crate alone.
 tree=$MUTATION/tree
 rm -rf "$tree" "$MUTATION/core" "$MUTATION/mutants"
 mkdir -p "$tree" "$MUTATION/mutants"
 cd "$top"
 if [ -n "$commit" ]; then
 	# Older commits have no crates/testkit.
-	# shellcheck disable=SC2046 # nothing, or one path
+	# shellcheck disable=SC2046 # no path, or one
 	git archive "$commit" core crates/pace $(git ls-tree --name-only "$commit" crates/testkit) \
 		fuzz/corpus Cargo.toml Cargo.lock | tar -x -C "$tree"
 else
@@ -138,12 +138,12 @@ programs=$(cd "$tree" &&
 	echo "$programs" >&2
 	exit 1
 }
-# What compiles the core itself cannot tell.
+# freestanding compiles the core itself, so it cannot notice a mutant.
 echo "$programs" | sed -n 's/.*Executable.* \(src\|tests\)\/\([a-z_]*\)\.rs (\(.*\))$/\2 \3/p' |
 	grep -v '^freestanding ' >"$MUTATION/all"
 
-# What fails anyway catches nothing. Then, the quickest first; random operations
-# fail early, if they do: a twentieth of their time is what they take.
+# A test that fails without a mutant catches nothing. The others are sorted, the quickest
+# first. agreement counts as a twentieth of its time, because random operations fail early.
 while read -r test program; do
 	before=$(date +%s%N)
 	(cd "$MUTATION/mutants" && LD_LIBRARY_PATH=$MUTATION/core "$program" -q) >"$MUTATION/log" 2>&1 || {

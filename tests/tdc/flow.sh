@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# $FLOW in the cases: pktgen through a device's qdisc.
-#   flow.sh DEV COUNT [SETTING...]    COUNT UDP frames of 1400 bytes to port 9;
-#                                     ends when the last one is gone
+# Runs pktgen through a device's qdisc; the cases call it as $FLOW.
+#   flow.sh DEV COUNT [SETTING...]    sends COUNT UDP frames of 1400 bytes to port 9;
+#                                     ends when the last one has gone
 set -e
 control=/proc/net/pktgen
 dev=$1
@@ -17,6 +17,6 @@ for setting in "count $count" "pkt_size 1400" "delay 10000" \
 	"udp_dst_min 9" "udp_dst_max 9" "$@"; do
 	echo "$setting" >$control/"$dev"
 done
-# pktgen counts only what the qdisc takes.
+# pktgen counts only frames that the qdisc takes.
 timeout 20 sh -c "echo start >$control/pgctrl"
 echo "rem_device_all" >$control/kpktgend_0

@@ -8,7 +8,7 @@
 #
 # Each case has a network namespace of its own, with the devices that tdc's
 # nsPlugin makes: v0p0 -- v0p1 (veth, up) and dummy1 (down).
-# The kernel's log says when each begins, so that its complaints have an owner.
+# The kernel's log gets a line when a case begins, so a warning can be traced to its case.
 
 case_id() {
 	printf '\n@@ case %s\n' "$1"
@@ -21,7 +21,7 @@ step() {
 }
 
 one_case() {
-	# Nobody sends but the cases.
+	# Without IPv6 only the cases send.
 	echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 	echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 	ip -batch - <<-'END'
@@ -40,10 +40,10 @@ if [ "$1" = one ]; then
 fi
 echo on >/proc/sys/kernel/printk_devkmsg
 for case in "$@"; do
-	# By its path: busybox would run its own shell, and that its own `ip`.
+	# The shell's path, because busybox would run its own shell, with its own `ip`.
 	unshare -n /bin/sh "$0" one "$case"
 done
-# Namespaces are taken apart on the kernel's own time.
+# The kernel removes a namespace later, in a work item of its own.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	references=$(cat /sys/module/sch_psp/refcnt)
 	[ "$references" = 0 ] && break

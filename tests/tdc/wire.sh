@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# $WIRE in the cases: a cable of the laboratory (lab/wire) in this namespace.
+# Makes a cable of the laboratory (lab/wire) in this namespace; the cases call it as $WIRE.
 #   wire.sh create NAME RATE_BPS [KEY=VALUE...]    devices NAMEa and NAMEb, up
 #   wire.sh fault NAME KEY=VALUE...
 #   wire.sh delete NAME
