@@ -88,9 +88,9 @@ impl Both {
         for cell in &lab.cells {
             let other = sim.cells.iter().find(|c| c.params == cell.params);
             let (ours, theirs) = (self.numbers(cell), other.and_then(|c| self.numbers(c)));
-            let is_told = |name: &str| varying.iter().any(|v| v.name == name);
-            let told = cell.params.iter().filter(|(name, _)| is_told(name));
-            let name = words(&told.map(|(k, v)| (k.clone(), v.clone())).collect());
+            let is_varying = |name: &str| varying.iter().any(|v| v.name == name);
+            let shown = cell.params.iter().filter(|(name, _)| is_varying(name));
+            let name = words(&shown.map(|(k, v)| (k.clone(), v.clone())).collect());
             let (Some((lab_bps, lab_drops)), Some((sim_bps, sim_drops))) = (ours, theirs) else {
                 let bps = ours.map_or("–".into(), |(bps, _)| format!("{:.1}", bps / 1e6));
                 let drops = ours.map_or("–".into(), |(_, drops)| format!("{drops:.0}"));
@@ -155,19 +155,15 @@ impl Both {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scenario::result::{Engine, FlowMetrics, FlowResult, WindowResult};
+    use scenario::result::{FlowMetrics, FlowResult, WindowResult};
 
     fn run(cells: &[(&str, f64)]) -> RunResult {
         let cell = |(shaper, goodput): &(&str, f64)| CellResult {
             params: [("rate", "500mbit"), ("shaper", *shaper)]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
                 .into(),
-            dir: String::new(),
             windows: vec![WindowResult {
                 name: "all".into(),
-                from_s: 0.0,
-                to_s: 1.0,
-                wire: Default::default(),
                 flows: vec![FlowResult {
                     name: "bulk".into(),
                     metrics: FlowMetrics {
@@ -176,25 +172,14 @@ mod tests {
                         ..FlowMetrics::default()
                     },
                 }],
+                ..WindowResult::default()
             }],
-            bounds: vec![],
-            tc: BTreeMap::new(),
-            flow_reports: BTreeMap::new(),
-            stops: vec![],
-            zero_ns: None,
-            nodes: BTreeMap::new(),
+            ..CellResult::default()
         };
         RunResult {
-            format: String::new(),
             scenario: "s".into(),
-            title: String::new(),
-            source: String::new(),
-            engine: Engine::Vmlab,
-            kernel: String::new(),
-            seed: 1,
-            ok: true,
-            table: vec![],
             cells: cells.iter().map(cell).collect(),
+            ..RunResult::default()
         }
     }
 
@@ -202,7 +187,7 @@ mod tests {
     fn cells_agree_or_have_a_reason() {
         let both: Both = toml::from_str(
             "scenarios = [\"s\"]\nflow = \"bulk\"\nwindow = \"all\"\nwithin_pct = 5\n\
-             [[why]]\nwhen = { shaper = [\"fq\", \"htb\"] }\nbecause = \"trains\"\n",
+             [[why]]\nwhen = { shaper = [\"fq\", \"htb\"] }\nbecause = \"bursts\"\n",
         )
         .unwrap();
         let lab = run(&[("none", 100e6), ("fq", 100e6), ("tbf", 10e6), ("cake", 9e6)]);
@@ -217,7 +202,7 @@ mod tests {
         for line in [
             "1 of 3 cells agree within 5 %",
             "| shaper = none | 100.0 | 104.0 | +3.8 % | 7 | 7 | agree |",
-            "| shaper = fq | 100.0 | 200.0 | +50.0 % | 7 | 7 | trains |",
+            "| shaper = fq | 100.0 | 200.0 | +50.0 % | 7 | 7 | bursts |",
             "| shaper = tbf | 10.0 | 20.0 | +50.0 % | 7 | 7 | not explained |",
             "| shaper = cake | 9.0 | not modelled | | 7 | | |",
         ] {

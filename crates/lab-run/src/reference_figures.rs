@@ -262,21 +262,12 @@ mod tests {
     #[test]
     fn each_is_every_flow_and_not_the_wire() {
         let cell = CellResult {
-            params: Default::default(),
-            dir: String::new(),
             windows: vec![WindowResult {
                 name: "all".into(),
-                from_s: 0.0,
-                to_s: 1.0,
-                wire: Default::default(),
                 flows: vec![flow("a", 1e6), flow("b", 3e6), flow("wire", 4e9)],
+                ..WindowResult::default()
             }],
-            bounds: vec![],
-            tc: BTreeMap::new(),
-            flow_reports: Default::default(),
-            stops: vec![],
-            zero_ns: None,
-            nodes: Default::default(),
+            ..CellResult::default()
         };
         let figure = |metric: &str| Figure {
             name: None,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of the results and their index: what is written of a recorded run, and
-//! that the committed ones are what would be written.
+//! The pages of the results and their index: what is written for a recorded run, and that the
+//! committed pages are what would be written.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,10 +14,10 @@ use lab_run::results_index;
 use lab_run::results_page::{FIGURES, Page};
 use lab_run::verdict::Findings;
 use scenario::Options;
-use scenario::result::{Engine, RunResult};
+use scenario::result::RunResult;
 
-/// Compares with the file as somebody last looked at it. After a wanted change: run
-/// once with `BLESS=1`, and look at what changed.
+/// Compares with the committed file. After an intended change, run once with `BLESS=1` and read
+/// what changed.
 fn is_as_it_was(path: &Path, text: &str) {
     if std::env::var_os("BLESS").is_some() {
         fs::write(path, text).unwrap();
@@ -54,7 +54,7 @@ fn results() -> PathBuf {
     root().join("docs/results")
 }
 
-/// The folders of `experiments/`, with their names.
+/// Returns the names and folders of `experiments/`.
 fn experiments() -> Vec<(String, PathBuf)> {
     let folders = fs::read_dir(root().join("experiments")).unwrap();
     let mut folders: Vec<_> = folders
@@ -66,23 +66,15 @@ fn experiments() -> Vec<(String, PathBuf)> {
     folders
 }
 
-/// A run without cells.
+/// Makes a run without cells.
 fn empty_run(scenario: &str) -> RunResult {
     RunResult {
-        format: String::new(),
         scenario: scenario.into(),
-        title: String::new(),
-        source: String::new(),
-        engine: Engine::Vmlab,
-        kernel: String::new(),
-        seed: 1,
-        ok: true,
-        table: vec![],
-        cells: vec![],
+        ..RunResult::default()
     }
 }
 
-/// A value as [`human`] writes it.
+/// Reads a value as [`human`] writes it.
 fn number(text: &str) -> Option<f64> {
     let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
     let value: f64 = value.parse().ok()?;
@@ -94,13 +86,13 @@ fn number(text: &str) -> Option<f64> {
     })
 }
 
-/// The cells of a Markdown row.
+/// Returns the cells of a Markdown row.
 fn cells(line: &str) -> Vec<&str> {
     let line = line.strip_prefix("| ").unwrap_or(line);
     line.trim_end_matches(" |").split(" | ").collect()
 }
 
-/// The sections of a page by title, behind its head.
+/// Returns the sections of a page behind its head, with their titles.
 fn sections(page: &str) -> Vec<(&str, &str)> {
     let parts = page.split("\n## ").skip(1);
     parts
@@ -108,7 +100,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The rows of the source's figures in a section, each with our value, and that they
+/// Returns the rows of the source's figures in a section, each with our value. Checks that they
 /// are those of `paper.toml`.
 fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
     let mut rows = paper.compare(&empty_run(scenario));
@@ -141,7 +133,7 @@ fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
     rows
 }
 
-/// Adds what a section says of bounds, of both engines, and of stalls.
+/// Adds a section's bounds, cells of both engines, and stalls to the findings.
 fn add_section(findings: &mut Findings, body: &str, paper: &Paper) {
     for line in body.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -170,9 +162,9 @@ fn add_section(findings: &mut Findings, body: &str, paper: &Paper) {
     }
 }
 
-/// The committed pages have the form in which they are written now, the words of
-/// `paper.toml` as they are now, and the verdict that follows from their figures.
-/// `BLESS=1` writes the words and the index anew, and leaves what was measured.
+/// The committed pages have today's form, today's text of `paper.toml`, and the verdict that
+/// follows from their figures. `BLESS=1` writes text and index anew, and keeps what was
+/// measured.
 #[test]
 fn the_committed_pages_are_what_would_be_written() {
     let mut lines = vec![];
@@ -218,8 +210,7 @@ fn the_committed_pages_are_what_would_be_written() {
     is_as_it_was(&index, &results_index::page(false, &lines));
 }
 
-/// Every figure beside the pages is shown by one of them, and every page belongs to
-/// an experiment.
+/// A page shows every figure beside it, and every page belongs to an experiment.
 #[test]
 fn no_figure_and_no_page_is_left_over() {
     let names: BTreeSet<String> = experiments().into_iter().map(|(name, _)| name).collect();

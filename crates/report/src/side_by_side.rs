@@ -176,7 +176,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use super::*;
-    use scenario::result::{Engine, FORMAT, FlowResult, WindowResult};
+    use scenario::result::{FlowResult, WindowResult};
 
     fn metrics(burstiness_mtu: f64, error_pct: f64) -> FlowMetrics {
         FlowMetrics {
@@ -187,39 +187,24 @@ mod tests {
         }
     }
 
-    /// A run over `name`, each cell with a value of it and the metrics of flow `a`.
+    /// Makes a run with a parameter `name`; each cell has a value of it and the metrics of flow
+    /// `a`.
     fn run(name: &str, cells: &[(&str, FlowMetrics)]) -> RunResult {
         let cell = |(value, metrics): &(&str, FlowMetrics)| CellResult {
             params: [(name.to_owned(), (*value).to_owned())].into(),
-            dir: String::new(),
             windows: vec![WindowResult {
                 name: "all".into(),
-                from_s: 0.0,
-                to_s: 1.0,
                 flows: vec![FlowResult {
                     name: "a".into(),
                     metrics: metrics.clone(),
                 }],
-                wire: Default::default(),
+                ..WindowResult::default()
             }],
-            bounds: vec![],
-            tc: Default::default(),
-            flow_reports: Default::default(),
-            stops: vec![],
-            zero_ns: None,
-            nodes: Default::default(),
+            ..CellResult::default()
         };
         RunResult {
-            format: FORMAT.into(),
-            scenario: "s".into(),
-            title: String::new(),
-            source: String::new(),
-            engine: Engine::Vmlab,
-            kernel: String::new(),
-            seed: 1,
-            ok: true,
-            table: vec![],
             cells: cells.iter().map(cell).collect(),
+            ..RunResult::default()
         }
     }
 
@@ -232,7 +217,8 @@ mod tests {
             "The burstiest flow has 1.50 MTU with psp and 30.00 MTU with htb, 20 times as much; the \
              largest error of a rate is 0.002 % with psp and 0.500 % with htb."
         );
-        // Factors that mean little are left out, and bare numbers are named.
+        // The sentence leaves out factors near 1, and gives bare numbers their parameter's
+        // name.
         let cells = [("0us", metrics(1.0, 0.0)), ("20us", metrics(1.2, 0.0))];
         let sentence = of("noise", &cells);
         assert!(

@@ -90,8 +90,26 @@ impl RunResult {
     }
 }
 
+/// A run of the laboratory without names and cells, in which every bound holds.
+impl Default for RunResult {
+    fn default() -> Self {
+        Self {
+            format: FORMAT.into(),
+            scenario: String::new(),
+            title: String::new(),
+            source: String::new(),
+            engine: Engine::Vmlab,
+            kernel: String::new(),
+            seed: 1,
+            ok: true,
+            table: vec![],
+            cells: vec![],
+        }
+    }
+}
+
 /// The result of one combination of the sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellResult {
     /// Values of the parameters and of the sweep in this cell, as written in the scenario.
@@ -156,7 +174,7 @@ pub struct SeenStop {
 }
 
 /// Measurements of one window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowResult {
     /// The window's name.

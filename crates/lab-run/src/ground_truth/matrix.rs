@@ -173,7 +173,7 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scenario::result::{CellResult, Engine};
+    use scenario::result::CellResult;
 
     fn seen(cause: &str, side: &str, confidence: &str) -> Option<SeenStop> {
         Some(SeenStop {
@@ -200,28 +200,15 @@ mod tests {
 
     fn matrix(stops: Vec<StopResult>) -> Matrix {
         let cell = CellResult {
-            params: IndexMap::new(),
-            dir: String::new(),
-            windows: vec![],
-            bounds: vec![],
-            nodes: BTreeMap::new(),
-            tc: BTreeMap::new(),
-            flow_reports: BTreeMap::new(),
             stops,
-            zero_ns: None,
+            ..CellResult::default()
         };
         let mut matrix = Matrix::default();
         matrix.add(&RunResult {
-            format: String::new(),
             scenario: "s".into(),
-            title: String::new(),
-            source: String::new(),
-            engine: Engine::Vmlab,
             kernel: "6.1.0".into(),
-            seed: 1,
-            ok: true,
-            table: vec![],
             cells: vec![cell],
+            ..RunResult::default()
         });
         matrix
     }

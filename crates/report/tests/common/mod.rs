@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Made-up wires, measured like real ones: perfect pacing, ON-OFF, several
-//! rates at once, noise.
+//! Made-up wires, measured like real ones: perfect pacing, ON-OFF, several rates, and noise.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::{Fate, Record};
 use metrics::analyse::{Recorded, Timeline, analyse_cell};
 use metrics::curves::Curves;
-use scenario::result::{CellResult, Engine, FORMAT, RunResult};
+use scenario::result::{CellResult, RunResult};
 use scenario::{Cell, Direction, End, Options, Scenario};
 use sender_log::sample::TcpSample;
 use units::ethernet::wire_bytes;
 
-/// ps in a byte time at 1 Gbit/s.
+/// One byte time at 1 Gbit/s, ps.
 pub const BYTE: u64 = 8_000;
 const FRAME: u32 = 1514;
 
 /// How a flow sends.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// At exact distances.
+    /// Frames at exact distances.
     Even,
-    /// So many frames back to back, then silence.
+    /// So many frames back to back, then a silence.
     OnOff(u64),
-    /// Exact distances, each start late by up to so many byte times.
+    /// Frames at exact distances, each up to so many byte times late.
     Noisy(u64),
 }
 
-/// A small generator of its own: the same numbers everywhere.
+/// A small random generator of our own, so every machine draws the same numbers.
 struct Random(u64);
 
 impl Random {
@@ -39,7 +38,7 @@ impl Random {
     }
 }
 
-/// Starts of a flow's frames, in byte times.
+/// Returns the starts of a flow's frames, in byte times.
 fn starts(shape: Shape, rate_bps: u64, from: u64, to: u64, seed: u64) -> Vec<u64> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (seed << 17));
     let period = u64::from(FRAME) * 1_000_000_000 / rate_bps;
@@ -110,7 +109,7 @@ pub fn wire(cell: &Cell, shapes: &dyn Fn(usize) -> Shape) -> (Vec<Record>, FlowT
     (records, flows)
 }
 
-/// A scenario of these flows, `(name, rate, start, stop)`, and `more` of TOML.
+/// Makes a scenario of these flows, `(name, rate, start, stop)`, and `more` TOML.
 pub fn scenario(
     name: &str,
     flows: &[(&str, &str, &str, &str)],
@@ -133,7 +132,7 @@ pub fn scenario(
     scenario::parse("made-up.toml", &text, &Options::default()).unwrap()
 }
 
-/// What the sender of a flow named `tcp...` says of itself: its window rises and falls.
+/// Returns the log of the sender of a flow named `tcp...`: its window rises and falls.
 fn samples(flow: &scenario::Flow) -> Vec<TcpSample> {
     if !flow.name.starts_with("tcp") {
         return vec![];
@@ -182,25 +181,19 @@ pub fn run(
             dir: format!("cell-{}", cell.index),
             windows: found.windows,
             bounds: found.bounds,
-            tc: Default::default(),
-            flow_reports: Default::default(),
-            stops: vec![],
-            zero_ns: None,
-            nodes: Default::default(),
+            ..CellResult::default()
         });
         curves.push(Some(found.curves));
     }
     let result = RunResult {
-        format: FORMAT.into(),
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         source: scenario.source.clone(),
-        engine: Engine::Vmlab,
         kernel: "6.1.0-1-cloud-amd64".into(),
         seed: scenario.seed,
         ok: cells.iter().flat_map(|c| &c.bounds).all(|b| b.ok),
-        table: vec![],
         cells,
+        ..RunResult::default()
     };
     (result, curves)
 }
