@@ -4,6 +4,7 @@
 mod isochronous;
 pub mod merge;
 mod record_cell;
+mod repeat;
 pub mod run;
 pub mod senders;
 pub mod shard;

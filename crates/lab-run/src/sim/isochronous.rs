@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use indexmap::IndexMap;
@@ -17,15 +16,15 @@ use predict::distribution::Chain;
 use predict::fit::{Fit, chi_squared};
 use report::Distribution;
 use scenario::isochronous::{Isochronous, Stream, StreamKind};
-use scenario::result::{CellResult, Engine, FlowMetrics, FlowResult, WindowResult, WireMetrics};
+use scenario::result::{CellResult, FlowMetrics, FlowResult, WindowResult, WireMetrics};
 use scenario::{Cell, Scenario};
 use serde_json::{Value, json};
 
 use crate::finished::Finished;
 use crate::measure_cell::delays_table;
-use crate::progress::{Progress, Steps};
-use crate::results_dir::{ResultsDir, Writer};
-use crate::workers::side_by_side;
+use crate::progress::Progress;
+use crate::results_dir::ResultsDir;
+use crate::sim::repeat::Repeated;
 
 /// Step of the delays in reports and plots, as in paper 004's figures.
 const STEP_NS: u64 = 500_000;
@@ -42,51 +41,30 @@ pub fn run(
     jobs: Option<NonZeroUsize>,
     progress: &dyn Progress,
 ) -> Result<Finished> {
-    let room = ResultsDir::open(out, Writer::Run)?;
-    let begin = Instant::now();
-    // The scenario has at most 1000 runs.
-    let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
-    let count = scenario.cells.len() * runs;
-    let steps = Steps::of_cells(progress, "simulating", count);
-    let pieces = side_by_side(count, jobs, |index| {
-        let cell = &scenario.cells[index / runs];
-        let of = of(cell)?;
-        let seed = scenario.seed.wrapping_add((index % runs) as u64);
-        let ran = run_cell(cell, of, seed, &mut steps.cell());
-        ran.with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))
-    });
-    progress.clear();
-    let mut pieces = pieces?.into_iter();
-    let wall_s = begin.elapsed().as_secs_f64();
+    let mut all = Repeated::new(scenario, out, jobs, progress, |one| {
+        Ok(run_cell(
+            one.cell,
+            of(one.cell)?,
+            one.seed,
+            &mut one.steps.cell(),
+        )?)
+    })?;
+    let runs = all.runs;
     let (mut results, mut pictures) = (vec![], Pictures::default());
     let mut frames = 0;
     for cell in &scenario.cells {
-        let all = pieces.by_ref().take(runs).reduce(|mut all, one| {
-            all.join(&one);
-            all
+        let merged = all.pieces.by_ref().take(runs).reduce(|mut merged, one| {
+            merged.join(&one);
+            merged
         });
-        let ran = all.context("a cell that was not run")?;
+        let ran = merged.context("a cell that was not run")?;
         frames += ran.segments.iter().map(|s| s.frames).sum::<u64>();
         let of = of(cell)?;
         pictures.add(scenario, cell, of, &ran);
-        results.push((result(cell, of, &ran, &room)?, Curves::default()));
+        results.push((result(cell, of, &ran, &all.room)?, Curves::default()));
     }
-    let simulated_s = scenario.cells.iter().map(|c| c.duration_ns + c.settle_ns);
-    let simulated_s = simulated_s.sum::<u64>() as f64 / 1e9 * runs as f64;
-    let stats = json!({
-        "wall_s": wall_s,
-        "simulated_s": simulated_s,
-        "speed": simulated_s / wall_s,
-        "packet_hops": frames,
-        "packet_hops_per_s": (frames as f64 / wall_s).round(),
-    });
-    let engine = (Engine::Netsim, String::new());
-    let mut finished = Finished::write(scenario, engine, (results, vec![]), &room, &stats)?;
-    finished.plots = pictures.plots();
-    for plot in &finished.plots {
-        room.write(&out.join(&plot.name), plot.svg.as_bytes())?;
-    }
-    Ok(finished)
+    let stats = all.stats(frames);
+    all.finish((results, vec![]), pictures.plots(), &stats)
 }
 
 fn of(cell: &Cell) -> Result<&Isochronous> {
@@ -218,7 +196,7 @@ fn metrics(stream: &Stream, m: &StreamMeasure, runs: u64, fit: Option<&Lateness>
         retries_mean: (sent > 0).then(|| collisions.sum::<u64>() as f64 / sent as f64),
         retries_max: highest.last().map(|(_, n)| n),
         late_pct: fit.map(|fit| fit.beta * 100.0),
-        late_way_pct: fit.map(|fit| fit.way * 100.0),
+        late_way_pct: fit.map(|fit| fit.late_anywhere * 100.0),
         over: is_rt.then_some(m.overs.all),
         over_unexplained: is_rt.then_some(m.overs.unexplained),
         play_s: (m.arrived > 0).then(|| m.span.as_s()),
@@ -233,7 +211,7 @@ struct Lateness {
     /// Share of packets late at a stage, over all stages together.
     beta: f64,
     /// Share of packets late anywhere on the path.
-    way: f64,
+    late_anywhere: f64,
     predicted: Vec<f64>,
     /// The prediction with one beta for all stages, as in paper 004.
     with_one_beta: Vec<f64>,
@@ -274,7 +252,7 @@ impl Lateness {
         let differences = differences.map(|(late, p)| (share(late) - p).abs());
         Some(Self {
             beta,
-            way: 1.0 - share(0),
+            late_anywhere: 1.0 - share(0),
             difference: differences.fold(0.0, f64::max),
             // Only one parameter is fitted: one beta for each stage would leave no degree of
             // freedom to test.

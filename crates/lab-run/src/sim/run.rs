@@ -3,26 +3,24 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use metrics::curves::Curves;
 use netsim::run::{Ran, run_cell};
-use scenario::result::{CellResult, Engine};
+use scenario::result::CellResult;
 use scenario::{Cell, Scenario};
-use serde_json::json;
 use vmlab::Event;
 
 use crate::finished::Finished;
 use crate::measure_cell;
-use crate::progress::{Progress, Steps};
-use crate::results_dir::{ResultsDir, Writer};
+use crate::progress::Progress;
+use crate::results_dir::ResultsDir;
 use crate::sim::isochronous;
 use crate::sim::record_cell::{recorded, reports};
+use crate::sim::repeat::{OneRun, Repeated};
 use crate::sim::senders::Senders;
 use crate::sim::support::check;
 use crate::sim::transfers::{self, Outcome};
-use crate::workers::side_by_side;
 
 /// Runs a scenario on the simulator, writes into `out`, and measures what was recorded.
 pub fn run(
@@ -35,32 +33,16 @@ pub fn run(
         return isochronous::run(scenario, out, jobs, progress);
     }
     check(scenario)?;
-    let room = ResultsDir::open(out, Writer::Run)?;
-    let begin = Instant::now();
-    // The scenario has at most 1000 runs.
-    let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
-    let count = scenario.cells.len() * runs;
-    let steps = Steps::of_cells(progress, "simulating", count);
-    let pieces = side_by_side(count, jobs, |index| {
-        let (cell, run) = (&scenario.cells[index / runs], index % runs);
-        let seed = scenario.seed.wrapping_add(run as u64);
-        // Only the first run of a cell writes files.
-        let out = (run == 0).then_some(&room);
-        run_one(cell, seed, out, &steps)
-            .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))
-    });
-    progress.clear();
-    let mut pieces = pieces?.into_iter();
-    let wall_s = begin.elapsed().as_secs_f64();
+    let mut all = Repeated::new(scenario, out, jobs, progress, run_one)?;
+    let runs = all.runs;
     let mut notes: Vec<String> = vec![];
-    let (mut hops, mut simulated_s) = (0, 0.0);
+    let mut hops = 0;
     let (mut results, mut table, mut senders) = (vec![], vec![], vec![]);
     for cell in &scenario.cells {
         let mut outcomes = vec![];
         let mut first = None;
-        for one in pieces.by_ref().take(runs) {
+        for one in all.pieces.by_ref().take(runs) {
             hops += one.hops;
-            simulated_s += (cell.duration_ns + cell.settle_ns) as f64 / 1e9;
             notes.extend(one.notes);
             outcomes.push(one.outcomes);
             first = first.or(one.measured);
@@ -79,21 +61,9 @@ pub fn run(
         let text = &format!("pspacer: {note}");
         progress.event(&Event::Note { text });
     }
-    let stats = json!({
-        "wall_s": wall_s,
-        "simulated_s": simulated_s,
-        "speed": simulated_s / wall_s,
-        "packet_hops": hops,
-        "packet_hops_per_s": (hops as f64 / wall_s).round(),
-        "not_modelled": notes,
-    });
-    let engine = (Engine::Netsim, String::new());
-    let mut finished = Finished::write(scenario, engine, (results, table), &room, &stats)?;
-    finished.plots = Senders::plots(senders);
-    for plot in &finished.plots {
-        room.write(&out.join(&plot.name), plot.svg.as_bytes())?;
-    }
-    Ok(finished)
+    let mut stats = all.stats(hops);
+    stats["not_modelled"] = notes.into();
+    all.finish((results, table), Senders::plots(senders), &stats)
 }
 
 /// The result of one run of a cell.
@@ -107,11 +77,12 @@ struct One {
 
 /// Runs a cell. If there is a folder `out`, writes the cell's folder in the same form as the
 /// laboratory's guest.
-fn run_one(cell: &Cell, seed: u64, out: Option<&ResultsDir>, steps: &Steps<'_>) -> Result<One> {
-    let ran = run_cell(cell, seed, out.is_some(), &mut steps.cell())?;
+fn run_one(one: &OneRun<'_>) -> Result<One> {
+    let cell = one.cell;
+    let ran = run_cell(cell, one.seed, one.out.is_some(), &mut one.steps.cell())?;
     let (notes, hops) = (ran.notes.clone(), ran.counts.frames);
     let outcomes = transfers::outcomes(cell, &ran);
-    let measured = out.map(|out| measure(cell, ran, out)).transpose()?;
+    let measured = one.out.map(|out| measure(cell, ran, out)).transpose()?;
     Ok(One {
         measured,
         outcomes,

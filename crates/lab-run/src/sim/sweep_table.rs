@@ -214,7 +214,7 @@ fn tables(entries: &BTreeMap<usize, Entry>) -> Result<(Vec<u8>, String)> {
 mod tests {
     use super::*;
 
-    /// Names and values with commas, quotes, ends of line and nothing at all.
+    /// Names and values have commas, quotes, ends of line, or are empty.
     #[test]
     fn fields_are_quoted_where_they_must_be() {
         let entry = |number, params: &[(&str, &str)], flow: &str, goodput: Option<&str>| {
