@@ -152,7 +152,7 @@ fn crates_depend_only_on_whom_they_may() {
         ),
         ("stall", &["capture", "units"]),
         ("predict", &[]),
-        ("vmlab", &["scenario"]),
+        ("vmlab", &["scenario", "units"]),
         (
             "report",
             &[

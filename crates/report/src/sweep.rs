@@ -3,6 +3,7 @@
 
 use metrics::flow::WIRE;
 use scenario::result::{BoundResult, CellResult, FlowMetrics, FlowResult, RunResult};
+use units::parse;
 
 /// A parameter that differs between cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,29 +126,14 @@ pub fn spread(
 /// seconds, bytes.
 #[must_use]
 pub fn quantity(text: &str) -> Option<(f64, Dimension)> {
-    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
-    let (digits, unit) = text.split_at(split.unwrap_or(text.len()));
-    let (size, dimension) = match unit {
-        "" => (1.0, Dimension::Number),
-        "bit" => (1.0, Dimension::Rate),
-        "kbit" => (1e3, Dimension::Rate),
-        "mbit" => (1e6, Dimension::Rate),
-        "gbit" => (1e9, Dimension::Rate),
-        "ns" => (1e-9, Dimension::Time),
-        "us" => (1e-6, Dimension::Time),
-        "ms" => (1e-3, Dimension::Time),
-        "s" => (1.0, Dimension::Time),
-        "b" => (1.0, Dimension::Size),
-        "kb" => (1024.0, Dimension::Size),
-        "mb" => (1024.0 * 1024.0, Dimension::Size),
-        "gb" => (1024.0 * 1024.0 * 1024.0, Dimension::Size),
-        _ => return None,
+    let number = || {
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+        Some((value?, Dimension::Number))
     };
-    digits
-        .parse::<f64>()
-        .ok()
-        .filter(|v| v.is_finite())
-        .map(|v| (v * size, dimension))
+    let rate = || Some((parse::rate_bps(text)? as f64, Dimension::Rate));
+    let time = || Some((parse::time_ns(text)? as f64 / 1e9, Dimension::Time));
+    let size = || Some((parse::size_bytes(text)? as f64, Dimension::Size));
+    number().or_else(rate).or_else(time).or_else(size)
 }
 
 /// The dimension of a quantity.

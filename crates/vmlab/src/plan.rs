@@ -12,6 +12,8 @@ use std::fmt::Write;
 
 use scenario::topology::{hardware_address, leaving};
 use scenario::{Cell, Direction, End, Flow, FlowKind, Program, TcLine};
+use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES};
+use units::time::{PS_PER_NS, duration_ps};
 
 use crate::reports::tc_lists;
 
@@ -27,7 +29,7 @@ const GRACE_S: u64 = 10;
 /// Fewest `tc` lines in a row that one `tc -batch` process executes.
 const BATCH_MIN: usize = 8;
 /// Bytes of the Ethernet, IPv4 and UDP headers.
-const UDP_FRAME: u32 = 42;
+const UDP_FRAME: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 
 /// The steps of a cell, and the files that they refer to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -333,8 +335,8 @@ impl Writer<'_> {
                 "xmit_mode queue_xmit".to_owned(),
             ];
             if let Some(rate_bps) = rate_bps {
-                let bits = u64::from(frame_bytes) * 8 * 1_000_000_000;
-                settings.push(format!("delay {}", bits / rate_bps.max(1)));
+                let delay_ps = duration_ps(frame_bytes, rate_bps.max(1)).unwrap_or(0);
+                settings.push(format!("delay {}", delay_ps / PS_PER_NS));
             }
             for setting in settings {
                 lines.push(format!("echo {setting} > /proc/net/pktgen/{device}"));
@@ -526,8 +528,8 @@ mod tests {
         scenario.cells.remove(0)
     }
 
-    /// The whole plan with its files, as they are in `tests/plans`. After a
-    /// change, read what differs before copying it there.
+    /// The plan and its files are those in `tests/plans`. After a change, read what differs
+    /// before copying it there.
     #[test]
     fn the_plan_is_the_expected_one() {
         let plan = plan(&cell(), 7);
