@@ -99,7 +99,7 @@ mod tests {
         assert_eq!((cpu.due(), cpu.next(at(149))), (Some(at(150)), None));
         assert_eq!(cpu.next(at(150)), Some(segment(2)));
         cpu.worked(at(150), 1, 0);
-        // Not before what waits already.
+        // A new segment comes after those that wait.
         assert_eq!(cpu.take(at(250), segment(4)), None);
         assert_eq!(cpu.next(at(250)), Some(segment(3)));
     }

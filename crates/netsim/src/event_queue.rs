@@ -136,7 +136,7 @@ mod tests {
     proptest! {
         #![proptest_config(testkit::properties())]
 
-        /// Against an ordered set.
+        /// The queue agrees with an ordered set.
         #[test]
         fn as_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {
             let mut event_queue = EventQueue::new(40);

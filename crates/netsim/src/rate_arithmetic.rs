@@ -169,7 +169,7 @@ mod tests {
     proptest! {
         #![proptest_config(testkit::properties())]
 
-        /// A million frames later the sum is what one division gives.
+        /// After a million frames the sum is that of one division.
         #[test]
         fn nothing_is_rounded_on_the_way(rate_bps in 1_000u64..1_000_000_000_000, bytes in proptest::collection::vec(1u32..100_000, 1..200)) {
             let mut at = Instant::default();

@@ -63,8 +63,8 @@ impl Chance {
 mod tests {
     use super::*;
 
-    /// The first numbers of two streams: a result made today must come out in
-    /// every later version.
+    /// These are the first numbers of two streams. Every later version must draw the same, or
+    /// results change.
     #[test]
     fn the_stream_is_the_one_it_always_was() {
         let draw = |stream| {
@@ -83,7 +83,7 @@ mod tests {
         let count = (0..1_000_000)
             .filter(|_| rng.happens(Chance::per_million(10_000)))
             .count();
-        // 10000 expected, standard deviation 100.
+        // 10000 are expected, with a standard deviation of 100.
         assert!((9_500..10_500).contains(&count), "{count}");
         assert_eq!(rng.below(0), 0);
         assert!((0..1000).all(|_| rng.below(3) < 3));

@@ -141,14 +141,14 @@ impl Source {
         self.left -= 1;
         self.in_queue_bytes += self.cost();
         // The remainder is below `of`, so it fits 16 bits.
-        let turn = |of: u16| ((self.bursts - 1) % u64::from(of.max(1))) as u16;
+        let round_robin = |of: u16| ((self.bursts - 1) % u64::from(of.max(1))) as u16;
         let class = match self.config.class {
             0 => 0,
-            first => first + u32::from(turn(self.config.classes)),
+            first => first + u32::from(round_robin(self.config.classes)),
         };
         Some(Wish {
             class,
-            port: turn(self.config.ports),
+            port: round_robin(self.config.ports),
         })
     }
 

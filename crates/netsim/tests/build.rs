@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From scenarios to networks: what is understood, what is refused and how.
+//! Networks are built from scenarios: what is modelled, and the error where it is not.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use netsim::run::run_cell;
 use proptest::prelude::*;
 use scenario::{Cell, Options, parse};
 
-/// One cable, one flow, and these lines of tc on the sender.
+/// Makes a cell with one cable, one flow, and these lines of tc on the sender.
 fn cell(lines: &[&str], flow: &str) -> Cell {
     let lines: Vec<_> = lines.iter().map(|l| format!("  {l:?},\n")).collect();
     let text = format!(
@@ -56,7 +56,7 @@ fn lines_of_tc_are_understood() {
         "qdisc add dev eth0 root bfifo",
     ];
     all.extend(others.chunks(1));
-    // tc has no half of a rate in bytes.
+    // tc accepts no fraction of a rate in bytes.
     let fails = build(&cell(&others[..1], UDP), 1).unwrap_err();
     assert!(fails.reason.contains("rate is \"12.5mbps\""), "{fails}");
     all.remove(2);
@@ -65,7 +65,7 @@ fn lines_of_tc_are_understood() {
     }
 }
 
-/// The refusal stands at the line of the file where its reason does.
+/// An error names the line of the file that is its reason.
 #[test]
 fn what_is_not_modelled_is_refused_in_its_line() {
     let later = "class add dev eth0 parent 1: classid 1:2 psp rate 2gbit";
@@ -118,7 +118,7 @@ fn what_is_not_modelled_is_refused_in_its_line() {
         (
             &["qdisc add dev eth0 root handle 1: psp split-gso off"],
             0,
-            "no trains of segments",
+            "no GSO packets",
         ),
         (
             &[PSP, "qdisc add dev eth0 parent 1:7 pfifo"],
@@ -161,7 +161,7 @@ fn what_is_not_modelled_is_refused_in_its_line() {
         (&["class"], 0, "the line ends where a verb should be"),
     ] {
         let refusal = build(&cell(lines, UDP), 1).unwrap_err().to_string();
-        // The lines begin with the 15th of the file.
+        // The lines of tc begin at line 15 of the file.
         let place = format!("t.toml:{}: ", 15 + at);
         assert!(refusal.starts_with(&place), "{lines:?}: {refusal}");
         assert!(refusal.contains(words), "{lines:?}: {refusal}");
@@ -188,7 +188,7 @@ fn what_is_not_modelled_is_refused_in_its_line() {
     }
 }
 
-/// A word of tc, or of nothing.
+/// Makes a word that tc knows, or one that it does not.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "qdisc", "class", "filter", "add", "replace", "change", "dev", "eth0", "root", "parent",
@@ -205,7 +205,7 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(testkit::cases(500))]
 
-    /// Whatever stands in the lines, they are understood or refused.
+    /// Any lines are understood or rejected.
     #[test]
     fn hostile_lines_never_panic(rest in proptest::collection::vec(proptest::collection::vec(word(), 1..10), 0..3)) {
         let rest: Vec<String> = rest.iter().map(|words| words.join(" ")).collect();
@@ -222,7 +222,7 @@ proptest! {
     }
 }
 
-/// 100 Mbit/s for 1 ms in each 4 ms: a quarter of the time, and nothing between.
+/// The source sends 100 Mbit/s for 1 ms in each 4 ms: a quarter of the time.
 #[test]
 fn a_source_sends_and_is_silent_alternately() {
     let flow = "type = \"udp\"\nrate = \"100mbit\"\non = \"1ms\"\noff = \"3ms\"";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cyclic queuing and forwarding: in one cycle, out in the next, or dropped.
+//! Cyclic queuing and forwarding: a frame leaves in the cycle after the one it came in, or is
+//! dropped.
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
@@ -43,8 +44,8 @@ fn stream(rate_bps: u64, burst: u32) -> SourceConfig {
     }
 }
 
-/// A stream that comes over a line without a queue to hold it, then through as many ports
-/// as are given; from each port another flow sends as fast as it can.
+/// Makes a stream that comes over a line without a queue and crosses `ports` ports. From each
+/// port another flow sends as fast as it can.
 fn chain(ports: u16, budget_bytes: u64, source: SourceConfig) -> Log {
     let mut devices = vec![line(LINE_BPS, pfifo())];
     let mut flows = vec![datagrams(
@@ -64,7 +65,7 @@ fn chain(ports: u16, budget_bytes: u64, source: SourceConfig) -> Log {
     run(config, ms(100)).1
 }
 
-/// When the stream's frames left a device, by number.
+/// Returns when the stream's frames left a device, by number.
 fn left(log: &Log, device: u32) -> Vec<&Seen> {
     let of = |f: &&Seen| f.flow == Some(0) && f.device == device;
     log.frames.iter().filter(of).collect()
@@ -84,7 +85,7 @@ fn a_frame_goes_in_the_cycle_after_the_one_it_came_in() {
             assert_eq!(went.start_ps / CYCLE_PS, came_ps / CYCLE_PS + 1);
         }
     }
-    // Of three ports more than two cycles and at most four, whatever else is sent.
+    // Three ports add more than two cycles and at most four, whatever else is sent.
     let first = left(&log, 0);
     for (came, went) in first.iter().zip(left(&log, 3)) {
         let wait_ps = went.arrive_ps.unwrap() - came.arrive_ps.unwrap();
@@ -97,7 +98,7 @@ fn a_frame_goes_in_the_cycle_after_the_one_it_came_in() {
 
 #[test]
 fn beyond_the_budget_nothing_comes_in() {
-    // 5 frames a cycle come, 4 fit.
+    // 5 frames come in a cycle; 4 fit.
     let log = chain(1, 1_000, stream(10_000_000, 5));
     let dropped = log.dropped.iter().filter(|(_, flow, _)| *flow == 0);
     assert_eq!((dropped.count(), left(&log, 1).len()), (50, 200));
@@ -105,7 +106,7 @@ fn beyond_the_budget_nothing_comes_in() {
 
 #[test]
 fn what_does_not_end_within_the_cycle_does_not_go() {
-    // A cycle takes 45 frames of 274 bytes on the wire; a burst of 46 is taken in.
+    // A cycle holds 45 frames of 274 bytes on the wire; the ingress accepts a burst of 46.
     let log = chain(1, 12_500, stream(10_000_000, 46));
     let went = left(&log, 1);
     assert!(!went.is_empty() && went.len() < left(&log, 0).len());
@@ -118,7 +119,8 @@ fn what_does_not_end_within_the_cycle_does_not_go() {
 proptest! {
     #![proptest_config(testkit::properties())]
 
-    /// Whatever comes: out in the next cycle or dropped, and in order.
+    /// With any stream, a frame leaves in the next cycle or is dropped, and frames stay in
+    /// order.
     #[test]
     fn no_frame_is_late(rate_mbps in 1u64..100, burst in 1u32..60, budget in 250u64..12_500) {
         let log = chain(1, budget, stream(rate_mbps * 1_000_000, burst));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts and routers that send by periods, from scenarios: delays that can be
-//! computed by hand, and what always holds.
+//! Hosts and routers that send by periods, from scenarios: delays computed by hand, and
+//! properties that always hold.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn run(text: &str, seed: u64) -> Ran {
     run_cell(cell, cell.isochronous.as_ref().unwrap(), seed, &mut |_| {}).unwrap()
 }
 
-/// A sender, a router and a receiver, a hub before and after the router.
+/// Makes a scenario: a sender, a router and a receiver, with a hub before and after the router.
 fn chain(phase: &str, stream: &str, more: &str) -> String {
     format!(
         "{more}
@@ -52,12 +52,12 @@ fn chain(phase: &str, stream: &str, more: &str) -> String {
     )
 }
 
-/// 1250 bytes with FCS and preamble at 100 Mbit/s, and the default propagation.
+/// Time of 1250 bytes with FCS and preamble at 100 Mbit/s, and of the default propagation.
 const HOP_NS: u64 = (64 + 8 * 1_254) * 10 + 500;
 
 #[test]
 fn one_router_and_nobody_else() {
-    // ITM of the sender at 1 ms, RT-IP of the router at 5 ms, its ITM at 6 ms.
+    // ITM of the sender runs at 1 ms, RT-IP of the router at 5 ms, its ITM at 6 ms.
     let ran = run(&chain("5ms", "type = \"rt\"", ""), 1);
     let s = &ran.streams[0];
     let delay = Span::from_ns(5_000_000 + HOP_NS);
@@ -70,10 +70,10 @@ fn one_router_and_nobody_else() {
 
 #[test]
 fn a_router_that_is_just_missed() {
-    // Two packets: the first is there when RT-IP runs, the second is late.
+    // The first of two packets is there when RT-IP runs; the second is late.
     let ran = run(&chain("1150us", "type = \"rt\"\npackets = 2", ""), 1);
     let s = &ran.streams[0];
-    // From 1 ms to the ITM thread at 12.15 ms, behind nobody.
+    // The second packet takes from 1 ms to the ITM thread at 12.15 ms, and waits for no other.
     let second = Span::from_ns(11_150_000 + HOP_NS);
     assert_eq!(s.one_way.worst(), Some((second, 1)));
     assert_eq!(s.late, [20, 20]);
@@ -81,14 +81,14 @@ fn a_router_that_is_just_missed() {
     assert_eq!(s.overs.all, 0);
 }
 
-/// Nine routers in a row on segments that nobody else uses, each RT-IP thread just
-/// before its packet comes: 9 x (10 ms + 1 ms) and what ten segments take.
+/// Nine routers in a row are on segments that nobody else uses. Each RT-IP thread runs just
+/// before its packet comes: 9 x (10 ms + 1 ms), and the time of ten segments.
 #[test]
 fn nine_routers_on_idle_segments_keep_the_bound() {
     let names: Vec<_> = (0..11).map(|n| format!("h{n}")).collect();
     let mut text = String::new();
     for (n, name) in names.iter().enumerate() {
-        // Of h1 on: 0.1 ms after the ITM thread of the host before.
+        // From h1 on, a phase is 0.1 ms after the ITM thread of the host before.
         let phase_us = match n {
             0 => 0,
             n => (n as u64 * 1_100) % 10_000,
@@ -103,7 +103,7 @@ fn nine_routers_on_idle_segments_keep_the_bound() {
     text += "[[stream]]\nname = \"s\"\ntype = \"rt\"\nfrom = \"h0\"\nto = \"h10\"\npayload = \"1208b\"\n";
     let ran = run(&format!("settle = \"1s\"\n{text}"), 1);
     let s = &ran.streams[0];
-    // To the next router's RT-IP thread 10.1 ms, and its slot: nine times.
+    // The packet waits nine times 10.1 ms for the next router's RT-IP thread, and its slot.
     let delay_ns = 9 * 11_100_000 + HOP_NS;
     assert_eq!((s.sent, s.arrived), (20, 20));
     assert_eq!(s.one_way.worst().unwrap().0.as_ns(), delay_ns);
@@ -114,8 +114,8 @@ fn nine_routers_on_idle_segments_keep_the_bound() {
 #[test]
 fn a_ping_comes_back_by_its_senders_period() {
     for (receive, expected_ns) in [
-        // From tx at 1 ms, from the router at 6 ms, from rx at 13 ms, from the
-        // router at 16 ms; tx looks at 20 ms.
+        // The packet leaves tx at 1 ms, the router at 6 ms, rx at 13 ms and the router at 16
+        // ms; the periodic thread of tx takes the answer at 20 ms.
         ("by-period", 19_000_000),
         ("at-once", 15_000_000 + (64 + 8 * 1_254) * 10 + 500),
     ] {
@@ -133,7 +133,7 @@ fn a_ping_comes_back_by_its_senders_period() {
 
 #[test]
 fn nrt_waits_for_its_budget() {
-    // 20 Mbit/s with a budget of 12 of 1274 bytes a period: 12 of 20 packets go.
+    // The stream offers 20 Mbit/s, 20 packets of 1274 bytes a period; the budget is 12.
     let more = "settle = \"2s\"";
     let text = chain("5ms", "type = \"nrt\"\nrate = \"20mbit\"", more);
     let text = text.replace("phase = \"0s\"", "phase = \"0s\"\nnrt = \"15300b\"");
@@ -141,7 +141,7 @@ fn nrt_waits_for_its_budget() {
     let s = &ran.streams[0];
     assert_eq!(s.arrived, s.sent);
     assert!(ran.nodes[0].nrt_deferred > 1_000, "{:?}", ran.nodes[0]);
-    // Twelve a period: the last leave so many periods after the first.
+    // Twelve packets leave in a period, so the last one leaves so many periods after the first.
     let periods = s.span.as_ps() as f64 / 1e10;
     let expected = s.arrived as f64 / 12.0;
     assert!(
@@ -163,7 +163,8 @@ fn without_itm_packets_pass_at_once() {
     assert!(ran.streams[0].late == [20] && ran.streams[0].stages[0].passed == 0);
 }
 
-/// Two hosts at each end and as many routers, RT and NRT both ways and a ping.
+/// Makes two hosts at each end and `routers` between, with RT and NRT in both directions and a
+/// ping.
 fn cascade(routers: usize, rt: u64, nrt_mbit: u64, itm: bool, switched: bool) -> String {
     let kind = if switched { "switched" } else { "shared" };
     let mut text = String::new();
@@ -203,8 +204,8 @@ fn cascade(routers: usize, rt: u64, nrt_mbit: u64, itm: bool, switched: bool) ->
 proptest! {
     #![proptest_config(testkit::cases(24))]
 
-    /// Every packet arrives, is lost, or is still under way; the bound holds or a
-    /// counted precondition does not; the same seed gives the same.
+    /// Every packet arrives, is lost, or is still under way. The bound holds, or a counted
+    /// precondition does not. The same seed gives the same result.
     #[test]
     fn nothing_is_unexplained(
         routers in 0usize..4,
@@ -219,7 +220,7 @@ proptest! {
         let again = run(&text, seed);
         for (stream, twin) in ran.streams.iter().zip(&again.streams) {
             let ended = stream.arrived + stream.lost_collisions + stream.lost_queue;
-            // A ping may be lost on its way back, too.
+            // The answer of a ping may be lost, too.
             prop_assert!(ended >= stream.sent);
             prop_assert!(stream.round_trip.count() > 0 || ended == stream.sent);
             prop_assert!(stream.round_trip.count() == 0

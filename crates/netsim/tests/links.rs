@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every part of a link against arithmetic done by hand.
+//! Every part of a link agrees with arithmetic by hand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use netsim::port::{Port, PortKind};
 use netsim::source::SourceConfig;
 use units::clock::{Span, Time};
 
-/// What a port says of frames of 1514 bytes at these instants, in ns.
+/// Returns a port's answers for frames of 1514 bytes at these instants, in ns.
 fn ask(port: &mut Port, at_ns: &[u64]) -> Vec<Result<u64, Fate>> {
     let enter = |ns: &u64| {
         let out = port.enter(Time::START + Span::from_ns(*ns), 1514);
@@ -24,7 +24,7 @@ fn ask(port: &mut Port, at_ns: &[u64]) -> Vec<Result<u64, Fate>> {
 
 #[test]
 fn a_line_at_its_rate_to_the_picosecond() {
-    // 3 Gbit/s: a byte takes 2666 2/3 ps. 1538 bytes are 4,101,333 1/3 ps.
+    // At 3 Gbit/s a byte takes 2666 2/3 ps, so 1538 bytes take 4,101,333 1/3 ps.
     let config = NetworkConfig {
         devices: vec![DeviceConfig {
             delay: Span::from_ns(5_000),
@@ -45,8 +45,7 @@ fn a_line_at_its_rate_to_the_picosecond() {
 
 #[test]
 fn a_fifo_holds_its_bytes_and_not_one_more() {
-    // 8 Mbit/s: a byte in a microsecond. Three frames fit, the one in service
-    // among them.
+    // At 8 Mbit/s a byte takes a microsecond. Three frames fit, including the one in service.
     let fifo = |bytes| Port::new(PortKind::Fifo { bytes }, 8_000_000, Span::from_ns(7_000));
     let frame = 1_514_000_000;
     let out = |n: u64| Ok(n * frame + 7_000_000);
@@ -54,19 +53,19 @@ fn a_fifo_holds_its_bytes_and_not_one_more() {
     let mut port = fifo(3 * 1514);
     assert_eq!(ask(&mut port, &[0; 4]), [out(1), out(2), out(3), full]);
     assert_eq!(port.backlog_bytes(Time::START), 3 * 1514);
-    // A frame's worth less a nanosecond has left; then all of it.
+    // First a frame's bytes less a nanosecond have left, then all of them.
     assert_eq!(ask(&mut port, &[1_513_999]), [full]);
     assert_eq!(ask(&mut port, &[1_514_000]), [out(4)]);
     assert_eq!(
         ask(&mut fifo(3 * 1514 - 1), &[0; 3]),
         [out(1), out(2), full]
     );
-    // After a silence it is empty.
+    // After a silence the FIFO is empty.
     assert_eq!(
         ask(&mut port, &[10_000_000]),
         [Ok(10_000_000_000 + frame + 7_000_000)]
     );
-    // Small frames count as padded ones.
+    // Small frames count with their padding.
     let mut port = fifo(119);
     assert!(port.enter(Time::START, 42).is_ok());
     assert_eq!(port.enter(Time::START, 42), Err(Fate::DroppedFifo));
@@ -80,7 +79,7 @@ fn a_policer_gets_its_tokens_at_multiples_of_the_refresh() {
     };
     let none = Err(Fate::DroppedPolicer);
     let at = |ns: u64| Ok(ns * 1000);
-    // 1514 bytes in 1.514 ms; tokens every 2 ms, 2000 bytes at a time.
+    // A frame of 1514 bytes takes 1.514 ms. 2000 bytes of tokens come every 2 ms.
     let mut port = Port::new(kind(2_000_000), 8_000_000, Span::ZERO);
     assert_eq!(ask(&mut port, &[0, 0, 0]), [at(0), at(0), none]);
     assert_eq!(ask(&mut port, &[1_999_999]), [none]);
@@ -88,13 +87,14 @@ fn a_policer_gets_its_tokens_at_multiples_of_the_refresh() {
         ask(&mut port, &[2_000_000, 2_000_000]),
         [at(2_000_000), none]
     );
-    // 486 bytes are left, and 2000 more come; never more than the burst.
+    // 486 bytes of tokens are left and 2000 more come; the bucket never holds more than its
+    // burst.
     assert_eq!(
         ask(&mut port, &[4_100_000, 4_100_000]),
         [at(4_100_000), none]
     );
     assert_eq!(ask(&mut port, &[99_000_000; 3])[2], none);
-    // Continuously: to the nanosecond.
+    // Tokens that come continuously are exact to the nanosecond.
     let mut port = Port::new(kind(0), 8_000_000, Span::ZERO);
     assert_eq!(ask(&mut port, &[0, 0, 1_513_999]), [at(0), at(0), none]);
     assert_eq!(ask(&mut port, &[1_514_000]), [at(1_514_000)]);
@@ -111,7 +111,7 @@ fn sources_keep_their_rate_and_their_silences() {
         let starts = |log: &Log| log.frames.iter().map(|f| f.start_ps).collect::<Vec<_>>();
         starts(&run(config, ms(50)).1)
     };
-    // 1514 bytes at 3 Gbit/s: 4037 1/3 ns.
+    // 1514 bytes at 3 Gbit/s take 4037 1/3 ns.
     let even = SourceConfig {
         rate_bps: Some(3 * GBIT),
         ..greedy(us(100))
@@ -121,12 +121,12 @@ fn sources_keep_their_rate_and_their_silences() {
     for (i, start) in (0u64..).zip(&starts) {
         assert_eq!(*start, i * 1514 * 8_000 / 3);
     }
-    // The same rate in bursts of five.
+    // The source sends the same rate in bursts of five.
     let starts = send(SourceConfig { burst: 5, ..even });
     assert_eq!(starts.len(), 25);
     assert_eq!(starts[5], 5 * 1514 * 8_000 / 3);
     assert_eq!(starts[4], 4 * 1_230_400);
-    // On for 10 us, off for 30.
+    // The source is on for 10 us and off for 30 us.
     let on_off = Some((Span::from_ns(10_000), Span::from_ns(30_000)));
     let starts = send(SourceConfig { on_off, ..even });
     let expected = [0, 40_000_000, 80_000_000];
@@ -148,11 +148,11 @@ fn a_sender_fills_its_queue_to_its_buffer_and_no_further() {
             },
         )],
     };
-    // Ten frames with their bookkeeping.
+    // The socket buffer holds ten frames with their bookkeeping.
     let (network, log) = run(config(Some(10 * (1514 + 768))), ms(2));
     assert_eq!(network.under_way(), 10 + 1); // and the one on the line
     assert!(log.dropped.is_empty());
-    // Nobody waits: what does not fit is refused, once a frame's time.
+    // The source does not wait: the queue refuses what does not fit, one frame at a time.
     let (network, log) = run(config(None), ms(20));
     assert!(!log.dropped.is_empty());
     assert_eq!(network.under_way(), 0);
@@ -189,14 +189,14 @@ fn two_lines_share_a_port_in_the_order_of_arrival() {
     assert!(network.counts().dropped > 0);
     let delay_ps = |device| [0, 50_000_000][device as usize];
     through.sort_by_key(|f| f.start_ps + delay_ps(f.device));
-    // In the order in which they came, one after the other through the port.
+    // Frames leave the port in the order in which they came, one after the other.
     let out: Vec<_> = through.iter().filter_map(|f| f.arrive_ps).collect();
     assert!(out.windows(2).all(|w| w[1] - w[0] >= 1514 * 16_000));
 }
 
 #[test]
 fn hosts_pass_on_what_is_not_for_them() {
-    // Gigabit in, 100 Mbit/s out: a switch's queue of 50 packets overflows.
+    // 1 Gbit/s comes in and 100 Mbit/s go out, so a switch's queue of 50 packets overflows.
     use netsim::qdisc::{Fifo, Limit, Qdisc};
     let queue = Qdisc::Fifo(Fifo::new(Limit::Packets(50)));
     let config = NetworkConfig {
@@ -207,7 +207,7 @@ fn hosts_pass_on_what_is_not_for_them() {
     let (network, log) = run(config, ms(5));
     assert!(!log.dropped.is_empty());
     assert!(log.dropped.iter().all(|(device, ..)| *device == 1));
-    // The second line is never idle, and ten times slower.
+    // The second line is ten times slower and never idle.
     let starts = log
         .frames
         .iter()
@@ -215,7 +215,7 @@ fn hosts_pass_on_what_is_not_for_them() {
         .map(|f| f.start_ps);
     let starts: Vec<_> = starts.collect();
     assert!(starts.windows(2).all(|w| w[1] - w[0] == 123_040_000));
-    // Of 406 frames sent, 40 went on, the queue is full and one is on the line.
+    // Of 406 frames sent, 40 were delivered, the queue is full and one is on the line.
     assert_eq!(network.counts().delivered, 40);
     assert_eq!(log.dropped.len(), 406 - 41 - 50);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds of any network: nothing is delivered twice or lost unseen, lines
+//! Properties of any network: no frame is delivered twice or lost without being counted, lines
 //! keep order, and the same seed gives the same bytes on any thread.
 
 #![allow(clippy::unwrap_used)]
@@ -73,8 +73,8 @@ fn stream(variant: Variant, bytes: u64) -> StreamConfig {
     }
 }
 
-/// tx -- switch -- rx: a queue, then a line with loss and a port, and a TCP
-/// stream and datagrams that share both.
+/// Makes tx -- switch -- rx: a queue, then a line with loss and a port. A TCP stream and
+/// datagrams share both.
 fn network(plan: &Plan) -> NetworkConfig {
     let queue = || Fifo::new(Limit::Packets(plan.queue_packets));
     let kind = match plan.policer {
@@ -167,11 +167,10 @@ proptest! {
         let mut last = BTreeMap::new();
         for frame in &log.frames {
             if let (Some(flow), Some(number)) = (frame.flow, frame.number) {
-                // Numbers count up for each flow and direction; the path back
-                // is device 2.
+                // Numbers count up for each flow and direction; device 2 is the path back.
                 prop_assert!(seen.insert((frame.device, flow, number)), "{frame:?} twice");
             }
-            // A line sends one frame after the other, and they arrive so.
+            // A line sends one frame after the other, and they arrive in that order.
             let end = frame.start_ps + u64::from(frame.wire_bytes) * 8_000;
             let (before, arrived) = last.insert(frame.device, (end, frame.arrive_ps)).unwrap_or_default();
             prop_assert!(frame.start_ps >= before);
@@ -181,7 +180,7 @@ proptest! {
         }
         let lost = log.frames.iter().filter(|f| f.fate.is_dropped()).count() as u64;
         prop_assert_eq!(lost, network.counts().dropped);
-        // Everything ends: what is left under way is nothing.
+        // In the end nothing is under way.
         prop_assert_eq!(network.under_way(), 0);
         prop_assert_eq!(network.segments_under_way(), 0);
         let (sender, finished) = network.stream(0).unwrap();
@@ -205,7 +204,7 @@ proptest! {
     }
 }
 
-/// However long it runs, a network holds what is under way and no more.
+/// A network's memory depends on what is under way, not on how long it has run.
 #[test]
 fn memory_does_not_grow_with_time() {
     let plan = Plan {

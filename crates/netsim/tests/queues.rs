@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The queues of a host, by what leaves it.
+//! The queues of a host, seen by the frames that leave it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +29,7 @@ fn filters(count: u16) -> Vec<Filter> {
     (0..count).map(filter).collect()
 }
 
-/// As many greedy flows through a queue on a line of 1 Gbit/s.
+/// Runs `flows` greedy flows through a queue on a line of 1 Gbit/s.
 fn through(qdisc: Qdisc, flows: u16, stop: Time) -> Log {
     let config = NetworkConfig {
         devices: vec![line(GBIT, qdisc)],
@@ -74,7 +74,7 @@ fn psp_paces_to_the_byte_and_fills_the_wire_with_gaps() {
     let port = pace::Config::ethernet(GBIT, 1514);
     let log = through(psp(port, &[paced(GBIT / 2)]), 1, ms(10));
     let data = starts(&log, 0);
-    // A frame every 3028 byte times, and the wire is never idle.
+    // A frame leaves every 3028 byte times, and gap frames leave no idle time.
     assert!(data.windows(2).all(|w| w[1] - w[0] == 3028 * 8_000));
     let next = |f: &Seen| f.start_ps + u64::from(f.wire_bytes) * 8_000;
     assert!(log.frames.windows(2).all(|w| w[1].start_ps == next(&w[0])));
@@ -96,7 +96,7 @@ fn psp_by_timer_and_hybrid_are_as_even_and_leave_the_wire_idle() {
         let log = through(psp(port, &[paced(GBIT / 100)]), 1, ms(50));
         let data = starts(&log, 0);
         assert!(data.len() > 30, "{mode:?}");
-        // 151,400 byte times; timers are of whole nanoseconds.
+        // The distance is 151,400 byte times; timers have whole nanoseconds.
         let even = 151_400 * 8_000;
         let far = data.windows(2).map(|w| (w[1] - w[0]).abs_diff(even)).max();
         assert!(far <= Some(8_000), "{mode:?}: {far:?} ps off");
@@ -106,7 +106,8 @@ fn psp_by_timer_and_hybrid_are_as_even_and_leave_the_wire_idle() {
             .filter(|f| f.kind == Kind::Pause)
             .map(|f| u64::from(f.wire_bytes))
             .sum();
-        // Of 6 MB of wire. A timer needs none, hybrid its lead before each.
+        // The wire carries 6 MB. Timer mode sends no gap frames, hybrid its lead before each
+        // frame.
         let most = if mode == pace::Mode::Timer {
             0
         } else {
@@ -132,9 +133,8 @@ fn psp_shares_an_oversubscribed_line_in_proportion() {
     }
 }
 
-/// Whose frames came before a period leave in it: of greedy flows the share of
-/// an nrt class, and what is left of the budget to the rt class, which is late
-/// all the time.
+/// Frames that came before a period leave in it. Of greedy flows an nrt class gets its share,
+/// and the rt class, which is always late, the rest of the budget.
 #[test]
 fn psp_goes_by_the_period() {
     let length_ns = 1_000_000;
@@ -156,12 +156,12 @@ fn psp_goes_by_the_period() {
         let within = |at: &&u64| **at / ps == period;
         starts(&log, flow).iter().filter(within).count()
     };
-    // Nothing has come before the first one.
+    // No frame has come before the first period.
     assert_eq!((in_period(0, 0), in_period(1, 0)), (0, 10));
     for period in 1..9 {
         let (rt, nrt) = (in_period(0, period), in_period(1, period));
         assert!((20..=67).contains(&rt) && nrt <= 10, "{period}: {rt} {nrt}");
-        // 100,000 bytes are 66.05 frames.
+        // The budget of 100,000 bytes is 66.05 frames.
         assert!(rt + nrt <= 67, "{period}: {rt} {nrt}");
     }
 }
@@ -183,21 +183,21 @@ fn tbf_lets_its_burst_through_and_then_its_rate() {
         )
     };
     let data = starts_of(config);
-    // While the bucket empties, what it refills lets one more through.
+    // While the bucket empties, new tokens let one more frame pass.
     assert!(data[..11].windows(2).all(|w| w[1] - w[0] == FRAME_PS));
-    // Then exactly one frame each 121.12 us, from the instant at which the
-    // bucket had been emptied.
+    // From the instant at which the bucket was empty, exactly one frame leaves every 121.12 us.
     let first = (1514 * 8_000) * 10;
     for (i, start) in (1u64..).zip(&data[10..]) {
         assert_eq!(*start, (i * first).max(10 * FRAME_PS), "frame {i}");
     }
-    // At a tick of 1 ms: bursts of what a millisecond lets through.
+    // With a tick of 1 ms the tokens of a millisecond leave as a burst.
     let tick = Span::from_ns(1_000_000);
     let data = starts_of(TbfConfig { tick, ..config });
     let bursts: Vec<_> = data.chunk_by(|a, b| b - a == FRAME_PS).collect();
     assert!(bursts.len() >= 38, "{}", bursts.len());
     assert!(bursts[1..].iter().all(|b| b[0] % 1_000_000_000 == 0));
-    // The whole bucket, less what is owed for that, then 8.26 frames a millisecond.
+    // The first burst is the whole bucket. The next one pays for its last frame; then 8.26
+    // frames leave in a millisecond.
     let lengths: Vec<_> = bursts.iter().take(9).map(|b| b.len()).collect();
     assert_eq!(lengths, [11, 7, 9, 8, 8, 9, 8, 8, 8]);
 }
@@ -220,8 +220,8 @@ fn htb_class(minor: u32, parent: Option<u32>, rate_bps: u64, ceil_bps: u64) -> H
 
 #[test]
 fn htb_lends_in_proportion_to_quanta_up_to_the_ceil() {
-    // 400 Mbit/s for three classes of 40, 20 and 10 of their own; the last may
-    // not have more than 30.
+    // 400 Mbit/s are shared by three classes with rates of 40, 20 and 10; the last may not have
+    // more than 30.
     let classes = vec![
         htb_class(10, None, 400_000_000, 400_000_000),
         htb_class(1, Some(10), 40_000_000, 400_000_000),
@@ -240,7 +240,7 @@ fn htb_lends_in_proportion_to_quanta_up_to_the_ceil() {
     let found = [mbit(0), mbit(1), mbit(2)];
     assert!((found.iter().sum::<f64>() - 400.0).abs() < 2.0, "{found:?}");
     assert!((found[2] - 30.0).abs() < 0.5, "{found:?}");
-    // What is lent, 310, is divided 2 : 1.
+    // The other two classes share the 310 that can be lent by 2 : 1.
     assert!(
         (found[0] - (40.0 + 310.0 * 2.0 / 3.0)).abs() < 8.0,
         "{found:?}"
@@ -259,7 +259,7 @@ fn fq_holds_each_flow_to_its_maximum() {
     let log = through(Qdisc::Fq(Box::new(Fq::new(config))), 2, ms(50));
     for flow in 0..2 {
         let count = starts(&log, flow).len();
-        // 412.8 frames in 50 ms, and the first ten at once.
+        // 412.8 frames fit 50 ms, and the first ten leave at once.
         assert!((411..=425).contains(&count), "{count}");
     }
 }
@@ -295,7 +295,7 @@ fn netem_delays_loses_and_reorders_by_seed() {
         ..plain
     };
     let log = seen(loss, 1);
-    // 8256 frames, 1 %: 82.6 +- 9.
+    // Of 8256 frames 1 % are lost: 82.6 +- 9.
     assert!(
         (50..120).contains(&log.dropped.len()),
         "{}",
@@ -348,7 +348,7 @@ fn a_deadline_drops_what_would_be_late() {
     let late = |f: &Seen| f.start_ps - f.number.unwrap() * 1514 * 8_000 * 5;
     let data = log.frames.iter().filter(|f| f.kind == Kind::Data);
     assert!(data.clone().all(|f| late(f) <= 1_000_000_000 + FRAME_PS));
-    // Its rate is kept all the while.
+    // The class keeps its rate the whole time.
     let starts = starts(&log, 0);
     let upto = starts.iter().filter(|s| **s < us(20_000).as_ps()).count();
     assert!((164..=166).contains(&upto), "{upto}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared and switched segments: instants that can be computed by hand, what is
-//! known of CSMA/CD, and that nothing is lost unseen.
+//! Shared and switched segments: instants computed by hand, known results about CSMA/CD, and no
+//! frame is lost without being counted.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use units::clock::{Span, Time};
 /// One bit at 100 Mbit/s.
 const BIT_PS: u64 = 10_000;
 const SLOT_BITS: u64 = 512;
-/// Half a bit more than ten: nothing falls together by accident.
+/// The propagation is ten and a half bits, so no two instants coincide by accident.
 const PROPAGATION_PS: u64 = 105_000;
 
 fn config(stations: usize, backoff: Option<Backoff>, seed: u64) -> SegmentConfig {
@@ -44,7 +44,7 @@ fn later(time: Time, ps: u64) -> Time {
     time + Span::from_ps(ps)
 }
 
-/// Lets everything happen until nothing is left, with the instant of each event.
+/// Runs the segment until nothing is left. Returns each event with its instant.
 fn drain(segment: &mut Medium<u32>) -> Vec<(Time, Event<u32>)> {
     let mut all = vec![];
     let mut events = vec![];
@@ -71,7 +71,7 @@ fn a_lone_frame_and_its_followers() {
     segment.offer(at(1_000), 0, frame(20, 1), &mut events);
     let long = frame_bits(1_514);
     assert_eq!(long, 64 + 1_518 * 8);
-    // The second is padded to 64 bytes and begins 96 bits after the first.
+    // The second frame is padded to 64 bytes and begins 96 bits after the first.
     let first = later(at(1_000 + long), PROPAGATION_PS);
     let second = later(at(1_000 + long + 96 + 64 + 512), PROPAGATION_PS);
     assert_eq!(arrivals(&drain(&mut segment)), [(first, 0), (second, 0)]);
@@ -81,7 +81,7 @@ fn a_lone_frame_and_its_followers() {
 #[test]
 fn carrier_is_sensed_one_propagation_later() {
     let long = frame_bits(1_514);
-    // Station 1 hears 0 just before it would begin, and goes after the gap.
+    // Station 1 hears station 0 just before it would begin, and sends after the gap.
     let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
@@ -96,14 +96,14 @@ fn carrier_is_sensed_one_propagation_later() {
     let first = later(at(1_000 + long), PROPAGATION_PS);
     let second = later(first + Span::from_ps((96 + long) * BIT_PS), PROPAGATION_PS);
     assert_eq!(arrivals(&all), [(first, 0), (second, 1)]);
-    // Just before that it does not hear, begins, and both collide.
+    // One bit earlier station 1 hears nothing and begins, and both collide.
     let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
     let begins = later(at(1_000), PROPAGATION_PS - 1);
     segment.advance(begins, &mut events);
     segment.offer(begins, 1, frame(1_514, 0), &mut events);
     let all = drain(&mut segment);
-    // Preamble and jam: both hear the other before the preamble ends.
+    // Both hear the other before their preamble ends, so a preamble and a jam are sent.
     let collided: Vec<_> = all[..2].iter().map(|(at, event)| (*at, *event)).collect();
     let collision = |station| Event::Collided {
         station,
@@ -118,8 +118,8 @@ fn carrier_is_sensed_one_propagation_later() {
     assert_eq!(arrivals(&all).len(), 2);
 }
 
-/// After a frame its own station would be first by one propagation: at the
-/// instant at which others hear it they begin too.
+/// After a frame its own station would be first by one propagation. The others begin too, at
+/// the instant at which they hear it.
 #[test]
 fn who_has_sent_is_met_by_who_waits() {
     let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
@@ -143,7 +143,7 @@ fn who_has_sent_is_met_by_who_waits() {
 
 #[test]
 fn sixteen_collisions_are_the_end_of_a_frame() {
-    // Two hundred stations that begin at once meet again and again.
+    // Two hundred stations that begin at once collide again and again.
     let mut segment = Medium::new(&config(200, Some(Backoff::Standard), 3));
     let mut events = vec![];
     for station in 0..200 {
@@ -181,14 +181,14 @@ fn a_switch_stores_and_forwards() {
     segment.offer(at(0), 2, frame(60, 0), &mut events);
     let once = frame_bits(60) * BIT_PS + PROPAGATION_PS;
     let straight = later(at(0), 2 * once);
-    // The port to station 2 takes them one after the other; the path back is free.
+    // The port to station 2 sends the frames one after the other; the path back is free.
     let waits = later(straight, (frame_bits(60) + 96) * BIT_PS);
     let mut got = arrivals(&drain(&mut segment));
     got.sort_unstable();
     assert_eq!(got, [(straight, 0), (straight, 2), (waits, 1)]);
 }
 
-/// Stations that always have a frame, for so many arrivals; every event is shown.
+/// Gives every station a frame at all times, for so many arrivals, and shows every event.
 fn saturate(
     segment: &mut Medium<u32>,
     stations: usize,
@@ -222,8 +222,8 @@ fn saturate(
     now
 }
 
-/// Of collisions between a frame that collides for the first time and one that
-/// does for the nth: how many, and of these won by the first, and tied.
+/// Collisions between a frame's first attempt and another frame's nth: how many there were, how
+/// many the first won, and how many ended in another collision.
 #[derive(Clone, Copy, Default)]
 struct Races {
     rounds: u64,
@@ -234,9 +234,9 @@ struct Races {
 /// Follows the collisions of two stations.
 #[derive(Default)]
 struct Referee {
-    /// By n.
+    /// The races by n.
     races: [Races; ATTEMPTS_MAX as usize + 1],
-    /// Who has collided in the collision under way.
+    /// The stations of the collision under way.
     collided: Vec<(usize, u32)>,
     /// The station with the first collision, and n.
     open: Option<(usize, usize)>,
@@ -271,9 +271,8 @@ impl Referee {
     }
 }
 
-/// A station with a new frame collides with one that collides for the nth time:
-/// it wins with 1 - 3/2^(n+1), and with 2^-n they collide again. Each within four
-/// standard deviations.
+/// A station with a new frame collides with one that collides for the nth time. It wins with 1
+/// - 3/2^(n+1), and they collide again with 2^-n. Each is within four standard deviations.
 #[test]
 fn capture_effect() {
     let mut referee = Referee::default();
@@ -303,8 +302,8 @@ fn capture_effect() {
     }
 }
 
-/// Metcalfe and Boggs (1976): stations that each begin in a slot with 1/Q take
-/// the medium after W = (1 - A) / A slots, A = (1 - 1/Q)^(Q-1).
+/// Metcalfe and Boggs (1976): stations that each begin in a slot with probability 1/Q get the
+/// medium after W = (1 - A) / A slots, where A = (1 - 1/Q)^(Q-1).
 fn metcalfe_boggs(stations: usize, bytes: u32) -> f64 {
     let q = stations as f64;
     let a = (1.0 - 1.0 / q).powf(q - 1.0);
@@ -312,16 +311,16 @@ fn metcalfe_boggs(stations: usize, bytes: u32) -> f64 {
     frame / (frame + SLOT_BITS as f64 * (1.0 - a) / a)
 }
 
-/// Binary exponential back-off is not the model's: who has won goes on winning,
-/// which makes few stations and short frames better than it has them, and many
-/// begin with slots that are too few for them. So the error is stated by the
-/// frame's length, and the model is a lower bound for the shortest.
+/// Binary exponential back-off is not the model's. A winner goes on winning, so few stations
+/// and short frames do better than the model, and many stations begin with too few slots. So
+/// the error is stated by the frame's length; for the shortest frames the model is a lower
+/// bound.
 #[test]
 fn efficiency_beside_metcalfe_and_boggs() {
     for (bytes, below, above) in [(60, 0.0, 0.5), (508, 0.0, 0.13), (1_514, 0.035, 0.04)] {
         for stations in [2, 3, 5, 10, 20, 32] {
             let mut c = config(stations, Some(Backoff::Standard), 11);
-            // The model's slot is a round trip: as far apart as may be.
+            // The model's slot is a round trip, so the stations are as far apart as possible.
             c.propagation = propagation_max(c.bit());
             let mut segment = Medium::new(&c);
             let end = saturate(&mut segment, stations, bytes, 30_000, &mut |_| {});
@@ -340,7 +339,7 @@ fn efficiency_beside_metcalfe_and_boggs() {
 proptest! {
     #![proptest_config(testkit::cases(64))]
 
-    /// Every frame arrives once or is lost once, a station's in order; the same
+    /// Every frame arrives once or is lost once, and a station's frames stay in order. The same
     /// seed gives the same events.
     #[test]
     fn nothing_is_lost_unseen(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing is allocated once the window has had its largest size.
+//! A sender allocates nothing once its window has had its largest size.
 
 mod tcp_pipe;
 
@@ -14,13 +14,14 @@ use units::clock::Time;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Since the program began. Nothing runs beside the one test of this file.
+/// Counts allocations since the program began. This file has one test, so nothing runs beside
+/// it.
 fn allocations() -> usize {
     let stats = ALLOCATOR.stats();
     stats.allocations + stats.reallocations
 }
 
-/// Allocations at the first acknowledgement after `una`.
+/// The number of allocations at the first acknowledgement after `una`.
 struct Mark {
     una: u64,
     at: Option<usize>,

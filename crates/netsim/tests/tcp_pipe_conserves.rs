@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever the path loses: every byte arrives, once, in order.
+//! Every byte arrives once and in order, whatever the path loses.
 
 mod tcp_pipe;
 
@@ -46,7 +46,7 @@ proptest! {
     }
 }
 
-/// Without any loss nothing is sent twice and no state is left but Open.
+/// Without loss the sender sends nothing twice and stays in Open.
 #[test]
 fn a_clean_path_needs_no_repair() {
     for variant in variant::ALL {
@@ -67,8 +67,8 @@ fn a_clean_path_needs_no_repair() {
             assert_eq!(counters.retransmits, 0, "{}", variant.name);
             assert_eq!(counters.timeouts, 0, "{}", variant.name);
             assert_eq!(outcome.receiver.duplicate_bytes(), 0);
-            // 50 MB at 1 Gbit/s are 0.43 s with headers; slow start and the
-            // delayed acknowledgements of BIC's avoidance take the rest.
+            // 50 MB at 1 Gbit/s take 0.43 s with headers; slow start and BIC's avoidance with
+            // delayed acknowledgements take the rest.
             assert!(
                 outcome.time < Span::from_ns(900_000_000),
                 "{}: {}",

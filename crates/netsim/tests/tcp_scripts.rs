@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Senders against scripts in packetdrill's notation: our own, and those that
-//! others made against real kernels, if a checkout of them is there.
+//! Senders play scripts in packetdrill's notation: our own, and packetdrill's, made against
+//! real kernels, if a checkout of them is there.
 
 mod tcp_script;
 
@@ -11,14 +11,14 @@ use netsim::tcp::Congestion;
 use tcp_script::play::{Defaults, play};
 use tcp_script::{Event, read};
 
-/// What packetdrill's scripts are written for.
+/// The defaults for which packetdrill's scripts are written.
 const TODAY: Defaults = Defaults {
     variant: "rack",
     congestion: Congestion::Cubic,
     strict: false,
 };
 
-/// Those of a folder; none if it is not there.
+/// Returns the scripts of a folder; none if there is no folder.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut all: Vec<PathBuf> = entries
@@ -29,7 +29,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What went otherwise, by script.
+/// Returns the scripts that ended otherwise, with their errors.
 fn failures(folders: &[PathBuf], defaults: &Defaults, differs: &[&str]) -> Vec<String> {
     let mut failures = Vec::new();
     for path in folders.iter().flat_map(|folder| scripts(folder)) {
@@ -62,9 +62,8 @@ fn our_own() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Scripts of packetdrill that end otherwise here: docs/decisions/simulator.md, "Scripts of
-/// packetdrill" says
-/// why.
+/// Packetdrill's scripts that end otherwise here; docs/decisions/simulator.md, "Scripts of
+/// packetdrill", says why.
 const DIFFERS: [&str; 3] = [
     "cwnd-moderation-ecn-enter-cwr-no-moderation-700.pkt", // ECN
     "fr-4pkt-fack-last-mss.pkt",                           // jiffies of 4 ms
@@ -145,7 +144,7 @@ mod hostile {
     proptest! {
         #![proptest_config(testkit::properties())]
 
-        /// Any text is read or refused.
+        /// Any text is read or rejected.
         #[test]
         fn no_text_panics(text in "[-+~. 0-9<>`%{}SFP:()a-z\n,=]{0,200}") {
             let _ = read(&text).and_then(|script| play(&script, &TODAY));

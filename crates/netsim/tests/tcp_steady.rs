@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a transfer costs, and that it is the same each time.
+//! A transfer costs little per acknowledgement, and repeats exactly.
 
 mod tcp_pipe;
 
 use netsim::tcp::{ReceiverConfig, SenderConfig, variant};
 use tcp_pipe::{Path, run};
 
-/// The walks of the scoreboard do not grow with the square of the window: with
-/// single losses now and then, an acknowledgement looks at few packets.
+/// The walks of the scoreboard do not grow with the square of the window: with few single
+/// losses, an acknowledgement looks at few packets.
 #[test]
 fn single_losses_cost_few_steps_for_each_acknowledgement() {
     for variant in variant::ALL {
@@ -31,7 +31,7 @@ fn single_losses_cost_few_steps_for_each_acknowledgement() {
     }
 }
 
-/// The same seed gives the same, to the last counter.
+/// The same seed gives the same result, to the last counter.
 #[test]
 fn the_same_again() {
     for variant in variant::ALL {

@@ -276,7 +276,7 @@ impl Reader<'_> {
                     tokens
                         .one_of("split-gso", &[("on", ()), ("auto", ())])
                         .map_err(|_| {
-                            let known = "on and auto: it has no trains of segments";
+                            let known = "on and auto: it has no GSO packets";
                             tokens.unknown("psp", "split-gso off", known)
                         })?;
                 }

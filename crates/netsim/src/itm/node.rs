@@ -286,7 +286,8 @@ mod tests {
         }
     }
 
-    /// Two RT streams with 2 packets reserved each, and so many NRT packets' budget.
+    /// Makes a node with two RT streams, 2 packets reserved each, and a budget of
+    /// `nrt_packets`.
     fn node(late_first: bool, nrt_packets: u64) -> Node {
         let span = Span::from_ns;
         let mut node = Node::new(NodeConfig {
@@ -339,7 +340,8 @@ mod tests {
     fn late_packets_go_first_and_the_nrt_budget_pays() {
         let mut node = node(true, 3);
         fill(&mut node, [4, 3], 5);
-        // Two and one beyond their reservations leave nothing of three.
+        // Two packets within and one beyond each reservation leave nothing of a budget of
+        // three.
         let first = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2)];
         assert_eq!(run(&mut node), first);
         assert_eq!(node.counts.late_first, 3);
@@ -357,8 +359,8 @@ mod tests {
         assert_eq!(node.rt[0].packets[0].lost.deferred, period);
     }
 
-    /// 30 times what is reserved, in every period: after what it had saved, a stream has
-    /// its reservation, and NRT all of its budget.
+    /// A stream offers 30 times its reservation in every period. Once its credit is used it
+    /// gets its reservation alone, and NRT all of its budget.
     #[test]
     fn excess_gets_no_more_than_is_reserved() {
         let mut node = node(true, 3);
@@ -370,15 +372,15 @@ mod tests {
         }
         let saved = 2 * SAVED_PERIODS;
         assert_eq!(sent[0], 2 * periods + saved);
-        // What was late was paid for, two packets a period at most.
+        // The budget paid for late packets, at most two in a period.
         assert_eq!(node.counts.late_first, saved);
         assert_eq!(sent[2], 3 * periods - saved);
         assert!(node.counts.excess > 0);
     }
 
-    /// The NRT budget pays for one late packet a period. Two streams send their packets in
-    /// pairs, alternately, so that one of them has a late packet in each period. A third
-    /// stream behind them is late once: it must not stay late for good.
+    /// The NRT budget pays for one late packet a period. Two streams send packets in pairs,
+    /// alternately, so one of them has a late packet in each period. A third stream behind them
+    /// is late once, and must not stay late for good.
     #[test]
     fn each_stream_has_a_share_of_what_the_nrt_budget_pays() {
         let mut node = node(true, 1);
@@ -405,7 +407,7 @@ mod tests {
         assert_eq!(run(&mut node), [(0, 0), (0, 1), (2, 0)]);
         assert_eq!((node.counts.late_first, node.counts.deferred), (0, 1));
         fill(&mut node, [2, 0], 0);
-        // What is one period behind stays so.
+        // A stream that is one period behind stays one period behind.
         assert_eq!(run(&mut node), [(0, 2), (0, 0)]);
         assert_eq!(node.counts.deferred, 2);
     }
@@ -426,7 +428,7 @@ mod tests {
             node.received.push_back((at, packet(0, number)));
         }
         let mut taken = vec![];
-        // The fifth is not there before 1.5 ms.
+        // The fifth packet comes at 1.5 ms, after this run.
         node.rt_ip(Time::from_ps(1_400_000_000), &mut taken);
         assert_eq!(taken.len(), 3);
         assert_eq!(node.counts.slot_overruns, 1);
@@ -441,7 +443,7 @@ mod tests {
         assert_eq!(node.ip(at(3_500)), at(3_500));
         node.config.packet_cost = Span::from_ns(100_000);
         assert_eq!(node.ip(at(2_000)), at(2_100));
-        // Slots are from 3 to 5 ms, and from 13 to 15 ms.
+        // The slots are from 3 to 5 ms and from 13 to 15 ms.
         assert_eq!(node.ip(at(3_500)), at(5_100));
         assert_eq!(node.ip(at(14_999)), at(15_100));
     }

@@ -45,8 +45,8 @@ pub struct Fq {
     config: FqConfig,
     flows: Vec<Flow>,
     indices: HashMap<(u32, u16, bool), usize>,
-    fresh: VecDeque<usize>,
-    turn: VecDeque<usize>,
+    new_flows: VecDeque<usize>,
+    old_flows: VecDeque<usize>,
     throttled: Vec<usize>,
     packets: usize,
 }
@@ -62,8 +62,8 @@ impl Fq {
             config,
             flows: Vec::new(),
             indices: HashMap::new(),
-            fresh: VecDeque::new(),
-            turn: VecDeque::new(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
             throttled: Vec::new(),
             packets: 0,
         }
@@ -93,7 +93,7 @@ impl Fq {
         if !flow.listed {
             flow.listed = true;
             flow.credit = flow.credit.max(self.config.initial_quantum_bytes.into());
-            self.fresh.push_back(index);
+            self.new_flows.push_back(index);
         }
         Verdict::Queued
     }
@@ -102,11 +102,11 @@ impl Fq {
     pub(super) fn next(&mut self, now: Time) -> Next {
         self.wake(now);
         loop {
-            let is_fresh = !self.fresh.is_empty();
-            let list = if is_fresh {
-                &mut self.fresh
+            let is_new = !self.new_flows.is_empty();
+            let list = if is_new {
+                &mut self.new_flows
             } else {
-                &mut self.turn
+                &mut self.old_flows
             };
             let Some(&index) = list.front() else {
                 break;
@@ -115,15 +115,15 @@ impl Fq {
             if flow.credit <= 0 {
                 flow.credit += i64::from(self.config.quantum_bytes);
                 list.pop_front();
-                self.turn.push_back(index);
+                self.old_flows.push_back(index);
                 continue;
             }
             let Some(head) = flow.queue.front().copied() else {
                 list.pop_front();
                 // An empty new flow moves to the list of old flows once, so that
                 // its next packet does not make it a new flow again.
-                if is_fresh && !self.turn.is_empty() {
-                    self.turn.push_back(index);
+                if is_new && !self.old_flows.is_empty() {
+                    self.old_flows.push_back(index);
                 } else {
                     flow.listed = false;
                 }
@@ -149,7 +149,7 @@ impl Fq {
         while let Some(&index) = self.throttled.get(at) {
             if self.flows[index].next <= now {
                 self.throttled.remove(at);
-                self.turn.push_back(index);
+                self.old_flows.push_back(index);
             } else {
                 at += 1;
             }

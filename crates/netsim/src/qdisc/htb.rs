@@ -85,7 +85,7 @@ pub struct Htb {
     leaves: Vec<usize>,
     direct: Fifo,
     /// By level: index in `leaves` of the next leaf in the round.
-    turn: [usize; LEVELS],
+    next_leaf: [usize; LEVELS],
     packets: usize,
 }
 
@@ -125,7 +125,7 @@ impl Htb {
             classes,
             leaves,
             direct: Fifo::new(Limit::Packets(config.direct_packets)),
-            turn: [0; LEVELS],
+            next_leaf: [0; LEVELS],
             packets: 0,
         }
     }
@@ -189,8 +189,8 @@ impl Htb {
     /// in the round.
     fn rank(&self, offer: Offer) -> (usize, u32, usize) {
         let count = self.leaves.len();
-        let from_turn = (offer.place + count - self.turn[offer.level]) % count;
-        (offer.level, offer.prio, from_turn)
+        let steps_to = (offer.place + count - self.next_leaf[offer.level]) % count;
+        (offer.level, offer.prio, steps_to)
     }
 
     /// Returns when the leaf may send, and the level of the class that then lends
@@ -228,9 +228,9 @@ impl Htb {
             *deficit += i64::from(class.config.quantum_bytes);
         }
         if is_over || class.queue.is_empty() {
-            self.turn[offer.level] = (offer.place + 1) % self.leaves.len();
+            self.next_leaf[offer.level] = (offer.place + 1) % self.leaves.len();
         } else {
-            self.turn[offer.level] = offer.place;
+            self.next_leaf[offer.level] = offer.place;
         }
         let mut at = Some(leaf);
         let mut level = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small networks, and what was seen of them.
+//! Small networks, and a log of their frames.
 
 #![allow(dead_code)]
 
@@ -22,7 +22,7 @@ pub fn ms(ms: u64) -> Time {
     us(ms * 1_000)
 }
 
-/// A frame as it was seen.
+/// A frame that the log has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub device: u32,
@@ -84,7 +84,7 @@ pub fn line(rate_bps: u64, qdisc: Qdisc) -> DeviceConfig {
     }
 }
 
-/// As fast as the queue takes them.
+/// Makes a source that sends as fast as the queue accepts frames.
 pub fn greedy(stop: Time) -> SourceConfig {
     SourceConfig {
         frame_bytes: 1514,
@@ -109,7 +109,7 @@ pub fn datagrams(flow: u16, path: &[u32], source: SourceConfig) -> FlowConfig {
     }
 }
 
-/// Runs it and checks that what went in came out somewhere.
+/// Runs a network and checks that every frame sent was delivered or dropped.
 pub fn run(config: NetworkConfig, until: Time) -> (Network, Log) {
     let mut network = Network::new(config).unwrap();
     let mut log = Log::default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One stream through one path, as small as can be: a line with a queue, a
-//! token-bucket policer, loss by chance, a delay, and acknowledgements coming
-//! back. Not the simulator: it is what TCP alone is tried on.
+//! The smallest network on which TCP can be tested: one stream through a line with a queue, a
+//! token-bucket policer, random loss and a delay, and acknowledgements back. It is not the
+//! simulator.
 
 #![allow(dead_code)] // each user needs its own part
 
@@ -11,13 +11,13 @@ use netsim::tcp::{Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
 use sender_log::variables::Observer;
 use units::clock::{Span, Time};
 
-/// Preamble, header, check sequence and gap of Ethernet, IP and TCP with time
-/// timestamps: on the wire beside each payload.
+/// Bytes on the wire beside each payload: preamble, header, check sequence and gap of Ethernet,
+/// IP, and TCP with timestamps.
 const OVERHEAD_BYTES: u64 = 8 + 14 + 4 + 12 + 20 + 20 + 12;
-/// What a policer counts of a frame beside its payload.
+/// Bytes of a frame that a policer counts beside its payload.
 const IP_OVERHEAD_BYTES: u64 = 20 + 20 + 12;
 
-/// Drops what there are no tokens for; tokens come every `refresh`.
+/// Drops packets that find no tokens; tokens come every `refresh`.
 #[derive(Clone, Debug)]
 pub struct Policer {
     pub rate_bps: u64,
@@ -30,24 +30,24 @@ pub struct Policer {
 #[derive(Clone, Debug)]
 pub struct Path {
     pub rate_bps: u64,
-    /// One way, once off the line.
+    /// Delay in one direction, after the line.
     pub delay: Span,
     pub policer: Option<Policer>,
-    /// Of a million.
+    /// Lost packets in a million.
     pub loss_ppm: u64,
     pub ack_loss_ppm: u64,
-    /// Of a million, these segments come a tenth of the delay late.
+    /// Segments in a million that come a tenth of the delay late.
     pub reorder_ppm: u64,
-    /// Segments that the interface's queue has room for.
+    /// Room in the interface's queue, in segments.
     pub queue_segments: usize,
-    /// What the sender's processor needs for an acknowledgement, and for each
-    /// packet of the queue that it looks at.
+    /// Time of the sender's processor for an acknowledgement, and for each packet of the queue
+    /// that the sender looks at.
     pub ack_cost: Span,
     pub step_cost: Span,
-    /// Acknowledgements that wait for it at most; more are lost.
+    /// Most acknowledgements that wait for the processor; further ones are lost.
     pub ack_ring: usize,
     pub seed: u64,
-    /// The test gives up after.
+    /// Time after which the test gives up.
     pub limit: Span,
 }
 
@@ -70,14 +70,14 @@ impl Default for Path {
     }
 }
 
-/// How it went.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub finished: bool,
     pub time: Span,
     pub dropped: u64,
     pub local_drops: u64,
-    /// Acknowledgements that the sender's processor had no room for.
+    /// Acknowledgements that found no room at the sender's processor.
     pub lost_acks: u64,
     pub events: u64,
     pub sender: Sender,
@@ -105,7 +105,8 @@ impl Bucket {
     }
 }
 
-/// A counter hashed: good enough for losses, and the same everywhere.
+/// Draws a chance by hashing a counter, which is good enough for losses and the same on every
+/// machine.
 fn chance(state: &mut u64, ppm: u64) -> bool {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -118,7 +119,7 @@ struct World<'a> {
     path: &'a Path,
     now: Time,
     line_free: Time,
-    /// Ends of transmission of what is in the interface's queue.
+    /// When each segment in the interface's queue ends its transmission.
     queue: VecDeque<Time>,
     data: VecDeque<(Time, Segment)>,
     acks: VecDeque<(Time, Segment)>,
@@ -131,7 +132,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    /// False if the interface's queue is full.
+    /// Sends a segment. Returns `false` if the interface's queue is full.
     fn send(&mut self, segment: Segment) -> bool {
         while self.queue.front().is_some_and(|&end| end <= self.now) {
             self.queue.pop_front();
@@ -160,14 +161,14 @@ impl World<'_> {
         true
     }
 
-    /// The sender's processor works on what it did last.
+    /// Keeps the sender's processor busy with its last work.
     fn busy_with(&mut self, steps: u64) {
         let cost = self.path.step_cost.as_ps().saturating_mul(steps);
         self.cpu_free = self.cpu_free.max(self.now) + Span::from_ps(cost);
     }
 
-    /// The acknowledgement that the processor takes up now; those for which
-    /// the ring had no room are gone.
+    /// Returns the acknowledgement that the processor handles now, and drops those without room
+    /// in the ring.
     fn next_ack(&mut self) -> Option<(Time, Segment)> {
         let first = self.acks.pop_front();
         self.cpu_free = self.cpu_free.max(self.now) + self.path.ack_cost;
@@ -186,7 +187,7 @@ impl World<'_> {
     }
 }
 
-/// Sends `bytes` and watches until all is acknowledged.
+/// Sends `bytes` and runs until all are acknowledged.
 pub fn run<O: Observer>(
     path: &Path,
     sender: &SenderConfig,
@@ -231,7 +232,7 @@ pub fn run<O: Observer>(
         }
         let steps = sender.counters().scoreboard_steps - steps_before;
         world.busy_with(steps);
-        // Both wait for the sender's processor.
+        // Acknowledgements and timers wait for the sender's processor.
         let idle = |at: Time| at.max(world.cpu_free);
         let ack = world.acks.front().map(|entry| idle(entry.0));
         let timer = sender.next_timer().map(idle);

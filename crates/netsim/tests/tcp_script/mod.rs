@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the notation of packetdrill, as far as it says something of a
-//! sender: what arrives, what must leave, what the application does and what
-//! the sender's variables must be. What it cannot express is an error that
-//! names it, so that it can be listed.
+//! Reads packetdrill's notation, as far as it concerns a sender: what arrives, what must leave,
+//! what the application does, and the sender's variables. Anything else is an error that names
+//! it.
 
 pub mod play;
 
@@ -13,19 +12,19 @@ use units::clock::Span;
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// For messages.
+    /// Line number for messages.
     pub line: usize,
-    /// Relative to the step before, or from the start.
+    /// Whether `at` counts from the step before, else from the start.
     pub relative: bool,
     pub at: Span,
-    /// As much later it may be, where the script says so.
+    /// How much later the event may be, where the script says so.
     pub slack: Option<Span>,
     pub event: Event,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Something of the socket that a sender does not see.
+    /// An event of the socket that a sender does not see.
     Nothing,
     Write(u64),
     Close,
@@ -49,15 +48,15 @@ pub struct Packet {
     pub sack: Vec<(u64, u64)>,
 }
 
-/// What a script says: its own settings, and its steps.
+/// A script: its settings and its steps.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// `key=value` of lines in back quotes that begin with `netsim`.
+    /// Settings `key=value` of lines in back quotes that begin with `netsim`.
     pub settings: Vec<(String, String)>,
     pub steps: Vec<Step>,
 }
 
-/// Reads a script, or says in which line stands what it cannot express.
+/// Reads a script. The error names the line that it cannot express.
 pub fn read(text: &str) -> Result<Script, String> {
     let mut script = Script::default();
     let mut lines = text.lines().enumerate();
@@ -116,7 +115,7 @@ fn settings(line: &str, script: &mut Script) {
     }
 }
 
-/// `+.1`, `0`, `+.1~+.105`, `+0...0.010`.
+/// Reads a time such as `+.1`, `0`, `+.1~+.105` or `+0...0.010`.
 fn time_of(word: &str) -> Option<(bool, Span, Option<Span>)> {
     let seconds = |text: &str| {
         let value: f64 = text.trim_start_matches('+').parse().ok()?;
@@ -165,7 +164,7 @@ fn event_of(text: &str) -> Result<Event, String> {
     }
 }
 
-/// `assert tcpi_x == value, ...` each; nothing else.
+/// Reads `assert tcpi_x == value, ...`; nothing else is allowed.
 fn asserts(code: &str) -> Result<Vec<(String, u64)>, String> {
     let mut all = Vec::new();
     for line in code.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -186,7 +185,7 @@ fn asserts(code: &str) -> Result<Vec<(String, u64)>, String> {
     Ok(all)
 }
 
-/// `P. 1:1001(1000) ack 1 win 320 <sack 1:2,nop,nop>`
+/// Reads a packet such as `P. 1:1001(1000) ack 1 win 320 <sack 1:2,nop,nop>`.
 fn packet_of(text: &str) -> Result<Packet, String> {
     let cannot = || format!("cannot express: {text}");
     let (head, options) = text.split_once('<').unwrap_or((text, ""));

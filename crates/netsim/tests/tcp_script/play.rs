@@ -9,23 +9,23 @@ use units::clock::{Span, Time};
 
 use super::{Event, Packet, Script, Step};
 
-/// How far from the time of the script a packet may leave: what packetdrill
-/// allows by default, and what a timer of whole milliseconds may take.
+/// How far from the script's time a packet may leave: packetdrill's default, which also covers
+/// timers of whole milliseconds.
 const TOLERANCE: Span = Span::from_ns(5_000_000);
-/// Segments of our own side carry at most as much on Ethernet.
+/// Largest payload of our segments on Ethernet.
 const OWN_MSS: u64 = 1460;
 
-/// What a script is played with if it does not say.
+/// Settings for a script that has none.
 #[derive(Clone, Debug)]
 pub struct Defaults {
     pub variant: &'static str,
     pub congestion: Congestion,
-    /// Whether what leaves and is not expected is wrong. To packetdrill it is
-    /// only if something else is expected after it.
+    /// Whether any unexpected packet is an error. For packetdrill it is only if something else
+    /// is expected after it.
     pub strict: bool,
 }
 
-/// Plays it to the end, or says at which line it went otherwise.
+/// Plays a script to its end. The error names the line at which the sender differed.
 pub fn play(script: &Script, defaults: &Defaults) -> Result<(), String> {
     let mut player = Player::new(script, defaults)?;
     for step in &script.steps {
@@ -40,9 +40,9 @@ struct Player {
     config: SenderConfig,
     strict: bool,
     now: Time,
-    /// Once the handshake is over.
+    /// The sender; `None` before the handshake ends.
     sender: Option<Sender>,
-    /// When our part of the handshake left.
+    /// When our last packet of the handshake left.
     handshake: Option<Time>,
     wscale: u32,
     left: VecDeque<(Time, Segment)>,
@@ -225,8 +225,8 @@ impl Player {
         }
     }
 
-    /// A probe of a closed window; else an acknowledgement of the peer's data,
-    /// which is not a sender's.
+    /// Expects an empty packet: a probe of a closed window, or an acknowledgement of the peer's
+    /// data, which no sender makes.
     fn leaves_empty(&mut self, at: Time, slack: Span) -> Result<(), String> {
         self.run_until(at + slack);
         self.now = at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Binary increase congestion control (Xu, Harfoush and Rhee, INFOCOM 2004),
-//! with the constants of Linux: reference/tcp.md of the project's sources.
+//! with the constants of Linux's `tcp_bic`.
 //!
 //! The window grows by one segment every `per_growth` acknowledgements. That number
 //! depends on the distance to the window of the last loss: a quarter of the
@@ -124,7 +124,7 @@ mod tests {
         bic.acks_per_growth(cwnd)
     }
 
-    /// The table of reference/tcp.md, a row each.
+    /// The steps around the last maximum, computed by hand from the constants above.
     #[test]
     fn steps() {
         assert_eq!(per(14, 1000), 14);
@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn before_any_loss_and_with_delayed_acks() {
         let bic = Bic::default();
-        // cwnd / 16 = 62, at most 20, and two segments for each ACK halve it.
+        // The increment is cwnd / 16 = 62, at most 20. Two segments for each ACK halve the
+        // count.
         assert_eq!(bic.acks_per_growth(1000), 10);
     }
 

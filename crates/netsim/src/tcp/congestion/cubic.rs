@@ -20,7 +20,7 @@ pub(crate) struct Cubic {
     pub cwnd_at_loss: u32,
     epoch: Option<Epoch>,
     /// Growth not yet applied to the window, because it is not a whole segment.
-    owed: f64,
+    growth: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +56,17 @@ impl Cubic {
             3.0 * (1.0 - BETA) / (1.0 + BETA)
         };
         let w_est = epoch.w_est + alpha * f64::from(segments) / cwnd;
-        self.owed = if w_cubic(t) < w_est {
+        self.growth = if w_cubic(t) < w_est {
             (w_est - cwnd).max(0.0)
         } else {
             // Sections 4.4 and 4.5: the target is the cubic window one round trip
             // ahead, at most 1.5 times the current window.
             let target = w_cubic(t + acked.srtt.as_s()).clamp(cwnd, 1.5 * cwnd);
-            self.owed + (target - cwnd) / cwnd * f64::from(segments)
+            self.growth + (target - cwnd) / cwnd * f64::from(segments)
         };
         epoch.w_est = w_est;
-        while self.owed >= 1.0 {
-            self.owed -= 1.0;
+        while self.growth >= 1.0 {
+            self.growth -= 1.0;
             window.grow();
         }
     }
@@ -81,7 +81,7 @@ impl Cubic {
         };
         self.cwnd_at_loss = cwnd;
         self.epoch = None;
-        self.owed = 0.0;
+        self.growth = 0.0;
         ((whole * BETA) as u32).max(2)
     }
 
@@ -89,7 +89,7 @@ impl Cubic {
     /// the threshold.
     pub fn on_timeout(&mut self) {
         self.epoch = None;
-        self.owed = 0.0;
+        self.growth = 0.0;
     }
 }
 
@@ -115,8 +115,8 @@ mod tests {
         }
     }
 
-    /// Where the cubic is flatter than Reno, the window is the estimate of
-    /// section 4.3: 0.53 segments more each round trip.
+    /// Where the cubic curve is flatter than Reno, the window follows the estimate of section
+    /// 4.3: 0.53 segments more each round trip.
     #[test]
     fn as_fast_as_reno_on_short_paths() {
         let mut cubic = Cubic::default();
@@ -130,8 +130,8 @@ mod tests {
         assert!((79..=81).contains(&window.cwnd), "{}", window.cwnd);
     }
 
-    /// After a loss at 1000 the window is back at 1000 after K seconds, and
-    /// near it for a while.
+    /// After a loss at 1000 segments the window is back at 1000 after K seconds, and stays near
+    /// it for a while.
     #[test]
     fn back_at_the_last_maximum_after_k() {
         let mut cubic = Cubic::default();

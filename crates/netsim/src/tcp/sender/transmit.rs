@@ -22,7 +22,7 @@ impl Sender {
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.send_head {
             self.send_head = false;
-            if let Some(segment) = self.send_again(now, self.queue.head(), Again::Head) {
+            if let Some(segment) = self.retransmit(now, self.queue.head(), Again::Head) {
                 return Some(segment);
             }
         }
@@ -62,7 +62,7 @@ impl Sender {
                 break;
             };
             if packet.has(tag::LOST) && !packet.has(tag::RETRANS) {
-                return self.send_again(now, number, Again::Lost);
+                return self.retransmit(now, number, Again::Lost);
             }
             self.counters.scoreboard_steps += 1;
             self.retransmit_seen += u32::from(packet.has(tag::LOST) && !self.is_rack());
@@ -86,7 +86,7 @@ impl Sender {
                 return None;
             }
             if !self.queue.get(number)?.has(tag::ANY) {
-                return self.send_again(now, number, Again::Forward);
+                return self.retransmit(now, number, Again::Forward);
             }
             self.counters.scoreboard_steps += 1;
             number += 1;
@@ -96,7 +96,7 @@ impl Sender {
     }
 
     /// Retransmits a packet of the queue, if it is within the peer's window.
-    fn send_again(&mut self, now: Time, number: u64, why: Again) -> Option<Segment> {
+    fn retransmit(&mut self, now: Time, number: u64, why: Again) -> Option<Segment> {
         let una = self.una;
         let edge = una.saturating_add(self.peer_window);
         let nxt = self.nxt;
@@ -210,7 +210,7 @@ impl Sender {
 
     pub(super) fn send_tail_again(&mut self, now: Time) -> Option<Segment> {
         let last = self.queue.tail().checked_sub(1)?;
-        self.send_again(now, last, Again::TailProbe)
+        self.retransmit(now, last, Again::TailProbe)
     }
 
     fn timestamp(&self, now: Time, mut segment: Segment) -> Segment {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any acknowledgements at all, at any time: the sums are those of the tags,
-//! nothing overflows, and polling ends.
+//! A sender survives any acknowledgements at any time: its sums are those of the tags, nothing
+//! overflows, and polling ends.
 
 use proptest::prelude::*;
 use units::clock::{Span, Time};
@@ -9,8 +9,7 @@ use super::{MSS, config};
 use crate::tcp::sender::Sender;
 use crate::tcp::{Congestion, SackBlock, Segment, SenderConfig, variant};
 
-/// A number that may be near `una`, near `nxt`, at a packet's border or
-/// anywhere.
+/// A sequence number near `una`, near `nxt`, at a packet's border or anywhere.
 #[derive(Clone, Copy, Debug)]
 enum Near {
     Una(i64),

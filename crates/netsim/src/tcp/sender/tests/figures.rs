@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures 2 and 7 of paper 001, step by step. The paper's simplifications are
-//! made: no disorder (the tolerance is 0), and the window always one above
-//! what is in flight (the threshold is far above it).
+//! Figures 2 and 7 of paper 001, step by step, with the paper's simplifications: no disorder
+//! (the tolerance is 0), and a window that is always one above what is in flight (the threshold
+//! is far above it).
 
 use super::{MSS, ack, config, ms, poll};
 use crate::tcp::sender::Sender;
@@ -11,8 +11,8 @@ use crate::tcp::{SenderConfig, Variant};
 
 const FACK: [Variant; 5] = [V2_6_17, V2_6_22, FIX_SKIP, FIX_MAX_END, V2_6_24];
 
-/// One row of a figure: the block that arrives, the packet sent for it, and
-/// the sums after that.
+/// One row of a figure: the block that arrives, the packet that the sender then sends, and the
+/// sums after that.
 struct Step {
     block: (u64, u64),
     sent: u64,
@@ -35,7 +35,7 @@ const fn step(block: (u64, u64), sent: u64, sums: [u32; 5]) -> Step {
     }
 }
 
-/// Figure 2 up to SACK(1,3), which is where figure 7 begins.
+/// The rows of figure 2 up to SACK(1,3), where figure 7 begins.
 const FIGURE_2: [Step; 8] = [
     step((3, 4), 0, [10, 1, 3, 1, 7]),
     step((3, 5), 1, [10, 2, 3, 2, 7]),
@@ -47,7 +47,7 @@ const FIGURE_2: [Step; 8] = [
     step((1, 3), 13, [14, 8, 2, 2, 6]),
 ];
 
-/// Ten packets out, nothing heard of them yet.
+/// Makes a sender with ten packets out and none acknowledged.
 fn ten_out(variant: Variant) -> Sender {
     let mut sender = Sender::new(&SenderConfig {
         reordering: 0,
@@ -60,7 +60,7 @@ fn ten_out(variant: Variant) -> Sender {
     sender
 }
 
-/// Plays figure 2 up to and with SACK(1,3).
+/// Plays figure 2 up to SACK(1,3), included.
 fn play(sender: &mut Sender) {
     for (i, step) in FIGURE_2.iter().enumerate() {
         let now = ms(10 + i as u64);
@@ -108,7 +108,7 @@ fn figure_2() {
         assert_eq!(sender.queue.get(7).map(|p| p.sent_nxt), Some(11 * MSS));
         assert_eq!(tags(&sender, 1), tag::SACKED);
 
-        // Sent after the retransmission of packet 0 and here before it.
+        // These packets were sent after the retransmission of packet 0 and arrived before it.
         sender.on_segment(ms(20), &ack(0, &[(8, 11)]), &mut ());
         assert_eq!(tags(&sender, 0), tag::LOST, "{}", variant.name);
         assert_eq!(tags(&sender, 7), tag::LOST | tag::RETRANS);
@@ -118,7 +118,7 @@ fn figure_2() {
     }
 }
 
-/// The same, but the acknowledgement has the block before as well.
+/// As the test above, but the acknowledgement also has the block before.
 #[test]
 fn figure_7() {
     for (variant, found) in [
@@ -143,8 +143,8 @@ fn figure_7() {
     }
 }
 
-/// Much found lost at once leaves the window at one, and Recovery keeps it
-/// there: a packet each round trip.
+/// Many losses found at once leave the window at one, and Recovery keeps it there: the sender
+/// sends a packet each round trip.
 #[test]
 fn many_lost_retransmissions_pin_the_window_at_one() {
     let mut sender = Sender::new(&SenderConfig {
@@ -153,7 +153,7 @@ fn many_lost_retransmissions_pin_the_window_at_one() {
     });
     sender.write(100 * MSS);
     poll(&mut sender, ms(0));
-    // The last 30 of 100 arrive, and are told of one by one; each sends one of
+    // The last 30 of 100 packets arrive and are reported one by one. Each report sends one of
     // the 70 before.
     for end in 71..=100 {
         sender.on_segment(ms(10), &ack(0, &[(70, end)]), &mut ());
@@ -161,7 +161,7 @@ fn many_lost_retransmissions_pin_the_window_at_one() {
     }
     let retransmitted = sender.vars().retrans_out;
     assert!(retransmitted >= 25, "{retransmitted}");
-    // All of these are lost. What was sent after them shows it.
+    // All of these retransmissions are lost. Data sent after them shows it.
     sender.write(100 * MSS);
     poll(&mut sender, ms(10));
     let now = ms(20);
@@ -172,7 +172,7 @@ fn many_lost_retransmissions_pin_the_window_at_one() {
         retransmitted,
         "defect 3 hides it"
     );
-    // The next block begins anew, alone, and so is compared with all of them.
+    // The next block begins a new list, so the sender compares it with all of them.
     sender.on_segment(now, &ack(0, &[(102, 103)]), &mut ());
     let vars = sender.vars();
     assert_eq!(vars.retrans_out, 0);

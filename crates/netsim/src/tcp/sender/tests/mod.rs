@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only the inside of a sender shows.
+//! Tests that need the inside of a sender.
 
 mod any_acks;
 mod figures;
@@ -28,7 +28,7 @@ fn config(variant: Variant) -> SenderConfig {
     }
 }
 
-/// An acknowledgement in packets.
+/// Makes an acknowledgement whose numbers are packets.
 fn ack(ack: u64, blocks: &[(u64, u64)]) -> Segment {
     let mut segment = Segment {
         ack: ack * MSS,
@@ -45,7 +45,7 @@ fn ack(ack: u64, blocks: &[(u64, u64)]) -> Segment {
     segment
 }
 
-/// All that may be sent now, as packet numbers.
+/// Returns the numbers of all packets that the sender may send now.
 fn poll(sender: &mut Sender, now: Time) -> Vec<u64> {
     std::iter::from_fn(|| sender.poll_transmit(now))
         .map(|segment| segment.seq / MSS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of RFC 8985 and RFC 9937.
+//! The sender keeps the rules of RFC 8985 and RFC 9937.
 
 use proptest::prelude::*;
 use sender_log::variables::State;
@@ -22,8 +22,8 @@ fn out(packets: u64) -> Sender {
     sender
 }
 
-/// RFC 8985, section 3.3: three packets behind it and no disorder seen, the
-/// head is lost at once.
+/// RFC 8985, section 3.3: three packets behind the head arrived and no disorder was seen, so
+/// the head is lost at once.
 #[test]
 fn three_behind_it_and_it_is_lost_at_once() {
     let mut sender = out(10);
@@ -36,8 +36,8 @@ fn three_behind_it_and_it_is_lost_at_once() {
     assert_eq!(poll(&mut sender, ms(10)).first(), Some(&0));
 }
 
-/// Section 6.2, step 5: with fewer, a quarter of the least round trip more is
-/// waited for it, by a timer.
+/// Section 6.2, step 5: with fewer packets behind it, a timer gives the head a quarter of the
+/// least round trip more.
 #[test]
 fn with_fewer_behind_it_a_quarter_round_trip_is_waited() {
     let mut sender = out(3);
@@ -53,8 +53,8 @@ fn with_fewer_behind_it_a_quarter_round_trip_is_waited() {
     assert_eq!(poll(&mut sender, at), [0]);
 }
 
-/// A lost retransmission is found as any other packet is: by one sent later
-/// that arrived. Paper 001's kernels needed a timeout.
+/// RACK finds a lost retransmission as any other lost packet: by a packet that was sent later
+/// and arrived. Paper 001's kernels needed a timeout.
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut sender = out(10);
@@ -81,14 +81,14 @@ fn a_lost_tail_is_probed_for() {
     assert_eq!(poll(&mut sender, at), [4]);
     assert_eq!(sender.counters().loss_probes, 1);
     assert_eq!(sender.counters().timeouts, 0);
-    // Only one probe: then the timeout.
+    // RACK sends only one probe; the timeout follows.
     let at = sender.next_timer().expect("the timer");
     sender.on_timer(at, &mut ());
     assert_eq!(sender.counters().timeouts, 1);
 }
 
-/// A retransmission that was for nothing: the window is what it was, not the
-/// threshold, which may be without bound.
+/// A retransmission was needless. The window returns to its old value, not to the threshold,
+/// which may have no bound.
 #[test]
 fn an_undone_recovery_leaves_the_window_as_it_was() {
     let mut sender = out(10);
@@ -105,9 +105,9 @@ fn an_undone_recovery_leaves_the_window_as_it_was() {
 proptest! {
     #![proptest_config(testkit::properties())]
 
-    /// RFC 9937: what was sent never exceeds what the reduction allows: the
-    /// share of the delivered while in flight is above the threshold; and in
-    /// flight plus the allowance never passes the threshold after that.
+    /// RFC 9937: the sender never sends more than the reduction allows. Above the threshold
+    /// that is a share of what was delivered. From then on, what is in flight and the allowance
+    /// together never pass the threshold.
     #[test]
     fn reduction_is_in_proportion(
         prior in 2u32..5000,
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// The same without SACK, where Recovery is held at the recovery point.
+/// As the test above but without SACK, where Recovery is held at the recovery point.
 #[test]
 fn an_undone_recovery_that_is_held_leaves_the_window_as_it_was() {
     let mut sender = Sender::new(&SenderConfig {
@@ -179,7 +179,7 @@ fn an_undone_recovery_that_is_held_leaves_the_window_as_it_was() {
         sender.on_segment(ms(11), &echo(ack(0, &[])), &mut ());
     }
     assert_eq!(poll(&mut sender, ms(11)), [0]);
-    // Of the original: its stamp is older than the retransmission.
+    // The echo is of the original: its timestamp is older than the retransmission.
     sender.on_segment(ms(12), &echo(ack(10, &[])), &mut ());
     assert_eq!(sender.counters().undos, 1);
     assert_eq!(sender.vars().state, State::Recovery);
@@ -194,14 +194,14 @@ fn an_undone_recovery_that_is_held_leaves_the_window_as_it_was() {
     );
 }
 
-/// One thing that happens to a sender between which the rules are looked at.
+/// An event that happens to a sender; the test checks the rules after each.
 #[derive(Clone, Debug)]
 enum Event {
-    /// Microseconds pass, then these packets after `una` are SACKed.
+    /// These packets after `una` are SACKed, after so many microseconds.
     Sack(u64, Vec<u64>),
-    /// Then so many are acknowledged.
+    /// So many packets are acknowledged, after so many microseconds.
     Ack(u64, u64),
-    /// The next timer runs out.
+    /// The next timer expires.
     Timer,
 }
 
@@ -214,7 +214,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Packets by tag, with the time and end by which RACK orders them.
+/// Returns the packets with these tags: the time and the end by which RACK orders them.
 fn transmissions(sender: &Sender, tags: u8) -> Vec<(Time, u64)> {
     let queue = &sender.queue;
     (queue.head()..queue.tail())
@@ -227,10 +227,9 @@ fn transmissions(sender: &Sender, tags: u8) -> Vec<(Time, u64)> {
 proptest! {
     #![proptest_config(testkit::cases(500))]
 
-    /// RFC 8985, section 6.2, step 5. Until a timeout: nothing is lost that was
-    /// sent after all that was delivered; and what was sent before, and has
-    /// been out for longer than the round trip and the time for disorder, is
-    /// lost, or a timer is set for it.
+    /// RFC 8985, section 6.2, step 5, until a timeout. No packet is lost that was sent after
+    /// all delivered ones. A packet that was sent before them, and has been out for longer than
+    /// the round trip and the time for disorder, is lost or has a timer.
     #[test]
     fn lost_is_what_is_older_than_what_arrived(events in prop::collection::vec(event(), 1..60)) {
         let mut sender = out(20);
@@ -268,7 +267,7 @@ proptest! {
                 prop_assert!(Some(lost) < newest, "{lost:?} is not older than {newest:?}");
             }
             let waiting = sender.rack.timer().is_some();
-            // The time for disorder as it was before Recovery was entered.
+            // The time for disorder is that from before Recovery.
             let allowed = sender.rack.rtt() + sender.rack.full_window(&sender);
             for tags in [0, tag::LOST | tag::RETRANS] {
                 for out in transmissions(&sender, tags) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Defect 2 of paper 001: the orders in which blocks are lost.
+//! Defect 2 of paper 001: orders of blocks in which the sort loses one.
 
 use crate::tcp::SackBlock;
 use crate::tcp::sender::sack_memory::sort;
