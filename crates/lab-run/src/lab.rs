@@ -49,7 +49,7 @@ pub fn run(
     };
     let noted = |event: &Event<'_>| match event {
         // A file that could not be added to the marker is kept; this run fails at its next file.
-        Event::Output { path, is_folder } => drop(room.announce(path, *is_folder)),
+        Event::Output { path, is_folder } => drop(room.record_in_marker(path, *is_folder)),
         other => progress.event(other),
     };
     let ran = vmlab::run(lab, &spec, &noted);

@@ -117,7 +117,7 @@ impl ResultsDir {
     ///
     /// # Errors
     /// When the marker cannot be written.
-    pub fn announce(&self, path: &Path, is_folder: bool) -> Result<()> {
+    pub fn record_in_marker(&self, path: &Path, is_folder: bool) -> Result<()> {
         // A temporary folder has an absolute path, even below a relative one.
         let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         let within = path
@@ -138,7 +138,7 @@ impl ResultsDir {
     /// When the folder cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
-        self.announce(&path, true)?;
+        self.record_in_marker(&path, true)?;
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(path)
     }
@@ -148,7 +148,7 @@ impl ResultsDir {
     /// # Errors
     /// When the file cannot be made.
     pub fn create(&self, path: &Path) -> Result<File> {
-        self.announce(path, false)?;
+        self.record_in_marker(path, false)?;
         File::create(path).with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -271,13 +271,13 @@ mod tests {
 
     use super::*;
 
-    /// A second run into the same relative folder, as `make demo` does it.
+    /// A second run takes the same relative folder, as `make demo` does.
     #[test]
     fn a_relative_folder_is_taken_again_after_absolute_names() {
         let out = PathBuf::from(format!("results-dir-of-test-{}", std::process::id()));
         let room = ResultsDir::open(&out, Writer::Run).unwrap();
         let scratch = std::path::absolute(&out).unwrap().join(".boot-x");
-        room.announce(&scratch, true).unwrap();
+        room.record_in_marker(&scratch, true).unwrap();
         drop(room);
         let again = ResultsDir::open(&out, Writer::Run).map(drop);
         fs::remove_dir_all(&out).unwrap();

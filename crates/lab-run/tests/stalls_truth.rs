@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers that stop for a known reason, and what the analysis says of them
-//! from each of three places.
+//! Transfers that stall for a known reason, judged from each of three places.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -33,15 +32,15 @@ fn story(name: &str, place: &str, connection: &stall::Connection) -> String {
     )
 }
 
-/// From three places, the longest silence has this cause, and nobody is sure of
-/// the wrong side.
+/// Checks that from three places the longest silence has this cause, and that no wrong side has
+/// more than low confidence.
 fn silence(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: [Cause; 3]) {
     let captures = run(setup, hook);
     for (index, (place, _)) in PLACES.iter().enumerate() {
         let analysis = analyse(&captures.at[index]);
         let connection = analysis.connections.first().unwrap();
         let stops = connection.stops.iter();
-        // A pause of the application is in most of them, and known.
+        // Most transfers also have a known pause of the application.
         let asked = |cause: Cause| cause != Cause::Application || wanted[0] == cause;
         let longest = stops
             .filter(|stop| stop.kind == StopKind::Silence && asked(stop.cause))
@@ -99,7 +98,7 @@ fn old_kernel(gap_ms: u64) -> Setup {
     setup
 }
 
-/// Segments `from..to` of the stream are lost, the first `copies` times.
+/// Loses segments `from..to` of the stream, the first `copies` times.
 fn lose(from: u64, to: u64, copies: u32) -> impl FnMut(Sight) -> Fate {
     move |sight| {
         let hit = (from * 1448..to * 1448).contains(&sight.seq);
@@ -259,7 +258,7 @@ fn slow(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: 
     }
 }
 
-/// Tokens at a rate, in a bucket; what finds none is dropped.
+/// Makes a token-bucket policer, which drops packets that find no tokens.
 fn policer(rate_bps: u64, burst_bytes: u64) -> impl FnMut(Sight) -> Fate {
     let (mut tokens, mut last) = (burst_bytes as f64, 0);
     move |sight| {
@@ -299,8 +298,8 @@ fn a_policer_drops() {
 #[test]
 fn a_policer_drops_on_an_old_kernel() {
     let setup = long(netsim::tcp::variant::V2_6_17);
-    // The burst is more than the path holds, so a queue stands at the sender's
-    // own line, and what is behind it takes that for the network's.
+    // The burst is more than the path holds, so a queue stands at the sender's own line. A
+    // capture behind that line takes the queue for the network's.
     let wanted = [Cause::Policer, Cause::Policer, Cause::Unknown];
     slow(
         "policer 2.6.17",
@@ -367,10 +366,9 @@ fn the_window_is_small() {
     );
 }
 
-/// Paper 001's experiment: RTT 10 ms, 1 Gbit/s, a policer of 500 Mbit/s with a
-/// burst of 16 MB. Its diagnosis: lost retransmissions that 2.6.17 does not
-/// find, a timeout, and then no growth while its losses are repaired, one
-/// segment each round trip.
+/// Paper 001's experiment has an RTT of 10 ms, 1 Gbit/s, and a policer of 500 Mbit/s with a
+/// burst of 16 MB. 2.6.17 does not find lost retransmissions, so the timer expires, and the
+/// window does not grow while the losses are repaired, one segment each round trip.
 #[test]
 fn the_stop_of_paper_001() {
     let mut setup = long(netsim::tcp::variant::V2_6_17);
@@ -388,8 +386,8 @@ fn the_stop_of_paper_001() {
     );
 }
 
-/// A line with a buffer of a fifth of the round trip drops as a bad path does, or a
-/// policer; the queue that every loss finds is what tells, and nobody may be sure.
+/// A line with a buffer of a fifth of the round trip drops as a bad path or a policer does.
+/// Only the queue that every loss finds tells them apart, so confidence must be low.
 #[test]
 fn a_short_buffer_is_neither_surely_a_policer_nor_a_bad_path() {
     let mut free_ns = 0;
@@ -410,15 +408,15 @@ fn a_short_buffer_is_neither_surely_a_policer_nor_a_bad_path() {
         assert!(connection.flows[0].retransmissions.fast > 50, "{story}");
         for stop in &connection.stops {
             assert_ne!(stop.confidence, Confidence::High, "{story}");
-            // The other places see a part of the round trip.
+            // Captures at the other places see a part of the round trip.
             let is_sure = stop.confidence > Confidence::Low;
             assert!(*place != "sender" || !is_sure, "{story}");
         }
     }
 }
 
-/// Held up in bursts, so that holes come and go by themselves: no losses, and so
-/// no policer, however steady what passes is.
+/// Packets come in bursts, and holes fill by themselves. There are no losses, so there is no
+/// policer, however steady the rate is.
 #[test]
 fn holes_that_fill_by_themselves_are_no_losses() {
     let mut hook = |sight: Sight| {

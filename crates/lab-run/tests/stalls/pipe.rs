@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A TCP transfer that stops for a known reason, captured at three places at
-//! once: the simulator's ends, a line, a delay, and a hook that says what
-//! becomes of each packet.
+//! A TCP transfer that stalls for a known reason, captured at three places at once. It has the
+//! simulator's ends, a line, a delay, and a hook that decides the fate of each packet.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,45 +11,45 @@ use units::clock::{Span, Time};
 
 pub const MS: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1000;
-/// Headers with timestamps.
+/// Bytes of a frame's headers, with timestamps.
 const OVERHEAD_BYTES: u64 = 90;
 const SCALE: u8 = 7;
 const CLIENT_ISN: u32 = 0xffff_0000;
 const SERVER_ISN: u32 = 77;
 
-/// A packet on its way, for the hook.
+/// A packet that was just sent, as the hook sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
     pub now_ns: u64,
-    /// From the sender of data to its receiver.
+    /// Whether the packet goes from the sender of data to its receiver.
     pub is_data: bool,
     pub seq: u64,
     pub len: u64,
-    /// How often this very `seq` was sent, this time included.
+    /// How often this `seq` was sent, this time included.
     pub copy: u32,
-    /// Of its direction, from 1.
+    /// The packet's number in its direction, from 1.
     pub number: u64,
 }
 
-/// What becomes of it.
+/// What happens to a packet on the path.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
     Pass,
-    /// Lost this share of the way along, in percent.
+    /// The packet is lost after this share of the path, percent.
     Lost(u64),
-    /// So much later, without holding up those behind it.
+    /// The packet is so many ns late; those behind it are not.
     Late(u64),
 }
 
-/// One experiment.
+/// The settings of a transfer.
 pub struct Setup {
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
     pub rate_bps: u64,
     pub one_way_ns: u64,
-    /// When the application writes how much.
+    /// When the application writes, and how many bytes.
     pub writes: Vec<(u64, u64)>,
-    /// When the receiving application reads; empty: always.
+    /// When the receiving application reads, and how many bytes; empty if it always reads.
     pub reads: Vec<(u64, u64)>,
     pub limit_ns: u64,
 }
@@ -171,13 +170,13 @@ impl World<'_> {
         self.queue.push(Reverse((at, self.order, what)));
     }
 
-    /// What passes the taps, up to `until` percent of the way.
-    fn tap(&mut self, is_data: bool, segment: &Segment, begin: u64, way: u64, until: u64) {
+    /// Records a packet at the taps that it passes, up to `until` percent of the path.
+    fn tap(&mut self, is_data: bool, segment: &Segment, begin: u64, delay_ns: u64, until: u64) {
         for (tap, (_, place)) in PLACES.iter().enumerate() {
             let along = if is_data { *place } else { 100 - place };
             if along < until || until > 100 {
                 self.order += 1;
-                let at = begin + way * along / 100;
+                let at = begin + delay_ns * along / 100;
                 self.taps[tap].push((at, self.order, *segment));
             }
         }
@@ -205,15 +204,15 @@ impl World<'_> {
             copy: *copy,
             number: *number,
         };
-        let mut way = self.setup.one_way_ns;
+        let mut delay_ns = self.setup.one_way_ns;
         let mut until = 101;
         match (self.hook)(sight) {
             Fate::Pass => {}
             Fate::Lost(at) => until = at,
-            Fate::Late(by) => way += by,
+            Fate::Late(by) => delay_ns += by,
         }
         let captured = wire(is_data, &segment);
-        self.tap(is_data, &captured, begin, way, until);
+        self.tap(is_data, &captured, begin, delay_ns, until);
         if until > 100 {
             self.segments.push(segment);
             let index = self.segments.len() - 1;
@@ -222,12 +221,12 @@ impl World<'_> {
             } else {
                 What::Ack(index)
             };
-            self.push(begin + way, what);
+            self.push(begin + delay_ns, what);
         }
     }
 
     fn handshake(&mut self) {
-        let way = self.setup.one_way_ns;
+        let delay_ns = self.setup.one_way_ns;
         let mut syn = blank(true);
         syn.flags = Flags(Flags::SYN);
         syn.seq = CLIENT_ISN;
@@ -236,23 +235,23 @@ impl World<'_> {
             value: 1,
             echo: Some(0),
         });
-        self.tap(true, &syn, 0, way, 101);
+        self.tap(true, &syn, 0, delay_ns, 101);
         let mut answer = syn;
         (answer.from, answer.to) = (syn.to, syn.from);
         answer.flags = Flags(Flags::SYN | Flags::ACK);
         (answer.seq, answer.ack) = (SERVER_ISN, CLIENT_ISN.wrapping_add(1));
-        self.tap(false, &answer, way, way, 101);
+        self.tap(false, &answer, delay_ns, delay_ns, 101);
         let mut ack = blank(true);
         (ack.seq, ack.ack) = (CLIENT_ISN.wrapping_add(1), SERVER_ISN + 1);
         ack.timestamps = Some(Timestamps {
             value: 2,
             echo: Some(1),
         });
-        self.tap(true, &ack, 2 * way, way, 101);
+        self.tap(true, &ack, 2 * delay_ns, delay_ns, 101);
     }
 }
 
-/// Runs it to its end.
+/// Runs a transfer to its end.
 pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
     let mut receiver_config = setup.receiver.clone();
     receiver_config.reads_at_once = setup.reads.is_empty();
@@ -282,7 +281,7 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
     let mut writes_left = setup.writes.len();
     loop {
         let event = world.queue.peek().map(|Reverse((at, ..))| *at);
-        // Timers have picoseconds, the taps have nanoseconds.
+        // Timers are in ps, the taps in ns.
         let timers = [sender.next_timer(), receiver.next_timer()];
         let timer = timers.into_iter().flatten().min();
         let timer = timer.map(|at| at.as_ps().div_ceil(PS_PER_NS));
