@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// A signal has come, and the socket is full: it ends all the same, after one batch.
+    /// A signal ends the reflector after one batch, even if the socket is always full.
     #[test]
     fn a_signal_is_seen_while_datagrams_come() {
         let signals = Signals::block().unwrap();
@@ -72,7 +72,7 @@ mod tests {
         for _ in 0..200 {
             sender.send_to(b"no probe", to).unwrap();
         }
-        // To this thread alone.
+        // raise() sends the signal to this thread alone.
         nix::sys::signal::raise(nix::sys::signal::SIGTERM).unwrap();
         let mut reflector = Reflector::new(10_000);
         assert_eq!(reflect(&socket, &mut reflector, &signals).unwrap(), 0);

@@ -131,7 +131,7 @@ mod tests {
             (answer.sent_ns, answer.received_ns, answer.reflected_ns),
             (3, 50, 60)
         );
-        // An answer gets none.
+        // The reflector does not answer an answer.
         assert!(!reflector.answer(&mut bytes, 70, 0));
         assert_eq!(reflector.counts().invalid, 1);
     }
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(answers(0), 10);
         assert_eq!(answers(NS_PER_S / 10), 1);
         assert_eq!(answers(5 * NS_PER_S), 10);
-        // Time that goes back gives nothing.
+        // A clock that goes back adds nothing to the allowance.
         assert_eq!(answers(NS_PER_S), 0);
         assert_eq!(reflector.counts().over_rate, 400 - 21);
         assert!(!Reflector::new(0).answer(&mut probe(), 0, 0));

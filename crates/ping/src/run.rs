@@ -179,7 +179,7 @@ fn send(
             reflected_ns: 0,
         };
         header.write(&mut probe)?;
-        let told = said.send(Said::Sending(Sent {
+        let reported = said.send(Said::Sending(Sent {
             sequence,
             late_ns,
             sent_ns,
@@ -187,7 +187,7 @@ fn send(
         // The first error may belong to an earlier probe, so the sender tries once more.
         let send = || socket.socket().send(&probe);
         let refused = send().or_else(|_| send()).is_err();
-        if told.is_err() || refused && said.send(Said::Refused(sequence)).is_err() {
+        if reported.is_err() || refused && said.send(Said::Refused(sequence)).is_err() {
             break;
         }
     }
@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// A peer that sends faster than they are taken does not keep ping from its signals.
+    /// ping sees a signal even if the peer sends faster than ping receives.
     #[test]
     fn answers_are_taken_in_batches() {
         let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

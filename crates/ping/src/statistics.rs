@@ -187,7 +187,7 @@ impl Statistics {
         let round_trip_ns = received_ns.saturating_sub(sent_ns);
         self.delays.round_trip.record(sequence, round_trip_ns);
         let one_way_ns = match self.one_way {
-            true => self.ways(header, sent_ns, received_ns),
+            true => self.record_directions(header, sent_ns, received_ns),
             false => None,
         };
         Outcome::Answer {
@@ -198,7 +198,12 @@ impl Statistics {
 
     /// Records the delay of each direction. Returns that to the reflector, or `None` if the clocks
     /// disagree.
-    fn ways(&mut self, header: &Header, sent_ns: u64, received_ns: u64) -> Option<u64> {
+    fn record_directions(
+        &mut self,
+        header: &Header,
+        sent_ns: u64,
+        received_ns: u64,
+    ) -> Option<u64> {
         let there_ns = header.received_ns.checked_sub(sent_ns);
         let back_ns = received_ns.checked_sub(header.reflected_ns);
         let Some((there_ns, back_ns)) = there_ns.zip(back_ns) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever comes from the network.
+//! The packets of ping survive any bytes from the network.
 
 #![allow(clippy::unwrap_used)]
 

@@ -146,7 +146,7 @@ impl Question<'_> {
             [] => None,
             _ => Some(bounds(self.stream, &self.servers)?),
         };
-        let turn_ns = self.period_ns.saturating_add(self.slot_ns);
+        let stage_ns = self.period_ns.saturating_add(self.slot_ns);
         Ok(Answer {
             format: "pspacer-predict-1",
             period_ns: self.period_ns,
@@ -156,7 +156,7 @@ impl Question<'_> {
             stages,
             mean_periods: chain.mean_periods(),
             betas: chain.betas().to_vec(),
-            distribution: rows(&late, turn_ns, classes),
+            distribution: rows(&late, stage_ns, classes),
             measured,
             estimate: found,
             fit,
@@ -183,7 +183,7 @@ impl Measured {
 }
 
 /// Returns the distribution with the measured shares.
-fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
+fn rows(late: &[f64], stage_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
     let share = |k: usize| {
         let classes = classes?;
         let count = classes.counts.get(k)?;
@@ -193,7 +193,7 @@ fn rows(late: &[f64], turn_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
     let row = |(k, &probability): (usize, &f64)| Row {
         delay_periods: k,
         probability,
-        delay_ns_max: delay_ns_max(k, turn_ns),
+        delay_ns_max: delay_ns_max(k, stage_ns),
         measured: share(k),
     };
     late.iter().enumerate().map(row).collect()
@@ -207,10 +207,10 @@ impl Answer {
             1 => "1 router".to_owned(),
             n => format!("{n} routers"),
         };
-        let way = match self.round_trip {
+        let directions = match self.round_trip {
             true => "there and back",
-            false => "one way",
+            false => "one directions",
         };
-        format!("Delay over {routers}, {way}")
+        format!("Delay over {routers}, {directions}")
     }
 }

@@ -129,7 +129,7 @@ mod tests {
 
     const T_NS: f64 = 10e6;
 
-    /// A stream that fills its reservation, a period's bytes at once.
+    /// Returns the bounds of a stream that sends its reservation, a period's bytes, at once.
     fn paper(hops: usize) -> Bounds {
         let server = RateLatency::periodic(1250.0, T_NS);
         let stream = TokenBucket {
@@ -139,7 +139,7 @@ mod tests {
         bounds(stream, &vec![server; hops]).unwrap()
     }
 
-    /// Paper 004, 4.3: period x (routers + 1).
+    /// The bound of paper 004, 4.3, is period x (routers + 1).
     #[test]
     fn burst_paid_once_is_the_papers_bound() {
         for hops in 1..=9u32 {
@@ -160,10 +160,10 @@ mod tests {
     #[test]
     fn the_slot_counts_at_each_router_and_once_more() {
         assert_eq!(isochronous_ns(9, 10_000_000, 1_000_000), 110_000_000);
-        // The sender's turn, and what the medium may take.
+        // Without a router the bound is the sender's period and slot.
         assert_eq!(isochronous_ns(0, 10_000_000, 1_000_000), 11_000_000);
         assert_eq!(isochronous_ns(usize::MAX, 1, 1), u64::MAX);
-        // The chain as one server, each a slot later, is within it.
+        // The chain as one server, with a slot at each stage, is within the bound.
         let server = RateLatency {
             latency_ns: T_NS + T_NS / 10.0,
             ..RateLatency::periodic(1250.0, T_NS)

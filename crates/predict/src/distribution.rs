@@ -119,11 +119,11 @@ fn per_stage(
 }
 
 /// Returns the longest delay of a packet that is `late_periods` late, if a packet that is not
-/// late arrives within one period and slot, together `turn_ns`. Over N stages no delay is
+/// late arrives within one period and slot, together `stage_ns`. Over N stages no delay is
 /// longer than N + 1 of them (paper 004, 4.3), whatever the phases of the routers are.
 #[must_use]
-pub fn delay_ns_max(late_periods: usize, turn_ns: u64) -> u64 {
-    crate::bounds::isochronous_ns(late_periods, turn_ns, 0)
+pub fn delay_ns_max(late_periods: usize, stage_ns: u64) -> u64 {
+    crate::bounds::isochronous_ns(late_periods, stage_ns, 0)
 }
 
 #[cfg(test)]
@@ -145,16 +145,16 @@ mod tests {
 
     #[test]
     fn figure_15() {
-        // No router: the reflecting host alone.
+        // Without a router the reflecting host is the only stage.
         close(&Chain::round_trip(&[0.2], 0).unwrap().late(), &[0.8, 0.2]);
-        // One router: it, the host, it again.
+        // With one router the stages are the router, the host, and the router again.
         close(
             &Chain::round_trip(&[0.2], 1).unwrap().late(),
             &[0.512, 0.384, 0.096, 0.008],
         );
         let four = Chain::round_trip(&[0.2], 4).unwrap();
         assert_eq!(four.stages(), 9);
-        // "period x (routers + 1)" each way.
+        // The paper's bound is "period x (routers + 1)" in each direction.
         assert_eq!(delay_ns_max(four.stages(), 10), 2 * 5 * 10);
         assert_eq!(
             delay_ns_max(Chain::one_way(&[0.2], 4).unwrap().stages(), 10),

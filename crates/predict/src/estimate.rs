@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn ends_of_none_and_all() {
-        // 1 - (0.025)^(1/n), by the definition.
+        // By definition the upper end is 1 - (0.025)^(1/n).
         let (low, high) = interval(0, 10, 0.95);
         assert_eq!(low, 0.0);
         near(high, 1.0 - 0.025f64.powf(0.1));
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(high, 1.0);
     }
 
-    /// The tail of the binomial distribution, summed, is what defines the ends.
+    /// The sums of the binomial distribution's tails define both ends of the interval.
     #[test]
     fn tails_at_the_ends_are_half_of_the_rest() {
         let tail = |n: u64, from: u64, to: u64, p: f64| -> f64 {
@@ -115,7 +115,7 @@ mod tests {
     fn many_passages_make_it_narrow() {
         let found = beta(&[800_000, 200_000], 0.95).unwrap();
         assert_eq!((found.beta, found.passages), (0.2, 1_000_000));
-        // 1.96 sqrt(0.16 / 1e6) = 0.000784.
+        // The normal approximation gives 1.96 sqrt(0.16 / 1e6) = 0.000784.
         near(found.high - found.low, 2.0 * 0.000_784);
     }
 

@@ -117,11 +117,11 @@ mod tests {
 
     #[test]
     fn a_worked_case() {
-        // (60-50)²/50 + (40-50)²/50 = 4; χ² with 1 degree: p = 0.0455.
+        // The statistic is (60-50)²/50 + (40-50)²/50 = 4; χ² with 1 degree gives p = 0.0455.
         let fit = chi_squared(&classes(&[60, 40], 0), &[0.5, 0.5], 0);
         assert!((fit.statistic - 4.0).abs() < 1e-12);
         assert!((fit.p_value.unwrap() - 0.045_500).abs() < 1e-5, "{fit:?}");
-        // With β estimated of the same packets nothing is left to test.
+        // With β estimated from the same packets no degree of freedom is left.
         let fit = chi_squared(&classes(&[60, 40], 0), &[0.6, 0.4], 1);
         assert_eq!((fit.degrees_of_freedom, fit.p_value), (0, None));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds beside those of an existing network-calculus library, from the
-//! committed table that `tests/calculus/run.sh` makes.
+//! The bounds agree with those of another network-calculus library, in the committed table that
+//! `tests/calculus/run.sh` makes.
 
 #![allow(clippy::unwrap_used)]
 
 use predict::bounds::{RateLatency, TokenBucket, bounds};
 
-/// Of the table's doubles: thousandths of a nanosecond, and their own rounding.
+/// Relative error of the table: thousandths of a nanosecond, and the rounding of doubles.
 const RELATIVE: f64 = 1e-9;
 
 fn hop(text: &str) -> RateLatency {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds for every chain.
+//! Properties that hold for every chain.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,19 +10,25 @@ use predict::{estimate, fit, measured};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// n over k, p^k, q^(n-k), in doubles.
+/// Returns (n over k) p^k q^(n-k) in doubles.
 fn binomial(n: usize, k: usize, p: f64) -> f64 {
     let choose: f64 = (0..k).map(|i| (n - i) as f64 / (k - i) as f64).product();
     choose * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
 }
 
-/// Every way of being late at some stages and not at the others.
+/// Adds up every combination of late and timely stages.
 fn enumerated(betas: &[f64]) -> Vec<f64> {
     let mut late = vec![0.0; betas.len() + 1];
-    for ways in 0..1usize << betas.len() {
-        let at = |(i, b): (usize, &f64)| if (ways >> i) & 1 == 1 { *b } else { 1.0 - b };
+    for late_stages in 0..1usize << betas.len() {
+        let at = |(i, b): (usize, &f64)| {
+            if (late_stages >> i) & 1 == 1 {
+                *b
+            } else {
+                1.0 - b
+            }
+        };
         let p: f64 = betas.iter().enumerate().map(at).product();
-        late[ways.count_ones() as usize] += p;
+        late[late_stages.count_ones() as usize] += p;
     }
     late
 }
