@@ -462,7 +462,7 @@ io = "xdp"
         for words in ["device b", "3750 bytes", "1538", "5288 together", "5000"] {
             assert!(said.contains(words), "{words}: {said}");
         }
-        // 2.7 Mbit/s leave best effort 1625 bytes.
+        // A reservation of 2.7 Mbit/s leaves best effort 1625 bytes.
         assert!(read(&GOOD.replace("\"1mbit\"", "\"2.7mbit\"")).is_ok());
     }
 }

@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(got, [1]);
     }
 
-    /// Several notifiers of both kinds, a listener that waits and one that does
-    /// not: everything arrives once, each notifier's in order.
+    /// Several notifiers of both types meet a listener that waits and one that does not.
+    /// Everything arrives once, and each notifier's events stay in order.
     #[test]
     fn between_threads_nothing_is_lost_and_nothing_twice() {
         const NOTIFIERS: usize = 4;

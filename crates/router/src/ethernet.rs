@@ -188,7 +188,7 @@ mod tests {
 
     const OWN: Mac = [2, 0, 0, 0, 0, 1];
 
-    /// A UDP packet to port 5001.
+    /// Makes a UDP packet to port 5001.
     fn frame(ttl: u8) -> Vec<u8> {
         let mut frame = [&OWN[..], &[2, 0, 0, 0, 0, 9], &[8, 0]].concat();
         let mut header = vec![0x45, 46 << 2, 0, 28, 0, 1, 0, 0, ttl, 17, 0, 0];
@@ -213,7 +213,7 @@ mod tests {
             forward(&mut frame, OWN, [2, 0, 0, 0, 0, 7]);
             assert_eq!(frame[..6], [2, 0, 0, 0, 0, 7]);
             assert_eq!(frame[6..12], OWN);
-            // Its check sum is right again.
+            // The checksum is right again.
             frame[..6].copy_from_slice(&OWN);
             assert_eq!(read(&frame, OWN).unwrap().ttl, ttl - 1);
         }
@@ -253,8 +253,8 @@ mod tests {
         assert_eq!(read(&good, OWN).unwrap().fragment, None);
     }
 
-    /// As a sender leaves it, its completed sum is one that the receiver takes; a
-    /// complete one, a wrong one, none and a fragment's are left alone.
+    /// The router fills a checksum that the sender left to its device, so that the receiver
+    /// accepts it. It leaves alone a complete one, a wrong one, none, and a fragment's.
     #[test]
     fn sums_that_were_left_are_made() {
         for (protocol, at) in [(17, 6), (6, 16)] {

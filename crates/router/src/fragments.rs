@@ -83,14 +83,14 @@ mod tests {
         assert_eq!(fragments.stream(&header(1, false), by_port), Some(3));
         assert_eq!(fragments.stream(&header(1, false), by_port), Some(3));
         assert_eq!(fragments.stream(&header(2, false), by_port), None);
-        // Another host's of the same number.
+        // This datagram of another host has the same number.
         let mut other = header(1, false);
         other.source = Ipv4Addr::new(10, 1, 0, 9);
         assert_eq!(fragments.stream(&other, by_port), None);
-        // The number is another datagram's now, which is of no stream.
+        // The number now belongs to another datagram, which is of no stream.
         assert_eq!(fragments.stream(&header(1, true), |_| None), None);
         assert_eq!(fragments.stream(&header(1, false), by_port), None);
-        // Without a port in its reservation each is known by itself.
+        // A reservation without a port matches each fragment by itself.
         assert_eq!(fragments.stream(&header(5, false), |_| Some(7)), Some(7));
     }
 

@@ -136,7 +136,7 @@ mod tests {
 
     const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
 
-    /// UDP of so many bytes from 10.1.0.1.
+    /// Makes a UDP packet of so many bytes from 10.1.0.1.
     fn packet(bytes: u16) -> Vec<u8> {
         let mut packet = vec![0x45, 0];
         packet.extend(bytes.to_be_bytes());
@@ -155,7 +155,7 @@ mod tests {
         ] {
             for bytes in [40, 1400] {
                 let about = packet(bytes);
-                // Padding of a short frame is no part of the packet.
+                // The padding of a short frame does not belong to the packet.
                 let padded = [&about[..], &[0; 20]].concat();
                 let error = error(problem, &padded, ROUTER).unwrap();
                 let (header, message) = error.split_at(IPV4);
@@ -179,18 +179,18 @@ mod tests {
             error(Problem::NoHopLeft, &packet, ROUTER)
         };
         assert!(of(0, 0x45).is_some());
-        // A later fragment; a source that is no host.
+        // Neither a later fragment nor a source that is no host gets an error.
         assert_eq!(of(7, 1), None);
         for first in [0, 127, 224, 240, 255] {
             assert_eq!(of(12, first), None, "{first}");
         }
-        // Of ICMP, questions and answers alone.
-        for (kind, told) in [(8, true), (0, true), (3, false), (11, false), (5, false)] {
+        // Of ICMP only questions and answers get an error.
+        for (kind, answered) in [(8, true), (0, true), (3, false), (11, false), (5, false)] {
             let mut packet = packet(60);
             packet[9] = 1;
             packet[20] = kind;
             let error = error(Problem::NoHopLeft, &packet, ROUTER);
-            assert_eq!(error.is_some(), told, "{kind}");
+            assert_eq!(error.is_some(), answered, "{kind}");
         }
         assert_eq!(error(Problem::NoHopLeft, &[0x45; 10], ROUTER), None);
     }
@@ -202,11 +202,11 @@ mod tests {
             let instants = (from_ns..to_ns).step_by(1_000_000);
             instants.filter(|ns| limit.allow(*ns)).count()
         };
-        // A thousand a second are asked for.
+        // A thousand errors a second are asked for.
         assert_eq!(sent(0, 1_000_000), 1);
         assert!((110..=121).contains(&sent(1_000_000, NS_PER_S)));
         assert!((99..=101).contains(&sent(NS_PER_S, 2 * NS_PER_S)));
-        // Time that goes back brings nothing.
+        // A clock that goes back adds nothing to the allowance.
         assert!(sent(0, NS_PER_S / 10) <= 1);
     }
 }

@@ -258,22 +258,22 @@ mod tests {
 
     #[test]
     fn a_late_packet_goes_at_the_cost_of_best_effort() {
-        // 300 a period, 100 of it reserved.
+        // The budget is 300 a period, 100 of it reserved.
         let mut itm = Itm::new(300, &[100], 8);
         for stream in [Some(0), Some(0), None, None, None] {
             itm.push(stream, 100).unwrap();
         }
-        // Figure 9: both groups of the stream, and one less of the others.
+        // As in figure 9, both groups of the stream leave, and one packet less of the others.
         assert_eq!(sent(&mut itm).len(), 3);
         assert_eq!(itm.stream_counts().next().unwrap().late, 1);
         assert_eq!(itm.best_effort_counts().sent, 1);
-        // What the stream leaves of its reservation is not for others.
+        // Others do not get what the stream leaves of its reservation.
         assert_eq!(sent(&mut itm).len(), 2);
         assert_eq!(itm.waiting(), 0);
     }
 
-    /// 30 times what is reserved: once what it had saved is sent, a stream has its
-    /// reservation, and best effort all the rest.
+    /// A stream offers 30 times its reservation. Once its credit is used it gets its
+    /// reservation alone, and best effort all the rest.
     #[test]
     fn excess_gets_no_more_than_is_reserved() {
         let mut itm = Itm::new(7_000, &[200], 1024);
@@ -287,13 +287,14 @@ mod tests {
             best_effort.push(sent(&mut itm).iter().filter(|p| **p == 101).count());
         }
         let counts = itm.stream_counts().next().unwrap();
-        // 400 are reserved; what was saved are fewer than 40.
+        // The reservations carry 400 packets; the credit carries fewer than 40.
         assert!((400..440).contains(&counts.sent), "{counts:?}");
         assert!(best_effort[100..].iter().all(|n| *n == 6_800 / 101));
     }
 
-    /// Three groups at once, as behind two routers that delayed two of them: one goes at
-    /// the cost of best effort in each period, and nothing is behind for good.
+    /// Three groups come at once, as behind two routers that delayed two of them. One late
+    /// group leaves in each period, at the cost of best effort, and nothing stays behind for
+    /// good.
     #[test]
     fn what_was_late_is_made_up_for() {
         let mut itm = Itm::new(20_000, &[2_000], 64);
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!((counts.late, counts.deferred, counts.excess), (4, 1, 0));
     }
 
-    /// Reservations of periods in which the thread did not run are not lost.
+    /// A stream keeps its reservations of periods in which the thread did not run.
     #[test]
     fn missed_periods_are_made_up_for() {
         let mut itm = Itm::new(9_000, &[2_000], 64);
@@ -325,8 +326,8 @@ mod tests {
         assert_eq!(counts.excess, 0, "{counts:?}");
     }
 
-    /// A full frame is more than the reservation of a period: it goes once so many
-    /// periods have passed.
+    /// A full frame is more than the reservation of a period. It leaves once enough periods
+    /// have passed.
     #[test]
     fn a_frame_longer_than_its_reservation_waits_for_several() {
         let mut itm = Itm::new(20_000, &[500], 64);
@@ -335,7 +336,7 @@ mod tests {
             sent(&mut itm).len()
         });
         let all: usize = periods.sum();
-        // 20,000 bytes, and what was saved before.
+        // The reservations carry 20,000 bytes, and the credit some more.
         assert!((13..=16).contains(&all), "{all}");
     }
 
@@ -351,8 +352,8 @@ mod tests {
         assert_eq!(sent(&mut itm).len(), 1);
     }
 
-    /// Four streams reserve a third of a frame each, and best effort pays for the rest of
-    /// one frame in a period: each has its turn.
+    /// Four streams reserve a third of a frame each. Best effort pays for the rest of one frame
+    /// in a period, for each stream in rotation.
     #[test]
     fn streams_take_turns_at_what_best_effort_pays() {
         let mut itm = Itm::new(3_000, &[500; 4], 64);

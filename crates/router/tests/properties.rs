@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever comes, and what must hold in every period.
+//! Properties of the router's schedule that hold in every period, for any packets.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use router::config;
 use router::ethernet::{forward, read};
 use router::itm::{Itm, WireLength};
 
-/// A packet: its stream, its number among that stream's, its length.
+/// A packet: its stream, its number in that stream, its length.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     stream: Option<usize>,
@@ -57,8 +57,8 @@ proptest! {
         prop_assert_eq!(itm.waiting(), all - sent.iter().sum::<usize>());
     }
 
-    /// What a stream sends within its reservation leaves in the same period,
-    /// whatever the others do.
+    /// A packet within its stream's reservation leaves in the same period, whatever the other
+    /// streams send.
     #[test]
     fn a_stream_within_its_reservation_never_waits(
         others in vec(vec((1usize..4, 84u64..1539), 0..40), 1..20),

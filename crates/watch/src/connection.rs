@@ -42,7 +42,7 @@ pub enum Status {
     Stopped {
         /// Time since the last progress.
         for_ns: u64,
-        /// The cause, as far as it can be told now.
+        /// The cause, as far as it is known now.
         cause: Cause,
     },
     /// The socket is gone.
@@ -506,7 +506,7 @@ impl Connection {
     /// Adds stalls to the list. Returns those to report: stalls that do not continue the last
     /// one, or that are more than twice as long.
     fn keep(&mut self, found: Vec<Stop>) -> Vec<Stop> {
-        let mut told = Vec::new();
+        let mut to_report = Vec::new();
         let near_ns = self.last.srtt_ns.saturating_mul(4).max(NEAR_NS);
         for stop in found {
             if let Some(last) = self
@@ -515,7 +515,7 @@ impl Connection {
                 .filter(|last| is_more(last, &stop, near_ns))
             {
                 if stop.duration_ns > last.duration_ns.saturating_mul(2) {
-                    told.push(stop.clone());
+                    to_report.push(stop.clone());
                 }
                 last.take_in(&stop);
                 last.confidence = last.confidence.max(stop.confidence);
@@ -526,9 +526,9 @@ impl Connection {
             } else {
                 self.stops_dropped += 1;
             }
-            told.push(stop);
+            to_report.push(stop);
         }
-        told
+        to_report
     }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Histories of a sender, a reading at a time.
+//! Readings of a connection, one after the other, and the stalls that follow from them.
 
 use super::*;
 use crate::records::Limits;
 
 const MSS: u32 = 1000;
 
-/// An acknowledgement at so many milliseconds that acknowledges one segment;
-/// ten are under way and a round trip takes 20 ms.
+/// Makes the reading at `at_ms`: an acknowledgement of one segment, with ten under way and a
+/// round trip of 20 ms.
 pub(crate) fn ack(at_ms: u64) -> Reading {
     let una = u32::try_from(at_ms).unwrap_or(0) * 100;
     Reading {
@@ -48,7 +48,7 @@ pub(crate) fn ack(at_ms: u64) -> Reading {
     }
 }
 
-/// The same connection at a later time, without anything new.
+/// Makes a later reading of the same connection, without anything new.
 pub(crate) fn later(before: &Reading, at_ms: u64, moment: Moment) -> Reading {
     let mut reading = *before;
     reading.time_ns = at_ms * MS;
@@ -62,7 +62,7 @@ pub(crate) fn later(before: &Reading, at_ms: u64, moment: Moment) -> Reading {
     reading
 }
 
-/// A flow of acknowledgements, ten milliseconds apart, up to 1 s.
+/// Makes a connection with an acknowledgement each 10 ms, up to 1 s.
 fn flowing() -> (Connection, Reading) {
     let mut connection = Connection::new(&ack(0), None, 0);
     for n in 1..=100 {
@@ -78,7 +78,7 @@ fn causes(stops: &[Stop]) -> Vec<(Cause, u64, u64)> {
         .collect()
 }
 
-/// Everything goes on after a pause.
+/// Lets the connection go on as usual after a pause.
 fn goes_on(connection: &mut Connection, from: &Reading, at_ms: u64) -> Vec<Stop> {
     let mut found = Vec::new();
     let mut reading = *from;
@@ -209,12 +209,12 @@ fn a_pause_of_the_application_and_one_for_the_peer() {
         all.ack = all.nxt;
         connection.reading(&all);
         assert_eq!(connection.status(1500 * MS), Status::Idle);
-        // a window update meanwhile changes nothing
+        // A window update during the pause changes nothing.
         let mut update = later(&all, 1300, Moment::Ack);
         update.packets_out = 0;
         update.limits.busy_ns = 1010 * MS;
         connection.reading(&update);
-        // sent at 1700, acknowledged at 1720
+        // The segment was sent at 1700 ms and acknowledged at 1720 ms.
         let mut next = later(&update, 1720, Moment::Ack);
         next.peer_data_ns = peer_ms * MS;
         next.nxt += MSS;
@@ -231,27 +231,27 @@ fn pauses_between_messages_are_one_stop() {
     let (mut connection, last) = flowing();
     let mut reading = last;
     reading.ack = reading.nxt;
-    let mut told = 0;
+    let mut reported = 0;
     for n in 1..=5u64 {
         reading = later(&reading, 1000 + n * 100, Moment::Ack);
         reading.nxt += MSS;
         reading.ack = reading.nxt;
         reading.packets_out = 1;
         reading.limits.busy_ns = (1000 + n * 20) * MS;
-        told += connection.reading(&reading).len();
+        reported += connection.reading(&reading).len();
     }
-    assert_eq!(told, 1, "{:?}", connection.stops);
+    assert_eq!(reported, 1, "{:?}", connection.stops);
     assert_eq!(connection.stops.len(), 1);
     assert_eq!(connection.stops[0].count, 5);
 }
 
-/// Who watches has to hear of it, whatever short ones came before.
+/// The user must hear of a long pause, even after short ones.
 #[test]
-fn a_long_pause_after_short_ones_is_told() {
+fn a_long_pause_after_short_ones_is_reported() {
     let (mut connection, last) = flowing();
     let mut reading = last;
     reading.ack = reading.nxt;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut at_ms = 1000;
     for (n, pause_ms) in [100, 110, 100, 900, 100].into_iter().enumerate() {
         at_ms += pause_ms;
@@ -260,10 +260,10 @@ fn a_long_pause_after_short_ones_is_told() {
         reading.ack = reading.nxt;
         reading.packets_out = 1;
         reading.limits.busy_ns = (1020 + n as u64 * 20) * MS;
-        told.extend(connection.reading(&reading));
+        reported.extend(connection.reading(&reading));
     }
-    let told: Vec<_> = told.iter().map(|stop| stop.duration_ns / MS).collect();
-    assert_eq!(told, [80, 880], "{:?}", connection.stops);
+    let reported: Vec<_> = reported.iter().map(|stop| stop.duration_ns / MS).collect();
+    assert_eq!(reported, [80, 880], "{:?}", connection.stops);
     assert_eq!(connection.stops.len(), 1);
     assert_eq!(connection.stops[0].count, 5);
 }

@@ -94,7 +94,7 @@ mod tests {
             let set: u32 = ones.iter().map(|word| word.count_ones()).sum();
             assert_eq!(set, mask, "{text}");
         }
-        // any IPv6 address: nothing is compared
+        // A prefix of length 0 matches any IPv6 address.
         assert_eq!("::/0".parse::<Network>().unwrap().words(), ([0; 2], [0; 2]));
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each rule, by what is changed of a plain pause.
+//! Each rule, tested by a change of a plain pause.
 
 use stall::{Cause, Confidence};
 
@@ -206,7 +206,7 @@ fn a_window_that_is_open_is_not_closed() {
 }
 
 #[test]
-fn whose_turn_it_was() {
+fn an_idle_sender_waits_for_its_application_or_its_peer() {
     let idle = IdleFacts {
         start_ns: 1000 * MS,
         end_ns: 2000 * MS,
@@ -231,7 +231,7 @@ fn whose_turn_it_was() {
         };
         let finding = judge_idle(&facts).unwrap();
         assert_eq!(finding.cause, cause, "{peer_data_ns}");
-        // A control connection says a few bytes now and then: it rests.
+        // A control connection sends a few bytes now and then, and is idle between.
         let facts = IdleFacts {
             sent_bytes: 37,
             ..facts

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::connection::tests::ack;
 
-    /// A reading each 10 ms, as `change` makes it; gives the phases.
+    /// Returns the phases of readings 10 ms apart, each made by `change`.
     fn phases(change: impl Fn(u64, &mut Reading)) -> Vec<Phase> {
         let mut phases = Phases::default();
         let mut found = Vec::new();
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(shrunk[0].finding.cause, Cause::ReceiverWindowClosed);
         let buffer = phases(|n, reading| reading.limits.buffer_ns = n * 6 * MS);
         assert_eq!(buffer[0].finding.cause, Cause::SendBuffer);
-        // too short
+        // The phase is too short to count.
         assert_eq!(phases(|n, r| r.limits.buffer_ns = n.min(30) * 6 * MS), []);
     }
 
@@ -223,7 +223,7 @@ mod tests {
     fn repair_that_is_pinned() {
         let pinned = |n: u64, reading: &mut Reading| {
             reading.ca_state = CaState::Recovery;
-            // a segment each round trip of 20 ms
+            // The connection delivers a segment each round trip of 20 ms.
             reading.delivered = u32::try_from(n / 2).unwrap();
         };
         let found = phases(pinned);

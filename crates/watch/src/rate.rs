@@ -59,7 +59,7 @@ mod tests {
             rate.note(ms * 1_000_000, ms * 1000);
         }
         assert_eq!(rate.bytes_per_s(5_000_000_000, 5_000_000), 1_000_000);
-        // nothing more comes
+        // Nothing more is delivered.
         assert_eq!(rate.bytes_per_s(5_900_000_000, 5_000_000), 550_000);
         rate.restart(6_000_000_000, 5_000_000);
         assert_eq!(rate.bytes_per_s(6_100_000_000, 5_050_000), 500_000);

@@ -149,7 +149,7 @@ mod tests {
     use crate::Reading;
     use crate::connection::tests::{ack, later};
 
-    /// A connection that sends and ends, at once or after a stop.
+    /// Reports a connection that sends and ends, at once or after a stall.
     fn passes(watcher: &mut Watcher, cookie: u64, stopped: bool) {
         let first = Reading { cookie, ..ack(0) };
         let end = later(&first, if stopped { 3000 } else { 10 }, Moment::End);

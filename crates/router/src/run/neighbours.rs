@@ -164,7 +164,7 @@ mac = "02:00:00:00:00:04"
             (hops.iter().map(mac).collect::<Vec<_>>(), asked)
         };
         let named = Some([2, 0, 0, 0, 0, 4]);
-        // Another device's table.
+        // The entry is of another device's table.
         assert_eq!(
             of(State::Known(old), State::Known(old), 3),
             (vec![None, None, named], vec![hops[0], hops[1]])
@@ -181,7 +181,7 @@ mac = "02:00:00:00:00:04"
             of(State::Stale(new), State::Known(new), 7),
             (vec![Some(new), Some(new), named], vec![hops[0]])
         );
-        // The kernel has forgotten both.
+        // The kernel has dropped both entries.
         assert_eq!(neighbours.apply(&config, &[7], &[]), hops[..2]);
         assert_eq!(neighbours.mac(0, hops[0].1), Some(new));
     }
