@@ -13,7 +13,7 @@ use crate::reader::{Section, quote, table};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::tables::{Names, Reading, WORD, host, is_word, reference, required, span, within};
 use crate::topology::CABLES_MAX;
-use crate::{flow, freeze, impairment, isochronous, truth};
+use crate::{flow, freeze, ground_truth, impairment, isochronous};
 
 const HOST: &[&str] = &["name", "addresses"];
 const CABLE: &[&str] = &[
@@ -88,8 +88,8 @@ impl<'a> Reading<'a> {
         flow::read(self, &mut cell, env, clamp)?;
         freeze::read(self, &mut cell, env, clamp)?;
         impairment::read(self, &mut cell, env, clamp)?;
-        truth::captures(self, &mut cell, env)?;
-        truth::stops(self, &mut cell, env, clamp)?;
+        ground_truth::captures(self, &mut cell, env)?;
+        ground_truth::stops(self, &mut cell, env, clamp)?;
         self.windows(&mut cell, env, clamp)?;
         closeup::read(self, &mut cell, env, clamp)?;
         self.bounds(&mut cell, env)?;

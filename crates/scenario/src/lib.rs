@@ -12,6 +12,7 @@ mod error;
 mod expr;
 mod flow;
 mod freeze;
+mod ground_truth;
 mod impairment;
 pub mod isochronous;
 mod model;
@@ -22,7 +23,6 @@ mod sweep;
 mod tables;
 pub mod topology;
 mod transfers;
-mod truth;
 
 pub use error::{Error, Place, Problem};
 pub use expr::Env;

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::model::Device;
 
-    /// Cables given as pairs of hosts.
+    /// Makes cables between pairs of hosts.
     fn cables(pairs: &[[usize; 2]]) -> Vec<Cable> {
         pairs
             .iter()
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_way_through_a_line_of_hosts() {
-        // 0 -- 1 -- 2, the second cable plugged in the other way round
+        // The topology is 0 -- 1 -- 2; the second cable's ends are exchanged.
         let line = cables(&[[0, 1], [2, 1]]);
         assert_eq!(
             path(&line, 3, 0, 2),
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_ring_takes_the_short_side_and_then_the_first() {
-        // 0 -- 1 -- 2 -- 3 -- 0
+        // The topology is the ring 0 -- 1 -- 2 -- 3 -- 0.
         let ring = cables(&[[0, 1], [1, 2], [2, 3], [3, 0]]);
         assert_eq!(path(&ring, 4, 0, 3), Some(vec![hop(3, End::B)]));
         assert_eq!(

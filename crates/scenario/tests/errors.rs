@@ -60,7 +60,7 @@ fn the_valid_one_is_valid() {
     assert_eq!(scenario.cells.len(), 6);
 }
 
-/// What is replaced, by what, and the whole message.
+/// Each row has the text that is replaced, its replacement, and the whole message.
 const REPLACED: &[(&str, &str, &str)] = &[
     ("name = \"a\"", "name = ", "s.toml:1: not valid TOML: "),
     (
@@ -425,7 +425,7 @@ fn tables_that_are_none() {
             .replace("[[flow]]", "[[host.unused]]")
             .replace("[param]", "[host.a]")
             .replace("[quick]", "[host.b]");
-        // the first wrong thing is the first line
+        // The error is in the first wrong line.
         let message = error_of(&format!(
             "{text}\n{}",
             rest.split("[host.a]").next().unwrap()
@@ -502,7 +502,7 @@ fn what_set_gives_is_named_as_such() {
         with("noise.every", "1d").unwrap_err(),
         "--set noise.every: `every` is \"1d\", expected a time such as \"10ms\" (ns, us, ms, s)"
     );
-    // values a condition does not mention are allowed
+    // A parameter may have values that no condition mentions.
     assert_eq!(with("shaper", "fq, cake").unwrap().cells.len(), 6);
     assert_eq!(with("n", "7").unwrap().cells.len(), 2);
     assert_eq!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a scenario turns into.
+//! The cells that a scenario expands to.
 
 #![allow(clippy::panic, reason = "tests fail that way")]
 
@@ -192,7 +192,7 @@ fn flows_know_their_way_and_their_defaults() {
     );
     assert_eq!((f2.source_port, f2.port), (20_002, 5_002));
     assert_eq!((f2.start_ns, f2.stop_ns), (0, 1_500_000_000));
-    // the smaller MTU of the two cables
+    // The payload fits the smaller MTU of the two cables.
     let kind = FlowKind::Udp {
         payload_bytes: 1472,
         batch: 1,

@@ -42,7 +42,7 @@ metric = "frames"
 min = 1
 "#;
 
-/// Words that mean something somewhere.
+/// Words that have a meaning somewhere in a scenario.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::sample::select(
@@ -62,7 +62,7 @@ fn check(text: &str) {
             quick,
             set: vec![("n".into(), "1,2".into())],
         };
-        // --set n is refused where there is no such parameter: try both
+        // Without a parameter `n`, `--set n` is an error, so the text is also read without it.
         for options in [options, Options { quick, set: vec![] }] {
             if let Err(error) = parse("f", text, &options) {
                 let lines = text.split('\n').count();

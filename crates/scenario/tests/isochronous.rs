@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments, streams and nodes: what is read, and what is refused.
+//! Scenarios with segments, streams and nodes: values that are read, and errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -73,12 +73,13 @@ fn ways_budgets_and_shares() {
             ping: Some(true)
         }
     ));
-    // 70 % of 100 Mbit/s in 10 ms; 10 packets of 1274 bytes there and back.
+    // The budget is 70 % of 100 Mbit/s in 10 ms. The reservation is 10 packets of 1274 bytes in
+    // both directions.
     assert_eq!(of.budget_bytes(0), 87_500);
     assert_eq!(of.reserved_bytes(0, 0), 2 * 12_740);
     assert_eq!(of.nrt_bytes(0, 1), 20_000);
     assert_eq!(of.nrt_bytes(0, 0), 87_500 - 25_480 - 20_000);
-    // On a switch each line is by itself.
+    // On a switch each line has a budget of its own.
     let text = GOOD.replacen("name = \"in\"", "name = \"in\"\ntype = \"switched\"", 1);
     let of = read(&text);
     assert_eq!(of.reserved_bytes(0, 0), 12_740);
