@@ -6,5 +6,5 @@
 pub mod figures;
 mod goals;
 pub mod model;
+mod number_format;
 pub mod page;
-mod words;

@@ -39,8 +39,10 @@ pub(crate) struct Machine {
     pub flags: String,
     pub pinned_to_cpu: Option<u32>,
     /// Cost of the timestamps around single operations; below, their smallest step.
-    pub stamp_ns: f64,
-    pub stamp_step_ns: f64,
+    #[serde(rename = "stamp_ns")]
+    pub timestamp_ns: f64,
+    #[serde(rename = "stamp_step_ns")]
+    pub timestamp_step_ns: f64,
 }
 
 /// Structures that do the same work.

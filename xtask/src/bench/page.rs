@@ -4,7 +4,7 @@
 use crate::bench::figures::{CORE, DPDK, STRUCTURES, TAILS, is_core};
 use crate::bench::goals::{Aim, Goal, goals};
 use crate::bench::model::{Contest, Dpdk, DpdkContest, Machine, Rival, Spread, Structures, named};
-use crate::bench::words::{short, spread, table};
+use crate::bench::number_format::{short, spread, table};
 
 /// Returns the page. If DPDK was not measured, its section says so.
 #[must_use]
@@ -235,8 +235,8 @@ fn one_operation(s: &Structures) -> String {
     let mut out = format!(
         "## One operation\n\n{ABOUT_TAILS}A stamp costs {} ns here; the counter moves in steps of {} \
          ns.\n\n![Tails](figures/{TAILS}.svg)\n\n",
-        short(s.machine.stamp_ns),
-        short(s.machine.stamp_step_ns),
+        short(s.machine.timestamp_ns),
+        short(s.machine.timestamp_step_ns),
     );
     for at in &s.latency {
         let head = [
