@@ -10,7 +10,7 @@ use scenario::Options;
 use crate::cli::{Lab, LabRun};
 use crate::output::print;
 use crate::progress::Bars;
-use crate::runs;
+use crate::scenario_run;
 use crate::terminal;
 
 /// Runs a subcommand of `pspacer lab`. Returns `false` if a bound did not hold.
@@ -65,5 +65,5 @@ fn run_and_show(args: &LabRun) -> Result<bool> {
     lab.refresh = args.refresh;
     let out = args.run.out(&scenario.name);
     let finished = lab::run(&lab, &scenario, &out, args.run.jobs, &Bars::new())?;
-    runs::show(&finished, args.run.json)
+    scenario_run::show(&finished, args.run.json)
 }

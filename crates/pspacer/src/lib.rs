@@ -15,7 +15,7 @@ mod predict;
 mod progress;
 mod reflect;
 mod router;
-mod runs;
+mod scenario_run;
 mod sim;
 mod stalls;
 mod terminal;

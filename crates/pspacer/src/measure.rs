@@ -86,12 +86,12 @@ struct Measures<'a> {
 /// file that is damaged further on is measured up to the damage.
 pub fn main(args: &MeasureArgs) -> Result<()> {
     let source = read(&args.file).with_context(|| args.file.display().to_string())?;
-    for told in source
+    for problem in source
         .notes
         .iter()
         .chain(&source.damage.as_ref().map(ToString::to_string))
     {
-        note(&format!("pspacer: {}: {told}", args.file.display()));
+        note(&format!("pspacer: {}: {problem}", args.file.display()));
     }
     let name = name(&args.file);
     let found = measure(args, &source, &name)?;

@@ -75,7 +75,7 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 impl Out {
-    fn told(error: io::Error) -> io::Error {
+    fn standard_output_error(error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::BrokenPipe {
             IS_CLOSED.store(true, Ordering::Relaxed);
         }
@@ -92,11 +92,11 @@ impl Out {
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(Self::told)
+        self.0.write(bytes).map_err(Self::standard_output_error)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(Self::told)
+        self.0.flush().map_err(Self::standard_output_error)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let gone = || anyhow::Error::from(io::Error::from(io::ErrorKind::NotFound));
         let layers = gone().context("a.pcap: entity not found").context("here");
         assert_eq!(sentence(&layers), "here: a.pcap: entity not found");

@@ -208,8 +208,8 @@ fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLat
         rate_bps: rate_bps as f64,
     };
     let rates = each("--reserve", &stream.reserve, rate_bps, stages)?;
-    let turn_ns = args.period.saturating_add(slot_ns(args));
-    let latencies = each("--latency", &stream.latency, turn_ns, stages)?;
+    let stage_ns = args.period.saturating_add(slot_ns(args));
+    let latencies = each("--latency", &stream.latency, stage_ns, stages)?;
     let server = |(rate, latency): (u64, u64)| RateLatency {
         rate_bps: rate as f64,
         latency_ns: latency as f64,

@@ -11,7 +11,7 @@ use lab_run::sim::sweep::{SweepSpec, Swept, sweep};
 use crate::cli::{Run, Sim, SimMerge, SimSweep};
 use crate::output::print;
 use crate::progress::Bars;
-use crate::runs;
+use crate::scenario_run;
 
 /// Runs a subcommand of `pspacer sim`. Returns `false` if a bound did not hold.
 pub fn main(sim: &Sim) -> Result<bool> {
@@ -26,7 +26,7 @@ fn run_and_show(args: &Run) -> Result<bool> {
     let scenario = args.scenario()?;
     let out = args.out(&format!("{}-sim", scenario.name));
     let finished = run(&scenario, &out, args.jobs, &Bars::new())?;
-    runs::show(&finished, args.json)
+    scenario_run::show(&finished, args.json)
 }
 
 fn sweep_and_show(args: &SimSweep) -> Result<()> {

@@ -254,7 +254,7 @@ fn standard_input_is_read() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let folder = Folder::new("measure-mistakes");
     let file = folder.0.join("even.pcap");
     fs::write(&file, capture()).unwrap();

@@ -50,12 +50,12 @@ fn all_probes_are_answered_on_the_loopback() {
     ] {
         assert_eq!(run[key], expected, "{key}: {run}");
     }
-    for way in ["round_trip", "one_way", "way_back", "send_late"] {
-        let way = &run[way];
-        let bins = way["histogram"].as_array().unwrap();
+    for key in ["round_trip", "one_way", "way_back", "send_late"] {
+        let delays = &run[key];
+        let bins = delays["histogram"].as_array().unwrap();
         let counted: u64 = bins.iter().map(|b| b["count"].as_u64().unwrap()).sum();
-        assert_eq!((way["count"].as_u64(), counted), (Some(50), 50), "{run}");
-        let of = |key: &str| way[key].as_u64().unwrap();
+        assert_eq!((delays["count"].as_u64(), counted), (Some(50), 50), "{run}");
+        let of = |key: &str| delays[key].as_u64().unwrap();
         assert!(
             of("min_ns") <= of("p50_ns") && of("p50_ns") <= of("max_ns"),
             "{run}"

@@ -137,7 +137,7 @@ fn a_next_hop_with_another_address_is_found_again() {
 
 /// The sender learns of the next hop's MTU and divides what it sends.
 #[test]
-fn a_packet_that_is_too_long_is_told_of() {
+fn a_packet_that_is_too_long_is_reported_to_its_sender() {
     let Some(net) = Net::new() else { return };
     let chain = Chain::new(&net);
     let [.., device, far] = &chain.devices;
@@ -155,7 +155,7 @@ fn a_packet_that_is_too_long_is_told_of() {
 }
 
 #[test]
-fn a_packet_without_a_hop_left_is_told_of() {
+fn a_packet_without_a_hop_left_is_reported_to_its_sender() {
     let Some(net) = Net::new() else { return };
     let chain = Chain::new(&net);
     let set = "echo 1 >/proc/sys/net/ipv4/ip_default_ttl";

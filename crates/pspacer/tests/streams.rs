@@ -148,7 +148,7 @@ fn pspacer(args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_missing_file_is_told_once() {
+fn a_missing_file_is_reported_once() {
     let calls = Calls::new("streams-missing");
     let gone = calls.folder.0.join("gone").display().to_string();
     for args in [
