@@ -142,12 +142,12 @@ mod tests {
         a.set_length(BEFORE_BYTES + 60);
         assert_eq!(a.bytes(), [1; BEFORE_BYTES + 60]);
         std::thread::spawn(move || drop(b)).join().unwrap();
-        // Another's room before the frame is not seen.
+        // The bytes before a frame are zero again, although another frame filled them.
         assert_eq!(pool.take().unwrap().bytes(), [0; BEFORE_BYTES]);
     }
 
-    /// The kernel reads an address of the pool that a socket has: that of another pool
-    /// would be some other frame's.
+    /// The kernel reads the address of a chunk relative to the socket's pool. An address of
+    /// another pool would name some other frame.
     #[test]
     fn a_chunk_is_sent_by_its_own_pool_alone() {
         let (ours, theirs) = (Pool::new(1).unwrap(), Pool::new(1).unwrap());

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn tai_is_whole_seconds_ahead() {
-        // 37 since 2017, or 0 if the kernel was not told.
+        // TAI is 37 s ahead since 2017, or 0 s if nobody set the kernel's offset.
         assert!(tai_ahead_s().unwrap() < 100);
     }
 }

@@ -147,7 +147,7 @@ mod tests {
                 assert_eq!(neighbour(&entry(state, to, &MAC)), Some(expected));
             }
         }
-        // An address of InfiniBand's length, and none.
+        // One address has InfiniBand's length, the other none.
         let to = NeighbourAddress::Inet(v4);
         let long = entry(NeighbourState::Reachable, to, &[0; 20]);
         assert_eq!(neighbour(&long), None);

@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// The host's own tool is the judge of what the host grants.
+    /// The test asks chrt of this host what the kernel grants.
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test")]
     fn what_chrt_gets_is_granted() {

@@ -234,7 +234,7 @@ fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    /// Bounded waiting: the loopback is not instant for another process's sake.
+    /// Tries for 2000 times at most: a busy machine may delay even the loopback.
     fn wait<T>(mut what: impl FnMut() -> io::Result<Option<T>>) -> T {
         for _ in 0..2000 {
             if let Some(found) = what().unwrap() {
@@ -257,7 +257,7 @@ mod tests {
         })
         .unwrap();
         let mut timestamped = 0;
-        // The kernel gives timestamps only some time after it was asked to.
+        // The kernel begins to add timestamps some time after the request.
         for number in 0..2000 {
             let before_ns = crate::clock::tai_ns().unwrap();
             near.socket().send(b"hello").unwrap();

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_frame_over_a_border_is_divided() {
-        // At 8 Gbit/s a byte takes 1000 ps: 100 bytes from 950 to 1050 ns.
+        // At 8 Gbit/s a byte takes 1000 ps, so 100 bytes take from 950 to 1050 ns.
         let mut b = Bandwidth::new(0, 3_000_000, 1_000_000, 8_000_000_000).unwrap();
         b.push(950_000, 100, 100);
         assert_eq!(b.bytes(), [50, 50, 0]);

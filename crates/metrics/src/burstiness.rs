@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_even_flow_has_one_packet() {
-        // Periods that divide nothing, up to the largest times there are.
+        // The periods divide no round number, and reach the largest times there are.
         for (period, bytes) in [(12_304_000, 1514), (7, 64), (1_000_003, 9014), (1 << 54, 1)] {
             let even: Vec<_> = (0..1000).map(|i| (i * period, bytes)).collect();
             assert_eq!(of(&even), Some(f64::from(bytes)));
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // 300 bytes in 30 ps: 10 bytes a ps. Queue: 100, 100 - 50 + 100 = 150,
-        // 150 - 50 + 100 = 200, 200 - 200 + 50 = 50.
+        // The average drains 300 bytes in 30 ps, 10 bytes a ps. The queue holds 100, 100 - 50 +
+        // 100 = 150, 150 - 50 + 100 = 200, and 200 - 200 + 50 = 50 bytes.
         let packets = [(0, 100), (5, 100), (10, 100), (30, 50)];
         assert_eq!(of(&packets), Some(200.0));
     }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(of(&[(1, 2), (1, 2)]), None);
     }
 
-    /// Figure 5: t x Avg/Max x (Max - Avg).
+    /// The formula of figure 5 is t x Avg/Max x (Max - Avg).
     #[test]
     fn on_off_traffic_has_the_papers_burstiness() {
         // Packets of 1000 bytes, 1 us apart while ON (Max = 8 Gbit/s), 25 of
@@ -160,7 +160,7 @@ mod tests {
         let formula = 100.0 * 0.25 * (1000.0 - 250.0);
         // The last packet of an ON period enters 1 us before its end, whole.
         assert_eq!(of(&packets), Some(formula + 250.0));
-        // In the paper's fluid limit the two agree: packets of one byte.
+        // With packets of one byte, the paper's fluid limit, both agree.
         let fluid: Vec<_> = (0..40u64)
             .flat_map(|c| (0..25_000u64).map(move |i| (c * 100 * us + i * 1000, 1)))
             .chain([(4000 * us, 1)])

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(byte_times(12_304_000, 10_000_000_000), 15_380.0);
         assert_eq!(byte_times(1, 1_000_000_000), 0.0);
         assert_eq!(byte_times(4, 1_000_000_000), 0.001);
-        // 213 days at 400 Gbit/s.
+        // The largest time is 213 days; at 400 Gbit/s its byte times overflow nothing.
         assert_eq!(
             byte_times(u64::MAX, 400_000_000_000),
             922_337_203_685_477_580.8

@@ -190,19 +190,19 @@ mod tests {
         rate.finish()
     }
 
-    /// 1 byte in 1 us is 8 Mbit/s.
+    /// One microsecond in ps. One byte in it is 8 Mbit/s.
     const US: u64 = 1_000_000;
 
     #[test]
     fn by_hand() {
         let packets = [(0, 100), (2 * US, 200), (3 * US, 300), (7 * US, 50)];
         let one = spans(1, &packets);
-        // 100 B in 2 us, 200 B in 1 us, 300 B in 4 us.
+        // The spans carry 100 B in 2 us, 200 B in 1 us and 300 B in 4 us.
         assert_eq!(one.min_bps, Some(400e6));
         assert_eq!(one.max_bps, Some(1600e6));
         assert_eq!(one.mean_bps, Some(866_666_666.667));
         let two = spans(2, &packets);
-        // 300 B in 3 us, 500 B in 5 us.
+        // The spans carry 300 B in 3 us and 500 B in 5 us.
         assert_eq!(
             two,
             SpanRates {
@@ -244,11 +244,12 @@ mod tests {
 
     #[test]
     fn silence_counts() {
-        // 1000 bytes at 0 and 1 us, then nothing.
+        // The flow sends 1000 bytes at 0 and at 1 us, then nothing.
         let stops = [(0, 1000), (US, 1000)];
         assert_eq!(window(0, 4 * US, &stops), 4e9);
         assert_eq!(window(3 * US, 4 * US, &stops), 0.0);
-        // ... or again after 10 us: the second frame is what 9 us carried.
+        // The flow sends again after 10 us: the second frame counts evenly over the 9 us up
+        // to the third.
         let pauses = [(0, 1000), (US, 1000), (10 * US, 1000)];
         assert_eq!(window(US, 10 * US, &pauses), 888_888_888.889);
         assert_eq!(window(5, 5, &pauses), 0.0);

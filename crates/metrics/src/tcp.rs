@@ -130,7 +130,7 @@ mod tests {
         let of = |from, to| metrics(&samples(), s(1.0), s(from), s(to)).unwrap();
         assert_eq!(of(1.0, 10.0).goodput_bps, 8e6);
         assert_eq!(of(2.2, 3.9).goodput_bps, 8e6);
-        // What was not sent any more counts as a silence.
+        // The time after the last byte counts as silence.
         assert_eq!(of(9.0, 11.0).goodput_bps, 4e6);
         assert_eq!(
             (of(2.0, 4.0).retransmits, of(0.0, 10.0).retransmits),
@@ -154,7 +154,7 @@ mod tests {
                 let m = metrics(&samples(), from, from, to);
                 m.map_or(0.0, |m| m.goodput_bps * (to - from) as f64 / 8e9)
             };
-            // A window without a sample has nothing to say.
+            // A window without a sample has no goodput.
             prop_assume!((1_500_000_000..9_500_000_000).contains(&cut));
             let sum = of(from, cut) + of(cut, to);
             prop_assert!((sum - of(from, to)).abs() < 2.0, "{sum}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole cell: from a scenario and timelines to what the result says.
+//! Metrics of a whole cell, from a scenario and timelines to the result.
 #![allow(clippy::unwrap_used)]
 
 use capture::flows::{FlowKey, FlowTable, Proto};
@@ -64,7 +64,7 @@ fn cell() -> scenario::Cell {
     parsed.cells[0].clone()
 }
 
-/// t = 0, on a clock that did not start there, ps.
+/// t = 0 of the cell in ps, on a clock that began earlier.
 const ZERO: u64 = 7_000_000_000_123;
 const MS: u64 = 1_000_000_000;
 
@@ -73,10 +73,11 @@ struct Wire {
     flows: FlowTable,
 }
 
-/// `even` at 250 Mbit/s with gap frames between; `late` in pairs from 50 ms on.
+/// Makes a wire with two flows: `even` at 250 Mbit/s with gap frames between, and `late` in
+/// pairs from 50 ms on.
 fn wire(cell: &scenario::Cell) -> Wire {
     let mut flows = FlowTable::default();
-    // Something else comes first, as ARP might.
+    // A frame of no flow comes first, as ARP might.
     flows.index_of(FlowKey::EtherType(0x0806));
     let keys: Vec<_> = cell
         .flows
@@ -103,7 +104,7 @@ fn wire(cell: &scenario::Cell) -> Wire {
             queue: 0,
         });
     };
-    // 1514 bytes every 6056 byte times of 8 ns.
+    // `even` sends 1514 bytes every 6056 byte times of 8 ns.
     let period = 6056 * 8000;
     for i in 0..(100 * MS).div_ceil(period) {
         push(i * period, 1514, keys[0], Kind::Data);
@@ -152,10 +153,10 @@ fn windows_flows_and_wires() {
         (even.gap_spread_bytes, even.burstiness_mtu),
         (Some(0.0), Some(1.0))
     );
-    // Measured from its start, whichever the window.
+    // `late` is measured from its start, in any window.
     assert_eq!(all.flows[1], second.flows[1]);
     let late = &second.flows[1].metrics;
-    // 2000 bytes in 2 x 6056 byte times, from up to 113 us after its start.
+    // `late` sends 2000 bytes in 2 x 6056 byte times, from up to 113 us after its start.
     assert!(
         (late.rate_bps - 2000.0 / 12112.0 * 1e9).abs() < 113e-6 / 50e-3 * 166e6,
         "{}",
@@ -170,7 +171,7 @@ fn windows_flows_and_wires() {
         (a.data_frames, a.gap_frames),
         (even.frames + late.frames, even.frames - 1)
     );
-    // The last one starts after the end, and the last frame ends after it.
+    // The last gap frame starts after the window's end, and the last frame ends after it.
     assert_eq!(a.gap_bytes, (even.frames - 1) * 500);
     let busy = all.flows[2].metrics.wire_bytes + a.gap_bytes;
     assert!(
@@ -195,7 +196,7 @@ fn bounds_are_judged() {
         found.bounds[1].value,
         found.windows[1].flows[1].metrics.burstiness_mtu
     );
-    // Nothing sent: no value, and the bound does not hold.
+    // A silent wire has no value, and no bound holds.
     let silent = Wire {
         records: Vec::new(),
         flows: FlowTable::default(),
@@ -214,7 +215,7 @@ fn curves_add_up() {
     let even = &curves.flows[0];
     assert_eq!((even.bytes.len(), even.target_bps), (100, Some(250e6)));
     assert_eq!(even.queue_bytes[50], 1514.0);
-    // The curve's peak is the figure of the window that is judged first.
+    // The curve's peak is the value of the window that is judged first.
     assert_eq!(
         (curves.queue_window.as_str(), even.queue_s),
         ("all", (0.0, 0.1))
@@ -317,7 +318,7 @@ fn what_senders_say_stands_beside_what_was_measured_and_adds_up() {
         (flow.metrics.goodput_bps, flow.metrics.retransmits)
     };
     let names: Vec<_> = whole.flows.iter().map(|f| f.name.as_str()).collect();
-    // 100 kB in the cell's 100 ms; of the second flow, 50 kB in its own 50 ms.
+    // The first flow carries 100 kB in the cell's 100 ms, the second 50 kB in its own 50 ms.
     assert_eq!(of(names[0]), (Some(8e6), Some(10)));
     assert_eq!(of(names[1]), (Some(8e6), Some(10)));
     assert_eq!(of("wire"), (Some(16e6), Some(20)));

@@ -30,7 +30,7 @@ fn frame(to_ps: u64, target: Option<Target>) -> Frame {
     }
 }
 
-/// 500 Mbit/s of 1514-byte frames: a start every 3028 byte times.
+/// A flow of 500 Mbit/s with 1514-byte frames starts one every 3028 byte times.
 #[test]
 fn an_evenly_paced_flow() {
     let n = 1000;
@@ -73,7 +73,7 @@ fn an_evenly_paced_flow() {
     );
 }
 
-/// Three frames: back to back, then after a pause.
+/// Two of three frames are back to back, the third comes after a pause.
 #[test]
 fn a_flow_by_hand() {
     let mut records = vec![
@@ -99,8 +99,8 @@ fn a_flow_by_hand() {
         (m.frames, m.bytes, m.wire_bytes, m.dropped),
         (3, 3128, 3200, 1)
     );
-    // All 3128 bytes within 10000 byte times: the last frame counts over
-    // 5000..8462, as long as the one before it.
+    // All 3128 bytes count within 10000 byte times: the last frame counts over 5000..8462, as
+    // long as the one before it.
     assert_eq!(m.rate_bps, 312_800_000.0);
     assert_eq!(m.wire_rate_bps, 320_000_000.0);
     assert_eq!(m.error_pct, Some(-46.666667));
@@ -113,7 +113,7 @@ fn a_flow_by_hand() {
         (Some(1538.0), Some(1538.0), Some(3462.0))
     );
     assert_eq!(m.gap_spread_bytes, Some(1924.0));
-    // The average drains 3028 bytes in 5000: 1514 - 931.4 + 1514.
+    // The average drains 3028 bytes in 5000 byte times: 1514 - 931.4 + 1514 stay.
     assert_eq!(m.burstiness_bytes, Some(2096.587));
     assert_eq!(m.burstiness_mtu, Some(1.385));
     assert_eq!(
@@ -134,7 +134,7 @@ fn what_cannot_be_measured_is_absent() {
     );
     let json = serde_json::to_string(&one).unwrap();
     assert!(!json.contains("null") && !json.contains("NaN"), "{json}");
-    // Two frames with one timestamp have a gap of 0, and no rate.
+    // Two frames with the same timestamp have a gap of 0 and no rate.
     let same = flow_metrics(
         [record(5, 1000), record(5, 1000)].iter(),
         &frame(8_000_000, None),
@@ -143,7 +143,7 @@ fn what_cannot_be_measured_is_absent() {
         (same.gap_max_bytes, same.rate1_max_bps, same.burstiness_mtu),
         (Some(0.0), None, None)
     );
-    // No line rate: no byte times.
+    // Without a line rate there are no byte times.
     let bare = Frame {
         rate_bps: 0,
         mtu: 0,
@@ -157,18 +157,18 @@ fn what_cannot_be_measured_is_absent() {
     assert_eq!(m.burstiness_mtu, Some(1.364)); // 1363.6 bytes, in frames of 1000
 }
 
-/// Figure 5 of paper 000, from records: half the time at line rate.
+/// Figure 5 of paper 000 from records: the flow sends at line rate half of the time.
 #[test]
 fn on_off_traffic() {
-    // 65 frames back to back in every 130 frame times, so t = 130 x 1538 byte times.
+    // 65 frames are back to back in every 130 frame times, so t = 130 x 1538 byte times.
     let t = 130 * 1538 * BYTE;
     let records: Vec<_> = (0..20)
         .flat_map(|c| (0..65).map(move |i| record(c * t + i * 1538 * BYTE, 1514)))
         .chain([record(20 * t, 1514)])
         .collect();
     let m = flow_metrics(records.iter(), &frame(20 * t + 1, None));
-    // t x Avg/Max x (Max - Avg) in bytes: 65 x 1514 / 2; and half a frame,
-    // because frames come whole.
+    // The formula gives 65 x 1514 / 2 bytes. Half a frame comes on top, because frames come
+    // whole.
     assert_eq!(m.burstiness_bytes, Some(65.0 * 1514.0 / 2.0 + 1514.0 / 2.0));
     assert_eq!(m.burstiness_mtu, Some(33.0));
     assert_eq!(m.rate1_max_bps, Some(984_395_318.596));

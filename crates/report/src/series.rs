@@ -283,7 +283,7 @@ mod tests {
         );
         let queues = queue(&c, group, 1);
         assert_eq!(queues[0].high, 9000.0 / 8.0 / 1514.0);
-        // Before its start a flow is not drawn.
+        // A flow is not drawn before its start.
         for flow in &mut c.flows {
             flow.active_s.0 = 0.35;
         }
@@ -297,7 +297,7 @@ mod tests {
     fn slow_flows_get_longer_intervals() {
         let fast = curves(vec![flow("f", 1.0, vec![1_000_000; 240])]);
         assert_eq!(merge(&fast), 1);
-        // 5 frames an interval: 5 of them make a point.
+        // With 5 frames an interval, 5 intervals make a point.
         let slow = curves(vec![flow("f", 1.0, vec![1514 * 5; 240])]);
         assert_eq!(merge(&slow), 5);
         let silent = curves(vec![flow("f", 1.0, vec![0; 240])]);

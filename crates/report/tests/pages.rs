@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole reports: the same bytes twice, whole in themselves, well formed.
+//! Whole reports: two runs write the same bytes, a page needs no other file, and its markup is
+//! well formed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -131,7 +132,7 @@ fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
     for ((name, (run, curves)), (_, (again, curves_again))) in first.iter().zip(&second) {
         let page = report::html(run, curves);
         assert_eq!(page, report::html(again, curves_again), "{name}");
-        // Looked at by hand: set SHOW to a folder.
+        // Set SHOW to a folder to look at the pages.
         if let Ok(folder) = std::env::var("SHOW") {
             std::fs::write(format!("{folder}/{name}.html"), &page).unwrap();
             for plot in report::run_plots(run, curves) {
@@ -161,7 +162,7 @@ fn tcp_is_shown_by_what_it_delivers_and_over_time() {
         "tcp-4.svg",
     ];
     assert_eq!(names, expected);
-    // A panel for each of the two cells with a closeup, and no other.
+    // There is a panel for each of the two cells with a closeup, and no other.
     let closeup = &plots[1].svg;
     assert_eq!(closeup.matches("fifo 64kb").count(), 2, "{closeup}");
     assert!(!closeup.contains("fifo 16kb") && closeup.contains("mean over 50 ms"));
@@ -181,8 +182,8 @@ fn tcp_is_shown_by_what_it_delivers_and_over_time() {
     assert_eq!(plots[0].name, "tcp.svg");
 }
 
-/// Bytes as they were when somebody last looked at them. After a wanted change:
-/// look at the plots, then run once with `BLESS=1`.
+/// The plots are those that were committed. After an intended change, look at the plots, then
+/// run once with `BLESS=1`.
 #[test]
 fn plots_are_as_they_were() {
     let scenario = scenario("multi-rate", &FIVE, "1s", "");
@@ -253,7 +254,7 @@ fn the_terminal_gets_a_chart_and_a_table() {
     );
 }
 
-/// Every element that is opened is closed, in order.
+/// Checks that every element is closed, in order.
 fn well_formed(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     let body = page.split_once("<body>").unwrap().1;
@@ -304,7 +305,7 @@ fn two_shapers_stand_beside_each_other() {
         "MTU",
     ];
     assert_eq!(words[1], units);
-    // A row for each flow: its target, two errors, two values of burstiness.
+    // The table has a row for each flow: its target, two errors, two values of burstiness.
     let (fast, slow) = (&words[3], &words[4]);
     assert_eq!(
         (fast[0], fast[1], slow[0], slow[1]),
@@ -313,7 +314,7 @@ fn two_shapers_stand_beside_each_other() {
     assert_eq!((fast.len(), slow.len()), (6, 6));
     let number = |text: &str| text.parse::<f64>().unwrap();
     assert!(number(fast[4]) < 2.0 && number(fast[5]) > 5.0, "{summary}");
-    // The sentence is of the same figures, the smoother shaper first.
+    // The sentence has the same figures, the smoother shaper first.
     let sentence = lines[5..].join(" ");
     let burst = number(fast[5]).max(number(slow[5]));
     assert!(
@@ -347,7 +348,7 @@ fn two_shapers_stand_beside_each_other() {
         rows[1].starts_with("fast  ") && rows[2].starts_with("slow  "),
         "{blocks}"
     );
-    // The bursts of one cell fill the line, the even flow of the other never does.
+    // The bursts of one cell fill the line; the even flow of the other never does.
     let full = |row: &str, half: usize| {
         let blocks: Vec<char> = row.chars().skip(6 + half * 36).take(34).collect();
         blocks.contains(&'█')
@@ -355,7 +356,8 @@ fn two_shapers_stand_beside_each_other() {
     assert!(!full(rows[1], 0) && full(rows[1], 1), "{blocks}");
 }
 
-/// Without a closeup that shows frames there are the bars alone; rates are no frames.
+/// Without a closeup that shows frames there are only the bars; a closeup of rates shows no
+/// frames.
 #[test]
 fn a_coarse_closeup_shows_no_frames() {
     let coarse =
@@ -373,7 +375,7 @@ fn a_coarse_closeup_shows_no_frames() {
     }
 }
 
-/// Two flows, even with psp and in bursts with htb.
+/// Makes two flows, even with psp and in bursts with htb.
 fn beside(closeup: &str) -> Made {
     let flows = [
         ("fast", "200mbit", "0s", "200ms"),
@@ -390,7 +392,7 @@ fn beside(closeup: &str) -> Made {
     )
 }
 
-/// Names of cells and flows come from outside.
+/// The user chooses the names of cells and flows, so they are escaped.
 #[test]
 fn names_beside_each_other_are_escaped() {
     let fine =

@@ -342,7 +342,8 @@ mod tests {
     proptest! {
         #![proptest_config(testkit::properties())]
 
-        /// Never more than the capacity, and no reading is lost uncounted.
+        /// There are never more records than the capacity, and every reading is kept or counted
+        /// as left out.
         #[test]
         fn what_is_kept_and_what_is_left_out_are_all(
             capacity in 0usize..200,

@@ -232,7 +232,7 @@ mod tests {
             acked_bytes: 99,
         };
         assert_eq!(samples[1], expected);
-        // The last line was cut off nowhere that matters; an empty file has no header.
+        // A file that ends behind its header has no samples; an empty file has no header.
         assert_eq!(parse(HEADER), Ok(vec![]));
         assert_eq!(parse(""), Err(TcpError::NoColumn("time_ns")));
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Property tests of this program run in programs of their own, whose
-//! environment is known.
+//! The seeds of property tests. Each test runs this program again, in a known environment.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -11,7 +10,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-/// What a run of `shows_its_cases` prints, in that environment.
+/// What a run of `shows_its_cases` prints.
 struct Run {
     passed: bool,
     text: String,
@@ -24,7 +23,7 @@ impl Run {
 
     fn of(test: &str, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        // This program may itself have been asked for a seed.
+        // The environment of this program may itself set a seed.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name == "PSPACER_SEED" || name.starts_with("PROPTEST_") {
@@ -63,7 +62,8 @@ impl Run {
 proptest! {
     #![proptest_config(testkit::cases(20))]
 
-    /// Fails at its last case, for only then the harness shows what was printed.
+    /// Prints its cases and fails at the last one, because the harness shows output only of a
+    /// test that fails.
     #[test]
     #[ignore = "fails on purpose: the other tests run it"]
     fn shows_its_cases(value: u64) {
@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// Shrinking would run more cases, and a failure would be kept.
+/// Without shrinking, which would run more cases, and without files of failures.
 const PLAIN: [(&str, &str); 2] = [
     ("PROPTEST_MAX_SHRINK_ITERS", "0"),
     ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1"),
@@ -118,7 +118,7 @@ fn a_seed_that_is_none_is_refused() {
     );
 }
 
-/// Proptest's own variables go on working, and win.
+/// Proptest's own variables have priority over ours.
 #[test]
 fn proptest_s_own_variables_work() {
     let other = run(&[("PROPTEST_RNG_SEED", "7"), ("PSPACER_SEED", "9")]);
@@ -128,14 +128,14 @@ fn proptest_s_own_variables_work() {
     assert!(few.passed, "{}", few.text);
 }
 
-/// A case that failed is kept beside its test, and tried first from then on,
-/// whatever the seed.
+/// A case that failed is stored beside its test. From then on every run tries it first, with
+/// any seed.
 #[test]
 fn a_case_that_failed_is_tried_first() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("some_test.rs");
     std::fs::write(&source, "").unwrap();
-    // The configuration wants it for as long as the program runs.
+    // The configuration borrows the path for as long as the program runs.
     let source: &'static str = Box::leak(source.to_str().unwrap().into());
     let values = |seed: u64, fails: &dyn Fn(usize) -> bool| {
         let mut config = testkit::properties();

@@ -125,7 +125,7 @@ mod tests {
     fn nothing_wrong() {
         assert_eq!(classify(""), None);
         assert_eq!(classify("[    0.1] Linux version 6.1\nagent: done\n"), None);
-        // talking about a warning is not one
+        // A line that only mentions a warning is not one.
         assert_eq!(
             classify("[    0.1] random: crng init done, WARNING: not\n"),
             None

@@ -502,7 +502,7 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
         );
         assert!(!said[0].contains("no route"), "one line: {said:?}");
 
-        // what is in the cache of an older list of packages does not count
+        // A cache of an older list of packages does not count.
         fs::remove_dir(&root).unwrap();
         assert_eq!(stamped(&cache, &stamp), None);
     }

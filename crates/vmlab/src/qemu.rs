@@ -287,11 +287,11 @@ mod tests {
     /// Names the folder in which [`holder`] boots a guest.
     const FOLDER: &str = "PSPACER_TEST_HOLDER";
 
-    /// Instead of QEMU: says its number, and after a while that it is still there.
+    /// Stands for QEMU: prints its process number, and after 30 s that it is still there.
     const LOADER: &str =
         "#!/bin/sh\nexec 3>\"$FIFO\"\necho $$ >&3\nsleep 30 3>&-\necho outlived >&3\n";
 
-    /// Not a test of its own: the command that is killed below.
+    /// Boots a guest; another test runs it as a command and kills it.
     #[test]
     fn holder() {
         let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
@@ -310,13 +310,13 @@ mod tests {
             nics: &[],
             stop: &AtomicBool::new(false),
         };
-        // In a thread, as guests are run side by side.
+        // The guest starts in a thread, because guests run side by side.
         std::thread::scope(|threads| {
             threads.spawn(|| guest.boot(&folder, &mut |_| {}).map(drop));
         });
     }
 
-    /// Whatever ends the command ends its guest: nothing else would.
+    /// The guest ends with its command, however that ends.
     #[test]
     fn a_guest_does_not_outlive_its_command() {
         for signal in ["KILL", "TERM", "INT"] {
@@ -335,7 +335,7 @@ mod tests {
             file.write_all(LOADER.as_bytes()).unwrap();
             drop(file);
             fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
-            // A job in the background has inherited that SIGINT is ignored.
+            // A background job inherits that SIGINT is ignored, so the command resets it.
             let mut command = Command::new("env");
             command.arg("--default-signal=INT,TERM");
             command.arg(env::current_exe().unwrap());
@@ -351,14 +351,14 @@ mod tests {
             let kill = Command::new("kill").args(["-s", signal, &pid]).status();
             assert!(kill.unwrap().success());
             assert!(command.wait().unwrap().signal().is_some());
-            // The end of the fifo: nobody holds it open any more.
+            // The fifo ends when no process holds it open any more.
             let mut last = String::new();
             said.read_to_string(&mut last).unwrap();
             assert_eq!(last, "", "SIG{signal}: the guest has outlived its command");
         }
     }
 
-    /// One whose command ended before the kernel was asked to watch it.
+    /// A guest does not start if its command ended before the kernel watched it.
     #[test]
     fn a_guest_of_another_parent_does_not_start() {
         let command = tied(Path::new("echo"));

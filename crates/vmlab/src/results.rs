@@ -229,7 +229,7 @@ mod tests {
             assert!(boot.is_err(), "{length} of {}", whole.len());
         }
         assert!(matches!(unpacked(&shared(0, &archive)).1, Err(Fault::None)));
-        // a length that ends inside a file
+        // The archive has a length that ends inside a file.
         let (_folder, boot) = unpacked(&shared(600, &archive));
         assert!(matches!(boot, Err(Fault::Damaged(_))), "{boot:?}");
     }

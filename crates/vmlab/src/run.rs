@@ -360,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// Files in a cell's folder are somebody's: they stay, and nothing is booted.
+    /// Files in a cell's folder belong to somebody: they stay, and no guest boots.
     #[test]
     fn a_cells_folder_with_files_is_refused() {
         let folder = tempfile::tempdir().unwrap();

@@ -259,8 +259,7 @@ deb [arch=amd64 signed-by=/a.gpg,/b.gpg] mirror+file:/etc/apt/mirrors.list bookw
         assert_eq!(alone.main.uri, "http://debian.invalid");
     }
 
-    /// As a minimal root has it. apt refuses a default release that its sources
-    /// do not have.
+    /// apt rejects a default release that its sources do not have, as in a minimal root.
     #[test]
     fn without_security_the_main_suite_is_the_wanted_one() {
         let archive = Archive {

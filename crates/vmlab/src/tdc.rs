@@ -355,7 +355,7 @@ mod tests {
             let output = PASSED.replace(from, to);
             let faults = judged(&output);
             if expected == "1 matches" {
-                // greedy over lines: one match all the same, as in Python
+                // A pattern that is greedy over lines counts as one match, as in Python.
                 assert_eq!(faults, Vec::<String>::new());
                 continue;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cable as a NIC: several transmit queues, and what goes wrong with one.
+//! The cable as a NIC: several transmit queues, and the faults that it can have.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -12,7 +12,7 @@ use common::{LONG, run, scenario};
 use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
-/// Start, kind and queue of each record.
+/// Returns start, type and queue of each record.
 fn records(timeline: &[u8]) -> Vec<(u64, u8, u16)> {
     timeline
         .chunks_exact(32)
@@ -61,7 +61,7 @@ fn queues_take_turns_on_the_wire() {
     let output = run(&scenario(QUEUES), folder.path(), LONG).unwrap();
     let dir = &output.cells[0].dir;
     let sent = records(&fs::read(dir.join("timeline.wire.a")).unwrap());
-    // 20 ms at 100 Mbit/s: three frames of 1066 bytes for one of 1538
+    // In 20 ms at 100 Mbit/s three frames of 1066 bytes leave for one of 1538.
     assert!(sent.len() > 200, "{} frames", sent.len());
     assert!(
         sent.is_sorted_by(|a, b| a.0 < b.0),
@@ -74,7 +74,7 @@ fn queues_take_turns_on_the_wire() {
         queues.rotate_left(first.unwrap_or(0));
         assert_eq!(queues, [0, 1, 2, 3], "at {} ps", four[0].0);
     }
-    // no gap between frames, though the driver is entered once in 2 ms
+    // The wire has no gap between frames, although the driver runs only once in 2 ms.
     let bytes = |queue: u16| if queue == 3 { 1538 } else { 1066 };
     for pair in busy.windows(2) {
         assert_eq!(pair[1].0 - pair[0].0, bytes(pair[0].2) * 80_000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything once more on the debug kernel (KASAN, kmemleak, lockdep, PROVE_RCU,
-//! debug objects), and what needs its fault injection. `make test-debug` runs
-//! them; they take too long for every run.
+//! Runs the tests of psp on the debug kernel (KASAN, kmemleak, lockdep, PROVE_RCU, debug
+//! objects), and those that need its fault injection. Only `make test-debug` runs them, because
+//! they take hours.
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
@@ -13,7 +13,7 @@ use common::{conformance, kernel_test, no_memory, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;
 
-/// Generous: the checkers make the guest some ten times slower.
+/// Limit of processor time; the checkers make the guest some ten times slower.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
 fn lab() -> Lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guests that fail say how, in one sentence, with the console's path.
+//! A guest that fails is reported by one sentence, with the console's path.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -93,8 +93,8 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         debug_kernel: false,
         nics: Vec::new(),
     };
-    // apt reads this instead of the machine's configuration: a source that is
-    // there, under a name that no archive has
+    // apt reads this list instead of the machine's. Its only source exists, but has a name that
+    // no archive has.
     let sources = folder.path().join("sources.list");
     std::fs::write(&sources, "deb file:/nonexistent/debian bookworm main\n").unwrap();
     let config = folder.path().join("apt.conf");
@@ -123,7 +123,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
     assert!(text.contains("/nonexistent/debian"), "{text}");
 }
 
-/// Run by the test above in a process of its own, whose environment is its.
+/// The test above runs this one in a process with an environment of its own.
 #[test]
 #[ignore = "run by another test"]
 fn prepares_in_a_given_cache() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random netlink operations with frames on their way: no complaint of the
-//! kernel, nothing left behind, every frame accounted for.
+//! Random netlink operations while frames are under way: the kernel does not complain, nothing
+//! is left behind, and every frame is counted.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that are lost or late on purpose: just those that were chosen.
+//! The cable loses or delays exactly the chosen frames.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -15,16 +15,16 @@ const SNAP: usize = 96;
 const MSS: u32 = 1448;
 const LOST: u8 = 5;
 
-/// A data segment as it left, and what became of it.
+/// A data segment when it left, and its fate.
 struct Sent {
     start_ns: u64,
     arrive_ns: u64,
     fate: u8,
-    /// First byte of its payload in the stream.
+    /// The first byte of its payload in the stream.
     offset: u32,
 }
 
-/// The segments with payload that `wire.a` carried, in order of departure.
+/// Returns the segments with payload that `wire.a` carried, in order of departure.
 fn segments(dir: &Path) -> Vec<Sent> {
     let timeline = fs::read(dir.join("timeline.wire.a")).unwrap();
     let snap = fs::read(dir.join("snap.wire.a")).unwrap();
@@ -107,7 +107,7 @@ late = "2ms"
         .map(|segment| segment.offset / MSS)
         .collect();
     assert_eq!(late, [13, 14]);
-    // The program is silent between its messages.
+    // The program sends nothing between its messages.
     let second = sent
         .iter()
         .find(|segment| segment.offset == 14_480)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The qdisc's own tests, `kernel/tests/*.sh`, each in a guest: no kernel
-//! complaint, and every line of their TAP is `ok`. Each kernel is a test of its own,
-//! so that guests run side by side.
+//! The qdisc's own tests, `kernel/tests/*.sh`, each in a guest. The kernel must not complain,
+//! and every line of their TAP must be `ok`. Each kernel is a test of its own, so that guests
+//! run side by side.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -15,7 +15,7 @@ fn run(kernel: Kernel, script: &str) {
     kernel_test(&Lab::find().unwrap(), kernel, script, "", LONG * 2);
 }
 
-/// A module for each script, a test in it for each kernel.
+/// Makes a module for each script, with a test for each kernel.
 macro_rules! on_every_kernel {
     ($($name:ident: $script:literal;)+) => {$(
         mod $name {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! psp on real drivers: Debian's generic kernel, and two of each NIC that QEMU
-//! emulates, joined by a hub inside the guest.
+//! psp on real drivers: Debian's generic kernel, with two of each NIC that QEMU emulates,
+//! joined by a hub inside the guest.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -10,7 +10,7 @@ use common::{LONG, kernel_test_with};
 use scenario::Kernel;
 use vmlab::Lab;
 
-/// Devices of QEMU, and the drivers of Linux for them.
+/// QEMU's devices, and Linux's drivers for them.
 const NICS: &[&str] = &[
     "e1000e",
     "igb",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells on a real kernel: what they leave, and that they repeat.
+//! Cells on a real kernel: their files, and that a run repeats.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use common::{LONG, run, run_on, scenario};
 use scenario::Kernel;
 
-/// Every file of a cell, by name.
+/// Returns every file of a cell, by name.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<_> = fs::read_dir(dir)
         .unwrap()
@@ -27,7 +27,7 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// When the data frames of a timeline left.
+/// Returns when the data frames of a timeline left.
 fn starts_ns(timeline: &[u8]) -> Vec<u64> {
     timeline
         .chunks_exact(32)
@@ -69,7 +69,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     }
     let timeline = |cell: &vmlab::CellOutput| fs::read(cell.dir.join("timeline.wire.a")).unwrap();
     assert_ne!(timeline(&one.cells[0]), timeline(&other.cells[0]));
-    // 20 ms at 20 and 50 Mbit/s of 1514-byte frames: 33 and 82, give or take a burst
+    // 20 ms at 20 and 50 Mbit/s carry 33 and 82 frames of 1514 bytes, give or take a burst.
     for (cell, frames) in one.cells.iter().zip([33, 82]) {
         let sent = starts_ns(&timeline(cell));
         let sent = sent
@@ -233,7 +233,7 @@ stop = "250ms"
         .find_map(|line| line.strip_prefix("b.data_bytes "))
         .unwrap();
     let data: u64 = data.parse().unwrap();
-    // 300 ms at 20 Mbit/s are 750 kB at most; slow start takes its part
+    // 300 ms at 20 Mbit/s carry at most 750 kB; slow start takes its part.
     assert!((250_000..1_300_000).contains(&data), "{counters}");
     let kinds: Vec<_> = cell.tc["mid"]
         .as_array()
@@ -256,7 +256,7 @@ stop = "250ms"
     let times: Vec<u64> = lines
         .map(|line| line.split(',').next().unwrap().parse().unwrap())
         .collect();
-    // 0, 50 ms and so on, and the end
+    // The samples are at 0, at 50 ms and so on, and at the end.
     assert_eq!(times.len(), 7, "{samples}");
     for (number, time_ns) in (0..).zip(&times) {
         let late_ns = time_ns - number * 50_000_000;
@@ -296,14 +296,14 @@ to = "155ms"
     let output = run(&scenario, folder.path(), LONG).unwrap();
     let samples = fs::read_to_string(output.cells[0].dir.join("flow-bulk.tcp")).unwrap();
     let samples = acked_bytes(&samples);
-    // Once the window is closed hardly anything: at the line's rate it were 1 MB.
+    // Once the window is closed hardly anything is acknowledged; the line's rate would be 1 MB.
     let acked = |ms: usize| samples[ms / 10];
     assert!(acked(40) > 200_000, "{samples:?}");
     assert!(acked(150) - acked(70) < 100_000, "{samples:?}");
     assert!(acked(190) > acked(150) + 100_000, "{samples:?}");
 }
 
-/// `acked_bytes` of each sample.
+/// Returns `acked_bytes` of each sample.
 fn acked_bytes(samples: &str) -> Vec<u64> {
     let mut lines = samples.lines();
     let names: Vec<_> = lines.next().unwrap().split(',').collect();
@@ -316,7 +316,8 @@ fn acked_bytes(samples: &str) -> Vec<u64> {
 fn the_qdisc_under_test_paces_on_every_kernel() {
     for kernel in Kernel::ALL {
         let folder = tempfile::tempdir().unwrap();
-        // gap frames count, so a byte queue limit still small starves the wire
+        // Gap frames count against the byte queue limit, so a limit that is still small starves
+        // the wire.
         let scenario = scenario(
             r#"
 bql_min = "64kb"
@@ -338,8 +339,8 @@ lines = [
         let timeline = fs::read(output.cells[0].dir.join("timeline.wire.a")).unwrap();
         let starts = starts_ns(&timeline);
         assert!(starts.len() > 70, "{kernel}: {} frames", starts.len());
-        // 1514 bytes at half of 100 Mbit/s take 242.24 us, to the byte of 80 ns
-        // once the sender is ahead of the wire
+        // 1514 bytes at half of 100 Mbit/s take 242.24 us, to the byte of 80 ns, once the
+        // sender is ahead of the wire.
         for pair in starts[5..].windows(2) {
             let gap_ns = pair[1] - pair[0];
             assert!(gap_ns.abs_diff(242_240) <= 80, "{kernel}: {gap_ns} ns");

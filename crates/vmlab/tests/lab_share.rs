@@ -43,12 +43,12 @@ start = "3ms"
 stop = "17ms"
 "#;
 
-/// Picoseconds of a byte on a cable and in the bottleneck.
+/// Picoseconds of a byte on a cable, and in the bottleneck.
 const CABLE_PS: u64 = 80_000;
 const PORT_PS: u64 = 160_000;
 const FIFO_BYTES: u64 = 16_384;
 
-/// A frame as recorded.
+/// A recorded frame.
 struct Frame {
     enters_ps: u64,
     bytes: u64,
@@ -71,7 +71,7 @@ fn frames(path: &Path) -> Vec<Frame> {
     .collect()
 }
 
-/// What becomes of every frame, worked out anew from when each reached the port.
+/// The test computes the fate of every frame anew from when each reached the port.
 #[test]
 fn frames_of_two_cables_enter_one_fifo_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ fn frames_of_two_cables_enter_one_fifo_in_order() {
         all.extend(frames.iter().map(|f| (f.enters_ps, cable, f)));
     }
     all.sort_by_key(|(enters_ps, cable, _)| (*enters_ps, *cable));
-    // Frames of the last moment had not reached the port when the record was read.
+    // The last frames had not reached the port when the record was read.
     let decided = all.partition_point(|(_, _, frame)| (frame.fate, frame.arrive_ps) != (0, 0));
     assert!(decided > 200, "{decided} of {}", all.len());
     let last_ps = all

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The conformance cases of `tests/tdc` on every kernel.
+//! Runs the conformance cases of `tests/tdc` on every kernel.
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 

@@ -284,7 +284,7 @@ mod tests {
                 .iter()
                 .any(|(_, [low, _, high])| *low < 40.0 && *high > 900.0)
         );
-        // Nothing was read from 30 s to 40 s.
+        // The log has no reading from 30 s to 40 s.
         let after = points.iter().position(|(at, _)| *at == 40.0).unwrap();
         assert_eq!(points[after].1, [10.0 + 29.99; 3]);
         assert_eq!(points[after + 1].1[0], 50.0);

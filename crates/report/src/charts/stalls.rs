@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn much_is_drawn_with_little() {
         let mut dense = sample();
-        // A hundred times as many segments in the same place.
+        // The dense figure has a hundred times as many segments in the same place.
         dense.new = (0..100_000u32)
             .map(|i| {
                 (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests that boot guests share.
+//! Code that the tests with guests share.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 #![allow(clippy::panic, reason = "tests fail that way")]
@@ -13,7 +13,7 @@ use vmlab::{
     run_fuzz, run_no_memory, run_script, run_tdc,
 };
 
-/// Two hosts, one cable, one datagram flow for 20 ms; `more` begins with
+/// Makes a scenario: two hosts, one cable, one datagram flow for 20 ms. `more` begins with
 /// further keys of the cable.
 pub fn scenario(more: &str) -> Scenario {
     let text = format!(
@@ -42,7 +42,7 @@ to = "rx"
     parse("test.toml", &text, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a scenario on 6.1.
+/// Runs a scenario on kernel 6.1.
 pub fn run(scenario: &Scenario, out_dir: &Path, timeout: Duration) -> Result<RunOutput, Error> {
     run_on(Kernel::V6_1, scenario, out_dir, timeout)
 }
@@ -66,11 +66,11 @@ pub fn run_on(
     vmlab::run(&Lab::find()?, &spec, &Quiet)
 }
 
-/// Processor time, enough for any guest of these tests on a slow machine.
+/// Limit of processor time, enough for any guest of these tests on a slow machine.
 pub const LONG: Duration = Duration::from_secs(300);
 
-/// Of a console that a temporary folder takes with it: from the kernel's first
-/// complaint on, else the end.
+/// Returns the console's text from the kernel's first complaint on, else its end. The temporary
+/// folder, and the console with it, is removed after the test.
 pub fn console(folder: &Path) -> String {
     let text = std::fs::read_to_string(folder.join("console.log")).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
@@ -85,7 +85,7 @@ pub fn console(folder: &Path) -> String {
     some.copied().collect::<Vec<_>>().join("\n")
 }
 
-/// Random operations in a guest; a failure says how to repeat it.
+/// Runs random operations in a guest. A failure prints how to repeat it.
 pub fn random_operations(lab: &Lab, kernel: Kernel, seed: u64, operations: u64, timeout: Duration) {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let spec = FuzzSpec {
@@ -101,7 +101,7 @@ pub fn random_operations(lab: &Lab, kernel: Kernel, seed: u64, operations: u64, 
     assert!(ran.status == 0, "{}\n{again}", ran.output);
 }
 
-/// Each allocation of each request fails once; needs the debug kernel.
+/// Lets each allocation of each request fail once; needs the debug kernel.
 pub fn no_memory(lab: &Lab, timeout: Duration) {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let spec = FuzzSpec {
@@ -116,14 +116,14 @@ pub fn no_memory(lab: &Lab, timeout: Duration) {
     assert!(ran.status == 0, "{}", ran.output);
 }
 
-/// One of the qdisc's own tests, `kernel/tests/NAME`, in a guest.
+/// Runs one of the qdisc's own tests, `kernel/tests/NAME`, in a guest.
 pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeout: Duration) {
-    // the debug kernel knows no VLANs
+    // The debug kernel has no VLANs.
     let vlans: &[&str] = if lab.debug_kernel { &[] } else { &["8021q"] };
     kernel_test_with(lab, kernel, name, variables, timeout, vlans);
 }
 
-/// The same with more modules.
+/// Runs a test of the qdisc with more modules.
 pub fn kernel_test_with(
     lab: &Lab,
     kernel: Kernel,
@@ -161,7 +161,7 @@ pub fn kernel_test_with(
     };
     let ran = run_script(lab, &spec, &Quiet)
         .unwrap_or_else(|error| panic!("{kernel}, {name}: {error}\n{}", console(folder.path())));
-    // for who asks with --nocapture
+    // `cargo test -- --nocapture` shows this.
     println!("{kernel}, {name}:\n{}", ran.output);
     let ok = ran
         .output
@@ -177,7 +177,7 @@ pub fn kernel_test_with(
     );
 }
 
-/// All conformance cases in a guest.
+/// Runs all conformance cases in a guest.
 pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tdc");
     let cases = load_cases(&folder).unwrap_or_else(|error| panic!("{error}"));
