@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_come_back_and_keep_apart() {
+    fn chunks_return_and_do_not_overlap() {
         let pool = Pool::new(2).unwrap();
         let (mut a, mut b) = (pool.take().unwrap(), pool.take().unwrap());
         assert!(pool.take().is_none());

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_every_flow_and_not_the_wire() {
+    fn each_means_all_flows_without_their_sum() {
         let cell = CellResult {
             windows: vec![WindowResult {
                 name: "all".into(),

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_judged_as_it_says() {
+    fn a_figure_is_judged_by_its_own_rule() {
         for (judge, source, ours, verdict) in [
             (Judge::Near, 100.0, 105.0, Verdict::Reached),
             (Judge::Near, 100.0, 94.9, Verdict::Missed),
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_does_not_hold_is_missed_whatever_a_person_writes() {
+    fn a_failed_bound_is_missed_whatever_a_person_writes() {
         let by_hand = index("verdict = \"better\"\nby = \"eye\"");
         let mut findings = Findings {
             bounds: 2,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_that_differ_for_a_guess_are_missed() {
+    fn engines_that_differ_by_a_guessed_reason_are_missed() {
         let by_engines = index("judged_by = \"engines\"");
         for (agree, unexplained, verdict) in [
             (0, 0, Verdict::Explained),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_has_one_ground() {
+    fn a_verdict_has_one_basis() {
         for (text, has_judged, is_fine) in [
             ("judged_by = \"bounds\"", false, true),
             ("verdict = \"missed\"\nby = \"eye\"", false, true),

@@ -212,7 +212,7 @@ fn the_committed_pages_are_what_would_be_written() {
 
 /// A page shows every figure beside it, and every page belongs to an experiment.
 #[test]
-fn no_figure_and_no_page_is_left_over() {
+fn every_figure_has_a_page_and_every_page_an_experiment() {
     let names: BTreeSet<String> = experiments().into_iter().map(|(name, _)| name).collect();
     let (mut shown, mut pages) = (BTreeSet::new(), BTreeSet::new());
     for name in &names {

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_does_not_wake_early() {
+    fn sleep_does_not_end_early() {
         let due_ns = monotonic_ns().unwrap() + 2_000_000;
         sleep_until(due_ns).unwrap();
         assert!(monotonic_ns().unwrap() >= due_ns);

@@ -91,7 +91,7 @@ mod tests {
     /// The test asks chrt of this host what the kernel grants.
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test")]
-    fn what_chrt_gets_is_granted() {
+    fn scheduling_is_granted_where_chrt_gets_it() {
         let wish = Scheduling::Deadline {
             runtime: Duration::from_millis(1),
             period: Duration::from_millis(10),

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_longer_than_intervals_and_from_before() {
+    fn a_frame_may_be_longer_than_intervals_and_begin_before_them() {
         let mut b = Bandwidth::new(1000, 6000, 1000, 8_000_000_000).unwrap();
         b.push(0, 4, 4);
         assert_eq!(b.bytes(), [1, 1, 1, 0, 0]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn intervals_that_do_not_fit_are_rejected() {
         assert_eq!(Bandwidth::new(0, 10, 0, 1), None);
         assert_eq!(Bandwidth::new(0, u64::MAX, 1, 1), None);
         assert!(Bandwidth::new(5, 5, 1, 1).unwrap().bytes().is_empty());
@@ -164,7 +164,7 @@ mod tests {
         #![proptest_config(testkit::properties())]
 
         #[test]
-        fn nothing_is_lost(
+        fn intervals_add_up_to_all_bytes(
             frames in proptest::collection::vec((0u64..90_000_000, 1u32..9000), 0..50),
             interval in 100_000u64..20_000_000,
             rate in 1_000_000_000u64..100_000_000_000,

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn the_queue_is_as_computed_by_hand() {
         // The average drains 300 bytes in 30 ps, 10 bytes a ps. The queue holds 100, 100 - 50 +
         // 100 = 150, 150 - 50 + 100 = 200, and 200 - 200 + 50 = 50 bytes.
         let packets = [(0, 100), (5, 100), (10, 100), (30, 50)];
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_measure() {
+    fn too_few_packets_have_no_burstiness() {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[(1, 2)]), None);
         assert_eq!(of(&[(1, 2), (1, 2)]), None);

@@ -194,7 +194,7 @@ mod tests {
     const US: u64 = 1_000_000;
 
     #[test]
-    fn by_hand() {
+    fn rates_are_as_computed_by_hand() {
         let packets = [(0, 100), (2 * US, 200), (3 * US, 300), (7 * US, 50)];
         let one = spans(1, &packets);
         // The spans carry 100 B in 2 us, 200 B in 1 us and 300 B in 4 us.
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts() {
+    fn a_silence_lowers_the_rate() {
         // The flow sends 1000 bytes at 0 and at 1 us, then nothing.
         let stops = [(0, 1000), (US, 1000)];
         assert_eq!(window(0, 4 * US, &stops), 4e9);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_survey() {
+    fn a_capture_without_flows_has_no_survey() {
         let (records, flows) = series();
         let empty = Series {
             name: "",

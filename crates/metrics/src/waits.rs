@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_of_datagrams_and_of_nothing_else() {
+    fn only_datagrams_have_timestamps() {
         let snap = [frame(17, 5), frame(6, 6), vec![0; 64], frame(17, u64::MAX)].concat();
         assert_eq!(timestamps_ps(&snap, 64), [5000, 0, 0, u64::MAX]);
         assert!(timestamps_ps(&snap, 57).is_empty());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn gap_frames_have_none() {
+    fn gap_frames_have_no_waits() {
         let records = [Kind::Data, Kind::Pause, Kind::Data].map(|kind| record(kind, 9));
         assert_eq!(by_record(&records, &[7, 8]), [7, 0, 8]);
         assert_eq!(by_record(&records, &[7]), [7, 0, 0]);

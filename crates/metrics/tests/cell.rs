@@ -242,7 +242,7 @@ fn curves_add_up() {
 }
 
 #[test]
-fn timelines_that_do_not_fit_are_refused() {
+fn timelines_that_do_not_fit_are_rejected() {
     let cell = cell();
     let error = analyse_cell(&cell, &recorded(&[]), 100).unwrap_err();
     assert_eq!(
@@ -283,7 +283,7 @@ fn the_cost_of_a_frame_is_reported_for_the_wire() {
 }
 
 #[test]
-fn what_senders_say_stands_beside_what_was_measured_and_adds_up() {
+fn senders_statistics_stand_beside_measurements_and_add_up() {
     let cell = cell();
     let wire = wire(&cell);
     let timelines = [End::A, End::B].map(|end| Timeline {

@@ -123,7 +123,7 @@ fn a_flow_by_hand() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_absent() {
+fn metrics_without_data_are_absent() {
     let none = flow_metrics([].iter(), &frame(1_000_000, None));
     assert_eq!(none, FlowMetrics::default());
     let one = flow_metrics([record(5, 1000)].iter(), &frame(8_000_000, None));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_while_it_works_waits_in_order() {
+    fn segments_wait_in_order_while_the_processor_works() {
         let at = |ns| Time::START + Span::from_ns(ns);
         let segment = |ack| Segment {
             ack,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn without_costs_nothing_waits() {
+    fn segments_without_cost_do_not_wait() {
         let mut cpu = Cpu::new(CpuCost::default());
         for _ in 0..3 {
             assert!(cpu.take(Time::START, Segment::default()).is_some());

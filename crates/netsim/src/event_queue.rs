@@ -138,7 +138,7 @@ mod tests {
 
         /// The queue agrees with an ordered set.
         #[test]
-        fn as_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {
+        fn the_queue_agrees_with_an_ordered_set(steps in proptest::collection::vec((0u32..40, proptest::option::of(0u64..50)), 1..300)) {
             let mut event_queue = EventQueue::new(40);
             let mut set = BTreeSet::new();
             for (source, at) in steps {

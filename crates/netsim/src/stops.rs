@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_are_added_and_the_longest_is_known() {
+    fn stalls_add_up_and_the_longest_is_known() {
         let mut stops = Stops::default();
         for (ms, cwnd) in [
             (0, 10),

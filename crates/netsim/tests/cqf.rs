@@ -72,7 +72,7 @@ fn left(log: &Log, device: u32) -> Vec<&Seen> {
 }
 
 #[test]
-fn a_frame_goes_in_the_cycle_after_the_one_it_came_in() {
+fn a_frame_leaves_in_the_cycle_after_its_own() {
     let log = chain(3, 5_000, stream(10_000_000, 1));
     assert!(log.dropped.iter().all(|(_, flow, _)| *flow > 0));
     for device in 1..=3 {
@@ -97,7 +97,7 @@ fn a_frame_goes_in_the_cycle_after_the_one_it_came_in() {
 }
 
 #[test]
-fn beyond_the_budget_nothing_comes_in() {
+fn frames_beyond_the_budget_are_dropped() {
     // 5 frames come in a cycle; 4 fit.
     let log = chain(1, 1_000, stream(10_000_000, 5));
     let dropped = log.dropped.iter().filter(|(_, flow, _)| *flow == 0);
@@ -105,7 +105,7 @@ fn beyond_the_budget_nothing_comes_in() {
 }
 
 #[test]
-fn what_does_not_end_within_the_cycle_does_not_go() {
+fn frames_that_do_not_end_within_the_cycle_are_dropped() {
     // A cycle holds 45 frames of 274 bytes on the wire; the ingress accepts a burst of 46.
     let log = chain(1, 12_500, stream(10_000_000, 46));
     let went = left(&log, 1);

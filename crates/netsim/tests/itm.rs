@@ -56,7 +56,7 @@ fn chain(phase: &str, stream: &str, more: &str) -> String {
 const HOP_NS: u64 = (64 + 8 * 1_254) * 10 + 500;
 
 #[test]
-fn one_router_and_nobody_else() {
+fn one_router_without_other_traffic() {
     // ITM of the sender runs at 1 ms, RT-IP of the router at 5 ms, its ITM at 6 ms.
     let ran = run(&chain("5ms", "type = \"rt\"", ""), 1);
     let s = &ran.streams[0];
@@ -69,7 +69,7 @@ fn one_router_and_nobody_else() {
 }
 
 #[test]
-fn a_router_that_is_just_missed() {
+fn a_packet_that_just_misses_its_router() {
     // The first of two packets is there when RT-IP runs; the second is late.
     let ran = run(&chain("1150us", "type = \"rt\"\npackets = 2", ""), 1);
     let s = &ran.streams[0];
@@ -207,7 +207,7 @@ proptest! {
     /// Every packet arrives, is lost, or is still under way. The bound holds, or a counted
     /// precondition does not. The same seed gives the same result.
     #[test]
-    fn nothing_is_unexplained(
+    fn every_packet_beyond_the_bound_is_explained(
         routers in 0usize..4,
         rt in 1u64..14,
         nrt_mbit in 1u64..30,

@@ -23,7 +23,7 @@ fn ask(port: &mut Port, at_ns: &[u64]) -> Vec<Result<u64, Fate>> {
 }
 
 #[test]
-fn a_line_at_its_rate_to_the_picosecond() {
+fn a_line_keeps_its_rate_to_the_picosecond() {
     // At 3 Gbit/s a byte takes 2666 2/3 ps, so 1538 bytes take 4,101,333 1/3 ps.
     let config = NetworkConfig {
         devices: vec![DeviceConfig {
@@ -44,7 +44,7 @@ fn a_line_at_its_rate_to_the_picosecond() {
 }
 
 #[test]
-fn a_fifo_holds_its_bytes_and_not_one_more() {
+fn a_fifo_holds_exactly_its_bytes() {
     // At 8 Mbit/s a byte takes a microsecond. Three frames fit, including the one in service.
     let fifo = |bytes| Port::new(PortKind::Fifo { bytes }, 8_000_000, Span::from_ns(7_000));
     let frame = 1_514_000_000;
@@ -135,7 +135,7 @@ fn sources_keep_their_rate_and_their_silences() {
 }
 
 #[test]
-fn a_sender_fills_its_queue_to_its_buffer_and_no_further() {
+fn a_sender_fills_its_queue_up_to_its_buffer() {
     let config = |buffer| NetworkConfig {
         devices: vec![line(GBIT, pfifo())],
         ports: vec![],
@@ -195,7 +195,7 @@ fn two_lines_share_a_port_in_the_order_of_arrival() {
 }
 
 #[test]
-fn hosts_pass_on_what_is_not_for_them() {
+fn hosts_forward_frames_of_others() {
     // 1 Gbit/s comes in and 100 Mbit/s go out, so a switch's queue of 50 packets overflows.
     use netsim::qdisc::{Fifo, Limit, Qdisc};
     let queue = Qdisc::Fifo(Fifo::new(Limit::Packets(50)));

@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(testkit::cases(24))]
 
     #[test]
-    fn nothing_is_lost_unseen_and_nothing_comes_twice(plan in plan()) {
+    fn every_frame_is_delivered_once_or_counted_as_lost(plan in plan()) {
         let (network, log) = run(&plan);
         let mut seen = BTreeSet::new();
         let mut last = BTreeMap::new();
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_on_every_thread(plan in plan()) {
+    fn the_same_seed_gives_the_same_bytes_on_every_thread(plan in plan()) {
         let here = run(&plan);
         let there = std::thread::scope(|s| {
             let threads: Vec<_> = (0..2).map(|_| s.spawn(|| run(&plan))).collect();

@@ -136,7 +136,7 @@ fn psp_shares_an_oversubscribed_line_in_proportion() {
 /// Frames that came before a period leave in it. Of greedy flows an nrt class gets its share,
 /// and the rt class, which is always late, the rest of the budget.
 #[test]
-fn psp_goes_by_the_period() {
+fn psp_keeps_its_periods() {
     let length_ns = 1_000_000;
     let port = pace::Config {
         period: Some(pace::Period::percent(GBIT, length_ns, 80)),
@@ -167,7 +167,7 @@ fn psp_goes_by_the_period() {
 }
 
 #[test]
-fn tbf_lets_its_burst_through_and_then_its_rate() {
+fn tbf_sends_its_burst_and_then_at_its_rate() {
     let config = TbfConfig {
         rate_bps: GBIT / 10,
         burst_bytes: 10 * 1514,

@@ -121,7 +121,7 @@ fn carrier_is_sensed_one_propagation_later() {
 /// After a frame its own station would be first by one propagation. The others begin too, at
 /// the instant at which they hear it.
 #[test]
-fn who_has_sent_is_met_by_who_waits() {
+fn a_station_that_has_sent_collides_with_those_that_wait() {
     let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(60, 1), &mut events);
@@ -142,7 +142,7 @@ fn who_has_sent_is_met_by_who_waits() {
 }
 
 #[test]
-fn sixteen_collisions_are_the_end_of_a_frame() {
+fn sixteen_collisions_drop_a_frame() {
     // Two hundred stations that begin at once collide again and again.
     let mut segment = Medium::new(&config(200, Some(Backoff::Standard), 3));
     let mut events = vec![];
@@ -342,7 +342,7 @@ proptest! {
     /// Every frame arrives once or is lost once, and a station's frames stay in order. The same
     /// seed gives the same events.
     #[test]
-    fn nothing_is_lost_unseen(
+    fn every_frame_arrives_once_or_is_counted_as_lost(
         offers in proptest::collection::vec((0u64..40_000, 0usize..5, 0u32..1_514), 1..120),
         kind in prop_oneof![
             Just(None), Just(Some(Backoff::Standard)), Just(Some(Backoff::CaptureAvoiding))

@@ -36,7 +36,7 @@ impl Observer for Mark {
 }
 
 #[test]
-fn none_in_the_second_half() {
+fn the_second_half_of_a_transfer_allocates_nothing() {
     for variant in variant::ALL {
         let path = Path {
             loss_ppm: 500,

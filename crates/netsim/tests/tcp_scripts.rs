@@ -51,7 +51,7 @@ fn failures(folders: &[PathBuf], defaults: &Defaults, differs: &[&str]) -> Vec<S
 }
 
 #[test]
-fn our_own() {
+fn our_own_scripts_end_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp_scripts");
     assert!(scripts(&folder).len() >= 5);
     let strict = Defaults {
@@ -72,7 +72,7 @@ const DIFFERS: [&str; 3] = [
 
 #[test]
 #[ignore = "needs a checkout of google/packetdrill, its path in PACKETDRILL"]
-fn those_of_packetdrill() {
+fn packetdrills_scripts_end_as_written() {
     let Ok(root) = std::env::var("PACKETDRILL") else {
         panic!("PACKETDRILL is not set");
     };
@@ -98,7 +98,7 @@ fn those_of_packetdrill() {
 }
 
 #[test]
-fn what_cannot_be_expressed_is_said() {
+fn a_line_that_cannot_be_expressed_is_named() {
     let cannot = |text: &str| read(text).err().unwrap_or_default();
     assert!(cannot("+0 ioctl(3, SIOCOUTQ, [1]) = 0").contains("line 1: cannot express"));
     assert!(cannot("\n+0 < R. 1:1(0) ack 1 win 1").contains("line 2: cannot express"));
@@ -107,7 +107,7 @@ fn what_cannot_be_expressed_is_said() {
 }
 
 #[test]
-fn a_line_of_each_kind() {
+fn lines_of_every_form_are_read() {
     let text = "`netsim variant=2.6.22`
  // nothing
  0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

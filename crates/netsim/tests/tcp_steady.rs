@@ -33,7 +33,7 @@ fn single_losses_cost_few_steps_for_each_acknowledgement() {
 
 /// The same seed gives the same result, to the last counter.
 #[test]
-fn the_same_again() {
+fn a_transfer_repeats_exactly() {
     for variant in variant::ALL {
         let path = Path {
             loss_ppm: 10_000,

@@ -153,7 +153,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_header_is_read_unchanged() {
         let mut bytes = [0xff; 60];
         HEADER.write(&mut bytes).unwrap();
         assert_eq!(Header::read(&bytes), Ok(HEADER));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probe() {
+    fn other_bytes_are_not_probes() {
         assert_eq!(
             Header::read(&[0; 51]),
             Err(PacketError::Short { bytes: 51 })

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_rate() {
+    fn answers_stay_below_the_rate() {
         let mut reflector = Reflector::new(10);
         let mut answers = |now_ns| {
             (0..100)

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_due_by_itself() {
+    fn each_probe_is_due_by_its_number() {
         let schedule = Schedule {
             start_ns: 5,
             period_ns: 10,

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_is_measured() {
+    fn every_direction_is_measured() {
         let mut run = run(2);
         run.sent_timestamp(1, 1010);
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_left_out() {
+    fn answers_of_strangers_do_not_count() {
         let mut run = run(1);
         let other = Header {
             session: 8,

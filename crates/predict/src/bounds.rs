@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn no_hop_takes_no_time() {
+    fn a_chain_without_hops_takes_no_time() {
         let found = paper(0);
         assert_eq!(
             (found.per_hop_sum_ns, found.pay_bursts_only_once_ns),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_bound() {
+    fn a_stream_beyond_the_service_has_no_bound() {
         let stream = TokenBucket {
             burst_bytes: 0.0,
             rate_bps: 2e6,

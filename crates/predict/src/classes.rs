@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn or_from_where_it_is_said() {
+    fn lateness_counts_from_a_given_base() {
         let classes = Classes::new(&delays(&[(7, 3), (19, 1)]), 10, Some(9), 1).unwrap();
         assert_eq!((classes.early, classes.counts), (3, vec![3, 1]));
     }
 
     #[test]
-    fn nothing_has_no_classes() {
+    fn no_delays_and_no_period_have_no_classes() {
         assert!(Classes::new(&[], 10, None, 1).is_err());
         assert_eq!(
             Classes::new(&delays(&[(1, 1)]), 0, None, 1),

@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn figure_11() {
+    fn figure_11_of_the_paper() {
         let chain = Chain::one_way(&[0.4], 2).unwrap();
         close(&chain.late(), &[0.36, 0.48, 0.16]);
     }
 
     #[test]
-    fn figure_15() {
+    fn figure_15_of_the_paper() {
         // Without a router the reflecting host is the only stage.
         close(&Chain::round_trip(&[0.2], 0).unwrap().late(), &[0.8, 0.2]);
         // With one router the stages are the router, the host, and the router again.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chain() {
+    fn invalid_chains_are_rejected() {
         assert_eq!(
             Chain::one_way(&[1.5], 1),
             Err(Error::Probability { value: 1.5 })

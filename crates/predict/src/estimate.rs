@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_none_and_all() {
+    fn intervals_of_no_and_of_only_late_packets() {
         // By definition the upper end is 1 - (0.025)^(1/n).
         let (low, high) = interval(0, 10, 0.95);
         assert_eq!(low, 0.0);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn many_passages_make_it_narrow() {
+    fn many_passages_make_the_interval_narrow() {
         let found = beta(&[800_000, 200_000], 0.95).unwrap();
         assert_eq!((found.beta, found.passages), (0.2, 1_000_000));
         // The normal approximation gives 1.96 sqrt(0.16 / 1e6) = 0.000784.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_passed() {
+    fn no_passage_gives_no_estimate() {
         assert!(beta(&[5], 0.95).is_err());
         assert!(beta(&[0, 0], 0.95).is_err());
         assert!(beta(&[], 0.95).is_err());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_does_not_fit() {
+    fn impossible_packets_do_not_fit() {
         let fit = chi_squared(&classes(&[80, 20], 1), &[0.8, 0.2], 0);
         assert_eq!(fit.p_value, Some(0.0));
         let fit = chi_squared(&classes(&[90, 10], 0), &[1.0, 0.0], 0);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named() {
+    fn a_rejected_file_is_named() {
         for (text, words) in [
             ("", "no delays"),
             ("delay\n1", "line 1: \"delay\""),

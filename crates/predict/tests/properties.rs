@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn any_routers_are_the_sum_of_all_ways(betas in vec(0.0..=1.0f64, 1..10)) {
+    fn any_routers_are_the_sum_of_all_combinations(betas in vec(0.0..=1.0f64, 1..10)) {
         let chain = Chain::one_way(&betas, betas.len()).unwrap();
         let late = chain.late();
         for (p, expected) in late.iter().zip(enumerated(&betas)) {

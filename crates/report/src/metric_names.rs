@@ -78,7 +78,7 @@ mod tests {
     use scenario::result::{FlowMetrics, TransferRow};
 
     #[test]
-    fn every_metric_has_words() {
+    fn every_metric_has_a_display_name() {
         for name in FlowMetrics::NAMES.iter().chain(TransferRow::NAMES) {
             assert!(!in_words(name).contains('_'), "{name}");
         }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_flow_by_flow_is_not() {
+    fn runs_without_the_same_flows_are_not_compared() {
         let good = || metrics(1.0, 0.0);
         let with = |change: fn(&mut FlowMetrics)| {
             let mut changed = good();

@@ -127,7 +127,7 @@ fn shape_of(shaper: &str, noise: &str) -> Shape {
 }
 
 #[test]
-fn reports_are_the_same_bytes_twice_and_whole_in_themselves() {
+fn reports_repeat_to_the_byte_and_need_no_other_file() {
     let (first, second) = (made(), made());
     for ((name, (run, curves)), (_, (again, curves_again))) in first.iter().zip(&second) {
         let page = report::html(run, curves);
@@ -185,7 +185,7 @@ fn tcp_is_shown_by_what_it_delivers_and_over_time() {
 /// The plots are those that were committed. After an intended change, look at the plots, then
 /// run once with `BLESS=1`.
 #[test]
-fn plots_are_as_they_were() {
+fn plots_are_those_committed() {
     let scenario = scenario("multi-rate", &FIVE, "1s", "");
     let (_, curves) = run(&scenario, &|_, i| {
         if i == 1 { Shape::OnOff(4) } else { Shape::Even }

@@ -389,7 +389,7 @@ io = "xdp"
 "#;
 
     #[test]
-    fn a_good_one() {
+    fn a_valid_configuration_is_read() {
         let config = read(GOOD).unwrap();
         assert_eq!(config.devices[0].budget_bytes, 87_500);
         assert_eq!(config.devices[1].streams, [0]);
@@ -400,7 +400,7 @@ io = "xdp"
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_key_and_value() {
         for (from, to, words) in [
             (
                 "10ms",
@@ -455,7 +455,7 @@ io = "xdp"
     }
 
     #[test]
-    fn a_reservation_beyond_the_budget_is_refused_with_the_numbers() {
+    fn a_reservation_beyond_the_budget_is_rejected_with_the_numbers() {
         let said = read(&GOOD.replace("\"1mbit\"", "\"3mbit\""))
             .unwrap_err()
             .to_string();

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_who_must_not() {
+    fn a_nonblocking_listener_does_not_wait() {
         let events = EventBox::new(2);
         let mut got = VecDeque::new();
         assert!(events.listen(Listen::NonBlock, &mut got));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_forwarded() {
+    fn packets_that_are_not_forwarded() {
         let good = frame(9);
         assert_eq!(read(&good, [2, 0, 0, 0, 0, 3]), Err(Refusal::NotOurs));
         for (at, value) in [
@@ -256,7 +256,7 @@ mod tests {
     /// The router fills a checksum that the sender left to its device, so that the receiver
     /// accepts it. It leaves alone a complete one, a wrong one, none, and a fragment's.
     #[test]
-    fn sums_that_were_left_are_made() {
+    fn checksums_left_to_the_device_are_filled() {
         for (protocol, at) in [(17, 6), (6, 16)] {
             let mut left = frame(9);
             left.extend([0xab; 13]);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_an_end() {
+    fn the_oldest_datagram_is_forgotten() {
         let mut fragments = Fragments::default();
         for id in 0..10_000 {
             fragments.stream(&header(id, true), by_port);

@@ -296,7 +296,7 @@ mod tests {
     /// group leaves in each period, at the cost of best effort, and nothing stays behind for
     /// good.
     #[test]
-    fn what_was_late_is_made_up_for() {
+    fn late_groups_leave_one_a_period() {
         let mut itm = Itm::new(20_000, &[2_000], 64);
         let push = |itm: &mut Itm<u64>, packets| {
             for _ in 0..packets {
@@ -313,7 +313,7 @@ mod tests {
 
     /// A stream keeps its reservations of periods in which the thread did not run.
     #[test]
-    fn missed_periods_are_made_up_for() {
+    fn reservations_of_missed_periods_are_kept() {
         let mut itm = Itm::new(9_000, &[2_000], 64);
         for _ in 0..20 {
             for _ in 0..3 {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_waits_when_nobody_can_pay() {
+    fn a_stream_waits_when_best_effort_cannot_pay() {
         let mut itm = Itm::new(200, &[100], 8);
         for _ in 0..3 {
             itm.push(Some(0), 100).unwrap();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_have_an_end() {
+    fn full_queues_drop_packets() {
         let mut itm = Itm::new(200, &[100], 1);
         assert_eq!(itm.push(Some(0), 7), Ok(()));
         assert_eq!(itm.push(Some(0), 8), Err(8));

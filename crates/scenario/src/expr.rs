@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_what_was_expected() {
+    fn errors_say_what_was_expected() {
         for (text, expected) in [
             ("${rate", "a `}` after"),
             ("${}", "a name or a whole number at `the end`"),

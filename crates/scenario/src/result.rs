@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_are_refused() {
+    fn other_formats_are_rejected() {
         let text = sample().to_json().unwrap().replace(FORMAT, "result-0");
         let error = RunResult::from_json(&text).unwrap_err().to_string();
         assert!(

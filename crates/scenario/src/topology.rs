@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_through_a_line_of_hosts() {
+    fn the_path_through_a_line_of_hosts() {
         // The topology is 0 -- 1 -- 2; the second cable's ends are exchanged.
         let line = cables(&[[0, 1], [2, 1]]);
         assert_eq!(

@@ -55,7 +55,7 @@ fn error_of(text: &str) -> String {
 }
 
 #[test]
-fn the_valid_one_is_valid() {
+fn the_unchanged_scenario_is_valid() {
     let scenario = parse("s.toml", VALID, &Options::default()).unwrap();
     assert_eq!(scenario.cells.len(), 6);
 }
@@ -389,7 +389,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn one_thing_wrong_at_a_time() {
+fn each_error_has_its_message() {
     for (from, to, expected) in REPLACED {
         assert_eq!(VALID.matches(from).count(), 1, "{from}");
         let message = error_of(&VALID.replace(from, to));
@@ -402,7 +402,7 @@ fn one_thing_wrong_at_a_time() {
 }
 
 #[test]
-fn tables_that_are_none() {
+fn values_in_place_of_tables_are_rejected() {
     for (text, expected) in [
         (
             "flow = 1",
@@ -440,7 +440,7 @@ fn tables_that_are_none() {
 }
 
 #[test]
-fn bottlenecks_are_one_kind_and_one_a_direction() {
+fn a_direction_has_one_bottleneck_of_one_type() {
     let with = |keys: &str| {
         format!(
             "{VALID}[[bottleneck]]\ncable = \"wire\"\nfrom = \"tx\"\nrate = \"1mbit\"\n{keys}\n"
@@ -469,7 +469,7 @@ fn bottlenecks_are_one_kind_and_one_a_direction() {
 }
 
 #[test]
-fn nobody_answers_from_a_sink_and_no_cable_no_way() {
+fn tcp_to_a_sink_and_hosts_without_a_path_are_rejected() {
     let text = VALID
         .replace("rate = \"1gbit\"", "rate = \"1gbit\"\nsink = true")
         .replace("type = \"udp\"", "type = \"tcp\"");
@@ -485,7 +485,7 @@ fn nobody_answers_from_a_sink_and_no_cable_no_way() {
 }
 
 #[test]
-fn what_set_gives_is_named_as_such() {
+fn errors_name_values_of_set() {
     let with = |key: &str, value: &str| {
         let set = vec![(key.to_owned(), value.to_owned())];
         parse("s.toml", VALID, &Options { quick: false, set }).map_err(|error| error.to_string())

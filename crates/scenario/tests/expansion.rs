@@ -129,7 +129,7 @@ fn cells_come_in_the_order_written_last_fastest() {
 }
 
 #[test]
-fn a_closeup_is_of_the_cells_it_names_and_no_longer_than_they() {
+fn closeups_apply_to_their_cells_and_end_with_them() {
     let scenario = read(MANY, false);
     let count: Vec<usize> = scenario.cells.iter().map(|c| c.closeups.len()).collect();
     assert_eq!(count, [0, 1, 0, 1]);
@@ -180,7 +180,7 @@ fn conditions_and_repetitions() {
 }
 
 #[test]
-fn flows_know_their_way_and_their_defaults() {
+fn flows_have_their_path_and_their_defaults() {
     let scenario = read(MANY, false);
     let cell = &scenario.cells[0];
     let hop = |cable, end| Direction { cable, end };
@@ -234,7 +234,7 @@ fn windows_and_bounds() {
 }
 
 #[test]
-fn the_short_form_shortens_what_lies_in_it() {
+fn the_short_form_shortens_flows_and_windows() {
     let scenario = read(MANY, true);
     assert_eq!(scenario.cells.len(), 2);
     let cell = &scenario.cells[0];

@@ -45,7 +45,7 @@ fn read(text: &str) -> Isochronous {
 }
 
 #[test]
-fn ways_budgets_and_shares() {
+fn paths_budgets_and_shares() {
     let of = read(GOOD);
     assert_eq!(
         (of.period_ns, of.slot_ns, of.budget_pct),
@@ -87,7 +87,7 @@ fn ways_budgets_and_shares() {
 }
 
 #[test]
-fn what_is_refused() {
+fn errors_are_rejected_with_their_line() {
     let cases = [
         (
             "hosts = [\"a\", \"r\"]",

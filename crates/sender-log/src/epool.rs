@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_kept_while_there_is_room() {
+    fn every_reading_is_kept_while_there_is_room() {
         let mut epool = Epool::new(100, Moment::Ack);
         for n in 0..100 {
             epool.observe(at(n), Moment::Ack, &vars(n, State::Open));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_outlasts_many_acknowledgements() {
+    fn timeouts_are_kept_when_acknowledgements_are_dropped() {
         let mut epool = Epool::new(32, Moment::Ack);
         for n in 0..10_000 {
             let moment = if n == 5000 {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_is_left_out() {
+    fn readings_that_were_lost_count_as_omitted() {
         let mut epool = Epool::new(16, Moment::Ack);
         epool.observe(at(0), Moment::Ack, &vars(0, State::Open));
         epool.omit(7);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_time_asked_for() {
+    fn a_part_of_the_time_is_recorded_in_full() {
         let mut epool = Epool::between(32, Moment::Ack, at(10), at(20));
         for n in 0..100 {
             epool.observe(at(n), Moment::Ack, &vars(n, State::Open));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_a_line_for_each() -> io::Result<()> {
+    fn a_table_has_a_line_for_each_record() -> io::Result<()> {
         let mut epool = Epool::new(16, Moment::Ack);
         epool.observe(at(3), Moment::Ack, &vars(7, State::Recovery));
         let mut text = Vec::new();
@@ -345,7 +345,7 @@ mod tests {
         /// There are never more records than the capacity, and every reading is kept or counted
         /// as left out.
         #[test]
-        fn what_is_kept_and_what_is_left_out_are_all(
+        fn kept_and_omitted_readings_are_all_readings(
             capacity in 0usize..200,
             readings in prop::collection::vec((0u8..10, 0u8..30), 0..3000),
         ) {

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_it_was() {
+    fn written_samples_are_read_unchanged() {
         let mut text = HEADER.to_owned();
         let lines = [0, NO_THRESHOLD as u32, u32::MAX].map(|ssthresh_segments| Line {
             time_ns: 7,

@@ -120,7 +120,7 @@ fn a_seed_that_is_none_is_refused() {
 
 /// Proptest's own variables have priority over ours.
 #[test]
-fn proptest_s_own_variables_work() {
+fn proptests_own_variables_have_priority() {
     let other = run(&[("PROPTEST_RNG_SEED", "7"), ("PSPACER_SEED", "9")]);
     assert_eq!(other.seed(), 7);
     assert_eq!(other.cases(), run(&[("PSPACER_SEED", "7")]).cases());

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_time_is_not_passed() {
+    fn sums_and_differences_stay_within_the_range() {
         assert_eq!(
             Time::from_ps(u64::MAX) + Span::from_ps(1),
             Time::from_ps(u64::MAX)

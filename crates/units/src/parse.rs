@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity() {
+    fn other_texts_are_not_quantities() {
         for text in [
             "", "s", "1", "-1s", "+1s", "1 s", " 1s", "1e3s", ".5s", "1.s", "1..2s", "1S", "1ss",
         ] {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_wrong() {
+    fn a_good_console_has_no_complaint() {
         assert_eq!(classify(""), None);
         assert_eq!(classify("[    0.1] Linux version 6.1\nagent: done\n"), None);
         // A line that only mentions a warning is not one.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_step_with_what_the_command_said() {
+    fn a_failed_step_has_the_commands_output() {
         let text = "agent: FAILED step 7: run tc qdisc add: exit status 2\r\n\
                     Error: Specified qdisc kind is unknown.\r\n[    2.0] reboot: Restarting\r\n";
         assert_eq!(

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_no_process_there_is_no_time() {
+    fn a_process_that_does_not_exist_has_no_time() {
         assert_eq!(processor_time(u32::MAX), None);
         assert!(processor_time(std::process::id()).is_some());
     }

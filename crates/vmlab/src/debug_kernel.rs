@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_does_not_take_is_named() {
+    fn options_that_the_kernel_rejects_are_named() {
         let config = "# x\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"-x\"\nCONFIG_DD=m\n";
         let fragment = "# CONFIG_Z=y\nCONFIG_A=y\nCONFIG_B=n\nCONFIG_C=\"-x\"\nCONFIG_D=n\n";
         assert_eq!(missing(fragment, config), Vec::<&str>::new());

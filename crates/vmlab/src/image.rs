@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_of_what_is_no_program() {
+    fn other_files_need_no_libraries() {
         assert_eq!(needed_libraries(b"#!/bin/sh\n"), Vec::<String>::new());
         assert_eq!(needed_libraries(&[0x7f; 100]), Vec::<String>::new());
     }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_refused() {
+    fn other_files_are_rejected_as_modules() {
         for bytes in [&b""[..], b"\x7fELF", &[0x7f; 4096]] {
             assert_eq!(depends(bytes), None);
         }

@@ -447,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_apt_plans_and_prints() {
+    fn the_output_of_apt_is_read() {
         let plan = "\
 NOTE: This is only a simulation!
 Inst gcc-14-base (14.2.0-19 Debian:13.7/stable [amd64])

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_that_lead_out_of_the_folder_are_rejected() {
         for name in ["../x", "/etc/passwd", "cell-0/../../x", "out/../x"] {
             let archive = archive(&[(name, b"")]);
             let (_folder, boot) = unpacked(&shared(archive.len() as u64, &archive));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_anywhere_nothing_panics() {
+    fn results_cut_at_any_byte_are_rejected() {
         let archive = archive(&[("cell-0/a", &[7; 700]), ("status", b"ok")]);
         let whole = shared(archive.len() as u64, &archive);
         for length in (0..32).chain((4090..whole.len()).step_by(61)) {

@@ -362,7 +362,7 @@ mod tests {
 
     /// Files in a cell's folder belong to somebody: they stay, and no guest boots.
     #[test]
-    fn a_cells_folder_with_files_is_refused() {
+    fn a_cells_folder_with_files_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let cell = folder.path().join("cell-1");
         fs::create_dir(&cell).unwrap();

@@ -323,7 +323,7 @@ Signed-By: \n -----BEGIN PGP PUBLIC KEY BLOCK-----
     }
 
     #[test]
-    fn without_a_debian_archive_the_error_lists_what_there_is() {
+    fn without_a_debian_archive_the_error_lists_the_sources() {
         let printed = "'http://x.invalid/dists/jammy/main/binary-amd64/Packages.xz' a 0\n";
         let text = Archives::from_uris(printed, &[]).unwrap_err().to_string();
         assert!(text.contains("jammy"), "{text}");
@@ -332,7 +332,7 @@ Signed-By: \n -----BEGIN PGP PUBLIC KEY BLOCK-----
     }
 
     #[test]
-    fn sources_files_are_where_the_configuration_says() {
+    fn sources_are_read_where_apts_configuration_says() {
         let folder = tempfile::tempdir().unwrap();
         let parts = folder.path().join("etc/apt/parts.d");
         fs::create_dir_all(&parts).unwrap();

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn judged_as_tdc_does() {
+    fn cases_are_judged_as_tdc_does() {
         let judged = |output: &str| judge(&[case()], output).remove(0).faults;
         assert_eq!(judged(PASSED), Vec::<String>::new());
         assert_eq!(references(PASSED), Some(0));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tdc_would_stumble_over_is_refused() {
+    fn cases_that_tdc_cannot_run_are_rejected() {
         type Change = fn(&mut Case);
         let changes: [(Change, &str); 6] = [
             (|case| case.id = "XYZ1".into(), "id"),

@@ -82,7 +82,7 @@ fn queues_take_turns_on_the_wire() {
 }
 
 #[test]
-fn faults_lose_nothing_but_what_is_counted() {
+fn every_frame_lost_by_a_fault_is_counted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (library, script) = (
         root.join("kernel/tests/lib.sh"),

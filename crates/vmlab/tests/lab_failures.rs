@@ -38,7 +38,7 @@ fn script(command: &str, timeout: Duration, out_dir: &Path) -> Result<vmlab::Scr
 }
 
 #[test]
-fn a_tc_line_that_fails_is_quoted_with_what_tc_said() {
+fn a_failed_tc_line_is_quoted_with_its_output() {
     let folder = tempfile::tempdir().unwrap();
     let scenario =
         scenario("[[tc]]\nhost = \"tx\"\nlines = [\"qdisc add dev eth0 root tbf rate 1mbit\"]\n");

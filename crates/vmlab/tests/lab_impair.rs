@@ -50,7 +50,7 @@ fn segments(dir: &Path) -> Vec<Sent> {
 }
 
 #[test]
-fn what_is_chosen_is_lost_or_late() {
+fn exactly_the_chosen_frames_are_lost_or_late() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
         r#"

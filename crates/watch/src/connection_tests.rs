@@ -93,7 +93,7 @@ fn goes_on(connection: &mut Connection, from: &Reading, at_ms: u64) -> Vec<Stop>
 }
 
 #[test]
-fn a_flow_without_a_stop() {
+fn a_steady_flow_has_no_stall() {
     let (mut connection, last) = flowing();
     assert_eq!(connection.rate_bps(1000 * MS), 800_000);
     assert_eq!(connection.acked_bytes(), 101 * u64::from(MSS));
@@ -103,7 +103,7 @@ fn a_flow_without_a_stop() {
 }
 
 #[test]
-fn a_tail_that_only_the_timer_repairs() {
+fn the_timer_repairs_a_lost_tail() {
     let (mut connection, last) = flowing();
     let mut timeout = later(&last, 1240, Moment::CaState);
     timeout.ca_state = CaState::Loss;
@@ -132,7 +132,7 @@ fn a_tail_that_only_the_timer_repairs() {
 }
 
 #[test]
-fn a_repair_that_was_lost() {
+fn a_lost_retransmission_is_named() {
     let (mut connection, last) = flowing();
     let mut fast = later(&last, 1010, Moment::Retransmit);
     fast.ca_state = CaState::Recovery;
@@ -150,7 +150,7 @@ fn a_repair_that_was_lost() {
 }
 
 #[test]
-fn a_report_ends_a_pause_though_nothing_advances() {
+fn a_sack_ends_a_pause_without_an_advance() {
     let (mut connection, last) = flowing();
     let mut timeout = later(&last, 1240, Moment::CaState);
     timeout.ca_state = CaState::Loss;
@@ -169,7 +169,7 @@ fn a_report_ends_a_pause_though_nothing_advances() {
 }
 
 #[test]
-fn a_window_that_is_closed_is_named_while_it_is() {
+fn a_closed_window_is_named_while_it_is_closed() {
     let (mut connection, last) = flowing();
     let mut closing = later(&last, 1010, Moment::Ack);
     closing.ack = closing.nxt;
@@ -227,7 +227,7 @@ fn a_pause_of_the_application_and_one_for_the_peer() {
 }
 
 #[test]
-fn pauses_between_messages_are_one_stop() {
+fn pauses_between_messages_are_one_stall() {
     let (mut connection, last) = flowing();
     let mut reading = last;
     reading.ack = reading.nxt;
@@ -269,7 +269,7 @@ fn a_long_pause_after_short_ones_is_reported() {
 }
 
 #[test]
-fn a_connection_that_is_answered_late_or_never() {
+fn a_syn_answered_late_or_never_is_named() {
     for (answered, end) in [
         (true, "before it was answered"),
         (false, "nothing ever answered"),
@@ -298,7 +298,7 @@ fn a_connection_that_is_answered_late_or_never() {
 }
 
 #[test]
-fn what_the_end_cuts_short() {
+fn the_end_of_a_connection_ends_its_stall() {
     let (mut connection, last) = flowing();
     let mut timeout = later(&last, 1240, Moment::CaState);
     timeout.ca_state = CaState::Loss;

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address() {
+    fn other_texts_are_not_addresses() {
         for text in ["", "10.1.2", "10.1.2.3/33", "10.1.2.3/x", "::/129", "host"] {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }

@@ -42,7 +42,7 @@ fn timed_out(timeouts: u32, sacked_out: u32, resent_before: Option<Resent>) -> F
 }
 
 #[test]
-fn each_cause() {
+fn each_change_of_a_pause_has_its_cause() {
     let closed = Facts {
         packets_out: 0,
         window_bytes: 500,
@@ -196,7 +196,7 @@ fn each_cause() {
 }
 
 #[test]
-fn a_window_that_is_open_is_not_closed() {
+fn an_open_window_is_not_named_as_closed() {
     let facts = Facts {
         packets_out: 0,
         window_ns: 290 * MS,

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_what_it_opened() {
+    fn this_process_has_the_sockets_it_opened() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let stream = TcpStream::connect(address).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn no_such_process() {
+    fn a_process_that_does_not_exist_is_an_error() {
         let error = Process::open(u32::MAX).unwrap_err();
         assert!(
             matches!(error, Error::Process { pid: u32::MAX, .. }),

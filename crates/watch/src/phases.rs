@@ -198,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_holds_a_plain_transfer_up() {
+    fn a_plain_transfer_has_no_phase() {
         assert_eq!(phases(|_, _| {}), []);
     }
 
     #[test]
-    fn what_the_kernel_counts_is_named() {
+    fn waits_that_the_kernel_counts_are_named() {
         let window = phases(|n, reading| reading.limits.window_ns = n * 8 * MS);
         assert_eq!(window.len(), 1);
         assert_eq!(window[0].finding.cause, Cause::ReceiverWindowSmall);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn repair_that_is_pinned() {
+    fn a_repair_at_a_small_window_is_named() {
         let pinned = |n: u64, reading: &mut Reading| {
             reading.ca_state = CaState::Recovery;
             // The connection delivers a segment each round trip of 20 ms.

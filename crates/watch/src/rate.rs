@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn over_a_second() {
+    fn the_rate_is_over_the_last_second() {
         let mut rate = Rate::default();
         assert_eq!(rate.bytes_per_s(0, 0), 0);
         for ms in 0..5000 {

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_or_length_is_refused() {
+    fn another_type_or_length_is_rejected() {
         for (kind, bytes) in [(0, 136), (7, 136), (1, 136), (2, 64), (2, 135), (2, 144)] {
             let mut record = head(kind);
             record.resize(bytes, 0);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_that_ended_leave_those_that_stopped() {
+    fn of_a_hundred_thousand_ended_connections_the_stalled_are_kept() {
         let mut watcher = Watcher::new(0);
         for cookie in 1..=100_000 {
             passes(&mut watcher, cookie, cookie % 1000 == 7);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_counted_by_cause_and_place() {
+    fn answers_are_counted_by_cause_and_place() {
         let mut behind = seen("rto-other", "network", "low");
         if let Some(seen) = &mut behind {
             seen.root = Some("policer".into());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn to_be_sure_of_the_wrong_side_is_not_outweighed() {
+    fn one_wrong_side_with_high_confidence_fails_the_matrix() {
         let right = || seen("rto-tail", "network", "high");
         let mut stops: Vec<_> = (0..99)
             .map(|_| stop("rto-tail", "network", [right(), right()]))

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_counts_only_if_it_was_there_and_suffices() {
+    fn a_cause_counts_only_if_it_explains_the_delay() {
         let ms = |ms: u64| Span::from_ns(ms * 1_000_000);
         let over = |deferred, medium, receiving| {
             let mut overs = Overs::default();

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_budget_cannot_pay_waits_and_is_counted() {
+    fn late_packets_beyond_the_budget_wait_and_are_counted() {
         let mut node = node(true, 1);
         fill(&mut node, [4, 0], 0);
         assert_eq!(run(&mut node), [(0, 0), (0, 1), (0, 2)]);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn without_late_first_a_period_has_its_reservation_and_no_more() {
+    fn without_late_first_a_stream_sends_only_its_reservation() {
         let mut node = node(false, 3);
         fill(&mut node, [3, 0], 1);
         assert_eq!(run(&mut node), [(0, 0), (0, 1), (2, 0)]);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_has_time_for_so_many() {
+    fn a_slot_has_time_for_a_number_of_packets() {
         let mut node = node(true, 1);
         node.config.packet_cost = Span::from_ns(300_000);
         for number in 0..5 {
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ip_thread_stands_aside_for_slots() {
+    fn the_ip_thread_waits_for_the_end_of_slots() {
         let mut node = node(true, 1);
         let at = |us: u64| Time::from_ps(us * 1_000_000);
         assert_eq!(node.ip(at(3_500)), at(3_500));

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_drawn_empty() {
+    fn no_data_gives_an_empty_chart() {
         let figure = chart(&Chart {
             slug: "c",
             title: String::new(),

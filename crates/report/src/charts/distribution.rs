@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_has_its_share() {
+    fn each_delay_has_its_share() {
         let of = [
             Distribution::new("a", &[1, 0, 3], Some(&[0.5, 0.5])),
             Distribution::new("b", &[], None),

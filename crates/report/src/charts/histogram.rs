@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_in_a_million_shows() {
+    fn one_packet_in_a_million_is_visible() {
         let svg = plot(true, &[1e6, 1.0], Vec::new());
         assert!(!svg.contains(">measured<"), "no legend of bars alone");
         assert!(svg.contains(">1,000<"), "{svg}");
     }
 
     #[test]
-    fn nothing_to_draw_is_drawn_empty() {
+    fn no_data_gives_an_empty_histogram() {
         for log in [false, true] {
             let svg = plot(log, &[], Vec::new());
             assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{svg}");

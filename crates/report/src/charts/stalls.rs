@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn much_is_drawn_with_little() {
+    fn many_segments_make_a_small_picture() {
         let mut dense = sample();
         // The dense figure has a hundred times as many segments in the same place.
         dense.new = (0..100_000u32)
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_legend_has_what_occurs() {
+    fn the_legend_has_only_marks_that_occur() {
         let svg = stream("s", "t", "c", &sample(), (0.0, 1.0)).svg();
         assert!(svg.contains(">retransmitted<") && svg.contains(">acknowledged<"));
         assert!(!svg.contains(">SACKed<") && !svg.contains(">window<"));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_empty() {
+    fn no_stall_gives_an_empty_figure() {
         let svg = stream("s", "t", "c", &Stream::default(), (0.0, 0.0)).svg();
         assert!(svg.starts_with("<svg") && !svg.contains("NaN"));
     }

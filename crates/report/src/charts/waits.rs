@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_what_took_longer() {
+    fn shares_of_packets_that_waited_longer() {
         let points = longer(&curves(&[(300, 90), (400, 9), (500, 1)]), "rt").unwrap();
         let shares: Vec<_> = points.iter().map(|(ms, v)| (*ms, v[1])).collect();
         assert_eq!(shares[..3], [(1.0, 100.0), (10.0, 10.0), (100.0, 1.0)]);

@@ -126,7 +126,7 @@ mod tests {
 
     /// The steps around the last maximum, computed by hand from the constants above.
     #[test]
-    fn steps() {
+    fn steps_around_the_last_maximum() {
         assert_eq!(per(14, 1000), 14);
         assert_eq!(per(800, 1000), 800 / 16); // d = 50
         assert_eq!(per(932, 1000), 932 / 16); // d = 17

@@ -118,7 +118,7 @@ mod tests {
     /// Where the cubic curve is flatter than Reno, the window follows the estimate of section
     /// 4.3: 0.53 segments more each round trip.
     #[test]
-    fn as_fast_as_reno_on_short_paths() {
+    fn cubic_grows_as_reno_on_short_paths() {
         let mut cubic = Cubic::default();
         let mut window = Window {
             cwnd: cubic.threshold(100),
@@ -133,7 +133,7 @@ mod tests {
     /// After a loss at 1000 segments the window is back at 1000 after K seconds, and stays near
     /// it for a while.
     #[test]
-    fn back_at_the_last_maximum_after_k() {
+    fn the_window_is_at_the_last_maximum_after_k_seconds() {
         let mut cubic = Cubic::default();
         let mut window = Window {
             cwnd: cubic.threshold(1000),

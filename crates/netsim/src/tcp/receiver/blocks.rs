@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_first_and_four_kept() {
+    fn four_blocks_are_kept_the_newest_first() {
         let mut blocks = Blocks::default();
         for start in [10, 20, 30, 40, 50] {
             blocks.add(block(start, start + 1));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filled_hole_makes_one_of_two() {
+    fn a_filled_hole_joins_two_blocks() {
         let mut blocks = Blocks::default();
         blocks.add(block(10, 11));
         blocks.add(block(12, 13));

@@ -76,7 +76,7 @@ mod tests {
 
         /// The ranges agree with a set of bytes.
         #[test]
-        fn as_a_set_of_bytes(inserts in prop::collection::vec((1u64..100, 1u64..20), 1..40), upto in 1u64..130) {
+        fn ranges_agree_with_a_set_of_bytes(inserts in prop::collection::vec((1u64..100, 1u64..20), 1..40), upto in 1u64..130) {
             let mut ranges = Ranges::default();
             let mut bytes = BTreeSet::new();
             for (start, len) in inserts {

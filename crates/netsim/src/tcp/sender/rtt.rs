@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_until_the_next_measurement() {
+    fn the_timeout_doubles_until_the_next_measurement() {
         let mut rtt = rtt();
         rtt.sample(Span::from_ns(10 * MS), 0, 100);
         rtt.back_off();

@@ -25,7 +25,7 @@ fn out(packets: u64) -> Sender {
 /// RFC 8985, section 3.3: three packets behind the head arrived and no disorder was seen, so
 /// the head is lost at once.
 #[test]
-fn three_behind_it_and_it_is_lost_at_once() {
+fn three_packets_behind_the_head_make_it_lost_at_once() {
     let mut sender = out(10);
     sender.on_segment(ms(10), &ack(0, &[(1, 2)]), &mut ());
     assert_eq!(sender.vars().lost_out, 0);
@@ -39,7 +39,7 @@ fn three_behind_it_and_it_is_lost_at_once() {
 /// Section 6.2, step 5: with fewer packets behind it, a timer gives the head a quarter of the
 /// least round trip more.
 #[test]
-fn with_fewer_behind_it_a_quarter_round_trip_is_waited() {
+fn fewer_packets_behind_the_head_give_it_a_quarter_round_trip() {
     let mut sender = out(3);
     sender.on_segment(ms(10), &ack(0, &[(1, 3)]), &mut ());
     assert_eq!(sender.vars().lost_out, 0);
@@ -73,7 +73,7 @@ fn a_lost_retransmission_is_found() {
 
 /// Section 7: a lost tail costs two round trips, not a timeout.
 #[test]
-fn a_lost_tail_is_probed_for() {
+fn a_probe_finds_a_lost_tail() {
     let mut sender = out(5);
     let at = sender.next_timer().expect("a probe");
     assert!(at >= ms(20) && at < ms(30), "{at}");
@@ -231,7 +231,7 @@ proptest! {
     /// all delivered ones. A packet that was sent before them, and has been out for longer than
     /// the round trip and the time for disorder, is lost or has a timer.
     #[test]
-    fn lost_is_what_is_older_than_what_arrived(events in prop::collection::vec(event(), 1..60)) {
+    fn packets_sent_before_an_arrived_one_are_lost_or_timed(events in prop::collection::vec(event(), 1..60)) {
         let mut sender = out(20);
         sender.write(1000 * MSS);
         let mut now = ms(10);

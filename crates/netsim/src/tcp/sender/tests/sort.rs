@@ -50,7 +50,7 @@ fn three_blocks() {
 }
 
 #[test]
-fn one_and_two_come_out_right_and_of_four_nineteen_orders_do_not() {
+fn nineteen_orders_of_four_blocks_are_sorted_wrongly() {
     let wrong = |count: u64| {
         let right: Vec<u64> = (1..=count).collect();
         orders(count)
@@ -62,7 +62,7 @@ fn one_and_two_come_out_right_and_of_four_nineteen_orders_do_not() {
 }
 
 #[test]
-fn mended_all_come_out_right() {
+fn the_repaired_sort_is_right_for_all_orders() {
     for count in 1..=4 {
         let right: Vec<u64> = (1..=count).collect();
         for wire in orders(count) {
