@@ -7,10 +7,10 @@
 mod pipe;
 
 use pipe::{Fate, MS, PLACES, Setup, Sight, analyse, run};
-use stall::{Cause, Confidence, Side, StopKind};
+use stall::{Cause, Confidence, Side, StallKind};
 
 fn story(name: &str, place: &str, connection: &stall::Connection) -> String {
-    let stops = connection.stops.iter().map(|stop| {
+    let stops = connection.stalls.iter().map(|stop| {
         format!(
             "  {:.3}+{:.3} {:?} {:?} {:?}: {}",
             stop.start_ns as f64 / 1e9,
@@ -39,11 +39,11 @@ fn silence(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wante
     for (index, (place, _)) in PLACES.iter().enumerate() {
         let analysis = analyse(&captures.at[index]);
         let connection = analysis.connections.first().unwrap();
-        let stops = connection.stops.iter();
+        let stalls = connection.stalls.iter();
         // Most transfers also have a known pause of the application.
         let asked = |cause: Cause| cause != Cause::Application || wanted[0] == cause;
-        let longest = stops
-            .filter(|stop| stop.kind == StopKind::Silence && asked(stop.cause))
+        let longest = stalls
+            .filter(|stop| stop.kind == StallKind::Silence && asked(stop.cause))
             .max_by_key(|stop| stop.duration_ns);
         let story = story(name, place, connection);
         if wanted[index] == Cause::Unknown {
@@ -251,9 +251,9 @@ fn slow(name: &str, setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate, wanted: 
             continue;
         }
         let found = connection
-            .stops
+            .stalls
             .iter()
-            .find(|stop| stop.kind == StopKind::Slow && stop.cause == wanted[index]);
+            .find(|stop| stop.kind == StallKind::Slow && stop.cause == wanted[index]);
         assert!(found.is_some(), "{story}");
     }
 }
@@ -406,7 +406,7 @@ fn a_short_buffer_is_neither_surely_a_policer_nor_a_bad_path() {
         let connection = analysis.connections.first().unwrap();
         let story = story("short buffer", place, connection);
         assert!(connection.flows[0].retransmissions.fast > 50, "{story}");
-        for stop in &connection.stops {
+        for stop in &connection.stalls {
             assert_ne!(stop.confidence, Confidence::High, "{story}");
             // Captures at the other places see a part of the round trip.
             let is_sure = stop.confidence > Confidence::Low;
@@ -430,7 +430,7 @@ fn holes_that_fill_by_themselves_are_no_losses() {
     let captures = run(&setup, &mut hook);
     for segments in &captures.at {
         let analysis = analyse(segments);
-        for stop in &analysis.connections.first().unwrap().stops {
+        for stop in &analysis.connections.first().unwrap().stalls {
             assert_ne!(stop.cause, Cause::Policer, "{stop:#?}");
             assert_ne!(stop.cause, Cause::PathLoss, "{stop:#?}");
         }

@@ -97,17 +97,17 @@ fn json_has_what_the_text_has() {
     assert_eq!(connections.len(), 2);
     assert!(connections[0]["verdict"].as_str().unwrap().len() > 20);
     assert_eq!(connections[1]["stalls"].as_array().unwrap().len(), 0);
-    let stop = &connections[0]["stalls"][0];
-    assert_eq!(stop["cause"], "receiver-window-closed");
+    let stall = &connections[0]["stalls"][0];
+    assert_eq!(stall["cause"], "receiver-window-closed");
     // From the last data before it, 20 rounds after the handshake.
-    let start_s = stop["start_s"].as_f64().unwrap();
+    let start_s = stall["start_s"].as_f64().unwrap();
     assert!((0.2..0.23).contains(&start_s), "{start_s}");
-    let duration_s = stop["duration_s"].as_f64().unwrap();
+    let duration_s = stall["duration_s"].as_f64().unwrap();
     assert!((0.48..0.52).contains(&duration_s), "{duration_s}");
-    assert_eq!(stop["side"], "receiver");
-    assert!(["low", "medium", "high"].contains(&stop["confidence"].as_str().unwrap()));
+    assert_eq!(stall["side"], "receiver");
+    assert!(["low", "medium", "high"].contains(&stall["confidence"].as_str().unwrap()));
     // The closed window is packet 3 + 20 * 15 + 1.
-    let evidence: Vec<_> = stop["evidence"]
+    let evidence: Vec<_> = stall["evidence"]
         .as_array()
         .unwrap()
         .iter()
@@ -254,12 +254,12 @@ fn what_is_asked_for_is_shown() {
     let wrong = stalls(&[&file, "--connection", "0"]);
     assert_eq!(wrong.status.code(), Some(2));
 
-    let stops = |arguments: &[&str]| {
+    let stalls = |arguments: &[&str]| {
         let found = json(&[&[file.as_str()], arguments].concat());
         found["connections"][0]["stalls"].as_array().unwrap().len()
     };
-    assert_eq!(stops(&["--min-duration", "400ms"]), 1);
-    assert_eq!(stops(&["--min-duration", "1s"]), 0);
+    assert_eq!(stalls(&["--min-duration", "400ms"]), 1);
+    assert_eq!(stalls(&["--min-duration", "1s"]), 0);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub use charts::{
     Variables, delay_bars,
 };
 pub use page::run::html;
-pub use page::stalls::{StallConnection, StallStop, stalls_html};
+pub use page::stalls::{StallConnection, StallRow, stalls_html};
 pub use page::survey::survey_html;
 pub use sweep::{Varying, varying};
 pub use terminal::Style;

@@ -51,8 +51,7 @@ pub struct Connection {
     /// The data from client to server, and the data from server to client.
     pub flows: [Flow; 2],
     /// Stalls of both directions, in the order of their beginnings.
-    #[serde(rename = "stalls")]
-    pub stops: Vec<Stop>,
+    pub stalls: Vec<Stall>,
     /// Notes on what made the analysis less sure than it could be.
     pub notes: Vec<String>,
     /// The events that a plot needs, if `Options::history_of` asked for them.
@@ -210,7 +209,7 @@ pub struct CwndEstimate {
 
 /// A stall: a time without progress, or with little.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Stop {
+pub struct Stall {
     /// Direction of the data that stalled.
     pub direction: Direction,
     /// Beginning, since the capture's first segment.
@@ -220,7 +219,7 @@ pub struct Stop {
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration_ns: u64,
     /// Whether nothing moved, or little.
-    pub kind: StopKind,
+    pub kind: StallKind,
     /// Bytes that the rate before the stall would have brought in this time, less what came.
     /// `None` if there was no rate before to compare with.
     pub bytes_cost: Option<u64>,
@@ -242,7 +241,7 @@ pub struct Stop {
     pub advice: String,
 }
 
-impl Stop {
+impl Stall {
     /// Merges the next stall of the same cause into this one: it now lasts until the end of
     /// `next`, the costs are added, and the count grows by one. Confidence and evidence stay.
     pub fn take_in(&mut self, next: &Self) {
@@ -258,7 +257,7 @@ impl Stop {
 /// How much a stall held the data up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum StopKind {
+pub enum StallKind {
     /// Nothing moved: no new data was sent and nothing was delivered.
     Silence,
     /// Data moved, at a fraction of the rate that was possible.

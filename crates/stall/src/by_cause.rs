@@ -31,10 +31,10 @@ pub struct CauseTotal {
 pub fn by_cause<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Vec<CauseTotal> {
     let mut totals: BTreeMap<(Cause, Side), Total> = BTreeMap::new();
     for (index, connection) in connections.into_iter().enumerate() {
-        for stop in &connection.stops {
-            let total = totals.entry((stop.cause, stop.side)).or_default();
+        for stall in &connection.stalls {
+            let total = totals.entry((stall.cause, stall.side)).or_default();
             total.stalls += 1;
-            total.time_lost_ns = total.time_lost_ns.saturating_add(stop.duration_ns);
+            total.time_lost_ns = total.time_lost_ns.saturating_add(stall.duration_ns);
             if total.last_connection.replace(index) != Some(index) {
                 total.connections += 1;
             }

@@ -24,31 +24,31 @@ pub struct Found {
     pub shown: Vec<usize>,
 }
 
-/// Reads segments to their end and analyses them. `min_stop_ns` is the shortest stall that
+/// Reads segments to their end and analyses them. `min_stall_ns` is the shortest stall that
 /// counts, where one was chosen; `history_of` the connection whose events are kept.
 #[must_use]
 pub fn read(
     mut segments: Segments<'_>,
     files: Vec<String>,
-    min_stop_ns: Option<u64>,
+    min_stall_ns: Option<u64>,
     history_of: Option<usize>,
 ) -> Found {
     let mut options = Options {
         history_of,
         ..Options::default()
     };
-    if let Some(least_ns) = min_stop_ns {
-        options.min_stop_ns = least_ns;
-        options.min_stop_blind_ns = least_ns;
+    if let Some(least_ns) = min_stall_ns {
+        options.min_stall_ns = least_ns;
+        options.min_stall_blind_ns = least_ns;
     }
     let mut analyser = Analyser::new(options);
     while let Some(segment) = segments.next() {
         analyser.segment(&segment);
     }
     let mut analysis = analyser.finish();
-    if let Some(least_ns) = min_stop_ns {
+    if let Some(least_ns) = min_stall_ns {
         for connection in &mut analysis.connections {
-            connection.stops.retain(|s| s.duration_ns >= least_ns);
+            connection.stalls.retain(|s| s.duration_ns >= least_ns);
         }
     }
     Found {
@@ -72,10 +72,10 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
         })
         .collect();
     shown.sort_by_cached_key(|i| {
-        let stops = &analysis.connections[*i].stops;
-        let stopped_ns: u64 = stops.iter().map(|s| s.duration_ns).sum();
-        let cost: u64 = stops.iter().filter_map(|s| s.bytes_cost).sum();
-        std::cmp::Reverse((stopped_ns, cost))
+        let stalls = &analysis.connections[*i].stalls;
+        let stalled_ns: u64 = stalls.iter().map(|s| s.duration_ns).sum();
+        let cost: u64 = stalls.iter().filter_map(|s| s.bytes_cost).sum();
+        std::cmp::Reverse((stalled_ns, cost))
     });
     shown
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws the conclusions from a connection once all of it was read.
 
-use crate::analysis::{self, Direction, Place, Stop};
+use crate::analysis::{self, Direction, Place, Stall};
 use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
 use crate::flow::Flow;
@@ -42,7 +42,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         _ => vantage.place,
     };
     let views = [true, false].map(|is_client| View::of(place, is_client));
-    let mut stops = rules::waits(&connection, flows, views, start_ns);
+    let mut stalls = rules::waits(&connection, flows, views, start_ns);
     for (index, direction) in [Direction::ToServer, Direction::ToClient]
         .into_iter()
         .enumerate()
@@ -57,14 +57,21 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
             start_ns,
             is_patchy: is_patchy(flow),
         };
-        let (found, idle) = rules::stops(flow, &context);
-        stops.extend(found);
+        let (found, idle) = rules::stalls(flow, &context);
+        stalls.extend(found);
         summaries[index].idle = idle;
     }
     if vantage.confidence < Confidence::High {
-        stops.iter_mut().for_each(believe_less);
+        stalls.iter_mut().for_each(believe_less);
     }
-    stops.sort_by_key(|stop| (stop.start_ns, stop.direction, stop.duration_ns, stop.cause));
+    stalls.sort_by_key(|stall| {
+        (
+            stall.start_ns,
+            stall.direction,
+            stall.duration_ns,
+            stall.cause,
+        )
+    });
     let notes = notes(&connection, flows, &vantage);
     let mut result = analysis::Connection {
         client: connection.ends[client],
@@ -78,7 +85,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         vantage,
         verdict: String::new(),
         flows: summaries,
-        stops,
+        stalls,
         notes,
         history: history(&mut connection, client, start_ns),
     };
@@ -101,9 +108,9 @@ fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<
 
 /// Lowers the confidence of causes that depend on the place of the capture, because that place
 /// is not sure.
-fn believe_less(stop: &mut Stop) {
+fn believe_less(stall: &mut Stall) {
     let by_place = matches!(
-        stop.cause,
+        stall.cause,
         Cause::Application
             | Cause::ResponseTime
             | Cause::DelayedAck
@@ -112,7 +119,7 @@ fn believe_less(stop: &mut Stop) {
             | Cause::TailLossProbe
     );
     if by_place {
-        stop.confidence = stop.confidence.min(Confidence::Medium);
+        stall.confidence = stall.confidence.min(Confidence::Medium);
     }
 }
 

@@ -28,8 +28,8 @@ mod verdict;
 
 pub use analyser::Analyser;
 pub use analysis::{
-    Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stop,
-    StopKind, Vantage,
+    Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stall,
+    StallKind, Vantage,
 };
 pub use by_cause::{CauseTotal, by_cause};
 pub use cause::{Cause, Confidence, Side};

@@ -5,11 +5,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Shortest pause that counts as a stall, however short the round trip.
-    pub min_stop_ns: u64,
+    pub min_stall_ns: u64,
     /// Shortest pause that counts as a stall where the round trip is not known.
-    pub min_stop_blind_ns: u64,
+    pub min_stall_blind_ns: u64,
     /// Stalls kept of one direction of a connection; of more, the longest are kept.
-    pub stops_most: usize,
+    pub stalls_most: usize,
     /// Outstanding segments that are remembered of one direction.
     pub outstanding_most: usize,
     /// Ranges reported by SACK that are remembered of one direction.
@@ -29,9 +29,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            min_stop_ns: 20_000_000,
-            min_stop_blind_ns: 200_000_000,
-            stops_most: 1000,
+            min_stall_ns: 20_000_000,
+            min_stall_blind_ns: 200_000_000,
+            stalls_most: 1000,
             outstanding_most: 1 << 18,
             // The largest flight may have one hole in sixty segments.
             reported_most: 4096,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Connection, Direction, Flow, Stop, StopKind};
+use crate::analysis::{Connection, Direction, Flow, Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::rounds::per_second;
 use crate::rules::Origin;
@@ -17,17 +17,17 @@ struct Weight {
     confidence: Confidence,
 }
 
-fn weigh<'a>(stops: impl Iterator<Item = &'a Stop>) -> Vec<(Cause, Weight)> {
+fn weigh<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Vec<(Cause, Weight)> {
     let mut causes: BTreeMap<Cause, Weight> = BTreeMap::new();
-    for stop in stops {
-        let weight = causes.entry(stop.cause).or_insert(Weight {
+    for stall in stalls {
+        let weight = causes.entry(stall.cause).or_insert(Weight {
             ns: 0,
             count: 0,
             confidence: Confidence::Low,
         });
-        weight.ns += stop.duration_ns;
-        weight.count += stop.count;
-        weight.confidence = weight.confidence.max(stop.confidence);
+        weight.ns += stall.duration_ns;
+        weight.count += stall.count;
+        weight.confidence = weight.confidence.max(stall.confidence);
     }
     let mut sorted: Vec<_> = causes.into_iter().collect();
     sorted.sort_by_key(|(cause, weight)| (std::cmp::Reverse(weight.ns), *cause));
@@ -53,13 +53,13 @@ fn likely(confidence: Confidence) -> &'static str {
 /// Returns the sentence. `origins` are the origins of the losses of each flow.
 pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) -> String {
     let [to_server, to_client] = &connection.flows;
-    if let Some(stop) = connection
-        .stops
+    if let Some(stall) = connection
+        .stalls
         .iter()
-        .find(|stop| stop.cause == Cause::ConnectionSetup)
+        .find(|stall| stall.cause == Cause::ConnectionSetup)
         .filter(|_| to_server.bytes + to_client.bytes == 0)
     {
-        return format!("Never carried data: {}.", stop.explanation);
+        return format!("Never carried data: {}.", stall.explanation);
     }
     if to_server.bytes + to_client.bytes == 0 {
         return "No data was captured.".to_owned();
@@ -73,20 +73,20 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
     let mut text = moved(flow, main);
     text += &sum_up(
         connection
-            .stops
+            .stalls
             .iter()
-            .filter(|stop| stop.direction == main),
+            .filter(|stall| stall.direction == main),
     );
-    let stopped_ns = |direction| {
-        let stops = connection.stops.iter();
-        let of = stops.filter(|stop| stop.direction == direction);
-        of.map(|stop| stop.duration_ns).sum::<u64>()
+    let stalled_ns = |direction| {
+        let stalls = connection.stalls.iter();
+        let of = stalls.filter(|stall| stall.direction == direction);
+        of.map(|stall| stall.duration_ns).sum::<u64>()
     };
     // A plot shows the direction that was held up longer, so the sentence mentions it.
     let other = main.opposite();
-    if stopped_ns(other) > stopped_ns(main) {
-        let stops = connection.stops.iter();
-        let summary = sum_up(stops.filter(|stop| stop.direction == other));
+    if stalled_ns(other) > stalled_ns(main) {
+        let stalls = connection.stalls.iter();
+        let summary = sum_up(stalls.filter(|stall| stall.direction == other));
         text += &format!(
             "; data to the {}{}",
             receiver(other),
@@ -105,12 +105,12 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
 /// Summarises some stalls of one direction, as the rest of a sentence that says what was moved:
 /// "; stopped twice for 412 ms in all, because ...".
 #[must_use]
-pub fn sum_up<'a>(stops: impl Iterator<Item = &'a Stop> + Clone) -> String {
+pub fn sum_up<'a>(stalls: impl Iterator<Item = &'a Stall> + Clone) -> String {
     let mut text = String::new();
-    let of = |kind| weigh(stops.clone().filter(move |stop| stop.kind == kind));
-    let silences = of(StopKind::Silence);
-    let waits = of(StopKind::Wait);
-    let slow = of(StopKind::Slow);
+    let of = |kind| weigh(stalls.clone().filter(move |stall| stall.kind == kind));
+    let silences = of(StallKind::Silence);
+    let waits = of(StallKind::Wait);
+    let slow = of(StallKind::Slow);
     if let Some((cause, most)) = silences.first() {
         let all_ns: u64 = silences.iter().map(|(_, weight)| weight.ns).sum();
         let count: u64 = silences.iter().map(|(_, weight)| weight.count).sum();

@@ -6,16 +6,18 @@
 mod script;
 
 use script::{Base, HANDSHAKE, TEN, analyse, segments};
-use stall::{Cause, CauseTotal, Confidence, Connection, Direction, Side, Stop, StopKind, by_cause};
+use stall::{
+    Cause, CauseTotal, Confidence, Connection, Direction, Side, Stall, StallKind, by_cause,
+};
 
 const MS: u64 = 1_000_000;
 
-fn stop(cause: Cause, side: Side, duration_ns: u64) -> Stop {
-    Stop {
+fn stall(cause: Cause, side: Side, duration_ns: u64) -> Stall {
+    Stall {
         direction: Direction::ToServer,
         start_ns: 0,
         duration_ns,
-        kind: StopKind::Silence,
+        kind: StallKind::Silence,
         bytes_cost: None,
         cause,
         root: None,
@@ -29,11 +31,11 @@ fn stop(cause: Cause, side: Side, duration_ns: u64) -> Stop {
 }
 
 /// A connection that has these stalls and no others.
-fn connection(stops: Vec<Stop>) -> Connection {
+fn connection(stalls: Vec<Stall>) -> Connection {
     let whole = segments(&format!("{HANDSHAKE}{TEN}"), Base::default());
     let mut connection = analyse(&whole).connections.pop().unwrap();
-    assert!(connection.stops.is_empty());
-    connection.stops = stops;
+    assert!(connection.stalls.is_empty());
+    connection.stalls = stalls;
     connection
 }
 
@@ -49,8 +51,8 @@ fn total(cause: Cause, side: Side, stalls: u64, connections: u64, time_lost_ns: 
 
 #[test]
 fn a_connection_counts_once_for_each_cause_that_it_has() {
-    let tail = |ms| stop(Cause::RtoTail, Side::Network, ms * MS);
-    let pause = |ms| stop(Cause::Application, Side::Sender, ms * MS);
+    let tail = |ms| stall(Cause::RtoTail, Side::Network, ms * MS);
+    let pause = |ms| stall(Cause::Application, Side::Sender, ms * MS);
     // The causes alternate: a connection is the same one when its cause comes again.
     let connections = [
         connection(vec![tail(200), pause(50), tail(300)]),
@@ -69,7 +71,7 @@ fn a_connection_counts_once_for_each_cause_that_it_has() {
 
 #[test]
 fn a_cause_on_two_sides_has_two_totals() {
-    let lost = |side, ms| stop(Cause::RtoLostRetransmission, side, ms * MS);
+    let lost = |side, ms| stall(Cause::RtoLostRetransmission, side, ms * MS);
     let connections = [
         connection(vec![lost(Side::Sender, 200), lost(Side::Network, 300)]),
         connection(vec![lost(Side::Sender, 200)]),
@@ -85,7 +87,7 @@ fn a_cause_on_two_sides_has_two_totals() {
 
 #[test]
 fn the_most_time_lost_stands_first_whatever_the_order_of_connections() {
-    let one = |cause: Cause, ms| connection(vec![stop(cause, cause.side(), ms * MS)]);
+    let one = |cause: Cause, ms| connection(vec![stall(cause, cause.side(), ms * MS)]);
     let mut connections = vec![
         one(Cause::Unknown, 30),
         one(Cause::DelayedAck, 10),
@@ -110,8 +112,8 @@ fn the_most_time_lost_stands_first_whatever_the_order_of_connections() {
 /// Many alike in a row are one stall, as they are listed.
 #[test]
 fn stalls_that_are_counted_as_one_are_one() {
-    let mut many = stop(Cause::DelayedAck, Side::Receiver, 40 * MS);
-    many.take_in(&Stop {
+    let mut many = stall(Cause::DelayedAck, Side::Receiver, 40 * MS);
+    many.take_in(&Stall {
         start_ns: 60 * MS,
         ..many.clone()
     });
@@ -131,7 +133,7 @@ fn without_stalls_there_is_no_total() {
 /// Sums that no capture has are too long, not short by a wrap.
 #[test]
 fn times_do_not_wrap() {
-    let ages = || stop(Cause::Unknown, Side::Unknown, u64::MAX);
+    let ages = || stall(Cause::Unknown, Side::Unknown, u64::MAX);
     let totals = by_cause(&[connection(vec![ages(), ages()])]);
     assert_eq!(totals[0].time_lost_ns, u64::MAX);
 }

@@ -58,33 +58,33 @@ fn round(seed: u64, table: &mut Table, wrong: &mut Vec<String>) {
     let analysis = analyser.finish();
     let start_ns = analysis.start_ns;
     let (from_ns, to_ns) = (truth.from_ns - start_ns, truth.to_ns - start_ns);
-    for stop in analysis.connections.iter().flat_map(|c| &c.stops) {
-        let stop_end_ns = stop.start_ns + stop.duration_ns;
+    for stall in analysis.connections.iter().flat_map(|c| &c.stalls) {
+        let stall_end_ns = stall.start_ns + stall.duration_ns;
         let slack_ns = 2 * one_way_ns;
-        let shared = stop_end_ns
+        let shared = stall_end_ns
             .min(to_ns + slack_ns)
-            .saturating_sub(stop.start_ns.max(from_ns.saturating_sub(slack_ns)));
-        let is_it = shared * 2 >= stop.duration_ns;
+            .saturating_sub(stall.start_ns.max(from_ns.saturating_sub(slack_ns)));
+        let is_it = shared * 2 >= stall.duration_ns;
         let is_right =
-            is_it && truth.causes.contains(&stop.cause) && truth.sides.contains(&stop.side);
-        if stop.cause == Cause::Unknown {
+            is_it && truth.causes.contains(&stall.cause) && truth.sides.contains(&stall.side);
+        if stall.cause == Cause::Unknown {
             continue; // no claim
         }
-        let counts = table.entry(stop.confidence).or_default();
+        let counts = table.entry(stall.confidence).or_default();
         counts.1 += 1;
         counts.0 += u64::from(is_right);
         if !is_right {
             wrong.push(format!(
                 "{seed} {}: {:?} {:?} {:?} {:.3}+{:.3} (true {:.3}..{:.3}) {}\n    {view:?} {habits:?} {} ms",
                 truth.name,
-                stop.cause,
-                stop.side,
-                stop.confidence,
-                stop.start_ns as f64 / 1e9,
-                stop.duration_ns as f64 / 1e9,
+                stall.cause,
+                stall.side,
+                stall.confidence,
+                stall.start_ns as f64 / 1e9,
+                stall.duration_ns as f64 / 1e9,
                 from_ns as f64 / 1e9,
                 to_ns as f64 / 1e9,
-                stop.explanation,
+                stall.explanation,
                 one_way_ns as f64 / 1e6,
             ));
         }

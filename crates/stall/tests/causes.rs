@@ -6,7 +6,7 @@
 mod script;
 
 use script::{Base, HANDSHAKE, TEN, analyse, segments};
-use stall::{Cause, Confidence, Connection, Side, Stop};
+use stall::{Cause, Confidence, Connection, Side, Stall};
 
 fn connection(script: &str) -> Connection {
     let text = format!("{HANDSHAKE}{TEN}{script}");
@@ -16,21 +16,27 @@ fn connection(script: &str) -> Connection {
 }
 
 /// Its longest stop.
-fn stop(script: &str) -> Stop {
+fn stall(script: &str) -> Stall {
     let connection = connection(script);
-    let longest = connection.stops.iter().max_by_key(|stop| stop.duration_ns);
+    let longest = connection
+        .stalls
+        .iter()
+        .max_by_key(|stall| stall.duration_ns);
     longest.unwrap_or_else(|| panic!("{connection:#?}")).clone()
 }
 
 #[test]
 fn nothing_to_send() {
-    let stop = stop("500 S 14480..15928");
-    assert_eq!((stop.cause, stop.side), (Cause::Application, Side::Sender));
-    assert_eq!(stop.confidence, Confidence::High);
-    assert_eq!(stop.start_ns, 40_000_000);
-    assert_eq!(stop.duration_ns, 460_000_000);
+    let stall = stall("500 S 14480..15928");
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::Application, Side::Sender)
+    );
+    assert_eq!(stall.confidence, Confidence::High);
+    assert_eq!(stall.start_ns, 40_000_000);
+    assert_eq!(stall.duration_ns, 460_000_000);
     // The acknowledgement before the pause, and the data after.
-    assert_eq!(stop.evidence, [9, 10]);
+    assert_eq!(stall.evidence, [9, 10]);
 }
 
 /// A pause between messages is one of many, but not the one that is far longer.
@@ -43,32 +49,32 @@ fn a_long_pause_is_not_lost_among_short_ones() {
         let (from, to) = (14_480 + n * 1448, 14_480 + (n + 1) * 1448);
         text += &format!("{at} S {from}..{to}\n{} R ack {to}\n", at + 20);
     }
-    let stops = connection(&text).stops;
-    let pauses: Vec<_> = stops.iter().map(|s| (s.count, s.duration_ns)).collect();
-    assert_eq!(pauses.len(), 3, "{stops:#?}");
+    let stalls = connection(&text).stalls;
+    let pauses: Vec<_> = stalls.iter().map(|s| (s.count, s.duration_ns)).collect();
+    assert_eq!(pauses.len(), 3, "{stalls:#?}");
     assert_eq!(pauses[1], (1, 1_980_000_000));
     assert_eq!((pauses[0].0, pauses[2].0), (10, 9));
-    assert!(stops.iter().all(|stop| stop.cause == Cause::Application));
+    assert!(stalls.iter().all(|stall| stall.cause == Cause::Application));
 }
 
 #[test]
 fn the_other_application_was_to_go_on() {
-    let stop = stop(
+    let stall = stall(
         "
         495 R 0..200
         500 S 14480..15928
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::WaitingForPeer, Side::Receiver)
     );
-    assert!(stop.evidence.contains(&10), "{:?}", stop.evidence);
+    assert!(stall.evidence.contains(&10), "{:?}", stall.evidence);
 }
 
 #[test]
 fn the_window_closed() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         60  R ack 15928 win 0
@@ -79,16 +85,16 @@ fn the_window_closed() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::ReceiverWindowClosed, Side::Receiver)
     );
-    assert_eq!(stop.confidence, Confidence::High);
-    assert_eq!(stop.duration_ns, 840_000_000);
+    assert_eq!(stall.confidence, Confidence::High);
+    assert_eq!(stall.duration_ns, 840_000_000);
 }
 
 #[test]
 fn a_probe_told_of_the_open_window() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         60  R ack 15928 win 0
@@ -99,14 +105,14 @@ fn a_probe_told_of_the_open_window() {
     );
     // Whether the receiver told of it is not to be seen from here.
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::ZeroWindowProbe, Side::Unknown)
     );
 }
 
 /// Where an acknowledgement leaves at once: at the receiver, 20 ms from the sender
 /// and back. Timestamps tick each millisecond.
-fn at_the_receiver(script: &str) -> Stop {
+fn at_the_receiver(script: &str) -> Stall {
     const BEGIN: &str = "
         0   S SYN
         0   R SYN
@@ -123,14 +129,14 @@ fn at_the_receiver(script: &str) -> Stop {
         });
     }
     let all = analyse(&segments).connections;
-    let stops = all.iter().flat_map(|connection| &connection.stops);
-    let longest = stops.max_by_key(|stop| stop.duration_ns);
+    let stalls = all.iter().flat_map(|connection| &connection.stalls);
+    let longest = stalls.max_by_key(|stall| stall.duration_ns);
     longest.unwrap_or_else(|| panic!("{all:#?}")).clone()
 }
 
 #[test]
 fn what_says_that_the_window_is_open_was_lost() {
-    let stop = at_the_receiver(
+    let stall = at_the_receiver(
         "
         40  S 14480..15928
         40  R ack 15928 win 0
@@ -142,14 +148,14 @@ fn what_says_that_the_window_is_open_was_lost() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::ZeroWindowProbe, Side::Network)
     );
 }
 
 #[test]
 fn a_window_with_room_for_less_than_a_segment_is_closed() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         60  R ack 15928 win 7    # 896 bytes
@@ -158,7 +164,7 @@ fn a_window_with_room_for_less_than_a_segment_is_closed() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::ReceiverWindowClosed, Side::Receiver)
     );
 }
@@ -167,7 +173,7 @@ fn a_window_with_room_for_less_than_a_segment_is_closed() {
 /// capture: the timer was set anew by the probe, 40 ms after the last data.
 #[test]
 fn a_timer_that_a_lost_probe_set_anew_is_not_a_pause() {
-    let stop = at_the_receiver(
+    let stall = at_the_receiver(
         "
         330 S 14480..15916
         330 R ack 15916
@@ -175,8 +181,8 @@ fn a_timer_that_a_lost_probe_set_anew_is_not_a_pause() {
         350 R ack 17352
     ",
     );
-    assert_eq!(stop.cause, Cause::RtoTail, "{stop:#?}");
-    assert_eq!(stop.confidence, Confidence::Low);
+    assert_eq!(stall.cause, Cause::RtoTail, "{stall:#?}");
+    assert_eq!(stall.confidence, Confidence::Low);
 }
 
 /// After timeouts of which nothing came here, a sender goes on with a single
@@ -209,7 +215,7 @@ fn one_segment_after_a_silence_tells_little_at_the_receiver() {
 
 #[test]
 fn the_tail_was_lost() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -219,9 +225,9 @@ fn the_tail_was_lost() {
         300 R ack 17376
     ",
     );
-    assert_eq!((stop.cause, stop.side), (Cause::RtoTail, Side::Network));
-    assert_eq!(stop.duration_ns, 240_000_000);
-    assert!(stop.evidence.contains(&12), "{:?}", stop.evidence);
+    assert_eq!((stall.cause, stall.side), (Cause::RtoTail, Side::Network));
+    assert_eq!(stall.duration_ns, 240_000_000);
+    assert!(stall.evidence.contains(&12), "{:?}", stall.evidence);
 }
 
 #[test]
@@ -241,7 +247,7 @@ fn a_probe_repaired_the_tail() {
 /// What was not sent yet is the probe then, and no data is sent twice before it.
 #[test]
 fn new_data_probed_the_tail() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -254,16 +260,16 @@ fn new_data_probed_the_tail() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::TailLossProbe, Side::Network),
-        "{stop:#?}"
+        "{stall:#?}"
     );
-    assert_eq!(stop.duration_ns, 80_000_000);
+    assert_eq!(stall.duration_ns, 80_000_000);
 }
 
 #[test]
 fn too_few_were_behind_the_loss() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -275,7 +281,7 @@ fn too_few_were_behind_the_loss() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::RtoFewDupacks, Side::Network)
     );
 }
@@ -299,7 +305,7 @@ fn what_was_passed_over_arrived_unaided() {
         round(at, 14_480 + n * 4 * 1448, n < 3)
     });
     let found = connection(&rounds.collect::<String>());
-    let reordering = found.stops.iter().find(|s| s.cause == Cause::Reordering);
+    let reordering = found.stalls.iter().find(|s| s.cause == Cause::Reordering);
     assert!(reordering.is_some(), "{found:#?}");
 }
 
@@ -317,9 +323,9 @@ fn a_retransmission_was_lost() {
         282 S 14480..15928
         302 R ack 20272
     ";
-    let stop = stop(script);
+    let stall = stall(script);
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::RtoLostRetransmission, Side::Network)
     );
     let counts = connection(script).flows[0].retransmissions;
@@ -331,7 +337,7 @@ fn a_retransmission_was_lost() {
 
 #[test]
 fn a_sender_that_could_have_known_is_to_blame_with_care() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -348,10 +354,10 @@ fn a_sender_that_could_have_known_is_to_blame_with_care() {
     ",
     );
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::RtoLostRetransmission, Side::Sender)
     );
-    assert_eq!(stop.confidence, Confidence::Medium);
+    assert_eq!(stall.confidence, Confidence::Medium);
 }
 
 const SILENCE: &str = "
@@ -365,23 +371,29 @@ const SILENCE: &str = "
 /// Who is gone, the host or the path, is not to be seen if nothing comes back.
 #[test]
 fn nothing_ever_came_back() {
-    let stop = stop(SILENCE);
-    assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Unknown));
-    assert_eq!(stop.confidence, Confidence::Medium);
-    assert!(stop.explanation.contains("4 times more"), "{stop:#?}");
+    let stall = stall(SILENCE);
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::SilentPath, Side::Unknown)
+    );
+    assert_eq!(stall.confidence, Confidence::Medium);
+    assert!(stall.explanation.contains("4 times more"), "{stall:#?}");
 }
 
 /// What came back lacks all that was sent before the last copy.
 #[test]
 fn the_path_fell_silent() {
-    let stop = stop(&format!("{SILENCE}3360 R ack 15928"));
-    assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Network));
-    assert_eq!(stop.confidence, Confidence::Medium);
+    let stall = stall(&format!("{SILENCE}3360 R ack 15928"));
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::SilentPath, Side::Network)
+    );
+    assert_eq!(stall.confidence, Confidence::Medium);
 }
 
 #[test]
 fn an_acknowledgement_was_held_back() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         100 R ack 15928
@@ -391,14 +403,17 @@ fn an_acknowledgement_was_held_back() {
         180 R ack 18824
     ",
     );
-    assert_eq!((stop.cause, stop.side), (Cause::DelayedAck, Side::Receiver));
-    assert_eq!(stop.count, 2);
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::DelayedAck, Side::Receiver)
+    );
+    assert_eq!(stall.count, 2);
 }
 
 /// Of two packets of one moment the capture may have the later first.
 #[test]
 fn data_that_an_acknowledgement_let_go_may_be_captured_before_it() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         110 S 15928..17376
@@ -407,12 +422,15 @@ fn data_that_an_acknowledgement_let_go_may_be_captured_before_it() {
         130 R ack 18824
     ",
     );
-    assert_eq!((stop.cause, stop.side), (Cause::DelayedAck, Side::Receiver));
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::DelayedAck, Side::Receiver)
+    );
 }
 
 #[test]
 fn what_was_repaired_had_arrived() {
-    let stop = stop(
+    let stall = stall(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -422,7 +440,7 @@ fn what_was_repaired_had_arrived() {
         280 S 18824..20272
     ",
     );
-    assert_eq!((stop.cause, stop.side), (Cause::AckLoss, Side::Network));
+    assert_eq!((stall.cause, stall.side), (Cause::AckLoss, Side::Network));
 }
 
 #[test]
@@ -433,12 +451,12 @@ fn nobody_answered() {
         3000 S SYN
     ";
     let all = analyse(&segments(text, Base::default())).connections;
-    let stop = &all[0].stops[0];
+    let stall = &all[0].stalls[0];
     assert_eq!(
-        (stop.cause, stop.side),
+        (stall.cause, stall.side),
         (Cause::ConnectionSetup, Side::Unknown)
     );
-    assert_eq!(stop.evidence, [1, 2, 3]);
+    assert_eq!(stall.evidence, [1, 2, 3]);
     assert!(all[0].verdict.starts_with("Never carried data"));
 }
 
@@ -452,8 +470,8 @@ fn a_capture_that_lost_packets_is_believed_less() {
     ",
     );
     assert_eq!(connection.flows[0].unseen_bytes, 5792);
-    let stop = &connection.stops[0];
-    assert!(stop.confidence < Confidence::High, "{stop:?}");
+    let stall = &connection.stalls[0];
+    assert!(stall.confidence < Confidence::High, "{stall:?}");
     assert!(
         connection
             .notes
@@ -489,9 +507,9 @@ fn data_of_the_server_is_judged_as_well() {
         600 S ack 2896
     ";
     let all = analyse(&segments(text, Base::default())).connections;
-    let stop = &all[0].stops[0];
-    assert_eq!(stop.direction, stall::Direction::ToClient);
-    assert_eq!(stop.cause, Cause::Application);
+    let stall = &all[0].stalls[0];
+    assert_eq!(stall.direction, stall::Direction::ToClient);
+    assert_eq!(stall.cause, Cause::Application);
 }
 
 #[test]
@@ -499,11 +517,11 @@ fn json_has_what_is_promised() {
     let text = format!("{HANDSHAKE}{TEN}500 S 14480..15928");
     let analysis = analyse(&segments(&text, Base::default()));
     let json = serde_json::to_value(&analysis).unwrap();
-    let stop = &json["connections"][0]["stalls"][0];
+    let stall = &json["connections"][0]["stalls"][0];
     assert!(json["connections"][0]["verdict"].is_string());
-    assert_eq!(stop["start_s"], 0.04);
-    assert_eq!(stop["duration_s"], 0.46);
-    assert_eq!(stop["cause"], "application");
-    assert_eq!(stop["confidence"], "high");
-    assert_eq!(stop["evidence"], serde_json::json!([9, 10]));
+    assert_eq!(stall["start_s"], 0.04);
+    assert_eq!(stall["duration_s"], 0.46);
+    assert_eq!(stall["cause"], "application");
+    assert_eq!(stall["confidence"], "high");
+    assert_eq!(stall["evidence"], serde_json::json!([9, 10]));
 }

@@ -30,7 +30,7 @@ fn a_device_segments_what_the_host_gave_it() {
     assert_eq!(flow.retransmissions.fast, 1);
     assert_eq!(flow.retransmissions.total(), 1);
     assert_eq!(flow.unseen_bytes, 0);
-    assert_eq!(connection.stops[0].cause, Cause::Application);
+    assert_eq!(connection.stalls[0].cause, Cause::Application);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn ports_that_are_used_again_are_another_connection() {
     assert_eq!(analysis.connections[1].start_ns, 1_000_000_000);
     for connection in &analysis.connections {
         assert_eq!(connection.flows[0].bytes, 14_480);
-        assert!(connection.stops.is_empty(), "{connection:#?}");
+        assert!(connection.stalls.is_empty(), "{connection:#?}");
     }
 }
 
@@ -151,11 +151,11 @@ fn one_direction_alone_is_taken_in_bounded_memory() {
             .iter()
             .any(|note| note.contains("too many under way"))
     );
-    assert!(connection.stops.is_empty(), "{:?}", connection.stops);
+    assert!(connection.stalls.is_empty(), "{:?}", connection.stalls);
 }
 
 #[test]
-fn the_longest_of_too_many_stops_are_kept() {
+fn the_longest_of_too_many_stalls_are_kept() {
     // A second of pause, and then four segments 30 ms apart, so that the pauses
     // are not one.
     let text: String = (0..200u32)
@@ -166,12 +166,16 @@ fn the_longest_of_too_many_stops_are_kept() {
         })
         .collect();
     let options = Options {
-        stops_most: 5,
+        stalls_most: 5,
         ..Options::default()
     };
     let connection = &analyse_with(&all_of(&text), options).connections[0];
-    assert_eq!(connection.stops.len(), 5);
-    let shortest = connection.stops.iter().map(|stop| stop.duration_ns).min();
+    assert_eq!(connection.stalls.len(), 5);
+    let shortest = connection
+        .stalls
+        .iter()
+        .map(|stall| stall.duration_ns)
+        .min();
     assert!(shortest > Some(900_000_000), "{shortest:?}");
     assert!(
         connection
@@ -316,9 +320,9 @@ fn a_window_of_unknown_scale_may_be_what_a_sender_waits_for() {
             };
         }
         let all = analyse(&segments).connections;
-        let stop = &all[0].stops[0];
-        assert_eq!(stop.cause, Cause::Application, "{stop:#?}");
-        assert!(stop.confidence <= most, "window {window}: {stop:#?}");
+        let stall = &all[0].stalls[0];
+        assert_eq!(stall.cause, Cause::Application, "{stall:#?}");
+        assert!(stall.confidence <= most, "window {window}: {stall:#?}");
     }
 }
 
@@ -344,12 +348,12 @@ fn flights_of_a_round_trip_that_is_not_known_yet_are_no_pauses() {
     }
     let all = analyse(&segments).connections;
     assert!(all[0].flows[0].rtt.smoothed_ns.is_some());
-    assert!(all[0].stops.is_empty(), "{:#?}", all[0].stops);
+    assert!(all[0].stalls.is_empty(), "{:#?}", all[0].stalls);
 }
 
 #[test]
-fn a_fin_that_is_answered_late_stops_no_transfer() {
+fn a_fin_that_is_answered_late_stalls_no_transfer() {
     let script = format!("{TEN}50 R FIN\n400 S ack 1\n");
     let all = analyse(&segments(&script, Base::default())).connections;
-    assert!(all[0].stops.is_empty(), "{:#?}", all[0].stops);
+    assert!(all[0].stalls.is_empty(), "{:#?}", all[0].stalls);
 }

@@ -8,44 +8,47 @@ mod script;
 use std::fmt::Write as _;
 
 use script::{Base, HANDSHAKE, TEN, analyse, segments};
-use stall::{Cause, Confidence, Side, Stop};
+use stall::{Cause, Confidence, Side, Stall};
 
-fn stops(script: &str) -> Vec<Stop> {
+fn stalls(script: &str) -> Vec<Stall> {
     let mut all = analyse(&segments(script, Base::default())).connections;
     assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap().stops
+    all.pop().unwrap().stalls
 }
 
 /// Sent at 40 ms are ten segments, and into the silence one more, to probe; then all is
 /// answered in `steps`.
-fn all_late(steps: &[u32]) -> Vec<Stop> {
+fn all_late(steps: &[u32]) -> Vec<Stall> {
     let mut text = format!("{HANDSHAKE}{TEN}40 S 14480..28960\n100 S 28960..30408\n");
     for end in steps {
         let _ = writeln!(text, "240 R ack {end}");
     }
     text.push_str("241 S 30408..44888\n261 R ack 44888\n");
-    stops(&text)
+    stalls(&text)
 }
 
 #[test]
 fn a_probe_into_a_silence_does_not_tell_that_all_had_arrived() {
     let one_by_one: Vec<u32> = (1..=11).map(|n| 14_480 + n * 1448).collect();
-    let stops = all_late(&one_by_one);
-    assert_eq!(stops.len(), 1, "{stops:#?}");
-    let stop = &stops[0];
-    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
-    assert_eq!(stop.duration_ns, 200_000_000);
+    let stalls = all_late(&one_by_one);
+    assert_eq!(stalls.len(), 1, "{stalls:#?}");
+    let stall = &stalls[0];
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::DelaySpike, Side::Network)
+    );
+    assert_eq!(stall.duration_ns, 200_000_000);
 
-    let stops = all_late(&[30_408]);
-    assert_eq!(stops.len(), 1, "{stops:#?}");
-    assert_eq!(stops[0].cause, Cause::AckLoss);
-    assert!(stops[0].confidence <= Confidence::Medium);
+    let stalls = all_late(&[30_408]);
+    assert_eq!(stalls.len(), 1, "{stalls:#?}");
+    assert_eq!(stalls[0].cause, Cause::AckLoss);
+    assert!(stalls[0].confidence <= Confidence::Medium);
 }
 
 /// A program that writes twice and waits for its answer, 30 ms away, and a receiver whose
 /// timer ends after 44 to 50 ms, as where the kernel's clock ticks each 10 ms. `at_ms`: of the
 /// capture, from the sender.
-fn write_write_read(at_ms: f64) -> Vec<Stop> {
+fn write_write_read(at_ms: f64) -> Vec<Stall> {
     const WAY_MS: f64 = 15.0;
     let back_ms = 2.0 * (WAY_MS - at_ms);
     let mut text = format!(
@@ -82,18 +85,20 @@ fn write_write_read(at_ms: f64) -> Vec<Stop> {
         });
     }
     let mut all = analyse(&segments).connections;
-    all.pop().unwrap().stops
+    all.pop().unwrap().stalls
 }
 
 #[test]
 fn an_acknowledgement_that_is_held_back_is_seen_from_everywhere() {
     for at_ms in [0.0, 8.0, 15.0] {
-        let stops = write_write_read(at_ms);
-        let held = stops.iter().filter(|stop| stop.cause == Cause::DelayedAck);
-        let waits: u64 = held.clone().map(|stop| stop.count).sum();
-        assert!(waits >= 18, "captured {at_ms} ms away: {stops:#?}");
-        for stop in held {
-            assert_eq!(stop.side, Side::Receiver);
+        let stalls = write_write_read(at_ms);
+        let held = stalls
+            .iter()
+            .filter(|stall| stall.cause == Cause::DelayedAck);
+        let waits: u64 = held.clone().map(|stall| stall.count).sum();
+        assert!(waits >= 18, "captured {at_ms} ms away: {stalls:#?}");
+        for stall in held {
+            assert_eq!(stall.side, Side::Receiver);
         }
     }
 }
@@ -114,8 +119,8 @@ fn what_a_repair_takes_is_no_late_answer_near_the_receiver() {
             at + 21
         );
     }
-    let stops = stops(&text);
-    assert!(stops.is_empty(), "{stops:#?}");
+    let stalls = stalls(&text);
+    assert!(stalls.is_empty(), "{stalls:#?}");
 }
 
 /// Held up for 500 ms: the sender's timer ends twice, and each of its repeats is reported
@@ -135,10 +140,13 @@ fn repeats_that_were_all_needless_are_no_silent_path() {
         582 R ack 43440
     ",
     );
-    let stops = stops(&text);
-    assert_eq!(stops.len(), 1, "{stops:#?}");
-    let stop = &stops[0];
-    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
+    let stalls = stalls(&text);
+    assert_eq!(stalls.len(), 1, "{stalls:#?}");
+    let stall = &stalls[0];
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::DelaySpike, Side::Network)
+    );
 }
 
 /// Nobody reports what came twice; that the rest is acknowledged before its repair can
@@ -154,17 +162,20 @@ fn answers_that_come_before_the_repair_are_late_ones() {
         }
     }
     text.push_str("310 S 28960..43440\n330 R ack 43440\n");
-    let stops = stops(&text);
-    assert_eq!(stops.len(), 1, "{stops:#?}");
-    let stop = &stops[0];
-    assert_eq!((stop.cause, stop.side), (Cause::DelaySpike, Side::Network));
-    assert_eq!(stop.confidence, Confidence::Medium);
+    let stalls = stalls(&text);
+    assert_eq!(stalls.len(), 1, "{stalls:#?}");
+    let stall = &stalls[0];
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::DelaySpike, Side::Network)
+    );
+    assert_eq!(stall.confidence, Confidence::Medium);
 }
 
 /// The last of the window is acknowledged late, and closed is what it says.
 #[test]
 fn a_window_filled_to_its_edge_is_not_the_end_of_what_was_to_send() {
-    let stops = stops(&format!(
+    let stalls = stalls(&format!(
         "{HANDSHAKE}{TEN}
         40  S 14480..15928
         60  R ack 15928 win 11
@@ -175,10 +186,10 @@ fn a_window_filled_to_its_edge_is_not_the_end_of_what_was_to_send() {
         620 R ack 20232
     "
     ));
-    for stop in &stops {
-        assert_eq!(stop.side, Side::Receiver, "{stops:#?}");
+    for stall in &stalls {
+        assert_eq!(stall.side, Side::Receiver, "{stalls:#?}");
     }
-    assert!(!stops.is_empty());
+    assert!(!stalls.is_empty());
 }
 
 /// At the receiver, 100 ms from the sender and back: a flight is lost on its way. The sender's
@@ -212,7 +223,7 @@ fn slow_start_after_an_unseen_timeout_is_not_pinned() {
             let _ = writeln!(text, "{at} R ack {repaired} sack {far}..{end}");
         }
     }
-    let stops = stops(&text);
-    let pinned = stops.iter().find(|s| s.cause == Cause::RecoveryCwndPinned);
-    assert!(pinned.is_none(), "{stops:#?}");
+    let stalls = stalls(&text);
+    let pinned = stalls.iter().find(|s| s.cause == Cause::RecoveryCwndPinned);
+    assert!(pinned.is_none(), "{stalls:#?}");
 }

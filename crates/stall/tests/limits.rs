@@ -9,12 +9,12 @@ mod script;
 use std::fmt::Write as _;
 
 use script::{Base, analyse, segments};
-use stall::{Cause, Confidence, Side, Stop};
+use stall::{Cause, Confidence, Side, Stall};
 
-fn stops(script: &str) -> Vec<Stop> {
+fn stalls(script: &str) -> Vec<Stall> {
     let mut all = analyse(&segments(script, Base::default())).connections;
     assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap().stops
+    all.pop().unwrap().stalls
 }
 
 /// Messages of 300 bytes over a way of a millisecond, as a capture at the sender has
@@ -35,17 +35,19 @@ fn one_by_one(answers_ms: f64, messages: u32) -> String {
 fn an_acknowledgement_that_is_always_held_back_is_no_long_way() {
     // A receiver's timer and the way; the way alone, which has grown.
     for (answers_ms, is_held) in [(41.0, true), (45.0, true), (71.0, false), (25.0, false)] {
-        let stops = stops(&one_by_one(answers_ms, 60));
-        let held = stops.iter().filter(|stop| stop.cause == Cause::DelayedAck);
-        let waits: u64 = held.clone().map(|stop| stop.count).sum();
+        let stalls = stalls(&one_by_one(answers_ms, 60));
+        let held = stalls
+            .iter()
+            .filter(|stall| stall.cause == Cause::DelayedAck);
+        let waits: u64 = held.clone().map(|stall| stall.count).sum();
         if is_held {
-            let longest = held.max_by_key(|stop| stop.duration_ns).unwrap();
+            let longest = held.max_by_key(|stall| stall.duration_ns).unwrap();
             assert_eq!(longest.side, Side::Receiver);
             assert_eq!(longest.confidence, Confidence::High);
             // The last one let nothing go.
-            assert!(longest.count >= 58, "{answers_ms} ms: {stops:#?}");
+            assert!(longest.count >= 58, "{answers_ms} ms: {stalls:#?}");
         } else {
-            assert!(waits < 8, "{answers_ms} ms: {stops:#?}");
+            assert!(waits < 8, "{answers_ms} ms: {stalls:#?}");
         }
     }
 }
@@ -63,8 +65,8 @@ fn a_full_segment_sent_meanwhile_does_not_make_a_held_acknowledgement_a_pause() 
         872  R ack 8100
     ",
     );
-    for stop in stops(&text) {
-        assert_eq!(stop.cause, Cause::DelayedAck, "{stop:#?}");
+    for stall in stalls(&text) {
+        assert_eq!(stall.cause, Cause::DelayedAck, "{stall:#?}");
     }
 }
 
@@ -96,16 +98,16 @@ fn paced_into_a_window(spare: u32) -> String {
 #[test]
 fn a_window_is_full_by_what_the_sender_knew_of_it() {
     for (spare, is_full) in [(0, true), (4, false), (40, false)] {
-        let stops = stops(&paced_into_a_window(spare));
-        let Some(stop) = stops.first() else {
+        let stalls = stalls(&paced_into_a_window(spare));
+        let Some(stall) = stalls.first() else {
             assert!(!is_full, "{spare} segments spare: nothing was found");
             continue;
         };
-        assert!(is_full, "{spare} segments spare: {stops:#?}");
-        assert_eq!(stop.cause, Cause::ReceiverWindowSmall);
-        assert_eq!(stop.side, Side::Receiver);
-        assert_eq!(stop.confidence, Confidence::Medium);
-        assert!(stop.duration_ns > 800_000_000, "{stops:#?}");
+        assert!(is_full, "{spare} segments spare: {stalls:#?}");
+        assert_eq!(stall.cause, Cause::ReceiverWindowSmall);
+        assert_eq!(stall.side, Side::Receiver);
+        assert_eq!(stall.confidence, Confidence::Medium);
+        assert!(stall.duration_ns > 800_000_000, "{stalls:#?}");
     }
 }
 
@@ -134,15 +136,15 @@ fn piece_by_piece(period_ms: Option<f64>) -> String {
 
 #[test]
 fn who_sends_by_the_clock_is_not_held_by_a_buffer() {
-    let held = stops(&piece_by_piece(None));
+    let held = stalls(&piece_by_piece(None));
     assert_eq!(held.len(), 1, "{held:#?}");
     assert_eq!(
         (held[0].cause, held[0].side),
         (Cause::SendBuffer, Side::Sender)
     );
     for period_ms in [13.0, 17.0] {
-        let stops = stops(&piece_by_piece(Some(period_ms)));
-        assert!(stops.is_empty(), "each {period_ms} ms: {stops:#?}");
+        let stalls = stalls(&piece_by_piece(Some(period_ms)));
+        assert!(stalls.is_empty(), "each {period_ms} ms: {stalls:#?}");
     }
     // Nor where options are cut off, and with them the window's scale.
     let mut cut = segments(&piece_by_piece(Some(13.0)), Base::default());
@@ -150,5 +152,5 @@ fn who_sends_by_the_clock_is_not_held_by_a_buffer() {
         (syn.window_scale, syn.options_cut) = (None, true);
     }
     let all = analyse(&cut).connections;
-    assert!(all[0].stops.is_empty(), "{all:#?}");
+    assert!(all[0].stalls.is_empty(), "{all:#?}");
 }

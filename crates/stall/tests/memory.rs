@@ -29,7 +29,7 @@ const CONNECTIONS: u16 = 200;
 /// "about 5 KB"
 const CONNECTION_BYTES: usize = 5_500;
 /// "900 bytes for each stop"
-const STOP_BYTES: usize = 950;
+const STALL_BYTES: usize = 950;
 
 /// `FLIGHT` segments under way, and then what `end` says.
 fn transfer(end: &str) -> Vec<Segment> {
@@ -81,10 +81,10 @@ fn a_connection_that_is_over_takes_what_the_documents_say() {
         ("a reset", 0, "80 R RST\n".to_owned()),
         ("nothing under way", 0, format!("80 R ack {total}\n")),
     ];
-    for (how, stops, end) in ended {
+    for (how, stalls, end) in ended {
         let bytes = bytes_of(&transfer(&end));
         assert!(
-            bytes <= CONNECTION_BYTES + stops * STOP_BYTES,
+            bytes <= CONNECTION_BYTES + stalls * STALL_BYTES,
             "{how}: {bytes} bytes"
         );
     }

@@ -7,7 +7,7 @@ mod script;
 
 use capture::segment::{Segment, Timestamps};
 use script::{Base, HANDSHAKE, TEN, analyse, segments};
-use stall::{Analysis, Cause, Confidence, Connection, Side, Stop};
+use stall::{Analysis, Cause, Confidence, Connection, Side, Stall};
 
 fn connection(script: &str) -> Connection {
     let text = format!("{HANDSHAKE}{TEN}{script}");
@@ -16,8 +16,8 @@ fn connection(script: &str) -> Connection {
     all.pop().unwrap()
 }
 
-fn longest(connection: &Connection) -> &Stop {
-    let longest = connection.stops.iter().max_by_key(|s| s.duration_ns);
+fn longest(connection: &Connection) -> &Stall {
+    let longest = connection.stalls.iter().max_by_key(|s| s.duration_ns);
     longest.unwrap_or_else(|| panic!("{connection:#?}"))
 }
 
@@ -50,7 +50,7 @@ fn an_unanswered_fin_is_no_stall() {
         3400  S 14480..14480 FIN
     ",
     );
-    assert!(found.stops.is_empty(), "{found:#?}");
+    assert!(found.stalls.is_empty(), "{found:#?}");
 }
 
 /// Whether the host or the path is gone is not to be seen, and the copies are counted.
@@ -69,11 +69,14 @@ fn a_peer_that_is_gone_is_no_sick_network() {
         "
         );
         let found = connection(&script);
-        let stop = longest(&found);
-        assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Unknown));
-        assert!(stop.confidence < Confidence::High, "{stop:#?}");
-        assert!(stop.explanation.contains("5 times more"), "{stop:#?}");
-        assert!(!stop.explanation.contains("twice"), "{stop:#?}");
+        let stall = longest(&found);
+        assert_eq!(
+            (stall.cause, stall.side),
+            (Cause::SilentPath, Side::Unknown)
+        );
+        assert!(stall.confidence < Confidence::High, "{stall:#?}");
+        assert!(stall.explanation.contains("5 times more"), "{stall:#?}");
+        assert!(!stall.explanation.contains("twice"), "{stall:#?}");
     }
 }
 
@@ -81,8 +84,11 @@ fn a_peer_that_is_gone_is_no_sick_network() {
 #[test]
 fn one_repeat_to_a_mute_peer_is_no_lost_retransmission() {
     let found = connection("40 S 14480..14580\n262 S 14480..14580\n710 S 14480..14580");
-    let stop = longest(&found);
-    assert_eq!((stop.cause, stop.side), (Cause::SilentPath, Side::Unknown));
+    let stall = longest(&found);
+    assert_eq!(
+        (stall.cause, stall.side),
+        (Cause::SilentPath, Side::Unknown)
+    );
 }
 
 /// Only the sender's packets were captured.
@@ -97,14 +103,14 @@ fn one_direction_proves_nothing() {
         1700 S 28960..43440
     ";
     let found = &analyse(&segments(script, Base::default())).connections[0];
-    for stop in &found.stops {
+    for stall in &found.stalls {
         assert_eq!(
-            (stop.cause, stop.confidence),
+            (stall.cause, stall.confidence),
             (Cause::Unknown, Confidence::Low),
-            "{stop:#?}"
+            "{stall:#?}"
         );
     }
-    assert!(!found.stops.is_empty());
+    assert!(!found.stalls.is_empty());
 }
 
 /// Three timeouts of one segment while others arrived: copies or their acknowledgements were
@@ -122,11 +128,11 @@ fn intervals_are_told_as_they_were() {
         1680 R ack 28960
     ",
     );
-    let stop = longest(&found);
-    assert_eq!((stop.cause, stop.side), (Cause::RtoStorm, Side::Network));
-    assert!(stop.confidence < Confidence::High, "{stop:#?}");
-    assert!(stop.explanation.contains("4 times more"), "{stop:#?}");
-    assert!(stop.explanation.contains("910 ms later"), "{stop:#?}");
+    let stall = longest(&found);
+    assert_eq!((stall.cause, stall.side), (Cause::RtoStorm, Side::Network));
+    assert!(stall.confidence < Confidence::High, "{stall:#?}");
+    assert!(stall.explanation.contains("4 times more"), "{stall:#?}");
+    assert!(stall.explanation.contains("910 ms later"), "{stall:#?}");
 }
 
 /// A receiver may acknowledge each third segment.
@@ -139,8 +145,8 @@ fn one_acknowledgement_of_three_segments_is_no_loss_of_others() {
         text += &format!("{} R ack {}\n", at + 80, from + 4344);
     }
     let found = &analyse(&segments(&text, Base::default())).connections[0];
-    for stop in &found.stops {
-        assert_ne!(stop.cause, Cause::AckLoss, "{stop:#?}");
+    for stall in &found.stalls {
+        assert_ne!(stall.cause, Cause::AckLoss, "{stall:#?}");
     }
 }
 
@@ -155,8 +161,8 @@ fn an_acknowledgement_that_nobody_waited_for_is_not_held_back() {
         240 R ack 17376
     ",
     );
-    for stop in &found.stops {
-        assert_ne!(stop.cause, Cause::DelayedAck, "{stop:#?}");
+    for stall in &found.stalls {
+        assert_ne!(stall.cause, Cause::DelayedAck, "{stall:#?}");
     }
 }
 
@@ -177,14 +183,14 @@ const REPAIRED_TWICE: &str = "
 fn an_echo_of_the_repair_shows_that_it_was_not_lost() {
     let answer = 17;
     let analysis = stamped(REPAIRED_TWICE, |n| (n == answer).then_some(61));
-    let stop = longest(&analysis.connections[0]);
-    assert_ne!(stop.cause, Cause::RtoLostRetransmission, "{stop:#?}");
-    assert!(stop.confidence < Confidence::High, "{stop:#?}");
+    let stall = longest(&analysis.connections[0]);
+    assert_ne!(stall.cause, Cause::RtoLostRetransmission, "{stall:#?}");
+    assert!(stall.confidence < Confidence::High, "{stall:#?}");
     // The answer echoes the second: the first cannot have arrived.
     let analysis = stamped(REPAIRED_TWICE, |n| (n == answer).then_some(290));
-    let stop = longest(&analysis.connections[0]);
-    assert_eq!(stop.cause, Cause::RtoLostRetransmission, "{stop:#?}");
-    assert_eq!(stop.confidence, Confidence::High, "{stop:#?}");
+    let stall = longest(&analysis.connections[0]);
+    assert_eq!(stall.cause, Cause::RtoLostRetransmission, "{stall:#?}");
+    assert_eq!(stall.confidence, Confidence::High, "{stall:#?}");
     // Without timestamps nothing tells the two apart.
     let found = connection(REPAIRED_TWICE);
     assert_eq!(longest(&found).confidence, Confidence::Medium);
@@ -205,8 +211,8 @@ fn what_was_sent_before_the_acknowledgement_came_did_not_wait_for_it() {
         400  R ack 1551
     ";
     let found = &analyse(&segments(text, Base::default())).connections[0];
-    for stop in &found.stops {
-        assert_ne!(stop.cause, Cause::DelayedAck, "{stop:#?}");
+    for stall in &found.stalls {
+        assert_ne!(stall.cause, Cause::DelayedAck, "{stall:#?}");
     }
 }
 
@@ -222,8 +228,8 @@ fn a_tail_is_not_lost_unseen_where_sack_reported_it() {
         320 R ack 17376
     ",
     );
-    let stop = longest(&found);
-    assert_eq!(stop.cause, Cause::RtoFewDupacks, "{stop:#?}");
+    let stall = longest(&found);
+    assert_eq!(stall.cause, Cause::RtoFewDupacks, "{stall:#?}");
 }
 
 /// The peer asked for more meanwhile: the path was not silent.
@@ -244,8 +250,8 @@ fn a_path_that_brings_requests_is_not_silent() {
         920  R ack 43440
     ";
     let found = &analyse(&segments(script, Base::default())).connections[0];
-    for stop in &found.stops {
-        assert_ne!(stop.cause, Cause::SilentPath, "{stop:#?}");
+    for stall in &found.stalls {
+        assert_ne!(stall.cause, Cause::SilentPath, "{stall:#?}");
     }
 }
 

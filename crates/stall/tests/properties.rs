@@ -115,13 +115,13 @@ proptest! {
         for (segment, number) in all.iter_mut().zip(1u64..) {
             segment.number = number;
         }
-        let options = Options { outstanding_most: 20, stops_most: 3, ..Options::default() };
+        let options = Options { outstanding_most: 20, stalls_most: 3, ..Options::default() };
         let analysis = analyse_with(&all, options);
         for connection in &analysis.connections {
-            for stop in &connection.stops {
-                prop_assert!(stop.evidence.windows(2).all(|pair| pair[0] < pair[1]));
-                prop_assert!(stop.evidence.iter().all(|&n| n >= 1 && n <= all.len() as u64));
-                prop_assert!(!stop.explanation.is_empty() && !stop.advice.is_empty());
+            for stall in &connection.stalls {
+                prop_assert!(stall.evidence.windows(2).all(|pair| pair[0] < pair[1]));
+                prop_assert!(stall.evidence.iter().all(|&n| n >= 1 && n <= all.len() as u64));
+                prop_assert!(!stall.explanation.is_empty() && !stall.advice.is_empty());
             }
         }
         prop_assert_eq!(said(&all), said(&all));
@@ -161,8 +161,8 @@ proptest! {
             .collect();
         let other = analyse(&turned);
         let causes = |analysis: &stall::Analysis| -> Vec<_> {
-            let stops = analysis.connections[0].stops.iter();
-            stops.map(|stop| (stop.start_ns, stop.duration_ns, stop.cause)).collect()
+            let stalls = analysis.connections[0].stalls.iter();
+            stalls.map(|stall| (stall.start_ns, stall.duration_ns, stall.cause)).collect()
         };
         prop_assert_eq!(causes(&one), causes(&other));
     }

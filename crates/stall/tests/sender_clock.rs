@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 
 use capture::segment::Timestamps;
 use script::{Base, analyse, segments};
-use stall::{Cause, Stop};
+use stall::{Cause, Stall};
 
 /// A server that sends a message now and then, as a capture at the client has it. Its
 /// clock has `hz`, and what comes after `held` ms was held up on the way for so long.
-fn messages(hz: u64, held: Option<(u64, u64)>) -> Vec<Stop> {
+fn messages(hz: u64, held: Option<(u64, u64)>) -> Vec<Stall> {
     let mut text = String::from("0 S SYN\n20 R SYN\n20 S ack\n20 S 0..100\n40 R ack 100\n");
     let mut at = 60;
     for n in 0..60u32 {
@@ -41,17 +41,17 @@ fn messages(hz: u64, held: Option<(u64, u64)>) -> Vec<Stop> {
         }
     }
     let all = analyse(&all).connections;
-    all.into_iter().flat_map(|c| c.stops).collect()
+    all.into_iter().flat_map(|c| c.stalls).collect()
 }
 
 #[test]
 fn an_idle_sender_with_a_slow_clock_is_no_delay() {
     for hz in [2, 10, 100, 250, 1000] {
-        let stops = messages(hz, None);
-        let pauses = stops.iter().filter(|s| s.cause == Cause::Application);
-        assert!(pauses.count() > 0, "{hz} Hz: {stops:#?}");
-        for stop in &stops {
-            assert_ne!(stop.cause, Cause::DelaySpike, "{hz} Hz: {stop:#?}");
+        let stalls = messages(hz, None);
+        let pauses = stalls.iter().filter(|s| s.cause == Cause::Application);
+        assert!(pauses.count() > 0, "{hz} Hz: {stalls:#?}");
+        for stall in &stalls {
+            assert_ne!(stall.cause, Cause::DelaySpike, "{hz} Hz: {stall:#?}");
         }
     }
 }
@@ -60,8 +60,8 @@ fn an_idle_sender_with_a_slow_clock_is_no_delay() {
 fn a_delay_is_seen_where_the_tick_is_known() {
     // The first two clocks tick too rarely for the tick to be known; they say nothing.
     for (hz, is_seen) in [(2, false), (10, false), (250, true), (1000, true)] {
-        let stops = messages(hz, Some((150, 1800)));
-        let spike = stops.iter().find(|s| s.cause == Cause::DelaySpike);
-        assert_eq!(spike.is_some(), is_seen, "{hz} Hz: {stops:#?}");
+        let stalls = messages(hz, Some((150, 1800)));
+        let spike = stalls.iter().find(|s| s.cause == Cause::DelaySpike);
+        assert_eq!(spike.is_some(), is_seen, "{hz} Hz: {stalls:#?}");
     }
 }

@@ -6,7 +6,7 @@
 mod script;
 
 use script::{Base, analyse, segments};
-use stall::{Cause, Confidence, Connection, Direction, Side, Stop, StopKind};
+use stall::{Cause, Confidence, Connection, Direction, Side, Stall, StallKind};
 
 fn connection(script: &str) -> Connection {
     let mut all = analyse(&segments(script, Base::default())).connections;
@@ -16,15 +16,15 @@ fn connection(script: &str) -> Connection {
 
 /// What was waited for: whose data, why, how long and how sure it is.
 fn waits(connection: &Connection) -> Vec<(Direction, Cause, u64, Confidence)> {
-    let of = |stop: &Stop| {
-        let ms = stop.duration_ns / 1_000_000;
-        (stop.direction, stop.cause, ms, stop.confidence)
+    let of = |stall: &Stall| {
+        let ms = stall.duration_ns / 1_000_000;
+        (stall.direction, stall.cause, ms, stall.confidence)
     };
     assert!(
-        connection.stops.iter().all(|s| s.kind == StopKind::Wait),
+        connection.stalls.iter().all(|s| s.kind == StallKind::Wait),
         "{connection:#?}"
     );
-    connection.stops.iter().map(of).collect()
+    connection.stalls.iter().map(of).collect()
 }
 
 /// As the client's capture has it, 20 ms from the server and back.
@@ -128,10 +128,10 @@ fn a_server_that_answers_late_is_sure_at_the_server() {
         )],
         "{found:#?}"
     );
-    let stop = &found.stops[0];
-    assert_eq!(stop.side, Side::Sender);
+    let stall = &found.stalls[0];
+    assert_eq!(stall.side, Side::Sender);
     // The request, its acknowledgement's answer.
-    assert_eq!(stop.evidence, [8, 10]);
+    assert_eq!(stall.evidence, [8, 10]);
     // Between the first answer and the second request nobody had anything to do.
     assert_eq!(found.flows[0].idle.count, 1, "{found:#?}");
     assert!(found.flows[0].idle.duration_ns > 1_900_000_000);
@@ -178,7 +178,7 @@ fn idle_is_not_stalled() {
     for script in idle {
         let text = format!("0 S SYN\n20 R SYN\n20 S ack\n{script}");
         let found = connection(&text);
-        assert!(found.stops.is_empty(), "{found:#?}");
+        assert!(found.stalls.is_empty(), "{found:#?}");
         let count: u64 = found.flows.iter().map(|flow| flow.idle.count).sum();
         assert!(count > 0, "{found:#?}");
         assert!(found.verdict.contains("never stopped"), "{}", found.verdict);
@@ -202,7 +202,7 @@ fn an_idle_client_is_no_loss_of_acknowledgements() {
         63020 S ack 30408
     ",
     );
-    assert!(found.stops.is_empty(), "{found:#?}");
+    assert!(found.stalls.is_empty(), "{found:#?}");
     assert_eq!(found.flows[1].idle.count, 1);
 }
 
@@ -219,7 +219,7 @@ fn messages_are_no_transfer_without_the_syn() {
         2040 R ack 270
     ",
     );
-    assert!(found.stops.is_empty(), "{found:#?}");
+    assert!(found.stalls.is_empty(), "{found:#?}");
 }
 
 /// A keep-alive repeats nothing, whatever it carries.
@@ -241,7 +241,7 @@ fn keepalives_are_no_retransmissions() {
     ",
     );
     assert_eq!(found.flows[0].retransmissions.total(), 0);
-    assert!(found.stops.is_empty(), "{found:#?}");
+    assert!(found.stalls.is_empty(), "{found:#?}");
     // Nor where only one direction was captured.
     let found = connection("0 S 0..300\n10000 S 299..300\n20000 S 299..300\n30000 S 300..600");
     assert_eq!(found.flows[0].retransmissions.total(), 0, "{found:#?}");

@@ -42,18 +42,18 @@ fn probes_with_a_byte_are_no_retransmissions() {
     assert_eq!(flow.duplicate_acks, 0);
     assert_eq!(flow.unseen_bytes, 0);
     assert_eq!(flow.bytes, 17_376);
-    assert_eq!(connection.stops.len(), 1, "{connection:#?}");
-    let stop = &connection.stops[0];
+    assert_eq!(connection.stalls.len(), 1, "{connection:#?}");
+    let stall = &connection.stalls[0];
     assert_eq!(
-        (stop.cause, stop.side, stop.confidence),
+        (stall.cause, stall.side, stall.confidence),
         (
             Cause::ReceiverWindowClosed,
             Side::Receiver,
             Confidence::High
         )
     );
-    assert_eq!(stop.duration_ns, 4_940_000_000);
-    assert!(stop.explanation.contains("4 times"), "{stop:?}");
+    assert_eq!(stall.duration_ns, 4_940_000_000);
+    assert!(stall.explanation.contains("4 times"), "{stall:?}");
 }
 
 /// A receiver may take the byte of a probe and stay closed.
@@ -75,13 +75,13 @@ fn bytes_of_probes_may_be_taken_one_by_one() {
     ",
     );
     assert_eq!(connection.flows[0].retransmissions.total(), 0);
-    assert_eq!(connection.stops.len(), 1, "{connection:#?}");
-    let stop = &connection.stops[0];
+    assert_eq!(connection.stalls.len(), 1, "{connection:#?}");
+    let stall = &connection.stalls[0];
     assert_eq!(
-        (stop.cause, stop.confidence),
+        (stall.cause, stall.confidence),
         (Cause::ReceiverWindowClosed, Confidence::High)
     );
-    assert_eq!(stop.duration_ns, 2_540_000_000);
+    assert_eq!(stall.duration_ns, 2_540_000_000);
 }
 
 /// Loopback has segments of 64 KB: a window that is smaller holds up nobody who sends a
@@ -105,8 +105,8 @@ fn room_is_compared_with_what_there_was_to_send() {
         segment.mss = segment.mss.map(|_| 65_483);
     }
     let connection = &analyse(&all).connections[0];
-    for stop in &connection.stops {
-        assert_ne!(stop.side, Side::Receiver, "{stop:#?}");
+    for stall in &connection.stalls {
+        assert_ne!(stall.side, Side::Receiver, "{stall:#?}");
     }
 }
 
@@ -114,7 +114,7 @@ fn room_is_compared_with_what_there_was_to_send() {
 #[test]
 fn windows_below_a_segment_hold_up_full_segments() {
     for units in [5, 10] {
-        let stops = connection(&format!(
+        let stalls = connection(&format!(
             "
             40   S 14480..15928
             60   R ack 15928 win {units}
@@ -123,24 +123,24 @@ fn windows_below_a_segment_hold_up_full_segments() {
             420  R ack 17376
         "
         ))
-        .stops;
-        assert_eq!(stops.len(), 1, "{stops:#?}");
-        let stop = &stops[0];
+        .stalls;
+        assert_eq!(stalls.len(), 1, "{stalls:#?}");
+        let stall = &stalls[0];
         assert_eq!(
-            (stop.cause, stop.side, stop.confidence),
+            (stall.cause, stall.side, stall.confidence),
             (
                 Cause::ReceiverWindowClosed,
                 Side::Receiver,
                 Confidence::High
             ),
-            "{stop:#?}"
+            "{stall:#?}"
         );
         // The room before the update, not behind it.
         let room = format!("{} bytes", units * 128);
-        assert!(stop.explanation.contains(&room), "{stop:#?}");
+        assert!(stall.explanation.contains(&room), "{stall:#?}");
     }
     // What comes next would have fitted all the time.
-    let stops = connection(
+    let stalls = connection(
         "
         40   S 14480..15928
         60   R ack 15928 win 10
@@ -151,9 +151,9 @@ fn windows_below_a_segment_hold_up_full_segments() {
         920  R ack 17576
     ",
     )
-    .stops;
-    for stop in &stops {
-        assert_eq!(stop.cause, Cause::Application, "{stops:#?}");
+    .stalls;
+    for stall in &stalls {
+        assert_eq!(stall.cause, Cause::Application, "{stalls:#?}");
     }
 }
 
@@ -161,7 +161,7 @@ fn windows_below_a_segment_hold_up_full_segments() {
 /// what most of the time went to.
 #[test]
 fn a_closed_window_is_named_also_where_a_timeout_met_it() {
-    let stops = connection(
+    let stalls = connection(
         "
         40   S 14480..15928
         60   R ack 15928 win 22
@@ -176,23 +176,23 @@ fn a_closed_window_is_named_also_where_a_timeout_met_it() {
         2620 R ack 20192
     ",
     )
-    .stops;
-    let longest = stops.iter().max_by_key(|s| s.duration_ns).unwrap();
-    assert_eq!(longest.cause, Cause::ReceiverWindowClosed, "{stops:#?}");
+    .stalls;
+    let longest = stalls.iter().max_by_key(|s| s.duration_ns).unwrap();
+    assert_eq!(longest.cause, Cause::ReceiverWindowClosed, "{stalls:#?}");
 }
 
 /// A closed window that nobody probes may hold up nobody.
 #[test]
 fn a_window_that_stays_closed_at_the_end_is_not_sure_to_matter() {
-    let stops = connection(
+    let stalls = connection(
         "
         40   S 14480..15928
         60   R ack 15928 win 0
         9000 R ack 15928 win 0
     ",
     )
-    .stops;
-    for stop in &stops {
-        assert_eq!(stop.confidence, Confidence::Low, "{stops:#?}");
+    .stalls;
+    for stall in &stalls {
+        assert_eq!(stall.confidence, Confidence::Low, "{stalls:#?}");
     }
 }

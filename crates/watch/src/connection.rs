@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stall::{Cause, Direction, Stop, StopKind};
+use stall::{Cause, Direction, Stall, StallKind};
 
 use crate::facts::{Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
 use crate::judge::{Finding, judge, judge_idle};
@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 /// ms.
 const COUNT_ERROR_NS: u64 = 20 * MS;
 /// Stalls kept of a connection; of more, the first ones are kept.
-const STOPS_MOST: usize = 1000;
+const STALLS_MOST: usize = 1000;
 /// Segments that are remembered as retransmitted.
 const RESENT_MOST: usize = 4096;
 /// Stalls of one cause that are this near to each other are counted as one.
@@ -39,7 +39,7 @@ pub enum Status {
     /// Losses are being repaired.
     Repairing(CaState),
     /// Nothing has been delivered for a time.
-    Stopped {
+    Stalled {
         /// Time since the last progress.
         for_ns: u64,
         /// The cause, as far as it is known now.
@@ -68,9 +68,9 @@ pub struct Connection {
     /// Number of retransmitted segments.
     pub retransmissions: u64,
     /// The stalls, in order; times count from `origin_ns`.
-    pub stops: Vec<Stop>,
+    pub stalls: Vec<Stall>,
     /// Number of stalls beyond those that are kept.
-    pub stops_dropped: u64,
+    pub stalls_dropped: u64,
     origin_ns: u64,
     is_client: Option<bool>,
     is_ended: bool,
@@ -101,8 +101,8 @@ impl Connection {
             readings: 1,
             lost: u64::from(first.lost),
             retransmissions: 0,
-            stops: Vec::new(),
-            stops_dropped: 0,
+            stalls: Vec::new(),
+            stalls_dropped: 0,
             origin_ns,
             is_client: None,
             is_ended: first.moment == Moment::End,
@@ -128,11 +128,11 @@ impl Connection {
     /// Processes the next reading. Returns the stalls that it made known.
     ///
     /// Takes constant time, and time for the segments remembered as retransmitted.
-    pub fn reading(&mut self, reading: &Reading) -> Vec<Stop> {
+    pub fn reading(&mut self, reading: &Reading) -> Vec<Stall> {
         let before = std::mem::replace(&mut self.last, *reading);
         self.readings += 1;
         self.lost += u64::from(reading.lost);
-        let mut found: Vec<Stop> = self.settle(reading.time_ns).into_iter().collect();
+        let mut found: Vec<Stall> = self.settle(reading.time_ns).into_iter().collect();
         if before.moment == Moment::Ack && reading.delivered != before.delivered {
             // Only now is it known that the acknowledgement before reported something (SACK).
             let repeats = u32::from(!before.advances());
@@ -153,15 +153,15 @@ impl Connection {
     }
 
     /// Returns the stalls that are known by `now_ns` without another reading.
-    pub fn tick(&mut self, now_ns: u64) -> Vec<Stop> {
+    pub fn tick(&mut self, now_ns: u64) -> Vec<Stall> {
         let found = self.settle(now_ns).into_iter().collect();
         self.keep(found)
     }
 
     /// Ends watching. Returns the stalls that were not known before, with the one that still
     /// lasts.
-    pub fn finish(&mut self, now_ns: u64) -> Vec<Stop> {
-        let mut found: Vec<Stop> = self.settle(u64::MAX).into_iter().collect();
+    pub fn finish(&mut self, now_ns: u64) -> Vec<Stall> {
+        let mut found: Vec<Stall> = self.settle(u64::MAX).into_iter().collect();
         if !self.is_ended {
             found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
             found.extend(self.standing(now_ns).map(|facts| self.silence(facts)));
@@ -171,8 +171,8 @@ impl Connection {
 
     /// Returns how long all stalls of the connection took together, in ns.
     #[must_use]
-    pub fn stopped_ns(&self) -> u64 {
-        self.stops.iter().map(|stop| stop.duration_ns).sum()
+    pub fn stalled_ns(&self) -> u64 {
+        self.stalls.iter().map(|stall| stall.duration_ns).sum()
     }
 
     /// Returns what the connection is doing at `now_ns`.
@@ -185,7 +185,7 @@ impl Connection {
             return Status::Connecting;
         }
         if let Some(facts) = self.standing(now_ns) {
-            return Status::Stopped {
+            return Status::Stalled {
                 for_ns: facts.duration_ns(),
                 cause: judge(&facts).cause,
             };
@@ -296,7 +296,7 @@ impl Connection {
 
     /// Returns the stall before a connection was established, if its SYN was sent more than
     /// once.
-    fn connected(&mut self, reading: &Reading) -> Option<Stop> {
+    fn connected(&mut self, reading: &Reading) -> Option<Stall> {
         if reading.moment != Moment::State || reading.tcp_state == TcpState::SynSent {
             return None;
         }
@@ -320,12 +320,12 @@ impl Connection {
             },
         };
         let span = (first_ns, reading.time_ns);
-        Some(self.stop(StopKind::Silence, span, None, finding, vec![self.readings]))
+        Some(self.stall(StallKind::Silence, span, None, finding, vec![self.readings]))
     }
 
     /// Checks whether there was a time with nothing to send between two readings. If there was,
     /// everything sent before it had been delivered.
-    fn idle(&mut self, before: &Reading, reading: &Reading) -> Option<Stop> {
+    fn idle(&mut self, before: &Reading, reading: &Reading) -> Option<Stall> {
         let apart_ns = reading.time_ns.saturating_sub(before.time_ns);
         let busy_ns = reading.limits.busy_ns.saturating_sub(before.limits.busy_ns);
         let idle_ns = apart_ns.saturating_sub(busy_ns);
@@ -368,10 +368,10 @@ impl Connection {
         let cost = cost(facts.rate_bytes_per_s, facts.duration_ns());
         let span = (facts.start_ns, facts.end_ns);
         let evidence = facts.evidence.into_numbers();
-        Some(self.stop(StopKind::Silence, span, cost, finding, evidence))
+        Some(self.stall(StallKind::Silence, span, cost, finding, evidence))
     }
 
-    fn acknowledged(&mut self, reading: &Reading) -> Vec<Stop> {
+    fn acknowledged(&mut self, reading: &Reading) -> Vec<Stall> {
         if !reading.advances() {
             return Vec::new();
         }
@@ -389,7 +389,7 @@ impl Connection {
 
     /// Notes that something was delivered, which ends a pause if there was one. Returns the
     /// stalls that this made known.
-    fn progress(&mut self, reading: &Reading, number: u64, closed: Closed) -> Vec<Stop> {
+    fn progress(&mut self, reading: &Reading, number: u64, closed: Closed) -> Vec<Stall> {
         let at_ns = reading.time_ns;
         if at_ns < self.pause.from_ns {
             return Vec::new();
@@ -415,16 +415,16 @@ impl Connection {
     }
 
     /// Judges a pause once what follows it is known.
-    fn settle(&mut self, now_ns: u64) -> Option<Stop> {
+    fn settle(&mut self, now_ns: u64) -> Option<Stall> {
         let over = self.over.take_if(|over| now_ns > over.until_ns)?;
         let mut facts = over.facts;
         facts.after.dsacks = self.last.dsacks.wrapping_sub(over.dsacks);
         Some(self.silence(facts))
     }
 
-    fn end(&mut self, reading: &Reading) -> Vec<Stop> {
+    fn end(&mut self, reading: &Reading) -> Vec<Stall> {
         self.is_ended = true;
-        let mut found: Vec<Stop> = self.settle(u64::MAX).into_iter().collect();
+        let mut found: Vec<Stall> = self.settle(u64::MAX).into_iter().collect();
         found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
         if let Some(mut facts) = self.standing(reading.time_ns) {
             facts.closed = Closed::End;
@@ -465,28 +465,28 @@ impl Connection {
         Some(facts)
     }
 
-    fn silence(&mut self, mut facts: Facts) -> Stop {
+    fn silence(&mut self, mut facts: Facts) -> Stall {
         let evidence = std::mem::take(&mut facts.evidence).into_numbers();
         let cost = cost(facts.rate_bytes_per_s, facts.duration_ns());
         let span = (facts.start_ns, facts.end_ns);
-        self.stop(StopKind::Silence, span, cost, judge(&facts), evidence)
+        self.stall(StallKind::Silence, span, cost, judge(&facts), evidence)
     }
 
-    fn slow(&self, phase: Phase) -> Stop {
+    fn slow(&self, phase: Phase) -> Stall {
         let span = (phase.start_ns, phase.end_ns);
         let evidence = vec![phase.records.0, phase.records.1];
-        self.stop(StopKind::Slow, span, None, phase.finding, evidence)
+        self.stall(StallKind::Slow, span, None, phase.finding, evidence)
     }
 
-    fn stop(
+    fn stall(
         &self,
-        kind: StopKind,
+        kind: StallKind,
         (start_ns, end_ns): (u64, u64),
         bytes_cost: Option<u64>,
         finding: Finding,
         evidence: Vec<u64>,
-    ) -> Stop {
-        Stop {
+    ) -> Stall {
+        Stall {
             direction: self.direction(),
             start_ns: start_ns.saturating_sub(self.origin_ns),
             duration_ns: end_ns.saturating_sub(start_ns),
@@ -505,28 +505,28 @@ impl Connection {
 
     /// Adds stalls to the list. Returns those to report: stalls that do not continue the last
     /// one, or that are more than twice as long.
-    fn keep(&mut self, found: Vec<Stop>) -> Vec<Stop> {
+    fn keep(&mut self, found: Vec<Stall>) -> Vec<Stall> {
         let mut to_report = Vec::new();
         let near_ns = self.last.srtt_ns.saturating_mul(4).max(NEAR_NS);
-        for stop in found {
+        for stall in found {
             if let Some(last) = self
-                .stops
+                .stalls
                 .last_mut()
-                .filter(|last| is_more(last, &stop, near_ns))
+                .filter(|last| is_more(last, &stall, near_ns))
             {
-                if stop.duration_ns > last.duration_ns.saturating_mul(2) {
-                    to_report.push(stop.clone());
+                if stall.duration_ns > last.duration_ns.saturating_mul(2) {
+                    to_report.push(stall.clone());
                 }
-                last.take_in(&stop);
-                last.confidence = last.confidence.max(stop.confidence);
+                last.take_in(&stall);
+                last.confidence = last.confidence.max(stall.confidence);
                 continue;
             }
-            if self.stops.len() < STOPS_MOST {
-                self.stops.push(stop.clone());
+            if self.stalls.len() < STALLS_MOST {
+                self.stalls.push(stall.clone());
             } else {
-                self.stops_dropped += 1;
+                self.stalls_dropped += 1;
             }
-            to_report.push(stop);
+            to_report.push(stall);
         }
         to_report
     }
@@ -534,9 +534,9 @@ impl Connection {
 
 /// Returns whether a stall continues the last one: waits for each acknowledgement, pauses
 /// between messages, or a window in which a probe found a little room.
-fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
+fn is_more(last: &Stall, stall: &Stall, near_ns: u64) -> bool {
     let merges = matches!(
-        stop.cause,
+        stall.cause,
         Cause::DelayedAck
             | Cause::Application
             | Cause::WaitingForPeer
@@ -544,10 +544,10 @@ fn is_more(last: &Stop, stop: &Stop, near_ns: u64) -> bool {
     );
     let end_ns = last.start_ns + last.duration_ns;
     merges
-        && last.kind == stop.kind
-        && last.cause == stop.cause
-        && stop.start_ns >= last.start_ns
-        && stop.start_ns.saturating_sub(end_ns) <= near_ns
+        && last.kind == stall.kind
+        && last.cause == stall.cause
+        && stall.start_ns >= last.start_ns
+        && stall.start_ns.saturating_sub(end_ns) <= near_ns
 }
 
 /// Returns the bytes that the rate before would have brought in this time; `None` if the rate

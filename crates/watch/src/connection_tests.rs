@@ -71,15 +71,15 @@ fn flowing() -> (Connection, Reading) {
     (connection, ack(1000))
 }
 
-fn causes(stops: &[Stop]) -> Vec<(Cause, u64, u64)> {
-    stops
+fn causes(stalls: &[Stall]) -> Vec<(Cause, u64, u64)> {
+    stalls
         .iter()
-        .map(|stop| (stop.cause, stop.start_ns / MS, stop.duration_ns / MS))
+        .map(|stall| (stall.cause, stall.start_ns / MS, stall.duration_ns / MS))
         .collect()
 }
 
 /// Lets the connection go on as usual after a pause.
-fn goes_on(connection: &mut Connection, from: &Reading, at_ms: u64) -> Vec<Stop> {
+fn goes_on(connection: &mut Connection, from: &Reading, at_ms: u64) -> Vec<Stall> {
     let mut found = Vec::new();
     let mut reading = *from;
     for n in 0..10 {
@@ -111,7 +111,7 @@ fn the_timer_repairs_a_lost_tail() {
     let mut resent = later(&timeout, 1240, Moment::Retransmit);
     resent.segment = (resent.una, resent.una + MSS);
     assert_eq!(connection.reading(&resent), []);
-    let Status::Stopped { for_ns, cause } = connection.status(1250 * MS) else {
+    let Status::Stalled { for_ns, cause } = connection.status(1250 * MS) else {
         panic!("{:?}", connection.status(1250 * MS));
     };
     assert_eq!((for_ns, cause), (250 * MS, Cause::RtoTail));
@@ -124,11 +124,11 @@ fn the_timer_repairs_a_lost_tail() {
     );
     let found = goes_on(&mut connection, &answer, 1270);
     assert_eq!(causes(&found), [(Cause::RtoTail, 1000, 260)]);
-    let stop = &found[0];
-    assert_eq!(stop.bytes_cost, Some(26_000), "100 bytes a millisecond");
-    assert_eq!(stop.evidence, [101, 102, 103, 104]);
+    let stall = &found[0];
+    assert_eq!(stall.bytes_cost, Some(26_000), "100 bytes a millisecond");
+    assert_eq!(stall.evidence, [101, 102, 103, 104]);
     assert_eq!(connection.retransmissions, 1);
-    assert_eq!(connection.stops, found);
+    assert_eq!(connection.stalls, found);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_closed_window_is_named_while_it_is_closed() {
     probed.window_bytes = 0;
     probed.limits.window_ns = 280 * MS;
     connection.reading(&probed);
-    let Status::Stopped { cause, .. } = connection.status(1400 * MS) else {
+    let Status::Stalled { cause, .. } = connection.status(1400 * MS) else {
         panic!("{:?}", connection.status(1400 * MS));
     };
     assert_eq!(cause, Cause::ReceiverWindowClosed);
@@ -240,9 +240,9 @@ fn pauses_between_messages_are_one_stall() {
         reading.limits.busy_ns = (1000 + n * 20) * MS;
         reported += connection.reading(&reading).len();
     }
-    assert_eq!(reported, 1, "{:?}", connection.stops);
-    assert_eq!(connection.stops.len(), 1);
-    assert_eq!(connection.stops[0].count, 5);
+    assert_eq!(reported, 1, "{:?}", connection.stalls);
+    assert_eq!(connection.stalls.len(), 1);
+    assert_eq!(connection.stalls[0].count, 5);
 }
 
 /// The user must hear of a long pause, even after short ones.
@@ -262,10 +262,10 @@ fn a_long_pause_after_short_ones_is_reported() {
         reading.limits.busy_ns = (1020 + n as u64 * 20) * MS;
         reported.extend(connection.reading(&reading));
     }
-    let reported: Vec<_> = reported.iter().map(|stop| stop.duration_ns / MS).collect();
-    assert_eq!(reported, [80, 880], "{:?}", connection.stops);
-    assert_eq!(connection.stops.len(), 1);
-    assert_eq!(connection.stops[0].count, 5);
+    let reported: Vec<_> = reported.iter().map(|stall| stall.duration_ns / MS).collect();
+    assert_eq!(reported, [80, 880], "{:?}", connection.stalls);
+    assert_eq!(connection.stalls.len(), 1);
+    assert_eq!(connection.stalls[0].count, 5);
 }
 
 #[test]

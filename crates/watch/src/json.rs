@@ -7,7 +7,7 @@ use crate::counted::Counted;
 use crate::session::{Session, Sink, verdict};
 use crate::{Connection, Cost};
 use serde::Serialize;
-use stall::Stop;
+use stall::Stall;
 
 const FORMAT: &str = "pspacer-watch-2";
 
@@ -60,7 +60,7 @@ struct Watching<'a> {
     lost_records: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<String>,
-    stops: &'a [Stop],
+    stops: &'a [Stall],
     stops_dropped: u64,
 }
 
@@ -100,8 +100,8 @@ fn watching(
         records: connection.readings,
         lost_records: connection.lost,
         record,
-        stops: &connection.stops,
-        stops_dropped: connection.stops_dropped,
+        stops: &connection.stalls,
+        stops_dropped: connection.stalls_dropped,
     }
 }
 
@@ -156,7 +156,7 @@ impl<W: Write> Stream<W> {
             lost_records_by_cpu: &counted.lost,
             lost_sockets: counted.lost_sockets,
             connections: session.opened(),
-            stops: session.stops,
+            stops: session.stalls,
             unrecorded_connections: unrecorded,
             costs: &counted.costs,
         })

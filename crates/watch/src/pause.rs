@@ -8,8 +8,8 @@ const MS: u64 = 1_000_000;
 
 /// Shortest pause that is a stall, in ns, however short the round trip; and where the round
 /// trip is not known (`docs/stalls.md`).
-const STOP_NS: u64 = 20 * MS;
-const STOP_BLIND_NS: u64 = 200 * MS;
+const STALL_NS: u64 = 20 * MS;
+const STALL_BLIND_NS: u64 = 200 * MS;
 
 /// What happened since the last progress.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ impl Pause {
 
     pub(crate) fn threshold_ns(&self) -> u64 {
         match self.srtt_ns {
-            0 => STOP_BLIND_NS,
-            srtt_ns => srtt_ns.saturating_mul(2).max(STOP_NS),
+            0 => STALL_BLIND_NS,
+            srtt_ns => srtt_ns.saturating_mul(2).max(STALL_NS),
         }
     }
 

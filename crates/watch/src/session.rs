@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collects what one call of `pspacer watch` has seen.
 
-use stall::Stop;
+use stall::Stall;
 
 use crate::{Connection, Happening, Reading, Record, Status, Watcher};
 
@@ -13,7 +13,7 @@ pub struct Report {
     /// Cookie of the connection's socket.
     pub cookie: u64,
     /// The stall.
-    pub stop: Stop,
+    pub stall: Stall,
 }
 
 /// Receives readings as they arrive, and connections when they end.
@@ -49,7 +49,7 @@ pub struct Session<S> {
     /// Receives the readings and the ended connections.
     pub sink: S,
     /// Number of stalls of all connections, also of those no longer kept.
-    pub stops: u64,
+    pub stalls: u64,
     /// The process of the filter, once it has ended.
     pub ended_process: Option<u32>,
     /// When watching began; times are shown relative to it.
@@ -66,7 +66,7 @@ impl<S: Sink> Session<S> {
             watcher: Watcher::new(start_ns),
             unreported: Vec::new(),
             sink,
-            stops: 0,
+            stalls: 0,
             ended_process: None,
             start_ns,
             end_ns: start_ns,
@@ -87,7 +87,7 @@ impl<S: Sink> Session<S> {
         for happening in happenings {
             match happening {
                 Happening::Opened => {}
-                Happening::Stopped(stop) => self.note(cookie, *stop),
+                Happening::Stalled(stall) => self.note(cookie, *stall),
                 Happening::Ended => self.write_out(cookie)?,
             }
         }
@@ -104,8 +104,8 @@ impl<S: Sink> Session<S> {
 
     /// Notes the stalls that are known by `now_ns` without another record.
     pub fn tick(&mut self, now_ns: u64) {
-        for (cookie, stop) in self.watcher.tick(now_ns) {
-            self.note(cookie, stop);
+        for (cookie, stall) in self.watcher.tick(now_ns) {
+            self.note(cookie, stall);
         }
     }
 
@@ -116,8 +116,8 @@ impl<S: Sink> Session<S> {
     /// When an output cannot be written.
     pub fn finish(&mut self, now_ns: u64) -> Result<Vec<Report>, S::Error> {
         self.end_ns = now_ns;
-        for (cookie, stop) in self.watcher.finish(now_ns) {
-            self.note(cookie, stop);
+        for (cookie, stall) in self.watcher.finish(now_ns) {
+            self.note(cookie, stall);
         }
         let open: Vec<u64> = self
             .watcher
@@ -137,13 +137,13 @@ impl<S: Sink> Session<S> {
         std::mem::take(&mut self.unreported)
     }
 
-    fn note(&mut self, cookie: u64, stop: Stop) {
+    fn note(&mut self, cookie: u64, stall: Stall) {
         let connection = self.watcher.connection(cookie);
-        self.stops += 1;
+        self.stalls += 1;
         self.unreported.push(Report {
             number: connection.map_or(0, |connection| connection.number),
             cookie,
-            stop,
+            stall,
         });
     }
 
@@ -189,7 +189,7 @@ pub fn ends(cookie: u64, connection: Option<&Connection>) -> String {
 #[must_use]
 pub fn verdict(connection: &Connection) -> String {
     let bytes = connection.acked_bytes();
-    if bytes <= 1 && connection.stops.is_empty() {
+    if bytes <= 1 && connection.stalls.is_empty() {
         return "No data was sent.".to_owned();
     }
     let took_ns = connection.last.time_ns.saturating_sub(connection.first_ns);
@@ -205,6 +205,6 @@ pub fn verdict(connection: &Connection) -> String {
         }
         None => String::new(),
     };
-    let stops = stall::sum_up(connection.stops.iter());
-    format!("{} sent{rate}{stops}.", units::terse::size(bytes))
+    let stalls = stall::sum_up(connection.stalls.iter());
+    format!("{} sent{rate}{stalls}.", units::terse::size(bytes))
 }

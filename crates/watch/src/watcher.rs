@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stall::Stop;
+use stall::Stall;
 
 use crate::connection::Connection;
 use crate::records::{Ends, Moment, Record};
@@ -21,7 +21,7 @@ pub enum Happening {
     /// A connection was seen for the first time.
     Opened,
     /// The connection stalled for a time.
-    Stopped(Box<Stop>),
+    Stalled(Box<Stall>),
     /// The connection's socket is gone.
     Ended,
 }
@@ -71,11 +71,11 @@ impl Watcher {
         let cookie = reading.cookie;
         let mut happenings = Vec::new();
         if let Some(connection) = self.connections.get_mut(&cookie) {
-            let stops = connection.reading(reading);
+            let stalls = connection.reading(reading);
             happenings.extend(
-                stops
+                stalls
                     .into_iter()
-                    .map(|stop| Happening::Stopped(Box::new(stop))),
+                    .map(|stall| Happening::Stalled(Box::new(stall))),
             );
         } else {
             let ends = self.introduced.remove(&cookie);
@@ -102,9 +102,9 @@ impl Watcher {
         }
         let last = self.ended.pop();
         let connections = &self.connections;
-        let stopped_ns = |cookie: &u64| connections.get(cookie).map(Connection::stopped_ns);
+        let stalled_ns = |cookie: &u64| connections.get(cookie).map(Connection::stalled_ns);
         self.ended
-            .sort_by_cached_key(|cookie| (stopped_ns(cookie), *cookie));
+            .sort_by_cached_key(|cookie| (stalled_ns(cookie), *cookie));
         for cookie in self.ended.drain(..ENDED_MOST / 2) {
             self.connections.remove(&cookie);
         }
@@ -112,19 +112,22 @@ impl Watcher {
     }
 
     /// Returns the stalls that are known by `now_ns` without another record.
-    pub fn tick(&mut self, now_ns: u64) -> Vec<(u64, Stop)> {
+    pub fn tick(&mut self, now_ns: u64) -> Vec<(u64, Stall)> {
         self.all_of(|connection| connection.tick(now_ns))
     }
 
     /// Ends watching. Returns the stalls that were not known before.
-    pub fn finish(&mut self, now_ns: u64) -> Vec<(u64, Stop)> {
+    pub fn finish(&mut self, now_ns: u64) -> Vec<(u64, Stall)> {
         self.all_of(|connection| connection.finish(now_ns))
     }
 
-    fn all_of(&mut self, mut stops: impl FnMut(&mut Connection) -> Vec<Stop>) -> Vec<(u64, Stop)> {
+    fn all_of(
+        &mut self,
+        mut stalls: impl FnMut(&mut Connection) -> Vec<Stall>,
+    ) -> Vec<(u64, Stall)> {
         let mut found = Vec::new();
         for (cookie, connection) in &mut self.connections {
-            found.extend(stops(connection).into_iter().map(|stop| (*cookie, stop)));
+            found.extend(stalls(connection).into_iter().map(|stall| (*cookie, stall)));
         }
         found
     }
@@ -150,14 +153,14 @@ mod tests {
     use crate::connection::tests::{ack, later};
 
     /// Reports a connection that sends and ends, at once or after a stall.
-    fn passes(watcher: &mut Watcher, cookie: u64, stopped: bool) {
+    fn passes(watcher: &mut Watcher, cookie: u64, stalled: bool) {
         let first = Reading { cookie, ..ack(0) };
-        let end = later(&first, if stopped { 3000 } else { 10 }, Moment::End);
+        let end = later(&first, if stalled { 3000 } else { 10 }, Moment::End);
         watcher.take(&Record::Reading(first));
         let (_, happenings) = watcher.take(&Record::Reading(end));
         assert_eq!(happenings.last(), Some(&Happening::Ended));
         let kept = watcher.connection(cookie).expect("it is still to be seen");
-        assert_eq!(kept.stops.is_empty(), !stopped, "{:?}", kept.stops);
+        assert_eq!(kept.stalls.is_empty(), !stalled, "{:?}", kept.stalls);
     }
 
     #[test]
@@ -168,13 +171,13 @@ mod tests {
             assert!(watcher.connections.len() <= ENDED_MOST + 1);
         }
         assert_eq!(watcher.opened, 100_000);
-        let stopped: Vec<u64> = watcher
+        let stalled: Vec<u64> = watcher
             .connections()
-            .filter(|(_, c)| !c.stops.is_empty())
+            .filter(|(_, c)| !c.stalls.is_empty())
             .map(|(_, c)| c.number)
             .collect();
         let all: Vec<u64> = (1..=100_000).filter(|n| n % 1000 == 7).collect();
-        assert_eq!(stopped, all);
+        assert_eq!(stalled, all);
     }
 
     #[test]

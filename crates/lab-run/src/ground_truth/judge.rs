@@ -10,7 +10,7 @@ use capture::segments::{Segments, Source};
 use indexmap::IndexMap;
 use scenario::result::{RunResult, SeenStop, StopResult};
 use scenario::{Cell, Flow, KnownStop, Scenario, StopSide};
-use stall::{Analyser, Analysis, Cause, Connection, Direction, Options, Stop};
+use stall::{Analyser, Analysis, Cause, Connection, Direction, Options, Stall};
 
 use crate::ground_truth::matrix::NONE;
 
@@ -108,17 +108,17 @@ fn known(cell: &Cell, stop: &KnownStop) -> StopResult {
 fn seen(cell: &Cell, known: &KnownStop, analysis: &Analysis, zero_ns: u64) -> Option<SeenStop> {
     let flow = &cell.flows[known.flow];
     let connection = analysis.connections.iter().find(|c| is_of(c, flow))?;
-    let begin_ns = |stop: &Stop| (analysis.start_ns + stop.start_ns).saturating_sub(zero_ns);
-    let share = |stop: &Stop| {
-        let (from_ns, to_ns) = (begin_ns(stop), begin_ns(stop) + stop.duration_ns);
+    let begin_ns = |stall: &Stall| (analysis.start_ns + stall.start_ns).saturating_sub(zero_ns);
+    let share = |stall: &Stall| {
+        let (from_ns, to_ns) = (begin_ns(stall), begin_ns(stall) + stall.duration_ns);
         let common_ns = to_ns
             .min(known.to_ns)
             .saturating_sub(from_ns.max(known.from_ns));
         let whole_ns = to_ns.max(known.to_ns) - from_ns.min(known.from_ns);
         common_ns as f64 / whole_ns.max(1) as f64
     };
-    let stops = connection.stops.iter();
-    let candidates = stops.filter(|s| s.direction == Direction::ToServer && share(s) > 0.0);
+    let stalls = connection.stalls.iter();
+    let candidates = stalls.filter(|s| s.direction == Direction::ToServer && share(s) > 0.0);
     // Of equal candidates, the first one is taken.
     let best = candidates
         .rev()

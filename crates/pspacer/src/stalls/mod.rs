@@ -89,8 +89,8 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         report::stalls::text::write(&mut out, &found, args.all, style)?;
     }
     out.flush()?;
-    let stops = |i: &usize| found.analysis.connections[*i].stops.len();
-    Ok(!args.exit_code || found.shown.iter().map(stops).sum::<usize>() == 0)
+    let stalls = |i: &usize| found.analysis.connections[*i].stalls.len();
+    Ok(!args.exit_code || found.shown.iter().map(stalls).sum::<usize>() == 0)
 }
 
 /// Reads all files once. `history_of` is the connection whose events are kept.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use report::Style;
 use report::stalls::phrases::{cause, side, words};
-use stall::{Stop, StopKind};
+use stall::{Stall, StallKind};
 use watch::session::{Report, ends, verdict};
 
 use crate::watch::outputs::Session;
@@ -20,23 +20,23 @@ pub struct Lines {
 }
 
 /// Describes a stall in one line.
-pub fn stop_line(stop: &Stop) -> String {
-    let kind = match stop.kind {
-        StopKind::Silence => "stopped",
-        StopKind::Slow => "slow",
-        StopKind::Wait => "waited",
+pub fn stall_line(stall: &Stall) -> String {
+    let kind = match stall.kind {
+        StallKind::Silence => "stopped",
+        StallKind::Slow => "slow",
+        StallKind::Wait => "waited",
     };
-    let cost = match stop.bytes_cost {
+    let cost = match stall.bytes_cost {
         Some(cost) => format!(", cost {}", units::terse::size(cost)),
         None => String::new(),
     };
     format!(
         "{kind} at {} for {}{cost}: {}; {}; {} confidence",
-        units::terse::ms(stop.start_ns),
-        units::terse::ms(stop.duration_ns),
-        cause(stop),
-        side(stop.side),
-        words(&stop.confidence)
+        units::terse::ms(stall.start_ns),
+        units::terse::ms(stall.duration_ns),
+        cause(stall),
+        side(stall.side),
+        words(&stall.confidence)
     )
 }
 
@@ -74,7 +74,7 @@ impl Lines {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn stops(
+    pub fn stalls(
         &self,
         out: &mut impl Write,
         session: &Session,
@@ -82,11 +82,11 @@ impl Lines {
     ) -> io::Result<()> {
         for report in reports {
             let ends = ends(report.cookie, session.connection(report.cookie));
-            let head = format!("#{}  {ends}  {}", report.number, stop_line(&report.stop));
+            let head = format!("#{}  {ends}  {}", report.number, stall_line(&report.stall));
             writeln!(out, "{}", self.bold(&head))?;
-            writeln!(out, "    {}", report.stop.explanation)?;
-            if !report.stop.advice.is_empty() {
-                writeln!(out, "    → {}", report.stop.advice)?;
+            writeln!(out, "    {}", report.stall.explanation)?;
+            if !report.stall.advice.is_empty() {
+                writeln!(out, "    → {}", report.stall.advice)?;
             }
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Lines {
             lost_line(&counted.lost)
         )?;
         self.notes(out, session, counted)?;
-        all.sort_by_key(|(_, c)| (std::cmp::Reverse(c.stopped_ns()), c.number));
+        all.sort_by_key(|(_, c)| (std::cmp::Reverse(c.stalled_ns()), c.number));
         for (cookie, connection) in all.iter().take(MOST_CONNECTIONS) {
             let number = connection.number;
             let head = format!("#{number}  {}", ends(*cookie, Some(connection)));

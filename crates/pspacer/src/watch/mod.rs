@@ -118,11 +118,11 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     } else {
         let mut out = io::BufWriter::new(output::out());
         let lines = Lines::new(crate::terminal::style());
-        lines.stops(&mut out, &session, &found)?;
+        lines.stalls(&mut out, &session, &found)?;
         lines.summary(&mut out, &session, &counted)?;
         out.flush()?;
     }
-    Ok(!args.exit_code || session.stops == 0)
+    Ok(!args.exit_code || session.stalls == 0)
 }
 
 fn watch_until(
@@ -192,7 +192,7 @@ impl View {
             Self::Screen(screen) => screen.draw(session, reports, lost, now_ns),
             Self::Lines(lines) => {
                 let mut out = output::out();
-                lines.stops(&mut out, session, reports)?;
+                lines.stalls(&mut out, session, reports)?;
                 Ok(out.flush()?)
             }
             Self::Nothing => Ok(()),

@@ -125,7 +125,7 @@ mod tests {
             );
         }
         session.finish(4_000_000_000).unwrap();
-        assert_eq!((session.opened(), session.stops), (10_000, 10));
+        assert_eq!((session.opened(), session.stalls), (10_000, 10));
         assert_eq!(session.sink.unrecorded(), 0);
         assert!(session.connections().len() < 5000);
         for number in [1, 9_001, 10_000] {

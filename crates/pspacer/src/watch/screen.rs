@@ -15,16 +15,16 @@ use report::stalls::phrases::words;
 use watch::session::{Report, ends};
 use watch::{Connection, Status};
 
-use crate::watch::lines::{lost_line, stop_line};
+use crate::watch::lines::{lost_line, stall_line};
 use crate::watch::outputs::Session;
 
 /// Number of the last stalls that are shown.
-const STOPS_SHOWN: usize = 6;
+const STALLS_SHOWN: usize = 6;
 
 /// The display, which uses the whole terminal until it is closed.
 pub struct Screen {
     terminal: DefaultTerminal,
-    stops: VecDeque<String>,
+    stalls: VecDeque<String>,
 }
 
 impl Screen {
@@ -35,7 +35,7 @@ impl Screen {
     pub fn open() -> Result<Self> {
         Ok(Self {
             terminal: ratatui::try_init()?,
-            stops: VecDeque::new(),
+            stalls: VecDeque::new(),
         })
     }
 
@@ -59,13 +59,13 @@ impl Screen {
         now_ns: u64,
     ) -> Result<()> {
         for report in reports {
-            let line = format!("#{}  {}", report.number, stop_line(&report.stop));
-            self.stops.push_front(line);
-            self.stops.truncate(STOPS_SHOWN);
+            let line = format!("#{}  {}", report.number, stall_line(&report.stall));
+            self.stalls.push_front(line);
+            self.stalls.truncate(STALLS_SHOWN);
         }
-        let stops = &self.stops;
+        let stalls = &self.stalls;
         self.terminal
-            .draw(|frame| draw(frame, session, stops, lost, now_ns))?;
+            .draw(|frame| draw(frame, session, stalls, lost, now_ns))?;
         Ok(())
     }
 }
@@ -92,11 +92,11 @@ pub fn asks_to_stop() -> Result<bool> {
 fn draw(
     frame: &mut Frame<'_>,
     session: &Session,
-    stops: &VecDeque<String>,
+    stalls: &VecDeque<String>,
     lost: &[u64],
     now_ns: u64,
 ) {
-    let below = u16::try_from(STOPS_SHOWN * 2 + 1).unwrap_or_default();
+    let below = u16::try_from(STALLS_SHOWN * 2 + 1).unwrap_or_default();
     let areas = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(3),
@@ -125,9 +125,12 @@ fn draw(
             .column_spacing(1),
         table,
     );
-    let stops: Vec<Line<'_>> = stops.iter().map(|stop| Line::from(stop.as_str())).collect();
+    let stalls: Vec<Line<'_>> = stalls
+        .iter()
+        .map(|stall| Line::from(stall.as_str()))
+        .collect();
     frame.render_widget(
-        Paragraph::new(Text::from(stops)).wrap(Wrap { trim: true }),
+        Paragraph::new(Text::from(stalls)).wrap(Wrap { trim: true }),
         foot,
     );
 }
@@ -157,7 +160,7 @@ fn header() -> Row<'static> {
 /// then the others; among equals, the fastest first.
 fn order(connection: &Connection, now_ns: u64) -> (u8, std::cmp::Reverse<u64>) {
     let rank = match connection.status(now_ns) {
-        Status::Stopped { .. } => 0,
+        Status::Stalled { .. } => 0,
         Status::Connecting => 1,
         Status::Repairing(_) | Status::Flowing => 2,
         Status::Idle => 3,
@@ -181,11 +184,11 @@ fn row(cookie: u64, connection: &Connection, now_ns: u64) -> Row<'static> {
         last.in_flight().to_string(),
         units::terse::ms(last.srtt_ns),
         connection.retransmissions.to_string(),
-        connection.stops.len().to_string(),
+        connection.stalls.len().to_string(),
         state(status),
     ];
     let style = match status {
-        Status::Stopped { .. } | Status::Connecting => Style::new().add_modifier(Modifier::BOLD),
+        Status::Stalled { .. } | Status::Connecting => Style::new().add_modifier(Modifier::BOLD),
         Status::Ended | Status::Idle => Style::new().add_modifier(Modifier::DIM),
         Status::Flowing | Status::Repairing(_) => Style::new(),
     };
@@ -198,7 +201,7 @@ fn state(status: Status) -> String {
         Status::Flowing => "flowing".to_owned(),
         Status::Idle => "idle".to_owned(),
         Status::Repairing(state) => format!("repairing ({})", state.name()),
-        Status::Stopped { for_ns, cause } => {
+        Status::Stalled { for_ns, cause } => {
             format!("stopped {}: {}", units::terse::ms(for_ns), words(&cause))
         }
         Status::Ended => "ended".to_owned(),
@@ -254,10 +257,10 @@ mod tests {
     }
 
     /// What a terminal of 120 columns shows, without trailing spaces.
-    fn shown(session: &Session, stops: &VecDeque<String>, now_ns: u64) -> String {
+    fn shown(session: &Session, stalls: &VecDeque<String>, now_ns: u64) -> String {
         let mut terminal = Terminal::new(TestBackend::new(120, 8)).unwrap();
         terminal
-            .draw(|frame| draw(frame, session, stops, &[0, 3], now_ns))
+            .draw(|frame| draw(frame, session, stalls, &[0, 3], now_ns))
             .unwrap();
         let buffer = terminal.backend().buffer();
         let line = |cells: &[ratatui::buffer::Cell]| {
@@ -282,8 +285,8 @@ mod tests {
         for n in 1..=100 {
             take(&mut session, Record::Reading(reading(n * 10, n * 1000)));
         }
-        let stops = VecDeque::from(["#1  stopped".to_owned()]);
-        let now = shown(&session, &stops, 1_001_000_000);
+        let stalls = VecDeque::from(["#1  stopped".to_owned()]);
+        let now = shown(&session, &stalls, 1_001_000_000);
         let lines: Vec<Vec<&str>> = now
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -295,7 +298,7 @@ mod tests {
         let row = "1 10.1.0.1:40000 → 10.1.0.2:443 799 kbit/s 10 9 20 ms 0 0 repairing (recovery)";
         assert_eq!(lines[2].join(" "), row);
         assert_eq!(lines[3].join(" "), "#1 stopped");
-        let later = shown(&session, &stops, 2_000_000_000);
+        let later = shown(&session, &stalls, 2_000_000_000);
         assert!(later.contains("stopped 1000 ms: unknown"), "{later}");
     }
 }

@@ -47,10 +47,11 @@ fn analyse(bytes: &[u8], files: usize, history_of: Option<usize>) -> Option<(Ana
 fn check(analysis: &Analysis, last: u64) {
     for connection in &analysis.connections {
         assert!(!connection.verdict.is_empty());
-        for stop in &connection.stops {
-            assert!(stop.evidence.is_sorted());
+        for stall in &connection.stalls {
+            assert!(stall.evidence.is_sorted());
             assert!(
-                stop.evidence
+                stall
+                    .evidence
                     .iter()
                     .all(|packet| (1..=last).contains(packet))
             );

@@ -40,7 +40,7 @@ pub struct Stream {
     /// Acknowledged bits per second, each in the middle of its interval.
     pub rate: Vec<Sample>,
     /// The stalls: begin, end (seconds), and a short name.
-    pub stops: Vec<(f64, f64, String)>,
+    pub stalls: Vec<(f64, f64, String)>,
 }
 
 /// Resolution of the plot, in the style sheet's pixels.
@@ -229,7 +229,7 @@ impl<'a> Drawing<'a> {
     /// Shades the stalls and writes their names below the first panel's title.
     fn shades(&mut self, frame: &Frame, x: &Scale, last: bool) {
         let mut free = frame.left;
-        for (begin, end, name) in &self.stream.stops {
+        for (begin, end, name) in &self.stream.stalls {
             if *end < self.range_s.0 || *begin > self.range_s.1 {
                 continue;
             }
@@ -410,7 +410,7 @@ mod tests {
                 .map(|i| (f64::from(i) * 1e-3, f64::from(i) * 1448.0))
                 .collect(),
             flight: vec![(0.0, 10.0), (1.0, 20.0)],
-            stops: vec![(0.2, 0.4, "1".to_owned())],
+            stalls: vec![(0.2, 0.4, "1".to_owned())],
             rate: vec![(0.1, 1e6), (0.3, 2e6)],
             ..Stream::default()
         }

@@ -23,7 +23,7 @@ pub struct StallConnection {
     /// Other facts, a sentence each.
     pub facts: Vec<String>,
     /// Its stalls, in order of time.
-    pub stops: Vec<StallStop>,
+    pub stalls: Vec<StallRow>,
     /// Its events, if they were kept, with the times of the first and the last one that is drawn,
     /// s.
     pub drawn: Option<(Stream, (f64, f64))>,
@@ -31,7 +31,7 @@ pub struct StallConnection {
 
 /// A stall as the page describes it.
 #[derive(Clone, Debug, Default)]
-pub struct StallStop {
+pub struct StallRow {
     /// Begin, seconds after the capture's first segment.
     pub start_s: f64,
     /// Length, seconds.
@@ -99,23 +99,23 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
         (*begin_s, *end_s),
     );
     let mut figures = vec![all];
-    let mut longest: Vec<_> = connection.stops.iter().enumerate().collect();
+    let mut longest: Vec<_> = connection.stalls.iter().enumerate().collect();
     longest.sort_by(|a, b| b.1.duration_s.total_cmp(&a.1.duration_s));
     longest.truncate(CLOSEUPS);
     longest.sort_by_key(|(i, _)| *i);
     let whole_s = end_s - begin_s;
-    for (i, stop) in longest {
-        let around_s = stop.duration_s * AROUND;
+    for (i, stall) in longest {
+        let around_s = stall.duration_s * AROUND;
         let range_s = (
-            (stop.start_s - around_s).max(*begin_s),
-            (stop.start_s + stop.duration_s + around_s).min(*end_s),
+            (stall.start_s - around_s).max(*begin_s),
+            (stall.start_s + stall.duration_s + around_s).min(*end_s),
         );
         // Skips a closeup that would nearly repeat the first plot.
         if range_s.1 - range_s.0 > whole_s * 0.7 {
             continue;
         }
-        let title = format!("Stop {} closely: {}", i + 1, stop.cause);
-        figures.push(stream("stop", &title, &stop.explanation, events, range_s));
+        let title = format!("Stop {} closely: {}", i + 1, stall.cause);
+        figures.push(stream("stop", &title, &stall.explanation, events, range_s));
     }
     figures
 }
@@ -127,11 +127,11 @@ fn overview(connections: &[StallConnection]) -> Table {
     table.number("stopped", "s");
     table.text("verdict");
     for connection in connections {
-        let stopped_s: f64 = connection.stops.iter().map(|s| s.duration_s).sum();
+        let stalled_s: f64 = connection.stalls.iter().map(|s| s.duration_s).sum();
         let row = [
             connection.name.clone(),
-            connection.stops.len().to_string(),
-            format!("{stopped_s:.3}"),
+            connection.stalls.len().to_string(),
+            format!("{stalled_s:.3}"),
             connection.verdict.clone(),
         ];
         table.rows.push(row.into_iter().map(Into::into).collect());
@@ -140,14 +140,14 @@ fn overview(connections: &[StallConnection]) -> Table {
 }
 
 fn section(connection: &StallConnection) -> Markup {
-    let class = match connection.stops.is_empty() {
+    let class = match connection.stalls.is_empty() {
         true => "ok",
         false => "no",
     };
-    let stops = html! {
-        @for (i, one) in connection.stops.iter().enumerate() { (stop(i + 1, one)) }
+    let stalls = html! {
+        @for (i, one) in connection.stalls.iter().enumerate() { (stall(i + 1, one)) }
     };
-    let all = connection.stops.len();
+    let all = connection.stalls.len();
     html! {
         section {
             h2 { (Text(&connection.name)) }
@@ -155,34 +155,34 @@ fn section(connection: &StallConnection) -> Markup {
             @for fact in &connection.facts { (paragraph(fact)) }
             (figures(&stall_figures(connection)))
             @if all > MOST_ROWS {
-                details { summary { "Every stop (" (all) ")" } (stops) }
+                details { summary { "Every stop (" (all) ")" } (stalls) }
             } @else {
-                (stops)
+                (stalls)
             }
         }
         "\n"
     }
 }
 
-fn stop(number: usize, stop: &StallStop) -> Markup {
-    let cost = match stop.cost.as_str() {
+fn stall(number: usize, stall: &StallRow) -> Markup {
+    let cost = match stall.cost.as_str() {
         "" => String::new(),
         cost => format!(", cost {cost}"),
     };
     let heading = format!(
         "{number}. At {:.3} s for {}{cost}: {}",
-        stop.start_s,
-        time(stop.duration_s),
-        stop.cause
+        stall.start_s,
+        time(stall.duration_s),
+        stall.cause
     );
     html! {
         h3 { (Text(&heading)) }
-        (paragraph(&format!("{} ({}.)", stop.explanation, stop.side)))
-        @if !stop.advice.is_empty() {
-            (paragraph(&format!("→ {}", stop.advice)))
+        (paragraph(&format!("{} ({}.)", stall.explanation, stall.side)))
+        @if !stall.advice.is_empty() {
+            (paragraph(&format!("→ {}", stall.advice)))
         }
-        @if !stop.evidence.is_empty() {
-            p.source { "Packets " (Text(&stop.evidence)) }
+        @if !stall.evidence.is_empty() {
+            p.source { "Packets " (Text(&stall.evidence)) }
         }
     }
 }
@@ -191,24 +191,24 @@ fn stop(number: usize, stop: &StallStop) -> Markup {
 mod tests {
     use super::*;
 
-    fn connection(name: &str, stops: usize) -> StallConnection {
-        let stop = |i: usize| StallStop {
+    fn connection(name: &str, stalls: usize) -> StallConnection {
+        let stall = |i: usize| StallRow {
             start_s: i as f64,
             duration_s: 0.1 + i as f64 / 100.0,
             cause: format!("cause <{i}>"),
-            ..StallStop::default()
+            ..StallRow::default()
         };
         StallConnection {
             name: name.to_owned(),
             verdict: "It & it stopped.".to_owned(),
-            stops: (0..stops).map(stop).collect(),
+            stalls: (0..stalls).map(stall).collect(),
             drawn: Some((Stream::default(), (0.0, 10.0))),
             ..StallConnection::default()
         }
     }
 
     #[test]
-    fn the_longest_stops_are_drawn_closely() {
+    fn the_longest_stalls_are_drawn_closely() {
         let figures = stall_figures(&connection("a", 5));
         let titles: Vec<_> = figures.iter().map(|f| f.title.as_str()).collect();
         let expected = [

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use stall::captures::Found;
-use stall::{Connection, Direction, History, Stop, What};
+use stall::{Connection, Direction, History, Stall, What};
 
 use crate::charts::{Sample, Stream};
-use crate::page::stalls::{StallConnection, StallStop, stalls_html};
+use crate::page::stalls::{StallConnection, StallRow, stalls_html};
 use crate::stalls::phrases::{self, words};
 use units::display::count;
 
@@ -39,11 +39,11 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
         .map(|i| connection(found, *i, interval_ns))
         .collect();
     let all = &found.analysis.connections;
-    let stopped = found.shown.iter().filter(|i| !all[**i].stops.is_empty());
+    let stalled = found.shown.iter().filter(|i| !all[**i].stalls.is_empty());
     let facts = [
         ("Packets", count(found.counts.packets)),
         ("Connections", count(found.shown.len() as u64)),
-        ("Stopped", count(stopped.count() as u64)),
+        ("Stopped", count(stalled.count() as u64)),
     ];
     let notes: Vec<_> = found.notes().map(|note| sentence(&note)).collect();
     let file_name = |path: &String| match Path::new(path).file_name() {
@@ -68,7 +68,7 @@ fn connection(found: &Found, index: usize, interval_ns: Option<u64>) -> StallCon
         name: format!("#{} {} → {}{tunnel}", index + 1, c.client, c.server),
         verdict: c.verdict.clone(),
         facts,
-        stops: c.stops.iter().map(stop).collect(),
+        stalls: c.stalls.iter().map(stall).collect(),
         drawn: c.history.as_ref().map(|history| {
             let begin_s = in_seconds(c.start_ns);
             let end_s = in_seconds(c.start_ns + c.duration_ns);
@@ -77,8 +77,8 @@ fn connection(found: &Found, index: usize, interval_ns: Option<u64>) -> StallCon
     }
 }
 
-fn stop(s: &Stop) -> StallStop {
-    StallStop {
+fn stall(s: &Stall) -> StallRow {
+    StallRow {
         start_s: in_seconds(s.start_ns),
         duration_s: in_seconds(s.duration_ns),
         cost: s.bytes_cost.map(units::terse::size).unwrap_or_default(),
@@ -97,9 +97,9 @@ fn stop(s: &Stop) -> StallStop {
 /// Returns the direction that is drawn: the one that stalled longer, else the one with more data.
 fn direction(c: &Connection) -> Direction {
     let weight = |direction: Direction| {
-        let stops = c.stops.iter().filter(|s| s.direction == direction);
-        let stopped_ns: u64 = stops.map(|s| s.duration_ns).sum();
-        (stopped_ns, c.flows[direction.index()].bytes)
+        let stalls = c.stalls.iter().filter(|s| s.direction == direction);
+        let stalled_ns: u64 = stalls.map(|s| s.duration_ns).sum();
+        (stalled_ns, c.flows[direction.index()].bytes)
     };
     if weight(Direction::ToClient) > weight(Direction::ToServer) {
         Direction::ToClient
@@ -142,12 +142,12 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
         stream.flight.push((at_s, event.flight_bytes as f64));
     }
     stream.rate = rate(&stream.acked, c, interval_ns);
-    let stops = c
-        .stops
+    let stalls = c
+        .stalls
         .iter()
         .enumerate()
         .filter(|(_, s)| s.direction == way);
-    stream.stops = stops
+    stream.stalls = stalls
         .map(|(i, s)| {
             let begin_s = in_seconds(s.start_ns);
             (
@@ -217,7 +217,7 @@ mod tests {
             },
             verdict: String::new(),
             flows: Default::default(),
-            stops: Vec::new(),
+            stalls: Vec::new(),
             notes: Vec::new(),
             history: None,
         }

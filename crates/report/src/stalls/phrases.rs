@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Phrases that describe a connection and a stall, for the page and the terminal.
 
-use stall::{Connection, Place, Stop};
+use stall::{Connection, Place, Stall};
 use units::display::count;
 use units::terse::{ms, size};
 
@@ -54,7 +54,7 @@ pub fn facts(c: &Connection) -> String {
 
 /// Returns the cause, and the root cause behind it if there is one.
 #[must_use]
-pub fn cause(s: &Stop) -> String {
+pub fn cause(s: &Stall) -> String {
     match &s.root {
         Some(root) => format!("{}, behind it {}", words(&s.cause), words(root)),
         None => words(&s.cause),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_of_a_stop() {
+    fn packets_of_a_stall() {
         assert_eq!(evidence(&[1, 2]), "1, 2");
         assert_eq!(
             evidence(&(1..=10).collect::<Vec<_>>()),

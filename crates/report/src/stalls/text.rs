@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use stall::captures::Found;
-use stall::{CauseTotal, Connection, Direction, Stop, StopKind};
+use stall::{CauseTotal, Connection, Direction, Stall, StallKind};
 use units::display::{count as number, number as decimal};
 use units::terse::{ms, size};
 
@@ -14,7 +14,7 @@ use crate::terminal::{self, Style};
 
 /// Without `--all`: most connections, and most stalls of each, that are listed.
 const MOST_CONNECTIONS: usize = 10;
-const MOST_STOPS: usize = 10;
+const MOST_STALLS: usize = 10;
 /// Greatest width of the text, columns, however wide the terminal is.
 const WIDEST: usize = 100;
 
@@ -26,15 +26,15 @@ const WIDEST: usize = 100;
 pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io::Result<()> {
     let writer = &mut Writer { out, style, all };
     let connections = &found.analysis.connections;
-    let stopped = |i: &&usize| !connections[**i].stops.is_empty();
-    let with_stops = found.shown.iter().filter(stopped).count();
-    writeln!(writer.out, "{}", summary(found, with_stops))?;
+    let stalled = |i: &&usize| !connections[**i].stalls.is_empty();
+    let with_stalls = found.shown.iter().filter(stalled).count();
+    writeln!(writer.out, "{}", summary(found, with_stalls))?;
     // If there are few connections, those that never stalled are listed, too.
     let few = found.shown.len() <= MOST_CONNECTIONS;
     let wanted: Vec<_> = found
         .shown
         .iter()
-        .filter(|i| all || few || stopped(i))
+        .filter(|i| all || few || stalled(i))
         .take(if all { usize::MAX } else { MOST_CONNECTIONS })
         .collect();
     for &&i in &wanted {
@@ -44,24 +44,24 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
     }
     let more = found.shown.len() - wanted.len();
     if more > 0 {
-        let stopped = with_stops.saturating_sub(wanted.len());
+        let stalled = with_stalls.saturating_sub(wanted.len());
         writeln!(
             writer.out,
             "\n{} more connections, {} of them stopped: --all lists them.",
             number(more as u64),
-            number(stopped as u64)
+            number(stalled as u64)
         )?;
     }
     // The totals include connections and stalls that are not listed.
     writer.by_cause(&found.by_cause())
 }
 
-fn summary(found: &Found, with_stops: usize) -> String {
+fn summary(found: &Found, with_stalls: usize) -> String {
     let connections = &found.analysis.connections;
-    let stops: usize = found
+    let stalls: usize = found
         .shown
         .iter()
-        .map(|i| connections[*i].stops.len())
+        .map(|i| connections[*i].stalls.len())
         .sum();
     let count = |n: usize, one: &str, more: &str| match n {
         1 => format!("1 {one}"),
@@ -72,8 +72,8 @@ fn summary(found: &Found, with_stops: usize) -> String {
         found.files.join(", "),
         number(found.counts.packets),
         count(found.shown.len(), "connection", "connections"),
-        number(with_stops as u64),
-        count(stops, "stop", "stops"),
+        number(with_stalls as u64),
+        count(stalls, "stop", "stops"),
     )
 }
 
@@ -115,32 +115,32 @@ impl<W: Write> Writer<'_, W> {
         for note in &c.notes {
             self.paragraph(4, &format!("Note: {note}"))?;
         }
-        self.stops(&c.stops)
+        self.stalls(&c.stalls)
     }
 
     /// Writes the stalls in order; of many, only the longest ones.
-    fn stops(&mut self, stops: &[Stop]) -> io::Result<()> {
-        let mut wanted: Vec<_> = (0..stops.len()).collect();
-        if !self.all && stops.len() > MOST_STOPS {
-            wanted.sort_by_key(|i| std::cmp::Reverse(stops[*i].duration_ns));
-            wanted.truncate(MOST_STOPS);
+    fn stalls(&mut self, stalls: &[Stall]) -> io::Result<()> {
+        let mut wanted: Vec<_> = (0..stalls.len()).collect();
+        if !self.all && stalls.len() > MOST_STALLS {
+            wanted.sort_by_key(|i| std::cmp::Reverse(stalls[*i].duration_ns));
+            wanted.truncate(MOST_STALLS);
             wanted.sort_unstable();
         }
         for &i in &wanted {
-            self.stop(&stops[i])?;
+            self.stall(&stalls[i])?;
         }
-        if wanted.len() < stops.len() {
-            let more = stops.len() - wanted.len();
+        if wanted.len() < stalls.len() {
+            let more = stalls.len() - wanted.len();
             writeln!(self.out, "\n    and {more} shorter stops: --all lists them")?;
         }
         Ok(())
     }
 
-    fn stop(&mut self, s: &Stop) -> io::Result<()> {
+    fn stall(&mut self, s: &Stall) -> io::Result<()> {
         let kind = match s.kind {
-            StopKind::Silence => "stopped",
-            StopKind::Slow => "slow",
-            StopKind::Wait => "waited",
+            StallKind::Silence => "stopped",
+            StallKind::Slow => "slow",
+            StallKind::Wait => "waited",
         };
         let way = match s.direction {
             Direction::ToServer => "to the server",

@@ -260,8 +260,12 @@ impl Flow {
             .is_some_and(|progress| at_ns > progress.now)
         {
             self.gap.spurious += 1;
-        } else if let Some(stop) = self.stops.last_mut().filter(|stop| at_ns >= stop.start_ns) {
-            stop.after.spurious += 1;
+        } else if let Some(stall) = self
+            .stalls
+            .last_mut()
+            .filter(|stall| at_ns >= stall.start_ns)
+        {
+            stall.after.spurious += 1;
         }
     }
 

@@ -137,9 +137,9 @@ pub(crate) struct Flow {
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
-    pub(super) stops: Vec<Facts>,
+    pub(super) stalls: Vec<Facts>,
     pub(super) after_open: bool,
-    pub(super) stops_dropped: u64,
+    pub(super) stalls_dropped: u64,
     pub(super) rounds: Rounds,
     pub(super) loss_stats: LossStats,
 
@@ -211,8 +211,8 @@ impl Flow {
             handshake_receiver_ns: None,
             delivered: 0,
             last_progress: None,
-            threshold_ns: options.min_stop_blind_ns,
-            late_answer_ns: options.min_stop_blind_ns,
+            threshold_ns: options.min_stall_blind_ns,
+            late_answer_ns: options.min_stall_blind_ns,
             last_ack_ns: 0,
             last_data_ns: 0,
             last_data_bytes: 0,
@@ -236,9 +236,9 @@ impl Flow {
             burst_bytes: 0,
             gap: Gap::default(),
             from_receiver: 0,
-            stops: Vec::new(),
+            stalls: Vec::new(),
             after_open: false,
-            stops_dropped: 0,
+            stalls_dropped: 0,
             rounds: Rounds::default(),
             loss_stats: LossStats::default(),
             first_data_ns: None,
@@ -358,7 +358,7 @@ impl Flow {
         (self.threshold_ns, self.late_answer_ns) = match (receiver_ns, self.sender_rtt_ns()) {
             (Some(receiver), Some(sender)) => {
                 let whole = receiver.saturating_add(sender);
-                let least = self.options.min_stop_ns;
+                let least = self.options.min_stall_ns;
                 // At the sender the two lengths are the same: a time from data to its answer
                 // there is a whole round trip. Elsewhere an answer that was held back for a
                 // round trip is as late.
@@ -367,7 +367,7 @@ impl Flow {
             }
             (part, _) => {
                 let part = part.unwrap_or(0);
-                let both = part.saturating_mul(2).max(self.options.min_stop_blind_ns);
+                let both = part.saturating_mul(2).max(self.options.min_stall_blind_ns);
                 (both, both)
             }
         };
@@ -398,8 +398,8 @@ impl Flow {
         self.first_turn
     }
 
-    pub(crate) fn stops(&self) -> &[Facts] {
-        &self.stops
+    pub(crate) fn stalls(&self) -> &[Facts] {
+        &self.stalls
     }
 
     pub(crate) fn phases(&self) -> &[rounds::Phase] {
@@ -416,7 +416,7 @@ impl Flow {
 
     /// Returns the number of stalls that were not kept.
     pub(crate) fn dropped(&self) -> u64 {
-        self.stops_dropped + self.rounds.dropped()
+        self.stalls_dropped + self.rounds.dropped()
     }
 
     pub(crate) fn take_shown(&mut self) -> Option<(Shown, u64)> {
@@ -439,7 +439,7 @@ impl Flow {
         }
         self.sender_view.shrink_to_fit();
         self.recent.shrink_to_fit();
-        self.stops.shrink_to_fit();
+        self.stalls.shrink_to_fit();
     }
 
     /// Frees the buffers when nothing more is expected. The results stay.

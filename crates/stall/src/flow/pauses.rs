@@ -120,22 +120,22 @@ impl Flow {
 
     /// Keeps a pause. Of too many pauses, the longest stay.
     fn keep(&mut self, facts: Facts) {
-        let most = self.options.stops_most.max(1);
-        if self.stops.len() >= 2 * most {
-            self.stops
-                .sort_by_key(|stop| (std::cmp::Reverse(stop.duration_ns()), stop.start_ns));
-            self.stops.truncate(most);
-            self.stops.sort_by_key(|stop| stop.start_ns);
-            self.stops_dropped += most as u64;
+        let most = self.options.stalls_most.max(1);
+        if self.stalls.len() >= 2 * most {
+            self.stalls
+                .sort_by_key(|stall| (std::cmp::Reverse(stall.duration_ns()), stall.start_ns));
+            self.stalls.truncate(most);
+            self.stalls.sort_by_key(|stall| stall.start_ns);
+            self.stalls_dropped += most as u64;
         }
-        self.stops.push(facts);
+        self.stalls.push(facts);
     }
 
     /// Calls `note` with the record of what follows the last pause, while that time lasts.
     pub(super) fn note_after(&mut self, note: impl FnOnce(&mut After)) {
         let now = self.loss_stats.last_data_ns.max(self.last_ack_ns);
-        match self.stops.last_mut() {
-            Some(stop) if now <= stop.after.until_ns => note(&mut stop.after),
+        match self.stalls.last_mut() {
+            Some(stall) if now <= stall.after.until_ns => note(&mut stall.after),
             _ => self.after_open = false,
         }
     }
@@ -153,14 +153,14 @@ impl Flow {
             self.keep(facts);
         }
         self.rounds.end(self.round_state());
-        let most = self.options.stops_most.max(1);
-        if self.stops.len() > most {
-            let dropped = self.stops.len() - most;
-            self.stops
-                .sort_by_key(|stop| (std::cmp::Reverse(stop.duration_ns()), stop.start_ns));
-            self.stops.truncate(most);
-            self.stops.sort_by_key(|stop| stop.start_ns);
-            self.stops_dropped += dropped as u64;
+        let most = self.options.stalls_most.max(1);
+        if self.stalls.len() > most {
+            let dropped = self.stalls.len() - most;
+            self.stalls
+                .sort_by_key(|stall| (std::cmp::Reverse(stall.duration_ns()), stall.start_ns));
+            self.stalls.truncate(most);
+            self.stalls.sort_by_key(|stall| stall.start_ns);
+            self.stalls_dropped += dropped as u64;
         }
     }
 }

@@ -4,7 +4,7 @@
 use units::time::NS_PER_MS;
 
 use super::{Context, in_order};
-use crate::analysis::{Stop, StopKind};
+use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::loss_stats::LossStats;
@@ -187,7 +187,7 @@ fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 }
 
 /// Returns the time in which losses held the flow down, as one stall.
-pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
+pub(super) fn stall(flow: &Flow, context: &Context<'_>) -> Option<Stall> {
     let origin = context.origin?;
     let loss_stats = flow.loss_stats();
     let first_ns = loss_stats.first_ns?;
@@ -195,11 +195,11 @@ pub(super) fn stop(flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     if origin.cause == Cause::Congestion || is_short {
         return None; // sharing a path is normal, and a moment is no stall
     }
-    Some(Stop {
+    Some(Stall {
         direction: context.direction,
         start_ns: first_ns.saturating_sub(context.start_ns),
         duration_ns: loss_stats.last_ns - first_ns,
-        kind: StopKind::Slow,
+        kind: StallKind::Slow,
         bytes_cost: None,
         cause: origin.cause,
         root: None,

@@ -12,7 +12,7 @@ mod window;
 
 use units::time::NS_PER_S;
 
-use crate::analysis::{Direction, Idle, Stop, StopKind};
+use crate::analysis::{Direction, Idle, Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
@@ -133,29 +133,29 @@ const RULES: [Rule; 15] = [
 ];
 
 /// Returns all stalls of one flow, in order, and its idle times.
-pub(crate) fn stops(flow: &Flow, context: &Context<'_>) -> (Vec<Stop>, Idle) {
+pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let mut idle = Idle::default();
     if flow.counts().bytes == 0 {
         return (Vec::new(), idle); // a flow of a FIN alone is no transfer
     }
-    let mut all: Vec<Stop> = Vec::new();
-    for facts in flow.stops() {
+    let mut all: Vec<Stall> = Vec::new();
+    for facts in flow.stalls() {
         match of_pause(facts, context) {
-            Judged::Stop(stop) => all.push(*stop),
+            Judged::Stall(stall) => all.push(*stall),
             Judged::Idle => idle.note(facts.duration_ns()),
             Judged::Nothing => {}
         }
     }
     merge(&mut all, flow.rtt_ns().unwrap_or(0));
-    all.extend(phases::stops(flow, context));
-    all.extend(losses::stop(flow, context));
-    all.sort_by_key(|stop| (stop.start_ns, stop.duration_ns, stop.cause));
+    all.extend(phases::stalls(flow, context));
+    all.extend(losses::stall(flow, context));
+    all.sort_by_key(|stall| (stall.start_ns, stall.duration_ns, stall.cause));
     (all, idle)
 }
 
 /// The judgement of a pause.
 enum Judged {
-    Stop(Box<Stop>),
+    Stall(Box<Stall>),
     Idle,
     Nothing,
 }
@@ -184,8 +184,8 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         Finds::Wait(start_ns, packet) => (start_ns, packet),
     };
     let kind = match finding.what {
-        Finds::Wait(..) => StopKind::Wait,
-        _ => StopKind::Silence,
+        Finds::Wait(..) => StallKind::Wait,
+        _ => StallKind::Silence,
     };
     let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
@@ -193,12 +193,12 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     packets.extend(&finding.evidence);
     packets.push(facts.packet_after);
     let confidence = doubt(finding.confidence, facts, context);
-    Judged::Stop(Box::new(Stop {
+    Judged::Stall(Box::new(Stall {
         direction: context.direction,
         start_ns: start_ns.saturating_sub(context.start_ns),
         duration_ns: facts.end_ns.saturating_sub(start_ns),
         kind,
-        bytes_cost: (facts.rate_before > 0 && kind == StopKind::Silence).then_some(cost),
+        bytes_cost: (facts.rate_before > 0 && kind == StallKind::Silence).then_some(cost),
         cause: finding.cause,
         root: context.root_of(finding.cause),
         side: finding.side,
@@ -246,19 +246,19 @@ fn unknown(facts: &Facts) -> Finding {
 
 /// Consecutive stalls of one cause that are being merged.
 struct Series {
-    stop: Stop,
+    stall: Stall,
     paused_ns: u64,
     /// Parts of `paused_ns` with low, medium and high confidence.
     by_confidence: [u64; 3],
 }
 
 impl Series {
-    fn of(stop: Stop) -> Self {
+    fn of(stall: Stall) -> Self {
         let mut by_confidence = [0; 3];
-        by_confidence[stop.confidence as usize] = stop.duration_ns;
+        by_confidence[stall.confidence as usize] = stall.duration_ns;
         Self {
-            paused_ns: stop.duration_ns,
-            stop,
+            paused_ns: stall.duration_ns,
+            stall,
             by_confidence,
         }
     }
@@ -266,49 +266,50 @@ impl Series {
     /// Returns whether a stall belongs to the series: it has the same cause, with next to
     /// nothing between. Such stalls are waits for each acknowledgement, or pauses between
     /// messages. A stall that is far longer or shorter than the others is judged for itself.
-    fn takes(&self, stop: &Stop, near_ns: u64) -> bool {
+    fn takes(&self, stall: &Stall, near_ns: u64) -> bool {
         let mergeable = matches!(
-            stop.cause,
+            stall.cause,
             Cause::DelayedAck
                 | Cause::Application
                 | Cause::WaitingForPeer
                 | Cause::ReceiverWindowClosed
         );
-        let last = &self.stop;
+        let last = &self.stall;
         let end_ns = last.start_ns + last.duration_ns;
         let mean_ns = self.paused_ns / last.count.max(1);
         mergeable
-            && (last.cause, last.side) == (stop.cause, stop.side)
-            && stop.start_ns.saturating_sub(end_ns) <= near_ns
-            && stop.duration_ns.max(mean_ns) <= stop.duration_ns.min(mean_ns).saturating_mul(ALIKE)
+            && (last.cause, last.side) == (stall.cause, stall.side)
+            && stall.start_ns.saturating_sub(end_ns) <= near_ns
+            && stall.duration_ns.max(mean_ns)
+                <= stall.duration_ns.min(mean_ns).saturating_mul(ALIKE)
     }
 
-    fn take(&mut self, stop: &Stop) {
-        self.paused_ns += stop.duration_ns;
-        self.by_confidence[stop.confidence as usize] += stop.duration_ns;
-        self.stop.take_in(stop);
-        self.stop.evidence.extend(&stop.evidence);
-        self.stop.evidence = in_order(std::mem::take(&mut self.stop.evidence));
+    fn take(&mut self, stall: &Stall) {
+        self.paused_ns += stall.duration_ns;
+        self.by_confidence[stall.confidence as usize] += stall.duration_ns;
+        self.stall.take_in(stall);
+        self.stall.evidence.extend(&stall.evidence);
+        self.stall.evidence = in_order(std::mem::take(&mut self.stall.evidence));
     }
 
     /// Ends the series. The confidence is the one that most of its time has.
-    fn end(mut self) -> Stop {
+    fn end(mut self) -> Stall {
         let levels = [Confidence::Low, Confidence::Medium, Confidence::High];
         let most = levels
             .into_iter()
             .max_by_key(|&level| self.by_confidence[level as usize]);
-        self.stop.confidence = most.unwrap_or(self.stop.confidence);
-        self.stop
+        self.stall.confidence = most.unwrap_or(self.stall.confidence);
+        self.stall
     }
 }
 
-fn merge(all: &mut Vec<Stop>, rtt_ns: u64) {
+fn merge(all: &mut Vec<Stall>, rtt_ns: u64) {
     let near_ns = rtt_ns.saturating_mul(4).max(NS_PER_S / 20);
     let mut merged: Vec<Series> = Vec::with_capacity(all.len());
-    for stop in all.drain(..) {
+    for stall in all.drain(..) {
         match merged.last_mut() {
-            Some(last) if last.takes(&stop, near_ns) => last.take(&stop),
-            _ => merged.push(Series::of(stop)),
+            Some(last) if last.takes(&stall, near_ns) => last.take(&stall),
+            _ => merged.push(Series::of(stall)),
         }
     }
     all.extend(merged.into_iter().map(Series::end));

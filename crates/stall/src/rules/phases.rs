@@ -4,7 +4,7 @@
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::{Context, Finding, in_order};
-use crate::analysis::{Stop, StopKind};
+use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::rounds::{Limit, Phase, per_second};
@@ -19,14 +19,14 @@ const PLATEAU_ROUNDS_SURE: u64 = 40;
 /// before the loss.
 const PINNED_ROUNDS_AWAY: u64 = 8;
 
-pub(super) fn stops(flow: &Flow, context: &Context<'_>) -> Vec<Stop> {
+pub(super) fn stalls(flow: &Flow, context: &Context<'_>) -> Vec<Stall> {
     let phases = flow.phases().iter();
     phases
-        .filter_map(|phase| stop(phase, flow, context))
+        .filter_map(|phase| stall(phase, flow, context))
         .collect()
 }
 
-fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
+fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
     let duration_ns = phase.end_ns - phase.start_ns;
     if duration_ns < LEAST_NS {
         return None;
@@ -42,11 +42,11 @@ fn stop(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stop> {
     let cost = expected.saturating_sub(phase.delivered_bytes);
     let compares = matches!(phase.limit, Limit::Pinned | Limit::Growth);
     let patchy = context.is_patchy && finding.confidence == Confidence::High;
-    Some(Stop {
+    Some(Stall {
         direction: context.direction,
         start_ns: phase.start_ns.saturating_sub(context.start_ns),
         duration_ns,
-        kind: StopKind::Slow,
+        kind: StallKind::Slow,
         bytes_cost: (compares && phase.rate_before > 0).then_some(cost),
         cause: finding.cause,
         root: context.root_of(finding.cause),

@@ -5,7 +5,7 @@
 use units::time::NS_PER_MS;
 
 use super::{idle, in_order};
-use crate::analysis::{Direction, Stop, StopKind};
+use crate::analysis::{Direction, Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
 use crate::flow::Flow;
@@ -22,8 +22,8 @@ pub(crate) fn waits(
     flows: [&Flow; 2],
     views: [View; 2],
     start_ns: u64,
-) -> Vec<Stop> {
-    let mut waits: Vec<Stop> = repeated(connection, start_ns)
+) -> Vec<Stall> {
+    let mut waits: Vec<Stall> = repeated(connection, start_ns)
         .or_else(|| slow_handshake(connection, flows, views, start_ns))
         .into_iter()
         .collect();
@@ -46,13 +46,13 @@ fn wait(
     cause: (Cause, Side, Confidence),
     explanation: String,
     start_ns: u64,
-) -> Stop {
+) -> Stall {
     let (cause, side, confidence) = cause;
-    Stop {
+    Stall {
         direction,
         start_ns: (span.to.now - span.took_ns).saturating_sub(start_ns),
         duration_ns: span.took_ns,
-        kind: StopKind::Wait,
+        kind: StallKind::Wait,
         bytes_cost: None,
         cause,
         root: None,
@@ -77,7 +77,7 @@ fn slow_handshake(
     flows: [&Flow; 2],
     views: [View; 2],
     start_ns: u64,
-) -> Option<Stop> {
+) -> Option<Stall> {
     let (syn, answer) = connection.handshake.syn.zip(connection.handshake.syn_ack)?;
     let took_ns = answer.now.saturating_sub(syn.now);
     let rtt_ns = server_way_ns(flows)?;
@@ -109,7 +109,7 @@ fn first_request(
     flows: [&Flow; 2],
     views: [View; 2],
     start_ns: u64,
-) -> Option<Stop> {
+) -> Option<Stall> {
     let ready = connection.handshake.ack?;
     let (first, (peer_ns, _)) = flows[0].first_turn()?;
     let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
@@ -140,7 +140,7 @@ fn first_response(
     flows: [&Flow; 2],
     views: [View; 2],
     start_ns: u64,
-) -> Option<Stop> {
+) -> Option<Stall> {
     let (first, (asked_ns, packet)) = flows[1].first_turn()?;
     let ready = connection.handshake.ack;
     let (from_ns, from) = match asked_ns {
@@ -172,7 +172,7 @@ fn first_response(
 }
 
 /// Finds a SYN, or an answer to it, that was sent more than once.
-fn repeated(connection: &Connection, start_ns: u64) -> Option<Stop> {
+fn repeated(connection: &Connection, start_ns: u64) -> Option<Stall> {
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;
     let (syns, answers) = (handshake.syns.count(), handshake.syn_acks.count());
@@ -204,11 +204,11 @@ fn repeated(connection: &Connection, start_ns: u64) -> Option<Stop> {
         .chain(handshake.syn_acks.iter())
         .collect();
     packets.push(ended.packet);
-    Some(Stop {
+    Some(Stall {
         direction: Direction::ToServer,
         start_ns: begun.now.saturating_sub(start_ns),
         duration_ns,
-        kind: StopKind::Silence,
+        kind: StallKind::Silence,
         bytes_cost: None,
         cause: Cause::ConnectionSetup,
         root: None,

@@ -15,9 +15,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Small, so that few segments come beyond them.
 const OPTIONS: Options = Options {
-    min_stop_ns: 20_000_000,
-    min_stop_blind_ns: 200_000_000,
-    stops_most: 4,
+    min_stall_ns: 20_000_000,
+    min_stall_blind_ns: 200_000_000,
+    stalls_most: 4,
     outstanding_most: 16_384,
     reported_most: 64,
     repeated_most: 32,
@@ -35,7 +35,7 @@ const STEPS_MOST: u64 = 500;
 const BYTES_MOST: usize = 5_500
     + 2 * (2 * 64 * OPTIONS.outstanding_most
         + 64 * OPTIONS.reported_most
-        + 4 * 950 * OPTIONS.stops_most
+        + 4 * 950 * OPTIONS.stalls_most
         + 10_000);
 
 fn live_bytes() -> usize {
