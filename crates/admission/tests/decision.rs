@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decisions whose numbers are computed by hand.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod nets;
+
+use admission::{
+    Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology, admit, nrt_shares, plan,
+};
+use nets::{FAST, frames, nodes, payload, row, within};
+use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
+
+const PERIOD_NS: u64 = 10_000_000;
+const SLOT_NS: u64 = 1_000_000;
+
+/// Admits a stream and records it.
+fn reserve(topology: &Topology, ledger: &mut Ledger, request: &StreamRequest) {
+    let plan = admit(topology, ledger, request).unwrap();
+    ledger
+        .insert(topology, &request.stream_id, plan.uses)
+        .unwrap();
+}
+
+/// Paper 004, 4.3: (routers + 1) x (period + slot), as `pspacer predict` has it.
+#[test]
+fn the_bound_is_a_period_and_a_slot_a_hop() {
+    for routers in 0..=4 {
+        let topology = row(routers);
+        let plan = plan(&topology, &frames("x", "a", &["b"], 2, 1000)).unwrap();
+        assert_eq!(
+            plan.grant.bound_ns(),
+            isochronous_ns(routers, PERIOD_NS, SLOT_NS)
+        );
+        assert_eq!(plan.uses.len(), routers + 1);
+        assert!(plan.uses.iter().all(|used| used.bytes == 2 * 1038));
+        let senders = plan.grant.senders();
+        assert_eq!((senders[0], senders.len()), ("a", routers + 1));
+    }
+}
+
+/// Without spreading, a burst of an interval of 10 periods would cost 10 times the bytes. With
+/// it, the bound is network calculus's for the chain as one server, less the period by which a
+/// staircase is better than the rate-latency curve below it.
+#[test]
+fn a_long_interval_is_spread_and_its_burst_paid_once() {
+    for routers in 0..=3 {
+        let topology = row(routers);
+        // 40 frames of 1538 bytes in 100 ms: 4 in each period.
+        let request = payload("x", "a", &["b"], 40 * 1472, 10 * PERIOD_NS);
+        let plan = plan(&topology, &request).unwrap();
+        assert_eq!(plan.grant.spread_periods, 10);
+        assert!(plan.uses.iter().all(|used| used.bytes == 4 * 1538));
+        let server = RateLatency {
+            latency_ns: (PERIOD_NS + SLOT_NS) as f64,
+            ..RateLatency::periodic(4.0 * 1538.0, PERIOD_NS as f64)
+        };
+        let stream = TokenBucket {
+            burst_bytes: 40.0 * 1538.0,
+            rate_bps: server.rate_bps,
+        };
+        let calculus = bounds(stream, &vec![server; routers + 1]).unwrap();
+        let expected = calculus.pay_bursts_only_once_ns - PERIOD_NS as f64;
+        assert!((plan.grant.bound_ns() as f64 - expected).abs() < 1.0);
+        assert!(plan.grant.bound_ns() as f64 <= calculus.per_hop_sum_ns);
+    }
+}
+
+#[test]
+fn the_delay_wanted_decides_how_far_a_burst_is_spread() {
+    let topology = row(1);
+    let request = payload("x", "a", &["b"], 40 * 1472, 10 * PERIOD_NS);
+    // Two hops of 11 ms, and so many periods more.
+    for (wanted_ns, periods, frames) in [
+        (22_000_000, 1, 40),
+        (31_999_999, 1, 40),
+        (32_000_000, 2, 20),
+        // In four periods no fewer frames than in three would do: 14, 14, 12.
+        (42_000_000, 3, 14),
+        (200_000_000, 10, 4),
+    ] {
+        let plan = plan(&topology, &within(request.clone(), wanted_ns)).unwrap();
+        assert_eq!(plan.grant.spread_periods, periods, "{wanted_ns}");
+        assert_eq!(plan.uses[0].bytes, frames * 1538, "{wanted_ns}");
+        assert!(plan.grant.bound_ns() <= wanted_ns);
+    }
+    let refused = plan(&topology, &within(request, 21_999_999)).unwrap_err();
+    assert_eq!(refused.failure_code(), Some(21));
+    assert_eq!(
+        refused,
+        Refusal::Latency {
+            listener: "b".to_owned(),
+            bound_ns: 22_000_000,
+            wanted_ns: 21_999_999
+        }
+    );
+}
+
+#[test]
+fn a_short_interval_takes_bytes_of_all_that_begin_in_a_period() {
+    let topology = row(0);
+    // 3 ms in 10 ms: 4 intervals may begin.
+    let plan = plan(&topology, &payload("x", "a", &["b"], 100, 3_000_000)).unwrap();
+    assert_eq!(plan.uses[0].bytes, 4 * (100 + 28 + 38));
+    assert_eq!(plan.grant.spread_periods, 1);
+}
+
+/// 70 % of 125,000 bytes less a full frame: 85,962.
+#[test]
+fn what_does_not_fit_is_refused_with_the_numbers() {
+    let topology = row(2);
+    assert_eq!(topology.links()[0].budget_bytes, 85_962);
+    let mut ledger = Ledger::default();
+    for n in 0..8 {
+        let id = format!("x{n}");
+        reserve(
+            &topology,
+            &mut ledger,
+            &payload(&id, "a", &["b"], 10_000, PERIOD_NS),
+        );
+    }
+    let one_bytes = 6 * 1538 + 1168 + 28 + 38;
+    let refused = admit(
+        &topology,
+        &ledger,
+        &payload("y", "a", &["b"], 10_000, PERIOD_NS),
+    );
+    assert_eq!(
+        refused.unwrap_err(),
+        Refusal::Bandwidth {
+            link: "s0".to_owned(),
+            needed_bytes: one_bytes,
+            free_bytes: 85_962 - 8 * one_bytes
+        }
+    );
+    // What is free in the middle does not help, and a smaller stream fits.
+    let between = payload("z", "r1", &["r2"], 200, PERIOD_NS);
+    reserve(&topology, &mut ledger, &between);
+    let same = admit(&topology, &ledger, &between).unwrap_err();
+    assert_eq!(same.failure_code(), Some(4));
+    let backwards = payload("w", "b", &["a"], 2000, PERIOD_NS);
+    let refused = admit(&topology, &ledger, &backwards).unwrap_err();
+    // From b the first link that lacks is s1, which the small stream uses too.
+    let lacking = 85_962 - 8 * one_bytes;
+    assert!(lacking < 2 * 1538, "{lacking}");
+    assert_eq!(refused.failure_code(), Some(1));
+}
+
+/// Paper 004, page 12: 100 Mbit/s less 30 that nobody may use, less 10 there and 10 back. Two
+/// nodes have 25 Mbit/s each for best effort, three about 16.7.
+#[test]
+fn best_effort_shares_what_streams_leave() {
+    for (members, rate_bps) in [
+        (&["a", "b"][..], 25_000_000),
+        (&["a", "b", "c"], 16_666_400),
+    ] {
+        let segment = SegmentSpec::new("s", Medium::Shared, FAST, members);
+        let topology = Topology::new(&nodes(members), &[segment]).unwrap();
+        let mut ledger = Ledger::default();
+        // 10 Mbit/s on the wire: 12,500 bytes in 10 ms.
+        for (id, from, to) in [("there", "a", "b"), ("back", "b", "a")] {
+            reserve(&topology, &mut ledger, &frames(id, from, &[to], 10, 1212));
+        }
+        let shares = nrt_shares(&topology, &ledger, topology.segment_id("s").unwrap());
+        assert_eq!(shares.len(), members.len());
+        assert!(shares.iter().all(|s| s.rate_bps == rate_bps), "{shares:?}");
+    }
+}
+
+#[test]
+fn a_switch_has_a_link_for_each_direction() {
+    let segment = SegmentSpec::new("s", Medium::Switched, FAST, &["a", "b", "c"]);
+    let topology = Topology::new(&nodes(&["a", "b", "c"]), &[segment]).unwrap();
+    let mut ledger = Ledger::default();
+    let half = |id: &str, from: &str, to: &[&str]| frames(id, from, to, 28, 1500);
+    reserve(&topology, &mut ledger, &half("1", "a", &["b"]));
+    // The other direction of the same cables is free.
+    reserve(&topology, &mut ledger, &half("2", "b", &["a"]));
+    // To b there is room for one more; a's cable has it, too.
+    let more = admit(&topology, &ledger, &half("3", "c", &["b", "a"])).unwrap_err();
+    assert!(
+        matches!(&more, Refusal::Bandwidth { link, .. } if link == "s/b/down"),
+        "{more}"
+    );
+    let fits = admit(&topology, &ledger, &frames("4", "c", &["b", "a"], 27, 1500)).unwrap();
+    let names: Vec<_> = fits.grant.links.iter().map(|l| l.link.as_str()).collect();
+    assert_eq!(names, ["s/c/up", "s/b/down", "s/a/down"]);
+    // Best effort has the whole rest of a node's own link.
+    let shares = nrt_shares(&topology, &ledger, topology.segment_id("s").unwrap());
+    let bytes: Vec<_> = shares.iter().map(|share| share.bytes).collect();
+    assert_eq!(bytes, [125_000 - 28 * 1538, 125_000 - 28 * 1538, 125_000]);
+}
+
+/// A link's MTU splits packets, and they stay split.
+#[test]
+fn fragments_cost_what_they_take() {
+    let mut segments = [
+        SegmentSpec::new("s0", Medium::Shared, FAST, &["a", "r1"]),
+        SegmentSpec::new("s1", Medium::Shared, FAST, &["r1", "r2"]),
+        SegmentSpec::new("s2", Medium::Shared, FAST, &["r2", "b"]),
+    ];
+    segments[1].mtu_bytes = 576;
+    segments[2].is_tagged = true;
+    let topology = Topology::new(&nodes(&["a", "b", "r1", "r2"]), &segments).unwrap();
+    let plan = plan(&topology, &frames("x", "a", &["b"], 2, 1500)).unwrap();
+    let bytes: Vec<_> = plan.uses.iter().map(|used| used.bytes).collect();
+    // 1480 bytes of data in pieces of 552: 552, 552, 376.
+    let split = 2 * (1480 + 3 * (20 + 38));
+    assert_eq!(bytes, [2 * 1538, split, split + 2 * 3 * 4]);
+}
+
+/// ```text
+///      +- s1 - r1 -+
+/// a ---+           +-- s3 --- b
+///      +- s2 - r2 -+
+/// ```
+fn ring() -> Topology {
+    let segments = [
+        SegmentSpec::new("s1", Medium::Shared, FAST, &["a", "r1"]),
+        SegmentSpec::new("s2", Medium::Shared, FAST, &["a", "r2"]),
+        SegmentSpec::new("s3", Medium::Shared, FAST, &["r1", "r2", "b", "c"]),
+    ];
+    Topology::new(&nodes(&["a", "b", "c", "r1", "r2"]), &segments).unwrap()
+}
+
+#[test]
+fn routes_are_the_shortest_or_those_given() {
+    let topology = ring();
+    let mut request = frames("x", "a", &["b", "c"], 1, 100);
+    let route = |request: &StreamRequest| {
+        let plan = plan(&topology, request).unwrap();
+        let listeners = plan.grant.listeners.into_iter();
+        (
+            listeners.map(|l| l.route.join(" ")).collect::<Vec<_>>(),
+            plan.grant.links.len(),
+        )
+    };
+    // Alike: the first in the file. The tree's common part counts once.
+    let shortest = ["a s1 r1 s3 b".to_owned(), "a s1 r1 s3 c".to_owned()];
+    assert_eq!(route(&request), (shortest.to_vec(), 2));
+    let names = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    request.listeners.truncate(1);
+    request.listeners[0].route = names("a r2 b");
+    assert_eq!(route(&request).0, ["a s2 r2 s3 b"]);
+    request.listeners[0].route = names("a s2 r2 s3 b");
+    assert_eq!(route(&request).0, ["a s2 r2 s3 b"]);
+    for (given, words) in [
+        ("a b", "a b"),
+        ("a r1 c", "a r1 c"),
+        ("a r1 c b", "`route` is c, expected a router"),
+        (
+            "a s2 r1 b",
+            "`route` is a r1, expected two nodes of one segment",
+        ),
+        (
+            "a r1 a r2 b",
+            "routes that enter each segment and node once",
+        ),
+        ("a nobody b", "nobody"),
+        ("r1 b", "from the talker"),
+    ] {
+        request.listeners[0].route = names(given);
+        let refused = plan(&topology, &request).unwrap_err().to_string();
+        assert!(refused.contains(words), "{given}: {refused}");
+    }
+    // Two listeners whose routes meet again make no tree.
+    let mut request = frames("x", "a", &["b", "c"], 1, 100);
+    request.listeners[0].route = names("a r1 b");
+    request.listeners[1].route = names("a r2 c");
+    assert!(plan(&topology, &request).is_err());
+    // Hosts do not forward.
+    let apart = [
+        SegmentSpec::new("s1", Medium::Shared, FAST, &["a", "c"]),
+        SegmentSpec::new("s2", Medium::Shared, FAST, &["c", "b"]),
+    ];
+    let apart = Topology::new(&nodes(&["a", "b", "c"]), &apart).unwrap();
+    let refused = plan(&apart, &frames("x", "a", &["b"], 1, 100)).unwrap_err();
+    assert_eq!(refused.to_string(), "no route leads from a to b");
+}
+
+#[test]
+fn a_faster_detour_is_shorter() {
+    let mut segments = vec![
+        SegmentSpec::new("direct", Medium::Shared, FAST, &["a", "b"]),
+        SegmentSpec::new("s1", Medium::Shared, FAST, &["a", "r1"]),
+        SegmentSpec::new("s2", Medium::Shared, FAST, &["r1", "b"]),
+    ];
+    for segment in &mut segments[1..] {
+        (segment.period_ns, segment.slot_ns) = (1_000_000, 100_000);
+    }
+    let topology = Topology::new(&nodes(&["a", "b", "r1"]), &segments).unwrap();
+    let plan = plan(&topology, &frames("x", "a", &["b"], 1, 100)).unwrap();
+    assert_eq!(plan.grant.bound_ns(), 2_200_000);
+    assert_eq!(plan.grant.listeners[0].route.join(" "), "a s1 r1 s2 b");
+}
+
+#[test]
+fn requests_that_mean_nothing_are_refused() {
+    let topology = row(1);
+    let good = frames("x", "a", &["b"], 1, 100);
+    type Change = fn(&mut StreamRequest);
+    let changes: [(Change, &str); 10] = [
+        (|r| r.stream_id = String::new(), "`stream-id`"),
+        (|r| r.stream_id = "x".repeat(65), "`stream-id`"),
+        (
+            |r| r.talker.name = "c".to_owned(),
+            "`talker` is c, expected the name",
+        ),
+        (|r| r.listeners[0].name = "a".to_owned(), "all different"),
+        (|r| r.listeners.clear(), "1 to 256 listeners"),
+        (
+            |r| r.talker.traffic_specification.interval.denominator = 0,
+            "`interval` is 10000000/0 s",
+        ),
+        (
+            |r| r.talker.traffic_specification.interval.denominator = 7,
+            "whole nanoseconds",
+        ),
+        (
+            |r| r.talker.traffic_specification.max_frames_per_interval = Some(0),
+            "`max-frames-per-interval` is 0",
+        ),
+        (
+            |r| r.talker.traffic_specification.max_frame_size = Some(20),
+            "`max-frame-size` is 20",
+        ),
+        (
+            |r| r.talker.traffic_specification.bytes_per_interval = Some(1),
+            "or bytes-per-interval",
+        ),
+    ];
+    for (change, words) in changes {
+        let mut bad = good.clone();
+        change(&mut bad);
+        let refused = plan(&topology, &bad).unwrap_err();
+        assert!(matches!(refused, Refusal::Invalid { .. }), "{refused:?}");
+        assert!(refused.to_string().contains(words), "{words}: {refused}");
+    }
+}
+
+#[test]
+fn a_request_is_json_in_the_models_words() {
+    let json = r#"{
+        "stream-id": "00-00-00-00-00-01:00-01",
+        "talker": {
+            "name": "a",
+            "traffic-specification": {
+                "interval": {"numerator": 1, "denominator": 100},
+                "max-frames-per-interval": 2,
+                "max-frame-size": 1000
+            },
+            "user-to-network-requirements": {"max-latency": 50000000}
+        },
+        "listeners": [{"name": "b"}]
+    }"#;
+    let request: StreamRequest = serde_json::from_str(json).unwrap();
+    let plan = plan(&row(1), &request).unwrap();
+    let grant = serde_json::to_value(&plan.grant).unwrap();
+    assert_eq!(grant["listeners"][0]["accumulated-latency"], 22_000_000);
+    assert_eq!(grant["links"][1]["bytes"], 2 * 1038);
+    let again = serde_json::to_value(&request).unwrap();
+    assert_eq!(
+        serde_json::from_value::<StreamRequest>(again).unwrap(),
+        request
+    );
+    for bad in [
+        json.replace("max-frame-size", "frame-size"),
+        json.replace("1000", "70000"),
+        json.replace("\"numerator\": 1", "\"numerator\": -1"),
+    ] {
+        assert!(serde_json::from_str::<StreamRequest>(&bad).is_err());
+    }
+}
