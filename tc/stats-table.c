@@ -13,25 +13,25 @@
 #include "../uapi/sch_psp.h"
 
 struct row {
-	const char *member, *key, *unit, *meaning;
+	const char *member, *key, *unit, *metric, *meaning;
 	size_t offset, bytes;
 };
 
-#define ROW(type, name, key_, unit_, meaning_) {		\
+#define ROW(type, name, key_, unit_, metric_, meaning_) {	\
 	.member = #name, .key = key_, .unit = unit_,		\
-	.meaning = meaning_, .offset = offsetof(type, name),	\
+	.metric = metric_, .meaning = meaning_, .offset = offsetof(type, name),	\
 	.bytes = sizeof(((type *)0)->name),			\
 },
 
 static const struct row qdisc_rows[] = {
-#define PSP_QDISC_STAT(member, key, unit, shown, source, meaning) \
-	ROW(struct tc_psp_qdisc_stats, member, key, #unit, meaning)
+#define PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning) \
+	ROW(struct tc_psp_qdisc_stats, member, key, #unit, #metric, meaning)
 #include "../uapi/sch_psp_stats.h"
 };
 
 static const struct row class_rows[] = {
-#define PSP_CLASS_STAT(member, key, unit, shown, source, meaning) \
-	ROW(struct tc_psp_class_stats, member, key, #unit, meaning)
+#define PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning) \
+	ROW(struct tc_psp_class_stats, member, key, #unit, #metric, meaning)
 #include "../uapi/sch_psp_stats.h"
 };
 
@@ -120,6 +120,14 @@ static void check_rows(const struct table *t)
 			fail(t, row->member, "_bps in the name of rates alone");
 		if (is(row, "TIME") != !!strstr(row->member, "_ns"))
 			fail(t, row->member, "_ns in the name of times alone");
+		/* Rates, words and largest values are no sums. */
+		if (strcmp(row->metric, "counter") &&
+		    strcmp(row->metric, "gauge"))
+			fail(t, row->member, "counter or gauge");
+		if ((is(row, "RATE") || is(row, "MODE") || is(row, "WHY") ||
+		     is(row, "ASSUMED") || strstr(row->member, "_max")) &&
+		    strcmp(row->metric, "gauge"))
+			fail(t, row->member, "gauge");
 		if (!*row->meaning &&
 		    (t != &class || !find(&qdisc, row->key)))
 			fail(t, row->key, "a meaning, here or of the qdisc's key");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
  * psp: the table of statistics.  A row is a member of the structs in sch_psp.h; rows are
- * in the order in which tc prints them.  kernel/psp_netlink.c and tc/stats.c are compiled
- * from it, section STATISTICS of docs/man/tc-psp.8 is made from it, and tc/stats-table.c
- * checks that it has each member once.
+ * in the order in which tc prints them.  kernel/psp_netlink.c, tc/stats.c and crates/tcpsp
+ * are compiled from it, section STATISTICS of docs/man/tc-psp.8 is made from it, and
+ * tc/stats-table.c checks that it has each member once.
  *
  * Whoever includes this file defines before what a row becomes, and may leave out some:
  *
- *   PSP_QDISC_STAT(member, key, unit, shown, source, meaning)
- *   PSP_CLASS_STAT(member, key, unit, shown, source, meaning)
+ *   PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning)
+ *   PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning)
  *   PSP_QDISC_LINE(shown), PSP_CLASS_LINE(shown): tc begins a line of text
  *
  * member	of struct tc_psp_qdisc_stats or struct tc_psp_class_stats
@@ -21,6 +21,8 @@
  *		ASSUMED: bool; text prints (assumed) for false
  *		HISTOGRAM: TC_PSP_LATE_BUCKETS numbers
  *		HIDDEN: not printed
+ * metric	counter: only grows, from 0, as long as the qdisc or class lives
+ *		gauge: any other
  * shown	always, or when
  *		nonzero: it is not 0
  *		hybrid: the mode in force is hybrid; JSON: always
@@ -36,214 +38,214 @@
  *		this class alone
  */
 #ifndef PSP_QDISC_STAT
-#define PSP_QDISC_STAT(member, key, unit, shown, source, meaning)
+#define PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning)
 #endif
 #ifndef PSP_QDISC_LINE
 #define PSP_QDISC_LINE(shown)
 #endif
 #ifndef PSP_CLASS_STAT
-#define PSP_CLASS_STAT(member, key, unit, shown, source, meaning)
+#define PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning)
 #endif
 #ifndef PSP_CLASS_LINE
 #define PSP_CLASS_LINE(shown)
 #endif
 
 /* The qdisc. */
-PSP_QDISC_STAT(mode, "mode_in_force", MODE, always, other,
+PSP_QDISC_STAT(mode, "mode_in_force", MODE, gauge, always, other,
 	"`gap`, `timer` or `hybrid`.")
-PSP_QDISC_STAT(why_not_hybrid, "why_not_hybrid", WHY, nonzero, other,
+PSP_QDISC_STAT(why_not_hybrid, "why_not_hybrid", WHY, gauge, nonzero, other,
 	"Why gap frames are not sent. Of `mode auto`: `not_ethernet`, `no_transmit_queue`,\n"
 	"`software_device`: the device has no wire that holds the sender back; `line_unknown`:\n"
 	"it names no rate; `line_shared`: other transmit queues send on the wire. Of any mode:\n"
 	"`no_wire_clock`: gap frames took less time than the line rate says; `flow_control`:\n"
 	"`gap pause` was chosen, and the device now sends PAUSE frames of its own.")
-PSP_QDISC_STAT(line_rate_bps, "line_in_force", RATE, always, other,
+PSP_QDISC_STAT(line_rate_bps, "line_in_force", RATE, gauge, always, other,
 	"The line rate that psp uses.")
-PSP_QDISC_STAT(line_known, "line_known", ASSUMED, always, other,
+PSP_QDISC_STAT(line_known, "line_known", ASSUMED, gauge, always, other,
 	"Whether the device or `line` names that rate. If not, text says `(assumed)`.")
-PSP_QDISC_STAT(max_frame_bytes, "max_frame", BYTES, always, other,
+PSP_QDISC_STAT(max_frame_bytes, "max_frame", BYTES, gauge, always, other,
 	"Largest frame, and largest gap frame, in bytes with the Ethernet header. It follows\n"
 	"the MTU.")
-PSP_QDISC_STAT(queues, "queues", COUNT, nonzero, other,
+PSP_QDISC_STAT(queues, "queues", COUNT, gauge, nonzero, other,
 	"Transmit queues that share the line: 1, or below `mq` those of the device.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(sent_frames, "sent_frames", FRAMES, always, pace,
+PSP_QDISC_STAT(sent_frames, "sent_frames", FRAMES, counter, always, pace,
 	"Frames given to the device. Gap frames are not among them, nor in `Sent`.")
-PSP_QDISC_STAT(sent_wire_bytes, "sent_wire_bytes", BYTES, always, pace,
+PSP_QDISC_STAT(sent_wire_bytes, "sent_wire_bytes", BYTES, counter, always, pace,
 	"Bytes that these frames take on the wire.")
-PSP_QDISC_STAT(gap_frames, "gap_frames", FRAMES, always, pace,
+PSP_QDISC_STAT(gap_frames, "gap_frames", FRAMES, counter, always, pace,
 	"Gap frames given to the device. If they grow and the port's own counters of sent\n"
 	"frames do not, the device drops them: `no_wire_clock`.")
-PSP_QDISC_STAT(gap_wire_bytes, "gap_wire_bytes", BYTES, always, pace,
+PSP_QDISC_STAT(gap_wire_bytes, "gap_wire_bytes", BYTES, counter, always, pace,
 	"Bytes that gap frames take on the wire.")
-PSP_QDISC_STAT(gap_failed, "gap_failed", FRAMES, always, count,
+PSP_QDISC_STAT(gap_failed, "gap_failed", FRAMES, counter, always, count,
 	"Gap frames for which there was no memory. The byte clock stands still meanwhile; psp\n"
 	"tries again after 50 microseconds.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(no_clock, "no_wire_clock", COUNT, always, count,
+PSP_QDISC_STAT(no_clock, "no_wire_clock", COUNT, counter, always, count,
 	"Times the wire was found to be no clock.")
-PSP_QDISC_STAT(line_measured_bps, "line_measured", RATE, nonzero, other,
+PSP_QDISC_STAT(line_measured_bps, "line_measured", RATE, gauge, nonzero, other,
 	"Modes gap and hybrid: rate of what was handed out over the last 100 ms during which a\n"
 	"frame, or a gap frame, always waited for the device. Absent until that was so for 200\n"
 	"ms. Less than `line_in_force` means that the bus, the host or a hypervisor is slower\n"
 	"than the line, and so is every rate.")
-PSP_QDISC_STAT(wire_stops, "wire_stops", COUNT, always, other,
+PSP_QDISC_STAT(wire_stops, "wire_stops", COUNT, counter, always, other,
 	"Modes gap and hybrid: times the wire was silent although a frame was due, for longer\n"
 	"than a largest frame takes and than 10 microseconds. The host was held for longer than\n"
 	"the byte queue limit (without one: the ring) lasts, or in mode hybrid the timer was\n"
 	"later than its lead.")
-PSP_QDISC_STAT(wire_stop_max_ns, "wire_stop_max", TIME, always, other,
+PSP_QDISC_STAT(wire_stop_max_ns, "wire_stop_max", TIME, gauge, always, other,
 	"The longest such silence.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(early_bytes_max, "early_bytes_max", BYTES, always, pace,
+PSP_QDISC_STAT(early_bytes_max, "early_bytes_max", BYTES, gauge, always, pace,
 	"The most bytes by which a frame was sent early because a shorter gap cannot be made:\n"
 	"at most half of the smallest gap, 42.")
-PSP_QDISC_STAT(late_bytes_max, "late_bytes_max", BYTES, always, pace,
+PSP_QDISC_STAT(late_bytes_max, "late_bytes_max", BYTES, gauge, always, pace,
 	"The most bytes by which a frame was late: behind another frame, because the line was\n"
 	"oversubscribed, or in mode timer because the timer was.")
-PSP_QDISC_STAT(rebases, "rebases", COUNT, always, pace,
+PSP_QDISC_STAT(rebases, "rebases", COUNT, counter, always, pace,
 	"Times the clocks of all classes were advanced together after the line had been\n"
 	"oversubscribed.")
-PSP_QDISC_STAT(rebased_bytes, "rebased_bytes", BYTES, always, pace,
+PSP_QDISC_STAT(rebased_bytes, "rebased_bytes", BYTES, counter, always, pace,
 	"Bytes by which they were advanced, in all.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(borrowed_frames, "borrowed_frames", FRAMES, always, pace,
+PSP_QDISC_STAT(borrowed_frames, "borrowed_frames", FRAMES, counter, always, pace,
 	"Frames sent with borrowed rate: above the rate of their class and below its ceil.")
-PSP_QDISC_STAT(guard_band_held, "guard_band_held", COUNT, always, pace,
+PSP_QDISC_STAT(guard_band_held, "guard_band_held", COUNT, counter, always, pace,
 	"Times `guard` held a normal frame back.")
-PSP_QDISC_STAT(bursts_cut, "bursts_cut", COUNT, always, count,
+PSP_QDISC_STAT(bursts_cut, "bursts_cut", COUNT, counter, always, count,
 	"Bursts (GSO packets) cut into frames.")
-PSP_QDISC_STAT(bursts_whole, "bursts_whole", COUNT, always, count,
+PSP_QDISC_STAT(bursts_whole, "bursts_whole", COUNT, counter, always, count,
 	"Bursts sent whole.")
 PSP_QDISC_LINE(hybrid)
-PSP_QDISC_STAT(waits, "waits", COUNT, hybrid, pace,
+PSP_QDISC_STAT(waits, "waits", COUNT, counter, hybrid, pace,
 	"Mode hybrid: timers that ran out.")
-PSP_QDISC_STAT(wait_late_max_ns, "wait_late_max", TIME, hybrid, pace,
+PSP_QDISC_STAT(wait_late_max_ns, "wait_late_max", TIME, gauge, hybrid, pace,
 	"Mode hybrid: how late the latest of them was.")
-PSP_QDISC_STAT(lead_ns, "lead", TIME, hybrid, pace,
+PSP_QDISC_STAT(lead_ns, "lead", TIME, gauge, hybrid, pace,
 	"Mode hybrid: how early the next timer is set.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(unclassified_frames, "unclassified", FRAMES, always, count,
+PSP_QDISC_STAT(unclassified_frames, "unclassified", FRAMES, counter, always, count,
 	"Frames that neither a filter nor `default` gave a class.")
-PSP_QDISC_STAT(drop_filter, "drop_filter", FRAMES, always, count,
+PSP_QDISC_STAT(drop_filter, "drop_filter", FRAMES, counter, always, count,
 	"Frames dropped because a filter's action said so.")
-PSP_QDISC_STAT(drop_child, "drop_child", FRAMES, always, count,
+PSP_QDISC_STAT(drop_child, "drop_child", FRAMES, counter, always, count,
 	"Frames that a class's queue refused.")
-PSP_QDISC_STAT(drop_segment, "drop_segment", FRAMES, always, count,
+PSP_QDISC_STAT(drop_segment, "drop_segment", FRAMES, counter, always, count,
 	"Bursts that could not be cut.")
-PSP_QDISC_STAT(drop_long, "drop_long", FRAMES, always, count,
+PSP_QDISC_STAT(drop_long, "drop_long", FRAMES, counter, always, count,
 	"Frames longer than the device's MTU, for example queued before it shrank. VLAN tags\n"
 	"are not counted, whether in the frame or inserted by the device.")
-PSP_QDISC_STAT(drop_late, "drop_late", FRAMES, always, count,
+PSP_QDISC_STAT(drop_late, "drop_late", FRAMES, counter, always, count,
 	"Frames that had waited for longer than the `deadline` of their class.")
-PSP_QDISC_STAT(drop_flow, "drop_flow", FRAMES, always, count,
+PSP_QDISC_STAT(drop_flow, "drop_flow", FRAMES, counter, always, count,
 	"Type dynamic: frames of a flow whose queue was full, `flow-limit`.")
-PSP_QDISC_STAT(child_retries, "child_retries", COUNT, always, count,
+PSP_QDISC_STAT(child_retries, "child_retries", COUNT, counter, always, count,
 	"Times a class's queue was asked for a frame, held some, and gave none (`netem`, `tbf`,\n"
 	"`fq`). psp asks such a class again whenever the device asks psp: of k such classes one\n"
 	"that has a frame by then is asked within k/2 frames of a busy device. An idle device\n"
 	"asks 64 of them at once, and the others at 64 every 50 microseconds.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(drop_limit, "drop_limit", FRAMES, always, count,
+PSP_QDISC_STAT(drop_limit, "drop_limit", FRAMES, counter, always, count,
 	"Type dynamic: frames that came while all flows together held as many as they may,\n"
 	"`limit`.")
-PSP_QDISC_STAT(drop_horizon, "drop_horizon", FRAMES, always, count,
+PSP_QDISC_STAT(drop_horizon, "drop_horizon", FRAMES, counter, always, count,
 	"Type dynamic: frames that would have waited beyond the `horizon`.")
-PSP_QDISC_STAT(drop_evicted, "drop_evicted", FRAMES, always, count,
+PSP_QDISC_STAT(drop_evicted, "drop_evicted", FRAMES, counter, always, count,
 	"Type dynamic: frames of flows that made room for another user's.")
 PSP_QDISC_LINE(periods)
-PSP_QDISC_STAT(period_ns, "period_in_force", TIME, periods, other,
+PSP_QDISC_STAT(period_ns, "period_in_force", TIME, gauge, periods, other,
 	"The period. Text shows it and what follows while a class goes by periods.")
-PSP_QDISC_STAT(budget_bytes, "budget_bytes", BYTES, periods, other,
+PSP_QDISC_STAT(budget_bytes, "budget_bytes", BYTES, gauge, periods, other,
 	"Bytes of a period for all classes of types rt and nrt.")
-PSP_QDISC_STAT(reserved_bytes, "reserved_bytes", BYTES, periods, other,
+PSP_QDISC_STAT(reserved_bytes, "reserved_bytes", BYTES, gauge, periods, other,
 	"Bytes of a period that these classes have reserved.")
-PSP_QDISC_STAT(periods, "periods", COUNT, periods, pace,
+PSP_QDISC_STAT(periods, "periods", COUNT, counter, periods, pace,
 	"Periods begun.")
-PSP_QDISC_STAT(periods_spent, "periods_spent", COUNT, periods, pace,
+PSP_QDISC_STAT(periods_spent, "periods_spent", COUNT, counter, periods, pace,
 	"Periods that ended with frames held back by the budget.")
 PSP_QDISC_LINE(periods)
-PSP_QDISC_STAT(rt_over, "rt_over", COUNT, periods, pace,
+PSP_QDISC_STAT(rt_over, "rt_over", COUNT, counter, periods, pace,
 	"Periods of rt classes in which more had come than was reserved.")
-PSP_QDISC_STAT(rt_deferred, "rt_deferred", COUNT, periods, pace,
+PSP_QDISC_STAT(rt_deferred, "rt_deferred", COUNT, counter, periods, pace,
 	"Periods of rt classes that left late frames: the budget, or the period's one late\n"
 	"reservation, was spent. As long as `rt_deferred`, `rt_overrun` and `rt_excess` stand\n"
 	"still no rt frame has waited for more than two periods.")
-PSP_QDISC_STAT(rt_overrun, "rt_overrun", COUNT, periods, pace,
+PSP_QDISC_STAT(rt_overrun, "rt_overrun", COUNT, counter, periods, pace,
 	"Periods of rt classes that left frames although the budget was not spent: the line or\n"
 	"the host was too slow.")
-PSP_QDISC_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, periods, pace,
+PSP_QDISC_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, counter, periods, pace,
 	"Bytes that rt classes sent beyond a period's reservation, of what was reserved before,\n"
 	"paid from the budget.")
-PSP_QDISC_STAT(rt_excess, "rt_excess", COUNT, periods, pace,
+PSP_QDISC_STAT(rt_excess, "rt_excess", COUNT, counter, periods, pace,
 	"Periods of rt classes in which more had come than all of them had reserved: the rest\n"
 	"goes behind normal frames.")
-PSP_QDISC_STAT(nrt_deferred, "nrt_deferred", COUNT, periods, pace,
+PSP_QDISC_STAT(nrt_deferred, "nrt_deferred", COUNT, counter, periods, pace,
 	"Periods of nrt classes whose share, or the budget, was spent with frames waiting.")
 
 /* A class. */
-PSP_CLASS_STAT(active, "active", COUNT, always, other,
+PSP_CLASS_STAT(active, "active", COUNT, gauge, always, other,
 	"1: the class has frames and takes part in decisions.")
-PSP_CLASS_STAT(rate_bps, "rate_in_force", RATE, nonzero, other,
+PSP_CLASS_STAT(rate_bps, "rate_in_force", RATE, gauge, nonzero, other,
 	"The rate of the class: at most the line's.")
-PSP_CLASS_STAT(ceil_bps, "ceil_in_force", RATE, nonzero, other,
+PSP_CLASS_STAT(ceil_bps, "ceil_in_force", RATE, gauge, nonzero, other,
 	"The ceil of the class: at most the line's rate.")
-PSP_CLASS_STAT(achieved_bps, "achieved", RATE, nonzero, count,
+PSP_CLASS_STAT(achieved_bps, "achieved", RATE, gauge, nonzero, count,
 	"The rate over the last whole second of sending, as `layer` counts. Absent until there\n"
 	"was one.")
 PSP_CLASS_LINE(always)
-PSP_CLASS_STAT(sent_frames, "sent_frames", FRAMES, always, count, "")
-PSP_CLASS_STAT(sent_wire_bytes, "sent_wire_bytes", BYTES, always, count, "")
-PSP_CLASS_STAT(borrowed_frames, "borrowed_frames", FRAMES, always, count, "")
-PSP_CLASS_STAT(throttled, "throttled", COUNT, always, count,
+PSP_CLASS_STAT(sent_frames, "sent_frames", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(sent_wire_bytes, "sent_wire_bytes", BYTES, counter, always, count, "")
+PSP_CLASS_STAT(borrowed_frames, "borrowed_frames", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(throttled, "throttled", COUNT, counter, always, count,
 	"Times the class's next frame had to wait for the clock of the class.")
 PSP_CLASS_LINE(always)
-PSP_CLASS_STAT(drop_child, "drop_child", FRAMES, always, count, "")
-PSP_CLASS_STAT(drop_segment, "drop_segment", FRAMES, always, count, "")
-PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, always, count, "")
-PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, always, count, "")
-PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, always, count, "")
+PSP_CLASS_STAT(drop_child, "drop_child", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(drop_segment, "drop_segment", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, counter, always, count, "")
 PSP_CLASS_LINE(reserved)
-PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, always, other,
+PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, gauge, always, other,
 	"Bytes of a period that the class reserves, 0 of other types. The option `reserve` says it.")
-PSP_CLASS_STAT(over, "over", COUNT, reserved, other,
+PSP_CLASS_STAT(over, "over", COUNT, counter, reserved, other,
 	"Periods of this class, as `rt_over` of the qdisc.")
-PSP_CLASS_STAT(deferred, "deferred", COUNT, reserved, other,
+PSP_CLASS_STAT(deferred, "deferred", COUNT, counter, reserved, other,
 	"As `rt_deferred`, or of an nrt class `nrt_deferred`.")
-PSP_CLASS_STAT(overrun, "overrun", COUNT, reserved, other,
+PSP_CLASS_STAT(overrun, "overrun", COUNT, counter, reserved, other,
 	"As `rt_overrun`.")
-PSP_CLASS_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, reserved, other, "")
-PSP_CLASS_STAT(excess, "excess", COUNT, reserved, other,
+PSP_CLASS_STAT(rt_catchup_bytes, "rt_catchup_bytes", BYTES, counter, reserved, other, "")
+PSP_CLASS_STAT(excess, "excess", COUNT, counter, reserved, other,
 	"As `rt_excess`.")
 PSP_CLASS_LINE(paced)
-PSP_CLASS_STAT(late_frames, "late_frames", HISTOGRAM, paced, other,
+PSP_CLASS_STAT(late_frames, "late_frames", HISTOGRAM, counter, paced, other,
 	"Frames by their lateness, in byte times of the line: buckets in use and the frames in\n"
 	"each. `0`: on time or early. JSON has all buckets as an array.")
 PSP_CLASS_LINE(dynamic)
-PSP_CLASS_STAT(flows, "flows_known", COUNT, dynamic, other,
+PSP_CLASS_STAT(flows, "flows_known", COUNT, gauge, dynamic, other,
 	"Type dynamic: flows that psp knows now. This and what follows is shown once there was\n"
 	"a flow.")
-PSP_CLASS_STAT(flows_active, "flows_active", COUNT, dynamic, other,
+PSP_CLASS_STAT(flows_active, "flows_active", COUNT, gauge, dynamic, other,
 	"Flows with frames waiting.")
-PSP_CLASS_STAT(flows_seen, "flows_seen", COUNT, dynamic, other,
+PSP_CLASS_STAT(flows_seen, "flows_seen", COUNT, counter, dynamic, other,
 	"Flows since the start.")
-PSP_CLASS_STAT(flows_refused, "flows_refused", FRAMES, dynamic, other,
+PSP_CLASS_STAT(flows_refused, "flows_refused", FRAMES, counter, dynamic, other,
 	"Frames whose flow found no place or no memory; they were sent with those that have\n"
 	"none.")
-PSP_CLASS_STAT(flows_evicted, "flows_evicted", COUNT, dynamic, other,
+PSP_CLASS_STAT(flows_evicted, "flows_evicted", COUNT, counter, dynamic, other,
 	"Flows that made room for another user's.")
-PSP_CLASS_STAT(flow_users, "flow_users", COUNT, dynamic, other,
+PSP_CLASS_STAT(flow_users, "flow_users", COUNT, gauge, dynamic, other,
 	"Users that have flows now.")
 PSP_CLASS_LINE(dynamic)
-PSP_CLASS_STAT(drop_limit, "drop_limit", FRAMES, dynamic, count, "")
-PSP_CLASS_STAT(drop_horizon, "drop_horizon", FRAMES, dynamic, count, "")
-PSP_CLASS_STAT(drop_evicted, "drop_evicted", FRAMES, dynamic, count, "")
+PSP_CLASS_STAT(drop_limit, "drop_limit", FRAMES, counter, dynamic, count, "")
+PSP_CLASS_STAT(drop_horizon, "drop_horizon", FRAMES, counter, dynamic, count, "")
+PSP_CLASS_STAT(drop_evicted, "drop_evicted", FRAMES, counter, dynamic, count, "")
 PSP_CLASS_LINE(dynamic)
-PSP_CLASS_STAT(flow_rate_min_bps, "flow_rate_min", RATE, dynamic, other,
+PSP_CLASS_STAT(flow_rate_min_bps, "flow_rate_min", RATE, gauge, dynamic, other,
 	"The slowest flow's rate, of the flows known now.")
-PSP_CLASS_STAT(flow_rate_max_bps, "flow_rate_max", RATE, dynamic, other,
+PSP_CLASS_STAT(flow_rate_max_bps, "flow_rate_max", RATE, gauge, dynamic, other,
 	"The fastest flow's rate.")
-PSP_CLASS_STAT(flow_rate_sum_bps, "flow_rate_sum", RATE, dynamic, other,
+PSP_CLASS_STAT(flow_rate_sum_bps, "flow_rate_sum", RATE, gauge, dynamic, other,
 	"All flows' rates.")
 
 #undef PSP_QDISC_STAT
