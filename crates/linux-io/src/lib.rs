@@ -10,7 +10,7 @@ pub mod links;
 pub mod neighbours;
 pub mod packet;
 pub mod priority;
-mod rtnetlink;
+pub mod rtnetlink;
 pub mod signals;
 pub mod udp;
 pub mod wait;

@@ -4,7 +4,7 @@
 use std::io;
 
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkLayerType, LinkMessage};
 
 use crate::rtnetlink::dump;
 
@@ -17,6 +17,10 @@ pub struct Link {
     pub name: String,
     /// MTU: the longest packet that it sends, without the Ethernet header.
     pub mtu_bytes: usize,
+    /// Whether its frames are Ethernet's.
+    pub is_ethernet: bool,
+    /// Transmit queues that the driver has allocated; it may use fewer.
+    pub tx_queues: u32,
 }
 
 /// Returns all devices of this network namespace.
@@ -42,10 +46,16 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::Mtu(mtu) => usize::try_from(*mtu).ok(),
         _ => None,
     });
+    let tx_queues = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::NumTxQueues(queues) => Some(*queues),
+        _ => None,
+    });
     Some(Link {
         index: entry.header.index,
         name: name?,
         mtu_bytes: mtu?,
+        is_ethernet: entry.header.link_layer_type == LinkLayerType::Ether,
+        tx_queues: tx_queues.unwrap_or(1),
     })
 }
 
@@ -58,5 +68,6 @@ mod tests {
         let links = links().unwrap();
         let lo = links.iter().find(|link| link.name == "lo").unwrap();
         assert!(lo.index > 0 && lo.mtu_bytes >= 1280, "{lo:?}");
+        assert!(!lo.is_ethernet && lo.tx_queues >= 1, "{lo:?}");
     }
 }

@@ -188,6 +188,8 @@ fn crates_depend_only_on_whom_they_may() {
         ("bpf-build", &[]),
         ("afxdp", &["bpf-build"]),
         ("ping", &["linux-io", "units"]),
+        // Traffic control over netlink.
+        ("tcpsp", &["linux-io", "units"]),
         ("router", &["afxdp", "linux-io", "units"]),
         (
             "watch",

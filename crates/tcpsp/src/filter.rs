@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Filters: which frames go to which class. Those that are written here are typed; others are
+//! named and kept as they are.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Serialize, Serializer};
+
+use crate::attribute::{self, Attribute, Found};
+use crate::handle::Handle;
+
+/// EtherTypes.
+const ANY: u16 = 3;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const VLAN: u16 = 0x8100;
+
+/// Addresses that have the first bits in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    /// The address, its other bits 0.
+    pub address: IpAddr,
+    /// How many bits.
+    pub bits: u8,
+}
+
+impl Prefix {
+    /// Parses `10.0.0.0/8`, `fd00::/16`, or an address; `None` if other bits are set.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address.parse().ok()?, Some(bits.parse().ok()?)),
+            None => (text.parse().ok()?, None),
+        };
+        let most = 8 * octets(address).len();
+        let bits = bits.unwrap_or(u8::try_from(most).ok()?);
+        let mask = mask(bits, octets(address).len())?;
+        let is_prefix = octets(address).iter().zip(&mask).all(|(a, m)| a & !m == 0);
+        is_prefix.then_some(Self { address, bits })
+    }
+
+    /// Returns whether the address is one of them.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (ours, other) = (octets(self.address), octets(address));
+        let Some(mask) = mask(self.bits, ours.len()) else {
+            return false;
+        };
+        ours.len() == other.len()
+            && ours
+                .iter()
+                .zip(other)
+                .zip(mask)
+                .all(|((a, b), m)| *a == b & m)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match usize::from(self.bits) == 8 * octets(self.address).len() {
+            true => self.address.fmt(f),
+            false => write!(f, "{}/{}", self.address, self.bits),
+        }
+    }
+}
+
+impl Serialize for Prefix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// Returns a mask of so many bits; `None` if there are more than fit.
+fn mask(bits: u8, bytes: usize) -> Option<Vec<u8>> {
+    let mut left = usize::from(bits);
+    let mask = (0..bytes).map(|_| {
+        let here = left.min(8);
+        left -= here;
+        u8::try_from(0xff00u32 >> here & 0xff).unwrap_or(0)
+    });
+    let mask = mask.collect();
+    (left == 0).then_some(mask)
+}
+
+/// Ports from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// The first.
+    pub first: u16,
+    /// The last, which may be the first.
+    pub last: u16,
+}
+
+impl Ports {
+    /// Parses `443` or `5000-5009`; port 0 is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
+            true => text.parse().ok(),
+            false => None,
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        (first > 0 && first <= last).then_some(Self { first, last })
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => self.first.fmt(f),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}
+
+impl Serialize for Ports {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// IPv4 or IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// A protocol above IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+    /// ICMP, of IPv4.
+    Icmp,
+    /// ICMP, of IPv6.
+    Icmpv6,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Sctp, Self::Icmp, Self::Icmpv6];
+
+    /// Returns IP's number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Icmp => 1,
+            Self::Tcp => 6,
+            Self::Udp => 17,
+            Self::Icmpv6 => 58,
+            Self::Sctp => 132,
+        }
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmpv6 => "icmpv6",
+            Self::Sctp => "sctp",
+        }
+    }
+
+    /// Returns the numbers of flower's attributes: ports of source and destination, and their
+    /// masks. `None`: it has no ports.
+    const fn ports(self) -> Option<[u16; 4]> {
+        match self {
+            Self::Tcp => Some([18, 19, 35, 36]),
+            Self::Udp => Some([20, 21, 37, 38]),
+            Self::Sctp => Some([41, 42, 39, 40]),
+            Self::Icmp | Self::Icmpv6 => None,
+        }
+    }
+
+    /// Returns whether it has ports.
+    #[must_use]
+    pub const fn has_ports(self) -> bool {
+        self.ports().is_some()
+    }
+}
+
+/// What a frame must have. All that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Flower {
+    /// VLAN of the frame.
+    pub vlan: Option<u16>,
+    /// IPv4 or IPv6; with anything of what follows it must be said.
+    pub family: Option<Family>,
+    /// Protocol above IP.
+    pub protocol: Option<Protocol>,
+    /// From these addresses, of the family.
+    pub source: Option<Prefix>,
+    /// To these addresses, of the family.
+    pub destination: Option<Prefix>,
+    /// From these ports, of a protocol that has some.
+    pub source_ports: Option<Ports>,
+    /// To these ports, of a protocol that has some.
+    pub destination_ports: Option<Ports>,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: Option<u8>,
+    /// Came in through this device: frames that this host forwards.
+    pub interface: Option<String>,
+}
+
+/// What the filters that are written here look at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// The frame itself.
+    Flower(Flower),
+    /// The mark of the packet (SO_MARK, nftables' `meta mark`).
+    Mark(u32),
+    /// The class that the sender's cgroup names, `net_cls.classid`.
+    Cgroup,
+}
+
+/// flower's attributes (linux/pkt_cls.h).
+mod flower {
+    pub const CLASS: u16 = 1;
+    pub const INTERFACE: u16 = 2;
+    pub const ETH_TYPE: u16 = 8;
+    pub const IP_PROTO: u16 = 9;
+    /// Address and mask of source, then of destination.
+    pub const IPV4: [u16; 4] = [10, 11, 12, 13];
+    pub const IPV6: [u16; 4] = [14, 15, 16, 17];
+    pub const FLAGS: u16 = 22;
+    pub const VLAN_ID: u16 = 23;
+    pub const VLAN_ETH_TYPE: u16 = 25;
+    pub const TOS: u16 = 73;
+    pub const TOS_MASK: u16 = 74;
+    pub const IN_HW_COUNT: u16 = 86;
+    /// First and last of source, then of destination.
+    pub const PORTS: [u16; 4] = [87, 88, 89, 90];
+}
+/// The bits of DSCP in the field that it shares with ECN.
+const DSCP_MASK: u8 = 0xfc;
+
+/// fw's attributes.
+const FW_CLASS: u16 = 1;
+const FW_MASK: u16 = 5;
+
+impl Match {
+    /// Returns the kernel's name of the filter.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Flower(_) => "flower",
+            Self::Mark(_) => "fw",
+            Self::Cgroup => "cgroup",
+        }
+    }
+
+    /// Returns the EtherType that the filter is tried on.
+    #[must_use]
+    pub const fn protocol(&self) -> u16 {
+        match self {
+            Self::Flower(flower) => match (flower.vlan, flower.family) {
+                (Some(_), _) => VLAN,
+                (None, Some(Family::Ipv4)) => IPV4,
+                (None, Some(Family::Ipv6)) => IPV6,
+                (None, None) => ANY,
+            },
+            Self::Mark(_) | Self::Cgroup => ANY,
+        }
+    }
+
+    /// Returns the filter's options, with the class that frames go to.
+    #[must_use]
+    pub fn write(&self, class: Handle) -> Vec<Attribute> {
+        match self {
+            Self::Flower(flower) => flower.write(class),
+            Self::Mark(_) => vec![Attribute::u32(FW_CLASS, class.0)],
+            Self::Cgroup => Vec::new(),
+        }
+    }
+
+    /// Reads what the kernel dumps of a filter; `None` if it looks at anything else.
+    fn read(filter: &Filter) -> Option<Self> {
+        let attributes = attribute::read(&filter.options);
+        match filter.kind.as_str() {
+            "flower" => Flower::read(filter.protocol, &attributes).map(Self::Flower),
+            "fw" => {
+                let plain = |a: &Attribute| a.kind == FW_CLASS || a.kind == FW_MASK;
+                let mask = Found(&attributes).u32(FW_MASK).unwrap_or(u32::MAX);
+                let is_plain = attributes.iter().all(plain) && mask == u32::MAX;
+                (is_plain && filter.protocol == ANY).then_some(Self::Mark(filter.handle))
+            }
+            "cgroup" => (attributes.is_empty() && filter.protocol == ANY).then_some(Self::Cgroup),
+            _ => None,
+        }
+    }
+}
+
+impl Flower {
+    fn write(&self, class: Handle) -> Vec<Attribute> {
+        let mut all = vec![Attribute::u32(flower::CLASS, class.0)];
+        all.extend(
+            self.interface
+                .iter()
+                .map(|name| Attribute::string(flower::INTERFACE, name)),
+        );
+        let ethertype = |kind, number: u16| Attribute::new(kind, number.to_be_bytes());
+        let family = self.family.map(|family| match family {
+            Family::Ipv4 => IPV4,
+            Family::Ipv6 => IPV6,
+        });
+        if let Some(vlan) = self.vlan {
+            all.push(ethertype(flower::ETH_TYPE, VLAN));
+            all.push(Attribute::new(flower::VLAN_ID, vlan.to_ne_bytes()));
+            all.extend(family.map(|family| ethertype(flower::VLAN_ETH_TYPE, family)));
+        } else {
+            all.extend(family.map(|family| ethertype(flower::ETH_TYPE, family)));
+        }
+        let protocol = self.protocol;
+        all.extend(protocol.map(|p| Attribute::u8(flower::IP_PROTO, p.number())));
+        if let Some(dscp) = self.dscp {
+            all.push(Attribute::u8(flower::TOS, dscp << 2));
+            all.push(Attribute::u8(flower::TOS_MASK, DSCP_MASK));
+        }
+        for (side, prefix) in [self.source, self.destination].iter().enumerate() {
+            let Some(prefix) = prefix else { continue };
+            let address = octets(prefix.address);
+            let kinds = if address.len() == 4 {
+                flower::IPV4
+            } else {
+                flower::IPV6
+            };
+            let mask = mask(prefix.bits, address.len()).unwrap_or_default();
+            all.push(Attribute::new(kinds[2 * side], address));
+            all.push(Attribute::new(kinds[2 * side + 1], mask));
+        }
+        let exact = protocol.and_then(Protocol::ports);
+        for (side, ports) in [self.source_ports, self.destination_ports]
+            .iter()
+            .enumerate()
+        {
+            let (Some(ports), Some(exact)) = (ports, exact) else {
+                continue;
+            };
+            let port = |kind, port: u16| Attribute::new(kind, port.to_be_bytes());
+            if ports.first == ports.last {
+                all.push(port(exact[side], ports.first));
+                all.push(port(exact[2 + side], u16::MAX));
+            } else {
+                all.push(port(flower::PORTS[2 * side], ports.first));
+                all.push(port(flower::PORTS[2 * side + 1], ports.last));
+            }
+        }
+        all
+    }
+
+    /// Reads flower's attributes; `None` if any is not known here, or has a mask that is not.
+    fn read(ethertype: u16, all: &[Attribute]) -> Option<Self> {
+        let found = Found(all);
+        let big = |kind| Some(u16::from_be_bytes(found.bytes(kind)?.try_into().ok()?));
+        let byte = |kind| found.number(kind).and_then(|n| u8::try_from(n).ok());
+        let mut read = Self {
+            interface: found.string(flower::INTERFACE),
+            ..Self::default()
+        };
+        let mut known = vec![
+            flower::CLASS,
+            flower::INTERFACE,
+            flower::ETH_TYPE,
+            flower::FLAGS,
+            flower::IN_HW_COUNT,
+        ];
+        if ethertype == VLAN {
+            let vlan = found.number(flower::VLAN_ID)?;
+            read.vlan = Some(u16::try_from(vlan).ok()?);
+            known.extend([flower::VLAN_ID, flower::VLAN_ETH_TYPE]);
+        }
+        // Of a frame in a VLAN the kernel names the type inside in either.
+        let types = [
+            big(flower::VLAN_ETH_TYPE),
+            big(flower::ETH_TYPE),
+            Some(ethertype),
+        ];
+        read.family = types.into_iter().flatten().find_map(|number| match number {
+            IPV4 => Some(Family::Ipv4),
+            IPV6 => Some(Family::Ipv6),
+            _ => None,
+        });
+        if let Some(number) = byte(flower::IP_PROTO) {
+            let protocol = Protocol::ALL.into_iter().find(|p| p.number() == number);
+            read.protocol = Some(protocol?);
+            known.push(flower::IP_PROTO);
+        }
+        if let Some(tos) = byte(flower::TOS) {
+            if byte(flower::TOS_MASK) != Some(DSCP_MASK) {
+                return None;
+            }
+            read.dscp = Some(tos >> 2);
+            known.extend([flower::TOS, flower::TOS_MASK]);
+        }
+        for kinds in [flower::IPV4, flower::IPV6] {
+            for (side, of) in [(0, &mut read.source), (2, &mut read.destination)] {
+                if let Some(address) = found.bytes(kinds[side]) {
+                    *of = Some(prefix(address, found.bytes(kinds[side + 1])?)?);
+                    known.extend([kinds[side], kinds[side + 1]]);
+                }
+            }
+        }
+        let exact = read.protocol.and_then(Protocol::ports);
+        for (side, of) in [&mut read.source_ports, &mut read.destination_ports]
+            .into_iter()
+            .enumerate()
+        {
+            let [first, last] = [flower::PORTS[2 * side], flower::PORTS[2 * side + 1]];
+            if let (Some(first), Some(last)) = (big(first), big(last)) {
+                *of = Some(Ports { first, last });
+            }
+            known.extend([first, last]);
+            let Some(exact) = exact else { continue };
+            if let Some(port) = big(exact[side]) {
+                if big(exact[2 + side]) != Some(u16::MAX) {
+                    return None;
+                }
+                let (first, last) = (port, port);
+                *of = Some(Ports { first, last });
+            }
+            known.extend([exact[side], exact[2 + side]]);
+        }
+        let is_known = all.iter().all(|attribute| known.contains(&attribute.kind));
+        is_known.then_some(read)
+    }
+}
+
+/// Reads an address and its mask, if that is a prefix's.
+fn prefix(address: &[u8], wanted: &[u8]) -> Option<Prefix> {
+    let bits: u32 = wanted.iter().map(|byte| byte.count_ones()).sum();
+    let bits = u8::try_from(bits).ok()?;
+    let address = match address.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(address).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(address).ok()?),
+    };
+    let is_prefix = mask(bits, octets(address).len())? == wanted;
+    is_prefix.then_some(Prefix { address, bits })
+}
+
+/// A filter of a qdisc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Interface index of the device.
+    pub device: u32,
+    /// The qdisc that asks it.
+    pub parent: Handle,
+    /// Filters of lower priority numbers are asked first.
+    pub priority: u16,
+    /// EtherType of the frames that it is asked about; 3: any.
+    pub protocol: u16,
+    /// Its number among those of the priority.
+    pub handle: u32,
+    /// The kernel's name of its kind, such as `flower`.
+    pub kind: String,
+    /// The class that it names.
+    pub class: Option<Handle>,
+    /// Its options as the kernel dumps them.
+    pub options: Vec<u8>,
+}
+
+impl Filter {
+    /// Returns what the filter looks at, if it is of a kind that is written here.
+    #[must_use]
+    pub fn matching(&self) -> Option<Match> {
+        Match::read(self)
+    }
+}
+
+/// Returns the class that options of this kind of filter name.
+pub(crate) fn class_of(kind: &str, options: &[u8]) -> Option<Handle> {
+    let attribute = match kind {
+        "flower" | "fw" | "u32" | "basic" | "matchall" | "route" => 1,
+        "bpf" => 3,
+        _ => return None,
+    };
+    Found(&attribute::read(options)).u32(attribute).map(Handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(matching: &Match) -> Option<Match> {
+        let class = Handle::new(1, 2);
+        let options = attribute::write(&matching.write(class));
+        let handle = match matching {
+            Match::Mark(mark) => *mark,
+            _ => 1,
+        };
+        let filter = Filter {
+            device: 1,
+            parent: Handle::new(1, 0),
+            priority: 1,
+            protocol: matching.protocol(),
+            handle,
+            kind: matching.kind().to_owned(),
+            class: class_of(matching.kind(), &options),
+            options,
+        };
+        if *matching != Match::Cgroup {
+            assert_eq!(filter.class, Some(class));
+        }
+        filter.matching()
+    }
+
+    fn prefixes(v4: bool) -> impl Strategy<Value = Option<Prefix>> {
+        let most = if v4 { 32 } else { 128u8 };
+        proptest::option::of((any::<u128>(), 1..=most)).prop_map(move |drawn| {
+            let (number, bits) = drawn?;
+            let mask = u128::MAX << (128 - u32::from(bits));
+            let bytes = (number & mask).to_be_bytes();
+            let address = match v4 {
+                true => IpAddr::from([bytes[0], bytes[1], bytes[2], bytes[3]]),
+                false => IpAddr::from(bytes),
+            };
+            Some(Prefix { address, bits })
+        })
+    }
+
+    fn ports() -> impl Strategy<Value = Option<Ports>> {
+        let ports = (1..=u16::MAX, 0..3u16);
+        proptest::option::of(ports.prop_map(|(first, more)| Ports {
+            first,
+            last: first.saturating_add(more),
+        }))
+    }
+
+    fn flowers() -> impl Strategy<Value = Flower> {
+        any::<bool>().prop_flat_map(|v4| {
+            let protocols = proptest::sample::select(&Protocol::ALL[..3]);
+            let head = (
+                proptest::option::of(1..4095u16),
+                protocols,
+                proptest::option::of(0..64u8),
+                proptest::option::of("[a-z]{1,15}"),
+            );
+            let body = (prefixes(v4), prefixes(v4), ports(), ports());
+            (head, body).prop_map(move |(head, body)| Flower {
+                vlan: head.0,
+                family: Some(if v4 { Family::Ipv4 } else { Family::Ipv6 }),
+                protocol: Some(head.1),
+                source: body.0,
+                destination: body.1,
+                source_ports: body.2,
+                destination_ports: body.3,
+                dscp: head.2,
+                interface: head.3,
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(testkit::properties())]
+
+        #[test]
+        fn what_is_written_is_read(flower in flowers()) {
+            let matching = Match::Flower(flower);
+            prop_assert_eq!(read(&matching), Some(matching));
+        }
+    }
+
+    #[test]
+    fn others_are_read_too() {
+        for matching in [
+            Match::Mark(7),
+            Match::Cgroup,
+            Match::Flower(Flower {
+                vlan: Some(5),
+                ..Flower::default()
+            }),
+            Match::Flower(Flower {
+                interface: Some("veth0".to_owned()),
+                ..Flower::default()
+            }),
+        ] {
+            assert_eq!(read(&matching), Some(matching));
+        }
+    }
+
+    #[test]
+    fn a_filter_that_looks_at_more_is_of_others() {
+        let mut all = Flower::default().write(Handle::new(1, 1));
+        assert!(Flower::read(ANY, &all).is_some());
+        all.push(Attribute::new(4, [0; 6]));
+        assert_eq!(Flower::read(ANY, &all), None);
+        // A mask that is no prefix's.
+        let odd = [
+            Attribute::new(flower::IPV4[0], [10, 0, 0, 1]),
+            Attribute::new(flower::IPV4[1], [255, 0, 0, 255]),
+        ];
+        assert_eq!(Flower::read(IPV4, &odd), None);
+    }
+
+    #[test]
+    fn prefixes_and_ports() {
+        let prefix = Prefix::parse("10.1.0.0/16").unwrap();
+        assert_eq!(prefix.to_string(), "10.1.0.0/16");
+        assert!(prefix.contains([10, 1, 2, 3].into()));
+        assert!(!prefix.contains([10, 2, 2, 3].into()));
+        assert!(!prefix.contains("fd00::1".parse().unwrap()));
+        assert_eq!(Prefix::parse("fd00::1").unwrap().bits, 128);
+        assert_eq!(Prefix::parse("fd00::1").unwrap().to_string(), "fd00::1");
+        for text in ["10.1.0.1/16", "10.0.0.0/33", "x", "10.0.0.0/", "/8"] {
+            assert_eq!(Prefix::parse(text), None, "{text}");
+        }
+        assert_eq!(Ports::parse("80-90").unwrap().to_string(), "80-90");
+        assert_eq!(Ports::parse("80").unwrap().to_string(), "80");
+        for text in ["0", "90-80", "80-", "", "65536", "+1", "1-2-3"] {
+            assert_eq!(Ports::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Qdiscs, classes and filters over netlink, without `tc`: [`Tc`] reads the kernel's tables, psp's
+//! options and statistics typed, and makes [`Change`]s. Attributes and the table of statistics are compiled from
+//! `uapi/`, as the kernel's side is.
+//!
+//! Crates and their reasons: docs/decisions/dependencies.md, "Qdiscs over netlink".
+
+#![forbid(unsafe_code)]
+
+pub mod attribute;
+mod change;
+mod choices;
+mod filter;
+mod handle;
+mod message;
+mod options;
+pub mod stats;
+mod table;
+
+/// Numbers of `uapi/sch_psp.h`.
+mod uapi {
+    include!(concat!(env!("OUT_DIR"), "/uapi.rs"));
+}
+
+pub use change::{Change, FilterId, QdiscKind};
+pub use choices::{ClassType, Gap, Layer, Mode, Order, SplitGso, Why};
+pub use filter::{Family, Filter, Flower, Match, Ports, Prefix, Protocol};
+pub use handle::Handle;
+pub use linux_io::rtnetlink::Error;
+pub use options::{Budget, ClassOptions, Dynamic, QdiscOptions, TypeOptions};
+pub use stats::{ClassStats, Counters, QdiscStats};
+pub use table::{Class, PSP, PspClass, PspQdisc, Qdisc, Tc};
