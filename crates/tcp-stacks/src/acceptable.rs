@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which causes are right answers to which truth. The table follows the meanings of the causes
+//! (`stall::Cause`), not the rules that find them; it was written before any capture was judged.
+
+use stall::{Cause, Side, StopKind};
+
+use crate::truth::{Facts, Hold, Limit, Origin, Pause};
+
+/// What held a transfer, as far as causes tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mechanism {
+    /// Nothing held the data: it was on its way.
+    Moving,
+    /// Nobody had anything to do.
+    Idle,
+    /// The client had not asked yet.
+    Preparing,
+    /// The sender's application paused within a transfer.
+    AppPaused,
+    /// The server worked on its answer.
+    Answering,
+    /// The sender's application waited for its peer's.
+    AwaitingPeer,
+    /// The receiver's window had no room.
+    WindowClosed,
+    /// The packet that told of an open window was lost.
+    WindowUpdateLost,
+    /// Each round trip the receiver's window was used up.
+    WindowSmall,
+    /// The receiver held an acknowledgement back.
+    AckHeld,
+    /// The acknowledgement of data that had arrived was lost.
+    AckLost,
+    /// Packets came late.
+    Late,
+    /// Lost, nothing above it arrived, and a timeout repaired it.
+    TailLost,
+    /// Lost, nothing above it arrived, and a tail loss probe was sent.
+    TailProbed,
+    /// Lost, and one or two segments above it arrived.
+    FewAbove,
+    /// A retransmission was lost as well.
+    LostTwice,
+    /// A timeout repaired it.
+    TimedOut,
+    /// Two timeouts or more.
+    TimeoutsRepeated,
+    /// The path was down.
+    PathSilent,
+    /// The receiving host was gone.
+    PeerGone,
+    /// Large packets were dropped.
+    BlackHole,
+    /// A policer dropped.
+    PolicerDrops,
+    /// Errors of a link dropped.
+    LinkErrors,
+    /// A full queue dropped.
+    QueueDrops,
+    /// Overtaken packets were repaired needlessly.
+    Overtaken,
+    /// Repair of losses took the time.
+    RepairSlow,
+    /// A congestion window that had collapsed grew back.
+    RegrowthSlow,
+    /// The send buffer was the limit.
+    SendBufferFull,
+    /// The sender's TCP did not send, though it could.
+    SenderHeld,
+    /// A packet of the handshake was lost.
+    SetupLost,
+    /// A host answered the handshake late.
+    SetupSlow,
+}
+
+/// One row of the table: the causes that are right, the sides that are right (`unknown` is
+/// never wrong), and why.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// What the simulator knows.
+    pub mechanism: Mechanism,
+    /// The causes whose meaning it is.
+    pub causes: &'static [Cause],
+    /// The sides that it is on.
+    pub sides: &'static [Side],
+    /// The reason.
+    pub reason: &'static str,
+}
+
+const NETWORK: &[Side] = &[Side::Network];
+const SENDER: &[Side] = &[Side::Sender];
+const RECEIVER: &[Side] = &[Side::Receiver];
+
+const fn row(
+    mechanism: Mechanism,
+    causes: &'static [Cause],
+    sides: &'static [Side],
+    reason: &'static str,
+) -> Row {
+    Row {
+        mechanism,
+        causes,
+        sides,
+        reason,
+    }
+}
+
+/// The table.
+pub const TABLE: [Row; 31] = [
+    row(Mechanism::Moving, &[], &[], "the transfer did not stall"),
+    row(
+        Mechanism::Idle,
+        &[],
+        &[],
+        "nobody had anything to do: no stall at all",
+    ),
+    row(
+        Mechanism::Preparing,
+        &[Cause::Application],
+        SENDER,
+        "the client's application gave nothing to send, though nothing hindered it",
+    ),
+    row(
+        Mechanism::AppPaused,
+        &[Cause::Application],
+        SENDER,
+        "all was delivered, and the sending application supplied no more",
+    ),
+    row(
+        Mechanism::Answering,
+        &[Cause::ResponseTime, Cause::Application],
+        SENDER,
+        "the answering application has the request and works; that it supplies nothing is true of \
+         it as well, and the side is the same",
+    ),
+    row(
+        Mechanism::AwaitingPeer,
+        &[Cause::WaitingForPeer],
+        RECEIVER,
+        "the sending application waits for the other one; to blame the sender is wrong",
+    ),
+    row(
+        Mechanism::WindowClosed,
+        &[Cause::ReceiverWindowClosed],
+        RECEIVER,
+        "the receiving application does not read",
+    ),
+    row(
+        Mechanism::WindowUpdateLost,
+        &[Cause::ZeroWindowProbe, Cause::AckLoss],
+        NETWORK,
+        "the window was open and the update was lost, which is an acknowledgement that was lost",
+    ),
+    row(
+        Mechanism::WindowSmall,
+        &[Cause::ReceiverWindowSmall],
+        RECEIVER,
+        "the window is below what the round trip needs",
+    ),
+    row(
+        Mechanism::AckHeld,
+        &[Cause::DelayedAck],
+        RECEIVER,
+        "the receiver had the data and held its acknowledgement back",
+    ),
+    row(
+        Mechanism::AckLost,
+        &[Cause::AckLoss],
+        NETWORK,
+        "the data had arrived; only its acknowledgement was lost",
+    ),
+    row(
+        Mechanism::Late,
+        &[Cause::DelaySpike],
+        NETWORK,
+        "everything was late, and nothing was lost",
+    ),
+    row(
+        Mechanism::TailLost,
+        &[Cause::RtoTail],
+        NETWORK,
+        "nothing behind the loss could report it, and the timeout repaired it",
+    ),
+    row(
+        Mechanism::TailProbed,
+        &[Cause::TailLossProbe],
+        NETWORK,
+        "the tail was lost and a probe was sent for it",
+    ),
+    row(
+        Mechanism::FewAbove,
+        &[Cause::RtoFewDupacks],
+        NETWORK,
+        "one or two segments behind the loss are too few to report it",
+    ),
+    row(
+        Mechanism::LostTwice,
+        &[Cause::RtoLostRetransmission],
+        &[Side::Network, Side::Sender],
+        "a retransmission was lost and the timeout repaired it; a better sender would have \
+         noticed, so both sides are true",
+    ),
+    row(
+        Mechanism::TimedOut,
+        &[Cause::RtoOther],
+        &[],
+        "a timeout repaired it, and the cause claims no more; its side is unknown",
+    ),
+    row(
+        Mechanism::TimeoutsRepeated,
+        &[Cause::RtoStorm],
+        NETWORK,
+        "several timeouts followed each other on a path that lost what was sent",
+    ),
+    row(
+        Mechanism::PathSilent,
+        &[Cause::SilentPath],
+        NETWORK,
+        "nothing came through while the path was down",
+    ),
+    row(
+        Mechanism::PeerGone,
+        &[Cause::SilentPath],
+        RECEIVER,
+        "nothing came back, for the host was gone: the network did nothing wrong",
+    ),
+    row(
+        Mechanism::BlackHole,
+        &[Cause::PmtuBlackHole],
+        NETWORK,
+        "large packets were dropped, and small ones were not",
+    ),
+    row(
+        Mechanism::PolicerDrops,
+        &[Cause::Policer],
+        NETWORK,
+        "half of the losses or more were the policer's",
+    ),
+    row(
+        Mechanism::LinkErrors,
+        &[Cause::PathLoss],
+        NETWORK,
+        "half of the losses or more were errors of a link",
+    ),
+    row(
+        Mechanism::QueueDrops,
+        &[Cause::Congestion],
+        NETWORK,
+        "half of the losses or more were a full queue's",
+    ),
+    row(
+        Mechanism::Overtaken,
+        &[Cause::Reordering],
+        NETWORK,
+        "what was retransmitted had only been overtaken",
+    ),
+    row(
+        Mechanism::RepairSlow,
+        &[Cause::RecoveryCwndPinned],
+        SENDER,
+        "repair took half of the time or more, without silence",
+    ),
+    row(
+        Mechanism::RegrowthSlow,
+        &[Cause::SlowGrowth],
+        SENDER,
+        "a timeout had reduced the congestion window, which was the limit afterwards",
+    ),
+    row(
+        Mechanism::SendBufferFull,
+        &[Cause::SendBuffer],
+        SENDER,
+        "the send buffer held all that it can hold, and the application had more",
+    ),
+    row(
+        Mechanism::SenderHeld,
+        &[Cause::SendBuffer],
+        SENDER,
+        "a limit within the sender that is neither window nor application",
+    ),
+    row(
+        Mechanism::SetupLost,
+        &[Cause::ConnectionSetup],
+        NETWORK,
+        "a packet of the handshake was lost",
+    ),
+    row(
+        Mechanism::SetupSlow,
+        &[Cause::ConnectionSetup],
+        RECEIVER,
+        "a host answered the handshake late; it is the receiver of the request",
+    ),
+];
+
+/// Returns the row of a mechanism.
+#[must_use]
+pub fn row_of(mechanism: Mechanism) -> Row {
+    let found = TABLE.iter().find(|row| row.mechanism == mechanism);
+    found.copied().unwrap_or(TABLE[0])
+}
+
+/// Share of a stall, in percent, that has to be held for it to be one.
+const HELD_LEAST: u64 = 25;
+/// Share of the held time, in percent, that a hold needs beside a longer one.
+const BESIDE_LEAST: u64 = 40;
+
+/// Returns what held the data in a window of time, the chief mechanism first. A reported stall
+/// is right if its cause fits any of them.
+#[must_use]
+pub fn mechanisms(facts: &Facts, kind: StopKind) -> Vec<Mechanism> {
+    let mut found = Vec::new();
+    let held = |(hold, _): &&(Hold, u64)| *hold != Hold::Moving;
+    let held_ns: u64 = facts.holds.iter().filter(held).map(|(_, ns)| ns).sum();
+    let is_held = held_ns * 100 >= facts.total_ns * HELD_LEAST && held_ns > 0;
+    if is_held {
+        for (at, (hold, ns)) in facts.holds.iter().filter(held).enumerate() {
+            if at == 0 || ns * 100 >= held_ns * BESIDE_LEAST {
+                of_hold(facts, *hold, &mut found);
+            }
+        }
+    }
+    if kind == StopKind::Slow {
+        of_phase(facts, &mut found);
+    }
+    if facts.overtaken_needless > 0 {
+        found.push(Mechanism::Overtaken);
+    }
+    if found.is_empty() {
+        found.push(Mechanism::Moving);
+    }
+    found
+}
+
+/// Adds what a hold means.
+fn of_hold(facts: &Facts, hold: Hold, found: &mut Vec<Mechanism>) {
+    match hold {
+        Hold::Moving => {}
+        Hold::Late => found.push(Mechanism::Late),
+        Hold::Lost => of_loss(facts, found),
+        Hold::AckLost => {
+            let is_outage = facts.drops.first().is_some_and(|d| d.0 == Origin::Outage);
+            found.push(Mechanism::AckLost);
+            if is_outage {
+                found.push(Mechanism::PathSilent);
+            }
+            if facts.timeouts >= 2 {
+                found.push(Mechanism::TimeoutsRepeated);
+            }
+        }
+        Hold::AckHeld => found.push(Mechanism::AckHeld),
+        Hold::WindowClosed => found.push(Mechanism::WindowClosed),
+        Hold::UpdateLost => found.push(Mechanism::WindowUpdateLost),
+        Hold::SenderHeld => found.push(Mechanism::SenderHeld),
+        Hold::PeerGone => found.push(Mechanism::PeerGone),
+        Hold::SetupLost => found.push(Mechanism::SetupLost),
+        Hold::SetupSlow => found.push(Mechanism::SetupSlow),
+        Hold::Paused(pause) => found.push(match pause {
+            Pause::Think | Pause::AwaitIdle | Pause::Finished => Mechanism::Idle,
+            Pause::Work => Mechanism::AppPaused,
+            Pause::Serve => Mechanism::Answering,
+            Pause::Prepare => Mechanism::Preparing,
+            Pause::AwaitPeer => Mechanism::AwaitingPeer,
+        }),
+    }
+}
+
+/// Adds what lost data and its repair mean: every mechanism that is literally true of it.
+fn of_loss(facts: &Facts, found: &mut Vec<Mechanism>) {
+    let dropped: u32 = facts.drops.iter().map(|(_, count)| count).sum();
+    let chief = |origin| {
+        let count = facts
+            .drops
+            .iter()
+            .find(|d| d.0 == origin)
+            .map_or(0, |d| d.1);
+        count > 0 && count * 2 >= dropped
+    };
+    if chief(Origin::HostGone) {
+        // The network did nothing wrong: none of its causes is right.
+        found.push(Mechanism::PeerGone);
+        return;
+    }
+    if chief(Origin::BlackHole) {
+        found.push(Mechanism::BlackHole);
+    }
+    if chief(Origin::Outage) {
+        found.push(Mechanism::PathSilent);
+    }
+    if facts.timeouts > 0 {
+        if facts.copies_lost >= 2 {
+            found.push(Mechanism::LostTwice);
+        }
+        match facts.above {
+            0 => found.push(Mechanism::TailLost),
+            1 | 2 => found.push(Mechanism::FewAbove),
+            _ => {}
+        }
+        if facts.timeouts >= 2 {
+            found.push(Mechanism::TimeoutsRepeated);
+        }
+        found.push(Mechanism::TimedOut);
+    }
+    if facts.tail_probes > 0 {
+        found.push(Mechanism::TailProbed);
+    }
+    if found.is_empty() {
+        found.push(Mechanism::RepairSlow);
+    }
+    of_origin(facts, found);
+}
+
+/// Adds the chief origin of the losses.
+fn of_origin(facts: &Facts, found: &mut Vec<Mechanism>) {
+    let dropped: u32 = facts.drops.iter().map(|(_, count)| count).sum();
+    for (origin, count) in &facts.drops {
+        if count * 2 < dropped {
+            continue;
+        }
+        match origin {
+            Origin::Error => found.push(Mechanism::LinkErrors),
+            Origin::Policer => found.push(Mechanism::PolicerDrops),
+            Origin::Queue => found.push(Mechanism::QueueDrops),
+            Origin::Outage | Origin::BlackHole | Origin::HostGone => {}
+        }
+    }
+}
+
+/// Adds what a slow phase means.
+fn of_phase(facts: &Facts, found: &mut Vec<Mechanism>) {
+    let all_ns: u64 = facts.limits.iter().map(|(_, ns)| ns).sum();
+    let share = |limit| {
+        let ns = facts
+            .limits
+            .iter()
+            .find(|l| l.0 == limit)
+            .map_or(0, |l| l.1);
+        ns > 0 && ns * 2 >= all_ns
+    };
+    if share(Limit::Window) {
+        found.push(Mechanism::WindowSmall);
+    }
+    if share(Limit::SendBuffer) {
+        found.push(Mechanism::SendBufferFull);
+    }
+    if share(Limit::Repair) {
+        found.push(Mechanism::RepairSlow);
+    }
+    if share(Limit::Path) && facts.timeouts + facts.timeouts_before > 0 {
+        found.push(Mechanism::RegrowthSlow);
+    }
+    of_origin(facts, found);
+}
+
+/// Returns whether a reported cause on a side is a right answer to what held the data.
+#[must_use]
+pub fn is_right(found: &[Mechanism], cause: Cause, side: Side) -> bool {
+    found.iter().map(|m| row_of(*m)).any(|row| {
+        row.causes.contains(&cause) && (side == Side::Unknown || row.sides.contains(&side))
+    })
+}
