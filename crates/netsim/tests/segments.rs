@@ -121,7 +121,7 @@ fn carrier_is_sensed_one_propagation_later() {
 /// After a frame its own station would be first by one propagation. The others begin too, at
 /// the instant at which they hear it.
 #[test]
-fn a_station_that_has_sent_collides_with_those_that_wait() {
+fn a_host_that_has_sent_collides_with_those_that_wait() {
     let mut segment = Medium::new(&config(2, Some(Backoff::Standard), 1));
     let mut events = vec![];
     segment.offer(at(1_000), 0, frame(60, 1), &mut events);

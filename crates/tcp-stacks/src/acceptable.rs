@@ -2,9 +2,9 @@
 //! Which causes are right answers to which truth. The table follows the meanings of the causes
 //! (`stall::Cause`), not the rules that find them; it was written before any capture was judged.
 
-use stall::{Cause, Side, StopKind};
+use stall::{Cause, Side, StallKind};
 
-use crate::truth::{Facts, Hold, Limit, Origin, Pause};
+use crate::ground_truth::{Facts, Hold, Limit, Origin, Pause};
 
 /// What held a transfer, as far as causes tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -307,7 +307,7 @@ const BESIDE_LEAST: u64 = 40;
 /// Returns what held the data in a window of time, the chief mechanism first. A reported stall
 /// is right if its cause fits any of them.
 #[must_use]
-pub fn mechanisms(facts: &Facts, kind: StopKind) -> Vec<Mechanism> {
+pub fn mechanisms(facts: &Facts, kind: StallKind) -> Vec<Mechanism> {
     let mut found = Vec::new();
     let held = |(hold, _): &&(Hold, u64)| *hold != Hold::Moving;
     let held_ns: u64 = facts.holds.iter().filter(held).map(|(_, ns)| ns).sum();
@@ -319,7 +319,7 @@ pub fn mechanisms(facts: &Facts, kind: StopKind) -> Vec<Mechanism> {
             }
         }
     }
-    if kind == StopKind::Slow {
+    if kind == StallKind::Slow {
         of_phase(facts, &mut found);
     }
     if facts.overtaken_needless > 0 {

@@ -6,4 +6,4 @@
 
 pub mod acceptable;
 pub mod chance;
-pub mod truth;
+pub mod ground_truth;

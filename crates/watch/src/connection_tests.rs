@@ -262,7 +262,10 @@ fn a_long_pause_after_short_ones_is_reported() {
         reading.limits.busy_ns = (1020 + n as u64 * 20) * MS;
         reported.extend(connection.reading(&reading));
     }
-    let reported: Vec<_> = reported.iter().map(|stall| stall.duration_ns / MS).collect();
+    let reported: Vec<_> = reported
+        .iter()
+        .map(|stall| stall.duration_ns / MS)
+        .collect();
     assert_eq!(reported, [80, 880], "{:?}", connection.stalls);
     assert_eq!(connection.stalls.len(), 1);
     assert_eq!(connection.stalls[0].count, 5);
