@@ -11,7 +11,9 @@ use crate::model::{
 };
 use crate::reader::{Section, quote, table};
 use crate::result::{FlowMetrics, TransferRow};
-use crate::tables::{Names, Reading, WORD, host, is_word, reference, required, span, within};
+use crate::tables::{
+    Names, Reading, WORD, direction, host, is_word, reference, required, span, within,
+};
 use crate::topology::CABLES_MAX;
 use crate::{flow, freeze, ground_truth, impairment, isochronous};
 
@@ -172,11 +174,8 @@ impl<'a> Reading<'a> {
 
     fn bottlenecks(&self, cell: &mut Cell, env: &Env) -> Result<(), Error> {
         self.each_repetition("bottleneck", "[[bottleneck]]", BOTTLENECK, env, |section| {
-            let names = cell.cables.iter().map(|cable| cable.name.as_str());
-            let at = reference(section, "cable", "cable", names)?;
-            let hosts: Vec<usize> = cell.cables[at].ends.iter().map(|end| end.host).collect();
-            let names = hosts.iter().map(|host| cell.hosts[*host].name.as_str());
-            let end = reference(section, "from", "host at an end of the cable", names)?;
+            let direction = direction(section, "from", cell)?;
+            let (at, end) = (direction.cable, direction.end.index());
             if cell.cables[at].bottlenecks[end].is_some() {
                 let expected = "a direction without a bottleneck";
                 return Err(section.require("from", expected)?.expected(expected));

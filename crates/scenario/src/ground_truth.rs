@@ -4,9 +4,9 @@
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Capture, Cell, Direction, End, KnownStop, StopSide};
+use crate::model::{Capture, Cell, KnownStop, StopSide};
 use crate::reader::Section;
-use crate::tables::{Names, Reading, is_word, reference, required, span};
+use crate::tables::{Names, Reading, direction, is_word, reference, required, span};
 
 pub(crate) const CAPTURE: &[&str] = &["name", "cable", "at", "when", "each"];
 pub(crate) const STOP: &[&str] = &["flow", "cause", "side", "from", "to", "when", "each"];
@@ -21,23 +21,12 @@ pub(crate) fn captures(reading: &Reading<'_>, cell: &mut Cell, env: &Env) -> Res
         let expected = "a name of letters, digits, `.`, `_` and `-`, not \"wire\"";
         let fits = |name: &str| is_word(name, 31) && name != "wire";
         let name = names.take(section, expected, fits)?;
-        let cables = cell.cables.iter().map(|cable| cable.name.as_str());
-        let cable = reference(section, "cable", "cable", cables)?;
-        if cell.cables[cable].snap_bytes < SNAP_MIN {
+        let at = direction(section, "at", cell)?;
+        if cell.cables[at.cable].snap_bytes < SNAP_MIN {
             let expected = format!("a cable with a `snap` of {SNAP_MIN} or more");
             return Err(section.require("cable", &expected)?.expected(&expected));
         }
-        let hosts = cell.cables[cable].ends.iter().map(|end| end.host);
-        let hosts: Vec<&str> = hosts.map(|host| cell.hosts[host].name.as_str()).collect();
-        let names = hosts.iter().copied();
-        let end = reference(section, "at", "host at an end of the cable", names)?;
-        cell.captures.push(Capture {
-            name,
-            at: Direction {
-                cable,
-                end: End::BOTH[end],
-            },
-        });
+        cell.captures.push(Capture { name, at });
         Ok(())
     })
 }

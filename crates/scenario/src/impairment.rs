@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, Direction, End, Impairment, ImpairmentKind};
+use crate::model::{Cell, Direction, Impairment, ImpairmentKind};
 use crate::reader::Section;
-use crate::tables::{Reading, reference, span, within};
+use crate::tables::{Reading, direction, reference, span, within};
 
 pub(crate) const IMPAIRMENT: &[&str] = &[
     "cable",
@@ -45,16 +45,7 @@ pub(crate) fn read(
 }
 
 fn impairment(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Impairment, Error> {
-    let names = cell.cables.iter().map(|cable| cable.name.as_str());
-    let cable = reference(section, "cable", "cable", names)?;
-    let hosts = cell.cables[cable].ends.iter().map(|end| end.host);
-    let hosts: Vec<&str> = hosts.map(|host| cell.hosts[host].name.as_str()).collect();
-    let names = hosts.iter().copied();
-    let end = reference(section, "from", "host at an end of the cable", names)?;
-    let direction = Direction {
-        cable,
-        end: End::BOTH[end],
-    };
+    let direction = direction(section, "from", cell)?;
     let flow = flow(section, cell, direction)?;
     let bytes = bytes(section, cell, direction, flow)?;
     let copies = section.number("copies", 1..1 << 32)?;

@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use crate::error::{Error, Problem};
 use crate::expr::Env;
-use crate::model::{Cable, Cell, Direction};
+use crate::model::{Cable, Cell, Direction, End};
 use crate::reader::{Item, Overrides, Section, Source, quote, tables};
 use crate::sweep::{Space, repetitions, takes_part};
 
@@ -193,6 +193,23 @@ pub(crate) fn host(
 ) -> Result<usize, Error> {
     let names = cell.hosts.iter().map(|host| host.name.as_str());
     reference(section, key, "host", names)
+}
+
+/// Reads a direction of a cable: `cable`, and under `key` the host at whose end it begins.
+pub(crate) fn direction(
+    section: &Section<'_, '_>,
+    key: &'static str,
+    cell: &Cell,
+) -> Result<Direction, Error> {
+    let names = cell.cables.iter().map(|cable| cable.name.as_str());
+    let cable = reference(section, "cable", "cable", names)?;
+    let hosts: Vec<usize> = cell.cables[cable].ends.iter().map(|end| end.host).collect();
+    let names = hosts.iter().map(|host| cell.hosts[*host].name.as_str());
+    let end = reference(section, key, "host at an end of the cable", names)?;
+    Ok(Direction {
+        cable,
+        end: End::BOTH[end],
+    })
 }
 
 /// Rejects a value that is not within `low..=high`.
