@@ -140,6 +140,12 @@ class_stat_of() {
 		grep -A 1 -x -e "$3" | tail -n 1
 }
 
+# packets_of CLASSID: prints how many packets class CLASSID of c1a has sent; psp and htb have this.
+packets_of() {
+	tc -s class show dev c1a classid "$1" |
+		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
+}
+
 # class_backlog_of DEV CLASSID: prints the number of frames in a class.
 class_backlog_of() {
 	tc -s class show dev "$1" classid "$2" |

@@ -18,11 +18,6 @@ LINE=$((10000 / SLOW))
 RATE=$((1000 / SLOW))
 cable c1 ${LINE}000 sink=1 records_max=0
 
-# packets_of CLASSID: prints how many packets a class has sent; psp and htb have this.
-packets_of() {
-	tc -s class show dev c1a classid "$1" |
-		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
-}
 retries() { stat_of c1a child_retries; }
 
 # psp_port NETEM-DELAY OPTION...: makes a new psp. Frames to port 9 go to class 1:1,

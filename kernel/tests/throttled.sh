@@ -15,12 +15,6 @@ LINE=$((10000 / SLOW))
 RATE=$((1000 / SLOW))
 cable c1 ${LINE}000 sink=1 records_max=0
 
-# packets_of CLASSID: prints how many packets a class has sent; psp and htb have this.
-packets_of() {
-	tc -s class show dev c1a classid "$1" |
-		sed -n 's/^ Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p'
-}
-
 # filters: sends frames to port 9 to class 1:1, all others to the default, 1:3.
 filters() {
 	tc filter add dev c1a parent 1: protocol ip pref 1 u32 \
