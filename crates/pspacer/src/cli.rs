@@ -47,7 +47,7 @@ pub const STATUSES: [(&str, &str); 5] = [
     ),
     (
         "141",
-        "Whoever read standard output has gone; nothing is said of that.",
+        "The reader of standard output has gone. The command reports nothing then.",
     ),
 ];
 

@@ -100,7 +100,7 @@ late = "2ms"
     }
     assert_eq!(lost, BTreeMap::from([(4, 2)]));
     let third = sent.iter().filter(|segment| segment.offset / MSS == 4);
-    assert!(third.count() >= 3, "it was not sent again");
+    assert!(third.count() >= 3, "it was not retransmitted");
     let late: Vec<u32> = sent
         .iter()
         .filter(|segment| segment.arrive_ns > segment.start_ns + 6_500_000)
