@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command as people call it: what it refuses, and how it says so.
+//! The command as users call it: errors and their messages, help, completions.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -7,8 +7,8 @@ mod common;
 
 use common::{Folder, pspacer, root};
 
-/// Refused with this exit status, one sentence on standard error that has all
-/// of `words`, and nothing on standard output.
+/// Checks that a call ends with this exit status, one sentence with all of `words` on standard
+/// error, and nothing on standard output.
 fn refused(args: &[&str], status: i32, words: &[&str]) {
     let out = pspacer(args);
     let said = String::from_utf8(out.stderr).unwrap();
@@ -35,7 +35,7 @@ fn list_names_every_experiment() {
         let within = |r: &serde_json::Value| {
             root().join(r["file"].as_str().unwrap()).parent() == Some(folder.as_path())
         };
-        // Some compare runs of scenarios that are in other folders.
+        // Some experiments only compare runs of scenarios in other folders.
         let paper = std::fs::read_to_string(folder.join("paper.toml")).unwrap();
         let compares = paper.contains("\n[[both]]") || paper.contains("\n[both]");
         assert!(
@@ -158,7 +158,7 @@ fn a_folder_with_somebodys_files_is_not_emptied() {
     assert!(dir.join("thesis.txt").is_file());
 }
 
-/// The first words of the lines below each heading of a help text.
+/// Returns the first words of the lines below each heading of a help text.
 fn groups(help: &str) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = vec![];
     for line in help.lines() {
@@ -193,7 +193,7 @@ fn help_has_the_subcommands_and_options_by_heading() {
     assert_eq!(of("Captures"), ["measure", "stalls"]);
     assert_eq!(of("Live"), ["watch", "ping", "reflect", "router"]);
     assert_eq!(of("Others"), ["predict", "completions", "help"]);
-    // Whatever writes or filters does it by the same words.
+    // Subcommands that write or filter have the same options for it.
     for (verb, outputs) in [
         (&["lab", "run"][..], &["--out", "--json"][..]),
         (&["sim", "run"], &["--out", "--json"]),
@@ -217,7 +217,7 @@ fn help_has_the_subcommands_and_options_by_heading() {
                 "{verb:?} {word}: {words:?}"
             );
         }
-        // No option stands outside of a heading that says what it is for.
+        // Every option stands below a heading.
         let others = found.iter().find(|(heading, _)| heading == "Options");
         let lone: Vec<_> = others.iter().flat_map(|(_, words)| words).collect();
         assert!(
@@ -228,7 +228,7 @@ fn help_has_the_subcommands_and_options_by_heading() {
     }
 }
 
-/// What scripts of today call is understood tomorrow.
+/// Scripts that use older names of options still work.
 #[test]
 fn old_names_of_options_are_understood() {
     for args in [

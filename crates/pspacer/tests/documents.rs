@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Documents are true where a machine can tell: every relative link leads to a
-//! file and an anchor that exist, every path that the map of the source and the
-//! recipes name is there, and each crate and subcommand has its row in the map.
+//! Checks documents: every relative link leads to a file and an anchor that exist, every path
+//! that the map of the source and the recipes name exists, and each crate and subcommand has
+//! its row in the map.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -17,8 +17,8 @@ use common::root;
 const MAP: &str = "docs/architecture.md";
 const RECIPES: &str = "CONTRIBUTING.md";
 
-/// Every Markdown file of the source tree. What is built is left out, and golden
-/// files are: their links are those of the page that they are a copy of.
+/// Returns every Markdown file of the source tree. Built files are left out, and so are golden
+/// files, whose links are those of the page that they copy.
 fn documents() -> Vec<PathBuf> {
     fn below(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -39,8 +39,8 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The lines of a document that are no code: fenced and indented blocks, and
-/// code spans where `keep_spans` is false, are left out.
+/// Returns the lines of a document without fenced and indented blocks, and without code spans
+/// if `keep_spans` is false.
 fn prose(text: &str, keep_spans: bool) -> Vec<(usize, String)> {
     let mut fenced = false;
     let mut lines = vec![];
@@ -59,7 +59,7 @@ fn prose(text: &str, keep_spans: bool) -> Vec<(usize, String)> {
     lines
 }
 
-/// Where the links of a line lead to.
+/// Returns the targets of a line's links.
 fn targets(line: &str) -> Vec<&str> {
     line.split("](")
         .skip(1)
@@ -67,7 +67,7 @@ fn targets(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The anchor that a heading gets on the usual web pages for sources.
+/// Returns the anchor that web pages for sources give a heading.
 fn anchor(heading: &str) -> String {
     let mut shown = String::new();
     let mut rest = heading;
@@ -114,7 +114,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     all
 }
 
-/// `a/b/../c` is `a/c`.
+/// Returns a path without `..`: `a/b/../c` is `a/c`.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -127,7 +127,7 @@ fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// What is wrong with the links of a document of this text at this path.
+/// Returns the faults of the links of a document with this text at this path.
 fn broken_links(path: &Path, text: &str) -> Vec<String> {
     let mut bad = vec![];
     for (number, line) in prose(text, false) {
@@ -159,12 +159,12 @@ fn broken_links(path: &Path, text: &str) -> Vec<String> {
     bad
 }
 
-/// The code spans of a document that name a file or folder of the source tree.
+/// Returns the code spans of a document that name a file or folder of the source tree.
 fn named_paths(text: &str) -> Vec<String> {
     let tops: BTreeSet<String> = fs::read_dir(root())
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-        // What is built may not be there yet.
+        // The folder of built files may not exist yet.
         .filter(|top| top != "target")
         .collect();
     let mut found = vec![];
@@ -258,7 +258,8 @@ fn every_subcommand_has_its_row_in_the_map() {
         .output()
         .unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    // Groups end with a colon and have a subcommand a line, by two blanks.
+    // A group ends with a colon; below it each subcommand has a line that begins with two
+    // blanks.
     let options = help.split("\nOptions:").next().unwrap();
     let names: Vec<_> = options
         .lines()

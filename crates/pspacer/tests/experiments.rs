@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer experiments`, as far as it needs no guest.
+//! `pspacer experiments` without guests.
 #![allow(clippy::unwrap_used)]
 
 #[path = "stalls/capture.rs"]
@@ -58,8 +58,8 @@ quick_kernels = ["6.1"]
 right_min_pct = 95
 "#;
 
-/// A tree with one experiment, and what the laboratory would have left of its run:
-/// a capture whose clock is at 1 s when t = 0, and an old verdict.
+/// Makes a tree with one experiment and a run's results as the laboratory leaves them: a
+/// capture whose clock is at 1 s when t = 0, and an old verdict.
 fn tree(name: &str, zero_ns: Option<u64>) -> Folder {
     let tree = Folder::new(name);
     let cell = tree.0.join("out/quick-runs/tiny/cell-0");
@@ -105,7 +105,7 @@ fn experiments(tree: &Folder) -> Output {
     experiments_from(tree, &tree.0, &[])
 }
 
-/// From another folder, with more options.
+/// Runs `pspacer experiments` from another folder, with more options.
 fn experiments_from(tree: &Folder, from: &std::path::Path, more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))
         .args(["experiments", "--only", "tiny", "--reuse", "--json"])
@@ -124,7 +124,7 @@ fn stored_captures_are_judged_anew() {
     let printed: Value = serde_json::from_slice(&out.stdout).unwrap();
     let seen = &printed["results"][0]["cells"][0]["stops"][0]["seen"]["sender"];
     assert_eq!(seen["cause"], "receiver-window-closed", "{printed}");
-    // 20 rounds after the handshake, from t = 0.
+    // The stall begins 20 rounds after the handshake, counted from t = 0.
     let start_s = seen["start_s"].as_f64().unwrap();
     assert!((0.2..0.23).contains(&start_s), "{start_s}");
     let page = fs::read_to_string(tree.0.join("out/quick/tiny.md")).unwrap();
@@ -150,7 +150,7 @@ fn what_cannot_be_judged_anew_is_not_taken() {
     assert!(said.contains("sources"), "a guest is wanted: {said}");
 }
 
-/// A result of 6.12 is none of 6.1, though its release begins like that.
+/// A result of 6.12 is not taken for 6.1, although its release begins with the same digits.
 #[test]
 fn the_results_of_another_kernel_are_not_taken() {
     for (release, is_taken) in [
@@ -174,7 +174,7 @@ fn the_results_of_another_kernel_are_not_taken() {
     }
 }
 
-/// `--only` leaves the pages and the lines of the others as they are.
+/// `--only` keeps the pages and lines of other experiments.
 #[test]
 fn only_one_page_and_one_line_are_written() {
     let tree = tree("experiments-only", Some(1_000_000_000));
@@ -200,7 +200,7 @@ fn only_one_page_and_one_line_are_written() {
     assert_eq!(page, "another page");
 }
 
-/// The full form makes the project's own pages, wherever the command is called.
+/// The full form writes the project's own pages, from any working folder.
 #[test]
 fn the_page_is_in_the_project_and_not_in_the_working_folder() {
     let tree = tree("experiments-docs", Some(1_000_000_000));

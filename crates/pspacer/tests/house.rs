@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The house rules that a machine can check: who may depend on whom, licences,
-//! sizes, and what pure code may not touch.
+//! Rules of the source tree that a test can check: who may depend on whom, licences, sizes,
+//! names, and what pure code may not use.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -15,7 +15,7 @@ use std::process::Command;
 use circles::{Graph, c_includes, circles, rust_imports};
 use common::root;
 
-/// Every file git would commit, with its text (binary files are left out).
+/// Returns every file that git would commit, with its text (binary files are left out).
 fn files() -> Vec<(String, String)> {
     let out = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -36,8 +36,8 @@ fn report(what: &str, bad: &[String]) {
     assert!(bad.is_empty(), "{what}:\n  {}", bad.join("\n  "));
 }
 
-/// What carries no licence line of its own: licence texts, generated locks and
-/// figures, test vectors.
+/// Returns whether a file needs a licence line of its own. Licence texts, generated locks and
+/// figures, and test vectors do not.
 fn needs_spdx(name: &str) -> bool {
     let generated = [
         "Cargo.lock",
@@ -63,7 +63,7 @@ fn needs_spdx(name: &str) -> bool {
 #[test]
 fn every_file_names_its_licence() {
     let expected = |name: &str| match name.split('/').next().unwrap_or("") {
-        // The benchmark is made of core's own files.
+        // The benchmark includes core's own files.
         "core" | "bench" => "GPL-2.0-only OR MIT",
         "kernel" | "tc" | "bpf" | "lab" => "GPL-2.0-only",
         "uapi" => "GPL-2.0-only WITH Linux-syscall-note",
@@ -111,7 +111,7 @@ fn files_are_small() {
 
 #[test]
 fn no_machine_and_no_archive_is_named() {
-    // Spelled in pieces, so that this file does not name them either.
+    // The names are in pieces, so that this file does not contain them.
     let forbidden = [
         ["debian", ".org"].concat(),
         ["crates", ".io/"].concat(),
@@ -136,7 +136,7 @@ fn no_machine_and_no_archive_is_named() {
     report("hosts and paths", &bad);
 }
 
-/// architecture.md, "Who may depend on whom", for the Rust side.
+/// The rules for Rust of "Who may depend on whom" in architecture.md.
 #[test]
 fn crates_depend_only_on_whom_they_may() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
@@ -259,7 +259,7 @@ fn crates_depend_only_on_whom_they_may() {
     report("crate dependencies", &bad);
 }
 
-/// The C side: `(folder, prefixes an #include "..." or <pace/...> may have)`.
+/// The rules for C: `(folder, prefixes an #include "..." or <pace/...> may have)`.
 #[test]
 fn c_rooms_include_only_what_they_may() {
     let ours = ["pace", "sch_psp", "wire"];
@@ -267,7 +267,7 @@ fn c_rooms_include_only_what_they_may() {
         ("core/", &["pace"]),
         ("kernel/", &["pace", "sch_psp"]),
         ("tc/", &["sch_psp"]),
-        // Random requests to psp are made of its own attributes.
+        // The random requests to psp consist of its own attributes.
         ("lab/fuzz/", &["sch_psp"]),
         ("lab/", &["wire"]),
     ];
@@ -307,8 +307,8 @@ fn c_rooms_include_only_what_they_may() {
     report("includes", &bad);
 }
 
-/// Circles of files that are known. Nothing may be added, and what is mended is taken
-/// out: the aim is an empty list.
+/// Circles of files that are known. Nothing may be added; a circle that is gone is removed
+/// here. The aim is an empty list.
 const KNOWN_CIRCLES: &[&[&str]] = &[
     &[
         "crates/stall/src/analysis.rs",
@@ -329,7 +329,7 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     ],
 ];
 
-/// The circles that are not among the known ones, or have grown.
+/// Returns the circles that are not among the known ones, or have grown.
 fn new_circles(graph: &Graph) -> Vec<String> {
     let is_known = |circle: &[String]| {
         KNOWN_CIRCLES
@@ -362,7 +362,7 @@ fn a_circle_of_files_is_found() {
     let rust = |all: &[(&str, &str)]| circles(&rust_imports(&named(all)));
     let pair = ["x/src/a.rs".to_owned(), "x/src/b.rs".to_owned()].to_vec();
     let lib = ("x/src/lib.rs", "mod a;\nmod b;\npub use a::A;");
-    // By `use`, by a path in the code, and by a name that lib.rs passes on.
+    // The circle is made by `use`, by a path in the code, or by a name that lib.rs exports.
     let a = ("x/src/a.rs", "use crate::b::B;\npub struct A(B);");
     for b in [
         "use crate::a::A;\npub struct B(Box<A>);",
@@ -383,7 +383,7 @@ fn a_circle_of_files_is_found() {
     ] {
         assert!(rust(&[lib, a, ("x/src/b.rs", b)]).is_empty(), "{b}");
     }
-    // A parent that uses its child, which uses the parent.
+    // A parent uses its child, which uses the parent.
     let child = ("x/src/a.rs", "use super::Shared;\npub struct A(Shared);");
     let uses = (
         "x/src/lib.rs",
@@ -392,7 +392,7 @@ fn a_circle_of_files_is_found() {
     assert_eq!(rust(&[uses, child]).len(), 1);
     let declares = ("x/src/lib.rs", "mod a;\npub use a::A;\npub struct Shared;");
     assert!(rust(&[declares, child]).is_empty());
-    // C, beside the file and below a folder.
+    // C finds a header beside the file and below a folder.
     let c = |all: &[(&str, &str)]| circles(&c_includes(&named(all), &["core/include"])).len();
     let heap = ("core/src/heap.h", "#include <pace/wheel.h>\n");
     let wheel = (
@@ -448,7 +448,7 @@ fn a_name_of_our_own_is_found() {
     }
 }
 
-/// The workspace's version is the module's, and that of its DKMS package.
+/// The workspace, the kernel module and its DKMS package have the same version.
 #[test]
 fn there_is_one_version() {
     let version = |name: &str, before: &str| {
@@ -463,8 +463,8 @@ fn there_is_one_version() {
     assert_eq!(version("kernel/sch_psp.c", "MODULE_VERSION(\""), ours);
 }
 
-/// Wall clock, environment, randomness and processes belong to `pspacer`,
-/// `vmlab` and the live tracer; everything else is given what it needs.
+/// Wall clock, environment, randomness and processes belong to `pspacer`, `vmlab` and the live
+/// tools; callers give everything else what it needs.
 #[test]
 fn pure_crates_touch_no_world() {
     let pure = [
@@ -477,13 +477,13 @@ fn pure_crates_touch_no_world() {
         "crates/report/src",
         "crates/predict/src",
         "crates/admission/src",
-        // But for their sockets, crates/ping/src/run.rs and reflect.rs.
+        // These are the pure files of ping; run.rs and reflect.rs have the sockets.
         "crates/ping/src/delays.rs",
         "crates/ping/src/packet.rs",
         "crates/ping/src/reflector.rs",
         "crates/ping/src/schedule.rs",
         "crates/ping/src/statistics.rs",
-        // But for its threads, crates/router/src/run.
+        // These are the pure files of the router; src/run has the threads.
         "crates/router/src/config.rs",
         "crates/router/src/ebox.rs",
         "crates/router/src/ethernet.rs",
@@ -512,11 +512,11 @@ fn pure_crates_touch_no_world() {
     report("pure code that is not", &bad);
 }
 
-/// What is wrong with how a file sets property tests up.
+/// Returns the faults in a file's set-up of property tests.
 fn property_faults(text: &str) -> Vec<String> {
     let mut bad = vec![];
     for (number, line) in (1..).zip(text.lines()) {
-        // Each would bring a configuration with a seed of its own.
+        // Each of these brings a configuration with a seed of its own.
         let own = [
             "proptest!(",
             "ProptestConfig::",
@@ -546,7 +546,7 @@ fn property_faults(text: &str) -> Vec<String> {
     bad
 }
 
-/// Property tests have the same cases in every run: testkit sees to the seed.
+/// Property tests have the same cases in every run, because testkit fixes the seed.
 #[test]
 fn property_tests_use_the_shared_set_up() {
     let mut bad = vec![];

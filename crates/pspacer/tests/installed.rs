@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command as it is installed: what it needs is found, wherever it is run.
+//! An installed command finds its files from any working folder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use common::{Folder, root, text};
 use serde_json::Value;
 
-/// Runs a program in an empty folder of its own, with a bare environment.
+/// Runs a program in an empty folder, with a bare environment.
 fn run(program: &Path, args: &[&str], root: Option<&Path>, from: &Path) -> Output {
     let mut command = Command::new(program);
     command.args(args).current_dir(from).env_clear();
@@ -44,7 +44,7 @@ fn the_root_is_obeyed_by_list_and_by_names() {
         names(&run(program, &list, Some(&tree), &folder.0)),
         ["tiny"]
     );
-    // It comes before the tree around the working folder.
+    // The named root has priority over the tree around the working folder.
     assert_eq!(names(&run(program, &list, Some(&tree), &root())), ["tiny"]);
     let none = run(program, &["sim", "run", "no-such"], Some(&tree), &root());
     assert!(
@@ -52,7 +52,7 @@ fn the_root_is_obeyed_by_list_and_by_names() {
         "{}",
         text(&none.stderr)
     );
-    // A wrong one is named, and nothing else is taken.
+    // A root that does not exist is named, and no other is used.
     let gone = folder.0.join("gone");
     let wrong = run(program, &list, Some(&gone), &root());
     assert_eq!(wrong.status.code(), Some(1));
@@ -105,7 +105,8 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
     ));
     assert_eq!(here, there);
     assert!(here.contains(&"busy-host".to_owned()));
-    // By name, and on the simulator, which needs nothing else.
+    // The installed command runs an experiment by name on the simulator, which needs nothing
+    // else.
     let args = ["sim", "run", "pspacer-single-rate", "--set", "rate=500mbit"];
     let ran = run(&program, &args, None, &folder.0);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
@@ -119,7 +120,7 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
                 .join("out/pspacer-single-rate-sim/result.json")
                 .exists()
     );
-    // Everything that a guest is compiled from is there, and is the same.
+    // The installed folders have everything from which a guest is compiled, unchanged.
     let share = prefix.join("share/pspacer");
     for folder in ["core", "kernel", "lab", "uapi", "tc"] {
         let mut kept = Command::new("git");
@@ -129,7 +130,7 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
             assert_eq!(there.ok(), fs::read(root().join(name)).ok(), "{name}");
         }
     }
-    // Only developers run the conformance cases, from the source.
+    // The conformance cases are not installed: developers run them from the source.
     assert!(!share.join("tests").exists());
     for name in [
         "share/man/man1/pspacer.1",
@@ -150,7 +151,7 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
     assert_eq!(left, Vec::<String>::new());
 }
 
-/// Every file below a folder.
+/// Returns every file below a folder.
 fn walk(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return vec![];

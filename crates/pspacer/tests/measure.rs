@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer measure`, run as people run it.
+//! `pspacer measure` as users call it.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -20,8 +20,8 @@ fn measure(file: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// 1000 UDP frames of 1514 bytes to port 5001, 500 Mbit/s at 1 Gbit/s, of
-/// which 64 bytes are kept, in a pcap with nanoseconds.
+/// Makes a pcap with nanoseconds: 1000 UDP frames of 1514 bytes to port 5001, 64 bytes of each
+/// kept, 500 Mbit/s at 1 Gbit/s.
 fn capture() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
     frame.extend([
@@ -42,7 +42,7 @@ fn capture() -> Vec<u8> {
     out
 }
 
-/// The frames of [`capture`] within VXLAN network 7.
+/// Makes a pcap with the frames of [`capture`] within VXLAN network 7.
 fn tunnelled() -> Vec<u8> {
     let plain = capture();
     let mut outer = vec![2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 8, 0];
@@ -77,7 +77,7 @@ fn a_tunnel_shows_the_flows_it_carries() {
         names,
         ["udp 10.1.1.1 40000 10.1.2.1 5001 in VXLAN 7", "wire"]
     );
-    // Lengths are those on the wire that was captured.
+    // Lengths are those on the captured wire, with the tunnel.
     assert_eq!(flows[0]["burstiness_bytes"], 1564.0);
 }
 
@@ -174,7 +174,7 @@ fn a_timeline_needs_its_flow_table() {
     assert_eq!(json["resolution_ps"], 1);
 }
 
-/// What a file is, its first bytes say: not its name, and not where it comes from.
+/// The first bytes of a file say what it is, not its name or its folder.
 #[test]
 fn a_capture_is_one_whatever_it_is_called() {
     let folder = Folder::new("measure-names");
@@ -200,7 +200,7 @@ fn a_capture_is_one_whatever_it_is_called() {
     );
 }
 
-/// A capture may well lie among the results of the run that made it.
+/// A capture may be in the folder of the run that made it.
 #[test]
 fn the_results_of_a_run_are_not_taken_away() {
     let folder = Folder::new("measure-into-a-run");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! rt, paced and nrt classes at one port of real kernels: each keeps what it promises.
+//! rt, paced and nrt classes share one port on real kernels, and each keeps its promise.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 

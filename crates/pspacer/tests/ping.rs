@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer ping` and `pspacer reflect`, on the loopback and between network
-//! namespaces. Only counts are asserted, and what must hold on any clock.
+//! `pspacer ping` and `pspacer reflect`, on the loopback and between network namespaces. The
+//! tests assert only counts, and what holds on any clock.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -63,7 +63,7 @@ fn all_probes_are_answered_on_the_loopback() {
     }
     let svg = std::fs::read_to_string(&plot).unwrap();
     assert!(svg.contains("Round trips to 127.0.0.1"), "{svg}");
-    // The measured file is one that predict reads.
+    // predict reads the JSON of ping.
     let measured = folder.path().join("ping.json");
     std::fs::write(&measured, &out.stdout).unwrap();
     let out = pspacer(&[
@@ -112,7 +112,7 @@ fn lines_are_those_of_ping() {
 
 #[test]
 fn nobody_there_is_1_and_the_threshold_is_3() {
-    // A port that is taken and never answers.
+    // This port is open and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let at = ["ping", "127.0.0.1", "--port", &port, "--json", "-c", "3"];
@@ -121,7 +121,7 @@ fn nobody_there_is_1_and_the_threshold_is_3() {
     assert_eq!(json(&out.stdout)["lost"], 3);
     let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
     let at = ["ping", "127.0.0.1", "--port", &port, "--json"];
-    // Endless, but for the first round trip above a nanosecond.
+    // ping ends at the first round trip above a nanosecond.
     let out = pspacer(&[&at[..], &["--stop-above", "1ns"]].concat());
     assert_eq!(out.status.code(), Some(3));
     assert_eq!(json(&out.stdout)["above"]["sequence"], 0);
@@ -186,7 +186,7 @@ fn between_namespaces() {
         "{run}"
     );
     assert_eq!(run["one_way"]["count"], 100);
-    // The kernel begins to stamp what it receives a moment after it was asked to.
+    // The kernel begins to add timestamps a moment after the request.
     assert!(run["kernel_stamped"].as_u64().unwrap() > 50, "{run}");
     assert_eq!(reflector.stop()["answered"], 100);
 }

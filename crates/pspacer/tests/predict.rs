@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer predict` as people and scripts call it.
+//! `pspacer predict` as users and scripts call it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-/// `delay_periods` counts from 0; the probabilities.
+/// Checks that `delay_periods` counts from 0, and returns the probabilities.
 fn distribution(answer: &Value) -> Vec<f64> {
     let rows = answer["distribution"].as_array().unwrap();
     for (k, row) in rows.iter().enumerate() {
@@ -48,18 +48,18 @@ fn the_papers_figures() {
         &distribution(&answer),
         &[0.4096, 0.4096, 0.1536, 0.0256, 0.0016],
     );
-    // (routers + 1) x (period + slot), and by network calculus without a slot for the
-    // media.
+    // The bounds are (routers + 1) x (period + slot), and in network calculus one slot less,
+    // that of the media.
     assert_eq!(answer["distribution"][4]["delay_ns_max"], 55_000_000);
     assert_eq!(answer["bounds"]["isochronous_ns"], 55_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 54e6);
-    // As the paper has it.
+    // Without a slot this is the paper's bound.
     let answer = json(&["--beta", "0.2", "--hops", "4", "--slot", "0s"]);
     assert_eq!(answer["distribution"][4]["delay_ns_max"], 50_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 50e6);
 }
 
-/// Without a router a packet still waits for its sender's turn and the medium.
+/// Without a router a packet still waits for its sender's period and the medium.
 #[test]
 fn no_router_is_not_no_delay() {
     let args = ["--beta", "0.2", "--hops", "0", "--period", "10ms"];
@@ -70,7 +70,7 @@ fn no_router_is_not_no_delay() {
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("1 x (10 ms + 1 ms): 11 ms"), "{text}");
     assert!(!text.contains("paid once"), "{text}");
-    // A slot is a part of the period.
+    // A slot must be shorter than the period.
     let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(!out.status.success() && said.contains("--slot"), "{said}");
@@ -99,7 +99,7 @@ fn a_measured_file() {
         svg.contains(">measured<") && svg.contains(">predicted<"),
         "{svg}"
     );
-    // Another β does not fit.
+    // A wrong β does not fit.
     let answer = json(&[table, "--hops", "2", "--beta", "0.3"]);
     assert!(
         answer["fit"]["p_value"].as_f64().unwrap() < 1e-6,
@@ -114,7 +114,7 @@ fn a_measured_file() {
     );
 }
 
-/// A run's folder: two cells, two streams in the second.
+/// Makes a run's folder: two cells, the second with two streams.
 fn run(folder: &Path) -> String {
     let cell = |routers: &str, dir: &str| {
         json!({ "params": { "routers": routers, "shaper": "psp" }, "dir": dir, "windows": [],

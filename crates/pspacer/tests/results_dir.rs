@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--out DIR`: only what pspacer wrote is removed, only from a folder that it
-//! has marked.
+//! `--out DIR`: pspacer removes only what it wrote, and only from a folder that it has marked.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use common::{Folder, root, text};
 
-/// A scenario of one cell that takes a moment.
+/// A scenario of one short cell.
 const SCENARIO: &str = r#"
 name = "tiny"
 title = "A datagram now and then"
@@ -71,7 +70,7 @@ impl Place {
         assert!(Path::new(out).join("result.json").is_file());
     }
 
-    /// Refused in one sentence with these words.
+    /// Checks that a run into `out` is rejected by one sentence with these words.
     fn refused(&self, out: &str, words: &[&str]) {
         let ran = self.run(out);
         let said = text(&ran.stderr);
@@ -132,7 +131,7 @@ fn what_an_earlier_run_wrote_goes() {
     let place = Place::new("out-replaced");
     let out = place.at("run");
     place.fine(&out);
-    // Two cells, then one: the second's folder must not stay.
+    // The first run has two cells, the second one: the folder of the second cell must go.
     let two = SCENARIO.replace("[param]", "[sweep]");
     let two = two.replace("rate = \"10mbit\"", "rate = [\"10mbit\", \"20mbit\"]");
     fs::write(&place.scenario, two).unwrap();
@@ -148,7 +147,7 @@ fn a_file_of_the_users_in_the_way_is_refused_before_the_run() {
     let place = Place::new("out-in-the-way");
     let out = place.at("run");
     place.fine(&out);
-    // Within a folder of ours.
+    // The user's file is in a folder that pspacer made.
     let mine = format!("{out}/cell-0/notes.txt");
     fs::write(&mine, "mine").unwrap();
     place.refused(&out, &["cell-0", "not written by pspacer"]);
@@ -168,7 +167,7 @@ fn a_marker_that_names_other_places_removes_nothing_there() {
     fs::write(&marker, hostile).unwrap();
     place.refused(&out, &[".pspacer", "keep.txt"]);
     assert_eq!(fs::read_to_string(&keep).unwrap(), "mine");
-    // A folder of ours that somebody made a link of.
+    // The user replaced a folder of pspacer's by a link.
     let out = place.at("linked");
     place.fine(&out);
     let elsewhere = place.at("elsewhere");
@@ -191,7 +190,7 @@ fn odd_places_are_refused_and_left_alone() {
     symlink(place.at("nowhere"), &dangling).unwrap();
     place.refused(&dangling, &["--out", "dangling", "link"]);
     place.refused("/proc/pspacer", &["--out /proc/pspacer"]);
-    // A link to an empty folder is one.
+    // A link to an empty folder counts as an empty folder.
     let real = place.at("real");
     fs::create_dir(&real).unwrap();
     let link = place.at("link");
@@ -272,13 +271,13 @@ fn one_sweep_at_a_time_in_a_folder() {
     );
 }
 
-/// The folder of a sweep that could not begin is one to begin in.
+/// A folder in which a sweep could not begin can be used again.
 #[test]
 fn a_sweep_that_could_not_begin_leaves_nothing() {
     let place = Place::new("out-sweep-full");
     let out = place.at("sweep");
     fs::create_dir(&out).unwrap();
-    // No file may be longer than nothing: as on a full disk, but for anybody.
+    // A limit of 0 bytes for files acts as a full disk, also for root.
     let sweep = |limit: &str| {
         let mut shell = Command::new("sh");
         shell
@@ -301,7 +300,7 @@ fn a_sweep_that_could_not_begin_leaves_nothing() {
     assert!(next.status.success(), "{}", text(&next.stderr));
 }
 
-/// A machine has no use for more threads than there is work.
+/// More threads than pieces of work are not started.
 #[test]
 fn absurdly_many_jobs_are_as_many_as_there_is_work() {
     let place = Place::new("out-jobs");
@@ -310,7 +309,7 @@ fn absurdly_many_jobs_are_as_many_as_there_is_work() {
     assert!(ran.status.success(), "{}", text(&ran.stderr));
 }
 
-/// Root may write anywhere, so this is for the others.
+/// Root may write anywhere, so this test is for other users.
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let place = Place::new("out-read-only");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer router`: two in a row carry a stream and best effort beside it,
-//! between network namespaces. Only counts are asserted.
+//! `pspacer router`: two routers in a row carry a stream and best effort between network
+//! namespaces. The tests assert only counts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -14,7 +14,7 @@ use common::pspacer;
 use hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
 
-/// A router, with its configuration in a folder.
+/// Starts a router, with its configuration in a folder.
 fn router(host: &Host, folder: &Path, config: &str) -> Running {
     let path = folder.join("router.toml");
     fs::write(&path, config).unwrap();
@@ -22,8 +22,8 @@ fn router(host: &Host, folder: &Path, config: &str) -> Running {
     Running::start(&host.enter(), &args)
 }
 
-/// Between `near` (towards 10.1.0.1) and `far` (towards 10.3.0.2); the stream is
-/// what goes to the reflector's port, and back from it.
+/// Returns a configuration between `near` (towards 10.1.0.1) and `far` (towards 10.3.0.2). Its
+/// stream is what goes to the reflector's port, and back.
 fn config(near: (&str, &str), far: (&str, &str), port: &str, io: (&str, &str)) -> String {
     let ((near, via_near), (far, via_far)) = (near, far);
     let (io_near, io_far) = io;
@@ -70,8 +70,7 @@ struct Row {
     hosts: [Host; 4],
 }
 
-/// Two routers whose devices are used by `io` towards the ends, and by `between`
-/// between them.
+/// Makes two routers whose devices use `io` towards the ends, and `between` towards each other.
 fn row(net: &Net, io: &str, between: &str) -> (Row, [Running; 2]) {
     let hosts = [net.host(), net.host(), net.host(), net.host()];
     let [near, first, second, far] = &hosts;
@@ -99,7 +98,7 @@ fn row(net: &Net, io: &str, between: &str) -> (Row, [Running; 2]) {
     (row, routers)
 }
 
-/// What the summary of a ping says.
+/// Returns the summary of a ping.
 fn ping(row: &Row, port: &str, size: &str) -> Value {
     let args = ["ping", "10.3.0.2", "--port", port, "--json"];
     let more = [
@@ -109,7 +108,7 @@ fn ping(row: &Row, port: &str, size: &str) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-/// The stream and best effort beside it arrive whole. Gives the reports.
+/// Checks that the stream and best effort arrive whole, and returns the routers' reports.
 fn nothing_is_lost(row: &Row, routers: [Running; 2]) -> [Value; 2] {
     let (of_stream, of_other) = std::thread::scope(|threads| {
         let beside = threads.spawn(|| ping(row, &row.other.1, "1400"));
@@ -158,19 +157,19 @@ fn two_in_a_row_lose_nothing() {
         assert!(router.said.contains("routing"), "{}", router.said);
     }
     for report in nothing_is_lost(&row, routers) {
-        // BPF asks for the machine's root, who is not here.
+        // BPF asks for the machine's root, which this test is not.
         assert_eq!(used_by(&report, "AF_PACKET"), 2, "{report}");
     }
 }
 
-/// How many devices were used so.
+/// Returns how many devices a router used in this way.
 fn used_by(report: &Value, how: &str) -> usize {
     let devices = report["devices"].as_array().unwrap().iter();
     let io = devices.map(|device| device["io"].as_str().unwrap());
     io.filter(|io| io.starts_with(how)).count()
 }
 
-/// How many devices of a host have an XDP program.
+/// Returns how many devices of a host have an XDP program.
 fn programs(host: &Host) -> usize {
     host.says("ip", &["link"])
         .unwrap()
@@ -178,7 +177,8 @@ fn programs(host: &Host) -> usize {
         .count()
 }
 
-/// By AF_XDP alone, and from one kind to the other, as far as this host lets us.
+/// Two routers use AF_XDP alone, or one AF_XDP and the other AF_PACKET, where this host allows
+/// it.
 #[test]
 fn two_in_a_row_by_af_xdp_lose_nothing() {
     let Some(net) = Net::of_root() else { return };
@@ -256,7 +256,7 @@ fn check_says_the_budgets_and_refuses_with_the_numbers() {
             assert!(said.contains(word), "{word:?} in {said}");
         }
     }
-    // Devices that are not there.
+    // The devices of this configuration do not exist.
     fs::write(path, &good).unwrap();
     let out = pspacer(&["router", path]);
     let said = String::from_utf8(out.stderr).unwrap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer router` where packets cannot go on as they came: a next hop with another
-//! MAC address, hops and bytes that do not suffice, fragments, a kernel that forwards
-//! too. Between network namespaces; only counts are asserted.
+//! `pspacer router` where it cannot simply forward: a next hop with another MAC address, too
+//! few hops, too many bytes, fragments, a kernel that forwards too. Between network namespaces;
+//! the tests assert only counts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -22,7 +22,7 @@ struct Chain {
     near: Host,
     router: Host,
     far: Host,
-    /// Of near, of the router towards it, of the router towards far, of far.
+    /// Devices of near, of the router towards near and towards far, and of far.
     devices: [String; 4],
     folder: TempDir,
     far_side: (Running, String),
@@ -53,7 +53,7 @@ impl Chain {
         path.to_str().unwrap().to_owned()
     }
 
-    /// One stream, by its port.
+    /// Returns a configuration with one stream, chosen by its port.
     fn text(&self) -> String {
         let [_, near, far, _] = &self.devices;
         let port = &self.far_side.1;
@@ -91,7 +91,7 @@ rate = "10mbit"
         running
     }
 
-    /// How many of so many probes came back.
+    /// Sends so many probes. Returns how many came back.
     fn ping(&self, count: &str, size: &str) -> u64 {
         let port = &self.far_side.1;
         let args = ["ping", "10.3.0.2", "--port", port, "--json", "-c", count];
@@ -103,7 +103,7 @@ rate = "10mbit"
     }
 }
 
-/// A counter of ICMP of a host's kernel, as "InTimeExcds".
+/// Returns an ICMP counter of a host's kernel, such as "InTimeExcds".
 fn icmp(host: &Host, name: &str) -> u64 {
     let all = host.says("cat", &["/proc/net/snmp"]).unwrap();
     let mut lines = all.lines().filter(|line| line.starts_with("Icmp: "));
@@ -112,13 +112,13 @@ fn icmp(host: &Host, name: &str) -> u64 {
     values.split(' ').nth(place).unwrap().parse().unwrap()
 }
 
-/// It says nothing of its new address: the kernel asks again once it has not heard of
+/// The next hop does not report its new address. The kernel asks again when it has not heard of
 /// the old one for a while, and so must the router.
 #[test]
 fn a_next_hop_with_another_address_is_found_again() {
     let Some(net) = Net::new() else { return };
     let chain = Chain::new(&net);
-    // Half a second instead of half a minute.
+    // The kernel asks after half a second instead of half a minute.
     let [.., device, far] = &chain.devices;
     let times = "base_reachable 500 delay_probe 100 retrans 100";
     chain.router.ip(&format!(
@@ -129,7 +129,7 @@ fn a_next_hop_with_another_address_is_found_again() {
     chain
         .far
         .ip(&format!("link set {far} address 02:00:00:00:00:99"));
-    // Bounded: each attempt is half a second.
+    // The loop is bounded: each attempt takes half a second.
     let found = (0..60).any(|_| chain.ping("5", "100") > 0);
     let report = router.stop();
     assert!(found, "{report}");
@@ -142,7 +142,7 @@ fn a_packet_that_is_too_long_is_reported_to_its_sender() {
     let chain = Chain::new(&net);
     let [.., device, far] = &chain.devices;
     chain.router.ip(&format!("link set {device} mtu 1000"));
-    // Or else a cable would drop the answers.
+    // far has the same MTU, or the cable would drop its answers.
     chain.far.ip(&format!("link set {far} mtu 1000"));
     let router = chain.run();
     assert!(chain.ping("20", "1400") > 0);
@@ -171,24 +171,24 @@ fn a_packet_without_a_hop_left_is_reported_to_its_sender() {
     assert_eq!(icmp(&chain.near, "InCsumErrors"), 0);
 }
 
-/// Only the first of its fragments has a datagram's port.
+/// Only a packet's first fragment has the datagram's port.
 #[test]
 fn all_fragments_of_a_stream_are_the_streams() {
     let Some(net) = Net::new() else { return };
     let chain = Chain::new(&net);
-    // As if a network of smaller packets had been between.
+    // The sender's path has a small MTU, as if such a network lay between.
     chain
         .near
         .ip("route change 10.3.0.0/24 via 10.1.0.2 mtu 600");
     let router = chain.run();
     assert_eq!(chain.ping("20", "1400"), 20);
     let report = router.stop();
-    // 1408 bytes in pieces of 576.
+    // Each datagram of 1408 bytes leaves in fragments of 576 bytes.
     assert_eq!(report["streams"][0]["sent"], 60, "{report}");
     assert_eq!(report["devices"][1]["sent"], 0, "{report}");
 }
 
-/// Each packet would go by the router and by the kernel.
+/// Otherwise both the router and the kernel would forward each packet.
 #[test]
 fn a_kernel_that_forwards_too_is_refused() {
     let Some(net) = Net::new() else { return };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer sim` as people call it: the laboratory's figures, the same bytes
-//! every time, and sweeps however they are cut and interrupted.
+//! `pspacer sim` as users call it: the laboratory's figures, the same bytes every time, and
+//! sweeps that are divided and interrupted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -13,7 +13,7 @@ use scenario::result::{Engine, RunResult};
 
 use common::{pspacer, root};
 
-/// Runs it, which must go well.
+/// Runs the command, which must succeed. Returns its output.
 fn fine(args: &[&str]) -> String {
     let out = pspacer(args);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -21,7 +21,7 @@ fn fine(args: &[&str]) -> String {
     said
 }
 
-/// Runs it, which must fail; what it says.
+/// Runs the command, which must fail. Returns its message.
 fn refused(args: &[&str]) -> String {
     let out = pspacer(args);
     assert_eq!(out.status.code(), Some(1), "{args:?}");
@@ -59,7 +59,7 @@ fn simulate(name: &str, more: &[&str]) -> RunResult {
     result
 }
 
-/// The cells of a line of numbers in the laboratory's committed results.
+/// Returns the cells of a line of numbers in the laboratory's committed results.
 fn laboratory(experiment: &str, begins: &str, nth: usize) -> Vec<String> {
     let page = format!("docs/results/{experiment}.md");
     let text = fs::read_to_string(root().join(page)).unwrap();
@@ -74,7 +74,7 @@ fn whole(value: Option<f64>) -> String {
     format!("{:.0}", value.unwrap())
 }
 
-/// One flow at one rate: every gap is the laboratory's, to the byte.
+/// With one flow at one rate every gap is the laboratory's, to the byte.
 #[test]
 fn gaps_of_one_class_are_the_laboratorys() {
     let result = simulate("pspacer-single-rate", &["--full"]);
@@ -92,8 +92,8 @@ fn gaps_of_one_class_are_the_laboratorys() {
     }
 }
 
-/// Five rates at once: the median gaps to the byte, and as many frames; which
-/// gaps are the shortest and longest depends on when each flow began.
+/// With five rates the median gaps are the laboratory's to the byte, and so is the number of
+/// frames. The shortest and longest gaps depend on when each flow began.
 #[test]
 fn gaps_of_five_classes_are_the_laboratorys() {
     let result = simulate("pspacer-multi-rate", &[]);
@@ -158,7 +158,7 @@ fn what_is_not_modelled_is_named_with_its_line() {
         said.contains("bbr.toml:") && said.contains("reno, bic and cubic"),
         "{said}"
     );
-    // What makes no difference is said, and not refused.
+    // What makes no difference is reported, not rejected.
     let folder = Folder::new("noise");
     let said = fine(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
     assert!(said.contains("[noise] is not modelled"), "{said}");
@@ -266,11 +266,11 @@ fn a_sweep_is_the_same_however_it_is_cut() {
         .collect();
     assert!(times.len() > 5, "seeds make a difference: {times:?}");
 
-    // On four threads.
+    // The sweep runs on four threads.
     sweep(&folder, "four", &["--jobs", "4"]);
     assert_eq!(tables(&folder, "four"), table);
 
-    // Interrupted: five pieces done, and half of a line written.
+    // The sweep was interrupted: five pieces are done, and half of a line is written.
     let rows = String::from_utf8(folder.read("four/rows.jsonl")).unwrap();
     let mut cut: String = rows.split_inclusive('\n').take(5).collect();
     cut += &rows.lines().nth(5).unwrap()[..40];
@@ -279,14 +279,14 @@ fn a_sweep_is_the_same_however_it_is_cut() {
     sweep(&folder, "four", &[]);
     assert_eq!(tables(&folder, "four"), table);
 
-    // In shards.
+    // The sweep runs in three shards.
     for (shard, out) in [("0/3", "p0"), ("1/3", "p1"), ("2/3", "p2")] {
         sweep(&folder, out, &["--shard", shard]);
     }
     let [p0, p1, p2, whole] = ["p0", "p1", "p2", "whole"].map(|name| folder.at(name));
     fine(&["sim", "merge", &p2, &p0, &p1, "--out", &whole]);
     assert_eq!(tables(&folder, "whole"), table);
-    // Once more into the same folder.
+    // A second merge into the same folder gives the same table.
     fine(&["sim", "merge", &p0, &p1, &p2, "--out", &whole]);
     assert_eq!(tables(&folder, "whole"), table);
 
@@ -299,19 +299,19 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     assert!(said.contains("6 of 18 numbers are in no shard"), "{said}");
     let said = refused(&["sim", "merge", p0, p1, p2, p1, "--out", &out]);
     assert!(said.contains("is in both"), "{said}");
-    // Another sweep: the same file with other settings.
+    // The same file with other settings is another sweep.
     let (file, other) = (folder.at("lossy.toml"), folder.at("other"));
     let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &other];
     fine(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
     let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
     assert!(said.contains("another sweep"), "{said}");
-    // What another sweep wrote stays.
+    // merge keeps the results of another sweep.
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &other]);
     assert!(said.contains("the folder has another sweep"), "{said}");
     let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
     let why = "has another sweep: its --set is [\"duration=200ms\"], here []";
     assert!(said.contains(why), "{said}");
-    // The file has changed meanwhile, or the command.
+    // The scenario's file has changed since the sweep began.
     fs::write(&file, format!("{SWEEP}# changed\n")).unwrap();
     let said = refused(&args);
     assert!(said.contains("its scenario's file is "), "{said}");
@@ -330,7 +330,7 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
         said.contains("its command is 000000000000, here "),
         "{said}"
     );
-    // A shard that was interrupted.
+    // This shard was interrupted.
     fs::write(Path::new(p1).join("rows.jsonl"), "").unwrap();
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);
     assert!(said.contains("shard 1/3 is not finished"), "{said}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/a-stop-explained.md still quotes what its commands print.
+//! docs/a-stop-explained.md quotes what its commands print.
 
 #![allow(clippy::unwrap_used)]
 

@@ -17,18 +17,18 @@ use std::process::{Command, Output, Stdio};
 use capture::Capture;
 use common::{Folder, root, text};
 
-/// As a shell reports a program that SIGPIPE ended.
+/// Exit status that a shell reports for a program that SIGPIPE ended.
 const CLOSED_PIPE: i32 = 141;
 
-/// A scenario of which something is not modelled, which is noted.
+/// A scenario with a part that is not modelled, so the command prints a note.
 const NOTED: [&str; 3] = ["pspacer-single-rate", "--set", "rate=500mbit"];
 
-/// The subcommands that print something without rights and within a second.
+/// Calls of the subcommands that print something within a second, without special rights.
 struct Calls {
     folder: Folder,
     capture: String,
     config: String,
-    /// Nobody answers at it.
+    /// A port at which nobody answers.
     port: String,
 }
 
@@ -85,7 +85,7 @@ fn run(call: &[String], stdout: Stdio, stderr: Stdio) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
-/// Something that nobody reads any more.
+/// Returns a pipe whose reader has gone.
 fn closed() -> Stdio {
     let (ours, theirs) = UnixStream::pair().unwrap();
     drop(ours);
@@ -216,7 +216,7 @@ fn colours_are_for_terminals_or_who_asks_for_them() {
     );
 }
 
-/// The lines that a terminal of this many columns gets.
+/// Returns the lines that a terminal of this many columns gets.
 fn on_a_terminal(columns: u32, call: &str) -> Vec<String> {
     let pspacer = env!("CARGO_BIN_EXE_pspacer");
     let line = format!("stty rows 24 cols {columns}; exec '{pspacer}' {call}");
@@ -236,7 +236,7 @@ fn text_is_as_wide_as_the_terminal() {
     let calls = Calls::new("streams-width");
     let widest = |columns| {
         let lines = on_a_terminal(columns, &format!("stalls '{}'", calls.capture));
-        // The first names the file, whatever its length.
+        // The first line names the file, and may be longer.
         lines
             .iter()
             .skip(1)
@@ -261,7 +261,7 @@ fn quiet_is_without_notes() {
         (Some(0), String::new())
     );
     assert!(!text(&quiet.stdout).contains("Report:"));
-    // An error is told all the same.
+    // -q still prints errors.
     let wrong = pspacer(&["lab", "run", "no-such", "-q"]);
     assert!(text(&wrong.stderr).contains("no-such"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Transfers of known length over several runs: what the table of paper 001's
-//! experiment is made of.
+//! Transfers of known length over several runs, from which the table of paper 001's experiment
+//! is made.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use scenario::result::{RunResult, TransferRow};
 
 use common::pspacer;
 
-/// The experiment's path, a tenth of its bytes.
+/// The experiment's path with a tenth of its bytes.
 const SCENARIO: &str = r#"
 name = "small"
 title = "100 MB through a policer"
@@ -80,8 +80,8 @@ fn row<'a>(result: &'a RunResult, variant: &str) -> &'a TransferRow {
     rows.find(|row| row.params["variant"] == variant).unwrap()
 }
 
-/// Old kernels time out where the repair does not, and with the first defect
-/// they stand still for seconds; whatever the number of threads.
+/// Old kernels time out where the repair does not, and with the first defect they stall for
+/// seconds, with any number of threads.
 #[test]
 fn the_table_tells_the_kernels_apart() {
     let folder = Folder::new("table", SCENARIO);
@@ -114,7 +114,7 @@ fn the_table_tells_the_kernels_apart() {
         today.rto_mean == 0.0 && today.efficiency_min > 0.9,
         "{today:?}"
     );
-    // The bound is of all runs.
+    // The bound applies to all runs.
     let bound = &result.cells[3].bounds[0];
     assert_eq!(
         (&*bound.window, bound.value),

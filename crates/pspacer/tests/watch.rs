@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer watch` on this host, where it lets us: transfers over loopback that
-//! stop on purpose. Where it does not, the tests say that they were skipped;
-//! `watch_lab.rs` always runs.
+//! `pspacer watch` on this host, where it is allowed: transfers over the loopback that stall on
+//! purpose. Where it is not, the tests say that they were skipped; `watch_lab.rs` always runs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -17,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What makes watching impossible through no fault of the program.
+/// Messages of hosts on which nobody can watch.
 const CANNOT: [&str; 4] = [
     "run it as root",
     "CONFIG_DEBUG_INFO_BTF",
@@ -31,7 +30,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Attached, when this returns; `None`: not on this host.
+    /// Starts `watch` and waits until it is attached. Returns `None` if this host does not
+    /// allow it.
     fn attach(args: &[&str]) -> Option<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pspacer"))
             .args(["watch", "--json"])
@@ -52,7 +52,7 @@ impl Watch {
         Some(Self { child, said })
     }
 
-    /// Ends it as a service manager would.
+    /// Ends it by SIGTERM, as a service manager would.
     fn finish(mut self) -> Value {
         let pid = self.child.id().to_string();
         assert!(
@@ -76,7 +76,7 @@ impl Watch {
     }
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 fn pair() -> (TcpStream, TcpStream, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -85,7 +85,7 @@ fn pair() -> (TcpStream, TcpStream, String) {
     (sender, receiver, address.port().to_string())
 }
 
-/// Sends and reads as much; nothing waits.
+/// Sends a message and reads it, so that nothing waits.
 fn exchange(sender: &mut TcpStream, receiver: &mut TcpStream) {
     let message = [7; 10_000];
     for _ in 0..50 {
@@ -94,12 +94,11 @@ fn exchange(sender: &mut TcpStream, receiver: &mut TcpStream) {
     }
 }
 
-/// A process of its own that listens. It is this program again, at
-/// [`a_process_that_listens`].
+/// A listening process of its own. It is this program again, at [`a_process_that_listens`].
 struct Listening {
     child: Child,
     commands: Option<ChildStdin>,
-    /// Kept open, or else it could not print any more.
+    /// Kept open, so that the process can print.
     _said: Lines<BufReader<ChildStdout>>,
     port: u16,
 }
@@ -136,12 +135,11 @@ impl Listening {
     }
 }
 
-/// Set in the environment of [`Listening`].
+/// Variable that is set in the environment of [`Listening`].
 const LISTEN: &str = "PSPACER_TEST_LISTEN";
 
-/// Does nothing, but in a process that [`Listening::start`] made: it listens,
-/// closes its listening socket at the command "close", gives it to a child of its
-/// own at "share", and goes at the end of its input.
+/// Does something only in a process of [`Listening::start`]: it listens, closes its listening
+/// socket at the command "close", gives it to a child at "share", and ends with its input.
 #[test]
 #[allow(clippy::zombie_processes, reason = "its child outlives it")]
 fn a_process_that_listens() {
@@ -169,7 +167,7 @@ fn a_process_that_listens() {
     }
 }
 
-/// The connection of the end that sent.
+/// Returns the connection of the end that sent.
 fn sent(watched: &Value) -> &Value {
     assert_eq!(watched["lost_records"], 0);
     let connections = watched["connections"].as_array().unwrap();
@@ -194,7 +192,7 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     exchange(&mut sender, &mut receiver);
     thread::sleep(Duration::from_millis(700));
     exchange(&mut sender, &mut receiver);
-    // until both buffers are full
+    // The sender writes until both buffers are full.
     sender.set_nonblocking(true).unwrap();
     let mut unread = 0;
     for _ in 0..10 {
@@ -253,7 +251,7 @@ fn a_process_has_what_it_had_connected_and_accepted() {
     assert!(!foreign.contains(&local), "{foreign}");
 }
 
-/// The far ends of the connections that were watched.
+/// Returns the far ends of the connections that were watched.
 fn remotes(watched: &Value) -> Vec<String> {
     let connections = watched["connections"].as_array().unwrap();
     let far = |c: &Value| match c["local"] == c["client"] {
@@ -272,7 +270,7 @@ fn a_port_that_the_process_closed_is_nobody_s() {
     let own = process.connect();
     let mut commands = process.commands.take().unwrap();
     writeln!(commands, "close").unwrap();
-    // The port is free when the process has done so.
+    // The port is free once the process has closed it.
     let stranger = std::iter::repeat_with(|| TcpListener::bind(("127.0.0.1", process.port)))
         .take(1000)
         .find_map(|bound| {
@@ -297,7 +295,7 @@ fn what_is_accepted_after_the_process_ended_is_not_its_own() {
     };
     let own = process.connect();
     let mut commands = process.commands.take().unwrap();
-    // Its child keeps the port open.
+    // The child keeps the port open.
     writeln!(commands, "share").unwrap();
     drop(commands);
     process.child.wait().unwrap();

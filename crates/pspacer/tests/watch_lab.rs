@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer watch` on the kernels of distributions: stops made on purpose in the
-//! laboratory's guest are seen and named.
+//! `pspacer watch` on the kernels of distributions: it sees and names stalls that are made in
+//! the laboratory's guest.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 

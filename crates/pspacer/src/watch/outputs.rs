@@ -101,8 +101,8 @@ mod tests {
         })
     }
 
-    /// More connections than are kept end one after the other; one in a thousand
-    /// stops before.
+    /// More connections end one after the other than are kept. One in a thousand stalls before
+    /// it ends.
     #[test]
     fn what_ended_long_ago_is_recorded_and_counted() {
         let folder = tempfile::tempdir().unwrap();

@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// What a terminal of 120 columns shows, without trailing spaces.
+    /// Returns the text of a terminal of 120 columns, without trailing spaces.
     fn shown(session: &Session, stalls: &VecDeque<String>, now_ns: u64) -> String {
         let mut terminal = Terminal::new(TestBackend::new(120, 8)).unwrap();
         terminal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the checker of circles works on.
+//! The graph on which the search for circles works.
 
 use std::collections::{BTreeMap, BTreeSet};
 

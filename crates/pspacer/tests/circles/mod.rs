@@ -16,8 +16,8 @@ pub use graph::Graph;
 pub use rust::rust_imports;
 pub use tokens::words;
 
-/// The `#include "..."` between the C files among `files`, as the compiler
-/// finds them: beside the including file, or below one of `folders`.
+/// Returns the `#include "..."` between the C files among `files`, as the compiler finds them:
+/// beside the including file, or below one of `folders`.
 pub fn c_includes(files: &[(String, String)], folders: &[&str]) -> Graph {
     let known: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     let mut graph = Graph::new();
@@ -47,7 +47,7 @@ pub fn c_includes(files: &[(String, String)], folders: &[&str]) -> Graph {
     graph
 }
 
-/// A path without `.` and `..`.
+/// Returns a path without `.` and `..`.
 fn plain(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -62,7 +62,7 @@ fn plain(path: &str) -> String {
     parts.join("/")
 }
 
-/// The sets of files that reach each other, each in order of name.
+/// Returns the sets of files that reach each other, each in order of name.
 pub fn circles(graph: &Graph) -> Vec<Vec<String>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> = graph
         .keys()

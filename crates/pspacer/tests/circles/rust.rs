@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modules of a crate, and what each takes from the others.
+//! The modules of a crate, and what each imports from the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ type Path = Vec<String>;
 
 /// One name that a `use` brings in.
 struct Import {
-    /// As it is called here; `*` for all names.
+    /// The name in this file; `*` for all names.
     name: String,
-    /// As written, without `as`.
+    /// The path without `as`.
     path: Path,
-    /// It is passed on to others.
+    /// Whether the name is exported again.
     public: bool,
 }
 
@@ -31,10 +31,10 @@ struct Module {
 /// Every module of one root file.
 type Tree = BTreeMap<Path, Module>;
 
-/// Re-exports that lead to re-exports end somewhere.
+/// Most re-exports that are followed, one after the other.
 const STEPS_MAX: usize = 8;
 
-/// The imports between the Rust files among `files` (name and text).
+/// Returns the imports between the Rust files among `files` (name and text).
 pub fn rust_imports(files: &[(String, String)]) -> Graph {
     let texts: BTreeMap<&str, &str> = files
         .iter()
@@ -53,7 +53,7 @@ pub fn rust_imports(files: &[(String, String)]) -> Graph {
     graph
 }
 
-/// Whether cargo begins a crate with this file.
+/// Returns whether cargo begins a crate with this file.
 fn is_root(name: &str) -> bool {
     let parts: Vec<&str> = name.split('/').collect();
     match parts.as_slice() {
@@ -92,7 +92,7 @@ fn add(tree: &mut Tree, at: Path, file: &str, texts: &BTreeMap<&str, &str>) {
     }
 }
 
-/// What a file says, and the modules it declares.
+/// Returns the contents of a file, and the names of the modules that it declares.
 fn read(file: &str, tokens: &[String]) -> (Module, Vec<String>) {
     let mut module = Module {
         file: file.to_owned(),
@@ -136,7 +136,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Reads one tree of a `use` (`a::{b, c as d}`), and stands behind it.
+/// Reads one tree of a `use` (`a::{b, c as d}`), up to its end.
 fn trees(
     tokens: &[String],
     at: &mut usize,
@@ -183,14 +183,14 @@ fn trees(
     }
 }
 
-/// The files from which a module takes something.
+/// Returns the files from which a module imports something.
 fn taken(tree: &Tree, at: &Path, module: &Module) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for import in &module.imports {
         if import.public && !module.words.contains(&import.name) {
             continue;
         }
-        // A module's name stands for what is taken from it below.
+        // The import of a module stands for the names below it that the code uses.
         if let Some((target, [])) = place(tree, at, &import.path) {
             if tree.contains_key(&target) {
                 continue;
@@ -210,7 +210,7 @@ fn taken(tree: &Tree, at: &Path, module: &Module) -> BTreeSet<String> {
     found
 }
 
-/// The module that a path leads to, and what is left of the path.
+/// Returns the module to which a path leads, and the rest of the path.
 fn place<'p>(tree: &Tree, at: &Path, path: &'p [String]) -> Option<(Path, &'p [String])> {
     let (first, mut rest) = path.split_first()?;
     let mut here = match first.as_str() {
@@ -235,7 +235,7 @@ fn place<'p>(tree: &Tree, at: &Path, path: &'p [String]) -> Option<(Path, &'p [S
     Some((here, rest))
 }
 
-/// The file that defines what a path names, if it is one of this crate.
+/// Returns the file that defines a path's item, if it is a file of this crate.
 fn defined(tree: &Tree, at: &Path, path: &[String], steps: usize) -> Option<String> {
     let (target, rest) = place(tree, at, path)?;
     let module = tree.get(&target)?;

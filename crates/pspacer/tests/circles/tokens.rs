@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Rust file as words and signs: without comments, texts and test code.
+//! Splits a Rust file into words and signs, without comments, texts and test code.
 
-/// The tokens of a file. A word is one token, `::` is one, and so is every
-/// other sign. Texts and characters are left out.
+/// Returns the tokens of a file. A word is one token, `::` is one, and so is every other sign.
+/// Texts and characters are left out.
 pub fn tokens(text: &str) -> Vec<String> {
     without_tests(scan(text))
 }
 
-/// The names and key words of a file in Rust or C, those of test code included.
+/// Returns the names and key words of a file in Rust or C, including test code.
 pub fn words(text: &str) -> Vec<String> {
     let mut all = scan(text);
     all.retain(|token| token.starts_with(|c: char| c.is_alphabetic() || c == '_'));
@@ -47,7 +47,7 @@ fn scan(text: &str) -> Vec<String> {
     out
 }
 
-/// The length of `r"..."` or `r#"..."#`, if one begins here.
+/// Returns the length of `r"..."` or `r#"..."#`, if one begins here.
 fn raw_text(rest: &str) -> Option<usize> {
     let after = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
     let hashes = after.len() - after.trim_start_matches('#').len();
@@ -61,7 +61,7 @@ fn raw_text(rest: &str) -> Option<usize> {
     )
 }
 
-/// The length of a text in quotes.
+/// Returns the length of a text in quotes.
 fn quoted(rest: &str) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -75,7 +75,7 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a character, or of the quote of a lifetime.
+/// Returns the length of a character, or of the quote of a lifetime.
 fn character(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {
@@ -90,8 +90,7 @@ fn character(rest: &str) -> usize {
     }
 }
 
-/// Leaves out what stands behind `#[cfg(test)]`: an item up to its `;` or the
-/// end of its block.
+/// Leaves out what follows `#[cfg(test)]`: an item up to its `;` or the end of its block.
 fn without_tests(all: Vec<String>) -> Vec<String> {
     const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of the command share.
+//! Code that the tests of the command share.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The project's folder.
+/// Returns the project's folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
-/// The command, run there.
+/// Runs the command in the project's folder.
 pub fn pspacer(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))
         .args(args)
@@ -24,7 +24,7 @@ pub fn pspacer(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A folder of its own, gone afterwards.
+/// A temporary folder, removed when it is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Writes a file in it, and gives its path.
+    /// Writes a file in it, and returns the path.
     pub fn file(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.0.join(name);
         fs::write(&path, bytes).unwrap();
@@ -49,12 +49,12 @@ impl Drop for Folder {
     }
 }
 
-/// What a program printed.
+/// Returns the text that a program printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What `pspacer watch --json` printed, as one object: its summary, with the
+/// Returns the output of `pspacer watch --json` as one object: its summary, with the
 /// connections in place of their number.
 #[allow(clippy::panic, reason = "tests fail that way")]
 pub fn watched(printed: &str) -> serde_json::Value {

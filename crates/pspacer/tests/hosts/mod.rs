@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hosts for live tests: network namespaces, in a user namespace of one's own
-//! where no root is needed, and the command run in them.
+//! Hosts for tests of the live tools: network namespaces, within a user namespace of their own
+//! where the test is not root, and the command run in them.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Ends with the test, by its standard input.
+/// Runs until its standard input ends, with the test.
 const IDLE: &str = "cat >/dev/null";
 
 fn command(enter: &[String], program: &str, args: &[&str]) -> Command {
@@ -22,22 +22,22 @@ fn command(enter: &[String], program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// The command, run in a host, to its end.
+/// Runs the command in a host to its end.
 pub fn pspacer_in(enter: &[String], args: &[&str]) -> Output {
     command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
         .output()
         .unwrap()
 }
 
-/// A command that runs until it is stopped, or the test ends.
+/// A command that runs until it is stopped or the test ends.
 pub struct Running {
     child: Child,
-    /// The first line on its standard error: it is ready.
+    /// The first line on its standard error, which says that it is ready.
     pub said: String,
 }
 
 impl Running {
-    /// Starts it in a host and waits until it says that it is ready.
+    /// Starts the command in a host and waits until it says that it is ready.
     pub fn start(enter: &[String], args: &[&str]) -> Self {
         let mut child = command(enter, env!("CARGO_BIN_EXE_pspacer"), args)
             .stdout(Stdio::piped())
@@ -50,7 +50,7 @@ impl Running {
         Self { child, said }
     }
 
-    /// Ends it as a user would, by SIGTERM, and takes its report.
+    /// Ends the command by SIGTERM, as a user would, and returns its report.
     pub fn stop(mut self) -> Value {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
@@ -69,7 +69,7 @@ impl Drop for Running {
     }
 }
 
-/// A `pspacer reflect`, and the port at which it listens.
+/// Starts a `pspacer reflect`. Returns it with the port at which it listens.
 pub fn reflector(enter: &[String], args: &[&str]) -> (Running, String) {
     let args = [&["reflect", "--port", "0", "--json"], args].concat();
     let running = Running::start(enter, &args);
@@ -79,9 +79,9 @@ pub fn reflector(enter: &[String], args: &[&str]) -> (Running, String) {
     (running, port)
 }
 
-/// Where hosts are made.
+/// Makes hosts.
 pub struct Net {
-    /// Holds a user namespace, if they are made in one.
+    /// A process that holds the user namespace, if hosts need one.
     holder: Option<Child>,
     cables: std::cell::Cell<u32>,
 }
@@ -92,7 +92,7 @@ pub struct Host {
     user: Option<u32>,
 }
 
-/// A process that holds namespaces, once they are there.
+/// Starts a process that holds namespaces, and waits until they exist.
 fn hold(enter: &[String], unshare: &[&str]) -> Option<Child> {
     let script = format!("echo there; {IDLE}");
     let args = [unshare, &["sh", "-c", &script]].concat();
@@ -113,7 +113,7 @@ fn hold(enter: &[String], unshare: &[&str]) -> Option<Child> {
 }
 
 impl Net {
-    /// `None`, said on standard error, where namespaces cannot be made.
+    /// Returns `None`, and says so on standard error, where namespaces cannot be made.
     pub fn new() -> Option<Self> {
         let holder = hold(&[], &["--user", "--map-root-user"]);
         if holder.is_none() || Command::new("ip").arg("-V").output().is_err() {
@@ -126,8 +126,8 @@ impl Net {
         })
     }
 
-    /// Hosts whose root is the machine's, as BPF and SCHED_DEADLINE ask for.
-    /// `None`, said on standard error, where we are not.
+    /// Makes hosts whose root is the machine's, which BPF and SCHED_DEADLINE ask for. Returns
+    /// `None`, and says so on standard error, if the test is not root.
     pub fn of_root() -> Option<Self> {
         if hold(&[], &["--net"]).map(end).is_none() {
             eprintln!("SKIPPED: needs root: unshare --net is not allowed here");
@@ -139,18 +139,18 @@ impl Net {
         })
     }
 
-    /// A new host.
+    /// Makes a host.
     pub fn host(&self) -> Host {
         let user = self.holder.as_ref().map(Child::id);
         let holder = hold(&enter(user, None), &["--net"]).expect("a network namespace");
         let host = Host { holder, user };
         host.ip("link set lo up");
-        // A new one may have what the machine's first has.
+        // A new namespace may copy settings of the machine's first one.
         host.run("sh", &["-c", "echo 0 >/proc/sys/net/ipv4/ip_forward"]);
         host
     }
 
-    /// Joins two hosts with a pair of devices, and gives their names.
+    /// Joins two hosts with a pair of devices, and returns their names.
     pub fn cable(&self, a: &Host, address_a: &str, b: &Host, address_b: &str) -> [String; 2] {
         let number = self.cables.get();
         self.cables.set(number + 1);
@@ -161,7 +161,7 @@ impl Net {
             "link add {near} type veth peer name {far} netns {pid}"
         ));
         for (host, device, address) in [(a, near, address_a), (b, far, address_b)] {
-            // One packet, one frame: nothing is joined or divided on the way.
+            // With one packet a frame nothing is joined or divided on the path.
             host.ip(&format!("link set {device} gso_max_segs 1 up"));
             if !address.is_empty() {
                 host.ip(&format!("address add {address} dev {device}"));
@@ -171,7 +171,7 @@ impl Net {
     }
 }
 
-/// Words that begin a command in namespaces that others hold.
+/// Returns the words that begin a command in these processes' namespaces.
 fn enter(user: Option<u32>, net: Option<u32>) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(user) = user {
@@ -192,19 +192,19 @@ fn end(mut holder: Child) {
 }
 
 impl Host {
-    /// Words that begin a command in this host.
+    /// Returns the words that begin a command in this host.
     pub fn enter(&self) -> Vec<String> {
         enter(self.user, Some(self.holder.id()))
     }
 
-    /// What a command prints in this host, if it succeeds.
+    /// Returns what a command prints in this host, if it succeeds.
     pub fn says(&self, program: &str, args: &[&str]) -> Option<String> {
         let out = command(&self.enter(), program, args).output().ok()?;
         let said = String::from_utf8_lossy(&out.stdout).into_owned();
         out.status.success().then_some(said)
     }
 
-    /// `ip` with these words.
+    /// Runs `ip` with these words.
     pub fn ip(&self, words: &str) {
         let args: Vec<_> = words.split(' ').collect();
         self.run("ip", &args);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names that the list of refused ones does not mean, and those that are still to be mended.
+//! Names that the list of refused ones does not mean, and names that are still to be replaced.
 
-/// Names that the papers, the field or users have: folder, names, reason.
+/// Names of the papers, the field or users: folder, names, reason.
 pub const EXEMPT: &[(&str, &[&str], &str)] = &[
     (
         "crates/netsim/",

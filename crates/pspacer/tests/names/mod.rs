@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of our own where the field has a term: in file names, and in functions,
-//! types, fields and variables of Rust and C. Comments and texts are left out, as
-//! the same words are innocent English there.
+//! Refuses names of our own where the field has a term: in file names, and in functions, types,
+//! fields and variables of Rust and C. Comments and texts are not checked, because the same
+//! words are ordinary English there.
 
 mod allowed;
 
@@ -95,7 +95,7 @@ const FILES: &[Refused] = &[
     whole(&["bpfc"], "bpf-build"),
 ];
 
-/// The parts of a name, in lower case.
+/// Returns the parts of a name, in lower case.
 fn parts(name: &str) -> Vec<String> {
     let mut all = vec![];
     for part in name.split(['_', '-']).filter(|part| !part.is_empty()) {
@@ -122,7 +122,7 @@ impl Refused {
     }
 }
 
-/// The refused names of a file: the file's own, then those in its code, each once.
+/// Returns the refused names of a file: the file's own, then those in its code, each once.
 fn refused(file: &str, text: &str) -> Vec<(String, &'static str)> {
     let mut found = vec![];
     let mut look = |name: &str, list: &'static [Refused]| {
@@ -142,7 +142,7 @@ fn refused(file: &str, text: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-/// The refused names of C and Rust files that are neither exempt nor known.
+/// Returns the refused names of C and Rust files that are neither exempt nor known.
 pub fn faults(files: &[(String, String)]) -> Vec<String> {
     let mut bad = vec![];
     for (file, text) in files {
