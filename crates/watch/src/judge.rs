@@ -115,7 +115,7 @@ fn needless(facts: &Facts) -> Option<Finding> {
         return found(Cause::AckLoss, Confidence::Medium, text.to_owned());
     }
     let text = format!(
-        "the retransmitted data had arrived before: its acknowledgement came after {}, and nothing was lost",
+        "the retransmitted data had arrived: its acknowledgement came after {}, and nothing was lost",
         ms(facts.duration_ns())
     );
     found(Cause::DelaySpike, Confidence::Medium, text)
