@@ -183,7 +183,7 @@ fn the_committed_pages_are_what_would_be_written() {
                 runs.push((scenario.title.clone(), Some(scenario.name)));
             }
         } else {
-            runs.push(("What was known and what was said".to_owned(), None));
+            runs.push(("Known and named causes".to_owned(), None));
         }
         for (_, scenario) in paper.on_both_engines() {
             let file = root().join("experiments").join(scenario);

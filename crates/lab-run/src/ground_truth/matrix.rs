@@ -119,16 +119,16 @@ impl Matrix {
             false => "**does not hold**",
         };
         let mut text = format!(
-            "\n## What was known and what was said\n\n{} stops, {} judgements: {:.1} % right. \
-             Wanted: {} % and nobody highly confident of the wrong side, which {holds}.\n\n",
+            "\n## Known and named causes\n\n{} stalls, {} judgements: {:.1} % are right. \
+             Required: {} % and no wrong side with high confidence, which {holds}.\n\n",
             self.stops,
             self.total.all,
             self.total.right_pct(),
             wanted.right_min_pct,
         );
         text.push_str(
-            "| | judgements | right | wrong and sure of it | sure of the wrong side | \
-             highly so |\n|---|---:|---:|---:|---:|---:|\n",
+            "| | judgements | right | wrong, at least medium confidence | wrong side, at least \
+             medium | wrong side, high |\n|---|---:|---:|---:|---:|---:|\n",
         );
         let kernels = self
             .by_kernel
@@ -148,9 +148,9 @@ impl Matrix {
             );
         }
         text.push_str(
-            "\n\u{201c}Sure\u{201d} is medium or high confidence. A cause counts as right also \
-             where it is what the tool names as behind the stop.\n\n\
-             | known cause | stops | judgements | right | said instead |\n|---|---:|---:|---:|---|\n",
+            "\nA cause also counts as right if the tool names it as the root cause.\n\n\
+             | known cause | stalls | judgements | right | named instead |\n\
+             |---|---:|---:|---:|---|\n",
         );
         for (cause, (stops, count, answers)) in &self.causes {
             let mut others: Vec<_> = answers.iter().filter(|(said, _)| *said != cause).collect();
@@ -243,7 +243,7 @@ mod tests {
         assert!(!matrix.is_ok(&wanted(67.0)));
         let page = matrix.page(&wanted(67.0));
         for line in [
-            "3 stops, 6 judgements: 66.7 % right",
+            "3 stalls, 6 judgements: 66.7 % are right",
             "**does not hold**",
             "| captured at: sender | 3 | 3 (100.0 %) | 0 | 0 | 0 |",
             "| captured at: receiver | 3 | 1 (33.3 %) | 0 | 0 | 0 |",
