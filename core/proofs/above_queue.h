@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The core as core/pace.c has it, with queue_model.h in the place of heap, wheel
- * and queue.  The harness defines the scheduler `s` and CLASSES before.
+ * The core as core/pace.c has it, with queue_model.h in the place of heap, wheel,
+ * queue and stale keys.  The harness defines the scheduler `s` and CLASSES before.
  */
 #ifndef ABOVE_QUEUE_H
 #define ABOVE_QUEUE_H
@@ -11,6 +11,8 @@
 #include "queue_model.h"
 #include "storage.c"
 #include "class.c"
+#include "key.c"
+#include "live_model.h"
 #include "paced.c"
 #include "ring.c"
 #include "best_effort.c"

@@ -24,7 +24,8 @@ struct outcome {
 	u64 global, last_finish, idled;
 	struct seen {
 		u64 clock, frac, key;
-		bool active, eligible;
+		bool active;
+		u8 place;
 	} class0, class1;
 };
 
@@ -35,14 +36,14 @@ static struct seen look(const struct pace_class *c)
 	u64 key = 0;
 
 	if (c->active)
-		key = (c->eligible ? eligible_key_ : waiting_key)[1 + c->id] +
+		key = (c->place == PACE_ELIGIBLE ? eligible_key_ : waiting_key)[c->id] +
 		      (s.offset << PACE_ID_BITS);
 	return (struct seen){
 		.clock = c->clock.bytes + s.offset,
 		.frac = c->clock.frac,
 		.key = key,
 		.active = c->active,
-		.eligible = c->eligible,
+		.place = c->place,
 	};
 }
 
@@ -68,7 +69,7 @@ static struct outcome step(bool more)
 static bool same(const struct seen *a, const struct seen *b)
 {
 	return a->clock == b->clock && a->frac == b->frac && a->key == b->key &&
-	       a->active == b->active && a->eligible == b->eligible;
+	       a->active == b->active && a->place == b->place;
 }
 
 static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
@@ -77,9 +78,7 @@ static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
 	c->clock.bytes += bytes;
 	if (!c->active)
 		return;
-	pace_queue_insert(c->eligible ? &s.eligible : &s.waiting,
-			  (c->eligible ? pace_virtual_finish(&s, c) : pace_eligible_time(c)) <<
-			  PACE_ID_BITS | c->id);
+	pace_key_add(&s, c->place == PACE_ELIGIBLE ? &s.eligible : &s.waiting, c);
 }
 
 void proof(void)
@@ -100,10 +99,8 @@ void proof(void)
 	s.offset = 0;
 	s.last_finish += before.offset;
 	s.idled += before.offset;
-	any_queue(&s.waiting, waiting_key, waiting_index);
-	any_queue(&s.eligible, eligible_key_, eligible_index);
-	s.waiting.count = 0;
-	s.eligible.count = 0;
+	any_queue(&s.waiting, waiting_key);
+	any_queue(&s.eligible, eligible_key_);
 	add(&class0, &a0, before.offset);
 	add(&class1, &a1, before.offset);
 	all = step(more);

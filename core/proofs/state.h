@@ -35,8 +35,6 @@ static struct pace_class class0, class1, class2;
 static struct pace_class *table[CLASSES];
 static u64 waiting_key[MODEL_KEYS], eligible_key_[MODEL_KEYS],
 	   at_ceil_key[MODEL_KEYS], borrowing_key[MODEL_KEYS];
-static u32 waiting_index[CLASSES], eligible_index[CLASSES], at_ceil_index[CLASSES],
-	   borrowing_index[CLASSES];
 
 /* How far apart clocks are, at most, and what longest frames cost. */
 #ifndef NEAR
@@ -93,16 +91,11 @@ static void any_config(void)
 	s.timer_bytes = MODE == PACE_MODE_GAP ? 0 : s.stall_bytes;
 }
 
-static void any_queue(struct pace_queue *q, u64 *key, u32 *index)
+static void any_queue(struct pace_queue *q, u64 *key)
 {
-	u32 i;
-
-	q->key = key;
-	q->index = index;
-	q->capacity = CLASSES;
-	q->heap_keys = PACE_ID_NONE;
-	for (i = 0; i < CLASSES; i++)
-		index[i] = PACE_ID_NONE;
+	q->heap = key;
+	q->count = 0;
+	q->limit = 0;
 }
 
 /* A rate and what a longest burst and the last one cost at it. */
@@ -123,6 +116,7 @@ static void any_prices(struct pace_class *c)
 static void any_paced(struct pace_class *c)
 {
 	u64 now = pace_schedule_clock(&s);
+	bool eligible;
 
 	c->type = PACE_TYPE_PACED;
 	any_prices(c);
@@ -135,17 +129,11 @@ static void any_paced(struct pace_class *c)
 	s.offered_load_bps += c->offered_load_bps;
 	s.active_paced++;
 #ifdef DUE
-	c->eligible = DUE >> c->id & 1;
+	eligible = DUE >> c->id & 1;
 #else
-	c->eligible = ORDER != PACE_ORDER_CLOCK && nondet_bool();
+	eligible = ORDER != PACE_ORDER_CLOCK && nondet_bool();
 #endif
-	if (!c->eligible)
-		pace_queue_insert(&s.waiting, pace_clock_key(pace_eligible_time(c), c));
-	else
-		pace_queue_insert(&s.eligible,
-				  (ORDER == PACE_ORDER_RATE ?
-				   (1ull << 40) - c->rate_bps :
-				   pace_virtual_finish(&s, c)) << PACE_ID_BITS | c->id);
+	pace_key_add(&s, eligible ? &s.eligible : &s.waiting, c);
 }
 
 static void any_normal(struct pace_class *c)
@@ -194,10 +182,10 @@ static void any_scheduler(void)
 	s.capacity = CLASSES;
 	s.id_end = CLASSES;
 	s.by_id = table;
-	any_queue(&s.waiting, waiting_key, waiting_index);
-	any_queue(&s.eligible, eligible_key_, eligible_index);
-	any_queue(&s.at_ceil, at_ceil_key, at_ceil_index);
-	any_queue(&s.borrowing, borrowing_key, borrowing_index);
+	any_queue(&s.waiting, waiting_key);
+	any_queue(&s.eligible, eligible_key_);
+	any_queue(&s.at_ceil, at_ceil_key);
+	any_queue(&s.borrowing, borrowing_key);
 	any_class(&class0, 0);
 	any_class(&class1, 1);
 	if (CLASSES > 2)

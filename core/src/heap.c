@@ -3,7 +3,7 @@
  * A 4-ary implicit heap of packed keys (D. B. Johnson, "Priority queues with
  * update and finding minimum spanning trees", 1975): half the levels of a
  * binary heap, and the four children of an index share a cache line half of the
- * time.
+ * time.  Only its root is ever removed.
  *
  * A key has 44 bits of value above 20 bits of id, so that equal values are
  * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is
@@ -21,37 +21,20 @@ static inline bool pace_key_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-static inline bool pace_queue_empty(const struct pace_queue *q)
-{
-	return q->count == 0;
-}
-
-/* Returns the id of the smallest key; the queue is not empty.  O(1). */
-static inline u32 pace_queue_min(const struct pace_queue *q)
-{
-	return q->key[0] & PACE_KEY_ID_MASK;
-}
-
 #define HEAP_ARY	4u
 
-static inline void heap_set(struct pace_queue *q, u32 index, u64 key)
-{
-	q->key[index] = key;
-	q->index[key & PACE_KEY_ID_MASK] = index;
-}
-
 /* Inserts a key that belongs at `index` or nearer to the root. */
-static void sift_up(struct pace_queue *q, u32 index, u64 key)
+static void sift_up(u64 *heap, u32 index, u64 key)
 {
 	while (index) {
 		u32 parent = (index - 1) / HEAP_ARY;
 
-		if (!pace_key_before(key, q->key[parent]))
+		if (!pace_key_before(key, heap[parent]))
 			break;
-		heap_set(q, index, q->key[parent]);
+		heap[index] = heap[parent];
 		index = parent;
 	}
-	heap_set(q, index, key);
+	heap[index] = key;
 }
 
 /* A key and its index, so that no key is loaded twice. */
@@ -60,9 +43,9 @@ struct heap_entry {
 	u32 index;
 };
 
-static inline struct heap_entry entry_at(const u64 *key, u32 index)
+static inline struct heap_entry entry_at(const u64 *heap, u32 index)
 {
-	return (struct heap_entry){ .key = key[index], .index = index };
+	return (struct heap_entry){ .key = heap[index], .index = index };
 }
 
 /* Returns the entry with the smaller key; a mask avoids a branch. */
@@ -80,72 +63,55 @@ static inline struct heap_entry smaller_entry(struct heap_entry a,
  * Returns the smallest of the children from `first` on, in a heap of `count`
  * keys.  Any child is as likely as another, so no branch depends on which it is.
  */
-static inline struct heap_entry smallest_child(const u64 *key, u32 first,
+static inline struct heap_entry smallest_child(const u64 *heap, u32 first,
 					       u32 count)
 {
 	struct heap_entry best;
 	u32 i;
 
 	if (count - first >= HEAP_ARY)
-		return smaller_entry(smaller_entry(entry_at(key, first),
-						   entry_at(key, first + 1)),
-				     smaller_entry(entry_at(key, first + 2),
-						   entry_at(key, first + 3)));
-	best = entry_at(key, first);
+		return smaller_entry(smaller_entry(entry_at(heap, first),
+						   entry_at(heap, first + 1)),
+				     smaller_entry(entry_at(heap, first + 2),
+						   entry_at(heap, first + 3)));
+	best = entry_at(heap, first);
 	for (i = first + 1; i < count; i++)
-		best = smaller_entry(best, entry_at(key, i));
+		best = smaller_entry(best, entry_at(heap, i));
 	return best;
 }
 
-/* Inserts a key that belongs at `index` or farther from the root. */
-static void sift_down(struct pace_queue *q, u32 index, u64 key)
+/* Inserts a key that belongs at the root or farther away from it. */
+static void sift_down(u64 *heap, u32 count, u64 key)
 {
-	u64 *const keys = q->key;
-	u32 *const index_of = q->index;
-	const u32 count = q->count;
-	u32 first;
+	u32 index = 0, first;
 
 	while ((first = index * HEAP_ARY + 1) < count) {
-		struct heap_entry child = smallest_child(keys, first, count);
+		struct heap_entry child = smallest_child(heap, first, count);
 
 		if (!pace_key_before(child.key, key))
 			break;
-		keys[index] = child.key;
-		index_of[child.key & PACE_KEY_ID_MASK] = index;
+		heap[index] = child.key;
 		index = child.index;
 	}
-	keys[index] = key;
-	index_of[key & PACE_KEY_ID_MASK] = index;
+	heap[index] = key;
 }
 
-static void pace_heap_insert(struct pace_queue *q, u64 key)
+static void pace_heap_push(struct pace_queue *q, u64 key)
 {
-	sift_up(q, q->count++, key);
+	sift_up(q->heap, q->heap_keys++, key);
 }
 
-static void pace_heap_remove(struct pace_queue *q, u32 index)
+/* Removes the root. */
+static void pace_heap_pop(struct pace_queue *q)
 {
-	u64 last = q->key[--q->count];
+	u64 last = q->heap[--q->heap_keys];
 
-	q->index[q->key[index] & PACE_KEY_ID_MASK] = PACE_ID_NONE;
-	if (index == q->count)
-		return;
-	/* The last key fills the hole, then moves to where it belongs. */
-	if (index && pace_key_before(last, q->key[(index - 1) / HEAP_ARY]))
-		sift_up(q, index, last);
-	else
-		sift_down(q, index, last);
+	if (q->heap_keys)
+		sift_down(q->heap, q->heap_keys, last);
 }
 
-/* Returns true if `key` may replace the root without moving any other. */
-static bool pace_heap_root_may_be(const struct pace_queue *q, u64 key)
+/* Removes the root and inserts a key. */
+static void pace_heap_replace(struct pace_queue *q, u64 key)
 {
-	return q->count == 1 ||
-	       pace_key_before(key, smallest_child(q->key, 1, q->count).key);
-}
-
-/* Gives the smallest id another key. */
-static void pace_heap_replace_min(struct pace_queue *q, u64 key)
-{
-	sift_down(q, 0, key);
+	sift_down(q->heap, q->heap_keys, key);
 }

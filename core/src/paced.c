@@ -15,61 +15,6 @@
  */
 #include <pace/pace_sched.h>
 
-/*
- * Updates the eligible time after either clock has changed: the later of both.
- * The ceil clock is the one that may have been left behind for years.
- */
-static inline void pace_eligible_update(struct pace_class *c)
-{
-	if (c->has_ceil)
-		c->eligible_time = pace_clock_later(c->ceil_clock.bytes,
-					    c->clock.bytes);
-}
-
-/* Returns the eligible time of a class; without a ceil that is its clock. */
-static inline u64 pace_eligible_time(const struct pace_class *c)
-{
-	return c->has_ceil ? c->eligible_time : c->clock.bytes;
-}
-
-/* Returns a queue key: 44 bits of clock, 20 of id; heap.c has the order. */
-static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
-{
-	return bytes << PACE_ID_BITS | c->id;
-}
-
-/* Returns true if the class may send at its rate now. */
-static inline bool pace_is_eligible(const struct pace_sched *s,
-				    const struct pace_class *c)
-{
-	return !pace_clock_ahead(pace_eligible_time(c), pace_schedule_clock(s));
-}
-
-/*
- * Returns the virtual finish time, which decides between eligible classes and
- * which lag is measured by: in ORDER_NEXT the eligible time moved on by one
- * longest burst, in ORDER_CLOCK the eligible time itself.
- */
-static inline u64 pace_virtual_finish(const struct pace_sched *s,
-				      const struct pace_class *c)
-{
-	u64 eligible = pace_eligible_time(c);
-
-	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->max_cost_bytes : eligible;
-}
-
-/* Above any rate: rates are at most 10^12 < 2^40. */
-#define RATE_KEY_TOP	(1ull << 40)
-
-/* Returns the key that orders eligible classes, then by lowest id. */
-static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
-{
-	u64 value = s->cfg.order == PACE_ORDER_RATE ?
-		    RATE_KEY_TOP - c->rate_bps : pace_virtual_finish(s, c);
-
-	return value << PACE_ID_BITS | c->id;
-}
-
 /* Returns the first class of a queue, or NULL. */
 static struct pace_class *queue_head(const struct pace_sched *s,
 				     const struct pace_queue *q)
@@ -119,6 +64,8 @@ static void fetch_coming(const struct pace_sched *s,
 		return;
 	pace_prefetch(&s->by_id[id]);
 	c = s->by_id[pace_queue_coming(q, CLASS_AHEAD)];
+	if (!c)
+		return;
 	pace_prefetch(c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
 		pace_prefetch(&c->max_cost_bytes);
@@ -134,24 +81,22 @@ struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
 
 static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->waiting,
-			  pace_clock_key(pace_eligible_time(c), c));
+	pace_key_add(s, &s->waiting, c);
 }
 
 static void insert_eligible(struct pace_sched *s, struct pace_class *c)
 {
-	c->eligible = true;
-	pace_queue_insert(&s->eligible, eligible_key(s, c));
+	pace_key_add(s, &s->eligible, c);
 }
 
 static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_queue *q = c->eligible ? &s->eligible : &s->waiting;
+	struct pace_queue *q = c->place == PACE_ELIGIBLE ? &s->eligible :
+							   &s->waiting;
 
-	pace_queue_remove(q, c->id);
+	pace_key_remove(s, q, c);
 	if (pace_queue_has_wheel(q))
 		fetch_coming(s, q);
-	c->eligible = false;
 }
 
 /* Moves the first waiting class to the eligible ones if its time has come. */
@@ -220,12 +165,10 @@ static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 /* Moves an active class to where its new clock or rate belongs. */
 static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
-	if (!c->eligible && (s->cfg.order == PACE_ORDER_CLOCK ||
-			s->active_paced == 1) &&
+	if (c->place == PACE_WAITING && (s->cfg.order == PACE_ORDER_CLOCK ||
+					 s->active_paced == 1) &&
 	    pace_queue_min(&s->waiting) == c->id) {
-		pace_queue_replace_min(&s->waiting,
-				       pace_clock_key(pace_eligible_time(c),
-						      c));
+		pace_key_move_first(s, &s->waiting, c);
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
 	} else {
@@ -436,7 +379,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	if (s->cfg.order != PACE_ORDER_CLOCK)
 		while (promote_eligible(s))
 			;
-	s->cfg.order = order;
+	/* The keys of those that are eligible are of the old order. */
 	while ((c = queue_head(s, &s->eligible))) {
 		remove_from_queue(s, c);
 		/*
@@ -448,6 +391,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 		pace_eligible_update(c);
 		insert_waiting(s, c);
 	}
+	s->cfg.order = order;
 }
 
 /*
@@ -509,19 +453,18 @@ static struct pace_class *pace_first_at_ceil(const struct pace_sched *s)
 static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
 	pace_clock_raise(&c->borrow_clock, s->borrow_time);
-	c->borrowing = true;
-	pace_queue_insert(&s->borrowing, pace_clock_key(c->borrow_clock.bytes, c));
+	pace_key_add(s, &s->borrowing, c);
 }
 
 static void insert_at_ceil(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_insert(&s->at_ceil, pace_clock_key(c->ceil_clock.bytes, c));
+	pace_key_add(s, &s->at_ceil, c);
 }
 
 static void pace_borrow_remove(struct pace_sched *s, struct pace_class *c)
 {
-	pace_queue_remove(c->borrowing ? &s->borrowing : &s->at_ceil, c->id);
-	c->borrowing = false;
+	pace_key_remove(s, c->ceil_place == PACE_BORROWING ? &s->borrowing :
+							     &s->at_ceil, c);
 }
 
 static void promote_borrowing(struct pace_sched *s)

@@ -8,13 +8,22 @@
 
 /* Keys that pace_sort() writes behind the others. */
 #define PACE_SORT_EXTRA	3u
+/* Most keys that it sorts if they are not sorted already. */
+#define PACE_SORT_KEYS	32u
 
-/* Up to so many keys are ranked, that is each is compared with each. */
-#define RANK_KEYS	32u
+/* Counts, for two keys of which `a` came first, which one the other is behind. */
+static inline void rank_pair(u64 a, u64 b, size_t *rank_a, size_t *rank_b)
+{
+	size_t b_first = b < a;
+
+	*rank_a += b_first;
+	*rank_b += !b_first;
+}
 
 /*
- * Ranks each key: its index in the result is the number of smaller keys.  Four
- * keys are ranked at a time; keys larger than all others fill up the last four.
+ * Ranks each key: its index in the result is the number of keys before it, of
+ * equal ones those that came first.  Four keys are ranked at a time; keys larger
+ * than all others fill up the last four.
  */
 static void rank_sort(u64 *key, u64 *out, u32 n)
 {
@@ -27,7 +36,21 @@ static void rank_sort(u64 *key, u64 *out, u32 n)
 		u64 a = key[i], b = key[i + 1], c = key[i + 2], d = key[i + 3];
 		size_t ra = 0, rb = 0, rc = 0, rd = 0;
 
-		for (j = 0; j < n; j++) {
+		for (j = 0; j < i; j++) {
+			u64 k = key[j];
+
+			ra += k <= a;
+			rb += k <= b;
+			rc += k <= c;
+			rd += k <= d;
+		}
+		rank_pair(a, b, &ra, &rb);
+		rank_pair(a, c, &ra, &rc);
+		rank_pair(a, d, &ra, &rd);
+		rank_pair(b, c, &rb, &rc);
+		rank_pair(b, d, &rb, &rd);
+		rank_pair(c, d, &rc, &rd);
+		for (j = i + 4; j < n; j++) {
 			u64 k = key[j];
 
 			ra += k < a;
@@ -42,33 +65,6 @@ static void rank_sort(u64 *key, u64 *out, u32 n)
 	}
 }
 
-/* Merges two sorted halves, with masks: a branch would be mispredicted. */
-static void merge_sorted(const u64 *a, const u64 *a_end, const u64 *b,
-			 const u64 *b_end, u64 *out)
-{
-	while (a < a_end && b < b_end) {
-		u64 take_b = -(u64)(*b < *a);
-
-		*out++ = *a ^ ((*a ^ *b) & take_b);
-		b -= take_b;
-		a += 1 + take_b;
-	}
-	while (a < a_end)
-		*out++ = *a++;
-	while (b < b_end)
-		*out++ = *b++;
-}
-
-/* Sorts a part of the keys, by way of memory with room for the extra keys. */
-static void sort_part(u64 *key, u64 *out, u32 n)
-{
-	u64 part[RANK_KEYS + 3], sorted[RANK_KEYS + 1];
-
-	pace_memmove(part, key, n * sizeof(*key));
-	rank_sort(part, sorted, n);
-	pace_memmove(out, sorted, n * sizeof(*out));
-}
-
 /* Returns true if the keys are sorted: clocks that coincide come by id. */
 static bool is_sorted(const u64 *key, u32 n)
 {
@@ -81,32 +77,18 @@ static bool is_sorted(const u64 *key, u32 n)
 }
 
 /*
- * Writes n keys to `out`, ascending as unsigned numbers, and overwrites `key`.
- * Both have room for PACE_SORT_EXTRA more keys.
+ * Writes n keys to `out`, ascending as unsigned numbers, unless they are more
+ * than PACE_SORT_KEYS and not sorted: then it returns false.  Both arrays have
+ * room for PACE_SORT_EXTRA more keys, which it overwrites.
  */
-static void pace_sort(u64 *key, u64 *out, u32 n)
+static bool pace_sort(u64 *key, u64 *out, u32 n)
 {
-	u32 from, width;
-
-	if (is_sorted(key, n)) {
+	if (n > PACE_SORT_KEYS) {
+		if (!is_sorted(key, n))
+			return false;
 		pace_memmove(out, key, n * sizeof(*key));
-		return;
+		return true;
 	}
-	if (n <= RANK_KEYS) {
-		rank_sort(key, out, n);
-		return;
-	}
-	for (from = 0; from < n; from += RANK_KEYS)
-		sort_part(key + from, out + from,
-			  n - from < RANK_KEYS ? n - from : RANK_KEYS);
-	for (width = RANK_KEYS; width < n; width *= 2) {
-		pace_memmove(key, out, n * sizeof(*key));
-		for (from = 0; from < n; from += 2 * width) {
-			u32 mid = from + width < n ? from + width : n;
-			u32 end = mid + width < n ? mid + width : n;
-
-			merge_sorted(key + from, key + mid, key + mid, key + end,
-				     out + from);
-		}
-	}
+	rank_sort(key, out, n);
+	return true;
 }

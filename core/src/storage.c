@@ -39,16 +39,25 @@ void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
 	u32 *free_ids;
 	u8 *at = storage;
 	struct pace_queue *const queue[QUEUES] = QUEUES_OF(s);
-	u32 i;
+	const u64 *key[QUEUES];
+	u32 keys[QUEUES], i;
 
 	capacity = clamp_capacity(capacity);
 	if (capacity < s->id_end || (s->pool && capacity < s->capacity))
 		return storage;
+	for (i = 0; i < QUEUES; i++)
+		if (!pace_queue_fits(queue[i], capacity))
+			return storage;
 
-	s->pool = pace_pool_resize(s->pool, at, capacity);
+	for (i = 0; i < QUEUES; i++) {
+		keys[i] = pace_queue_gather(queue[i]);
+		key[i] = queue[i]->heap;
+	}
+	s->pool = pace_pool_init(at, capacity);
 	at += pace_pool_bytes(capacity);
 	for (i = 0; i < QUEUES; i++) {
-		pace_queue_resize(queue[i], s->pool, at, capacity);
+		pace_queue_resize(queue[i], s->pool, at, capacity, key[i],
+				  keys[i]);
 		at += pace_queue_bytes(capacity);
 	}
 	by_id = (struct pace_class **)at;

@@ -227,6 +227,18 @@ static inline u32 pace_counted_bytes(const struct pace_config *cfg,
 }
 
 /*
+ * The queue that a paced class is in: while active in one of the first two, in
+ * ORDER_CLOCK in the first, and with a ceil in one of the others as well.
+ */
+enum pace_place {
+	PACE_NOWHERE,
+	PACE_WAITING,
+	PACE_ELIGIBLE,
+	PACE_AT_CEIL,
+	PACE_BORROWING,
+};
+
+/*
  * One class.  The host embeds it in its own class and changes no member; members
  * are public so that it can embed them, and so that tests can read them.
  *
@@ -239,7 +251,7 @@ struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
 	u8 type;		/* enum pace_type */
 	bool active;		/* has a packet and takes part in decisions */
-	bool eligible;		/* is in the eligible queue; never in ORDER_CLOCK */
+	u8 place;		/* enum pace_place: waiting or eligible */
 	bool has_ceil;		/* PACED: has a ceil above its rate */
 	/*
 	 * PACED.  All clocks are compared with the port's less the common
@@ -263,7 +275,7 @@ struct pace_class {
 
 	u64 ceil_quot;
 	u64 ceil_rem;
-	bool borrowing;		/* is in the borrowing queue, below its ceil */
+	u8 ceil_place;		/* enum pace_place: at its ceil or borrowing */
 	/* NORMAL */
 	bool passed;		/* guard band: its visit ended unserved */
 	u32 quantum_bytes;
@@ -326,8 +338,8 @@ struct pace_stats {
  * pace_storage_bytes(n) returns what n classes need, a multiple of 8 aligned as
  * u64.  To grow, the host allocates a larger block, calls pace_set_storage()
  * under its lock and frees what that returns: the old block, or the new one if
- * it is too small for the ids in use, or smaller than a block with a pool.  In
- * that case nothing has changed.
+ * it is too small for the ids in use or for what the queues hold, or smaller than a
+ * block with a pool.  In that case nothing has changed.
  */
 PACE_API size_t pace_storage_bytes(u32 capacity);
 

@@ -8,17 +8,19 @@
 
 #include <pace/pace.h>
 
-struct pace_pool;	/* src/tree.c */
+struct pace_pool;	/* src/wheel.c */
 struct pace_wheel;
 
 /* A priority queue of packed keys: src/queue.c. */
 struct pace_queue {
-	u64 *key;	/* the heap */
-	u32 *index;	/* position by id; PACE_ID_NONE: not in the queue */
-	u32 count;	/* keys in the heap; 0 only if the queue is empty */
-	u32 heap_keys;	/* from so many keys in the heap on the wheel is used */
-	u32 capacity;	/* ids */
-	u32 wheel_from;	/* ids */
+	u64 min;	/* the smallest key, if `count` is not 0 */
+	u32 count;	/* keys, stale ones included */
+	u32 stale;	/* keys that no class has any more: src/paced.c */
+	u64 *heap;
+	u32 heap_keys;
+	bool has_wheel;	/* the wheel has keys, or new keys enter it */
+	u32 limit;	/* most keys; `heap` has room for as many */
+	u32 wheel_from;	/* keys */
 	struct pace_wheel *wheel;	/* NULL: none */
 	struct pace_pool *pool;
 };

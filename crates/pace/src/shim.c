@@ -153,14 +153,14 @@ u64 pace_shim_class_clock(const struct pace_sched *s,
 
 /* The queue alone, for tests. */
 size_t pace_shim_pool_bytes(u32 capacity);
-struct pace_pool *pace_shim_pool_resize(const struct pace_pool *from,
-					void *memory, u32 capacity);
+struct pace_pool *pace_shim_pool_init(void *memory, u32 capacity);
 size_t pace_shim_queue_bytes(u32 capacity);
+u32 pace_shim_queue_gather(struct pace_queue *q);
 void pace_shim_queue_resize(struct pace_queue *q, struct pace_pool *pool,
-			    void *memory, u32 capacity);
-void pace_shim_queue_wheel_from(struct pace_queue *q, u32 ids);
+			    void *memory, u32 capacity, const u64 *key, u32 keys);
+void pace_shim_queue_wheel_from(struct pace_queue *q, u32 keys);
 void pace_shim_queue_insert(struct pace_queue *q, u64 key);
-void pace_shim_queue_remove(struct pace_queue *q, u32 id);
+void pace_shim_queue_pop(struct pace_queue *q);
 void pace_shim_queue_replace_min(struct pace_queue *q, u64 key);
 u32 pace_shim_queue_coming(const struct pace_queue *q, u32 ahead);
 
@@ -169,10 +169,9 @@ size_t pace_shim_pool_bytes(u32 capacity)
 	return pace_pool_bytes(capacity);
 }
 
-struct pace_pool *pace_shim_pool_resize(const struct pace_pool *from,
-					void *memory, u32 capacity)
+struct pace_pool *pace_shim_pool_init(void *memory, u32 capacity)
 {
-	return pace_pool_resize(from, memory, capacity);
+	return pace_pool_init(memory, capacity);
 }
 
 size_t pace_shim_queue_bytes(u32 capacity)
@@ -180,15 +179,20 @@ size_t pace_shim_queue_bytes(u32 capacity)
 	return pace_queue_bytes(capacity);
 }
 
-void pace_shim_queue_resize(struct pace_queue *q, struct pace_pool *pool,
-			    void *memory, u32 capacity)
+u32 pace_shim_queue_gather(struct pace_queue *q)
 {
-	pace_queue_resize(q, pool, memory, capacity);
+	return pace_queue_gather(q);
 }
 
-void pace_shim_queue_wheel_from(struct pace_queue *q, u32 ids)
+void pace_shim_queue_resize(struct pace_queue *q, struct pace_pool *pool,
+			    void *memory, u32 capacity, const u64 *key, u32 keys)
 {
-	pace_queue_wheel_from(q, ids);
+	pace_queue_resize(q, pool, memory, capacity, key, keys);
+}
+
+void pace_shim_queue_wheel_from(struct pace_queue *q, u32 keys)
+{
+	pace_queue_wheel_from(q, keys);
 }
 
 void pace_shim_queue_insert(struct pace_queue *q, u64 key)
@@ -196,9 +200,9 @@ void pace_shim_queue_insert(struct pace_queue *q, u64 key)
 	pace_queue_insert(q, key);
 }
 
-void pace_shim_queue_remove(struct pace_queue *q, u32 id)
+void pace_shim_queue_pop(struct pace_queue *q)
 {
-	pace_queue_remove(q, id);
+	pace_queue_pop(q);
 }
 
 void pace_shim_queue_replace_min(struct pace_queue *q, u64 key)

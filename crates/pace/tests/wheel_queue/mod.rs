@@ -20,11 +20,13 @@ const ID_NONE: u32 = u32::MAX;
 /// `struct pace_queue`.
 #[repr(C)]
 struct RawQueue {
-    key: *mut u64,
-    place: *mut u32,
+    min: u64,
     count: u32,
+    stale: u32,
+    heap: *mut u64,
     heap_keys: u32,
-    capacity: u32,
+    has_wheel: bool,
+    limit: u32,
     wheel_from: u32,
     wheel: *mut c_void,
     pool: *mut c_void,
@@ -42,12 +44,20 @@ struct RawPool {
 // SAFETY: the signatures are those of shim.c.
 unsafe extern "C" {
     fn pace_shim_pool_bytes(capacity: u32) -> usize;
-    fn pace_shim_pool_resize(from: *const c_void, memory: *mut u64, capacity: u32) -> *mut c_void;
+    fn pace_shim_pool_init(memory: *mut u64, capacity: u32) -> *mut c_void;
     fn pace_shim_queue_bytes(capacity: u32) -> usize;
-    fn pace_shim_queue_resize(q: *mut RawQueue, pool: *mut c_void, memory: *mut u64, capacity: u32);
-    fn pace_shim_queue_wheel_from(q: *mut RawQueue, ids: u32);
+    fn pace_shim_queue_gather(q: *mut RawQueue) -> u32;
+    fn pace_shim_queue_resize(
+        q: *mut RawQueue,
+        pool: *mut c_void,
+        memory: *mut u64,
+        capacity: u32,
+        key: *const u64,
+        keys: u32,
+    );
+    fn pace_shim_queue_wheel_from(q: *mut RawQueue, keys: u32);
     fn pace_shim_queue_insert(q: *mut RawQueue, key: u64);
-    fn pace_shim_queue_remove(q: *mut RawQueue, id: u32);
+    fn pace_shim_queue_pop(q: *mut RawQueue);
     fn pace_shim_queue_replace_min(q: *mut RawQueue, key: u64);
     fn pace_shim_queue_coming(q: *const RawQueue, ahead: u32) -> u32;
 }
@@ -111,11 +121,13 @@ impl Model {
         assert_eq!(linked(), 1_000_000_000);
         let mut model = Model {
             raw: RawQueue {
-                key: ptr::null_mut(),
-                place: ptr::null_mut(),
+                min: 0,
                 count: 0,
+                stale: 0,
+                heap: ptr::null_mut(),
                 heap_keys: 0,
-                capacity: 0,
+                has_wheel: false,
+                limit: 0,
                 wheel_from: 0,
                 wheel: ptr::null_mut(),
                 pool: ptr::null_mut(),
@@ -139,8 +151,11 @@ impl Model {
         unsafe {
             let mut pool = zeroed(pace_shim_pool_bytes(ids));
             let mut memory = zeroed(pace_shim_queue_bytes(capacity));
-            let moved = pace_shim_pool_resize(self.raw.pool, pool.as_mut_ptr(), ids);
-            pace_shim_queue_resize(&mut self.raw, moved, memory.as_mut_ptr(), capacity);
+            let keys = pace_shim_queue_gather(&mut self.raw);
+            let from = self.raw.heap;
+            let begun = pace_shim_pool_init(pool.as_mut_ptr(), ids);
+            let start = memory.as_mut_ptr();
+            pace_shim_queue_resize(&mut self.raw, begun, start, capacity, from, keys);
             self.pool = pool;
             self.memory = memory;
         }
@@ -158,19 +173,57 @@ impl Model {
         (value << ID_BITS) | u64::from(id)
     }
 
+    /// A key is live if its id is in the set with that value, as a class says it of its key.
+    fn is_live(&self, key: u64) -> bool {
+        let id = (key & ((1 << ID_BITS) - 1)) as u32;
+        self.value[id as usize].is_some_and(|value| Self::key(id, value) == key)
+    }
+
+    /// Makes the smallest key live again.
+    fn drop_stale_head(&mut self) {
+        while self.raw.stale > 0 && self.raw.count > 0 && !self.is_live(self.raw.min) {
+            // SAFETY: the queue has a key.
+            unsafe { pace_shim_queue_pop(&mut self.raw) };
+            self.raw.stale -= 1;
+        }
+    }
+
+    fn drop_all_stale(&mut self) {
+        // SAFETY: the queue has its memory.
+        let keys = unsafe { pace_shim_queue_gather(&mut self.raw) };
+        self.raw.stale = 0;
+        // SAFETY: that many keys are there.
+        let keys = unsafe { std::slice::from_raw_parts(self.raw.heap, keys as usize) }.to_vec();
+        let live: BTreeSet<u64> = keys.into_iter().filter(|&k| self.is_live(k)).collect();
+        for key in live {
+            // SAFETY: fewer keys than there were.
+            unsafe { pace_shim_queue_insert(&mut self.raw, key) };
+        }
+    }
+
     pub fn insert(&mut self, id: u32, value: u64) {
+        if self.raw.count == self.raw.limit {
+            self.drop_all_stale();
+        }
         assert!(self.set.insert((value, id)));
         self.value[id as usize] = Some(value);
-        // SAFETY: the id is below the capacity and not in the queue.
+        // SAFETY: the queue is not full.
         unsafe { pace_shim_queue_insert(&mut self.raw, Self::key(id, value)) };
         self.check();
     }
 
+    /// Removes the smallest id; any other leaves its key behind.
     pub fn remove(&mut self, id: u32) {
+        let smallest = self.min_id() == Some(id);
         let value = self.value[id as usize].take().unwrap();
         assert!(self.set.remove(&(value, id)));
-        // SAFETY: the id is in the queue.
-        unsafe { pace_shim_queue_remove(&mut self.raw, id) };
+        if smallest {
+            // SAFETY: the queue has a key.
+            unsafe { pace_shim_queue_pop(&mut self.raw) };
+            self.drop_stale_head();
+        } else {
+            self.raw.stale += 1;
+        }
         self.check();
     }
 
@@ -188,11 +241,17 @@ impl Model {
         self.value[id as usize] = Some(value);
         // SAFETY: the id is the smallest in the queue.
         unsafe { pace_shim_queue_replace_min(&mut self.raw, Self::key(id, value)) };
+        self.drop_stale_head();
         self.check();
     }
 
     pub fn has(&self, id: u32) -> bool {
         self.value[id as usize].is_some()
+    }
+
+    /// Returns true if keys were left behind that are still in the queue.
+    pub fn has_stale(&self) -> bool {
+        self.raw.stale > 0
     }
 
     pub fn len(&self) -> usize {
@@ -215,9 +274,10 @@ impl Model {
 
     fn check(&self) {
         assert_eq!(self.raw.count == 0, self.set.is_empty());
+        assert_eq!(self.raw.count, self.set.len() as u32 + self.raw.stale);
+        assert!(self.raw.count <= self.raw.limit);
         if let Some(&(value, id)) = self.set.first() {
-            // SAFETY: `key` has `count` keys.
-            assert_eq!(unsafe { *self.raw.key }, Self::key(id, value));
+            assert_eq!(self.raw.min, Self::key(id, value));
         }
     }
 

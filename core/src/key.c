@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What paced classes are ordered by: in which queues a class is, and the key that
+ * it has in each.
+ */
+#include <pace/pace_sched.h>
+
+/*
+ * Updates the eligible time after either clock has changed: the later of both.
+ * The ceil clock is the one that may have been left behind for years.
+ */
+static inline void pace_eligible_update(struct pace_class *c)
+{
+	if (c->has_ceil)
+		c->eligible_time = pace_clock_later(c->ceil_clock.bytes,
+					    c->clock.bytes);
+}
+
+/* Returns the eligible time of a class; without a ceil that is its clock. */
+static inline u64 pace_eligible_time(const struct pace_class *c)
+{
+	return c->has_ceil ? c->eligible_time : c->clock.bytes;
+}
+
+/* Returns a queue key: 44 bits of clock, 20 of id; heap.c has the order. */
+static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
+{
+	return bytes << PACE_ID_BITS | c->id;
+}
+
+/* Returns true if the class may send at its rate now. */
+static inline bool pace_is_eligible(const struct pace_sched *s,
+				    const struct pace_class *c)
+{
+	return !pace_clock_ahead(pace_eligible_time(c), pace_schedule_clock(s));
+}
+
+/*
+ * Returns the virtual finish time, which decides between eligible classes and
+ * which lag is measured by: in ORDER_NEXT the eligible time moved on by one
+ * longest burst, in ORDER_CLOCK the eligible time itself.
+ */
+static inline u64 pace_virtual_finish(const struct pace_sched *s,
+				      const struct pace_class *c)
+{
+	u64 eligible = pace_eligible_time(c);
+
+	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->max_cost_bytes : eligible;
+}
+
+/* Above any rate: rates are at most 10^12 < 2^40. */
+#define RATE_KEY_TOP	(1ull << 40)
+
+/* Returns the key that orders eligible classes, then by lowest id. */
+static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
+{
+	u64 value = s->cfg.order == PACE_ORDER_RATE ?
+		    RATE_KEY_TOP - c->rate_bps : pace_virtual_finish(s, c);
+
+	return value << PACE_ID_BITS | c->id;
+}
+
+/* Returns which place of a class a queue is. */
+static inline enum pace_place place_in(const struct pace_sched *s,
+				       const struct pace_queue *q)
+{
+	return q == &s->waiting ? PACE_WAITING :
+	       q == &s->eligible ? PACE_ELIGIBLE :
+	       q == &s->at_ceil ? PACE_AT_CEIL : PACE_BORROWING;
+}
+
+/* Says that a class is in the queue, or in neither of its kind. */
+static inline void set_place(const struct pace_sched *s,
+			     const struct pace_queue *q, struct pace_class *c,
+			     enum pace_place place)
+{
+	if (q == &s->waiting || q == &s->eligible)
+		c->place = place;
+	else
+		c->ceil_place = place;
+}
+
+/* Returns the key that a class has in the queue if it is in there. */
+static inline u64 key_in(const struct pace_sched *s, const struct pace_queue *q,
+			 const struct pace_class *c)
+{
+	switch (place_in(s, q)) {
+	case PACE_WAITING:
+		return pace_clock_key(pace_eligible_time(c), c);
+	case PACE_ELIGIBLE:
+		return eligible_key(s, c);
+	case PACE_AT_CEIL:
+		return pace_clock_key(c->ceil_clock.bytes, c);
+	default:
+		return pace_clock_key(c->borrow_clock.bytes, c);
+	}
+}
