@@ -38,6 +38,8 @@ static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 	case PACE_ORDER_CLOCK:
 		return queue_head(s, &s->waiting);
 	case PACE_ORDER_NEXT:
+		if (s->sole)
+			return s->sole;
 		return s->active_paced <= 1 && pace_queue_empty(&s->eligible) ?
 		       queue_head(s, &s->waiting) : queue_head(s, &s->eligible);
 	case PACE_ORDER_RATE:
@@ -84,8 +86,41 @@ static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 	pace_key_add(s, &s->waiting, c);
 }
 
+/*
+ * In ORDER_NEXT the only eligible class leaves its key among the waiting ones,
+ * where it is the first: it takes part in no other order until a second class is
+ * eligible.
+ */
+static void make_sole(struct pace_sched *s, struct pace_class *c)
+{
+	c->place = PACE_SOLE;
+	s->sole = c;
+}
+
+/* Gives the sole eligible class, if there is one, a key among the eligible. */
+static void end_sole(struct pace_sched *s)
+{
+	struct pace_class *c = s->sole;
+
+	if (!c)
+		return;
+	s->sole = NULL;
+	pace_key_remove(s, &s->waiting, c);
+	pace_key_add(s, &s->eligible, c);
+}
+
+/* Returns true if a second waiting class may be eligible. */
+static bool is_second_due(const struct pace_sched *s)
+{
+	u64 now = pace_schedule_clock(s) << PACE_ID_BITS | PACE_KEY_ID_MASK;
+
+	return s->waiting.count > 1 &&
+	       !pace_key_before(now, pace_queue_second(&s->waiting));
+}
+
 static void insert_eligible(struct pace_sched *s, struct pace_class *c)
 {
+	end_sole(s);
 	pace_key_add(s, &s->eligible, c);
 }
 
@@ -94,6 +129,8 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 	struct pace_queue *q = c->place == PACE_ELIGIBLE ? &s->eligible :
 							   &s->waiting;
 
+	if (c == s->sole)
+		s->sole = NULL;
 	pace_key_remove(s, q, c);
 	if (pace_queue_has_wheel(q))
 		fetch_coming(s, q);
@@ -106,6 +143,17 @@ static bool promote_eligible(struct pace_sched *s)
 
 	if (!c || !pace_is_eligible(s, c))
 		return false;
+	if (s->cfg.order == PACE_ORDER_NEXT && pace_queue_empty(&s->eligible) &&
+	    (!s->sole || c == s->sole) && !is_second_due(s)) {
+		if (c == s->sole)
+			return false;
+		make_sole(s, c);
+		return true;
+	}
+	if (c == s->sole) {
+		end_sole(s);
+		return true;
+	}
 	remove_from_queue(s, c);
 	insert_eligible(s, c);
 	return true;
@@ -126,6 +174,14 @@ static struct pace_class *pace_first_eligible(struct pace_sched *s)
 	}
 	while (promote_eligible(s))
 		;
+	c = s->sole;
+	if (c) {
+		if (pace_is_eligible(s, c))
+			return c;
+		s->sole = NULL;
+		c->place = PACE_WAITING;
+		return NULL;
+	}
 	while ((c = queue_head(s, &s->eligible)) && !pace_is_eligible(s, c)) {
 		remove_from_queue(s, c);
 		insert_waiting(s, c);
@@ -165,12 +221,22 @@ static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 /* Moves an active class to where its new clock or rate belongs. */
 static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
-	if (c->place == PACE_WAITING && (s->cfg.order == PACE_ORDER_CLOCK ||
-					 s->active_paced == 1) &&
+	bool was_sole = c == s->sole;
+
+	if ((was_sole || (c->place == PACE_WAITING &&
+			  (s->cfg.order == PACE_ORDER_CLOCK ||
+			   s->active_paced == 1))) &&
 	    pace_queue_min(&s->waiting) == c->id) {
+		if (was_sole) {
+			s->sole = NULL;
+			c->place = PACE_WAITING;
+		}
 		pace_key_move_first(s, &s->waiting, c);
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
+		if (was_sole)
+			while (promote_eligible(s))
+				;
 	} else {
 		remove_from_queue(s, c);
 		insert_in_queue(s, c);
@@ -379,6 +445,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	if (s->cfg.order != PACE_ORDER_CLOCK)
 		while (promote_eligible(s))
 			;
+	end_sole(s);
 	/* The keys of those that are eligible are of the old order. */
 	while ((c = queue_head(s, &s->eligible))) {
 		remove_from_queue(s, c);

@@ -53,6 +53,16 @@ static inline bool pace_queue_has_wheel(const struct pace_queue *q)
 	return q->has_wheel;
 }
 
+/*
+ * Returns a key that none is before but the smallest; there are two keys or more.
+ * O(1).
+ */
+static inline u64 pace_queue_second(const struct pace_queue *q)
+{
+	return q->has_wheel ? pace_wheel_second(q) :
+			      smallest_child(q->heap, 1, q->heap_keys).key;
+}
+
 /* Inserts a key into a queue that is not full.  O(log n). */
 static void pace_queue_insert(struct pace_queue *q, u64 key)
 {

@@ -470,6 +470,25 @@ static inline void wheel_take(struct pace_queue *q)
 	}
 }
 
+/* Returns a key that none is before but the smallest. */
+static u64 pace_wheel_second(const struct pace_queue *q)
+{
+	const struct pace_wheel *w = q->wheel;
+	bool of_run = run_keys(w) && w->run[w->head] == q->min;
+	u64 second = w->edge;
+
+	if (run_keys(w) > of_run)
+		second = w->run[w->head + of_run];
+	if (of_run && q->heap_keys && pace_key_before(q->heap[0], second))
+		return q->heap[0];
+	if (!of_run && q->heap_keys > 1) {
+		u64 child = smallest_child(q->heap, 1, q->heap_keys).key;
+
+		return pace_key_before(child, second) ? child : second;
+	}
+	return second;
+}
+
 static void pace_wheel_insert(struct pace_queue *q, u64 key)
 {
 	wheel_add(q, key);

@@ -234,6 +234,7 @@ enum pace_place {
 	PACE_NOWHERE,
 	PACE_WAITING,
 	PACE_ELIGIBLE,
+	PACE_SOLE,		/* the only eligible one: its key is among the waiting */
 	PACE_AT_CEIL,
 	PACE_BORROWING,
 };

@@ -87,6 +87,7 @@ struct pace_sched {
 
 	struct pace_queue waiting;	/* active paced classes by clock */
 	struct pace_queue eligible;	/* those that may send, in cfg.order */
+	struct pace_class *sole;	/* the one in PACE_SOLE; then `eligible` is empty */
 	struct pace_queue at_ceil;	/* with a ceil, and not below it: by ceil clock */
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
 	u64 borrow_time;		/* borrow clock of the last borrowed frame */
