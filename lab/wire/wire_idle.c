@@ -45,12 +45,24 @@ static void timer_entered(void *unused, int vector)
 	idle_end();
 }
 
+/*
+ * Marks this instant for the profile (lab/profile), which looks for this
+ * instruction: nopl 0x4d505350(%rax), and no compiler emits it.
+ */
+static void mark(void)
+{
+#ifdef CONFIG_X86_64
+	asm volatile(".byte 0x0f, 0x1f, 0x80, 0x50, 0x53, 0x50, 0x4d");
+#endif
+}
+
 static int idle_show(struct seq_file *seq, void *unused)
 {
 	unsigned long flags;
 	u64 now_ns, idle_ns;
 
 	local_irq_save(flags);
+	mark();
 	now_ns = ktime_get_ns();
 	idle_ns = idle.idle_ns;
 	local_irq_restore(flags);

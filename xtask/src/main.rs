@@ -5,6 +5,7 @@ mod bench_pages;
 mod bench_stalls;
 mod guests;
 mod notes;
+mod profile;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ enum Command {
     Tdc(guests::Tdc),
     /// Random netlink operations under traffic; the same seed repeats them
     Fuzz(guests::Fuzz),
+    /// Where the instructions of a frame go: an experiment's cells, by function
+    Profile(profile::Profile),
     /// Write the manual page of the pspacer command to standard output
     Man,
     /// Parts of `make bench`
@@ -52,6 +55,10 @@ fn run(command: &Command) -> Result<()> {
             let ran = guests::fuzz(args)?;
             print!("{}", ran.output);
             ensure!(ran.status == 0, "the guest found something wrong");
+            Ok(())
+        }
+        Command::Profile(args) => {
+            print!("{}", profile::main(args)?);
             Ok(())
         }
         Command::Man => {

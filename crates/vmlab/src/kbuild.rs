@@ -42,6 +42,14 @@ pub(crate) const SCH_PSP: OwnModule = OwnModule {
     sources: &["kernel", "core", "uapi"],
 };
 
+/// A compiled module before it was stripped.
+const DEBUG: &str = "module.debug";
+
+/// Returns the name of a compiled module in the cache. It changes with what is kept beside it.
+fn module_entry(own: &OwnModule, release: &str, hash: &str) -> String {
+    format!("{}-{release}-{hash}-2", own.name)
+}
+
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 
@@ -75,7 +83,7 @@ impl Headers<'_> {
         progress: &dyn Progress,
     ) -> Result<Module, Error> {
         let hash = sources.hash(own.sources)?;
-        let name = format!("{}-{}-{hash}", own.name, self.release);
+        let name = module_entry(own, self.release, &hash);
         let entry = cache.entry("modules", &name, |target| {
             let what = format!("{} for {}", own.name, self.release);
             progress.event(&Event::Build { what: &what });
@@ -87,6 +95,8 @@ impl Headers<'_> {
                 &mut self.make(&build.join(own.folder)),
                 &format!("compiling {what}"),
             )?;
+            let whole = target.join(DEBUG);
+            fs::copy(&object, &whole).at("write", &whole)?;
             let mut strip = Command::new("strip");
             strip.arg("--strip-debug").arg(&object);
             output(&mut strip, "stripping a module")?;
@@ -100,6 +110,17 @@ impl Headers<'_> {
             name: own.name.to_owned(),
             bytes,
         })
+    }
+
+    /// Returns the file of a module that [`Self::module`] has compiled, with debug information.
+    pub fn debug(
+        &self,
+        cache: &Cache,
+        sources: &Sources,
+        own: &OwnModule,
+    ) -> Result<PathBuf, Error> {
+        let name = module_entry(own, self.release, &sources.hash(own.sources)?);
+        Ok(cache.folder("modules")?.join(name).join(DEBUG))
     }
 
     /// Compiles a module again with all of the kernel's warnings and sparse, and returns their

@@ -60,6 +60,8 @@ pub(crate) struct Guest<'a> {
     pub folder: &'a Path,
     /// QEMU device models. Each stands for two devices that a hub joins.
     pub nics: &'a [&'static str],
+    /// A plugin of QEMU and its argument.
+    pub plugin: Option<(&'a Path, String)>,
     /// Ends the guest early when set.
     pub stop: &'a AtomicBool,
 }
@@ -169,6 +171,10 @@ impl Guest<'_> {
             ))
             .args(["-device", "ivshmem-plain,memdev=results"]);
         command.args(nic_words(self.nics));
+        if let Some((plugin, argument)) = &self.plugin {
+            let words = format!("{},{argument}", text(plugin));
+            command.args(["-plugin", &words]);
+        }
         command
     }
 
@@ -308,6 +314,7 @@ mod tests {
             timeout: Duration::from_secs(60),
             folder: &folder.join("logs"),
             nics: &[],
+            plugin: None,
             stop: &AtomicBool::new(false),
         };
         // The guest starts in a thread, because guests run side by side.

@@ -17,7 +17,9 @@ use serde_json::Value;
 
 use crate::error::{At, Error};
 use crate::image::{Image, add_modules};
+use crate::kbuild::{Headers, SCH_PSP};
 use crate::plan::{module_candidates, plan};
+use crate::profile::{self, Debug};
 use crate::progress::{Event, Progress};
 use crate::qemu::Guest;
 use crate::reports;
@@ -77,6 +79,9 @@ pub struct CellOutput {
     pub tc: BTreeMap<String, Value>,
     /// Report of the sender, by flow.
     pub flow_reports: BTreeMap<String, Value>,
+    /// Instructions by function, largest first, in each of the cell's windows; empty unless
+    /// [`Lab::profile`] is set.
+    pub profile: Vec<Vec<profile::Row>>,
 }
 
 /// Wall-clock figures: not part of the result, because they differ each time.
@@ -122,6 +127,7 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = spec.jobs.unwrap_or(cores).get().min(shards.len().max(1));
     let runner = Runner {
+        lab,
         spec,
         parts: &parts,
         base: &base,
@@ -153,6 +159,7 @@ fn simulated_s(cell: &Cell) -> f64 {
 type Done = (Vec<CellOutput>, BootStats);
 
 struct Runner<'a> {
+    lab: &'a Lab,
     spec: &'a RunSpec<'a>,
     parts: &'a Parts,
     base: &'a [u8],
@@ -195,6 +202,8 @@ impl Runner<'_> {
             .at("create a folder in", self.spec.out_dir)?;
         let initrd = [self.base, &self.plan(cells).to_cpio()].concat();
         let simulated: f64 = cells.iter().map(simulated_s).sum();
+        let plugin = self.parts.programs.join("profile.so");
+        let argument = format!("out={}", folder.join(profile::COUNTS).display());
         let guest = Guest {
             qemu: &self.parts.qemu,
             kernel: &self.parts.kernel.image,
@@ -211,6 +220,7 @@ impl Runner<'_> {
             timeout: self.spec.timeout.unwrap_or_else(|| timeout(simulated)),
             folder: &folder,
             nics: &[],
+            plugin: self.lab.profile.then_some((&*plugin, argument)),
             stop,
         };
         let first_cell = cells.first().map_or(0, |cell| cell.index);
@@ -219,6 +229,13 @@ impl Runner<'_> {
             first_cell,
             cells: cells.len(),
         });
+        if self.lab.profile {
+            let path = &folder.join(profile::COUNTS);
+            self.progress.event(&Event::Output {
+                path,
+                is_folder: false,
+            });
+        }
         for path in guest.files(scratch.path()) {
             let is_folder = path == folder || path == scratch.path();
             self.progress.event(&Event::Output {
@@ -237,11 +254,17 @@ impl Runner<'_> {
         let wall_s = begin.elapsed().as_secs_f64();
         let out_dir = self.spec.out_dir;
         let found = collect(&shared, out_dir, &folder, &guest.console(), self.progress)?;
-        let outputs = cells
+        let mut outputs = cells
             .iter()
             .enumerate()
             .map(|(number, cell)| self.cell_output(&guest, cell, found.zeros_ns.get(number)))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        if self.lab.profile {
+            let profiles = self.profiles(&folder, cells)?;
+            for (output, profile) in outputs.iter_mut().zip(profiles) {
+                output.profile = profile;
+            }
+        }
         let boot_s = boot_s.unwrap_or(wall_s);
         Ok((
             outputs,
@@ -251,6 +274,22 @@ impl Runner<'_> {
                 wall_s,
             },
         ))
+    }
+
+    /// Returns the instructions of every window by function.
+    fn profiles(&self, boot: &Path, cells: &[Cell]) -> Result<Vec<Vec<Vec<profile::Row>>>, Error> {
+        let headers = Headers {
+            release: &self.parts.kernel.release,
+            root: &self.parts.kernel_root,
+        };
+        let Lab { cache, sources, .. } = self.lab;
+        let file = headers.debug(cache, sources, &SCH_PSP)?;
+        // Without a cell that loads psp the module was not compiled.
+        let debug = file.is_file().then_some(Debug {
+            name: SCH_PSP.name,
+            file: &file,
+        });
+        profile::read(boot, cells, debug.as_slice())
     }
 
     /// Returns the second archive: the plan and its files.
@@ -263,6 +302,9 @@ impl Runner<'_> {
             for (path, text) in plan.files {
                 image.file(&path, text.into_bytes());
             }
+        }
+        if self.lab.profile {
+            steps += &format!("keep /proc/kallsyms {}\n", profile::SYMBOLS);
         }
         image.file("plan", steps.into_bytes());
         image
@@ -287,6 +329,7 @@ impl Runner<'_> {
             tc: reports::tc(cell, &dir)?,
             flow_reports: reports::flows(cell, &dir)?,
             busy_ns: reports::busy(cell, &dir)?,
+            profile: Vec::new(),
             console: console.clone(),
             dir,
             zero_ns,

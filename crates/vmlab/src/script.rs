@@ -128,6 +128,7 @@ pub fn run_script(
         timeout: spec.timeout,
         folder: spec.out_dir,
         nics: &lab.nics,
+        plugin: None,
         stop: &AtomicBool::new(false),
     };
     let shared = guest.boot(scratch.path(), &mut |_| {})?;

@@ -29,6 +29,8 @@ pub struct Lab {
     /// QEMU's models of NICs. A guest gets two devices of each, joined by a hub of their own. If
     /// there are any, the kernel is Debian's generic one, which has the drivers.
     pub nics: Vec<&'static str>,
+    /// Counts the instructions of every window by function: [`crate::CellOutput::profile`].
+    pub profile: bool,
 }
 
 /// The parts that the guests of a run share.
@@ -36,6 +38,8 @@ pub(crate) struct Parts {
     pub qemu: PathBuf,
     pub kernel: KernelFiles,
     pub kernel_root: PathBuf,
+    /// Folder of what was compiled with the host's compiler.
+    pub programs: PathBuf,
     /// Initial file system, without modules.
     pub base: Image,
 }
@@ -53,6 +57,7 @@ impl Lab {
             refresh: false,
             debug_kernel: false,
             nics: Vec::new(),
+            profile: false,
         })
     }
 
@@ -83,6 +88,7 @@ impl Lab {
             qemu,
             kernel,
             kernel_root,
+            programs,
             base,
         })
     }

@@ -92,6 +92,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         refresh: false,
         debug_kernel: false,
         nics: Vec::new(),
+        profile: false,
     };
     // apt reads this list instead of the machine's. Its only source exists, but has a name that
     // no archive has.
