@@ -31,8 +31,12 @@ pub enum Mechanism {
     AckHeld,
     /// The acknowledgement of data that had arrived was lost.
     AckLost,
+    /// The acknowledgement was held back, and the one before it was lost.
+    AckLostAndHeld,
     /// Packets came late.
     Late,
+    /// Acknowledgements came late.
+    AcksLate,
     /// Lost, nothing above it arrived, and a timeout repaired it.
     TailLost,
     /// Lost, nothing above it arrived, and a tail loss probe was sent.
@@ -69,8 +73,10 @@ pub enum Mechanism {
     SenderHeld,
     /// A packet of the handshake was lost.
     SetupLost,
-    /// A host answered the handshake late.
+    /// The receiving host answered the handshake late.
     SetupSlow,
+    /// The sending host answered the handshake late.
+    AcceptSlow,
 }
 
 /// One row of the table: the causes that are right, the sides that are right (`unknown` is
@@ -106,7 +112,7 @@ const fn row(
 }
 
 /// The table.
-pub const TABLE: [Row; 31] = [
+pub const TABLE: [Row; 34] = [
     row(Mechanism::Moving, &[], &[], "the transfer did not stall"),
     row(
         Mechanism::Idle,
@@ -170,6 +176,18 @@ pub const TABLE: [Row; 31] = [
         "the data had arrived; only its acknowledgement was lost",
     ),
     row(
+        Mechanism::AckLostAndHeld,
+        &[Cause::DelayedAck, Cause::AckLoss],
+        &[Side::Receiver, Side::Network],
+        "without the delay or without the loss the sender would have gone on",
+    ),
+    row(
+        Mechanism::AcksLate,
+        &[Cause::DelaySpike, Cause::AckLoss],
+        NETWORK,
+        "acknowledgements that come late come in a heap; both causes say so",
+    ),
+    row(
         Mechanism::Late,
         &[Cause::DelaySpike],
         NETWORK,
@@ -183,9 +201,10 @@ pub const TABLE: [Row; 31] = [
     ),
     row(
         Mechanism::TailProbed,
-        &[Cause::TailLossProbe],
+        &[Cause::TailLossProbe, Cause::RtoTail],
         NETWORK,
-        "the tail was lost and a probe was sent for it",
+        "the tail was lost, nothing behind could report it, and a probe was sent for it; a probe \
+         of a single segment leaves when the timeout would be due",
     ),
     row(
         Mechanism::FewAbove,
@@ -288,7 +307,13 @@ pub const TABLE: [Row; 31] = [
         Mechanism::SetupSlow,
         &[Cause::ConnectionSetup],
         RECEIVER,
-        "a host answered the handshake late; it is the receiver of the request",
+        "a host answered the handshake late; it is the receiver of the client's data",
+    ),
+    row(
+        Mechanism::AcceptSlow,
+        &[Cause::ConnectionSetup],
+        SENDER,
+        "a host answered the handshake late; it is the sender of the server's data",
     ),
 ];
 
@@ -336,6 +361,8 @@ fn of_hold(facts: &Facts, hold: Hold, found: &mut Vec<Mechanism>) {
     match hold {
         Hold::Moving => {}
         Hold::Late => found.push(Mechanism::Late),
+        Hold::AcksLate => found.push(Mechanism::AcksLate),
+        Hold::AckLostAndHeld => found.push(Mechanism::AckLostAndHeld),
         Hold::Lost => of_loss(facts, found),
         Hold::AckLost => {
             let is_outage = facts.drops.first().is_some_and(|d| d.0 == Origin::Outage);
@@ -354,6 +381,7 @@ fn of_hold(facts: &Facts, hold: Hold, found: &mut Vec<Mechanism>) {
         Hold::PeerGone => found.push(Mechanism::PeerGone),
         Hold::SetupLost => found.push(Mechanism::SetupLost),
         Hold::SetupSlow => found.push(Mechanism::SetupSlow),
+        Hold::AcceptSlow => found.push(Mechanism::AcceptSlow),
         Hold::Paused(pause) => found.push(match pause {
             Pause::Think | Pause::AwaitIdle | Pause::Finished => Mechanism::Idle,
             Pause::Work => Mechanism::AppPaused,
@@ -383,8 +411,13 @@ fn of_loss(facts: &Facts, found: &mut Vec<Mechanism>) {
     if chief(Origin::BlackHole) {
         found.push(Mechanism::BlackHole);
     }
-    if chief(Origin::Outage) {
+    // Nothing came through: the path was down, or lost every one of several packets.
+    let none_passed = facts.packets.0 >= 3 && facts.packets.0 == facts.packets.1;
+    if chief(Origin::Outage) || none_passed {
         found.push(Mechanism::PathSilent);
+    }
+    if facts.ack_lost {
+        found.push(Mechanism::AckLost);
     }
     if facts.timeouts > 0 {
         if facts.copies_lost >= 2 {
@@ -403,7 +436,7 @@ fn of_loss(facts: &Facts, found: &mut Vec<Mechanism>) {
     if facts.tail_probes > 0 {
         found.push(Mechanism::TailProbed);
     }
-    if found.is_empty() {
+    if facts.timeouts + facts.tail_probes == 0 {
         found.push(Mechanism::RepairSlow);
     }
     of_origin(facts, found);
@@ -436,10 +469,10 @@ fn of_phase(facts: &Facts, found: &mut Vec<Mechanism>) {
             .map_or(0, |l| l.1);
         ns > 0 && ns * 2 >= all_ns
     };
-    if share(Limit::Window) {
+    if share(Limit::Window) || share(Limit::WindowAndBuffer) {
         found.push(Mechanism::WindowSmall);
     }
-    if share(Limit::SendBuffer) {
+    if share(Limit::SendBuffer) || share(Limit::WindowAndBuffer) {
         found.push(Mechanism::SendBufferFull);
     }
     if share(Limit::Repair) {

@@ -36,14 +36,19 @@ impl End {
 pub enum Hold {
     /// Nothing: useful data, or an acknowledgement that lets the sender go on, was on the way.
     Moving,
-    /// What was on the way came later than the path's own delay and queue explain.
+    /// Data on the way came later than the path's own delay and queue explain.
     Late,
+    /// Only acknowledgements were on the way, and came later than that.
+    AcksLate,
     /// Data was lost, and nothing was on the way that could repair it.
     Lost,
     /// All data had arrived, and the acknowledgement of it was lost.
     AckLost,
-    /// All data had arrived, and the receiver held its acknowledgement back.
+    /// Data had arrived, and the receiver held its acknowledgement back.
     AckHeld,
+    /// As `AckHeld`, and the acknowledgement before it was lost: either would have let the
+    /// sender go on.
+    AckLostAndHeld,
     /// The sender had data, and the receiver's window had no room for it.
     WindowClosed,
     /// The receiver had opened its window, and the packet that says so was lost.
@@ -56,8 +61,10 @@ pub enum Hold {
     PeerGone,
     /// A packet of the handshake was lost.
     SetupLost,
-    /// A host took its time with the handshake.
+    /// The receiving host took its time with the handshake.
     SetupSlow,
+    /// The sending host took its time with the handshake.
+    AcceptSlow,
 }
 
 /// Why a sender's application gave nothing to send.
@@ -96,6 +103,8 @@ pub enum Limit {
     Window,
     /// Its socket's buffer: the application had more, and all that fits was under way.
     SendBuffer,
+    /// Both: the buffer is no larger than the window.
+    WindowAndBuffer,
     /// Losses that were not repaired yet.
     Repair,
     /// Its congestion window, or the path.
@@ -191,6 +200,8 @@ pub struct Interval {
     pub missing: u64,
     /// What limits the sender besides.
     pub limit: Limit,
+    /// Whether an acknowledgement of data that had arrived was lost as well.
+    pub ack_lost: bool,
 }
 
 /// The truth about one direction.
@@ -223,8 +234,10 @@ pub struct Facts {
     pub above: u32,
     /// Data packets of the sender that were dropped, by origin, the most frequent first.
     pub drops: Vec<(Origin, u32)>,
-    /// Pure acknowledgements to the sender that were dropped.
-    pub ack_drops: u32,
+    /// Whether an acknowledgement was lost beside data that was.
+    pub ack_lost: bool,
+    /// Packets that the sender sent, and how many of them were dropped.
+    pub packets: (u32, u32),
     /// Packets with data that were sent.
     pub data_packets: u32,
     /// Retransmissions that the receiver did not need, behind originals that were overtaken.
@@ -239,10 +252,9 @@ fn add<K: PartialEq, V: std::ops::AddAssign>(list: &mut Vec<(K, V)>, key: K, val
 }
 
 impl Direction {
-    /// Returns the facts about `start_ns` to `end_ns`. `back` is the direction of the
-    /// acknowledgements. Linear in the packets.
+    /// Returns the facts about `start_ns` to `end_ns`. Linear in the packets.
     #[must_use]
-    pub fn facts(&self, back: &Direction, start_ns: u64, end_ns: u64) -> Facts {
+    pub fn facts(&self, start_ns: u64, end_ns: u64) -> Facts {
         let mut facts = Facts::default();
         let mut missing: Vec<u64> = Vec::new();
         for interval in &self.timeline {
@@ -258,6 +270,7 @@ impl Direction {
             }
             if interval.hold == Hold::Lost || interval.hold == Hold::PeerGone {
                 facts.above = facts.above.max(interval.above);
+                facts.ack_lost |= interval.ack_lost;
                 if !missing.contains(&interval.missing) {
                     missing.push(interval.missing);
                 }
@@ -278,6 +291,8 @@ impl Direction {
             if !within(sent.time_ns) {
                 continue;
             }
+            facts.packets.0 += 1;
+            facts.packets.1 += u32::from(matches!(sent.fate, Fate::Dropped(_)));
             facts.timeouts += u32::from(sent.why == Why::Timeout);
             facts.tail_probes += u32::from(sent.why == Why::TailProbe);
             facts.data_packets += u32::from(sent.end > sent.begin);
@@ -305,12 +320,6 @@ impl Direction {
             let count = u32::try_from(lost).unwrap_or(u32::MAX);
             facts.copies_lost = facts.copies_lost.max(count);
         }
-        let acks = back
-            .sent
-            .iter()
-            .filter(|s| within(s.time_ns) && s.begin == s.end);
-        let dropped = acks.filter(|s| matches!(s.fate, Fate::Dropped(_))).count();
-        facts.ack_drops = u32::try_from(dropped).unwrap_or(u32::MAX);
         facts
     }
 }

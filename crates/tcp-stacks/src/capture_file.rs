@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Captures of a run as pcap files, whole and cut.
+
+use crate::ground_truth::End;
+use crate::packet::flag;
+use crate::world::{Point, Run, Seen};
+
+/// What a capture leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cut {
+    /// Nothing.
+    Whole,
+    /// The packets of the end that sends less: only the data's direction is there.
+    DataOnly,
+    /// The packets of the end that sends more: only the acknowledgements' direction is there.
+    AcksOnly,
+    /// All but the first 64 bytes of each frame.
+    Snap64,
+    /// The handshake.
+    NoHandshake,
+}
+
+impl Cut {
+    /// All cuts.
+    pub const ALL: [Cut; 5] = [
+        Cut::Whole,
+        Cut::DataOnly,
+        Cut::AcksOnly,
+        Cut::Snap64,
+        Cut::NoHandshake,
+    ];
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cut::Whole => "whole",
+            Cut::DataOnly => "data-only",
+            Cut::AcksOnly => "acks-only",
+            Cut::Snap64 => "64-bytes",
+            Cut::NoHandshake => "no-handshake",
+        }
+    }
+}
+
+impl Point {
+    /// All capture points.
+    pub const ALL: [Point; 3] = [Point::Client, Point::Middle, Point::Server];
+}
+
+/// Wall clock of the simulation's start, in seconds since 1970.
+const EPOCH_S: u64 = 1_700_000_000;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+impl Run {
+    /// Returns the end that sends more data.
+    #[must_use]
+    pub fn data_sender(&self) -> End {
+        let bytes = |end: End| self.truth[end.index()].sent.iter().map(|s| s.end).max();
+        if bytes(End::Server) > bytes(End::Client) {
+            End::Server
+        } else {
+            End::Client
+        }
+    }
+
+    /// Returns the packets of a capture.
+    #[must_use]
+    pub fn packets(&self, point: Point, cut: Cut) -> Vec<&Seen> {
+        let sender = self.data_sender();
+        let all = self.seen[point as usize].iter();
+        let first = all
+            .clone()
+            .position(|s| !s.packet.has(flag::SYN) && s.packet.from == End::Client);
+        all.enumerate()
+            .filter(|(index, seen)| match cut {
+                Cut::Whole | Cut::Snap64 => true,
+                Cut::DataOnly => seen.packet.from == sender,
+                Cut::AcksOnly => seen.packet.from != sender,
+                Cut::NoHandshake => {
+                    // The third packet belongs to it, unless it carries data.
+                    let is_third = Some(*index) == first && seen.packet.payload_bytes == 0;
+                    !seen.packet.has(flag::SYN) && !is_third
+                }
+            })
+            .map(|(_, seen)| seen)
+            .collect()
+    }
+
+    /// Returns a capture as a pcap file with timestamps in nanoseconds, and the time of its first
+    /// packet on the simulation's clock.
+    #[must_use]
+    pub fn pcap(&self, point: Point, cut: Cut) -> (Vec<u8>, u64) {
+        let snap = if cut == Cut::Snap64 { 64 } else { 262_144 };
+        let mut file = Vec::new();
+        file.extend(0xa1b2_3c4d_u32.to_le_bytes());
+        file.extend([2, 0, 4, 0]);
+        file.extend([0; 8]);
+        file.extend((snap as u32).to_le_bytes());
+        file.extend(1_u32.to_le_bytes());
+        let packets = self.packets(point, cut);
+        let first_ns = packets.first().map_or(0, |s| s.time_ns);
+        for seen in packets {
+            let own = seen.packet.from.index() as u8;
+            let mut frame = Vec::with_capacity(1600);
+            frame.extend([2, 0, 0, 0, 0, 2 - own]);
+            frame.extend([2, 0, 0, 0, 0, 1 + own]);
+            frame.extend([8, 0]);
+            frame.extend(seen.packet.ipv4(&self.ids, seen.hop_limit));
+            let length = frame.len();
+            frame.truncate(snap);
+            let seconds = EPOCH_S + seen.time_ns / 1_000_000_000;
+            file.extend((seconds as u32).to_le_bytes());
+            file.extend(((seen.time_ns % 1_000_000_000) as u32).to_le_bytes());
+            file.extend((frame.len() as u32).to_le_bytes());
+            file.extend((length.max(ETHERNET_BYTES) as u32).to_le_bytes());
+            file.extend(frame);
+        }
+        (file, first_ns)
+    }
+
+    /// Returns how long a packet of `end` takes to a capture point at least.
+    #[must_use]
+    pub fn way_ns(&self, end: End, point: Point) -> u64 {
+        let whole = self.delay_ns[end.index()];
+        match (end, point) {
+            (End::Client, Point::Client) | (End::Server, Point::Server) => 0,
+            (_, Point::Middle) => whole / 2,
+            _ => whole,
+        }
+    }
+}
