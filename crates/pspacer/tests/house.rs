@@ -190,6 +190,7 @@ fn crates_depend_only_on_whom_they_may() {
         ("ping", &["linux-io", "units"]),
         // Traffic control over netlink.
         ("tcpsp", &["linux-io", "units"]),
+        ("host-config", &["tcpsp", "units"]),
         ("router", &["afxdp", "linux-io", "units"]),
         (
             "watch",
@@ -476,6 +477,7 @@ fn pure_crates_touch_no_world() {
         "crates/metrics/src",
         "crates/report/src",
         "crates/predict/src",
+        "crates/host-config/src",
         "crates/admission/src",
         // These are the pure files of ping; run.rs and reflect.rs have the sockets.
         "crates/ping/src/delays.rs",

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use units::nearest::hint;
+
 /// An error in a scenario: its place, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
@@ -108,35 +110,4 @@ pub enum Problem {
         /// Line of its first use.
         first: usize,
     },
-}
-
-/// Returns "; did you mean `x`?" if a known name is similar, else a list of all of them.
-fn hint(given: &str, known: &[String]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(given, name), name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, name)| *distance <= 1 + name.chars().count().min(9) / 3);
-    match near {
-        Some((_, name)) => format!("; did you mean `{name}`?"),
-        None if known.is_empty() => "; there is none".into(),
-        None => format!("; there is `{}`", known.join("`, `")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hint;
-
-    #[test]
-    fn the_nearest_name_is_suggested() {
-        let known = ["duration", "settle", "kernel"].map(String::from);
-        assert_eq!(hint("durations", &known), "; did you mean `duration`?");
-        assert_eq!(hint("kernle", &known), "; did you mean `kernel`?");
-        assert_eq!(
-            hint("bandwidth", &known),
-            "; there is `duration`, `settle`, `kernel`"
-        );
-        assert_eq!(hint("x", &[]), "; there is none");
-    }
 }

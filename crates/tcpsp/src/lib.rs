@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Qdiscs, classes and filters over netlink, without `tc`: [`Tc`] reads the kernel's tables, psp's
-//! options and statistics typed, and makes [`Change`]s. Attributes and the table of statistics are compiled from
-//! `uapi/`, as the kernel's side is.
+//! options and statistics typed, and makes [`Change`]s. Attributes and the table of statistics are
+//! compiled from `uapi/`, as the kernel's side is.
 //!
 //! Crates and their reasons: docs/decisions/dependencies.md, "Qdiscs over netlink".
 
@@ -16,11 +16,7 @@ mod message;
 mod options;
 pub mod stats;
 mod table;
-
-/// Numbers of `uapi/sch_psp.h`.
-mod uapi {
-    include!(concat!(env!("OUT_DIR"), "/uapi.rs"));
-}
+mod uapi;
 
 pub use change::{Change, FilterId, QdiscKind};
 pub use choices::{ClassType, Gap, Layer, Mode, Order, SplitGso, Why};

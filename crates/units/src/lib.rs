@@ -16,6 +16,7 @@ pub mod clock;
 pub mod display;
 pub mod ethernet;
 pub mod itm;
+pub mod nearest;
 pub mod parse;
 pub mod rounding;
 pub mod tc;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The file of a host, and the changes that make the kernel agree with it. Everything here is
+//! pure: it is given the text and what the kernel's tables say, and returns changes.
+//!
+//! [`Host::read`] reads a file, [`Port::new`] puts the tables of a device together, [`plan`]
+//! returns the changes from one to the other, [`Port::apply`] makes them on a model.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod file;
+mod matching;
+mod merge;
+pub mod minor;
+mod model;
+mod plan;
+mod port;
+mod reader;
+mod saved;
+#[cfg(test)]
+mod schema_tests;
+mod text;
+
+pub use error::{ConfigError, Problem};
+pub use file::{Class, Device, Host, MOST_RULES, Queues, Rule};
+pub use plan::{Plan, Refusal, Target, TargetPsp, TargetRoot, TargetRule, plan};
+pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
+pub use saved::{Saved, SavedDevice};
+pub use text::{line, text};

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A `match` of a class: which frames it claims, as filters of the kernel. All that a match says
+//! must hold. What no filter can look at is refused, with what can be done instead.
+
+use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol};
+
+use crate::error::ConfigError;
+use crate::reader::{Key, Section, key};
+
+const PREFIX: &str = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\", or an address";
+const PORT: &str = "a port such as 443, or ports such as \"5000-5009\"";
+
+/// Keys of a match.
+pub(crate) const KEYS: &[Key] = &[
+    key("from", PREFIX),
+    key("to", PREFIX),
+    key(
+        "protocol",
+        "\"tcp\", \"udp\", \"sctp\", \"icmp\" or \"icmpv6\"",
+    ),
+    key("from_port", PORT),
+    key("to_port", PORT),
+    key("dscp", "a number from 0 to 63"),
+    key("vlan", "a number from 1 to 4094"),
+    key("interface", "the name of a device, of up to 15 characters"),
+    key("mark", "a number from 1 to 4294967295"),
+    key("cgroup", "no cgroup"),
+    key("user", "no user"),
+];
+
+/// What is said about a cgroup.
+const CGROUP: &str = "no cgroup: no filter looks at cgroups of version 2. Let nftables set a mark \
+    (`socket cgroupv2 level 1 \"NAME\" meta mark set 7`) and match `mark = 7`, or name the class \
+    in net_cls.classid and say `net_cls = true` for the device";
+/// What is said about a user.
+const USER: &str = "no user: no filter looks at users. Let nftables set a mark (`meta skuid 1000 \
+    meta mark set 7`) and match `mark = 7`";
+
+/// Reads a match as the filters that claim its frames: several where the kernel's filters know
+/// one protocol each.
+pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, ConfigError> {
+    for (key, instead) in [("cgroup", CGROUP), ("user", USER)] {
+        if let Some(item) = section.get(key) {
+            return Err(item.fault(instead));
+        }
+    }
+    if let Some(mark) = section.number("mark", 1..=u32::MAX)? {
+        let beside = KEYS.iter().find_map(|key| match key.name {
+            "mark" => None,
+            name => section.get(name),
+        });
+        return match beside {
+            Some(item) => Err(item.fault(
+                "no other key beside `mark`: the kernel's filter of marks looks at nothing else",
+            )),
+            None => Ok(vec![Match::Mark(mark)]),
+        };
+    }
+    let prefix = |key| section.parsed(key, Prefix::parse);
+    let ports = |key| match section.get(key) {
+        Some(item) => Ports::parse(&item.scalar()?)
+            .map(Some)
+            .ok_or_else(|| item.wrong()),
+        None => Ok(None),
+    };
+    let words = Protocol::ALL.map(|protocol| (protocol.word(), protocol));
+    let protocol = section.word("protocol", &words)?;
+    let vlan = section.number("vlan", 1..=4094)?;
+    let dscp = section.number("dscp", 0..=63)?;
+    let any = Flower {
+        vlan: vlan.and_then(|vlan| u16::try_from(vlan).ok()),
+        family: None,
+        protocol,
+        source: prefix("from")?,
+        destination: prefix("to")?,
+        source_ports: ports("from_port")?,
+        destination_ports: ports("to_port")?,
+        dscp: dscp.and_then(|dscp| u8::try_from(dscp).ok()),
+        interface: section.parsed("interface", device_name)?,
+    };
+    if any == Flower::default() {
+        return Err(section.lacks("to", "it, or another key of a match"));
+    }
+    let filters = expand(section, &any)?;
+    Ok(filters.into_iter().map(Match::Flower).collect())
+}
+
+/// Returns the name of a device, if it can be one.
+pub(crate) fn device_name(text: &str) -> Option<String> {
+    let is_name = !text.is_empty()
+        && text.len() < 16
+        && text != "."
+        && text != ".."
+        && !text.contains(['/', ':'])
+        && !text.chars().any(char::is_whitespace);
+    is_name.then(|| text.to_owned())
+}
+
+/// Returns a filter for each family and protocol that the match may mean.
+fn expand(section: Section<'_>, any: &Flower) -> Result<Vec<Flower>, ConfigError> {
+    let family = |prefix: &Prefix| match prefix.address.is_ipv4() {
+        true => Family::Ipv4,
+        false => Family::Ipv6,
+    };
+    let source = any.source.as_ref().map(family);
+    let destination = any.destination.as_ref().map(family);
+    let of_protocol = match any.protocol {
+        Some(Protocol::Icmp) => Some(Family::Ipv4),
+        Some(Protocol::Icmpv6) => Some(Family::Ipv6),
+        _ => None,
+    };
+    let named: Vec<Family> = [source, destination, of_protocol]
+        .into_iter()
+        .flatten()
+        .collect();
+    if named.iter().any(|other| Some(other) != named.first()) {
+        let expected = "one family in a match: IPv4 or IPv6";
+        let item = section.get("to").or_else(|| section.get("from"));
+        return Err(match item {
+            Some(item) => item.fault(expected),
+            None => section.lacks("to", expected),
+        });
+    }
+    let has_ports = any.source_ports.is_some() || any.destination_ports.is_some();
+    if has_ports && any.protocol.is_some_and(|protocol| !protocol.has_ports()) {
+        let item = section.get("protocol");
+        if let Some(item) = item {
+            return Err(item.fault("\"tcp\", \"udp\" or \"sctp\" beside ports"));
+        }
+    }
+    let needs_family = has_ports || any.protocol.is_some() || any.dscp.is_some();
+    let families = match (named.first(), needs_family) {
+        (Some(family), _) => vec![Some(*family)],
+        (None, true) => vec![Some(Family::Ipv4), Some(Family::Ipv6)],
+        (None, false) => vec![None],
+    };
+    let protocols = match (any.protocol, has_ports) {
+        (None, true) => vec![Some(Protocol::Tcp), Some(Protocol::Udp)],
+        (protocol, _) => vec![protocol],
+    };
+    let all = families.iter().flat_map(|family| {
+        protocols.iter().map(|protocol| Flower {
+            family: *family,
+            protocol: *protocol,
+            ..any.clone()
+        })
+    });
+    Ok(all.collect())
+}

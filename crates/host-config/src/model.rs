@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a change does to a device's tables, with the kernel's refusals. A plan is made and told on
+//! it, and tested against it; `crates/pspacer/tests/apply_lab.rs` tests it against kernels.
+
+use tcpsp::{Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions};
+
+use crate::file::budget_bytes;
+use crate::minor;
+use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
+
+/// Bytes of a frame's header, for which the MTU has no room.
+const HEADER_BYTES: u64 = 14;
+/// MTU of a device in the model.
+const MTU_BYTES: u64 = 1500;
+
+impl Port {
+    /// Makes a change.
+    ///
+    /// # Errors
+    /// A refusal, as a sentence: nothing is changed then.
+    pub fn apply(&mut self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::AddQdisc {
+                parent,
+                handle,
+                kind,
+            } => self.put(*parent, *handle, kind, false),
+            Change::ReplaceQdisc {
+                parent,
+                handle,
+                kind,
+            } => self.put(*parent, *handle, kind, true),
+            Change::ChangeQdisc {
+                handle, options, ..
+            } => {
+                let speed_bps = self.speed_bps;
+                self.known(*handle)?.configure(options, speed_bps)
+            }
+            Change::DeleteQdisc { parent, .. } => {
+                let default = Slot::Default {
+                    kind: "default".to_owned(),
+                    waiting: 0,
+                };
+                match (&mut self.root, *parent) {
+                    (root, Handle::ROOT) => *root = Root::One(default),
+                    (Root::Mq(slots), parent) => *slot(slots, parent)? = default,
+                    (Root::One(_), parent) => return Err(format!("{parent}: no mq")),
+                }
+                Ok(())
+            }
+            Change::AddClass { id, options } => {
+                let psp = self.known(id.qdisc())?;
+                if psp.classes.contains_key(&id.minor()) {
+                    return Err(format!("class {id}: is there"));
+                }
+                psp.check_class(*id, options)?;
+                let class = ClassState {
+                    options: psp.in_force(options),
+                    waiting: 0,
+                    has_queue: false,
+                };
+                psp.classes.insert(id.minor(), class);
+                Ok(())
+            }
+            Change::ChangeClass { id, options } => {
+                let psp = self.known(id.qdisc())?;
+                psp.check_class(*id, options)?;
+                let options = psp.in_force(options);
+                let class = psp.classes.get_mut(&id.minor());
+                class
+                    .ok_or_else(|| format!("class {id}: is not there"))?
+                    .options = options;
+                Ok(())
+            }
+            Change::DeleteClass { id } => {
+                let psp = self.known(id.qdisc())?;
+                if psp.filters.iter().any(|f| f.class == Some(id.minor())) {
+                    return Err(format!("class {id}: filters name it"));
+                }
+                let class = psp.classes.remove(&id.minor());
+                class
+                    .map(|_| ())
+                    .ok_or_else(|| format!("class {id}: is not there"))
+            }
+            Change::AddFilter {
+                at,
+                matching,
+                class,
+            } => self.known(at.qdisc)?.add_filter(at, matching, *class),
+            Change::ReplaceFilter {
+                at,
+                matching,
+                class,
+            } => {
+                let psp = self.known(at.qdisc)?;
+                psp.check_named(*class)?;
+                let filter = psp.filter(at)?;
+                if filter.matching.as_ref() != Some(matching) {
+                    return Err(format!("filter {}: looks at something else", at.priority));
+                }
+                filter.class = Some(class.minor());
+                Ok(())
+            }
+            Change::DeleteFilter { at, .. } => {
+                let psp = self.known(at.qdisc)?;
+                psp.filter(at)?;
+                let is_it = |f: &FilterState| f.priority == at.priority && f.handle == at.handle;
+                psp.filters.retain(|filter| !is_it(filter));
+                Ok(())
+            }
+        }
+    }
+
+    fn put(
+        &mut self,
+        parent: Handle,
+        handle: Handle,
+        kind: &QdiscKind,
+        may_replace: bool,
+    ) -> Result<(), String> {
+        let has_handle = match &self.root {
+            Root::Mq(_) => handle == minor::mq() || self.psp(handle).is_some(),
+            Root::One(Slot::Other { handle: other, .. }) => *other == handle,
+            Root::One(_) => self.psp(handle).is_some(),
+        };
+        if has_handle {
+            return Err(format!("qdisc {handle}: is there"));
+        }
+        let line_bps = match kind {
+            QdiscKind::Psp(options) => options.line_rate_bps.or(self.speed_bps),
+            QdiscKind::Mq => None,
+        };
+        let queues = self.queues.into();
+        let default = || Slot::Default {
+            kind: "default".to_owned(),
+            waiting: 0,
+        };
+        let new = match kind {
+            QdiscKind::Mq if parent == Handle::ROOT => {
+                Root::Mq(std::iter::repeat_with(default).take(queues).collect())
+            }
+            QdiscKind::Mq => return Err("mq: expected root".to_owned()),
+            QdiscKind::Psp(options) => Root::One(Slot::Psp(Psp {
+                handle,
+                parent,
+                options: options.clone(),
+                line_bps,
+                max_frame_bytes: MTU_BYTES + HEADER_BYTES,
+                classes: Default::default(),
+                filters: Vec::new(),
+            })),
+        };
+        let is_default = |slot: &Slot| matches!(slot, Slot::Default { .. });
+        match (&mut self.root, new) {
+            (root, new) if parent == Handle::ROOT => {
+                let may = may_replace || matches!(root, Root::One(slot) if is_default(slot));
+                if !may {
+                    return Err("root: there is a qdisc".to_owned());
+                }
+                *root = new;
+            }
+            (Root::Mq(slots), Root::One(new)) => {
+                let slot = slot(slots, parent)?;
+                if !may_replace && !is_default(slot) {
+                    return Err(format!("{parent}: there is a qdisc"));
+                }
+                *slot = new;
+            }
+            _ => return Err(format!("{parent}: no mq")),
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, handle: Handle) -> Result<&mut Psp, String> {
+        let slots = match &mut self.root {
+            Root::One(slot) => std::slice::from_mut(slot),
+            Root::Mq(slots) => slots.as_mut_slice(),
+        };
+        let psp = slots.iter_mut().find_map(|slot| match slot {
+            Slot::Psp(psp) if psp.handle == handle => Some(psp),
+            _ => None,
+        });
+        psp.ok_or_else(|| format!("qdisc {handle}: is not there"))
+    }
+}
+
+fn slot(slots: &mut [Slot], parent: Handle) -> Result<&mut Slot, String> {
+    let queue = usize::from(parent.minor()).checked_sub(1);
+    let is_mq = parent.qdisc() == minor::mq();
+    queue
+        .filter(|_| is_mq)
+        .and_then(|queue| slots.get_mut(queue))
+        .ok_or_else(|| format!("{parent}: no such queue"))
+}
+
+/// Returns the highest rate that a class asks for.
+pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
+    match &options.by_type {
+        TypeOptions::Paced { rate_bps, ceil_bps } => ceil_bps.unwrap_or(0).max(*rate_bps),
+        TypeOptions::Dynamic(dynamic) => {
+            let [rate, ceil] = [dynamic.rate_bps, dynamic.ceil_bps];
+            rate.unwrap_or(0).max(ceil.unwrap_or(0))
+        }
+        _ => 0,
+    }
+}
+
+impl Psp {
+    fn configure(&mut self, options: &QdiscOptions, speed_bps: Option<u64>) -> Result<(), String> {
+        let line_bps = options.line_rate_bps.or(speed_bps);
+        let classes = self.classes.values();
+        let highest = classes
+            .clone()
+            .map(|class| highest_bps(&class.options))
+            .max();
+        if line_bps.is_some_and(|line_bps| highest.is_some_and(|highest| highest > line_bps)) {
+            return Err("line: a class asks for more".to_owned());
+        }
+        let reserved: u64 = classes.map(|class| class.options.reserve_bytes()).sum();
+        if budget_bytes(options, line_bps).is_some_and(|budget| reserved > budget) {
+            return Err("budget: the classes reserve more".to_owned());
+        }
+        self.options = options.clone();
+        self.line_bps = line_bps;
+        Ok(())
+    }
+
+    /// Returns options as the kernel dumps them.
+    fn in_force(&self, options: &ClassOptions) -> ClassOptions {
+        let mut options = options.clone();
+        if let TypeOptions::Normal { quantum_bytes } = &mut options.by_type {
+            let largest = u32::try_from(self.max_frame_bytes).ok();
+            *quantum_bytes = quantum_bytes.or(largest);
+        }
+        options
+    }
+
+    fn check_class(&self, id: Handle, options: &ClassOptions) -> Result<(), String> {
+        if self
+            .line_bps
+            .is_some_and(|line_bps| highest_bps(options) > line_bps)
+        {
+            return Err(format!("class {id}: more than the line"));
+        }
+        let others = self
+            .classes
+            .iter()
+            .filter(|(minor, _)| **minor != id.minor());
+        let others: u64 = others.map(|(_, class)| class.options.reserve_bytes()).sum();
+        let reserved = others + options.reserve_bytes();
+        let budget = budget_bytes(&self.options, self.line_bps);
+        if options.reserve_bytes() > 0 && budget.is_some_and(|budget| reserved > budget) {
+            return Err(format!("class {id}: no budget is left"));
+        }
+        Ok(())
+    }
+
+    fn check_named(&self, class: Handle) -> Result<(), String> {
+        let is_there = self.classes.contains_key(&class.minor());
+        match is_there && class.qdisc() == self.handle {
+            true => Ok(()),
+            false => Err(format!("filter: class {class} is not there")),
+        }
+    }
+
+    fn add_filter(&mut self, at: &FilterId, matching: &Match, class: Handle) -> Result<(), String> {
+        if self.filters.iter().any(|f| f.priority == at.priority) {
+            return Err(format!("filter {}: is there", at.priority));
+        }
+        if *matching != Match::Cgroup {
+            self.check_named(class)?;
+        }
+        let class = (*matching != Match::Cgroup).then_some(class.minor());
+        self.filters.push(FilterState {
+            priority: at.priority,
+            handle: at.handle,
+            kind: matching.kind().to_owned(),
+            protocol: matching.protocol(),
+            class,
+            matching: Some(matching.clone()),
+        });
+        self.filters.sort_by_key(|filter| filter.priority);
+        Ok(())
+    }
+
+    fn filter(&mut self, at: &FilterId) -> Result<&mut FilterState, String> {
+        let mut filters = self.filters.iter_mut();
+        let filter = filters.find(|f| f.priority == at.priority && f.handle == at.handle);
+        filter.ok_or_else(|| format!("filter {}: is not there", at.priority))
+    }
+}

@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The changes that make a device agree with what is wanted: the fewest, in an order in which no
+//! frame is lost, and none goes elsewhere than where it went before or goes afterwards.
+//!
+//! In this order: the qdisc gets a line and a budget that hold what is there and what will be;
+//! classes change and come; filters come (`merge.rs`); the qdisc gets the new default and what
+//! else changes; filters go; classes go, once their frames are sent; the line and the budget
+//! narrow. Each change alone is the kernel's to make or refuse, so what was made of a plan is a
+//! state from which a new plan leads on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tcpsp::{
+    Budget, Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions,
+};
+
+use crate::file::{Device, Queues, budget_bytes};
+use crate::merge::{Edit, Edits, Placed, Wanted, merge};
+use crate::minor::{self, is_ours};
+use crate::model::highest_bps;
+use crate::port::{FilterState, Port, Psp, Root, Slot};
+
+/// What is wanted of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What shall stand at its root.
+    pub root: TargetRoot,
+    /// Names of classes, by minor number.
+    pub names: BTreeMap<u16, String>,
+}
+
+/// What shall stand at a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetRoot {
+    /// Nothing of ours.
+    Default,
+    /// psp.
+    Psp(TargetPsp),
+    /// psp at each transmit queue, below mq.
+    Mq(Vec<TargetPsp>),
+}
+
+/// What is wanted of a psp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPsp {
+    /// All of its options.
+    pub options: QdiscOptions,
+    /// Its classes, by minor number.
+    pub classes: BTreeMap<u16, ClassOptions>,
+    /// Its filters of ours, the first that matches decides.
+    pub rules: Vec<TargetRule>,
+}
+
+/// A filter that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRule {
+    /// What it looks at.
+    pub matching: Match,
+    /// Minor number of the class; 0 of [`Match::Cgroup`].
+    pub class: u16,
+    /// Its priority, if it must have a certain one.
+    pub priority: Option<u16>,
+}
+
+impl Target {
+    /// Returns what a file wants of a device.
+    #[must_use]
+    pub fn new(device: &Device, port: &Port) -> Self {
+        let mut options = device.options.clone();
+        if !device.has_overhead {
+            options.overhead_bytes = QdiscOptions::default_of(port.is_ethernet).overhead_bytes;
+        }
+        let classes = device.classes.iter();
+        let rules = device.rules.iter().map(|rule| TargetRule {
+            matching: rule.matching.clone(),
+            class: rule.class,
+            priority: None,
+        });
+        let psp = TargetPsp {
+            options,
+            classes: classes
+                .clone()
+                .map(|c| (c.minor, c.options.clone()))
+                .collect(),
+            rules: rules.collect(),
+        };
+        Self {
+            root: match device.queues {
+                Queues::Root => TargetRoot::Psp(psp),
+                Queues::Mq => TargetRoot::Mq(vec![psp; port.queues.into()]),
+            },
+            names: classes.map(|c| (c.minor, c.name.clone())).collect(),
+        }
+    }
+
+    /// Returns that nothing of ours is wanted.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self {
+            root: TargetRoot::Default,
+            names: BTreeMap::new(),
+        }
+    }
+}
+
+/// The changes of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Its name.
+    pub device: String,
+    /// The changes, in order.
+    pub changes: Vec<Change>,
+    /// What a person should know about them.
+    pub notes: Vec<String>,
+    /// Names of classes, by the minor number of their ids.
+    pub names: BTreeMap<u16, String>,
+}
+
+/// The reason why there is no plan, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// Returns the changes that lead to what is wanted. What others configured is replaced only with
+/// `take_over`.
+///
+/// # Errors
+/// What of others is in the way, or why there is no room.
+pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refusal> {
+    let mut planner = Planner {
+        port,
+        take_over,
+        changes: Vec::new(),
+        notes: Vec::new(),
+        names: &target.names,
+    };
+    match (&target.root, &port.root) {
+        (TargetRoot::Default, root) => planner.remove(root),
+        (TargetRoot::Psp(want), Root::One(slot)) => {
+            planner.slot(slot, Handle::ROOT, minor::root(), want)?;
+        }
+        (TargetRoot::Psp(want), Root::Mq(slots)) => {
+            planner.lose("mq", slots.iter().map(waiting).sum());
+            planner.create(Handle::ROOT, minor::root(), want, true)?;
+        }
+        (TargetRoot::Mq(want), root) => planner.mq(root, want)?,
+    }
+    Ok(Plan {
+        device: port.name.clone(),
+        changes: planner.changes,
+        notes: planner.notes,
+        names: target.names.clone(),
+    })
+}
+
+struct Planner<'a> {
+    port: &'a Port,
+    take_over: bool,
+    changes: Vec<Change>,
+    notes: Vec<String>,
+    names: &'a BTreeMap<u16, String>,
+}
+
+/// Returns the packets that wait in what stands at a place.
+fn waiting(slot: &Slot) -> u32 {
+    match slot {
+        Slot::Default { waiting, .. } | Slot::Other { waiting, .. } => *waiting,
+        Slot::Psp(psp) => psp.classes.values().map(|class| class.waiting).sum(),
+    }
+}
+
+impl Planner<'_> {
+    fn refuse<T>(&self, sentence: &str) -> Result<T, Refusal> {
+        Err(Refusal(format!("{}: {sentence}", self.port.name)))
+    }
+
+    /// Notes that a qdisc goes with its packets.
+    fn lose(&mut self, kind: &str, waiting: u32) {
+        if waiting > 0 {
+            self.notes.push(format!(
+                "{waiting} packets wait in {kind}; the kernel drops them with it"
+            ));
+        }
+    }
+
+    fn remove(&mut self, root: &Root) {
+        let handle = match root {
+            Root::One(Slot::Psp(psp)) => psp.handle,
+            Root::Mq(_) => minor::mq(),
+            Root::One(_) => return,
+        };
+        let waiting = match root {
+            Root::One(slot) => waiting(slot),
+            Root::Mq(slots) => slots.iter().map(waiting).sum(),
+        };
+        self.lose("psp", waiting);
+        let parent = Handle::ROOT;
+        self.changes.push(Change::DeleteQdisc { parent, handle });
+    }
+
+    fn mq(&mut self, root: &Root, want: &[TargetPsp]) -> Result<(), Refusal> {
+        if want.len() > usize::from(minor::MOST_QUEUES) {
+            return self.refuse(&format!(
+                "{} transmit queues, expected at most {}",
+                want.len(),
+                minor::MOST_QUEUES
+            ));
+        }
+        let none = Slot::Default {
+            kind: "default".to_owned(),
+            waiting: 0,
+        };
+        let slots = match root {
+            Root::Mq(slots) => slots.clone(),
+            Root::One(slot) => {
+                let kind = QdiscKind::Mq;
+                self.put(slot, Handle::ROOT, minor::mq(), kind)?;
+                vec![none.clone(); want.len()]
+            }
+        };
+        for (queue, want) in (0..).zip(want) {
+            let slot = slots.get(usize::from(queue)).unwrap_or(&none);
+            self.slot(slot, minor::mq_class(queue), minor::below_mq(queue), want)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a qdisc where something else stands.
+    fn put(
+        &mut self,
+        slot: &Slot,
+        parent: Handle,
+        handle: Handle,
+        kind: QdiscKind,
+    ) -> Result<(), Refusal> {
+        let replace = match slot {
+            Slot::Default { kind, waiting } => {
+                self.lose(kind, *waiting);
+                false
+            }
+            Slot::Psp(_) => {
+                self.lose("psp", waiting(slot));
+                true
+            }
+            Slot::Other {
+                kind,
+                handle: theirs,
+                ..
+            } if !self.take_over => {
+                return self.refuse(&format!(
+                    "qdisc {kind} {theirs} at {parent} was configured by others, expected none; \
+                     --take-over replaces it"
+                ));
+            }
+            Slot::Other {
+                kind,
+                handle: theirs,
+                waiting,
+            } => {
+                self.lose(kind, *waiting);
+                // The kernel takes the same id for a change of that qdisc.
+                if *theirs == handle {
+                    let handle = *theirs;
+                    self.changes.push(Change::DeleteQdisc { parent, handle });
+                }
+                *theirs != handle
+            }
+        };
+        self.changes.push(match replace {
+            true => Change::ReplaceQdisc {
+                parent,
+                handle,
+                kind,
+            },
+            false => Change::AddQdisc {
+                parent,
+                handle,
+                kind,
+            },
+        });
+        Ok(())
+    }
+
+    /// Leads what stands at a place to what is wanted.
+    fn slot(
+        &mut self,
+        slot: &Slot,
+        parent: Handle,
+        handle: Handle,
+        want: &TargetPsp,
+    ) -> Result<(), Refusal> {
+        if let Slot::Psp(psp) = slot {
+            return self.psp(psp, want);
+        }
+        let first = first_options(want);
+        self.put(slot, parent, handle, QdiscKind::Psp(first.clone()))?;
+        self.psp(&self.empty(parent, handle, first), want)
+    }
+
+    /// Puts psp where another qdisc of ours stands.
+    fn create(
+        &mut self,
+        parent: Handle,
+        handle: Handle,
+        want: &TargetPsp,
+        replace: bool,
+    ) -> Result<(), Refusal> {
+        let first = first_options(want);
+        let kind = QdiscKind::Psp(first.clone());
+        self.changes.push(match replace {
+            true => Change::ReplaceQdisc {
+                parent,
+                handle,
+                kind,
+            },
+            false => Change::AddQdisc {
+                parent,
+                handle,
+                kind,
+            },
+        });
+        self.psp(&self.empty(parent, handle, first), want)
+    }
+
+    fn empty(&self, parent: Handle, handle: Handle, options: QdiscOptions) -> Psp {
+        Psp {
+            handle,
+            parent,
+            line_bps: options.line_rate_bps.or(self.port.speed_bps),
+            max_frame_bytes: 0,
+            classes: BTreeMap::new(),
+            filters: Vec::new(),
+            options,
+        }
+    }
+
+    fn name(&self, minor: u16) -> String {
+        let name = self.names.get(&minor);
+        name.map_or_else(|| format!("{minor:x}"), Clone::clone)
+    }
+
+    fn psp(&mut self, have: &Psp, want: &TargetPsp) -> Result<(), Refusal> {
+        let going = self.going(have, want)?;
+        let (edits, others) = self.edits(have, want)?;
+        let stages = Stages::new(self.port, have, want, &going);
+        let configure = |options: &QdiscOptions| Change::ChangeQdisc {
+            parent: have.parent,
+            handle: have.handle,
+            options: options.clone(),
+        };
+        let mut now = &have.options;
+        let mut changes = Vec::new();
+        for (stage, after) in [(&stages.first, 0), (&stages.middle, 1), (&stages.last, 2)] {
+            match after {
+                0 => {}
+                1 => {
+                    self.classes(have, want, &mut changes);
+                    changes.extend(edits.arrive.iter().map(|edit| change_of(edit, have.handle)));
+                }
+                _ => {
+                    changes.extend(others.iter().map(|filter| delete(filter, have.handle)));
+                    changes.extend(edits.leave.iter().map(|edit| change_of(edit, have.handle)));
+                    changes.extend(going.iter().map(|minor| Change::DeleteClass {
+                        id: Handle::new(have.handle.major(), *minor),
+                    }));
+                }
+            }
+            if stage != now {
+                changes.push(configure(stage));
+                now = stage;
+            }
+        }
+        self.changes.extend(changes);
+        Ok(())
+    }
+
+    /// Returns the classes that go.
+    fn going(&mut self, have: &Psp, want: &TargetPsp) -> Result<Vec<u16>, Refusal> {
+        let mut going = Vec::new();
+        for (minor, class) in &have.classes {
+            let id = Handle::new(have.handle.major(), *minor);
+            if want.classes.contains_key(minor) {
+                continue;
+            }
+            if !is_ours(*minor) && !self.take_over {
+                self.notes
+                    .push(format!("class {id} is of others and stays"));
+                continue;
+            }
+            if class.has_queue && !self.take_over {
+                return self.refuse(&format!(
+                    "class {id} goes, and others have put a queue into it; --take-over deletes \
+                     both"
+                ));
+            }
+            let of_others = |f: &&FilterState| !f.is_ours() && f.class == Some(*minor);
+            let named = have.filters.iter().find(of_others);
+            if let (Some(filter), false) = (named, self.take_over) {
+                return self.refuse(&format!(
+                    "class {id} goes, and a filter of others names it: {} of priority {}; \
+                     --take-over deletes both",
+                    filter.kind, filter.priority
+                ));
+            }
+            if class.waiting > 0 {
+                self.notes.push(format!(
+                    "{} packets wait in class {}; it goes once they are sent",
+                    class.waiting,
+                    self.name(*minor)
+                ));
+            }
+            going.push(*minor);
+        }
+        Ok(going)
+    }
+
+    /// Returns the steps of the filters of ours, and the filters of others that go.
+    fn edits<'b>(
+        &mut self,
+        have: &'b Psp,
+        want: &TargetPsp,
+    ) -> Result<(Edits, Vec<&'b FilterState>), Refusal> {
+        let (ours, others): (Vec<_>, Vec<_>) =
+            have.filters.iter().partition(|filter| filter.is_ours());
+        if !others.is_empty() && !self.take_over {
+            let count = others.len();
+            self.notes.push(format!("filters of others stay: {count}"));
+        }
+        let ours: Vec<Placed> = ours
+            .iter()
+            .filter_map(|filter| {
+                Some(Placed {
+                    priority: filter.priority,
+                    matching: filter.matching.clone()?,
+                    class: filter.class.unwrap_or(0),
+                })
+            })
+            .collect();
+        let wanted: Vec<Wanted> = want
+            .rules
+            .iter()
+            .map(|rule| Wanted {
+                matching: rule.matching.clone(),
+                class: rule.class,
+                priority: rule.priority,
+            })
+            .collect();
+        let taken: BTreeSet<u16> = others.iter().map(|filter| filter.priority).collect();
+        let Some(edits) = merge(&ours, &wanted, &taken) else {
+            return self.refuse(
+                "no room for the filters between those that are there; `pspacer remove` and \
+                 `apply` make some",
+            );
+        };
+        let going = match self.take_over {
+            true => others.into_iter().rev().collect(),
+            false => Vec::new(),
+        };
+        Ok((edits, going))
+    }
+
+    /// Adds the changes of classes that stay, and those that come.
+    fn classes(&self, have: &Psp, want: &TargetPsp, changes: &mut Vec<Change>) {
+        let largest = u32::try_from(have.max_frame_bytes).ok();
+        let mut added = Vec::new();
+        for (minor, options) in &want.classes {
+            let id = Handle::new(have.handle.major(), *minor);
+            let options = options.clone();
+            match have.classes.get(minor) {
+                None => added.push(Change::AddClass { id, options }),
+                Some(class) if is_same(&class.options, &options, largest) => {}
+                Some(_) => changes.push(Change::ChangeClass { id, options }),
+            }
+        }
+        changes.append(&mut added);
+    }
+}
+
+/// Returns the options that a new qdisc begins with: nothing goes to the default class before all
+/// filters are there.
+fn first_options(want: &TargetPsp) -> QdiscOptions {
+    let mut options = want.options.clone();
+    if !want.rules.is_empty() {
+        options.default_minor = 0;
+    }
+    options
+}
+
+/// Returns whether a class has these options: the kernel dumps the default of the quantum as a
+/// number, one largest frame.
+fn is_same(have: &ClassOptions, want: &ClassOptions, largest: Option<u32>) -> bool {
+    let mut want = want.clone();
+    if let TypeOptions::Normal { quantum_bytes } = &mut want.by_type {
+        *quantum_bytes = quantum_bytes.or(largest);
+    }
+    *have == want
+}
+
+fn change_of(edit: &Edit, qdisc: Handle) -> Change {
+    let at = |placed: &Placed| FilterId {
+        qdisc,
+        priority: placed.priority,
+        handle: match placed.matching {
+            Match::Mark(mark) => mark,
+            _ => minor::FILTER,
+        },
+    };
+    let class = |placed: &Placed| Handle::new(qdisc.major(), placed.class);
+    match edit {
+        Edit::Add(placed) => Change::AddFilter {
+            at: at(placed),
+            matching: placed.matching.clone(),
+            class: class(placed),
+        },
+        Edit::Redirect(placed) => Change::ReplaceFilter {
+            at: at(placed),
+            matching: placed.matching.clone(),
+            class: class(placed),
+        },
+        Edit::Delete(placed) => Change::DeleteFilter {
+            at: at(placed),
+            kind: placed.matching.kind().to_owned(),
+            protocol: placed.matching.protocol(),
+        },
+    }
+}
+
+/// Takes a filter of others out.
+fn delete(filter: &FilterState, qdisc: Handle) -> Change {
+    Change::DeleteFilter {
+        at: FilterId {
+            qdisc,
+            priority: filter.priority,
+            handle: filter.handle,
+        },
+        kind: filter.kind.clone(),
+        protocol: filter.protocol,
+    }
+}
+
+/// The options of a qdisc before classes change, after filters have come, and at the end.
+struct Stages {
+    first: QdiscOptions,
+    middle: QdiscOptions,
+    last: QdiscOptions,
+}
+
+impl Stages {
+    fn new(port: &Port, have: &Psp, want: &TargetPsp, going: &[u16]) -> Self {
+        let (old, new) = (&have.options, &want.options);
+        let old_bps = old.line_rate_bps.or(have.line_bps).unwrap_or(u64::MAX);
+        let new_bps = new.line_rate_bps.or(port.speed_bps).unwrap_or(u64::MAX);
+        let of = |minor: &u16| have.classes.get(minor).map(|class| &class.options);
+        let staying = have
+            .classes
+            .iter()
+            .filter(|(m, _)| !want.classes.contains_key(m));
+        let staying: u64 = staying
+            .filter(|(minor, _)| !going.contains(minor))
+            .map(|(_, class)| class.options.reserve_bytes())
+            .sum();
+        let gone: u64 = going
+            .iter()
+            .filter_map(of)
+            .map(ClassOptions::reserve_bytes)
+            .sum();
+        let wanted = want.classes.values().map(ClassOptions::reserve_bytes);
+        // What is reserved while classes change, at most, and once they have.
+        let most = want.classes.iter().map(|(minor, options)| {
+            of(minor)
+                .map_or(0, ClassOptions::reserve_bytes)
+                .max(options.reserve_bytes())
+        });
+        let most: u64 = most.sum::<u64>() + gone + staying;
+        let with_old: u64 = wanted.sum::<u64>() + gone + staying;
+        let holds = |options: &QdiscOptions, line_bps: u64, bytes: u64| {
+            let budget = budget_bytes(options, (line_bps != u64::MAX).then_some(line_bps));
+            bytes == 0 || budget.is_none_or(|budget| budget >= bytes)
+        };
+
+        let mut first = old.clone();
+        if new_bps > old_bps {
+            first.line_rate_bps = new.line_rate_bps;
+        }
+        let first_bps = old_bps.max(new_bps);
+        if !holds(&first, first_bps, most) {
+            first.budget = new.budget;
+        }
+        if !holds(&first, first_bps, most) {
+            first.budget = Budget::Bytes(most);
+        }
+        let mut middle = new.clone();
+        let highest_gone = going.iter().filter_map(of).map(highest_bps).max();
+        let mut middle_bps = new_bps;
+        if highest_gone.is_some_and(|highest| highest > new_bps) {
+            middle.line_rate_bps = first.line_rate_bps;
+            middle_bps = first_bps;
+        }
+        if !holds(&middle, middle_bps, with_old) {
+            middle.budget = Budget::Bytes(with_old);
+        }
+        Self {
+            first,
+            middle,
+            last: new.clone(),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A device's qdiscs, classes and filters, as far as they matter to a plan.
+
+use std::collections::BTreeMap;
+
+use tcpsp::{Class, ClassOptions, Filter, Handle, Match, Qdisc, QdiscOptions};
+
+use crate::minor;
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// Whether its frames are Ethernet's.
+    pub is_ethernet: bool,
+    /// Its transmit queues.
+    pub queues: u16,
+    /// Its line rate, if it names one.
+    pub speed_bps: Option<u64>,
+    /// What stands at its root.
+    pub root: Root,
+}
+
+/// What stands at a device's root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// One qdisc.
+    One(Slot),
+    /// Our mq: what stands at each transmit queue.
+    Mq(Vec<Slot>),
+}
+
+/// What stands at a root or at a transmit queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// What the kernel put there on its own.
+    Default {
+        /// Its kind.
+        kind: String,
+        /// Packets that wait in it.
+        waiting: u32,
+    },
+    /// A qdisc of others.
+    Other {
+        /// Its kind.
+        kind: String,
+        /// Its id.
+        handle: Handle,
+        /// Packets that wait in it.
+        waiting: u32,
+    },
+    /// A psp of ours.
+    Psp(Psp),
+}
+
+impl Slot {
+    fn psp(&self) -> Option<&Psp> {
+        match self {
+            Self::Psp(psp) => Some(psp),
+            _ => None,
+        }
+    }
+}
+
+/// A psp qdisc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Psp {
+    /// Its id.
+    pub handle: Handle,
+    /// Where it stands.
+    pub parent: Handle,
+    /// Its options.
+    pub options: QdiscOptions,
+    /// The line rate in force, if the device or an option names one.
+    pub line_bps: Option<u64>,
+    /// Largest frame.
+    pub max_frame_bytes: u64,
+    /// Its classes, by minor number.
+    pub classes: BTreeMap<u16, ClassState>,
+    /// Its filters, by priority.
+    pub filters: Vec<FilterState>,
+}
+
+/// A class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassState {
+    /// Its options.
+    pub options: ClassOptions,
+    /// Packets that wait in it.
+    pub waiting: u32,
+    /// Whether others have put a queue of their own into it.
+    pub has_queue: bool,
+}
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterState {
+    /// Its priority.
+    pub priority: u16,
+    /// Its number among those of the priority.
+    pub handle: u32,
+    /// The kernel's name of its kind.
+    pub kind: String,
+    /// The EtherType that it is tried on.
+    pub protocol: u16,
+    /// Minor number of the class that it names.
+    pub class: Option<u16>,
+    /// What it looks at, if it is of a kind that is written here.
+    pub matching: Option<Match>,
+}
+
+impl FilterState {
+    /// Returns whether the filter is of ours: by its priority and number, of which a filter of
+    /// marks has no choice.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        let is_numbered = match self.matching {
+            Some(Match::Mark(_)) => true,
+            Some(_) => self.handle == minor::FILTER,
+            None => false,
+        };
+        is_numbered && self.priority <= minor::LAST_PRIORITY
+    }
+}
+
+/// What is known of a device beside its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Interface index.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether its frames are Ethernet's.
+    pub is_ethernet: bool,
+    /// Its transmit queues.
+    pub queues: u16,
+    /// Its line rate, if it names one.
+    pub speed_bps: Option<u64>,
+}
+
+impl Port {
+    /// Puts together what the kernel's tables say of a device: the qdiscs of all devices, the
+    /// classes of this one, and the filters of its qdiscs of ours.
+    #[must_use]
+    pub fn new(facts: &Facts, qdiscs: &[Qdisc], classes: &[Class], filters: &[Filter]) -> Self {
+        let ours: Vec<&Qdisc> = qdiscs.iter().filter(|q| q.device == facts.index).collect();
+        let at = |parent: Handle| ours.iter().copied().find(|qdisc| qdisc.parent == parent);
+        let slot = |parent: Handle, wanted: Handle| match at(parent) {
+            None => Slot::Default {
+                kind: "none".to_owned(),
+                waiting: 0,
+            },
+            Some(qdisc) => match &qdisc.psp {
+                Some(_) if qdisc.handle == wanted => {
+                    Slot::Psp(Psp::new(qdisc, &ours, classes, filters))
+                }
+                _ => other(qdisc),
+            },
+        };
+        let root = match at(Handle::ROOT) {
+            Some(root) if root.kind == "mq" && root.handle == minor::mq() => {
+                let queues = 0..facts.queues;
+                let slots = queues.map(|q| slot(minor::mq_class(q), minor::below_mq(q)));
+                Root::Mq(slots.collect())
+            }
+            _ => Root::One(slot(Handle::ROOT, minor::root())),
+        };
+        Self {
+            name: facts.name.clone(),
+            is_ethernet: facts.is_ethernet,
+            queues: facts.queues,
+            speed_bps: facts.speed_bps,
+            root,
+        }
+    }
+
+    /// Returns the qdiscs of ours.
+    #[must_use]
+    pub fn psps(&self) -> Vec<&Psp> {
+        match &self.root {
+            Root::One(slot) => slot.psp().into_iter().collect(),
+            Root::Mq(slots) => slots.iter().filter_map(Slot::psp).collect(),
+        }
+    }
+
+    /// Returns the qdisc of ours with this id.
+    #[must_use]
+    pub fn psp(&self, handle: Handle) -> Option<&Psp> {
+        self.psps().into_iter().find(|psp| psp.handle == handle)
+    }
+}
+
+fn other(qdisc: &Qdisc) -> Slot {
+    let (kind, waiting) = (qdisc.kind.clone(), qdisc.counters.waiting_packets);
+    match qdisc.handle {
+        Handle::NONE => Slot::Default { kind, waiting },
+        handle => Slot::Other {
+            kind,
+            handle,
+            waiting,
+        },
+    }
+}
+
+impl Psp {
+    fn new(qdisc: &Qdisc, qdiscs: &[&Qdisc], classes: &[Class], filters: &[Filter]) -> Self {
+        let psp = qdisc.psp.as_ref();
+        let stats = psp.map(|psp| &psp.stats);
+        let options = psp.map_or_else(|| QdiscOptions::default_of(true), |psp| psp.options.clone());
+        let classes = classes.iter().filter_map(|class| {
+            let psp = class.psp.as_ref()?;
+            let state = ClassState {
+                options: psp.options.clone(),
+                waiting: class.counters.waiting_packets,
+                has_queue: qdiscs.iter().any(|queue| queue.parent == class.id),
+            };
+            (class.id.qdisc() == qdisc.handle).then_some((class.id.minor(), state))
+        });
+        let mut filters: Vec<_> = filters
+            .iter()
+            .filter(|filter| filter.parent == qdisc.handle)
+            .map(|filter| FilterState {
+                priority: filter.priority,
+                handle: filter.handle,
+                kind: filter.kind.clone(),
+                protocol: filter.protocol,
+                class: filter.class.map(Handle::minor),
+                matching: filter.matching(),
+            })
+            .collect();
+        filters.sort_by_key(|filter| filter.priority);
+        Self {
+            handle: qdisc.handle,
+            parent: qdisc.parent,
+            line_bps: stats
+                .filter(|stats| stats.line_known != 0)
+                .map(|stats| stats.line_rate_bps),
+            max_frame_bytes: stats.map_or(0, |stats| stats.max_frame_bytes),
+            classes: classes.collect(),
+            filters,
+            options,
+        }
+    }
+}

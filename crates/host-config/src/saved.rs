@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `pspacer save` keeps of devices, and what `restore` wants of it: the same options, classes
+//! and filters, each filter in the same place. Options are the kernel's attributes, in hexadecimal,
+//! so that a field that is not known here is not lost.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+use tcpsp::attribute::write as bytes_of;
+use tcpsp::{ClassOptions, Filter, Handle, QdiscOptions};
+
+use crate::plan::{Target, TargetPsp, TargetRoot, TargetRule};
+use crate::port::{Port, Psp, Root, Slot};
+
+/// Name and version of the form.
+const FORMAT: &str = "pspacer-saved-1";
+
+/// Devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    format: String,
+    /// The devices.
+    pub devices: Vec<SavedDevice>,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedDevice {
+    /// Its name.
+    pub name: String,
+    root: SavedRoot,
+    qdiscs: Vec<SavedPsp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedRoot {
+    Default,
+    Psp,
+    Mq,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedPsp {
+    options: String,
+    classes: BTreeMap<String, String>,
+    filters: Vec<SavedFilter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedFilter {
+    priority: u16,
+    handle: u32,
+    kind: String,
+    protocol: u16,
+    class: String,
+    options: String,
+}
+
+impl Saved {
+    /// Keeps what is ours of devices.
+    ///
+    /// # Errors
+    /// A sentence, if a device's root is of others: it cannot be put back.
+    pub fn new(ports: &[Port]) -> Result<Self, String> {
+        let devices = ports.iter().map(SavedDevice::new);
+        Ok(Self {
+            format: FORMAT.to_owned(),
+            devices: devices.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Reads the form.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if saved.format != FORMAT {
+            let format = &saved.format;
+            return Err(format!("`format` is \"{format}\", expected \"{FORMAT}\""));
+        }
+        Ok(saved)
+    }
+
+    /// Writes the form.
+    #[must_use]
+    pub fn write(&self) -> String {
+        // It has text keys and numbers only: nothing that JSON has no form for.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+impl SavedDevice {
+    fn new(port: &Port) -> Result<Self, String> {
+        let root = match &port.root {
+            Root::One(Slot::Default { .. }) => SavedRoot::Default,
+            Root::One(Slot::Psp(_)) => SavedRoot::Psp,
+            Root::One(Slot::Other { kind, handle, .. }) => {
+                return Err(format!(
+                    "{}: qdisc {kind} {handle} at root was configured by others, expected one \
+                     that `pspacer apply` has made, or the kernel's own",
+                    port.name
+                ));
+            }
+            Root::Mq(slots) => {
+                if slots.iter().any(|slot| !matches!(slot, Slot::Psp(_))) {
+                    return Err(format!(
+                        "{}: a transmit queue has no psp, expected one at each; `pspacer apply` \
+                         puts it there",
+                        port.name
+                    ));
+                }
+                SavedRoot::Mq
+            }
+        };
+        Ok(Self {
+            name: port.name.clone(),
+            root,
+            qdiscs: port.psps().into_iter().map(SavedPsp::new).collect(),
+        })
+    }
+
+    /// Returns what is wanted of the device.
+    ///
+    /// # Errors
+    /// A sentence, if the file is not as `save` writes it.
+    pub fn target(&self) -> Result<Target, String> {
+        let wrong = |what: &str| format!("{}: {what}", self.name);
+        let mut qdiscs = self
+            .qdiscs
+            .iter()
+            .map(|qdisc| qdisc.target().map_err(|what| wrong(&what)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let root = match self.root {
+            SavedRoot::Default => TargetRoot::Default,
+            SavedRoot::Psp => TargetRoot::Psp(
+                qdiscs
+                    .pop()
+                    .ok_or_else(|| wrong("root psp, expected a qdisc"))?,
+            ),
+            SavedRoot::Mq => TargetRoot::Mq(qdiscs),
+        };
+        Ok(Target {
+            root,
+            names: BTreeMap::new(),
+        })
+    }
+}
+
+impl SavedPsp {
+    fn new(psp: &Psp) -> Self {
+        let classes = psp.classes.iter();
+        let filters = psp.filters.iter().filter(|filter| filter.is_ours());
+        Self {
+            options: hexadecimal(&bytes_of(&psp.options.write())),
+            classes: classes
+                .map(|(minor, class)| {
+                    let options = hexadecimal(&bytes_of(&class.options.write()));
+                    (format!("{minor:x}"), options)
+                })
+                .collect(),
+            filters: filters
+                .map(|filter| {
+                    let class = Handle::new(psp.handle.major(), filter.class.unwrap_or(0));
+                    let options = filter.matching.iter().flat_map(|m| m.write(class));
+                    SavedFilter {
+                        priority: filter.priority,
+                        handle: filter.handle,
+                        kind: filter.kind.clone(),
+                        protocol: filter.protocol,
+                        class: format!("{:x}", class.minor()),
+                        options: hexadecimal(&bytes_of(&options.collect::<Vec<_>>())),
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn target(&self) -> Result<TargetPsp, String> {
+        let classes = self.classes.iter().map(|(minor, options)| {
+            let options = ClassOptions::read(&bytes(options)?);
+            Ok::<_, String>((number(minor)?, options))
+        });
+        let rules = self.filters.iter().map(|filter| {
+            let read = Filter {
+                device: 0,
+                parent: Handle::NONE,
+                priority: filter.priority,
+                protocol: filter.protocol,
+                handle: filter.handle,
+                kind: filter.kind.clone(),
+                class: None,
+                options: bytes(&filter.options)?,
+            };
+            let matching = read.matching().ok_or_else(|| {
+                let (kind, priority) = (&filter.kind, filter.priority);
+                format!("filter {kind} of priority {priority}, expected one that apply makes")
+            })?;
+            Ok::<_, String>(TargetRule {
+                matching,
+                class: number(&filter.class)?,
+                priority: Some(filter.priority),
+            })
+        });
+        Ok(TargetPsp {
+            options: QdiscOptions::read(&bytes(&self.options)?),
+            classes: classes.collect::<Result<_, _>>()?,
+            rules: rules.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let wrong = || format!("\"{text}\", expected bytes in hexadecimal");
+    let digits = text.as_bytes();
+    let pairs = digits.chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok().filter(|p| p.len() == 2)?;
+        let is_number = pair.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u8::from_str_radix(pair, 16).ok().filter(|_| is_number)
+    });
+    pairs.collect::<Option<_>>().ok_or_else(wrong)
+}
+
+fn number(text: &str) -> Result<u16, String> {
+    let wrong = |_| format!("\"{text}\", expected a minor number in hexadecimal");
+    u16::from_str_radix(text, 16).map_err(wrong)
+}

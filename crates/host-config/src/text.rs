@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A plan as a person reads it: a line for each change, with names, and what a value was before.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tcpsp::{Change, ClassOptions, Flower, Handle, Match, QdiscKind};
+use units::display;
+
+use crate::plan::Plan;
+use crate::port::Port;
+
+/// Returns the lines of a plan for a device that is as `port` says.
+#[must_use]
+pub fn text(plan: &Plan, port: &Port) -> String {
+    let mut out = match plan.changes.len() {
+        0 => format!("{}: nothing to change\n", plan.device),
+        1 => format!("{}: 1 change\n", plan.device),
+        count => format!("{}: {count} changes\n", plan.device),
+    };
+    let mut now = port.clone();
+    for change in &plan.changes {
+        let line = line(change, &now, plan);
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "  {line}");
+        // A plan is tried on the model before it is made; what fails is told there.
+        let _ = now.apply(change);
+    }
+    for note in &plan.notes {
+        let _ = writeln!(out, "  note: {note}");
+    }
+    out
+}
+
+/// Returns the line of a change of a device that is as `port` says.
+#[must_use]
+pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
+    let class = |id: &Handle| match plan.names.get(&id.minor()) {
+        Some(name) => format!("class {name} ({id})"),
+        None => format!("class {id}"),
+    };
+    let to = |class: &Handle| match (class.minor(), plan.names.get(&class.minor())) {
+        (0, _) => "the sender's net_cls.classid".to_owned(),
+        (_, Some(name)) => format!("class {name}"),
+        (_, None) => format!("class {class}"),
+    };
+    let had = |id: &Handle| {
+        let psp = port.psp(id.qdisc())?;
+        psp.classes.get(&id.minor()).map(|class| &class.options)
+    };
+    let qdisc = |kind: &QdiscKind| match kind {
+        QdiscKind::Mq => "mq",
+        QdiscKind::Psp(_) => "psp",
+    };
+    match change {
+        Change::AddQdisc { parent, kind, .. } => {
+            format!("add     qdisc {} at {parent}", qdisc(kind))
+        }
+        Change::ReplaceQdisc { parent, kind, .. } => {
+            format!("replace the qdisc at {parent} by {}", qdisc(kind))
+        }
+        Change::ChangeQdisc {
+            handle, options, ..
+        } => {
+            let old = port.psp(*handle).map(|psp| &psp.options);
+            format!("change  qdisc psp {handle} {}", differences(old, options))
+        }
+        Change::DeleteQdisc { parent, handle } => format!("delete  qdisc {handle} at {parent}"),
+        Change::AddClass { id, options } => {
+            let none: Option<&ClassOptions> = None;
+            format!("add     {} {}", class(id), differences(none, options))
+        }
+        Change::ChangeClass { id, options } => {
+            format!("change  {} {}", class(id), differences(had(id), options))
+        }
+        Change::DeleteClass { id } => format!("delete  {}", class(id)),
+        Change::AddFilter {
+            matching, class, ..
+        } => format!("add     match {} -> {}", phrase(matching), to(class)),
+        Change::ReplaceFilter {
+            at,
+            matching,
+            class,
+        } => {
+            let old = port.psp(at.qdisc).and_then(|psp| {
+                let filter = psp.filters.iter().find(|f| f.priority == at.priority)?;
+                Some(Handle::new(at.qdisc.major(), filter.class?))
+            });
+            let old = old.map_or_else(String::new, |old| format!("{} ", to(&old)));
+            format!("change  match {}: {old}-> {}", phrase(matching), to(class))
+        }
+        Change::DeleteFilter { at, kind, .. } => {
+            let filter = port.psp(at.qdisc).and_then(|psp| {
+                let mut filters = psp.filters.iter();
+                filters.find(|filter| filter.priority == at.priority)
+            });
+            match filter.and_then(|filter| filter.matching.as_ref()) {
+                Some(matching) => format!("delete  match {}", phrase(matching)),
+                None => format!("delete  filter {kind} of priority {}", at.priority),
+            }
+        }
+    }
+}
+
+fn phrase(matching: &Match) -> String {
+    match matching {
+        Match::Flower(flower) => flower_phrase(flower),
+        Match::Mark(mark) => format!("mark {mark}"),
+        Match::Cgroup => "cgroup".to_owned(),
+    }
+}
+
+fn flower_phrase(flower: &Flower) -> String {
+    let mut parts = Vec::new();
+    let mut say = |before: &str, value: Option<String>| {
+        parts.extend(value.map(|value| format!("{before}{value}")));
+    };
+    let is_plain = flower.source.is_none() && flower.destination.is_none();
+    say(
+        "",
+        flower
+            .family
+            .filter(|_| is_plain)
+            .map(|f| format!("{f:?}").to_lowercase()),
+    );
+    say("", flower.protocol.map(|p| p.word().to_owned()));
+    say("from ", flower.source.map(|p| p.to_string()));
+    say("from port ", flower.source_ports.map(|p| p.to_string()));
+    say("to ", flower.destination.map(|p| p.to_string()));
+    say("to port ", flower.destination_ports.map(|p| p.to_string()));
+    say("dscp ", flower.dscp.map(|d| d.to_string()));
+    say("vlan ", flower.vlan.map(|v| v.to_string()));
+    say("in through ", flower.interface.clone());
+    parts.join(" ")
+}
+
+/// Returns the options that differ, as `key old -> new`; without old ones those that are given.
+fn differences<T: Serialize>(old: Option<&T>, new: &T) -> String {
+    let map = |options: &T| match serde_json::to_value(options) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    let (old, new) = (old.map(map), map(new));
+    let mut keys: Vec<&String> = new.keys().collect();
+    keys.sort_by_key(|key| (key.as_str() != "type", key.as_str()));
+    let differ = keys.into_iter().filter_map(|key| {
+        let value = new.get(key)?;
+        match &old {
+            None if value.is_null() => None,
+            None => Some(format!("{} {}", plain(key), quantity(key, value))),
+            Some(old) => {
+                let before = old.get(key).unwrap_or(&Value::Null);
+                (before != value).then(|| {
+                    let (before, after) = (quantity(key, before), quantity(key, value));
+                    format!("{} {before} -> {after}", plain(key))
+                })
+            }
+        }
+    });
+    differ.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a key without its unit.
+fn plain(key: &str) -> &str {
+    let units = ["_bps", "_ns", "_bytes", "_frames"];
+    let unit = units.iter().find_map(|unit| key.strip_suffix(unit));
+    unit.unwrap_or(key)
+}
+
+fn quantity(key: &str, value: &Value) -> String {
+    let number = value.as_u64();
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(word) => word.clone(),
+        Value::Object(map) => {
+            let parts = map.iter().map(|(key, value)| format!("{value} {key}"));
+            parts.collect::<Vec<_>>().join(" ")
+        }
+        _ if key == "default_minor" => format!("{:x}", number.unwrap_or(0)),
+        _ => match number {
+            Some(number) if key.ends_with("_bps") => display::rate(number as f64),
+            Some(number) if key.ends_with("_ns") => display::time(number as f64 / 1e9),
+            _ => value.to_string(),
+        },
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A host's file: what it says, and what is refused with place, value and what was expected.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+use host_config::{Host, Queues, Target, TargetRoot};
+use tcpsp::{Budget, Family, Match, Mode, Protocol, TypeOptions};
+
+const GOOD: &str = r#"
+[[device]]
+name = "eth0"
+line = "10gbit"
+mode = "hybrid"
+default = "bulk"
+budget = "80%"
+
+[[device.class]]
+name = "backup"
+rate = "2gbit"
+ceil = "4gbit"
+deadline = "20ms"
+match = [{ to = "192.0.2.0/24" }, { to_port = 873 }]
+
+[[device.class]]
+name = "voice"
+type = "rt"
+share = "1.5%"
+match = [{ dscp = 46, from = "2001:db8::/32", vlan = 5 }, { mark = 7 }]
+
+[[device.class]]
+name = "bulk"
+type = "normal"
+minor = "8010"
+
+[[device]]
+name = "eth1"
+queues = "mq"
+
+[[device.class]]
+name = "tcp"
+type = "dynamic"
+flows = 100
+match = [{ interface = "docker0" }]
+"#;
+
+#[test]
+fn a_good_one() {
+    let host = Host::read("eth0.toml", GOOD).unwrap();
+    let [eth0, eth1] = &host.devices[..] else {
+        panic!("{host:?}");
+    };
+    assert_eq!((eth0.queues, eth1.queues), (Queues::Root, Queues::Mq));
+    assert_eq!(eth0.options.line_rate_bps, Some(10_000_000_000));
+    assert_eq!(eth0.options.mode, Mode::Hybrid);
+    assert_eq!(eth0.options.budget, Budget::Percent(80));
+    assert_eq!(eth0.options.default_minor, 0x8010);
+    let [backup, voice, bulk] = &eth0.classes[..] else {
+        panic!("{eth0:?}");
+    };
+    assert_eq!(
+        backup.options.by_type,
+        TypeOptions::Paced {
+            rate_bps: 2_000_000_000,
+            ceil_bps: Some(4_000_000_000)
+        }
+    );
+    assert_eq!(backup.options.deadline_ns, Some(20_000_000));
+    // 1.5% of 10 Gbit/s are 187,500 bytes of 10 ms.
+    let reserve_bytes = 187_500;
+    assert_eq!(voice.options.by_type, TypeOptions::Rt { reserve_bytes });
+    assert_eq!(bulk.minor, 0x8010);
+    // To a network, then port 873 of TCP and UDP over IPv4 and IPv6, then the others.
+    assert_eq!(eth0.rules.len(), 1 + 4 + 1 + 1);
+    assert!(
+        eth0.rules[..5]
+            .iter()
+            .all(|rule| rule.class == backup.minor)
+    );
+    let Match::Flower(flower) = &eth0.rules[4].matching else {
+        panic!("{:?}", eth0.rules[4]);
+    };
+    assert_eq!(flower.family, Some(Family::Ipv6));
+    assert_eq!(flower.protocol, Some(Protocol::Udp));
+    assert_eq!(eth0.rules[6].matching, Match::Mark(7));
+    let Match::Flower(flower) = &eth1.rules[0].matching else {
+        panic!("{eth1:?}");
+    };
+    assert_eq!(flower.interface.as_deref(), Some("docker0"));
+    assert_eq!(flower.family, None);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (from, to, words) in [
+        (
+            "mode = \"hybrid\"",
+            "mode = \"hybrd\"",
+            "f:5: `mode` is \"hybrd\", expected \"auto\", \"gap\", \"timer\" or \"hybrid\"; did you mean `hybrid`?",
+        ),
+        (
+            "mode = \"hybrid\"",
+            "mod = \"hybrid\"",
+            "f:5: unknown key `mod` in [[device]]; did you mean `mode`?",
+        ),
+        (
+            "\"10gbit\"",
+            "10",
+            "f:4: `line` is 10, expected a rate such as \"10gbit\", or \"auto\"",
+        ),
+        (
+            "\"10gbit\"",
+            "\"1gbit\"",
+            "f:11: `rate` is \"2gbit\", expected at most the line's 1,000 Mbit/s",
+        ),
+        (
+            "\"10gbit\"",
+            "\"auto\"",
+            "f:19: `share` is \"1.5%\", expected a rate: a share is of the line",
+        ),
+        (
+            "default = \"bulk\"",
+            "default = \"bulky\"",
+            "f:6: `default` is \"bulky\", expected the name of a class of this device; did you mean `bulk`?",
+        ),
+        (
+            "rate = \"2gbit\"",
+            "rate = \"2gbit/s\"",
+            "f:11: `rate` is \"2gbit/s\", expected a rate such as",
+        ),
+        (
+            "ceil = \"4gbit\"",
+            "ceil = \"1gbit\"",
+            "f:12: `ceil` is \"1gbit\", expected at least the rate",
+        ),
+        (
+            "rate = \"2gbit\"\n",
+            "",
+            "f:9: [[device.class]] lacks `rate`, expected a rate, a share, or a type",
+        ),
+        (
+            "deadline = \"20ms\"",
+            "quantum = \"1kb\"",
+            "f:13: `quantum` is \"1kb\", expected it only with type \"normal\"",
+        ),
+        (
+            "192.0.2.0/24",
+            "192.0.2.1/24",
+            "f:14: `to` is \"192.0.2.1/24\", expected a network",
+        ),
+        (
+            "to_port = 873",
+            "to_port = 70000",
+            "f:14: `to_port` is 70000, expected a port",
+        ),
+        (
+            "to_port = 873",
+            "to_port = 873, protocol = \"icmp\"",
+            "f:14: `protocol` is \"icmp\", expected \"tcp\", \"udp\" or \"sctp\" beside ports",
+        ),
+        (
+            "to_port = 873",
+            "",
+            "f:14: a match lacks `to`, expected it, or another key of a match",
+        ),
+        (
+            "to_port = 873",
+            "user = \"www-data\"",
+            "`user` is \"www-data\", expected no user: no filter looks at users. Let nftables",
+        ),
+        (
+            "to_port = 873",
+            "cgroup = \"batch\"",
+            "expected no cgroup: no filter looks at cgroups of version 2.",
+        ),
+        (
+            "dscp = 46",
+            "dscp = 64",
+            "f:20: `dscp` is 64, expected a number from 0 to 63",
+        ),
+        (
+            "vlan = 5",
+            "to = \"10.0.0.1\"",
+            "f:20: `to` is \"10.0.0.1\", expected one family in a match",
+        ),
+        (
+            "mark = 7",
+            "mark = 7, dscp = 3",
+            "`dscp` is 3, expected no other key beside `mark`",
+        ),
+        (
+            "mark = 7",
+            "mark = 0",
+            "`mark` is 0, expected a number from 1",
+        ),
+        (
+            "share = \"1.5%\"",
+            "share = \"90%\"",
+            "f:7: `budget` is \"80%\", expected at least 11250000 bytes a period, which the classes reserve; it is 10000000",
+        ),
+        (
+            "name = \"voice\"",
+            "name = \"backup\"",
+            "f:17: `name` is \"backup\", expected one not in use: line 10 has it already",
+        ),
+        (
+            "name = \"voice\"",
+            "name = \"a class\"",
+            "f:17: `name` is \"a class\", expected a name of letters",
+        ),
+        (
+            "name = \"eth1\"",
+            "name = \"eth0\"",
+            "f:28: `name` is \"eth0\", expected one not in use: line 3 has it already",
+        ),
+        (
+            "name = \"eth1\"",
+            "name = \"an-interface-too\"",
+            "f:28: `name` is \"an-interface-too\", expected the name of a device",
+        ),
+        (
+            "minor = \"8010\"",
+            "minor = \"10\"",
+            "f:25: `minor` is \"10\", expected a hexadecimal number from \"8000\"",
+        ),
+        (
+            "flows = 100",
+            "flows = 0",
+            "`flows` is 0, expected a number from 1 to 65536",
+        ),
+        (
+            "type = \"normal\"",
+            "type = 3",
+            "`type` is 3, expected \"paced\"",
+        ),
+        (
+            "[[device.class]]\nname = \"voice\"",
+            "[[device.class\nname = \"voice\"",
+            "not valid TOML",
+        ),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        let said = Host::read("f", &GOOD.replacen(from, to, 1));
+        let said = said.unwrap_err().to_string();
+        assert!(
+            said.starts_with("f:") && said.contains(words),
+            "{to}: {said}"
+        );
+    }
+    let said = Host::read("f", "").unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "f:1: the file lacks `device`, expected an array of tables, [[device]]"
+    );
+}
+
+#[test]
+fn a_device_of_another_kind_has_no_overhead() {
+    let host = Host::read("f", "[[device]]\nname = \"tun0\"\n").unwrap();
+    let port = |is_ethernet| host_config::Port {
+        name: "tun0".to_owned(),
+        is_ethernet,
+        queues: 1,
+        speed_bps: None,
+        root: host_config::Root::One(host_config::Slot::Default {
+            kind: "none".to_owned(),
+            waiting: 0,
+        }),
+    };
+    let overhead = |is_ethernet| {
+        let target = Target::new(&host.devices[0], &port(is_ethernet));
+        let TargetRoot::Psp(psp) = target.root else {
+            panic!("{target:?}");
+        };
+        psp.options.overhead_bytes
+    };
+    assert_eq!((overhead(true), overhead(false)), (24, 0));
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Plans, tried on the model of the kernel's tables: every change is accepted, every frame goes at
+//! every moment where it went before or goes afterwards, and a plan that was cut short is made up
+//! for by the next.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use host_config::{
+    Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot, TargetRule, minor, plan,
+};
+use proptest::prelude::*;
+use tcpsp::{
+    Budget, Change, ClassOptions, Family, Flower, Handle, Match, Prefix, QdiscOptions, TypeOptions,
+};
+
+/// Addresses 10.0.0.0 to 10.0.0.7, with marks 0 to 2.
+fn frames() -> impl Iterator<Item = (u8, u32)> {
+    (0..8).flat_map(|address| (0..3).map(move |mark| (address, mark)))
+}
+
+fn is_matched(matching: &Match, (address, mark): (u8, u32)) -> bool {
+    match matching {
+        Match::Mark(wanted) => *wanted == mark,
+        Match::Flower(flower) => {
+            let address = IpAddr::from([10, 0, 0, address]);
+            flower.destination.is_none_or(|to| to.contains(address))
+        }
+        Match::Cgroup => false,
+    }
+}
+
+/// The class of a frame; 0: best effort.
+fn class_of(psp: &Psp, frame: (u8, u32)) -> u16 {
+    let mut filters = psp.filters.iter();
+    let first = filters.find(|f| f.matching.as_ref().is_some_and(|m| is_matched(m, frame)));
+    let class = first.and_then(|filter| filter.class);
+    let class = class.unwrap_or(psp.options.default_minor);
+    if psp.classes.contains_key(&class) {
+        class
+    } else {
+        0
+    }
+}
+
+/// The class of each frame at each queue.
+fn classes_of(port: &Port) -> Vec<Vec<u16>> {
+    let psps = port.psps();
+    let of = |psp: &&Psp| frames().map(|frame| class_of(psp, frame)).collect();
+    psps.iter().map(of).collect()
+}
+
+fn matches() -> impl Strategy<Value = Match> {
+    let prefix = (0..8u8, 29..=32u8).prop_map(|(address, bits)| {
+        let address = address & (0xffu32 << (32 - bits)) as u8;
+        Match::Flower(Flower {
+            family: Some(Family::Ipv4),
+            destination: Some(Prefix {
+                address: [10, 0, 0, address].into(),
+                bits,
+            }),
+            ..Flower::default()
+        })
+    });
+    prop_oneof![4 => prefix, 1 => (1..3u32).prop_map(Match::Mark)]
+}
+
+fn options() -> impl Strategy<Value = ClassOptions> {
+    let by_type = prop_oneof![
+        proptest::option::of(256..300u32)
+            .prop_map(|quantum_bytes| TypeOptions::Normal { quantum_bytes }),
+        (1..9u64).prop_map(|mbit| TypeOptions::Paced {
+            rate_bps: mbit * 1_000_000,
+            ceil_bps: None,
+        }),
+        (1..9u64).prop_map(|kb| TypeOptions::Rt {
+            reserve_bytes: kb * 1000,
+        }),
+    ];
+    by_type.prop_map(ClassOptions::new)
+}
+
+/// A psp whose rates and reservations fit.
+fn targets() -> impl Strategy<Value = TargetPsp> {
+    let classes = proptest::collection::btree_map(0..6u16, options(), 0..6);
+    let rules = proptest::collection::vec((matches(), any::<prop::sample::Index>()), 0..9);
+    let numbers = (0..6u16, 0..3u64, 0..4u64);
+    (classes, rules, numbers).prop_map(|(classes, rules, (default, line, slack))| {
+        let classes: BTreeMap<u16, ClassOptions> = classes
+            .into_iter()
+            .map(|(i, options)| (minor::FIRST_MINOR + i, options))
+            .collect();
+        let minors: Vec<u16> = classes.keys().copied().collect();
+        let rules = rules.into_iter().filter(|_| !minors.is_empty());
+        let rules = rules.map(|(matching, class)| TargetRule {
+            matching,
+            class: *class.get(&minors),
+            priority: None,
+        });
+        let highest = classes.values().map(|options| match options.by_type {
+            TypeOptions::Paced { rate_bps, .. } => rate_bps,
+            _ => 0,
+        });
+        let highest = highest.max().unwrap_or(0);
+        let reserved: u64 = classes.values().map(ClassOptions::reserve_bytes).sum();
+        let mut options = QdiscOptions::default_of(true);
+        let default = minor::FIRST_MINOR + default;
+        options.default_minor = if classes.contains_key(&default) {
+            default
+        } else {
+            0
+        };
+        options.line_rate_bps = (line > 0).then_some(highest + line * 1_000_000);
+        options.budget = Budget::Bytes(reserved.max(1) + slack * 1000);
+        TargetPsp {
+            options,
+            rules: rules.collect(),
+            classes,
+        }
+    })
+}
+
+/// What is wanted of a device, one time after the other; all as root or all below mq, or mixed.
+fn wishes() -> impl Strategy<Value = Vec<Target>> {
+    let one = (targets(), any::<bool>()).prop_map(|(psp, is_mq)| Target {
+        root: match is_mq {
+            true => TargetRoot::Mq(vec![psp.clone(), psp]),
+            false => TargetRoot::Psp(psp),
+        },
+        names: BTreeMap::new(),
+    });
+    let same = (proptest::collection::vec(targets(), 2..5)).prop_map(|all| {
+        let roots = all.into_iter().map(|psp| Target {
+            root: TargetRoot::Psp(psp),
+            names: BTreeMap::new(),
+        });
+        roots.collect()
+    });
+    prop_oneof![1 => proptest::collection::vec(one, 2..4), 3 => same]
+}
+
+fn device() -> Port {
+    Port {
+        name: "eth0".to_owned(),
+        is_ethernet: true,
+        queues: 2,
+        speed_bps: Some(100_000_000),
+        root: Root::One(Slot::Default {
+            kind: "fq_codel".to_owned(),
+            waiting: 0,
+        }),
+    }
+}
+
+/// Without the places of filters, of which only the order matters.
+fn without_places(port: &Port) -> Port {
+    let mut port = port.clone();
+    let slots = match &mut port.root {
+        Root::One(slot) => std::slice::from_mut(slot),
+        Root::Mq(slots) => slots,
+    };
+    for slot in slots {
+        if let Slot::Psp(psp) = slot {
+            for (filter, place) in psp.filters.iter_mut().zip(0..) {
+                filter.priority = place;
+            }
+        }
+    }
+    port
+}
+
+/// Makes changes one by one; each is accepted, and keeps what is said above.
+fn make(port: &mut Port, changes: &[Change]) {
+    let before = classes_of(port);
+    let mut states = vec![];
+    for change in changes {
+        port.apply(change)
+            .unwrap_or_else(|error| panic!("{change:?}: {error}\n{changes:#?}"));
+        states.push(classes_of(port));
+    }
+    let after = classes_of(port);
+    for (state, change) in states.iter().zip(changes) {
+        for (queue, classes) in state.iter().enumerate() {
+            for (frame, class) in classes.iter().enumerate() {
+                let at = |all: &Vec<Vec<u16>>| all.get(queue).map_or(0, |all| all[frame]);
+                // A new qdisc sends all frames by best effort at first, as the old one did.
+                let is_new = before.len() != after.len();
+                let may = [at(&before), at(&after), if is_new { 0 } else { at(&after) }];
+                assert!(
+                    may.contains(class),
+                    "{class:x}, not {may:x?}: {change:?}\n{changes:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// Returns the classes that a plan names in changes of classes.
+fn touched(changes: &[Change]) -> BTreeSet<Handle> {
+    let ids = changes.iter().filter_map(|change| match change {
+        Change::AddClass { id, .. }
+        | Change::ChangeClass { id, .. }
+        | Change::DeleteClass { id } => Some(*id),
+        _ => None,
+    });
+    ids.collect()
+}
+
+proptest! {
+    #![proptest_config(testkit::cases(1500))]
+
+    #[test]
+    fn a_plan_leads_there_and_the_next_is_empty(wishes in wishes()) {
+        let mut port = device();
+        for wish in &wishes {
+            let before = port.clone();
+            let changes = plan(wish, &port, false).unwrap().changes;
+            make(&mut port, &changes);
+            prop_assert_eq!(plan(wish, &port, false).unwrap().changes, vec![]);
+            // Classes with the same options on both sides are not touched.
+            for psp in port.psps() {
+                let Some(old) = before.psp(psp.handle) else { continue };
+                if std::mem::discriminant(&before.root) != std::mem::discriminant(&port.root) {
+                    continue;
+                }
+                for (minor, class) in &psp.classes {
+                    let id = Handle::new(psp.handle.major(), *minor);
+                    let is_same = old.classes.get(minor) == Some(class);
+                    prop_assert!(!is_same || !touched(&changes).contains(&id));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_that_was_cut_short_is_made_up_for(wishes in wishes(), cut in any::<prop::sample::Index>()) {
+        let mut port = device();
+        let mut cut_short = device();
+        for wish in &wishes {
+            let changes = plan(wish, &port, false).unwrap().changes;
+            make(&mut port, &changes);
+            let changes = plan(wish, &cut_short, false).unwrap().changes;
+            let made = cut.index(changes.len() + 1);
+            for change in &changes[..made] {
+                cut_short.apply(change).unwrap();
+            }
+            let rest = plan(wish, &cut_short, false).unwrap().changes;
+            make(&mut cut_short, &rest);
+            prop_assert_eq!(without_places(&cut_short), without_places(&port));
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_restored_to_the_place(wishes in wishes()) {
+        let mut port = device();
+        let mut saved = Vec::new();
+        for wish in &wishes {
+            let text = Saved::new(std::slice::from_ref(&port)).unwrap().write();
+            saved.push((Saved::read(&text).unwrap(), port.clone()));
+            let changes = plan(wish, &port, false).unwrap().changes;
+            make(&mut port, &changes);
+        }
+        for (saved, was) in saved.iter().rev() {
+            let target = saved.devices[0].target().unwrap();
+            let changes = plan(&target, &port, false).unwrap().changes;
+            if was.psps().is_empty() {
+                prop_assert!(changes.len() == 1);
+                continue;
+            }
+            make(&mut port, &changes);
+            prop_assert_eq!(&port, was);
+        }
+    }
+}
