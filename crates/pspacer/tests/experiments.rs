@@ -129,7 +129,7 @@ fn stored_captures_are_judged_anew() {
     assert!((0.2..0.23).contains(&start_s), "{start_s}");
     let page = fs::read_to_string(tree.0.join("out/quick/tiny.md")).unwrap();
     assert!(
-        page.contains("1 stops, 1 judgements: 100.0 % right"),
+        page.contains("1 stalls, 1 judgements: 100.0 % are right"),
         "{page}"
     );
     let index = fs::read_to_string(tree.0.join("out/quick/README.md")).unwrap();
