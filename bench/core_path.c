@@ -4,7 +4,11 @@
  * selects the next class (pace_next()) and accounts the gap before its frame
  * (pace_gap_sent()) and the frame (pace_sent()).  Gap frames are the clock
  * here, so time is virtual and the core runs as fast as it can.
+ *
+ * The core is part of this file, and its API static, as in the kernel module.
  */
+#define PACE_API	static __attribute__((unused))
+#include "pace.c"
 
 #include "rival.h"
 

@@ -162,9 +162,15 @@ static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
 	return quot;
 }
 
+static bool is_same_burst(const struct pace_burst *a, const struct pace_burst *b)
+{
+	return a->len_bytes == b->len_bytes && a->frames == b->frames &&
+	       a->wire_bytes == b->wire_bytes;
+}
+
 /*
- * Sets the frame cost of such bursts.  These are the divisions that pace_sent()
- * would otherwise do for each.
+ * Sets the frame cost of such bursts, and forgets that of others.  These are the
+ * divisions that pace_sent() would otherwise do for each.
  */
 static void pace_class_set_frame_cost(const struct pace_sched *s,
 				      struct pace_class *c,
@@ -175,4 +181,35 @@ static void pace_class_set_frame_cost(const struct pace_sched *s,
 	if (c->ceil_bps)
 		c->ceil_quot = frame_cost(s, c->ceil_bps, t, &c->ceil_rem);
 	c->offered_load_bps = offered_load(s, c->rate_bps, t);
+	c->other.burst.frames = 0;
+}
+
+/*
+ * Changes to the frame cost of another burst, and keeps that of the last: data and
+ * acknowledgements in turn cost no division.
+ */
+static void pace_class_change_burst(const struct pace_sched *s,
+				    struct pace_class *c,
+				    const struct pace_burst *t)
+{
+	const struct pace_price last = {
+		.burst = c->last,
+		.rate_quot = c->rate_quot,
+		.rate_rem = c->rate_rem,
+		.ceil_quot = c->ceil_quot,
+		.ceil_rem = c->ceil_rem,
+		.offered_load_bps = c->offered_load_bps,
+	};
+
+	if (is_same_burst(&c->other.burst, t)) {
+		c->last = *t;
+		c->rate_quot = c->other.rate_quot;
+		c->rate_rem = c->other.rate_rem;
+		c->ceil_quot = c->other.ceil_quot;
+		c->ceil_rem = c->other.ceil_rem;
+		c->offered_load_bps = c->other.offered_load_bps;
+	} else {
+		pace_class_set_frame_cost(s, c, t);
+	}
+	c->other = last;
 }

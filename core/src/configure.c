@@ -246,6 +246,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 		return err;
 
 	pace_invalidate(s);
+	s->advanced = false;
 	/* Until now the line ran at its old rate. */
 	pace_advance_clock(s, now_ns);
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);

@@ -43,20 +43,22 @@ struct heap_entry {
 	u32 index;
 };
 
-static inline struct heap_entry entry_at(const u64 *heap, u32 index)
-{
-	return (struct heap_entry){ .key = heap[index], .index = index };
-}
-
 /* Returns the entry with the smaller key; a mask avoids a branch. */
 static inline struct heap_entry smaller_entry(struct heap_entry a,
 					      struct heap_entry b)
 {
-	u64 take_b = -(u64)pace_key_before(b.key, a.key);
+	u64 apart = b.key - a.key;
+	u64 take_b = (u64)((s64)apart >> 63);
 
-	a.key ^= (a.key ^ b.key) & take_b;
-	a.index ^= (a.index ^ b.index) & (u32)take_b;
+	a.key += apart & take_b;
+	a.index += (b.index - a.index) & (u32)take_b;
 	return a;
+}
+
+static inline struct heap_entry smaller_of_two(const u64 *heap, u32 index)
+{
+	return smaller_entry((struct heap_entry){ heap[index], index },
+			     (struct heap_entry){ heap[index + 1], index + 1 });
 }
 
 /*
@@ -70,13 +72,11 @@ static inline struct heap_entry smallest_child(const u64 *heap, u32 first,
 	u32 i;
 
 	if (count - first >= HEAP_ARY)
-		return smaller_entry(smaller_entry(entry_at(heap, first),
-						   entry_at(heap, first + 1)),
-				     smaller_entry(entry_at(heap, first + 2),
-						   entry_at(heap, first + 3)));
-	best = entry_at(heap, first);
+		return smaller_entry(smaller_of_two(heap, first),
+				     smaller_of_two(heap, first + 2));
+	best = (struct heap_entry){ heap[first], first };
 	for (i = first + 1; i < count; i++)
-		best = smaller_entry(best, entry_at(heap, i));
+		best = smaller_entry(best, (struct heap_entry){ heap[i], i });
 	return best;
 }
 

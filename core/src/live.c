@@ -23,7 +23,7 @@ static bool is_live(const struct pace_sched *s, const struct pace_queue *q,
 /* Makes the head live again after the one before it has gone. */
 static void drop_stale_head(const struct pace_sched *s, struct pace_queue *q)
 {
-	while (q->stale && !pace_queue_empty(q) && !is_live(s, q, q->min)) {
+	while (!pace_queue_empty(q) && !is_live(s, q, q->min)) {
 		pace_queue_pop(q);
 		q->stale--;
 	}
@@ -57,7 +57,7 @@ static void drop_all_stale(const struct pace_sched *s, struct pace_queue *q)
 }
 
 /* Adds a class to a queue; it is in none of that kind. */
-static void pace_key_add(const struct pace_sched *s, struct pace_queue *q,
+static inline void pace_key_add(const struct pace_sched *s, struct pace_queue *q,
 			 struct pace_class *c)
 {
 	if (pace_queue_full(q))
@@ -67,7 +67,7 @@ static void pace_key_add(const struct pace_sched *s, struct pace_queue *q,
 }
 
 /* Removes a class from the queue that it is in; its clocks may have changed. */
-static void pace_key_remove(const struct pace_sched *s, struct pace_queue *q,
+static inline void pace_key_remove(const struct pace_sched *s, struct pace_queue *q,
 			    struct pace_class *c)
 {
 	set_place(s, q, c, PACE_NOWHERE);
@@ -76,13 +76,15 @@ static void pace_key_remove(const struct pace_sched *s, struct pace_queue *q,
 		return;
 	}
 	pace_queue_pop(q);
-	drop_stale_head(s, q);
+	if (q->stale)
+		drop_stale_head(s, q);
 }
 
 /* Moves the first class of a queue to where its new clocks belong in it. */
-static void pace_key_move_first(const struct pace_sched *s,
+static inline void pace_key_move_first(const struct pace_sched *s,
 				struct pace_queue *q, struct pace_class *c)
 {
 	pace_queue_replace_min(q, key_in(s, q, c));
-	drop_stale_head(s, q);
+	if (q->stale)
+		drop_stale_head(s, q);
 }

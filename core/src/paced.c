@@ -83,7 +83,11 @@ struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
 
 static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 {
+	u64 key = pace_clock_key(pace_eligible_time(c), c);
+
 	pace_key_add(s, &s->waiting, c);
+	if (pace_key_before(key, s->sole_until))
+		s->sole_until = key;
 }
 
 /*
@@ -95,6 +99,12 @@ static void make_sole(struct pace_sched *s, struct pace_class *c)
 {
 	c->place = PACE_SOLE;
 	s->sole = c;
+}
+
+/* Returns the last key of those that are eligible now. */
+static inline u64 due_key(const struct pace_sched *s)
+{
+	return pace_schedule_clock(s) << PACE_ID_BITS | PACE_KEY_ID_MASK;
 }
 
 /* Gives the sole eligible class, if there is one, a key among the eligible. */
@@ -109,13 +119,12 @@ static void end_sole(struct pace_sched *s)
 	pace_key_add(s, &s->eligible, c);
 }
 
-/* Returns true if a second waiting class may be eligible. */
-static bool is_second_due(const struct pace_sched *s)
+/* Notes which key is behind the first one that waits, or that none is near. */
+static void find_second(struct pace_sched *s)
 {
-	u64 now = pace_schedule_clock(s) << PACE_ID_BITS | PACE_KEY_ID_MASK;
-
-	return s->waiting.count > 1 &&
-	       !pace_key_before(now, pace_queue_second(&s->waiting));
+	s->sole_until = s->waiting.count > 1 ?
+			pace_queue_second(&s->waiting) :
+			s->waiting.min + (PACE_LEAD_MAX << PACE_ID_BITS);
 }
 
 static void insert_eligible(struct pace_sched *s, struct pace_class *c)
@@ -131,7 +140,10 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 
 	if (c == s->sole)
 		s->sole = NULL;
-	pace_key_remove(s, q, c);
+	if (q == &s->eligible)
+		pace_key_remove(s, &s->eligible, c);
+	else
+		pace_key_remove(s, &s->waiting, c);
 	if (pace_queue_has_wheel(q))
 		fetch_coming(s, q);
 }
@@ -143,16 +155,19 @@ static bool promote_eligible(struct pace_sched *s)
 
 	if (!c || !pace_is_eligible(s, c))
 		return false;
-	if (s->cfg.order == PACE_ORDER_NEXT && pace_queue_empty(&s->eligible) &&
-	    (!s->sole || c == s->sole) && !is_second_due(s)) {
-		if (c == s->sole)
-			return false;
-		make_sole(s, c);
-		return true;
-	}
 	if (c == s->sole) {
+		if (pace_key_before(due_key(s), s->sole_until))
+			return false;
 		end_sole(s);
 		return true;
+	}
+	if (s->cfg.order == PACE_ORDER_NEXT && pace_queue_empty(&s->eligible) &&
+	    !s->sole) {
+		find_second(s);
+		if (pace_key_before(due_key(s), s->sole_until)) {
+			make_sole(s, c);
+			return true;
+		}
 	}
 	remove_from_queue(s, c);
 	insert_eligible(s, c);

@@ -224,6 +224,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 
 	if (now_ns < s->quiet_until_ns) {
 		s->asked_ns = now_ns;
+		s->advanced = false;
 		return (struct pace_decision){
 			.verdict = PACE_WAIT,
 			.until_ns = s->quiet_until_ns,
@@ -240,6 +241,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 	    !(s->cfg.guard_band && (s->active_normal || s->period.active)))
 		s->quiet_until_ns = d.until_ns;
 	s->asked_ns = now_ns;
+	s->advanced = d.verdict == PACE_SEND;
 	return d;
 }
 
@@ -339,11 +341,10 @@ static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
 static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 			      const struct pace_burst *t)
 {
-	if (c->last.len_bytes == t->len_bytes && c->last.frames == t->frames &&
-	    c->last.wire_bytes == t->wire_bytes)
+	if (is_same_burst(&c->last, t))
 		return;
 	pace_load_sub(s, c);
-	pace_class_set_frame_cost(s, c, t);
+	pace_class_change_burst(s, c, t);
 	pace_load_add(s, c);
 }
 
@@ -397,7 +398,10 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 			 wire_bytes <= PACE_BURST_WIRE_MAX))
 		return;
 	pace_invalidate(s);
-	pace_advance_clock(s, now_ns);
+	/* pace_next() has done so, mostly; a short period may end twice. */
+	if (!s->advanced || now_ns != s->asked_ns || s->period.classes)
+		pace_advance_clock(s, now_ns);
+	s->advanced = false;
 	c->head_wire_bytes = 0;
 	if (s->period.classes)
 		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);
@@ -420,6 +424,7 @@ void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 {
 	pace_invalidate(s);
+	s->advanced = false;
 	s->idled = pace_schedule_clock(s);
 	s->stats.gap_frames++;
 	s->stats.gap_wire_bytes += gap_bytes;

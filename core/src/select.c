@@ -63,12 +63,21 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	return pick_within_guard(s, s->period.ring[PACE_RING_RT_EXCESS]);
 }
 
+/* Returns true if no class is active but paced ones without a ceil. */
+static inline bool only_paced(const struct pace_sched *s)
+{
+	return !(s->active_normal | s->period.active | s->at_ceil.count |
+		 s->borrowing.count);
+}
+
 /* Returns the class to serve now, or NULL if none may send. */
 static struct pace_class *pace_select(struct pace_sched *s)
 {
-	struct pace_class *rt = s->period.active ? pace_rt_next(s) : NULL;
-	struct pace_class *c;
+	struct pace_class *rt, *c;
 
+	if (only_paced(s))
+		return pace_first_eligible(s);
+	rt = s->period.active ? pace_rt_next(s) : NULL;
 	if (rt && pace_rt_urgent(s))
 		return rt;
 	c = pace_first_eligible(s);
@@ -88,6 +97,12 @@ static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls
 	struct pace_class *borrower = NULL;
 	u64 end = s->period.end.bytes - s->offset;
 
+	if (only_paced(s)) {
+		*cls = c;
+		if (c)
+			*clock = pace_eligible_time(c);
+		return c;
+	}
 	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
 		borrower = pace_first_at_ceil(s);
 	if (c)

@@ -237,7 +237,8 @@ static void advance_port_clock(struct pace_sched *s, u64 now_ns)
 static void pace_advance_clock(struct pace_sched *s, u64 now_ns)
 {
 	advance_port_clock(s, now_ns);
-	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || pace_active(s))
+	if (s->period.classes && (s->cfg.mode == PACE_MODE_TIMER || s->idling ||
+				  pace_active(s)))
 		pace_period_advance(s, now_ns);
 }
 

@@ -226,6 +226,16 @@ static inline u32 pace_counted_bytes(const struct pace_config *cfg,
 	}
 }
 
+/* What a burst costs a paced class, by its rate and its ceil. */
+struct pace_price {
+	struct pace_burst burst;	/* no frames: none */
+	u64 rate_quot;
+	u64 rate_rem;
+	u64 ceil_quot;
+	u64 ceil_rem;
+	u64 offered_load_bps;
+};
+
 /*
  * The queue that a paced class is in: while active in one of the first two, in
  * ORDER_CLOCK in the first, and with a ceil in one of the others as well.
@@ -243,7 +253,7 @@ enum pace_place {
  * One class.  The host embeds it in its own class and changes no member; members
  * are public so that it can embed them, and so that tests can read them.
  *
- * Members are in the order of their use, three times 64 bytes where a pointer
+ * Members are in the order of their use, four times 64 bytes where a pointer
  * has 8.  A frame of a class without a ceil that stays active touches the first
  * 64 bytes, and in ORDER_NEXT max_cost_bytes.  A host with many classes aligns
  * them to 64, so that this is one cache line, or two.
@@ -260,7 +270,7 @@ struct pace_class {
 	 */
 	struct pace_clock clock;	/* of the guaranteed rate */
 	u64 rate_bps;
-	/* Two divisions per change of packet size, none per packet. */
+	/* Divisions where a size is neither of the last two, none per packet. */
 	u64 rate_quot;
 	u64 rate_rem;
 	struct pace_burst last;	/* the burst whose frame cost that is */
@@ -283,7 +293,8 @@ struct pace_class {
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
 	struct pace_reservation *reservation;	/* RT, NRT */
-	u64 unused;		/* makes it three lines */
+	struct pace_price other;	/* of the burst before the last of another size */
+	u64 unused[2];		/* makes it four lines */
 };
 
 #define PACE_ID_NONE	(~0u)

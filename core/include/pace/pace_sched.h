@@ -88,6 +88,7 @@ struct pace_sched {
 	struct pace_queue waiting;	/* active paced classes by clock */
 	struct pace_queue eligible;	/* those that may send, in cfg.order */
 	struct pace_class *sole;	/* the one in PACE_SOLE; then `eligible` is empty */
+	u64 sole_until;		/* no other class has a key before this in `waiting` */
 	struct pace_queue at_ceil;	/* with a ceil, and not below it: by ceil clock */
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
 	u64 borrow_time;		/* borrow clock of the last borrowed frame */
@@ -100,6 +101,7 @@ struct pace_sched {
 	 */
 	u64 quiet_until_ns;
 	u64 asked_ns;
+	bool advanced;		/* it has been, and nothing was sent since */
 
 	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* the wire idles: real time is the clock */
