@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Classes: life, options and operations.  Classes are flat, each with one
- * child qdisc.
+ * Classes: life, options and operations.  Classes are flat.  Each has a FIFO
+ * of its own, which a child qdisc may replace.
  */
 
 static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
@@ -13,19 +13,12 @@ static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
 }
 
 /*
- * Returns a FIFO as long as the queue of the device, or of the usual length
- * if that is 0.
+ * Returns how many frames the FIFO of a new class holds: as many as the queue
+ * of the device, or the usual number if that is 0.
  */
-static struct Qdisc *psp_default_child(struct psp_qdisc *q, u32 classid,
-				       struct netlink_ext_ack *extack)
+static u32 psp_default_limit(const struct psp_qdisc *q)
 {
-	struct Qdisc *child;
-
-	child = qdisc_create_dflt(q->sch->dev_queue, &pfifo_qdisc_ops, classid,
-				  extack);
-	if (child && !child->limit)
-		child->limit = DEFAULT_TX_QUEUE_LEN;
-	return child;
+	return READ_ONCE(qdisc_dev(q->sch)->tx_queue_len) ?: DEFAULT_TX_QUEUE_LEN;
 }
 
 static void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl)
@@ -39,11 +32,12 @@ static void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl)
 /* Reports all frames of an rt class to core/, which knows of none yet. */
 static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	u64 bytes = cl->child->qstats.backlog;
-	u64 frames = cl->child->q.qlen;
+	const struct sk_buff *head = cl->entity.head;
+	u64 bytes = psp_class_backlog(cl);
+	u64 frames = psp_class_qlen(cl);
 
-	if (cl->head) {
-		bytes += qdisc_pkt_len(cl->head);
+	if (head) {
+		bytes += qdisc_pkt_len(head);
 		frames++;
 	}
 	bytes += frames * q->pace.cfg.overhead_bytes;
@@ -62,14 +56,34 @@ static void psp_class_deactivate(struct psp_qdisc *q, struct psp_class *cl, u64 
 /* Drops the frame that was taken out of the child. */
 static void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
 {
-	struct sk_buff *skb = cl->head;
+	struct sk_buff *skb = cl->entity.head;
 
 	if (!skb)
 		return;
-	cl->head = NULL;
+	cl->entity.head = NULL;
 	psp_qlen_add(q->sch, -1, -qdisc_pkt_len(skb));
-	psp_count_drop(q->sch);
+	psp_count_drops(q->sch, 1);
 	rtnl_kfree_skbs(skb, skb);
+}
+
+/* Frees the frames in the FIFO of the class.  RTNL. */
+static void psp_free_fifo(struct psp_class *cl)
+{
+	struct psp_entity *e = &cl->entity;
+
+	rtnl_kfree_skbs(e->queue.head, e->queue.tail);
+	e->queue = (struct qdisc_skb_head){};
+	e->backlog = 0;
+}
+
+/* Drops the frames in the FIFO of the class.  RTNL and tree lock. */
+static void psp_drop_fifo(struct psp_qdisc *q, struct psp_class *cl)
+{
+	u32 frames = cl->entity.queue.qlen;
+
+	psp_qlen_add(q->sch, -(int)frames, -(int)cl->entity.backlog);
+	psp_count_drops(q->sch, frames);
+	psp_free_fifo(cl);
 }
 
 /* Releases the ids that classes reserve for more flows than they allow now. */
@@ -312,9 +326,9 @@ static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl,
 static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
 	psp_class_drop_flows(q, cl);
-	if (cl->child)
-		qdisc_put(cl->child);
-	cl->child = NULL;
+	psp_free_fifo(cl);
+	qdisc_put(cl->entity.child);
+	cl->entity.child = NULL;
 	kfree(cl->lateness);
 	cl->lateness = NULL;
 	kfree(cl->reservation);
@@ -341,11 +355,8 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
-	err = -ENOMEM;
-	cl->child = psp_default_child(q, classid, extack);
-	if (!cl->child)
-		goto failed;
-
+	cl->entity.cl = cl;
+	cl->limit = psp_default_limit(q);
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
@@ -389,7 +400,6 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 	qdisc_class_hash_insert(&q->classes, &cl->common);
 	sch_tree_unlock(q->sch);
 	qdisc_class_hash_grow(q->sch, &q->classes);
-	qdisc_hash_add(cl->child, true);
 	*made = cl;
 	return 0;
 }
@@ -432,8 +442,10 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 {
 	sch_tree_lock(q->sch);
-	qdisc_purge_queue(cl->child);
+	if (cl->entity.child)
+		qdisc_purge_queue(cl->entity.child);
 	psp_drop_head(q, cl);
+	psp_drop_fifo(q, cl);
 	if (cl->flows)
 		psp_flows_clear(q, cl);
 	psp_class_deactivate(q, cl, ktime_get_ns());
@@ -510,8 +522,11 @@ static void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->flows)
 		psp_flows_clear(q, cl);
-	qdisc_reset(cl->child);
+	if (cl->entity.child)
+		qdisc_reset(cl->entity.child);
 	psp_drop_head(q, cl);
+	/* The counters of the qdisc are reset with it. */
+	psp_free_fifo(cl);
 	psp_class_deactivate(q, cl, ktime_get_ns());
 }
 
@@ -556,10 +571,15 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	gnet_stats_basic_sync_init(&sent);
 	sch_tree_lock(sch);
 	gnet_stats_add_basic(&sent, NULL, &cl->bstats, true);
-	qdisc_qstats_qlen_backlog(cl->child, &qlen, &queue.backlog);
-	if (cl->head) {
+	if (cl->entity.child) {
+		qdisc_qstats_qlen_backlog(cl->entity.child, &qlen, &queue.backlog);
+	} else {
+		qlen = psp_class_qlen(cl);
+		queue.backlog = psp_class_backlog(cl);
+	}
+	if (cl->entity.head) {
 		qlen++;
-		queue.backlog += qdisc_pkt_len(cl->head);
+		queue.backlog += qdisc_pkt_len(cl->entity.head);
 	}
 	if (cl->flows) {
 		qlen += cl->flows->qlen;
@@ -639,30 +659,31 @@ static int psp_delete_class(struct Qdisc *sch, unsigned long arg,
 	return 0;
 }
 
+/*
+ * Gives the class another child, or without `new` its own FIFO again.  The
+ * frames of the one before are dropped, as everywhere.
+ */
 static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 		     struct Qdisc **old, struct netlink_ext_ack *extack)
 {
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 
-	if (!new) {
-		new = psp_default_child(q, cl->common.classid, extack);
-		if (!new)
-			return -ENOMEM;
-	}
-	*old = qdisc_replace(sch, new, &cl->child);
+	*old = qdisc_replace(sch, new, &cl->entity.child);
 
 	sch_tree_lock(sch);
 	psp_drop_head(q, cl);
-	if (!cl->child->q.qlen)
+	psp_drop_fifo(q, cl);
+	if (!psp_class_qlen(cl))
 		psp_class_deactivate(q, cl, ktime_get_ns());
 	sch_tree_unlock(sch);
 	return 0;
 }
 
+/* Returns the child that was grafted, or NULL: users see no other. */
 static struct Qdisc *psp_leaf(struct Qdisc *sch, unsigned long arg)
 {
-	return ((struct psp_class *)arg)->child;
+	return ((struct psp_class *)arg)->entity.child;
 }
 
 /*
@@ -676,7 +697,7 @@ static void psp_qlen_notify(struct Qdisc *sch, unsigned long arg)
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 
-	if (cl && cl != q->serving && !cl->head)
+	if (cl && cl != q->serving && !cl->entity.head)
 		psp_class_deactivate(q, cl, ktime_get_ns());
 }
 

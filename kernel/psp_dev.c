@@ -201,6 +201,12 @@ static u32 psp_device_link_changes(const struct net_device *dev)
 	       atomic_read(&dev->carrier_down_count);
 }
 
+/* Returns the bytes of frames and gap frames that were handed to the device. */
+static u64 psp_handed_bytes(const struct psp_qdisc *q)
+{
+	return q->pace.stats.sent_wire_bytes + q->pace.stats.gap_wire_bytes;
+}
+
 /* Starts the watch of the wire anew.  Tree lock. */
 static void psp_watch_start(struct psp_qdisc *q)
 {
@@ -210,6 +216,7 @@ static void psp_watch_start(struct psp_qdisc *q)
 	psp_line_start(&q->watch, gaps ? cfg->line_rate_bps : 0,
 		       q->line.slack_bytes,
 		       pace_wire_bytes(&q->pace, cfg->max_frame_bytes));
+	q->handed_bytes = psp_handed_bytes(q);
 	q->link_changes = psp_device_link_changes(qdisc_dev(q->sch));
 	q->suspect_ns = 0;
 	WRITE_ONCE(q->suspect, false);
@@ -561,7 +568,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	if (refused)
 		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
-				       culprit ? psp_class_of(culprit) : NULL);
+				       culprit ? psp_entity_of(culprit)->cl : NULL);
 	psp_run_root(q);
 	return 0;
 }
@@ -794,17 +801,13 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 	return held_bytes;
 }
 
-/* Counts a frame or gap frame that the device has taken. */
+/* Counts a frame or gap frame that the device has taken, while the watch is on. */
 static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
 {
-	const struct pace_stats *stats = &q->pace.stats;
-	u64 handed = stats->sent_wire_bytes + stats->gap_wire_bytes;
+	u64 handed = psp_handed_bytes(q), silence_ns;
 	u32 bytes = handed - q->handed_bytes;
-	u64 silence_ns;
 
 	q->handed_bytes = handed;
-	if (!q->watch.line_rate_bps)
-		return;
 	silence_ns = psp_line_silence(&q->watch, now_ns);
 	if (unlikely(silence_ns > q->watch.stop_ns) &&
 	    psp_line_dry(&q->watch, now_ns, psp_held_bytes(q)))

@@ -127,7 +127,7 @@ static struct psp_flow *psp_flow_to_evict(struct psp_flows *flows,
 	if (!list_empty(&user->idle))
 		return list_first_entry(&user->idle, struct psp_flow, mine);
 	list_for_each_entry(f, &user->busy, mine) {
-		if (!least || f->queue.qlen < least->queue.qlen)
+		if (!least || f->entity.queue.qlen < least->entity.queue.qlen)
 			least = f;
 		if (++looked == PSP_USER_LOOK)
 			break;
@@ -145,7 +145,7 @@ static struct psp_flow *psp_user_longest(struct psp_user *user)
 	u32 looked = 0;
 
 	list_for_each_entry(f, &user->busy, mine) {
-		if (!longest || f->queue.qlen > longest->queue.qlen)
+		if (!longest || f->entity.queue.qlen > longest->entity.queue.qlen)
 			longest = f;
 		if (++looked == PSP_USER_LOOK)
 			break;
@@ -169,7 +169,7 @@ static struct psp_flow *psp_flow_to_shorten(struct psp_flows *flows,
 		return psp_user_longest(container_of(psp_rank_top(&flows->by_frames),
 						     struct psp_user, frames));
 	f = psp_user_longest(user);
-	return f && f->queue.qlen > arriving->queue.qlen ? f : NULL;
+	return f && f->entity.queue.qlen > arriving->entity.queue.qlen ? f : NULL;
 }
 
 static struct kmem_cache *psp_flow_cache;
@@ -479,10 +479,10 @@ static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 /* Counts frames into the queue of the flow, or out of it. */
 static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 {
-	struct psp_flows *flows = f->cl->flows;
+	struct psp_flows *flows = f->entity.cl->flows;
 	struct psp_user *user = f->user;
 
-	f->backlog += bytes;
+	f->entity.backlog += bytes;
 	flows->qlen += frames;
 	flows->backlog += bytes;
 	psp_rank_set(&flows->by_frames, &user->frames,
@@ -492,7 +492,7 @@ static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 /* The queue has become empty. */
 static void psp_flow_set_idle(struct psp_flow *f)
 {
-	struct psp_flows *flows = f->cl->flows;
+	struct psp_flows *flows = f->entity.cl->flows;
 
 	f->idle_since = jiffies;
 	list_add_tail(&f->idle, &flows->idle);
@@ -504,10 +504,10 @@ static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
 {
 	list_del_init(&f->idle);
 	list_move_tail(&f->mine, &f->user->busy);
-	f->cl->flows->active++;
+	f->entity.cl->flows->active++;
 	pace_activate(&q->pace, &f->pace, ktime_get_ns());
 	if (pace_is_throttled(&q->pace, &f->pace))
-		f->cl->count.throttled++;
+		f->entity.cl->count.throttled++;
 }
 
 /*
@@ -516,10 +516,10 @@ static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
  */
 static struct sk_buff *psp_flow_pull(struct psp_flow *f)
 {
-	struct sk_buff *skb = __qdisc_dequeue_head(&f->queue);
+	struct sk_buff *skb = __qdisc_dequeue_head(&f->entity.queue);
 
 	psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
-	if (!f->queue.qlen)
+	if (!f->entity.queue.qlen)
 		psp_flow_set_idle(f);
 	return skb;
 }
@@ -542,11 +542,11 @@ static void psp_flow_drop(struct psp_qdisc *q, struct sk_buff *skb,
 static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
 			   struct sk_buff **to_free)
 {
-	if (!f->queue.qlen)
+	if (!f->entity.queue.qlen)
 		return;
-	while (f->queue.qlen)
+	while (f->entity.queue.qlen)
 		psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_evicted,
-			      &f->cl->count.drop_evicted, to_free);
+			      &f->entity.cl->count.drop_evicted, to_free);
 	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 }
 
@@ -585,7 +585,7 @@ static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
-	u64 horizon_ns = f->cl->opt.horizon_ns;
+	u64 horizon_ns = f->entity.cl->opt.horizon_ns;
 	u64 debt_ns = psp_flow_debt_ns(q, f);
 
 	if (debt_ns > horizon_ns)
@@ -609,12 +609,12 @@ static bool psp_flow_is_near(const struct psp_qdisc *q,
 static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
-	u64 bytes = psp_counted_bytes(&q->pace.cfg, f->queue.qlen, f->backlog);
+	u64 bytes = psp_counted_bytes(&q->pace.cfg, f->entity.queue.qlen, f->entity.backlog);
 
 	if (likely(psp_flow_is_near(q, f, bytes)))
 		return false;
-	if (!f->queue.qlen)
-		return psp_flow_debt_ns(q, f) > f->cl->opt.horizon_ns;
+	if (!f->entity.queue.qlen)
+		return psp_flow_debt_ns(q, f) > f->entity.cl->opt.horizon_ns;
 	return bytes > psp_flow_room_bytes(q, f);
 }
 
@@ -628,16 +628,16 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 			  struct sk_buff **to_free)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
-	struct qdisc_skb_head *queue = &f->queue;
+	struct qdisc_skb_head *queue = &f->entity.queue;
 	struct sk_buff *skb = queue->head, *next;
 	u64 room, bytes;
 	u32 frames = 1, most;
 
 	if (queue->qlen < 2 ||
-	    psp_flow_is_near(q, f, psp_counted_bytes(cfg, queue->qlen, f->backlog)))
+	    psp_flow_is_near(q, f, psp_counted_bytes(cfg, queue->qlen, f->entity.backlog)))
 		return;
 	room = psp_flow_room_bytes(q, f);
-	bytes = f->backlog - qdisc_pkt_len(queue->tail);
+	bytes = f->entity.backlog - qdisc_pkt_len(queue->tail);
 	if (psp_counted_bytes(cfg, queue->qlen - 1, bytes) <= room)
 		return;
 	room -= room / 8;
@@ -657,7 +657,7 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 		skb_mark_not_on_list(skb);
 		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
 		psp_flow_drop(q, skb, &q->count.drop_horizon,
-			      &f->cl->count.drop_horizon, to_free);
+			      &f->entity.cl->count.drop_horizon, to_free);
 	}
 }
 
@@ -668,14 +668,14 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 			      struct sk_buff **to_free)
 {
-	struct psp_class *cl = arriving->cl;
+	struct psp_class *cl = arriving->entity.cl;
 	struct psp_flow *f = psp_flow_to_shorten(cl->flows, arriving);
 
 	if (!f)
 		return false;
 	psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_limit,
 		      &cl->count.drop_limit, to_free);
-	if (!f->queue.qlen)
+	if (!f->entity.queue.qlen)
 		pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 	return true;
 }
@@ -684,7 +684,7 @@ static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 static bool psp_flows_trim(struct psp_qdisc *q, struct psp_flow *arriving,
 			   struct sk_buff **to_free)
 {
-	const struct psp_class *cl = arriving->cl;
+	const struct psp_class *cl = arriving->entity.cl;
 	int tries = 2;
 
 	while (cl->flows->qlen >= cl->opt.limit)
@@ -705,25 +705,25 @@ static int psp_flow_drop_new(struct sk_buff *skb, struct psp_qdisc *q,
 static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			    struct psp_flow *f, struct sk_buff **to_free)
 {
-	struct psp_class_counters *count = &f->cl->count;
+	struct psp_class_counters *count = &f->entity.cl->count;
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
 
-	if (unlikely(f->queue.qlen >= f->cl->opt.flow_limit))
+	if (unlikely(f->entity.queue.qlen >= f->entity.cl->opt.flow_limit))
 		return psp_flow_drop_new(skb, q, &q->count.drop_flow,
 					 &count->drop_flow, to_free);
 	if (unlikely(psp_flow_is_beyond(q, f)))
 		return psp_flow_drop_new(skb, q, &q->count.drop_horizon,
 					 &count->drop_horizon, to_free);
-	if (unlikely(f->cl->flows->qlen >= f->cl->opt.limit) &&
+	if (unlikely(f->entity.cl->flows->qlen >= f->entity.cl->opt.limit) &&
 	    !psp_flows_trim(q, f, to_free))
 		return psp_flow_drop_new(skb, q, &q->count.drop_limit,
 					 &count->drop_limit, to_free);
 
-	__qdisc_enqueue_tail(skb, &f->queue);
+	__qdisc_enqueue_tail(skb, &f->entity.queue);
 	psp_flow_count(f, 1, bytes);
 	psp_qlen_add(sch, 1, bytes);
-	if (f->queue.qlen == 1)
+	if (f->entity.queue.qlen == 1)
 		psp_flow_set_active(q, f);
 	return NET_XMIT_SUCCESS;
 }
@@ -742,7 +742,7 @@ static struct psp_flow *psp_flow_find(struct psp_flows *flows,
 /* Removes a flow whose queue is empty. */
 static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 {
-	struct psp_flows *flows = f->cl->flows;
+	struct psp_flows *flows = f->entity.cl->flows;
 
 	pace_class_del(&q->pace, &f->pace);
 	hlist_del(&f->node);
@@ -870,7 +870,7 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 	if (pace_class_add(&q->pace, &f->pace, &cfg))
 		goto no_id;
 	f->entity.is_flow = true;
-	f->cl = cl;
+	f->entity.cl = cl;
 	f->sk = sk;
 	f->hash = sk->sk_hash;
 	f->user = user;
@@ -914,7 +914,7 @@ static bool psp_flow_is_of(struct psp_flow *f, const struct sock *sk)
 		   uid_eq(f->user->uid, READ_ONCE(sk->sk_uid))))
 		return true;
 	f->hash = sk->sk_hash;
-	return f->queue.qlen;
+	return f->entity.queue.qlen;
 }
 
 static bool psp_flow_rate_changed(u64 from_bps, u64 to_bps, bool exact)
@@ -974,8 +974,8 @@ static void psp_flows_clear(struct psp_qdisc *q, struct psp_class *cl)
 	for (i = 0; i < 1u << flows->bits; i++) {
 		hlist_for_each_entry_safe(f, next, &flows->bucket[i].flows,
 					  node) {
-			if (f->queue.qlen) {
-				rtnl_kfree_skbs(f->queue.head, f->queue.tail);
+			if (f->entity.queue.qlen) {
+				rtnl_kfree_skbs(f->entity.queue.head, f->entity.queue.tail);
 				pace_deactivate(&q->pace, &f->pace, now_ns);
 			}
 			psp_flow_free(q, f);

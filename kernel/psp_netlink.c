@@ -544,7 +544,7 @@ static int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *
 
 	t->tcm_parent = TC_H_ROOT;
 	t->tcm_handle = cl->common.classid;
-	t->tcm_info = cl->child->handle;
+	t->tcm_info = cl->entity.child ? cl->entity.child->handle : 0;
 
 	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest)

@@ -6,7 +6,8 @@
  *   psp_enqueue(): psp_classify() finds the class of a packet.  A burst (GSO packet)
  *   is cut into frames unless it may leave whole.  Each frame is queued,
  *       of a dynamic class in the flow of its socket:	psp_flow_enqueue(),
- *       of any other class in the child qdisc:		psp_enqueue_child();
+ *       else in the FIFO of the class:			psp_enqueue_fifo(),
+ *       or in the child qdisc that was grafted:	psp_enqueue_child();
  *   the first one makes the class, or flow, active in core/.
  *
  *   psp_dequeue(): pace_next() decides,
@@ -141,13 +142,23 @@ struct psp_port {
 
 /*
  * What pace_next() returns: the schedule entry of a class or of one of its
- * flows. It is the first member of both, so psp_class_of() finds the class
- * from either.
+ * flows, and what waits there.  It is the first member of both.  A frame
+ * touches the first cache line of `pace` and the last one of these.
  */
 struct psp_entity {
 	struct pace_class pace;
+	struct qdisc_skb_head queue;
+	u64 backlog;			/* bytes in the queue */
 	bool is_flow;
-};
+	struct psp_class *cl;		/* the class, or that of the flow */
+	/* Of a class: the grafted child, which then holds the frames; else NULL. */
+	struct Qdisc *child;
+	/*
+	 * Of a class: the next frame, if it has been taken out of the child
+	 * already: psp_pull().
+	 */
+	struct sk_buff *head;
+} ____cacheline_aligned;
 
 /*
  * The owner of sockets that have flows in a class.  It lives as long as one
@@ -171,15 +182,12 @@ struct psp_flow {
 		struct psp_entity entity;
 		struct pace_class pace;
 	};
-	struct psp_class *cl;
 	struct hlist_node node;		/* in psp_bucket.flows */
 	const struct sock *sk;
 	u32 hash;			/* sk_hash of the socket: tells a reused address */
 	bool slow;			/* its clock may be more than half a second ahead */
 	struct psp_user *user;
 	struct list_head mine;		/* in psp_user.idle or .busy */
-	struct qdisc_skb_head queue;
-	u64 backlog;			/* bytes in the queue */
 	/* While the queue is empty: */
 	struct list_head idle;		/* in psp_flows.idle */
 	unsigned long idle_since;	/* jiffies, when it became idle or last had a debt */
@@ -227,29 +235,24 @@ struct psp_class_options {
 };
 
 struct psp_class {
-	struct Qdisc_class_common common;
 	union {
 		struct psp_entity entity;
 		struct pace_class pace;
 	};
+	struct Qdisc_class_common common;
 	struct psp_flows *flows;	/* type dynamic; else NULL */
-	struct Qdisc *child;
-	/*
-	 * The next frame, if it has been taken out of the child already:
-	 * psp_pull().
-	 */
-	struct sk_buff *head;
+	u32 limit;			/* most frames in entity.queue */
+	unsigned int filters;		/* number of filters that name this class */
+	struct psp_lateness *lateness;	/* NULL: has never been paced */
+	struct gnet_stats_basic_sync bstats;
+	struct psp_class_counters count;
+	struct psp_class_options opt;
 	/*
 	 * Link in psp_qdisc.throttled while the child holds frames but gives
 	 * none (netem, tbf). The class is inactive then, and psp asks the
 	 * child again later.
 	 */
 	struct list_head throttled;
-	struct psp_class_options opt;
-	unsigned int filters;		/* number of filters that name this class */
-	struct gnet_stats_basic_sync bstats;
-	struct psp_class_counters count;
-	struct psp_lateness *lateness;	/* NULL: has never been paced */
 	struct pace_reservation *reservation;	/* NULL: has never been of type rt or nrt */
 };
 
@@ -284,6 +287,7 @@ struct psp_qdisc {
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct qdisc_watchdog watchdog;
+	bool ahead;		/* psp_decide_ahead() is worth its while */
 	struct sk_buff *gap;		/* template: the largest gap frame */
 	u16 queue;			/* transmit queue for all frames */
 	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
@@ -306,20 +310,31 @@ struct psp_packet_info {
 	u32 frame_bytes;	/* length of the largest frame */
 };
 
-/* Returns the flow of a schedule entry, or NULL if the entry is of a class. */
-static inline struct psp_flow *psp_flow_at(struct pace_class *c)
+static inline struct psp_entity *psp_entity_of(struct pace_class *c)
 {
-	struct psp_entity *entity = container_of(c, struct psp_entity, pace);
-
-	return entity->is_flow ? container_of(entity, struct psp_flow, entity) : NULL;
+	return container_of(c, struct psp_entity, pace);
 }
 
-/* Returns the class of a schedule entry, also if the entry is of a flow. */
-static inline struct psp_class *psp_class_of(struct pace_class *c)
+/* Returns the flow of a schedule entry, or NULL if the entry is of a class. */
+static inline struct psp_flow *psp_flow_at(struct psp_entity *e)
 {
-	struct psp_flow *f = psp_flow_at(c);
+	return e->is_flow ? container_of(e, struct psp_flow, entity) : NULL;
+}
 
-	return f ? f->cl : container_of(c, struct psp_class, pace);
+/* Returns the number of frames in the queue of a class, cl->entity.head not counted. */
+static inline u32 psp_class_qlen(const struct psp_class *cl)
+{
+	const struct psp_entity *e = &cl->entity;
+
+	return e->child ? e->child->q.qlen : e->queue.qlen;
+}
+
+/* Returns the bytes in the queue of a class, cl->entity.head not counted. */
+static inline u64 psp_class_backlog(const struct psp_class *cl)
+{
+	const struct psp_entity *e = &cl->entity;
+
+	return e->child ? e->child->qstats.backlog : e->backlog;
 }
 
 /*
@@ -342,9 +357,9 @@ static inline bool psp_type_reserves(u8 type)
 	return type == TC_PSP_TYPE_RT || type == TC_PSP_TYPE_NRT;
 }
 
-static inline void psp_count_drop(struct Qdisc *sch)
+static inline void psp_count_drops(struct Qdisc *sch, u32 frames)
 {
-	WRITE_ONCE(sch->qstats.drops, sch->qstats.drops + 1);
+	WRITE_ONCE(sch->qstats.drops, sch->qstats.drops + frames);
 }
 
 /*
@@ -566,54 +581,84 @@ static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
 }
 
 /*
- * Children.  A class is active in core/ while it can be asked for a frame.
+ * Queues.  A class is active in core/ while it can be asked for a frame.  Its
+ * frames wait in its own FIFO, or in the child that was grafted.
+ *
  * psp does not peek at children (see below).  It takes a frame out
- * early, to psp_class.head, in two cases: core/ has to know the length of the
+ * early, to psp_entity.head, in two cases: core/ has to know the length of the
  * next frame (guard on, type normal or nrt), or a throttled child was asked
  * and gave one. Such a frame counts in qlen and backlog of the qdisc until it
  * is sent or dropped, and no longer in those of the child.
  */
 
 /*
- * Returns the next frame of the class, or NULL.  The child may drop frames
- * meanwhile and report them (codel): psp_qlen_notify() ignores the class in
- * `serving`, and the caller sets its state.
+ * Returns the next frame from the child of a class, or NULL.  The child may
+ * drop frames meanwhile and report them (codel): psp_qlen_notify() ignores
+ * the class in `serving`, and the caller sets its state.
  */
-static struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_class *cl)
+static struct sk_buff *psp_pull_child(struct psp_qdisc *q, struct psp_entity *e)
 {
-	struct sk_buff *skb = cl->head;
+	struct sk_buff *skb = e->head;
 
 	if (skb) {
-		cl->head = NULL;
+		e->head = NULL;
 		return skb;
 	}
-	q->serving = cl;
-	skb = cl->child->dequeue(cl->child);
+	q->serving = e->cl;
+	skb = e->child->dequeue(e->child);
 	q->serving = NULL;
 	return skb;
 }
 
-/* Has the class another frame?  With guard on, takes it out of the child. */
-static bool psp_has_more(struct psp_qdisc *q, struct psp_class *cl)
+/* Returns the next frame of a class, or NULL. */
+static inline struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_entity *e)
 {
-	if (cl->head)
-		return true;
-	if (!q->pace.cfg.guard_band || (cl->pace.type != PACE_TYPE_NORMAL &&
-					cl->pace.type != PACE_TYPE_NRT))
-		return cl->child->q.qlen > 0;
-	if (cl->child->q.qlen)
-		cl->head = psp_pull(q, cl);
-	return cl->head;
+	struct sk_buff *skb;
+
+	if (e->child)
+		return psp_pull_child(q, e);
+	skb = __qdisc_dequeue_head(&e->queue);
+	if (likely(skb))
+		e->backlog -= qdisc_pkt_len(skb);
+	return skb;
 }
 
-/* Reports the length of the frame in psp_class.head to core/. */
+/* Has core/ to know the length of the next frame of the class? */
+static inline bool psp_reports_head(const struct psp_qdisc *q, const struct psp_class *cl)
+{
+	return unlikely(q->pace.cfg.guard_band) &&
+	       (cl->pace.type == PACE_TYPE_NORMAL || cl->pace.type == PACE_TYPE_NRT);
+}
+
+static bool psp_child_has_more(struct psp_qdisc *q, struct psp_entity *e)
+{
+	if (e->head)
+		return true;
+	if (!psp_reports_head(q, e->cl))
+		return e->child->q.qlen > 0;
+	if (e->child->q.qlen)
+		e->head = psp_pull_child(q, e);
+	return e->head;
+}
+
+/*
+ * Has the class or flow another frame?  With guard on, takes it out of the
+ * child.
+ */
+static inline bool psp_has_more(struct psp_qdisc *q, struct psp_entity *e)
+{
+	return e->child ? psp_child_has_more(q, e) : e->queue.qlen > 0;
+}
+
+/* Reports the length of the next frame to core/, if it is known. */
 static void psp_report_head(struct psp_qdisc *q, struct psp_class *cl)
 {
+	const struct sk_buff *skb = cl->entity.head;
 	struct psp_packet_info info;
 
-	if (!cl->head)
-		return;
-	if (psp_get_packet_info(q, cl->head, &info))
+	if (!cl->entity.child && psp_reports_head(q, cl))
+		skb = cl->entity.queue.head;
+	if (skb && psp_get_packet_info(q, skb, &info))
 		pace_set_head(&q->pace, &cl->pace, info.burst.wire_bytes);
 }
 
@@ -657,8 +702,8 @@ static void psp_throttle(struct psp_qdisc *q, struct psp_class *cl)
 /* Activates a class that has frames; throttles it if its child gives none. */
 static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	if (!psp_has_more(q, cl)) {
-		if (cl->child->q.qlen)
+	if (!psp_has_more(q, &cl->entity)) {
+		if (psp_class_qlen(cl))
 			psp_throttle(q, cl);
 		return;
 	}
@@ -675,24 +720,26 @@ static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 no
 static void psp_class_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_class_deactivate(q, cl, now_ns);
-	if (cl->child->q.qlen)
+	if (psp_class_qlen(cl))
 		psp_throttle(q, cl);
 }
 
 /*
  * Asks the child of a throttled class.  A frame that it gives waits in
- * psp_class.head.
+ * psp_entity.head.
  */
 static bool psp_ask(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	cl->head = psp_pull(q, cl);
-	if (cl->head) {
+	struct psp_entity *e = &cl->entity;
+
+	e->head = psp_pull_child(q, e);
+	if (e->head) {
 		psp_unthrottle(q, cl);
 		psp_report_backlog(q, cl, now_ns);
 		psp_class_activate(q, cl, now_ns);
 		return true;
 	}
-	if (cl->child->q.qlen) {
+	if (e->child->q.qlen) {
 		list_move_tail(&cl->throttled, &q->throttled);
 		q->count.child_retries++;
 	} else {
@@ -800,9 +847,9 @@ static void psp_ask_stop(struct psp_qdisc *q)
  * which queue.
  */
 
+/* What filters and their actions say of a packet that goes to no class. */
 enum psp_verdict {
-	PSP_VERDICT_CLASS,	/* the packet goes to a class */
-	PSP_VERDICT_DROP,		/* a filter's action drops it */
+	PSP_VERDICT_DROP = 1,	/* an action drops it */
 	PSP_VERDICT_TAKEN,	/* an action took it: free our reference */
 	PSP_VERDICT_CONSUMED,	/* an action took it with our reference */
 };
@@ -820,45 +867,54 @@ static struct psp_class *psp_default_class(struct Qdisc *sch, struct psp_qdisc *
 }
 
 /*
- * Classifies in one step: classes have no filters of their own.  A class id
- * in skb->priority (SO_PRIORITY, cgroups) comes first, as in other classful
- * qdiscs.
+ * Asks the filters.  Returns a class, NULL if they know none, or the ERR_PTR()
+ * of a verdict below 0.
  */
-static enum psp_verdict psp_classify(struct sk_buff *skb, struct Qdisc *sch,
-				     struct psp_qdisc *q, struct psp_class **cl)
+static noinline struct psp_class *psp_filter(struct sk_buff *skb, struct psp_qdisc *q,
+					     const struct tcf_proto *filters)
 {
-	struct tcf_proto *filters = rcu_dereference_bh(q->filters);
 	struct tcf_result res = {};
 
-	*cl = NULL;
-	if (TC_H_MAJ(skb->priority) == sch->handle)
-		*cl = psp_class_find(q, skb->priority);
-	if (*cl)
-		return PSP_VERDICT_CLASS;
-
-	switch (filters ? tcf_classify(skb, NULL, filters, &res, false)
-			: TC_ACT_UNSPEC) {
+	switch (tcf_classify(skb, NULL, filters, &res, false)) {
 	case TC_ACT_SHOT:
-		return PSP_VERDICT_DROP;
+		return ERR_PTR(-PSP_VERDICT_DROP);
 	case TC_ACT_STOLEN:
 	case TC_ACT_QUEUED:
 	case TC_ACT_TRAP:
-		return PSP_VERDICT_TAKEN;
+		return ERR_PTR(-PSP_VERDICT_TAKEN);
 	case TC_ACT_CONSUMED:
-		return PSP_VERDICT_CONSUMED;
+		return ERR_PTR(-PSP_VERDICT_CONSUMED);
 	case TC_ACT_UNSPEC:
-		break;
+		return NULL;
 	default:
 		/*
 		 * The class may have been added after the filter: look it up
 		 * by its id.
 		 */
-		*cl = res.class ? (struct psp_class *)res.class
-				: psp_class_find(q, res.classid);
+		return res.class ? (struct psp_class *)res.class :
+				   psp_class_find(q, res.classid);
 	}
-	if (!*cl)
-		*cl = psp_default_class(sch, q);
-	return PSP_VERDICT_CLASS;
+}
+
+/*
+ * Classifies in one step: classes have no filters of their own.  A class id
+ * in skb->priority (SO_PRIORITY, cgroups) comes first, as in other classful
+ * qdiscs.  Returns a class, or what psp_filter() says of a packet for none.
+ */
+static inline struct psp_class *psp_classify(struct sk_buff *skb, struct Qdisc *sch,
+					     struct psp_qdisc *q)
+{
+	const struct tcf_proto *filters;
+	struct psp_class *cl = NULL;
+
+	if (TC_H_MAJ(skb->priority) == sch->handle)
+		cl = psp_class_find(q, skb->priority);
+	if (cl)
+		return cl;
+	filters = rcu_dereference_bh(q->filters);
+	if (filters)
+		cl = psp_filter(skb, q, filters);
+	return cl ?: psp_default_class(sch, q);
 }
 
 /*
@@ -876,6 +932,50 @@ static u32 psp_reserved_wire_bytes(const struct psp_qdisc *q,
 	return info.burst.wire_bytes;
 }
 
+/* Tells core/ of a frame that is now in the FIFO: of type rt, or the first one. */
+static noinline void psp_report_arrival(struct psp_qdisc *q, struct psp_class *cl,
+					const struct sk_buff *skb)
+{
+	u32 wire_bytes = psp_reserved_wire_bytes(q, cl, skb);
+	u64 now_ns = ktime_get_ns();
+
+	if (wire_bytes)
+		pace_arrived(&q->pace, &cl->pace, wire_bytes, now_ns);
+	if (!cl->pace.active)
+		psp_class_activate(q, cl, now_ns);
+}
+
+/* Counts a frame that the queue of a class refused. */
+static void psp_count_refused(struct Qdisc *sch, struct psp_class *cl)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	psp_count_drops(sch, 1);
+	q->count.drop_child++;
+	cl->count.drop_child++;
+}
+
+/* Queues a frame in the FIFO of `cl`. */
+static inline int psp_enqueue_fifo(struct sk_buff *skb, struct Qdisc *sch,
+				   struct psp_class *cl, struct sk_buff **to_free)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+	unsigned int bytes = qdisc_pkt_len(skb);
+	struct psp_entity *e = &cl->entity;
+
+	if (unlikely(e->queue.qlen >= cl->limit)) {
+		psp_count_refused(sch, cl);
+		__qdisc_drop(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	__qdisc_enqueue_tail(skb, &e->queue);
+	e->backlog += bytes;
+	psp_qlen_add(sch, 1, bytes);
+	if (!e->pace.active || e->pace.type == PACE_TYPE_RT)
+		psp_report_arrival(q, cl, skb);
+	return NET_XMIT_SUCCESS;
+}
+
 /*
  * Queues a frame in the child of `cl`.  The child may call psp_enqueue()
  * (netem duplicates) or drop frames it holds, so the state of the class is
@@ -887,14 +987,11 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
 	u32 wire_bytes = psp_reserved_wire_bytes(q, cl, skb);
-	int ret = qdisc_enqueue(skb, cl->child, to_free);
+	int ret = qdisc_enqueue(skb, cl->entity.child, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
-		if (net_xmit_drop_count(ret)) {
-			psp_count_drop(sch);
-			q->count.drop_child++;
-			cl->count.drop_child++;
-		}
+		if (net_xmit_drop_count(ret))
+			psp_count_refused(sch, cl);
 		return ret;
 	}
 
@@ -904,7 +1001,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_SUCCESS;
 	if (wire_bytes)
 		pace_arrived(&q->pace, &cl->pace, wire_bytes, ktime_get_ns());
-	if (!cl->pace.active && cl->child->q.qlen)
+	if (!cl->pace.active && cl->entity.child->q.qlen)
 		psp_class_activate(q, cl, ktime_get_ns());
 	return NET_XMIT_SUCCESS;
 }
@@ -913,8 +1010,11 @@ static int psp_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
 			     struct psp_class *cl, struct psp_flow *f,
 			     struct sk_buff **to_free)
 {
-	return f ? psp_flow_enqueue(skb, sch, f, to_free) :
-		   psp_enqueue_child(skb, sch, cl, to_free);
+	if (f)
+		return psp_flow_enqueue(skb, sch, f, to_free);
+	if (cl->entity.child)
+		return psp_enqueue_child(skb, sch, cl, to_free);
+	return psp_enqueue_fifo(skb, sch, cl, to_free);
 }
 
 /*
@@ -961,27 +1061,28 @@ static int psp_enqueue_burst(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
-static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-		       struct sk_buff **to_free)
+/* Carries out what a filter's action said of a packet for no class. */
+static noinline int psp_obey(struct sk_buff *skb, struct Qdisc *sch,
+			     enum psp_verdict verdict, struct sk_buff **to_free)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	if (verdict == PSP_VERDICT_CONSUMED)
+		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+	__qdisc_drop(skb, to_free);
+	if (verdict == PSP_VERDICT_TAKEN)
+		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+	q->count.drop_filter++;
+	psp_count_drops(sch, 1);
+	return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+}
+
+/* Queues a packet of any kind in a class of any type. */
+static noinline int psp_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch,
+				       struct psp_class *cl, struct sk_buff **to_free)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = NULL;
-	struct psp_class *cl;
-
-	switch (psp_classify(skb, sch, q, &cl)) {
-	case PSP_VERDICT_CLASS:
-		break;
-	case PSP_VERDICT_DROP:
-		q->count.drop_filter++;
-		psp_count_drop(sch);
-		__qdisc_drop(skb, to_free);
-		return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-	case PSP_VERDICT_TAKEN:
-		__qdisc_drop(skb, to_free);
-		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-	case PSP_VERDICT_CONSUMED:
-		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-	}
 
 	if (cl->opt.deadline_ns)
 		psp_set_arrival(skb, ktime_get_ns());
@@ -991,6 +1092,20 @@ static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (skb_is_gso(skb) && !psp_burst_stays_whole(q, cl, skb))
 		return psp_enqueue_burst(skb, sch, cl, f, to_free);
 	return psp_enqueue_frame(skb, sch, cl, f, to_free);
+}
+
+static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		       struct sk_buff **to_free)
+{
+	struct psp_class *cl = psp_classify(skb, sch, qdisc_priv(sch));
+
+	if (IS_ERR(cl))
+		return psp_obey(skb, sch, -PTR_ERR(cl), to_free);
+	/* Most frames need no more than this; the rest is out of their way. */
+	if (likely(!skb_is_gso(skb) && !cl->entity.child && !cl->flows &&
+		   !cl->opt.deadline_ns))
+		return psp_enqueue_fifo(skb, sch, cl, to_free);
+	return psp_enqueue_packet(skb, sch, cl, to_free);
 }
 
 /* Dequeue.  The device asks for a frame: psp carries out what core/ decides. */
@@ -1055,23 +1170,22 @@ static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
  * Drops a frame at its time.  No clock advances: the next frame takes its
  * place.
  */
-static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
+static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 			 struct sk_buff *skb, u32 wire_bytes, u64 now_ns,
 			 enum psp_drop_reason reason)
 {
-	struct psp_class *cl = psp_class_of(c);
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct psp_flow *f = psp_flow_at(c);
+	struct psp_class *cl = e->cl;
 
-	psp_count_drop(sch);
+	psp_count_drops(sch, 1);
 	psp_dequeue_drop(sch, skb, reason);
-	if (f) {
-		if (!f->queue.qlen)
-			pace_deactivate(&q->pace, c, now_ns);
+	if (e->is_flow) {
+		if (!e->queue.qlen)
+			pace_deactivate(&q->pace, &e->pace, now_ns);
 		return;
 	}
-	if (psp_has_more(q, cl)) {
-		pace_dropped(&q->pace, c, wire_bytes, now_ns);
+	if (psp_has_more(q, &cl->entity)) {
+		pace_dropped(&q->pace, &e->pace, wire_bytes, now_ns);
 		psp_report_head(q, cl);
 		return;
 	}
@@ -1079,25 +1193,24 @@ static void psp_drop_due(struct Qdisc *sch, struct pace_class *c,
 }
 
 /* Reports a frame or burst that is sent to core/. */
-static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
+static void psp_sent(struct psp_qdisc *q, struct psp_entity *e,
 		     const struct psp_packet_info *info, u64 now_ns)
 {
-	u64 spare = q->pace.stats.borrowed_frames;
-	struct psp_class *cl = psp_class_of(c);
-	struct psp_flow *f = psp_flow_at(c);
-	bool more = f ? f->queue.qlen : psp_has_more(q, cl);
+	u64 borrowed = q->pace.stats.borrowed_frames;
+	struct psp_class *cl = e->cl;
+	bool more = psp_has_more(q, e);
 
-	pace_sent_burst(&q->pace, c, info->burst.len_bytes,
+	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
 			info->burst.wire_bytes, info->burst.frames, more,
 			now_ns);
-	cl->count.borrowed_frames += q->pace.stats.borrowed_frames - spare;
+	cl->count.borrowed_frames += q->pace.stats.borrowed_frames - borrowed;
 
 	if (more) {
-		if (!f)
+		if (unlikely(q->pace.cfg.guard_band || e->head) && !e->is_flow)
 			psp_report_head(q, cl);
-		if (pace_is_throttled(&q->pace, c))
+		if (pace_is_throttled(&q->pace, &e->pace))
 			cl->count.throttled++;
-	} else if (!f) {
+	} else if (e->child) {
 		psp_class_run_out(q, cl, now_ns);
 	}
 }
@@ -1106,17 +1219,17 @@ static void psp_sent(struct psp_qdisc *q, struct pace_class *c,
  * Takes the next frame out of the class or flow `c`.  Returns NULL if there
  * is none that may be sent.
  */
-static struct sk_buff *psp_serve(struct Qdisc *sch, struct pace_class *c,
+static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 				 s64 late_bytes, u64 now_ns)
 {
-	struct psp_class *cl = psp_class_of(c);
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct psp_flow *f = psp_flow_at(c);
+	struct psp_flow *f = psp_flow_at(e);
+	struct psp_class *cl = e->cl;
 	enum psp_drop_reason reason;
 	struct psp_packet_info info;
 	struct sk_buff *skb;
 
-	skb = f ? psp_flow_pull(f) : psp_pull(q, cl);
+	skb = f ? psp_flow_pull(f) : psp_pull(q, e);
 	if (unlikely(!skb)) {
 		psp_class_run_out(q, cl, now_ns);
 		return NULL;
@@ -1127,16 +1240,16 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct pace_class *c,
 		q->count.drop_segment++;
 		cl->count.drop_segment++;
 		/* Its arrival was not reported either. */
-		psp_drop_due(sch, c, skb, 0, now_ns, PSP_DROP_SEGMENT);
+		psp_drop_due(sch, e, skb, 0, now_ns, PSP_DROP_SEGMENT);
 		return NULL;
 	}
 	if (unlikely(!psp_may_send(q, cl, skb, &info, now_ns, &reason))) {
-		psp_drop_due(sch, c, skb, info.burst.wire_bytes, now_ns,
+		psp_drop_due(sch, e, skb, info.burst.wire_bytes, now_ns,
 			     reason);
 		return NULL;
 	}
 
-	psp_sent(q, c, &info, now_ns);
+	psp_sent(q, e, &info, now_ns);
 	psp_count_sent(q, cl, &info, late_bytes, now_ns);
 	if (cl->opt.deadline_ns)
 		psp_clear_arrival(skb, now_ns);
@@ -1160,19 +1273,32 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 	return skb;
 }
 
+/* Carries out WAIT: sets the timer that runs the root. */
+static void psp_wait(struct psp_qdisc *q, u64 until_ns)
+{
+	const struct pace_config *cfg = &q->pace.cfg;
+
+	/* Elsewhere a gap frame comes after a frame; guard counts decisions. */
+	q->ahead = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
+	qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
+	psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
+}
+
 static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	bool asked = false;
 	u32 misses = 0;
 
-	psp_ask_busy(q, now_ns);
+	if (q->throttled_count)
+		psp_ask_busy(q, now_ns);
 	for (;;) {
 		struct pace_decision d = pace_next(&q->pace, now_ns);
 		struct sk_buff *skb;
 
 		if (d.verdict == PACE_SEND) {
-			skb = psp_serve(sch, d.cls, d.late_bytes, now_ns);
+			skb = psp_serve(sch, psp_entity_of(d.cls), d.late_bytes,
+					now_ns);
 			if (likely(skb))
 				return skb;
 			if (++misses < PSP_MISSES)
@@ -1188,13 +1314,11 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			return psp_send_gap(q, d.gap_bytes, now_ns);
 		if (!asked) {
 			asked = true;
-			if (psp_ask_idle(q, now_ns))
+			if (q->throttled_count && psp_ask_idle(q, now_ns))
 				continue;
 		}
 		if (d.verdict == PACE_WAIT) {
-			qdisc_watchdog_schedule_ns(&q->watchdog, d.until_ns);
-			psp_line_wait(&q->watch,
-				      d.until_ns + q->pace.stats.lead_ns);
+			psp_wait(q, d.until_ns);
 		} else {
 			psp_line_idle(&q->watch);
 		}
@@ -1203,30 +1327,69 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 	}
 }
 
-static struct sk_buff *psp_dequeue(struct Qdisc *sch)
+/*
+ * Does the answer WAIT still stand?  core/ forgets the answer when anything
+ * changes, and the timer for it runs.  The stack asks after each frame that
+ * it queues and twice after each that it sends, so this reads no clock: if
+ * the instant has come, the timer has run out.  A throttled child is asked
+ * each time.
+ */
+static inline bool psp_waits(struct psp_qdisc *q)
+{
+	return q->pace.quiet_until_ns && !q->throttled_count &&
+	       hrtimer_is_queued(&q->watchdog.timer);
+}
+
+/*
+ * Decides what comes after a frame while the clock is at hand: the stack asks
+ * for another one at once, and psp_waits() then answers.  It is in vain where
+ * a frame follows a frame, so this is done as long as psp waits after each.
+ */
+static void psp_decide_ahead(struct psp_qdisc *q, u64 now_ns)
+{
+	struct pace_decision d;
+
+	if (!q->ahead || !q->sch->q.qlen || q->throttled_count)
+		return;
+	d = pace_next(&q->pace, now_ns);
+	if (d.verdict == PACE_WAIT)
+		psp_wait(q, d.until_ns);
+	else
+		q->ahead = false;
+}
+
+static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 	u64 now_ns;
 
-	/* The stack asks once more after the last frame of each run. */
-	if (!sch->q.qlen) {
-		psp_line_idle(&q->watch);
-		return NULL;
-	}
 	if (unlikely(psp_share_queues(q) != q->line.queues))
 		psp_port_work_schedule();
 	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
 	now_ns = ktime_get_ns();
 	skb = psp_next_frame(sch, now_ns);
-
+	if (!skb)
+		return NULL;
 	/* Among several transmit queues the device would choose the order. */
-	if (skb) {
-		skb_set_queue_mapping(skb, q->queue);
+	skb_set_queue_mapping(skb, q->queue);
+	if (q->watch.line_rate_bps)
 		psp_watch_handed(q, now_ns);
-	}
+	psp_decide_ahead(q, now_ns);
 	return skb;
+}
+
+static struct sk_buff *psp_dequeue(struct Qdisc *sch)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+
+	/* The stack asks once more after the last frame of each run. */
+	if (!sch->q.qlen) {
+		psp_line_idle(&q->watch);
+		return NULL;
+	}
+	return psp_waits(q) ? NULL : psp_decide(sch);
 }
 
 /* The life of a qdisc and of the module. */
@@ -1346,7 +1509,8 @@ static void psp_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	psp_line_idle(&q->watch);
-	if (q->default_class.child)
+	/* Else psp_init() has failed before it made the class. */
+	if (q->default_class.entity.cl)
 		psp_class_reset(q, &q->default_class);
 	psp_classes_reset(q);
 }

@@ -147,6 +147,8 @@ static void take_class(const struct nlmsghdr *n, void *arg)
 	}
 	reading->tree->classes[minor].there = true;
 	reading->tree->classes[minor].child = t->tcm_info;
+	/* Without a child the class has its own FIFO. */
+	reading->tree->classes[minor].keeps = !t->tcm_info;
 	read_numbers(stats, &reading->tree->classes[minor].n);
 }
 
