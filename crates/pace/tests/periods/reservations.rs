@@ -147,6 +147,34 @@ fn excess_of_one_class_leaves_late_frames_of_another() {
     assert_eq!(host.port.reservation_stats(late).unwrap().excess, 0);
 }
 
+/// Excess that waits is not expected to end in its period: once its class has sent what may go
+/// ahead, the frames of another class leave paced ones their instants.
+#[test]
+fn excess_that_waits_puts_no_other_class_before_paced_ones() {
+    let mut host = Host::new(&config());
+    let greedy = host.rt(1000);
+    let modest = host.rt(40_000);
+    let paced = host.add(ClassConfig::Paced {
+        rate_bps: 40 * MBIT,
+    });
+    host.come(paced, ENDLESS);
+    for period in 0..30 {
+        host.come(greedy, 40);
+        host.come(modest, 40);
+        host.run_periods(period + 1);
+    }
+    // More excess waits than fits a period.
+    assert!(host.queued[&greedy] * u64::from(FRAME) > 2 * PERIOD_BYTES);
+    assert_eq!(host.by_period(modest)[1..], [40; 29]);
+    let starts = host.sent.iter().filter(|(_, class)| *class == paced);
+    // A frame every 2500 bytes. At a period's start one frame of each rt class may go first.
+    let late = starts
+        .enumerate()
+        .map(|(i, (start, _))| start.saturating_sub(2500 * i as u64));
+    assert!(late.clone().count() > 1400);
+    assert!(late.max() <= Some(3 * u64::from(FRAME)));
+}
+
 /// Reservations are saved in periods that nobody saw, too.
 #[test]
 fn an_idle_port_saves_reservations() {
