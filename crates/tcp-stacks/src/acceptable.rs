@@ -350,6 +350,12 @@ pub fn mechanisms(facts: &Facts, kind: StallKind) -> Vec<Mechanism> {
     if facts.overtaken_needless > 0 {
         found.push(Mechanism::Overtaken);
     }
+    let mut seen = Vec::new();
+    found.retain(|m| {
+        let is_new = !seen.contains(m);
+        seen.push(*m);
+        is_new
+    });
     if found.is_empty() {
         found.push(Mechanism::Moving);
     }

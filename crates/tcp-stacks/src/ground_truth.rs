@@ -38,7 +38,7 @@ pub enum Hold {
     Moving,
     /// Data on the way came later than the path's own delay and queue explain.
     Late,
-    /// Only acknowledgements were on the way, and came later than that.
+    /// Acknowledgements came later than that, and data, if any was on the way.
     AcksLate,
     /// Data was lost, and nothing was on the way that could repair it.
     Lost,

@@ -269,21 +269,21 @@ impl Witness {
         });
         let mut any = false;
         let mut all_late = true;
-        let mut has_data = false;
+        let mut has_acks = false;
         for packet in useful {
             any = true;
-            has_data |= packet.from == end;
+            has_acks |= packet.from != end;
             all_late &= packet.late_ns > 0 && now_ns >= packet.arrives_ns - packet.late_ns;
         }
         if any {
-            return match (all_late, has_data) {
+            return match (all_late, has_acks) {
                 (false, _) => Hold::Moving,
-                (true, true) => Hold::Late,
-                (true, false) => Hold::AcksLate,
+                (true, false) => Hold::Late,
+                (true, true) => Hold::AcksLate,
             };
         }
-        // Nobody waits for an acknowledgement if there is nothing more to send.
-        let waits = unsent > 0 || own.is_blocked;
+        // Nobody waits for an acknowledgement if there is nothing more to send or to repair.
+        let waits = unsent > 0 || own.is_blocked || stream.got < stream.next;
         let is_lost = stream.acked > stream.una;
         if is_outstanding && stream.got > stream.acked.max(1) && stream.beyond.is_empty() {
             // The receiver owes an acknowledgement, and it will end the pause. If it would
