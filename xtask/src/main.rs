@@ -3,7 +3,9 @@
 
 mod bench_pages;
 mod bench_stalls;
+mod calibrate;
 mod guests;
+mod judgement;
 mod notes;
 mod profile;
 
@@ -27,6 +29,8 @@ enum Command {
     Profile(profile::Profile),
     /// Write the manual page of the pspacer command to standard output
     Man,
+    /// How often the verdicts of `pspacer stalls` are right, by confidence
+    Calibrate(calibrate::Calibrate),
     /// Parts of `make bench`
     #[command(subcommand)]
     Bench(bench_pages::Bench),
@@ -66,6 +70,7 @@ fn run(command: &Command) -> Result<()> {
             xtask::man::write(&mut page, pspacer::command())?;
             Ok(std::io::stdout().write_all(&page)?)
         }
+        Command::Calibrate(args) => calibrate::main(args),
         Command::Bench(part) => bench_pages::main(part),
     }
 }
