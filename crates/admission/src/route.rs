@@ -2,7 +2,7 @@
 //! Routes from a talker to its listeners: the shortest, or as a request gives them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use crate::refusal::Refusal;
 use crate::stream::StreamRequest;
@@ -55,14 +55,11 @@ pub fn tree(topology: &Topology, request: &StreamRequest) -> Result<Tree, Refusa
         .filter(|at| is_free(*at))
         .filter_map(|at| listeners.get(at).copied())
         .collect();
-    let shortest = match wanted.is_empty() {
-        true => BTreeMap::new(),
-        false => shortest(topology, talker, &wanted),
-    };
+    let mut shortest = shortest(topology, talker, &wanted);
     let mut builder = Builder::default();
     for (listener, node) in request.listeners.iter().zip(listeners) {
         let path = if listener.route.is_empty() {
-            steps_to(&shortest, talker, node).ok_or_else(|| Refusal::NoRoute {
+            steps_to(&mut shortest, talker, node).ok_or_else(|| Refusal::NoRoute {
                 talker: request.talker.name.clone(),
                 listener: listener.name.clone(),
             })?
@@ -105,45 +102,59 @@ enum Vertex {
 /// Sum of periods and slots, ns, then the number of hops.
 type Cost = (u64, usize);
 
-/// Dijkstra's algorithm over nodes and segments, until `wanted` are reached. Returns from where
-/// each vertex is entered.
-fn shortest(topology: &Topology, talker: NodeId, wanted: &[NodeId]) -> BTreeMap<Vertex, Vertex> {
+/// From where each vertex is entered on the shortest paths.
+struct Entered {
+    nodes: Vec<Option<Vertex>>,
+    segments: Vec<Option<Vertex>>,
+}
+
+impl Entered {
+    fn of(&mut self, vertex: Vertex) -> Option<&mut Option<Vertex>> {
+        match vertex {
+            Vertex::Node(node) => self.nodes.get_mut(node.0),
+            Vertex::Segment(segment) => self.segments.get_mut(segment.0),
+        }
+    }
+}
+
+/// Dijkstra's algorithm over nodes and segments, until `wanted` are reached. Of paths that cost the
+/// same the queue gives the one by the first vertex. Hosts that nobody asks for are left out.
+fn shortest(topology: &Topology, talker: NodeId, wanted: &[NodeId]) -> Entered {
     let start = Vertex::Node(talker);
-    let mut best: BTreeMap<Vertex, (Cost, Vertex)> = BTreeMap::new();
-    let mut entered = BTreeMap::new();
-    let mut left: Vec<_> = wanted.to_vec();
+    let mut entered = Entered {
+        nodes: vec![None; topology.nodes().len()],
+        segments: vec![None; topology.segments().len()],
+    };
+    let mut left = wanted.to_vec();
     let mut queue = BinaryHeap::from([Reverse(((0, 0), start, start))]);
     while let Some(Reverse((cost, vertex, from))) = queue.pop() {
-        if entered.contains_key(&vertex) {
-            continue;
+        let cost: Cost = cost;
+        match entered.of(vertex) {
+            Some(entry @ None) => *entry = Some(from),
+            _ => continue,
         }
-        entered.insert(vertex, from);
-        if let Vertex::Node(node) = vertex {
-            left.retain(|wanted| *wanted != node);
-            if left.is_empty() {
-                break;
-            }
-        }
-        let mut offer = |next: Vertex, cost: Cost| {
-            let found = best.get(&next);
-            if !entered.contains_key(&next) && found.is_none_or(|old| (cost, vertex) < *old) {
-                best.insert(next, (cost, vertex));
-                queue.push(Reverse((cost, next, vertex)));
-            }
-        };
         match vertex {
-            Vertex::Node(node) if vertex == start || topology.node(node).is_router => {
+            Vertex::Node(node) => {
+                left.retain(|wanted| *wanted != node);
+                if left.is_empty() {
+                    break;
+                }
+                if vertex != start && !topology.node(node).is_router {
+                    continue;
+                }
                 for segment in &topology.node(node).segments {
                     let spec = &topology.segment(*segment).spec;
                     let hop_ns = spec.period_ns.saturating_add(spec.slot_ns);
                     let cost = (cost.0.saturating_add(hop_ns), cost.1 + 1);
-                    offer(Vertex::Segment(*segment), cost);
+                    queue.push(Reverse((cost, Vertex::Segment(*segment), vertex)));
                 }
             }
-            Vertex::Node(_) => {}
             Vertex::Segment(segment) => {
                 for member in &topology.segment(segment).members {
-                    offer(Vertex::Node(*member), cost);
+                    let leads_on = topology.node(*member).is_router || wanted.contains(member);
+                    if leads_on {
+                        queue.push(Reverse((cost, Vertex::Node(*member), vertex)));
+                    }
                 }
             }
         }
@@ -151,16 +162,12 @@ fn shortest(topology: &Topology, talker: NodeId, wanted: &[NodeId]) -> BTreeMap<
     entered
 }
 
-fn steps_to(
-    entered: &BTreeMap<Vertex, Vertex>,
-    talker: NodeId,
-    listener: NodeId,
-) -> Option<Vec<Step>> {
+fn steps_to(entered: &mut Entered, talker: NodeId, listener: NodeId) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut at = listener;
     while at != talker {
-        let over = *entered.get(&Vertex::Node(at))?;
-        let from = *entered.get(&over)?;
+        let over = (*entered.of(Vertex::Node(at))?)?;
+        let from = (*entered.of(over)?)?;
         let (Vertex::Segment(segment), Vertex::Node(sender)) = (over, from) else {
             return None;
         };

@@ -17,6 +17,25 @@ pub fn monotonic_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_MONOTONIC)
 }
 
+/// Returns the time of CLOCK_BOOTTIME, which goes on while the machine is suspended and is never
+/// set: for leases.
+///
+/// # Errors
+/// If the kernel has no such clock.
+pub fn boottime_ns() -> io::Result<u64> {
+    now_ns(ClockId::CLOCK_BOOTTIME)
+}
+
+/// Returns a text that differs from boot to boot: times of [`boottime_ns`] mean something within
+/// one boot only.
+///
+/// # Errors
+/// If /proc is not mounted.
+pub fn boot_id() -> io::Result<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(text.trim().to_owned())
+}
+
 /// Returns the time of CLOCK_TAI since 1970, which is for timestamps that other hosts read: leap
 /// seconds do not change it. It equals CLOCK_REALTIME if nobody has set their offset in the kernel.
 ///

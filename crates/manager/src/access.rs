@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who may ask a manager for what: tokens and certificates, known by their SHA-256.
+
+use std::fmt;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::answer::Caller;
+
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reserve, and do with its own reservations what it likes.
+    Talker,
+    /// The same with everybody's reservations.
+    Operator,
+    /// Be another manager, of this name.
+    Manager,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Talker => "talker",
+            Self::Operator => "operator",
+            Self::Manager => "manager",
+        })
+    }
+}
+
+/// A caller that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its name.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+}
+
+impl Identity {
+    /// Returns the caller of a command; `None` for a manager, which commands nothing.
+    #[must_use]
+    pub fn caller(&self) -> Option<Caller> {
+        (self.role != Role::Manager).then(|| Caller {
+            name: self.name.clone(),
+            is_operator: self.role == Role::Operator,
+        })
+    }
+}
+
+/// The callers that a manager knows.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// Everybody who reaches the socket, as an operator: for loopback alone.
+    Open,
+    /// Those of the file.
+    Known(Vec<Entry>),
+}
+
+/// A line of the file.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    identity: Identity,
+    token_sha256: Option<[u8; 32]>,
+    certificate_sha256: Option<[u8; 32]>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    access: Vec<FileEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileEntry {
+    name: toml::Spanned<String>,
+    role: Role,
+    token_sha256: Option<toml::Spanned<String>>,
+    certificate_sha256: Option<toml::Spanned<String>>,
+}
+
+/// Why a file of callers is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct AccessError {
+    line: usize,
+    problem: String,
+}
+
+const HASH: &str = "the 64 hexadecimal digits of a SHA-256";
+
+fn hash(text: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// Reads a file of callers.
+///
+/// # Errors
+/// The first fault: its line, its key, its value, and what was expected.
+pub fn read(text: &str) -> Result<Access, AccessError> {
+    let line = |offset: usize| {
+        let before = text.get(..offset).unwrap_or_default();
+        1 + before.matches('\n').count()
+    };
+    let file: File = toml::from_str(text).map_err(|error| AccessError {
+        line: line(error.span().map_or(0, |span| span.start)),
+        problem: error.message().to_owned(),
+    })?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in file.access {
+        let wrong = |key: &str, at: &toml::Spanned<String>, expected: &str| AccessError {
+            line: line(at.span().start),
+            problem: format!("`{key}` is \"{}\", expected {expected}", at.get_ref()),
+        };
+        let given = |key: &str, at: &Option<toml::Spanned<String>>| {
+            let at = at.as_ref();
+            at.map(|at| hash(at.get_ref()).ok_or_else(|| wrong(key, at, HASH)))
+                .transpose()
+        };
+        let name = entry.name.get_ref();
+        if !admission::is_name(name) || entries.iter().any(|e| e.identity.name == *name) {
+            return Err(wrong("name", &entry.name, "a name not in use"));
+        }
+        let token_sha256 = given("token_sha256", &entry.token_sha256)?;
+        let certificate_sha256 = given("certificate_sha256", &entry.certificate_sha256)?;
+        if token_sha256.is_none() && certificate_sha256.is_none() {
+            let expected = "`token_sha256` or `certificate_sha256` beside it";
+            return Err(wrong("name", &entry.name, expected));
+        }
+        entries.push(Entry {
+            identity: Identity {
+                name: name.clone(),
+                role: entry.role,
+            },
+            token_sha256,
+            certificate_sha256,
+        });
+    }
+    Ok(Access::Known(entries))
+}
+
+/// Returns the SHA-256 of a token or of a certificate in DER.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+impl Access {
+    /// Returns who has this token or this certificate. A token that is not known is refused even
+    /// beside a certificate that is.
+    #[must_use]
+    pub fn identify(&self, token: Option<&str>, certificate: Option<[u8; 32]>) -> Option<Identity> {
+        let entries = match self {
+            Self::Open => {
+                return Some(Identity {
+                    name: "local".to_owned(),
+                    role: Role::Operator,
+                });
+            }
+            Self::Known(entries) => entries,
+        };
+        // Hashes are compared, so that the time of a comparison says nothing about the token.
+        let token = token.map(|token| sha256(token.as_bytes()));
+        let found = entries.iter().find(|entry| match token {
+            Some(token) => entry.token_sha256 == Some(token),
+            None => certificate.is_some() && entry.certificate_sha256 == certificate,
+        });
+        found.map(|entry| entry.identity.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn a_token_is_known_by_its_hash() {
+        let text =
+            format!("[[access]]\nname = \"a\"\nrole = \"talker\"\ntoken_sha256 = \"{EMPTY}\"\n");
+        let access = read(&text).unwrap();
+        let found = access.identify(Some(""), None).unwrap();
+        assert_eq!((found.name.as_str(), found.role), ("a", Role::Talker));
+        assert_eq!(access.identify(Some("x"), None), None);
+        assert_eq!(access.identify(None, None), None);
+        assert_eq!(access.identify(None, Some(sha256(b""))), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let good =
+            format!("[[access]]\nname = \"a\"\nrole = \"talker\"\ntoken_sha256 = \"{EMPTY}\"\n");
+        for (from, to, words) in [
+            ("\"a\"", "\"a b\"", "line 2: `name` is \"a b\""),
+            ("talker", "king", "line 3: "),
+            ("e3b0", "e3b", "line 4: `token_sha256` is"),
+            ("token_sha256", "token", "line 4: unknown field"),
+        ] {
+            let said = read(&good.replace(from, to)).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+        let twice = good.repeat(2);
+        assert!(read(&twice).unwrap_err().to_string().contains("line 6"));
+        let none = "[[access]]\nname = \"a\"\nrole = \"talker\"\n";
+        assert!(
+            read(none)
+                .unwrap_err()
+                .to_string()
+                .contains("certificate_sha256")
+        );
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Asks a manager over HTTP, blocking: what the command uses, and what other programs may.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+
+use crate::answer::View;
+use crate::api::{
+    ErrorView, InForceBody, LeaseBody, LinkView, RefusedView, ReleasedView, ReserveBody,
+};
+use crate::enforce::NodeDuty;
+use crate::message::Envelope;
+
+/// Longest time for one request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest answer, bytes: a list of many reservations.
+const MOST_ANSWER_BYTES: u64 = 256 << 20;
+
+/// Certificates of a client.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    /// PEM of the authorities whose managers are trusted; `None`: those that the web trusts.
+    pub ca: Option<Vec<u8>>,
+    /// PEM of the client's certificate, and of its key.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The certificates cannot be read.
+    #[error("{0}")]
+    Certificate(String),
+    /// The manager cannot be reached, or its answer is none of a manager's.
+    #[error("{url}: {problem}")]
+    Transport {
+        /// What was asked.
+        url: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// The manager refuses the request.
+    #[error("{message}")]
+    Refused {
+        /// Status of HTTP.
+        status: u16,
+        /// The manager's sentence.
+        message: String,
+    },
+}
+
+/// A manager, as its clients see it.
+#[derive(Debug)]
+pub struct Client {
+    agent: ureq::Agent,
+    base: String,
+    token: Option<String>,
+}
+
+/// The answer to a request to reserve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reserved {
+    /// It is reserved.
+    Granted(Box<View>),
+    /// It does not fit.
+    Refused(Box<RefusedView>),
+}
+
+fn certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, ClientError> {
+    let wrong = |problem: String| ClientError::Certificate(format!("{what}: {problem}"));
+    let mut found = Vec::new();
+    for item in parse_pem(pem) {
+        if let PemItem::Certificate(one) = item.map_err(|error| wrong(error.to_string()))? {
+            found.push(one);
+        }
+    }
+    match found.is_empty() {
+        true => Err(wrong("no certificate in it, expected PEM".to_owned())),
+        false => Ok(found),
+    }
+}
+
+impl Client {
+    /// Returns a client of the manager at a URL. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// If a certificate cannot be read.
+    pub fn new(url: &str, token: Option<String>, tls: &Tls) -> Result<Self, ClientError> {
+        let mut config = TlsConfig::builder();
+        if let Some(ca) = &tls.ca {
+            let roots = certificates(ca, "the authority's certificate")?;
+            config = config.root_certs(RootCerts::new_with_certs(&roots));
+        }
+        if let Some((certificate, key)) = &tls.identity {
+            let chain = certificates(certificate, "the client's certificate")?;
+            let key = PrivateKey::from_pem(key)
+                .map_err(|error| ClientError::Certificate(format!("the key: {error}")))?;
+            config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
+        }
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .tls_config(config.build())
+            .build();
+        Ok(Self {
+            agent: agent.into(),
+            base: url.trim_end_matches('/').to_owned(),
+            token,
+        })
+    }
+
+    /// Sends a request; returns status and body.
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<(u16, Vec<u8>), ClientError> {
+        let url = format!("{}{path}", self.base);
+        let failed = |problem: String| ClientError::Transport {
+            url: url.clone(),
+            problem,
+        };
+        let mut request = ureq::http::Request::builder().method(method).uri(&url);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let answer = match body {
+            Some(body) => {
+                let request = request.header("content-type", "application/json");
+                let request = request.body(body).map_err(|e| failed(e.to_string()))?;
+                self.agent.run(request)
+            }
+            None => {
+                let request = request.body(()).map_err(|e| failed(e.to_string()))?;
+                self.agent.run(request)
+            }
+        };
+        let mut answer = answer.map_err(|error| failed(error.to_string()))?;
+        let status = answer.status().as_u16();
+        let read = answer.body_mut().with_config().limit(MOST_ANSWER_BYTES);
+        let body = read
+            .read_to_vec()
+            .map_err(|error| failed(error.to_string()))?;
+        Ok((status, body))
+    }
+
+    /// Sends a request; returns status and body of an answer that is no error.
+    fn call<B: Serialize>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<(u16, Vec<u8>), ClientError> {
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| self.no_answer(path, &error))?;
+        let (status, answer) = self.ask(method, path, body.as_deref())?;
+        if status < 400 {
+            return Ok((status, answer));
+        }
+        match serde_json::from_slice::<ErrorView>(&answer) {
+            Ok(ErrorView { error: message }) => Err(ClientError::Refused { status, message }),
+            Err(_) => Ok((status, answer)),
+        }
+    }
+
+    fn no_answer(&self, path: &str, error: &serde_json::Error) -> ClientError {
+        ClientError::Transport {
+            url: format!("{}{path}", self.base),
+            problem: format!("this is no answer of a manager: {error}"),
+        }
+    }
+
+    fn json<B: Serialize, A: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<A, ClientError> {
+        let (_, answer) = self.call(method, path, body)?;
+        serde_json::from_slice(&answer).map_err(|error| self.no_answer(path, &error))
+    }
+
+    /// Asks for a reservation. After a failure the same body may be sent again: a manager that
+    /// had granted it answers the same.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or the request is not valid.
+    pub fn reserve(&self, body: &ReserveBody) -> Result<Reserved, ClientError> {
+        const PATH: &str = "/v1/reservations";
+        let (status, answer) = self.call("POST", PATH, Some(body))?;
+        let read = match status {
+            409 => serde_json::from_slice(&answer).map(|view| Reserved::Refused(Box::new(view))),
+            _ => serde_json::from_slice(&answer).map(|view| Reserved::Granted(Box::new(view))),
+        };
+        read.map_err(|error| self.no_answer(PATH, &error))
+    }
+
+    /// Begins a lease anew.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such reservation of this client.
+    pub fn refresh(&self, id: &str, lease_ns: Option<u64>) -> Result<View, ClientError> {
+        let path = format!("/v1/reservations/{id}/lease");
+        self.json("PUT", &path, Some(&LeaseBody { lease_ns }))
+    }
+
+    /// Frees a reservation.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such reservation of this client.
+    pub fn release(&self, id: &str) -> Result<ReleasedView, ClientError> {
+        self.json("DELETE", &format!("/v1/reservations/{id}"), None::<&()>)
+    }
+
+    /// Lists the reservations that this client may see.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached or refuses.
+    pub fn reservations(&self) -> Result<Vec<View>, ClientError> {
+        self.json("GET", "/v1/reservations", None::<&()>)
+    }
+
+    /// Lists the manager's links.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached or refuses.
+    pub fn links(&self) -> Result<Vec<LinkView>, ClientError> {
+        self.json("GET", "/v1/links", None::<&()>)
+    }
+
+    /// Returns what a node has to put into force.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or knows no such node.
+    pub fn duty(&self, node: &str) -> Result<NodeDuty, ClientError> {
+        self.json("GET", &format!("/v1/nodes/{node}"), None::<&()>)
+    }
+
+    /// Reports whether a node has put a reservation into force.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such reservation.
+    pub fn report(&self, id: &str, node: &str, in_force: bool) -> Result<View, ClientError> {
+        let path = format!("/v1/reservations/{id}/in-force/{node}");
+        self.json("PUT", &path, Some(&InForceBody { in_force }))
+    }
+
+    /// Hands a message of another manager over.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached or refuses.
+    pub fn post(&self, envelope: &Envelope) -> Result<(), ClientError> {
+        self.call("POST", "/v1/peer", Some(envelope)).map(|_| ())
+    }
+}

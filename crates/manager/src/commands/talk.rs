@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer reserve`, `reservations` and `release`: ask a manager.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use admission::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use report::table::{Column, Table, Value};
+use report::terminal::{Style, table};
+use units::display::count;
+
+use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, STREAM, Usage, some_time, time};
+use super::serve::{read, read_word};
+use crate::answer::View;
+use crate::api::{RefusedView, ReserveBody};
+use crate::client::{Client, ClientError, Reserved, Tls};
+
+/// Variable with the token, which no list of processes shows.
+const TOKEN: &str = "PSPACER_TOKEN";
+/// Times that a request without an answer is sent. The manager knows it by its id.
+const TRIES: u32 = 3;
+
+/// With whom to talk, and how.
+#[derive(Debug, Args)]
+pub struct Connection {
+    /// The manager's URL; the token is in the environment, PSPACER_TOKEN, or in --token-file
+    #[arg(long, value_name = "URL", help_heading = CONNECTION, default_value = "http://127.0.0.1:8646")]
+    pub manager: String,
+    /// A file with the token
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    pub token_file: Option<PathBuf>,
+    /// TLS: the authority of the manager's certificate, PEM [default: those that the web trusts]
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    pub ca: Option<PathBuf>,
+    /// TLS: a certificate instead of a token, PEM
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION, requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// TLS: its key, PEM
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION, requires = "cert")]
+    pub key: Option<PathBuf>,
+}
+
+/// Arguments of `pspacer reserve`.
+#[derive(Debug, Args)]
+pub struct ReserveArgs {
+    /// Whom to ask
+    #[command(flatten)]
+    pub connection: Connection,
+    /// The host that sends
+    #[arg(long, value_name = "HOST", help_heading = STREAM)]
+    pub from: String,
+    /// The host that receives; several with commas
+    #[arg(long, value_name = "HOST,...", help_heading = STREAM, required = true, value_delimiter = ',')]
+    pub to: Vec<String>,
+    /// UDP payload in each period of the stream, bytes, in datagrams that fill the MTU
+    #[arg(long, value_name = "N", help_heading = STREAM)]
+    pub bytes: u32,
+    /// Period of the stream
+    #[arg(long, value_name = "TIME", help_heading = STREAM, value_parser = interval, default_value = "10ms")]
+    pub period: Interval,
+    /// Longest delay that is of use [default: any]
+    #[arg(long, value_name = "TIME", help_heading = STREAM, value_parser = some_time)]
+    pub latency: Option<u64>,
+    /// How long it is needed; the same id again does not make it longer
+    #[arg(long = "for", value_name = "TIME", help_heading = STREAM, value_parser = lease)]
+    pub lease: u64,
+    /// Names from the sender to the receiver, with commas [default: the shortest route]
+    #[arg(long, value_name = "NAME,...", help_heading = STREAM, value_delimiter = ',')]
+    pub route: Vec<String>,
+    /// Name of the stream in the network [default: the id]
+    #[arg(long, value_name = "NAME", help_heading = STREAM)]
+    pub stream_id: Option<String>,
+    /// Id of the request: the same id again has the same answer [default: a random one]
+    #[arg(long, value_name = "ID", help_heading = STREAM)]
+    pub id: Option<String>,
+    /// One JSON object on standard output, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+/// Arguments of `pspacer reservations`.
+#[derive(Debug, Args)]
+pub struct ReservationsArgs {
+    /// Whom to ask
+    #[command(flatten)]
+    pub connection: Connection,
+    /// The links instead, with what is reserved and free of each
+    #[arg(long, help_heading = OUTPUT)]
+    pub links: bool,
+    /// One JSON array on standard output, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+/// Arguments of `pspacer release`.
+#[derive(Debug, Args)]
+pub struct ReleaseArgs {
+    /// Whom to ask
+    #[command(flatten)]
+    pub connection: Connection,
+    /// The reservation
+    pub id: String,
+    /// One JSON object on standard output, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+fn interval(text: &str) -> Result<Interval, String> {
+    let known = units::parse::time_ns(text).filter(|ns| *ns > 0);
+    let known = known.and_then(Interval::from_ns);
+    known.ok_or_else(|| "expected a time above 0 and below 4.29s, such as 10ms".to_owned())
+}
+
+/// Parses a length of time in seconds, minutes or hours, ns.
+fn lease(text: &str) -> Result<u64, String> {
+    let long = [("m", 60_u64), ("h", 3600)]
+        .into_iter()
+        .find_map(|(unit, seconds)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            number
+                .checked_mul(seconds)?
+                .checked_mul(units::time::NS_PER_S)
+        });
+    let known = long.or_else(|| units::parse::time_ns(text));
+    let known = known.filter(|ns| *ns > 0);
+    known.ok_or_else(|| "expected a time above 0, such as 30s, 10m or 2h".to_owned())
+}
+
+fn client(connection: &Connection) -> Result<Client> {
+    let token = match &connection.token_file {
+        Some(path) => Some(read_word(path)?),
+        None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
+    };
+    let identity = match (&connection.cert, &connection.key) {
+        (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+        _ => None,
+    };
+    let tls = Tls {
+        ca: connection.ca.as_deref().map(read).transpose()?,
+        identity,
+    };
+    Ok(Client::new(&connection.manager, token, &tls)?)
+}
+
+/// Returns an id that nobody else chooses.
+fn random_id() -> Result<String> {
+    let mut bytes = [0; 16];
+    let source = "/dev/urandom";
+    let mut file = File::open(source).context(source)?;
+    file.read_exact(&mut bytes).context(source)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn json(value: &impl serde::Serialize, status: u8) -> Result<Outcome> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(Outcome { text, status })
+}
+
+/// Asks for a reservation.
+///
+/// # Errors
+/// When the manager cannot be reached, or refuses what it was asked for another reason than that
+/// the stream does not fit.
+pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
+    let client = client(&args.connection)?;
+    let id = args.id.clone().map_or_else(random_id, Ok)?;
+    let listener = |name: &String| Listener {
+        name: name.clone(),
+        user_to_network_requirements: Requirements::default(),
+        route: args.route.clone(),
+    };
+    let stream = StreamRequest {
+        stream_id: args.stream_id.clone().unwrap_or_else(|| id.clone()),
+        talker: Talker {
+            name: args.from.clone(),
+            traffic_specification: TrafficSpecification {
+                interval: args.period,
+                max_frames_per_interval: None,
+                max_frame_size: None,
+                bytes_per_interval: Some(args.bytes),
+            },
+            user_to_network_requirements: Requirements {
+                max_latency: args.latency.unwrap_or(0),
+            },
+        },
+        listeners: args.to.iter().map(listener).collect(),
+    };
+    let body = ReserveBody {
+        id,
+        lease_ns: args.lease,
+        stream,
+    };
+    let mut tries = 1;
+    let answer = loop {
+        match client.reserve(&body) {
+            Err(ClientError::Transport { .. }) if tries < TRIES => tries += 1,
+            answer => break answer,
+        }
+    };
+    match answer {
+        Ok(Reserved::Granted(view)) if args.json => json(&view, 0),
+        Ok(Reserved::Granted(view)) => Ok(Outcome {
+            text: granted(&view),
+            status: 0,
+        }),
+        Ok(Reserved::Refused(view)) if args.json => json(&view, REFUSED),
+        Ok(Reserved::Refused(view)) => Ok(Outcome {
+            text: refused(&view),
+            status: REFUSED,
+        }),
+        Err(error) => failed(error),
+    }
+}
+
+/// Returns the outcome of a request that is not valid; other errors are passed on.
+fn failed(error: ClientError) -> Result<Outcome> {
+    match error {
+        ClientError::Refused {
+            status: 400,
+            message,
+        } => Err(anyhow!(Usage(message))),
+        error => Err(error.into()),
+    }
+}
+
+fn granted(view: &View) -> String {
+    let mut text = format!("granted {}: at most {}", view.id, time(view.bound_ns));
+    for listener in &view.listeners {
+        let delay = time(listener.accumulated_latency);
+        text += &format!(
+            "\n  {} within {delay}: {}",
+            listener.name,
+            listener.route.join(" ")
+        );
+    }
+    for link in &view.links {
+        text += &format!(
+            "\n  {} bytes of each period of {}",
+            count(link.bytes),
+            link.link
+        );
+    }
+    if view.spread_periods > 1 {
+        text += &format!(
+            "\n  each interval spread over {} periods",
+            view.spread_periods
+        );
+    }
+    text += &format!("\n  for {}", time(view.expires_in_ns));
+    if !view.in_force {
+        text += &format!("; not in force yet at {}", view.not_in_force.join(", "));
+    }
+    text + "\n"
+}
+
+fn refused(view: &RefusedView) -> String {
+    format!("refused {}: {}\n", view.id, view.message)
+}
+
+fn column(title: &str, unit: &str) -> Column {
+    Column {
+        title: title.to_owned(),
+        unit: unit.to_owned(),
+        is_text: unit.is_empty(),
+    }
+}
+
+/// Lists reservations or links.
+///
+/// # Errors
+/// When the manager cannot be reached or refuses.
+pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
+    let client = client(&args.connection)?;
+    if args.links {
+        let links = client.links()?;
+        if args.json {
+            return json(&links, 0);
+        }
+        let mut shown = Table {
+            columns: vec![
+                column("link", ""),
+                column("period", "ms"),
+                column("budget", "bytes"),
+                column("reserved", "bytes"),
+                column("free", "bytes"),
+            ],
+            rows: Vec::new(),
+        };
+        for link in links {
+            let period_ms = link.period_ns as f64 / units::time::NS_PER_MS as f64;
+            let row = [
+                link.link,
+                units::display::short(period_ms, 3),
+                count(link.budget_bytes),
+                count(link.reserved_bytes),
+                count(link.free_bytes),
+            ];
+            shown.rows.push(row.into_iter().map(Value::from).collect());
+        }
+        let text = table(&shown, style);
+        return Ok(Outcome { text, status: 0 });
+    }
+    let views = client.reservations()?;
+    if args.json {
+        return json(&views, 0);
+    }
+    let mut shown = Table {
+        columns: vec![
+            column("reservation", ""),
+            column("from, to", ""),
+            column("owner", ""),
+            column("delay", "at most, ms"),
+            column("ends in", "s"),
+            column("in force", ""),
+        ],
+        rows: Vec::new(),
+    };
+    for view in views {
+        let ends = |n: usize, route: &[String]| match n {
+            0 => route.first().cloned().unwrap_or_default(),
+            _ => route.last().cloned().unwrap_or_default(),
+        };
+        let from = view.listeners.first().map(|l| ends(0, &l.route));
+        let to: Vec<_> = view.listeners.iter().map(|l| ends(1, &l.route)).collect();
+        let ms = |ns: u64| units::display::short(ns as f64 / 1e6, 3);
+        let row = [
+            view.id,
+            format!("{}, {}", from.unwrap_or_default(), to.join(" ")),
+            view.owner,
+            ms(view.bound_ns),
+            count(view.expires_in_ns / units::time::NS_PER_S),
+            match view.in_force {
+                true => "yes".to_owned(),
+                false => format!("not at {}", view.not_in_force.join(" ")),
+            },
+        ];
+        shown.rows.push(row.into_iter().map(Value::from).collect());
+    }
+    let text = table(&shown, style);
+    Ok(Outcome { text, status: 0 })
+}
+
+/// Frees a reservation.
+///
+/// # Errors
+/// When the manager cannot be reached, or has no such reservation.
+pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
+    let client = client(&args.connection)?;
+    // Names alone: anything else would be another path.
+    if !admission::is_name(&args.id) {
+        return Err(anyhow!(Usage(format!(
+            "`ID` is \"{}\", expected 1 to 64 letters, digits, \".\", \"_\" and \"-\"",
+            args.id
+        ))));
+    }
+    match client.release(&args.id) {
+        Ok(view) if args.json => json(&view, 0),
+        Ok(view) => Ok(Outcome {
+            text: format!("released {}\n", view.id),
+            status: 0,
+        }),
+        Err(error) => failed(error),
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reservations over segments: each has a manager that decides over its links (paper 004: the
+//! bandwidth management server; RTIPSIG between them).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`machine`] | a manager as a state machine, without clock, network or disk |
+//! | [`message`], [`answer`], [`record`] | what goes in and out of it, and into the store |
+//! | [`store`] | where records survive a crash: SQLite, or memory |
+//! | [`engine`] | runs a manager with its store |
+//! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
+//! | [`peers`] | messages to other managers |
+//! | [`client`] | a blocking client |
+//! | [`enforce`] | how reservations are put into force |
+//! | [`commands`] | the subcommands |
+
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod answer;
+pub mod api;
+pub mod client;
+pub mod commands;
+mod digest;
+pub mod enforce;
+pub mod engine;
+pub mod machine;
+pub mod message;
+pub mod parts;
+pub mod peers;
+mod pending;
+pub mod record;
+pub mod server;
+pub mod service;
+pub mod store;

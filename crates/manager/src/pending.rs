@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A coordinator's requests that wait for other managers.
+
+use std::collections::BTreeSet;
+
+use admission::{Grant, LinkBytes, StreamRequest};
+
+use crate::message::Message;
+
+/// A manager on a route, with its links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Name of the manager.
+    pub manager: String,
+    /// Its links and their bytes.
+    pub links: Vec<LinkBytes>,
+}
+
+/// What is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Holds bytes hop by hop, then commits.
+    Reserve {
+        /// Who asks.
+        owner: String,
+        /// The request.
+        request: StreamRequest,
+        /// What is granted in the end.
+        grant: Grant,
+        /// The managers, in the order of the route.
+        hops: Vec<Hop>,
+        /// Length of the lease, ns.
+        lease_ns: u64,
+        /// Number of hops that hold.
+        held: usize,
+        /// When all held; `None` before.
+        committing_since_ns: Option<u64>,
+    },
+    /// Begins a lease anew.
+    Refresh {
+        /// Length of the lease, ns.
+        lease_ns: u64,
+        /// Number that tells late answers of an earlier refreshment.
+        round: u64,
+        /// When it was asked for.
+        since_ns: u64,
+    },
+    /// Frees what an ended try has.
+    Release,
+}
+
+/// The answer that a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// One manager is asked to hold.
+    Holding,
+    /// All are asked to commit.
+    Committing,
+    /// All are asked to refresh, in this round.
+    Refreshing(u64),
+    /// All are asked to release.
+    Releasing,
+}
+
+/// A request that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// What is under way.
+    pub operation: Operation,
+    /// Number of the try.
+    pub attempt: u64,
+    /// Managers that have not answered.
+    pub waits_for: BTreeSet<String>,
+    /// Tickets of the commands that its end answers.
+    pub tickets: Vec<u64>,
+    /// When it is given up.
+    pub deadline_ns: u64,
+    /// When those who have not answered are asked once more.
+    pub retry_at_ns: u64,
+}
+
+impl Pending {
+    /// Returns when it has something to do.
+    #[must_use]
+    pub fn next_wakeup_ns(&self) -> u64 {
+        self.deadline_ns.min(self.retry_at_ns)
+    }
+
+    /// Returns what it waits for.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match &self.operation {
+            Operation::Reserve {
+                committing_since_ns: None,
+                ..
+            } => Phase::Holding,
+            Operation::Reserve { .. } => Phase::Committing,
+            Operation::Refresh { round, .. } => Phase::Refreshing(*round),
+            Operation::Release => Phase::Releasing,
+        }
+    }
+
+    /// Returns the stream of a request to reserve.
+    #[must_use]
+    pub fn stream_id(&self) -> Option<&String> {
+        match &self.operation {
+            Operation::Reserve { request, .. } => Some(&request.stream_id),
+            _ => None,
+        }
+    }
+
+    /// Returns who asks to reserve.
+    #[must_use]
+    pub fn reserve_owner(&self) -> Option<&str> {
+        match &self.operation {
+            Operation::Reserve { owner, .. } => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it is this request to reserve.
+    #[must_use]
+    pub fn is_reserve(&self, by: &str, wanted: &StreamRequest) -> bool {
+        match &self.operation {
+            Operation::Reserve { owner, request, .. } => owner == by && request == wanted,
+            _ => false,
+        }
+    }
+
+    /// Returns whether it is a refreshment to this lease.
+    #[must_use]
+    pub fn is_refresh(&self, wanted_ns: u64) -> bool {
+        matches!(&self.operation, Operation::Refresh { lease_ns, .. } if *lease_ns == wanted_ns)
+    }
+
+    /// Returns the messages that ask all who have not answered.
+    #[must_use]
+    pub fn messages(&self, id: &str, topology: u64, hold_ns: u64) -> Vec<(String, Message)> {
+        let (id, attempt) = (id.to_owned(), self.attempt);
+        let message = match &self.operation {
+            Operation::Reserve {
+                request,
+                hops,
+                held,
+                committing_since_ns: None,
+                ..
+            } => Message::Hold {
+                id,
+                attempt,
+                stream_id: request.stream_id.clone(),
+                topology,
+                links: hops
+                    .get(*held)
+                    .map(|hop| hop.links.clone())
+                    .unwrap_or_default(),
+                hold_ns,
+            },
+            Operation::Reserve { lease_ns, .. } => Message::Commit {
+                id,
+                attempt,
+                lease_ns: *lease_ns,
+            },
+            Operation::Refresh {
+                lease_ns, round, ..
+            } => Message::Refresh {
+                id,
+                attempt,
+                lease_ns: *lease_ns,
+                round: *round,
+            },
+            Operation::Release => Message::Release { id, attempt },
+        };
+        let to = self.waits_for.iter();
+        to.map(|manager| (manager.clone(), message.clone()))
+            .collect()
+    }
+}

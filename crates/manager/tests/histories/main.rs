@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random histories of managers, and what must hold after every step of each:
+//!
+//! - no link has more reserved than its budget, in memory and on disk;
+//! - nothing is reserved without a live lease;
+//! - what is granted stays reserved on the whole route as long as its lease is live;
+//! - a request id has one grant;
+//! - in the end, when nobody refreshes, nothing is left.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation
+)]
+
+mod disk;
+mod model;
+mod rng;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use manager::record::{PartState, ReservationState, part_name};
+use model::{Counts, Fault, S};
+use world::World;
+
+/// Number of histories, and the seed of the first.
+const HISTORIES: u64 = 10_000;
+const SEED: u64 = 20_070_200;
+/// Variable with the seed of a history whose events are printed.
+const TRACED: &str = "PSPACER_HISTORY";
+/// How long talkers ask and trouble lasts.
+const BUSY_NS: u64 = 25 * S;
+/// After that every lease, hold and memory of an ended reservation is over.
+const QUIET_NS: u64 = 80 * S;
+
+fn check_budgets(world: &World) {
+    for host in &world.hosts {
+        let mut sums = vec![0; world.topology.links().len()];
+        for part in host.disk.parts.values() {
+            for link in &part.links {
+                sums[world.topology.link_id(&link.link).unwrap().0] += link.bytes;
+            }
+        }
+        for (link, sum) in world.topology.links().iter().zip(sums) {
+            assert!(
+                sum <= link.budget_bytes,
+                "{}: {sum} of {} on the disk of {}",
+                link.name,
+                link.budget_bytes,
+                host.name
+            );
+        }
+    }
+}
+
+fn check_leases(world: &World) {
+    for host in &world.hosts {
+        let Some(manager) = &host.manager else {
+            continue;
+        };
+        let clock_ns = host.clock_ns(world.now_ns);
+        let mut sums = vec![0; world.topology.links().len()];
+        for (name, part) in manager.parts().all() {
+            if part.state == PartState::Dead {
+                continue;
+            }
+            // A wake-up at this very time may still be to come.
+            assert!(
+                part.expires_ns >= clock_ns,
+                "{}: {name} is reserved beyond its lease",
+                host.name
+            );
+            for link in &part.links {
+                sums[world.topology.link_id(&link.link).unwrap().0] += link.bytes;
+            }
+        }
+        for (n, sum) in sums.iter().enumerate() {
+            let reserved_bytes = manager
+                .parts()
+                .ledger()
+                .reserved_bytes(admission::LinkId(n));
+            assert_eq!(*sum, reserved_bytes, "the ledger of {}", host.name);
+            assert!(*sum <= world.topology.links()[n].budget_bytes);
+        }
+    }
+}
+
+/// What a coordinator has on disk as granted is on the disks of the whole route, for as long.
+fn check_grants(world: &World) {
+    let managers_of = |links: &[admission::LinkBytes]| -> Vec<String> {
+        let of = |link: &admission::LinkBytes| {
+            let id = world.topology.link_id(&link.link).unwrap();
+            let segment = world.topology.segment(world.topology.link(id).segment);
+            segment.spec.manager.clone().unwrap()
+        };
+        links.iter().map(of).collect()
+    };
+    for host in world.hosts.iter().filter(|host| host.has_clock()) {
+        let clock_ns = host.clock_ns(world.now_ns);
+        for (id, reservation) in &host.disk.reservations {
+            let is_live = reservation.expires_ns > clock_ns;
+            if reservation.state != ReservationState::Granted || !is_live {
+                continue;
+            }
+            let left_ns = reservation.expires_ns - clock_ns;
+            for name in managers_of(&reservation.grant.links) {
+                let holder = world.hosts.iter().find(|h| h.name == name).unwrap();
+                // A clock that jumped ends leases early, by its own account.
+                if !holder.has_clock() || host.jumps + holder.jumps > 0 {
+                    continue;
+                }
+                let part = holder.disk.parts.get(&part_name(&host.name, id));
+                let part = part.unwrap_or_else(|| panic!("{id}: nothing at {name}"));
+                assert_eq!(part.state, PartState::Committed, "{id} at {name}");
+                assert_eq!(part.attempt, reservation.attempt, "{id} at {name}");
+                let has_ns = part.expires_ns - holder.clock_ns(world.now_ns);
+                assert!(has_ns >= left_ns, "{id} at {name} ends early");
+            }
+        }
+    }
+}
+
+/// What a talker was told is on the disk of whom it asked.
+fn check_promises(world: &World) {
+    if world.has_run_back {
+        return;
+    }
+    let jumps = world.jumps();
+    for wish in &world.wishes {
+        let is_promised = wish.promised_until_ns > world.now_ns && wish.jumps == jumps;
+        if !is_promised || wish.is_over {
+            continue;
+        }
+        let on_disk = world.hosts[wish.at].disk.reservations.get(&wish.id);
+        let state = on_disk.map(|reservation| reservation.state);
+        assert_eq!(
+            state,
+            Some(ReservationState::Granted),
+            "{} was promised",
+            wish.id
+        );
+    }
+}
+
+/// Runs a history; panics if something does not hold.
+fn run(seed: u64, fault: Fault) -> Counts {
+    let mut world = World::new(seed, fault);
+    world.is_traced = std::env::var(TRACED).is_ok_and(|of| of == seed.to_string());
+    let mut seen = u64::MAX;
+    let mut check = |world: &World| {
+        check_leases(world);
+        // The rest can only become wrong by a change.
+        if seen != world.changes {
+            check_budgets(world);
+            check_grants(world);
+            check_promises(world);
+        }
+        seen = world.changes;
+    };
+    while world.step(BUSY_NS) {
+        check(&world);
+    }
+    world.heal();
+    while world.step(BUSY_NS + QUIET_NS) {
+        check(&world);
+    }
+    for host in &world.hosts {
+        assert_eq!(host.disk.count(), 0, "left on the disk of {}", host.name);
+        let manager = host.manager.as_ref().unwrap();
+        assert_eq!(*manager.parts().ledger(), admission::Ledger::default());
+        assert_eq!(manager.next_wakeup_ns(), None, "{} has work", host.name);
+    }
+    world.counts
+}
+
+fn outcome(seed: u64, fault: Fault) -> Result<Counts, String> {
+    let text = |error: Box<dyn std::any::Any + Send>| match error.downcast::<String>() {
+        Ok(text) => *text,
+        Err(error) => error
+            .downcast::<&str>()
+            .map_or_else(|_| "panic".to_owned(), |text| (*text).to_owned()),
+    };
+    catch_unwind(AssertUnwindSafe(|| run(seed, fault))).map_err(text)
+}
+
+#[test]
+fn ten_thousand_histories_keep_what_must_hold() {
+    let half = |first: u64| {
+        let mut all = Counts::default();
+        for seed in (SEED + first..SEED + HISTORIES).step_by(2) {
+            let counts = outcome(seed, Fault::None);
+            let counts = counts.unwrap_or_else(|error| panic!("history {seed}: {error}"));
+            all.granted += counts.granted;
+            all.refused += counts.refused;
+            all.refreshed += counts.refreshed;
+            all.released += counts.released;
+            all.failed += counts.failed;
+            all.kills += counts.kills;
+            all.boots += counts.boots;
+            all.jumps += counts.jumps;
+            all.lost += counts.lost;
+            all.partitions += counts.partitions;
+            all.same_again += counts.same_again;
+        }
+        all
+    };
+    let [a, b] = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        [half(0), other.join().unwrap()]
+    });
+    println!("even seeds: {a:?}\nodd seeds: {b:?}");
+    // Of everything there is plenty.
+    for (what, count) in [
+        ("granted", a.granted + b.granted),
+        ("refused", a.refused + b.refused),
+        ("refreshed", a.refreshed + b.refreshed),
+        ("released", a.released + b.released),
+        ("failed", a.failed + b.failed),
+        ("kills", a.kills + b.kills),
+        ("boots", a.boots + b.boots),
+        ("jumps", a.jumps + b.jumps),
+        ("lost", a.lost + b.lost),
+        ("partitions", a.partitions + b.partitions),
+        ("same again", a.same_again + b.same_again),
+    ] {
+        assert!(count >= HISTORIES / 10, "{what}: only {count}");
+    }
+}
+
+/// Runs the history that `PSPACER_HISTORY` names, if it names one.
+#[test]
+fn one_history() {
+    if let Ok(seed) = std::env::var(TRACED) {
+        let seed = seed.parse().expect("a number");
+        println!("{:?}", run(seed, Fault::None));
+    }
+}
+
+#[test]
+fn a_history_repeats() {
+    let twice = [0, 1].map(|_| format!("{:?}", outcome(SEED, Fault::None)));
+    assert_eq!(twice[0], twice[1]);
+}
+
+/// The checker finds what is wrong: a store that is not durable, answers before it, leases that
+/// nobody ends.
+#[test]
+fn faults_are_found() {
+    for fault in [
+        Fault::SendsFirst,
+        Fault::LosesLastChanges,
+        Fault::SleepsTooLong,
+    ] {
+        let found = (0..300)
+            .filter(|n| outcome(SEED + n, fault).is_err())
+            .count();
+        assert!(
+            found >= 3,
+            "{fault:?} was found in {found} of 300 histories"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What histories are made of: the network, its hosts, and what talkers wish.
+
+use admission::{Medium, NodeSpec, SegmentSpec, StreamRequest, Topology};
+use manager::machine::{Effects, Limits, Manager};
+use manager::record::Change;
+
+use crate::disk::Disk;
+
+pub const MS: u64 = 1_000_000;
+pub const S: u64 = 1_000 * MS;
+
+pub const LIMITS: Limits = Limits {
+    deadline_ns: 3 * S,
+    retry_ns: 300 * MS,
+    hold_ns: 8 * S,
+    tombstone_ns: 20 * S,
+    least_lease_ns: S,
+    most_lease_ns: 12 * S,
+};
+
+/// A fault of whoever runs the managers, or of chance, that the checker has to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// Answers and messages are sent before the changes are stored.
+    SendsFirst,
+    /// A crash loses the last changes that were stored.
+    LosesLastChanges,
+    /// Time does not pass for leases: `advance` comes late.
+    SleepsTooLong,
+}
+
+/// A host with a manager.
+pub struct Host {
+    pub name: String,
+    pub manager: Option<Manager>,
+    pub disk: Disk,
+    /// Effects that are not stored yet.
+    pub waiting: Effects,
+    pub boot: u64,
+    /// Time of the world at which the clock of this boot was 0, minus all jumps.
+    pub clock_zero_ns: i128,
+    /// Number of jumps of the clock, and of boots.
+    pub jumps: u64,
+    pub down_by_boot: bool,
+    /// The next wake-up that is on its way.
+    pub wakes_at_ns: Option<u64>,
+    pub last_changes: Vec<Change>,
+}
+
+impl Host {
+    pub fn clock_ns(&self, now_ns: u64) -> u64 {
+        u64::try_from(i128::from(now_ns) - self.clock_zero_ns).unwrap_or(0)
+    }
+
+    /// Whether its clock is that of the records on its disk.
+    pub fn has_clock(&self) -> bool {
+        !self.down_by_boot
+    }
+}
+
+/// What a talker knows of one of its reservations.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub id: String,
+    pub at: usize,
+    pub owner: String,
+    pub request: StreamRequest,
+    pub lease_ns: u64,
+    /// Until when the talker was promised that it is reserved; 0: never.
+    pub promised_until_ns: u64,
+    /// The grant that it was told.
+    pub granted: Option<(u64, Vec<admission::LinkBytes>)>,
+    /// The talker has asked to release it, or was told that it has ended.
+    pub is_over: bool,
+    /// Jumps of all hosts when the talker was promised.
+    pub jumps: u64,
+    /// Jumps of all hosts when it was first asked for.
+    pub first_jumps: u64,
+    /// Number of questions when the talker first heard of the grant.
+    pub questions: usize,
+}
+
+/// What happened, to see that histories are not idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub granted: u64,
+    pub refused: u64,
+    pub refreshed: u64,
+    pub released: u64,
+    pub failed: u64,
+    pub kills: u64,
+    pub boots: u64,
+    pub jumps: u64,
+    pub lost: u64,
+    pub partitions: u64,
+    pub same_again: u64,
+}
+
+/// Number of hosts with a manager; the last has no segment.
+pub const MANAGERS: usize = 4;
+
+/// A row of four segments of 10 Mbit/s with a manager each: 7212 bytes of a period for streams.
+pub fn topology() -> Topology {
+    let node = |name: String, is_router| NodeSpec { name, is_router };
+    let mut nodes: Vec<_> = (0..MANAGERS)
+        .map(|n| node(format!("h{n}"), false))
+        .collect();
+    nodes.extend((1..MANAGERS).map(|n| node(format!("r{n}"), true)));
+    let segments: Vec<_> = (0..MANAGERS)
+        .map(|n| {
+            let mut members = vec![format!("h{n}")];
+            members.extend((n > 0).then(|| format!("r{n}")));
+            members.extend((n + 1 < MANAGERS).then(|| format!("r{}", n + 1)));
+            let members: Vec<_> = members.iter().map(String::as_str).collect();
+            let name = format!("s{n}");
+            let mut spec = SegmentSpec::new(&name, Medium::Shared, 10_000_000, &members);
+            // The last two have one manager.
+            spec.manager = Some(format!("m{}", n.min(MANAGERS - 2)));
+            spec
+        })
+        .collect();
+    Topology::new(&nodes, &segments).unwrap()
+}

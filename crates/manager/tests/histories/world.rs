@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Managers, talkers, and a network that loses, repeats and reorders; hosts that are killed, boot
+//! and jump in time. Everything is by chance, from one seed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use admission::{
+    Interval, Listener, Requirements, StreamRequest, Talker, Topology, TrafficSpecification,
+};
+use manager::answer::{Answer, Caller, Command, Failure};
+use manager::machine::{Effects, Manager};
+use manager::message::Message;
+
+use crate::disk::Disk;
+use crate::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, Wish, topology};
+use crate::rng::Rng;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Wake(usize),
+    Flush(usize),
+    Restart(usize),
+    Think,
+    Trouble,
+    Mail(usize),
+    Ask(usize),
+    Tell(usize),
+}
+
+pub struct World {
+    pub rng: Rng,
+    pub now_ns: u64,
+    pub topology: Arc<Topology>,
+    pub hosts: Vec<Host>,
+    pub wishes: Vec<Wish>,
+    pub counts: Counts,
+    fault: Fault,
+    /// Talkers ask, and hosts are in trouble.
+    pub is_busy: bool,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    order: u64,
+    mail: Vec<Option<(String, usize, Message)>>,
+    /// At whom, with which ticket, when, what.
+    asked: Vec<(usize, u64, u64, Command)>,
+    answers: Vec<(u64, Answer)>,
+    /// Tickets: of which question.
+    tickets: BTreeMap<u64, usize>,
+    apart: BTreeSet<usize>,
+    /// When a clock last jumped, or began anew.
+    last_jump_ns: u64,
+    /// A clock has run back. Its manager's time stood still, so its leases are too long: what it
+    /// promises is void, all else must hold.
+    pub has_run_back: bool,
+    /// Number of times that a disk has changed, or a talker heard something.
+    pub changes: u64,
+    /// Every event is printed.
+    pub is_traced: bool,
+}
+
+impl World {
+    pub fn new(seed: u64, fault: Fault) -> Self {
+        let topology = Arc::new(topology());
+        let hosts = (0..MANAGERS)
+            .map(|n| Host {
+                name: format!("m{n}"),
+                manager: None,
+                disk: Disk::default(),
+                waiting: Effects::default(),
+                boot: 0,
+                clock_zero_ns: -(n as i128) * i128::from(S),
+                jumps: 0,
+                down_by_boot: false,
+                wakes_at_ns: None,
+                last_changes: vec![],
+            })
+            .collect();
+        let mut world = Self {
+            rng: Rng::new(seed),
+            now_ns: 0,
+            topology,
+            hosts,
+            wishes: vec![],
+            counts: Counts::default(),
+            fault,
+            is_busy: true,
+            events: BinaryHeap::new(),
+            order: 0,
+            mail: vec![],
+            asked: vec![],
+            answers: vec![],
+            tickets: BTreeMap::new(),
+            apart: BTreeSet::new(),
+            last_jump_ns: 0,
+            has_run_back: false,
+            changes: 0,
+            is_traced: false,
+        };
+        for at in 0..MANAGERS {
+            world.start(at);
+        }
+        for _ in 0..3 {
+            world.after(0, Event::Think);
+        }
+        world.after(S, Event::Trouble);
+        world
+    }
+
+    fn after(&mut self, ns: u64, event: Event) {
+        self.order += 1;
+        let at_ns = self.now_ns + ns;
+        self.events.push(Reverse((at_ns, self.order, event)));
+    }
+
+    /// All jumps and boots so far: after one, promises of time are void.
+    pub fn jumps(&self) -> u64 {
+        self.hosts.iter().map(|host| host.jumps).sum()
+    }
+
+    /// Goes on by one event; false if there are none before `end_ns`.
+    pub fn step(&mut self, end_ns: u64) -> bool {
+        let Some(Reverse((at_ns, ..))) = self.events.peek() else {
+            return false;
+        };
+        if *at_ns > end_ns {
+            self.now_ns = end_ns;
+            return false;
+        }
+        let Some(Reverse((at_ns, _, event))) = self.events.pop() else {
+            return false;
+        };
+        self.now_ns = at_ns;
+        if self.is_traced {
+            self.print(&event);
+        }
+        match event {
+            Event::Wake(at) => {
+                self.hosts[at].wakes_at_ns = None;
+                self.run(at, |manager, clock_ns| manager.advance(clock_ns));
+            }
+            Event::Flush(at) => self.flush(at),
+            Event::Restart(at) => self.start(at),
+            Event::Think if self.is_busy => self.think(),
+            Event::Trouble if self.is_busy => self.trouble(),
+            Event::Think | Event::Trouble => {}
+            Event::Mail(n) => self.deliver(n),
+            Event::Ask(n) => {
+                let (at, ticket, _, command) = self.asked[n].clone();
+                self.run(at, |manager, ns| manager.command(ns, ticket, command));
+            }
+            Event::Tell(n) => {
+                let (ticket, answer) = self.answers[n].clone();
+                self.hear(ticket, answer);
+            }
+        }
+        true
+    }
+
+    fn print(&self, event: &Event) {
+        let ms = self.now_ns / MS;
+        match event {
+            Event::Mail(n) => println!("{ms} {:?}", self.mail[*n]),
+            Event::Ask(n) => println!("{ms} asks {:?}", self.asked[*n]),
+            Event::Tell(n) => println!("{ms} hears {:?}", self.answers[*n]),
+            event => println!("{ms} {event:?}"),
+        }
+    }
+
+    // Hosts.
+
+    fn start(&mut self, at: usize) {
+        let now_ns = self.now_ns;
+        let host = &mut self.hosts[at];
+        if host.manager.is_some() {
+            return;
+        }
+        if host.down_by_boot {
+            host.down_by_boot = false;
+            host.boot += 1;
+            host.jumps += 1;
+            host.clock_zero_ns = i128::from(now_ns);
+            self.last_jump_ns = now_ns;
+        }
+        let boot = format!("boot{}", host.boot);
+        let clock = (boot.as_str(), host.clock_ns(now_ns));
+        let records = host.disk.records();
+        let topology = Arc::clone(&self.topology);
+        let manager = Manager::restore(&host.name, topology, LIMITS, records, clock);
+        host.manager = Some(manager.expect("what was stored fits"));
+        host.waiting = Effects::default();
+        self.run(at, |_, _| {});
+        self.flush(at);
+    }
+
+    fn kill(&mut self, at: usize) {
+        let host = &mut self.hosts[at];
+        if host.manager.take().is_none() {
+            return;
+        }
+        host.waiting = Effects::default();
+        self.counts.kills += 1;
+        if self.is_traced {
+            println!("{} kills {at}", self.now_ns / MS);
+        }
+        if self.fault == Fault::LosesLastChanges {
+            self.changes += 1;
+            let last = std::mem::take(&mut host.last_changes);
+            host.disk.undo(&last);
+        }
+        let boots = self.rng.happens(15);
+        self.hosts[at].down_by_boot = boots;
+        self.counts.boots += u64::from(boots);
+        let down_ns = self.rng.between(1, 4000) * MS;
+        self.after(down_ns, Event::Restart(at));
+    }
+
+    /// Lets a manager work; its effects wait for a flush, which may be later.
+    fn run(&mut self, at: usize, work: impl FnOnce(&mut Manager, u64)) {
+        let clock_ns = self.hosts[at].clock_ns(self.now_ns);
+        let host = &mut self.hosts[at];
+        let Some(manager) = host.manager.as_mut() else {
+            return;
+        };
+        work(manager, clock_ns);
+        let effects = manager.take_effects();
+        host.waiting.changes.extend(effects.changes);
+        host.waiting.messages.extend(effects.messages);
+        host.waiting.answers.extend(effects.answers);
+        self.plan_wakeup(at);
+        if self.is_busy && self.rng.happens(1) {
+            // Nothing of this was stored or sent.
+            return self.kill(at);
+        }
+        match self.is_busy && self.rng.happens(20) {
+            true => {
+                let ns = self.rng.between(1, 3) * MS;
+                self.after(ns, Event::Flush(at));
+            }
+            false => self.flush(at),
+        }
+    }
+
+    /// Stores, then sends; may be killed at each step.
+    fn flush(&mut self, at: usize) {
+        let effects = std::mem::take(&mut self.hosts[at].waiting);
+        if self.hosts[at].manager.is_none() {
+            return;
+        }
+        let dies = self.is_busy && self.rng.happens(1);
+        let sent = effects.messages.len() + effects.answers.len();
+        let last = if dies {
+            self.rng.below(sent as u64 + 1) as usize
+        } else {
+            sent
+        };
+        if self.fault == Fault::SendsFirst {
+            self.send(at, &effects, last);
+        }
+        if !(dies && self.fault == Fault::SendsFirst) {
+            let host = &mut self.hosts[at];
+            host.last_changes = host.disk.apply(&effects.changes);
+            self.changes += u64::from(!effects.changes.is_empty());
+        }
+        if self.fault != Fault::SendsFirst {
+            self.send(at, &effects, last);
+        }
+        if dies {
+            self.kill(at);
+        }
+    }
+
+    /// Sees to it that a manager is woken when it needs to be.
+    fn plan_wakeup(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        let wakeup_ns = host.manager.as_ref().and_then(Manager::next_wakeup_ns);
+        let Some(wakeup_ns) = wakeup_ns else {
+            return;
+        };
+        let mut ns = wakeup_ns.saturating_sub(host.clock_ns(self.now_ns));
+        if self.fault == Fault::SleepsTooLong {
+            ns += 30 * S;
+        }
+        let at_ns = self.now_ns + ns;
+        if host.wakes_at_ns.is_none_or(|planned| planned > at_ns) {
+            self.hosts[at].wakes_at_ns = Some(at_ns);
+            self.after(ns, Event::Wake(at));
+        }
+    }
+
+    fn send(&mut self, at: usize, effects: &Effects, count: usize) {
+        for (to, message) in effects.messages.iter().take(count) {
+            self.post(at, to, message);
+        }
+        let left = count.saturating_sub(effects.messages.len());
+        for (ticket, answer) in effects.answers.iter().take(left) {
+            if self.is_busy && self.rng.happens(8) {
+                self.counts.lost += 1;
+                continue;
+            }
+            self.answers.push((*ticket, answer.clone()));
+            let ns = self.rng.between(1, 40) * MS;
+            self.after(ns, Event::Tell(self.answers.len() - 1));
+        }
+    }
+
+    fn post(&mut self, from: usize, to: &str, message: &Message) {
+        let to = self.hosts.iter().position(|host| host.name == to).unwrap();
+        let times = match self.rng.below(100) {
+            0..10 if self.is_busy => 0,
+            10..20 if self.is_busy => 2,
+            _ => 1,
+        };
+        self.counts.lost += u64::from(times == 0);
+        for _ in 0..times {
+            // Some messages are overtaken by seconds.
+            let most_ms = if self.rng.happens(8) { 9000 } else { 60 };
+            let ns = self.rng.between(1, most_ms) * MS;
+            let from = self.hosts[from].name.clone();
+            self.mail.push(Some((from, to, message.clone())));
+            self.after(ns, Event::Mail(self.mail.len() - 1));
+        }
+    }
+
+    fn deliver(&mut self, n: usize) {
+        let Some((from, to, message)) = self.mail[n].take() else {
+            return;
+        };
+        let sender = self
+            .hosts
+            .iter()
+            .position(|host| host.name == from)
+            .unwrap();
+        if self.apart.contains(&sender) != self.apart.contains(&to) {
+            self.counts.lost += 1;
+            return;
+        }
+        self.run(to, |manager, ns| manager.receive(ns, &from, message));
+    }
+
+    fn trouble(&mut self) {
+        let at = self.rng.below(MANAGERS as u64) as usize;
+        match self.rng.below(10) {
+            0..3 => self.kill(at),
+            3 => {
+                let jump_ns = self.rng.between(1, 8000) * MS;
+                let back = self.rng.happens(30);
+                let host = &mut self.hosts[at];
+                let jump = i128::from(jump_ns) * if back { -1 } else { 1 };
+                host.clock_zero_ns -= jump;
+                host.jumps += 1;
+                self.has_run_back |= back;
+                self.last_jump_ns = self.now_ns;
+                if self.is_traced {
+                    println!("{} {at} jumps by {jump}", self.now_ns / MS);
+                }
+                self.counts.jumps += 1;
+                self.run(at, |manager, ns| manager.advance(ns));
+            }
+            4..7 => {
+                self.counts.partitions += 1;
+                self.apart = (0..MANAGERS).filter(|_| self.rng.happens(40)).collect();
+            }
+            _ => self.apart.clear(),
+        }
+        let ns = self.rng.between(200, 3000) * MS;
+        self.after(ns, Event::Trouble);
+    }
+
+    /// Ends all trouble.
+    pub fn heal(&mut self) {
+        self.is_busy = false;
+        self.apart.clear();
+        for at in 0..MANAGERS {
+            self.start(at);
+        }
+    }
+
+    // Talkers.
+
+    fn think(&mut self) {
+        let choice = self.rng.below(10);
+        let known = self.wishes.len() as u64;
+        match choice {
+            0..4 => self.wish(),
+            _ if known == 0 => self.wish(),
+            _ => {
+                // One of the last few.
+                let n = known - 1 - self.rng.below(known.min(5));
+                let wish = self.wishes[n as usize].clone();
+                self.again(n as usize, wish, choice);
+            }
+        }
+        let ns = self.rng.between(100, 1800) * MS;
+        self.after(ns, Event::Think);
+    }
+
+    fn again(&mut self, n: usize, wish: Wish, choice: u64) {
+        let caller = Caller {
+            name: wish.owner.clone(),
+            is_operator: false,
+        };
+        let id = wish.id.clone();
+        let command = match choice {
+            4 | 5 => Command::Reserve {
+                id,
+                caller,
+                request: wish.request,
+                lease_ns: wish.lease_ns,
+            },
+            6..9 => Command::Refresh {
+                id,
+                caller,
+                lease_ns: None,
+            },
+            _ => {
+                self.wishes[n].is_over = true;
+                Command::Release { id, caller }
+            }
+        };
+        self.ask(n, command);
+    }
+
+    fn wish(&mut self) {
+        let n = self.wishes.len();
+        let host = |at: u64| format!("h{at}");
+        let from = self.rng.below(MANAGERS as u64);
+        let to = (from + self.rng.between(1, MANAGERS as u64 - 1)) % MANAGERS as u64;
+        let request = StreamRequest {
+            // Sometimes a name that is in use.
+            stream_id: format!("x{}", n as u64 - self.rng.below(n.min(3) as u64 + 1)),
+            talker: Talker {
+                name: host(from),
+                traffic_specification: TrafficSpecification {
+                    interval: Interval::from_ns(10 * MS).unwrap(),
+                    max_frames_per_interval: None,
+                    max_frame_size: None,
+                    bytes_per_interval: Some(self.rng.between(200, 4000) as u32),
+                },
+                user_to_network_requirements: Requirements::default(),
+            },
+            listeners: vec![Listener {
+                name: host(to),
+                user_to_network_requirements: Requirements::default(),
+                route: vec![],
+            }],
+        };
+        let wish = Wish {
+            id: format!("id{n}"),
+            at: self.rng.below(MANAGERS as u64) as usize,
+            owner: format!("talker{}", self.rng.below(2)),
+            request,
+            lease_ns: self.rng.between(2000, 12_000) * MS,
+            promised_until_ns: 0,
+            granted: None,
+            is_over: false,
+            jumps: 0,
+            first_jumps: self.jumps(),
+            questions: 0,
+        };
+        self.wishes.push(wish.clone());
+        self.again(n, wish, 4);
+    }
+
+    fn ask(&mut self, n: usize, command: Command) {
+        let ticket = self.asked.len() as u64;
+        self.tickets.insert(ticket, n);
+        self.asked
+            .push((self.wishes[n].at, ticket, self.now_ns, command));
+        if self.rng.happens(8) {
+            self.counts.lost += 1;
+            return;
+        }
+        let ns = self.rng.between(1, 40) * MS;
+        self.after(ns, Event::Ask(ticket as usize));
+        if self.rng.happens(8) {
+            let ns = self.rng.between(1, 6000) * MS;
+            self.after(ns, Event::Ask(ticket as usize));
+        }
+    }
+
+    fn hear(&mut self, ticket: u64, answer: Answer) {
+        self.changes += 1;
+        let n = self.tickets[&ticket];
+        let jumps = self.jumps();
+        let wish = &mut self.wishes[n];
+        let (.., asked_ns, asked) = &self.asked[ticket as usize];
+        let is_reserve = matches!(asked, Command::Reserve { .. });
+        // A question may join one that has waited for as long as any does.
+        let is_calm = self.last_jump_ns + LIMITS.deadline_ns + S < *asked_ns;
+        match answer {
+            Answer::Granted(view) => {
+                let grant = (view.bound_ns, view.links.clone());
+                if let Some(before) = &wish.granted {
+                    assert_eq!(*before, grant, "another grant for {}", wish.id);
+                    self.counts.same_again += u64::from(is_reserve);
+                } else {
+                    self.counts.granted += 1;
+                    wish.questions = self.asked.len();
+                }
+                self.counts.refreshed += u64::from(!is_reserve);
+                wish.granted = Some(grant);
+                // The answer, and so what it promises, may be that old.
+                let left_ns = view.expires_in_ns.saturating_sub(50 * MS);
+                let until_ns = self.now_ns + left_ns;
+                // A clock that jumped ends leases that its manager began before: by the grant,
+                // whenever that was, or by this refreshment.
+                let holds = match is_reserve {
+                    true => wish.first_jumps == jumps,
+                    false => is_calm,
+                };
+                if holds {
+                    let before_ns = match wish.jumps == jumps {
+                        true => wish.promised_until_ns,
+                        false => 0,
+                    };
+                    wish.promised_until_ns = before_ns.max(until_ns);
+                    wish.jumps = jumps;
+                }
+            }
+            Answer::Refused(_) => self.counts.refused += 1,
+            Answer::Released(_) => self.counts.released += 1,
+            Answer::Failed(failure) => {
+                self.counts.failed += 1;
+                if matches!(
+                    failure,
+                    Failure::Ended(_) | Failure::Lost(_) | Failure::Unknown(_)
+                ) {
+                    // What was granted is reported as ended: only after its lease, a loss
+                    // by a jump of a clock, or a release.
+                    // A question that overtook the first request was asked too early.
+                    let is_early = (ticket as usize) < wish.questions;
+                    let ends = wish.promised_until_ns <= self.now_ns || is_early;
+                    assert!(
+                        wish.granted.is_none()
+                            || wish.is_over
+                            || ends
+                            || wish.jumps != jumps
+                            || self.has_run_back,
+                        "{} was lost: {failure}",
+                        wish.id
+                    );
+                }
+            }
+        }
+    }
+}

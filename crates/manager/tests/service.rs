@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The manager over HTTP and TLS: who may ask, and requests that are refused and change nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+use admission::{
+    Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
+    Topology, TrafficSpecification,
+};
+use manager::access::{self, Access, sha256};
+use manager::api::{MOST_BODY_BYTES, ReserveBody};
+use manager::client::{Client, ClientError, Reserved, Tls};
+use manager::engine::{self, Engine};
+use manager::machine::{Limits, Manager};
+use manager::message::{Envelope, Message};
+use manager::server::{ServerTls, serve};
+use manager::service::{App, router};
+use manager::store::{MemoryStore, Store};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
+use tokio::sync::oneshot;
+
+const S: u64 = 1_000_000_000;
+
+/// A service that runs until it is dropped.
+struct Running {
+    address: SocketAddr,
+    engine: Engine,
+    end: Option<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.engine.stop();
+        drop(self.end.take());
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn start(access: Access, tls: Option<ServerTls>) -> Running {
+    let node = |name: &str| NodeSpec {
+        name: name.to_owned(),
+        is_router: false,
+    };
+    let segment = SegmentSpec::new("s", Medium::Shared, 100_000_000, &["a", "b"]);
+    let topology = Topology::new(&[node("a"), node("b")], &[segment]).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (engine, jobs) = engine::queue();
+    let app = App {
+        engine: engine.clone(),
+        access: Arc::new(access),
+        peers: Arc::new(vec!["m2".to_owned()]),
+    };
+    let runs = spawn(move || {
+        let mut store = MemoryStore::default();
+        let records = store.load().unwrap();
+        let clock = ("boot", linux_io::clock::boottime_ns().unwrap());
+        let limits = Limits::default();
+        let mut manager =
+            Manager::restore("m1", Arc::new(topology), limits, records, clock).unwrap();
+        let clock = linux_io::clock::boottime_ns;
+        engine::run(&mut manager, &mut store, &jobs, clock, |_, _| {}).unwrap();
+    });
+    let (end, ended) = oneshot::channel();
+    let serves = spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let tls = tls.map(|tls| tls.config().unwrap());
+        runtime
+            .block_on(serve(listener, tls, router(app), ended))
+            .unwrap();
+    });
+    Running {
+        address,
+        engine,
+        end: Some(end),
+        threads: vec![runs, serves],
+    }
+}
+
+fn body(id: &str) -> ReserveBody {
+    ReserveBody {
+        id: id.to_owned(),
+        lease_ns: 60 * S,
+        stream: StreamRequest {
+            stream_id: id.to_owned(),
+            talker: Talker {
+                name: "a".to_owned(),
+                traffic_specification: TrafficSpecification {
+                    interval: Interval::from_ns(10_000_000).unwrap(),
+                    max_frames_per_interval: Some(1),
+                    max_frame_size: Some(1000),
+                    bytes_per_interval: None,
+                },
+                user_to_network_requirements: Requirements::default(),
+            },
+            listeners: vec![Listener {
+                name: "b".to_owned(),
+                user_to_network_requirements: Requirements::default(),
+                route: vec![],
+            }],
+        },
+    }
+}
+
+fn hex(hash: [u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn known(entries: &[(&str, &str, &str, [u8; 32])]) -> Access {
+    let entry = |(name, role, key, hash): &(&str, &str, &str, [u8; 32])| {
+        let hash = hex(*hash);
+        format!("[[access]]\nname = \"{name}\"\nrole = \"{role}\"\n{key} = \"{hash}\"\n")
+    };
+    access::read(&entries.iter().map(entry).collect::<String>()).unwrap()
+}
+
+fn client(running: &Running, token: Option<&str>) -> Client {
+    let url = format!("http://{}", running.address);
+    Client::new(&url, token.map(str::to_owned), &Tls::default()).unwrap()
+}
+
+fn reserved_bytes(client: &Client) -> u64 {
+    client.links().unwrap()[0].reserved_bytes
+}
+
+/// Sends bytes as they are; returns status and body of the answer.
+fn raw(running: &Running, request: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(running.address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    // The service may answer and close before it has read everything.
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer
+        .split(' ')
+        .nth(1)
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(0);
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status, body.to_owned())
+}
+
+fn post(path: &str, kind: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {kind}\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+#[test]
+fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
+    let running = start(Access::Open, None);
+    let good = serde_json::to_string(&body("x")).unwrap();
+    let json = "application/json";
+    let path = "/v1/reservations";
+    let long = format!("{good}{}", " ".repeat(MOST_BODY_BYTES));
+    let deep = "[".repeat(10_000);
+    let get = |path: &str, method: &str| {
+        format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").into_bytes()
+    };
+    for (request, status, words) in [
+        (post(path, json, ""), 400, "the body is not valid"),
+        (
+            post(path, json, &good[..good.len() - 1]),
+            400,
+            "EOF while parsing",
+        ),
+        (
+            post(path, json, &good.replace("lease_ns", "lease")),
+            400,
+            "unknown field `lease`",
+        ),
+        (
+            post(path, json, &good.replace("60000000000", "-1")),
+            400,
+            "invalid value",
+        ),
+        (
+            post(path, json, &good.replace("60000000000", "1")),
+            400,
+            "`lease_ns` is 1, expected",
+        ),
+        (
+            post(path, json, &good.replace("60000000000", "1e300")),
+            400,
+            "line 1 column",
+        ),
+        (
+            post(path, json, &good.replace("1000000000", "0")),
+            400,
+            "`interval` is 10000000/0 s",
+        ),
+        (
+            post(path, json, &good.replacen("\"x\"", "\"a b\"", 1)),
+            400,
+            "`id` is \\\"a b\\\"",
+        ),
+        (post(path, json, &deep), 400, "the body is not valid"),
+        (
+            post(path, "text/plain", &good),
+            415,
+            "expected application/json",
+        ),
+        (post(path, json, &long), 413, "expected at most 65536 bytes"),
+        (post("/v1/nothing", json, &good), 404, "no such path"),
+        (get(path, "PATCH"), 405, "no such method"),
+        (
+            get("/v1/reservations/nothing", "DELETE"),
+            404,
+            "no reservation has the id nothing",
+        ),
+        (get("/v1/nodes/nobody", "GET"), 404, "no such node"),
+        (
+            post(
+                "/v1/peer",
+                json,
+                "{\"from\":\"m2\",\"message\":{\"type\":\"hold\"}}",
+            ),
+            400,
+            "missing field",
+        ),
+        (
+            post(
+                "/v1/peer",
+                json,
+                "{\"from\":\"m3\",\"message\":{\"type\":\"released\",\"id\":\"x\",\"attempt\":1}}",
+            ),
+            403,
+            "`from` is not valid",
+        ),
+    ] {
+        let shown = String::from_utf8_lossy(&request[..request.len().min(300)]).into_owned();
+        let (found, answer) = raw(&running, &request);
+        assert_eq!(found, status, "{shown}: {answer}");
+        assert!(answer.contains(words), "{shown}: {answer}");
+        assert!(answer.starts_with("{\"error\":\""), "{answer}");
+    }
+    // What is no HTTP at all.
+    for bytes in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
+        b"GET\r\n\r\n",
+        &[0xff; 300],
+    ] {
+        assert!(raw(&running, bytes).0 >= 400 || raw(&running, bytes).0 == 0);
+    }
+    let head = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(100_000));
+    assert_eq!(raw(&running, head.as_bytes()).0, 431);
+    let client = client(&running, None);
+    assert_eq!(reserved_bytes(&client), 0);
+    assert!(client.reservations().unwrap().is_empty());
+    // The good one is good.
+    assert_eq!(raw(&running, &post(path, json, &good)).0, 200);
+    assert_eq!(reserved_bytes(&client), 1038);
+    let (status, description) = raw(&running, &get("/openapi.json", "GET"));
+    assert_eq!(status, 200);
+    assert!(description.contains("\"openapi\": \"3.1.0\""));
+}
+
+#[test]
+fn roles_bound_what_a_token_may_do() {
+    let running = start(
+        known(&[
+            ("t1", "talker", "token_sha256", sha256(b"one")),
+            ("t2", "talker", "token_sha256", sha256(b"two")),
+            ("op", "operator", "token_sha256", sha256(b"all")),
+            ("m2", "manager", "token_sha256", sha256(b"peer")),
+        ]),
+        None,
+    );
+    let of = |token| client(&running, token);
+    let refused = |error: ClientError| match error {
+        ClientError::Refused { status, message } => (status, message),
+        error => panic!("{error}"),
+    };
+    for token in [None, Some(""), Some("On"), Some("one1"), Some("three")] {
+        let (status, message) = refused(of(token).reserve(&body("x")).unwrap_err());
+        assert_eq!(status, 401, "{token:?}: {message}");
+    }
+    let (one, two, all) = (of(Some("one")), of(Some("two")), of(Some("all")));
+    assert_eq!(reserved_bytes(&one), 0);
+    let Reserved::Granted(view) = one.reserve(&body("x")).unwrap() else {
+        panic!("refused");
+    };
+    assert_eq!((view.owner.as_str(), view.bound_ns), ("t1", 11_000_000));
+    // Another's reservation is neither seen nor touched, and its id is not taken over.
+    assert!(two.reservations().unwrap().is_empty());
+    assert_eq!(refused(two.release("x").unwrap_err()).0, 403);
+    assert_eq!(refused(two.refresh("x", None).unwrap_err()).0, 403);
+    assert_eq!(refused(two.report("x", "a", true).unwrap_err()).0, 403);
+    assert_eq!(refused(two.reserve(&body("x")).unwrap_err()).0, 409);
+    assert_eq!(refused(two.duty("a").unwrap_err()).0, 403);
+    // An operator sees what a node has to do, and reports that it does.
+    let duty = all.duty("a").unwrap();
+    let port = &duty.ports["s"];
+    assert_eq!(
+        (port.streams[0].id.as_str(), port.streams[0].bytes),
+        ("x", 1038)
+    );
+    assert_eq!(port.nrt_bytes, (87_500 - 1_038) / 2);
+    assert!(all.duty("b").unwrap().ports["s"].streams.is_empty());
+    assert!(!view.in_force);
+    assert_eq!(refused(all.report("x", "b", true).unwrap_err()).0, 400);
+    assert!(all.report("x", "a", true).unwrap().in_force);
+    assert!(one.reservations().unwrap()[0].in_force);
+    assert!(!all.report("x", "a", false).unwrap().in_force);
+    // A manager commands nothing, and speaks for itself alone.
+    let peer = of(Some("peer"));
+    assert_eq!(refused(peer.reserve(&body("y")).unwrap_err()).0, 403);
+    assert_eq!(refused(peer.reservations().unwrap_err()).0, 403);
+    let envelope = |from: &str| Envelope {
+        from: from.to_owned(),
+        message: Message::Release {
+            id: "x".to_owned(),
+            attempt: u64::MAX,
+        },
+    };
+    assert_eq!(refused(peer.post(&envelope("m1")).unwrap_err()).0, 403);
+    assert_eq!(refused(one.post(&envelope("m2")).unwrap_err()).0, 403);
+    peer.post(&envelope("m2")).unwrap();
+    // Its requests are its own: m1's reservation of the same id is not touched.
+    assert_eq!(reserved_bytes(&one), 1038);
+    let longer = one.refresh("x", Some(3600 * S)).unwrap();
+    assert_eq!(longer.lease_ns, 3600 * S);
+    assert!(longer.expires_in_ns > 60 * S);
+    assert!(all.release("x").unwrap().released);
+    assert_eq!(reserved_bytes(&one), 0);
+}
+
+/// A certificate that an authority has signed, with its key, as PEM and DER.
+struct Signed {
+    pem: Vec<u8>,
+    key: Vec<u8>,
+    hash: [u8; 32],
+}
+
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Self(CertifiedIssuer::self_signed(params, key).unwrap())
+    }
+
+    fn pem(&self) -> Vec<u8> {
+        self.0.pem().into_bytes()
+    }
+
+    fn sign(&self) -> Signed {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        let loopback = SanType::IpAddress("127.0.0.1".parse().unwrap());
+        params.subject_alt_names.push(loopback);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        Signed {
+            pem: certificate.pem().into_bytes(),
+            key: key.serialize_pem().into_bytes(),
+            hash: sha256(certificate.der()),
+        }
+    }
+}
+
+#[test]
+fn certificates_stand_for_tokens_and_foreign_ones_are_refused() {
+    let (ours, theirs) = (Authority::new(), Authority::new());
+    let (server, talker, unknown) = (ours.sign(), ours.sign(), ours.sign());
+    let foreign = theirs.sign();
+    let access = known(&[
+        ("t1", "talker", "certificate_sha256", talker.hash),
+        // Even a hash that is known does not help a certificate of another authority.
+        ("t2", "talker", "certificate_sha256", foreign.hash),
+        ("op", "operator", "token_sha256", sha256(b"all")),
+    ]);
+    let running = start(
+        access,
+        Some(ServerTls {
+            certificate: server.pem.clone(),
+            key: server.key.clone(),
+            client_ca: Some(ours.pem()),
+        }),
+    );
+    let url = format!("https://{}", running.address);
+    let with = |ca: &Authority, of: Option<&Signed>, token: Option<&str>| {
+        let tls = Tls {
+            ca: Some(ca.pem()),
+            identity: of.map(|of| (of.pem.clone(), of.key.clone())),
+        };
+        Client::new(&url, token.map(str::to_owned), &tls).unwrap()
+    };
+    let own = with(&ours, Some(&talker), None);
+    let Reserved::Granted(view) = own.reserve(&body("x")).unwrap() else {
+        panic!("refused");
+    };
+    assert_eq!(view.owner, "t1");
+    let error = with(&ours, Some(&foreign), None)
+        .reserve(&body("y"))
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Transport { .. }), "{error}");
+    for (of, token) in [
+        (Some(&unknown), None),
+        (None, None),
+        (Some(&talker), Some("x")),
+    ] {
+        let error = with(&ours, of, token).reserve(&body("y")).unwrap_err();
+        assert!(
+            matches!(error, ClientError::Refused { status: 401, .. }),
+            "{error}"
+        );
+    }
+    // A client that trusts others does not talk to this manager, nor does one without TLS.
+    let error = with(&theirs, Some(&talker), None)
+        .reservations()
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Transport { .. }), "{error}");
+    let plain = Client::new(&url.replace("https", "http"), None, &Tls::default()).unwrap();
+    assert!(plain.reservations().is_err());
+    let all = with(&ours, None, Some("all"));
+    assert_eq!(all.reservations().unwrap().len(), 1);
+    assert_eq!(reserved_bytes(&all), 1038);
+    // Certificates that cannot be used are refused before anything is served.
+    for (certificate, key) in [
+        (server.pem.clone(), talker.key.clone()),
+        (b"nothing".to_vec(), server.key.clone()),
+        (server.pem.clone(), b"nothing".to_vec()),
+    ] {
+        let tls = ServerTls {
+            certificate,
+            key,
+            client_ca: None,
+        };
+        assert!(tls.config().is_err());
+    }
+}
