@@ -17,7 +17,7 @@ use stall::{Analysis, Cause, Confidence, Direction};
 use tcp_stacks::acceptable::{TABLE, is_right, mechanisms};
 use tcp_stacks::capture_file::Cut;
 use tcp_stacks::scenario::Case;
-use tcp_stacks::truth::{End, Fate, Hold, Pause, Why};
+use tcp_stacks::ground_truth::{End, Fate, Hold, Pause, Why};
 use tcp_stacks::world::{Point, Run};
 
 use crate::judgement::{self, Judgement};
@@ -170,7 +170,7 @@ fn judge_one(
     for connection in &analysis.connections {
         // A capture without the handshake may take the server for the client.
         let is_turned = connection.client.port == run.ids.ports[1];
-        for stop in &connection.stops {
+        for stop in &connection.stalls {
             let to_server = (stop.direction == Direction::ToServer) != is_turned;
             let end = if to_server { End::Client } else { End::Server };
             let start_ns = first_ns + stop.start_ns;
@@ -375,7 +375,7 @@ fn show(seed: u64, number: u64, point: Point, cut: Cut) -> Result<String> {
     };
     for connection in &analysis.connections {
         let _ = writeln!(text, "\n{}", connection.verdict);
-        for stop in &connection.stops {
+        for stop in &connection.stalls {
             let _ = writeln!(
                 text,
                 "{:10.6} {:9.6} {:?} {:?} {:?} {:?} {:?} x{}: {} {:?}",

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use stall::{Cause, Confidence, Side, StopKind};
+use stall::{Cause, Confidence, Side, StallKind};
 
 /// A reported stall that was compared with the truth.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +27,7 @@ pub struct Judgement {
     /// Its duration.
     pub duration_s: f64,
     /// Silence, slow or wait.
-    pub kind: StopKind,
+    pub kind: StallKind,
     /// The verdict.
     pub cause: Cause,
     /// The side of the verdict.

@@ -17,6 +17,10 @@ pub struct Hop {
 }
 
 /// What is under way.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most that are under way reserve, and they are few at a time"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Holds bytes hop by hop, then commits.
