@@ -106,7 +106,11 @@ check "nor in the class" same 0 "$(class_backlog_of c1a 1:1)"
 port rate 100mbit
 tc qdisc add dev c1a parent 1:1 handle 11: netem delay 1s limit 1000
 flow c1a "count 20" "skb_priority 65537"
-sleep 0.05
+# pktgen begins within 100 ms.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	[ "$(backlog_of c1a)" = 20 ] && break
+	sleep 0.03
+done
 check "netem holds frames back" same 20 "$(backlog_of c1a)"
 check "it goes" tc qdisc del dev c1a parent 1:1
 check "with its frames" empty c1a
@@ -155,7 +159,10 @@ check "rt: every frame is sent" same 100 "$(class_stat_of c1a 1:2 sent_frames)"
 check "rt becomes paced while frames wait" \
 	tc class change dev c1a parent 1: classid 1:2 psp mode paced rate 500kbit
 flow c1a "count 20" "delay 0" "skb_priority 65538"
-sleep 0.02
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	[ "$(backlog_of c1a)" -ge 5 ] && break
+	sleep 0.03
+done
 check "and rt again" tc class change dev c1a parent 1: classid 1:2 psp mode rt reserve 15kb
 flow_done
 check "all is sent" drained c1a
