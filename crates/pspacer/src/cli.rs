@@ -43,7 +43,8 @@ pub const STATUSES: [(&str, &str); 5] = [
     ),
     (
         "3",
-        "Of stalls and watch with --exit-code: something stopped. Of ping: --stop-above.",
+        "Of stalls and watch with --exit-code: something stopped. Of ping: --stop-above. Of \
+         reserve: the stream does not fit.",
     ),
     (
         "141",
@@ -52,10 +53,14 @@ pub const STATUSES: [(&str, &str); 5] = [
 ];
 
 /// The subcommands, grouped by subject.
-pub const GROUPS: [(&str, &[&str]); 4] = [
+pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
     ("Live", &["watch", "ping", "reflect", "router"]),
+    (
+        "Reservations",
+        &["manager", "reserve", "reservations", "release"],
+    ),
     ("Others", &["predict", "completions", "help"]),
 ];
 
@@ -108,6 +113,9 @@ pub enum Command {
     Router(crate::router::RouterArgs),
     /// Delay over cascaded routers: its distribution and its bounds
     Predict(crate::predict::PredictArgs),
+    /// Reservations: a manager, and what asks one
+    #[command(flatten)]
+    Reservations(manager::commands::Command),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
     /// Write what a shell needs to complete this command's words to standard output

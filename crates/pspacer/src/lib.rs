@@ -29,6 +29,7 @@ use clap::FromArgMatches;
 
 use cli::{Cli, Command};
 pub use cli::{GROUPS, STATUSES, command};
+use manager::commands;
 
 /// Exit status of `--exit-code` if a stall was found.
 const STOPPED: u8 = 3;
@@ -40,14 +41,14 @@ pub fn main() -> ExitCode {
     terminal::want(cli.color, cli.quiet);
     let result = run(&cli).and_then(|code| output::flush().map(|()| code));
     let failed = match &cli.command {
-        Command::Ping(_) => ExitCode::from(ping::TROUBLE),
-        _ => ExitCode::FAILURE,
+        Command::Ping(_) => ping::TROUBLE,
+        _ => 1,
     };
     result.unwrap_or_else(|error| match output::is_closed() {
         true => ExitCode::from(output::CLOSED),
         false => {
             output::error(&error);
-            failed
+            ExitCode::from(failed.max(commands::status_of(&error)))
         }
     })
 }
@@ -63,6 +64,11 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Reservations(command) => {
+            let outcome = commands::run(command, terminal::style(), output::note)?;
+            output::print(&outcome.text)?;
+            Ok(ExitCode::from(outcome.status))
+        }
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Completions { shell } => {
             // The script is made in memory, because clap's own writer panics when writing fails.
