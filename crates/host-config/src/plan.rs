@@ -142,7 +142,14 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         }
         (TargetRoot::Psp(want), Root::Mq(slots)) => {
             planner.lose("mq", slots.iter().map(waiting).sum());
-            planner.create(Handle::ROOT, minor::root(), want, true)?;
+            let (parent, handle) = (Handle::ROOT, minor::root());
+            let first = first_options(want);
+            planner.changes.push(Change::ReplaceQdisc {
+                parent,
+                handle,
+                kind: QdiscKind::Psp(first.clone()),
+            });
+            planner.psp(&planner.empty(parent, handle, first), want)?;
         }
         (TargetRoot::Mq(want), root) => planner.mq(root, want)?,
     }
@@ -295,31 +302,6 @@ impl Planner<'_> {
         }
         let first = first_options(want);
         self.put(slot, parent, handle, QdiscKind::Psp(first.clone()))?;
-        self.psp(&self.empty(parent, handle, first), want)
-    }
-
-    /// Puts psp where another qdisc of ours stands.
-    fn create(
-        &mut self,
-        parent: Handle,
-        handle: Handle,
-        want: &TargetPsp,
-        replace: bool,
-    ) -> Result<(), Refusal> {
-        let first = first_options(want);
-        let kind = QdiscKind::Psp(first.clone());
-        self.changes.push(match replace {
-            true => Change::ReplaceQdisc {
-                parent,
-                handle,
-                kind,
-            },
-            false => Change::AddQdisc {
-                parent,
-                handle,
-                kind,
-            },
-        });
         self.psp(&self.empty(parent, handle, first), want)
     }
 

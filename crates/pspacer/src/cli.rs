@@ -56,6 +56,7 @@ pub const STATUSES: [(&str, &str); 5] = [
 pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
+    ("Host", &["plan", "apply", "save", "restore", "remove"]),
     ("Live", &["watch", "ping", "reflect", "router"]),
     (
         "Reservations",
@@ -103,6 +104,9 @@ pub enum Command {
     Measure(crate::measure::MeasureArgs),
     /// Why transfers stopped: a verdict for each TCP connection of a capture
     Stalls(crate::stalls::StallsArgs),
+    /// The file of this host
+    #[command(flatten)]
+    Host(host_apply::Command),
     /// Why transfers stop, as they run: the TCP senders of this host, live (root)
     Watch(crate::watch::WatchArgs),
     /// Delay of a host that reflects, by probes on a schedule

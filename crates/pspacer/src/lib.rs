@@ -59,6 +59,10 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Sim(sim) => sim::main(sim).map(bounds),
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
         Command::Stalls(args) => stalls::main(args).map(flowed),
+        Command::Host(command) => {
+            let (out, note) = (&mut output::out(), &mut output::note);
+            host_apply::run(command, &mut host_apply::Io { out, note }).map(|()| ExitCode::SUCCESS)
+        }
         Command::Watch(args) => watch::main(args).map(flowed),
         Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),

@@ -191,6 +191,8 @@ fn help_has_the_subcommands_and_options_by_heading() {
     };
     assert_eq!(of("Scenarios"), ["lab", "sim", "experiments"]);
     assert_eq!(of("Captures"), ["measure", "stalls"]);
+    let host = ["plan", "apply", "save", "restore", "remove"];
+    assert_eq!(of("Host"), host);
     assert_eq!(of("Live"), ["watch", "ping", "reflect", "router"]);
     assert_eq!(of("Others"), ["predict", "completions", "help"]);
     // Subcommands that write or filter have the same options for it.
@@ -202,6 +204,9 @@ fn help_has_the_subcommands_and_options_by_heading() {
         (&["experiments"], &["--out", "--json"]),
         (&["measure"], &["--out", "--json"]),
         (&["stalls"], &["--json", "--report"]),
+        (&["plan"], &["--json"]),
+        (&["apply"], &[]),
+        (&["restore"], &[]),
         (&["watch"], &["--out", "--json"]),
         (&["ping"], &["--json", "--plot"]),
         (&["reflect"], &["--json"]),

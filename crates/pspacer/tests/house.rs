@@ -191,6 +191,7 @@ fn crates_depend_only_on_whom_they_may() {
         // Traffic control over netlink.
         ("tcpsp", &["linux-io", "units"]),
         ("host-config", &["tcpsp", "units"]),
+        ("host-apply", &["host-config", "linux-io", "tcpsp", "units"]),
         ("router", &["afxdp", "linux-io", "units"]),
         ("manager", &["admission", "linux-io", "report", "units"]),
         (
@@ -204,8 +205,7 @@ fn crates_depend_only_on_whom_they_may() {
         (
             "pspacer",
             &[
-                "capture", "lab-run", "linux-io", "manager", "metrics", "ping", "predict",
-                "report", "router", "scenario", "stall", "units", "vmlab", "watch",
+                "capture", "host-apply", "lab-run", "linux-io", "manager", "metrics", "ping", "predict", "report", "router", "scenario", "stall", "units", "vmlab", "watch",
             ],
         ),
         // What only developers run.

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the subcommands do.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use host_config::{Device, Host, Plan, Saved, Target, plan as plan_of, text};
+use serde::Serialize;
+use tcpsp::Tc;
+use units::nearest::hint;
+
+use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
+use crate::confirm::{guard, start_guard, wait_for_key};
+use crate::make::{check, make};
+use crate::observe::{Observed, observe, ours};
+use crate::run_dir::{Lock, folder, pending, write};
+
+/// Where files are if none is named.
+const FOLDER: &str = "/etc/pspacer";
+
+/// Where results and notes go.
+pub struct Io<'a> {
+    /// Standard output.
+    pub out: &'a mut dyn Write,
+    /// Says something about the progress.
+    pub note: &'a mut dyn FnMut(&str),
+}
+
+/// The JSON object of `plan --json`.
+#[derive(Serialize)]
+struct Json<'a> {
+    format: &'static str,
+    devices: Vec<&'a Plan>,
+}
+
+/// A device and its changes, tried on the model.
+struct Work {
+    observed: Observed,
+    plan: Plan,
+}
+
+/// Prints what `apply` would change.
+///
+/// # Errors
+/// A fault in a file, or what is in the way.
+pub fn plan(args: &PlanArgs, io: &mut Io<'_>) -> Result<()> {
+    let work = work(&mut Tc::open()?, &args.chosen)?;
+    show(&work, args.json, io)
+}
+
+fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
+    if json {
+        let json = Json {
+            format: "pspacer-plan-1",
+            devices: work.iter().map(|work| &work.plan).collect(),
+        };
+        serde_json::to_writer_pretty(&mut *io.out, &json)?;
+        writeln!(io.out)?;
+        return Ok(());
+    }
+    for work in work {
+        io.out
+            .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Makes the kernel agree with the files.
+///
+/// # Errors
+/// A fault in a file, what is in the way, or the kernel's refusal.
+pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
+    if args.dry_run {
+        return show(&work(&mut Tc::open()?, &args.chosen)?, false, io);
+    }
+    let folder = folder()?;
+    let pending = pending(&folder);
+    if args.confirmed {
+        let lock = Lock::take(&folder)?;
+        fs::remove_file(&pending).map_err(|_| anyhow!("no change waits to be confirmed"))?;
+        drop(lock);
+        (io.note)("pspacer: the changes stay");
+        return Ok(());
+    }
+    let mut tc = Tc::open()?;
+    let lock = Lock::take(&folder)?;
+    nothing_pending(&pending)?;
+    let work = work(&mut tc, &args.chosen)?;
+    let changes: usize = work.iter().map(|work| work.plan.changes.len()).sum();
+    let confirm = args
+        .confirm
+        .filter(|_| changes > 0)
+        .map(Duration::from_nanos);
+    if let Some(after) = confirm {
+        let ports: Vec<_> = work.iter().map(|work| work.observed.port.clone()).collect();
+        let saved = Saved::new(&ports).map_err(|reason| {
+            anyhow!("{reason}; without --confirm the change cannot be taken back")
+        })?;
+        write(&pending, &saved.write())?;
+        start_guard(&pending, after).inspect_err(|_| {
+            let _ = fs::remove_file(&pending);
+        })?;
+    }
+    let made = make_all(&mut tc, &work, args.drain, io);
+    // The guard waits for the lock before it restores.
+    drop(lock);
+    if changes == 0 {
+        (io.note)("pspacer: nothing to change");
+    }
+    match (made, confirm) {
+        (Ok(()), Some(after)) => confirmed(&pending, after, io),
+        (Err(error), Some(after)) => Err(error.context(format!(
+            "what was changed is taken back within {}",
+            units::display::time(after.as_secs_f64())
+        ))),
+        (made, None) => made,
+    }
+}
+
+fn nothing_pending(pending: &Path) -> Result<()> {
+    match pending.exists() {
+        false => Ok(()),
+        true => bail!(
+            "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer \
+             restore {0}` and deleting {0} takes them back",
+            pending.display()
+        ),
+    }
+}
+
+fn confirmed(pending: &Path, after: Duration, io: &mut Io<'_>) -> Result<()> {
+    let time = units::display::time(after.as_secs_f64());
+    (io.note)(&format!(
+        "pspacer: all is taken back in {time} unless you confirm: Enter, or `pspacer apply \
+         --confirmed`"
+    ));
+    match wait_for_key(pending, after)? {
+        None => Ok(()),
+        Some(true) => {
+            fs::remove_file(pending).context("the changes were taken back already")?;
+            (io.note)("pspacer: the changes stay");
+            Ok(())
+        }
+        Some(false) => {
+            (io.note)("pspacer: the time is over, or the changes were confirmed elsewhere");
+            Ok(())
+        }
+    }
+}
+
+fn make_all(tc: &mut Tc, work: &[Work], drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
+    let drain = Duration::from_nanos(drain_ns);
+    let out = &mut *io.out;
+    let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
+    for work in work {
+        for note in &work.plan.notes {
+            say(&format!("{}: note: {note}", work.plan.device))?;
+        }
+        make(tc, &work.observed, &work.plan, drain, &mut say)?;
+    }
+    Ok(())
+}
+
+/// Writes what is ours of devices to standard output.
+///
+/// # Errors
+/// If a device's root qdisc is of others.
+pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
+    let mut tc = Tc::open()?;
+    let names = match args.devices.is_empty() {
+        true => ours(&mut tc)?,
+        false => args.devices.clone(),
+    };
+    let ports = names.iter().map(|name| Ok(observe(&mut tc, name)?.port));
+    let ports = ports.collect::<Result<Vec<_>>>()?;
+    let saved = Saved::new(&ports).map_err(|reason| anyhow!("{reason}"))?;
+    Ok(io.out.write_all(saved.write().as_bytes())?)
+}
+
+/// Makes devices as they were when they were saved.
+///
+/// # Errors
+/// If the file is not as `save` writes it, or the kernel refuses a change.
+pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
+    let name = || args.file.display().to_string();
+    let text = fs::read_to_string(&args.file).with_context(name)?;
+    let saved = Saved::read(&text).map_err(|reason| anyhow!("{}: {reason}", name()))?;
+    let after = args.after.map(Duration::from_nanos);
+    if let Some(after) = after {
+        if !guard(&args.file, after)? {
+            return Ok(());
+        }
+    }
+    let folder = folder()?;
+    let _lock = Lock::take(&folder)?;
+    // It may have been confirmed while the lock was waited for.
+    if after.is_some() && !args.file.exists() {
+        return Ok(());
+    }
+    let mut tc = Tc::open()?;
+    let mut work = Vec::new();
+    for device in &saved.devices {
+        let target = device.target();
+        let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
+        work.push(planned(&mut tc, &device.name, |_| Ok(target), false)?);
+    }
+    // Nobody reads what the guard says.
+    let mut quiet = std::io::sink();
+    let mut io = match after {
+        Some(_) => Io {
+            out: &mut quiet,
+            note: &mut *io.note,
+        },
+        None => Io {
+            out: &mut *io.out,
+            note: &mut *io.note,
+        },
+    };
+    make_all(&mut tc, &work, args.drain, &mut io)?;
+    if after.is_some() {
+        fs::remove_file(&args.file).with_context(name)?;
+    }
+    Ok(())
+}
+
+/// Takes away what `apply` has set up on a device.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
+    let folder = folder()?;
+    let _lock = Lock::take(&folder)?;
+    nothing_pending(&pending(&folder))?;
+    let mut tc = Tc::open()?;
+    let work = planned(&mut tc, &args.device, |_| Ok(Target::nothing()), false)?;
+    if work.plan.changes.is_empty() {
+        (io.note)(&format!(
+            "pspacer: {}: nothing of ours is there",
+            args.device
+        ));
+    }
+    make_all(&mut tc, &[work], 0, io)
+}
+
+/// Plans a device.
+fn planned(
+    tc: &mut Tc,
+    device: &str,
+    target: impl FnOnce(&Observed) -> Result<Target>,
+    take_over: bool,
+) -> Result<Work> {
+    let observed = observe(tc, device)?;
+    let target = target(&observed)?;
+    let plan = plan_of(&target, &observed.port, take_over)?;
+    check(&observed, &plan)?;
+    Ok(Work { observed, plan })
+}
+
+/// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
+fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
+    let devices = devices(chosen)?;
+    let work = devices.iter().map(|(file, device)| {
+        planned(
+            tc,
+            &device.name,
+            |observed| Ok(Target::new(device, &observed.port)),
+            chosen.take_over,
+        )
+        .with_context(|| format!("{}:{}", file.display(), device.line))
+    });
+    work.collect()
+}
+
+/// Returns the devices of the files, each with its file.
+fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
+    let files = match chosen.files.is_empty() {
+        true => default_files()?,
+        false => chosen.files.clone(),
+    };
+    let mut all: Vec<(PathBuf, Device)> = Vec::new();
+    for file in files {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(&file).with_context(|| name.clone())?;
+        for device in Host::read(&name, &text)?.devices {
+            let before = all.iter().find(|(_, before)| before.name == device.name);
+            if let Some((first, _)) = before {
+                bail!(
+                    "{name}:{}: `name` is \"{}\", expected one not in use: {} has it already",
+                    device.line,
+                    device.name,
+                    first.display()
+                );
+            }
+            all.push((file.clone(), device));
+        }
+    }
+    let Some(wanted) = &chosen.device else {
+        return Ok(all);
+    };
+    let names: Vec<String> = all.iter().map(|(_, device)| device.name.clone()).collect();
+    all.retain(|(_, device)| device.name == *wanted);
+    match all.is_empty() {
+        false => Ok(all),
+        true => bail!(
+            "--device {wanted}: expected a device of the files{}",
+            hint(wanted, &names)
+        ),
+    }
+}
+
+fn default_files() -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(FOLDER).with_context(|| FOLDER.to_owned())?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| FOLDER.to_owned())?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        false => Ok(files),
+        true => bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line"),
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes the changes of a plan.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use host_config::{Plan, line};
+use tcpsp::{Change, Error, Handle, Tc};
+
+use crate::observe::Observed;
+
+/// Between two looks at a class that has frames.
+const LOOK: Duration = Duration::from_millis(5);
+/// EPERM and EBUSY.
+const NOT_PERMITTED: i32 = 1;
+const BUSY: i32 = 16;
+
+/// Tries a plan on the model, so that nothing is changed if the kernel would refuse a part.
+pub(crate) fn check(observed: &Observed, plan: &Plan) -> Result<()> {
+    let mut model = observed.port.clone();
+    for change in &plan.changes {
+        model
+            .apply(change)
+            .map_err(|refusal| anyhow!("{}: {refusal}", plan.device))?;
+    }
+    Ok(())
+}
+
+/// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send
+/// their frames.
+pub(crate) fn make(
+    tc: &mut Tc,
+    observed: &Observed,
+    plan: &Plan,
+    drain: Duration,
+    say: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    let mut model = observed.port.clone();
+    let device = observed.facts.index;
+    let all = plan.changes.len();
+    for (made, change) in plan.changes.iter().enumerate() {
+        let line = line(change, &model, plan);
+        say(&format!("{}: {line}", plan.device))?;
+        let rest = || {
+            format!("{made} of {all} changes are made; the same command again goes on from there")
+        };
+        if let Change::DeleteClass { id } = change {
+            drained(tc, device, *id, drain)
+                .map_err(|error| anyhow!("{}: {line}: {error}; {}", plan.device, rest()))?;
+        }
+        request(tc, device, change, drain).map_err(|error| {
+            let advice = match error.cause.raw_os_error() {
+                Some(NOT_PERMITTED) => "; changes need root (CAP_NET_ADMIN)",
+                _ => "",
+            };
+            anyhow!("{}: {line}: {error}{advice}; {}", plan.device, rest())
+        })?;
+        // The kernel has made the change; the model only helps to tell the next ones.
+        let _ = model.apply(change);
+    }
+    Ok(())
+}
+
+/// Requests a change. A class that changes its type must have sent the frames of its flows before:
+/// the kernel says that it is busy.
+fn request(tc: &mut Tc, device: u32, change: &Change, most: Duration) -> Result<(), Error> {
+    let start = Instant::now();
+    loop {
+        match tc.change(device, change) {
+            Err(error)
+                if error.cause.raw_os_error() == Some(BUSY)
+                    && matches!(change, Change::ChangeClass { .. })
+                    && start.elapsed() < most =>
+            {
+                sleep(LOOK);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Waits until a class has no frames. No filter names it any more.
+fn drained(tc: &mut Tc, device: u32, id: Handle, most: Duration) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        let classes = tc.classes(device)?;
+        let class = classes.iter().find(|class| class.id == id);
+        let waiting = class.map_or(0, |class| class.counters.waiting_packets);
+        if waiting == 0 {
+            return Ok(());
+        }
+        if start.elapsed() >= most {
+            bail!("{waiting} packets still wait in it, --drain gives them more time");
+        }
+        sleep(LOOK);
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The folder for what must not outlive the system's run: a lock, so that changes are made by one
+//! at a time, and what a change that waits to be confirmed goes back to.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use fs4::FileExt;
+
+/// Where the folder is, unless systemd names another (RUNTIME_DIRECTORY).
+const FOLDER: &str = "/run/pspacer";
+
+/// Returns the folder, which exists.
+pub(crate) fn folder() -> Result<PathBuf> {
+    let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
+    let path = named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
+    fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
+/// Returns where the state is that a change goes back to unless it is confirmed.
+pub(crate) fn pending(folder: &Path) -> PathBuf {
+    folder.join("unconfirmed.json")
+}
+
+/// Held while changes are made; ends with the process, however that ends.
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits until nobody else makes changes.
+    pub(crate) fn take(folder: &Path) -> Result<Self> {
+        let path = folder.join("lock");
+        let lock = || -> std::io::Result<File> {
+            let mut options = File::options();
+            let file = options.create(true).append(true).open(&path)?;
+            FileExt::lock(&file)?;
+            Ok(file)
+        };
+        let file = lock().with_context(|| path.display().to_string())?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Writes a file in one step: it is there as a whole, or as it was before.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let beside = path.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        fs::write(&beside, text)?;
+        fs::rename(&beside, path)
+    };
+    write().with_context(|| path.display().to_string())
+}
