@@ -21,6 +21,8 @@ pub(crate) enum Other {
     Cut,
     /// A header contradicts its specification.
     Malformed,
+    /// It was not wanted.
+    LeftOut,
 }
 
 /// A TCP header and the facts from the headers before it.

@@ -74,6 +74,13 @@ impl<R: Read> Lookahead<R> {
         match outcome {
             Ok(0) => self.ended = true,
             Ok(read) => self.end += read,
+            // Nothing more for now: the same bytes are asked for again later.
+            Err(source) if source.kind() == io::ErrorKind::WouldBlock => {
+                return Err(ReadError::Io {
+                    offset: self.consumed + self.end as u64,
+                    source,
+                });
+            }
             Err(source) => {
                 // The bytes before the failure can still be used.
                 self.ended = true;

@@ -4,18 +4,22 @@
 //! Two sources give the same series of [`record::Record`]s: the timeline that the laboratory's
 //! cable writes ([`timeline`], exact to the picosecond) and packet captures ([`reader`]: pcap
 //! and pcapng). For captures too large to hold in memory, [`segments`] returns the TCP
-//! segments one after the other. [`export`] writes a series as pcapng.
+//! segments one after the other. [`export`] writes a series as pcapng, [`annotate`] a copy of a capture
+//! with comments.
 //!
 //! This crate opens no file and reads no clock. Times are integers in picoseconds.
 
 #![forbid(unsafe_code)]
 
+pub mod annotate;
+pub mod choice;
 mod classify;
 mod decapsulate;
 mod dissect;
 pub mod encapsulation;
 pub mod error;
 pub mod export;
+pub mod expression;
 pub mod filter;
 pub mod flows;
 pub mod frame;

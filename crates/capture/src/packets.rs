@@ -27,6 +27,11 @@ impl<'a> Packets<Box<dyn Read + 'a>> {
     /// Detects the format and compression of a file, and reads its header.
     pub(crate) fn open<R: Read + 'a>(source: R) -> Result<Self, ReadError> {
         let source = unpacked(source).map_err(|source| ReadError::Io { offset: 0, source })?;
+        Self::open_plain(source)
+    }
+
+    /// Detects the format of a file that is not compressed, and reads its header.
+    pub(crate) fn open_plain(source: Box<dyn Read + 'a>) -> Result<Self, ReadError> {
         let mut input = Lookahead::new(source);
         let first = input.peek(4)?;
         if Pcap::is_magic(first) {
@@ -50,22 +55,26 @@ impl<'a> Packets<Box<dyn Read + 'a>> {
                 interface: None,
             });
         }
-        let first = &input.peek(16)?;
-        let expected = if first.starts_with(SNOOP) {
-            "a capture (pcap or pcapng) and not snoop's format: \"editcap -F pcap IN OUT\" \
-             converts it"
-        } else {
-            "a capture (pcap or pcapng, plain or packed by gzip or zstd)"
-        };
-        Err(ReadError::Foreign {
-            expected,
-            first: first[..first.len().min(16)].to_vec(),
-        })
+        Err(foreign(input.peek(16)?))
     }
 }
 
 /// What files of Solaris's snoop begin with (RFC 1761).
 const SNOOP: &[u8] = b"snoop\0\0\0";
+
+/// Returns the error of a file that is no capture and begins with these bytes.
+pub(crate) fn foreign(first: &[u8]) -> ReadError {
+    let expected = if first.starts_with(SNOOP) {
+        "a capture (pcap or pcapng) and not snoop's format: \"editcap -F pcap IN OUT\" \
+         converts it"
+    } else {
+        "a capture (pcap or pcapng, plain or packed by gzip or zstd)"
+    };
+    ReadError::Foreign {
+        expected,
+        first: first[..first.len().min(16)].to_vec(),
+    }
+}
 
 impl<R: Read> Packets<R> {
     /// Passes the next packet to `use_it`; returns `None` at the end.

@@ -21,6 +21,21 @@ pub(crate) struct Pcap {
     is_old: bool,
     pub(crate) link_number: i32,
     pub(crate) unit_ps: u64,
+    /// Longest packet that was captured, as the file states it.
+    pub(crate) snap_bytes: u32,
+    /// Length of the frame check sequence, if the file states it.
+    pub(crate) fcs_bytes: Option<u8>,
+}
+
+/// A record as the file has it.
+pub(crate) struct RawPacket<'a> {
+    pub(crate) seconds: u32,
+    /// Microseconds or nanoseconds; more than a second if the file is broken.
+    pub(crate) fraction: u32,
+    /// Length on the wire.
+    pub(crate) packet_bytes: u32,
+    /// The captured bytes.
+    pub(crate) bytes: &'a [u8],
 }
 
 /// The last minor version in whose files a packet's lengths may be swapped.
@@ -54,11 +69,13 @@ impl Pcap {
         else {
             return Err(truncated(0, bytes.len(), HEADER_BYTES));
         };
-        let network = if big_endian {
-            u32::from_be_bytes(*network)
-        } else {
-            u32::from_le_bytes(*network)
+        let word = |bytes: &[u8; 4]| match big_endian {
+            true => u32::from_be_bytes(*bytes),
+            false => u32::from_le_bytes(*bytes),
         };
+        let network = word(network);
+        let snap_bytes = bytes.get(16..).and_then(|b| b.first_chunk());
+        let snap_bytes = snap_bytes.map_or(0, word);
         let minor = bytes.get(6..).and_then(|b| b.first_chunk());
         let minor = minor.map_or(u16::MAX, |minor| match big_endian {
             true => u16::from_be_bytes(*minor),
@@ -71,10 +88,17 @@ impl Pcap {
             link: Link::from_number(link_number),
             link_number,
             unit_ps,
+            snap_bytes,
+            // A bit says that the length is stated; its unit is 16 bits.
+            fcs_bytes: (network & 1 << 26 != 0).then_some((network >> 28) as u8 * 2),
             is_old: minor <= OLD_MINOR,
         };
         input.consume(HEADER_BYTES);
         Ok(opened)
+    }
+
+    pub(crate) fn is_big_endian(&self) -> bool {
+        self.big_endian
     }
 
     /// Passes the next packet to `use_it`; returns `None` at the end.
@@ -83,6 +107,28 @@ impl Pcap {
         &self,
         input: &mut Lookahead<R>,
         use_it: impl FnOnce(Frame<'_>) -> T,
+    ) -> Result<Option<T>, ReadError> {
+        self.next_raw(input, |packet| {
+            use_it(Frame {
+                time: CaptureTime {
+                    seconds: packet.seconds.into(),
+                    ps: u64::from(packet.fraction) * self.unit_ps,
+                },
+                interface: 0,
+                link: self.link,
+                host_direction: HostDirection::Unknown,
+                packet_bytes: packet.packet_bytes.max(packet.bytes.len() as u32),
+                bytes: packet.bytes,
+            })
+        })
+    }
+
+    /// Passes the next record to `use_it`; returns `None` at the end.
+    #[inline]
+    pub(crate) fn next_raw<R: Read, T>(
+        &self,
+        input: &mut Lookahead<R>,
+        use_it: impl FnOnce(RawPacket<'_>) -> T,
     ) -> Result<Option<T>, ReadError> {
         let offset = input.offset();
         let head = input.peek(RECORD_HEADER_BYTES)?;
@@ -117,15 +163,10 @@ impl Pcap {
         let Some(bytes) = record.get(RECORD_HEADER_BYTES..want) else {
             return Err(truncated(offset, record.len(), want));
         };
-        let result = use_it(Frame {
-            time: CaptureTime {
-                seconds: seconds.into(),
-                ps: u64::from(fraction) * self.unit_ps,
-            },
-            interface: 0,
-            link: self.link,
-            host_direction: HostDirection::Unknown,
-            packet_bytes: packet_bytes.max(length),
+        let result = use_it(RawPacket {
+            seconds,
+            fraction,
+            packet_bytes,
             bytes,
         });
         input.consume(want);

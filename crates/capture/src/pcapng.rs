@@ -19,10 +19,10 @@ const SMALLEST_BLOCK_BYTES: u32 = 12;
 
 /// Types of blocks.
 const INTERFACE: u32 = 1;
-const OBSOLETE_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
-const SECTION: u32 = 0x0a0d_0d0a;
+pub(crate) const OBSOLETE_PACKET: u32 = 2;
+pub(crate) const SIMPLE_PACKET: u32 = 3;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
+pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 /// Codes of options. `epb_flags` holds the packet's direction in its two lowest bits.
 const END_OF_OPTIONS: u16 = 0;
 const EPB_FLAGS: u16 = 2;
@@ -113,18 +113,11 @@ impl PcapNg {
     ) -> Result<Option<T>, ReadError> {
         loop {
             let offset = input.offset();
-            let Some(length) = self.block_length(input)? else {
+            let Some(bytes) = self.block(input)? else {
                 return Ok(None);
             };
-            let held = input.peek(length)?;
-            let Some(bytes) = held.get(..length) else {
-                let (have, want) = (held.len() as u64, length as u64);
-                return Err(ReadError::Truncated { offset, have, want });
-            };
             let malformed = |what: String| ReadError::Malformed { offset, what };
-            if bytes[4..8] != bytes[length - 4..] {
-                return Err(malformed("a block whose two lengths differ".into()));
-            }
+            let length = bytes.len();
             let body = &bytes[8..length - 4];
             let frame = match self.word(bytes, 0) {
                 Some(ENHANCED_PACKET) => Some(self.enhanced(body).map_err(malformed)?),
@@ -152,9 +145,36 @@ impl PcapNg {
         }
     }
 
+    /// Returns the next block, from its type to its second length, without moving past it;
+    /// `None` at the end. Sets the byte order at the begin of a section.
+    #[inline]
+    pub(crate) fn block<'a, R: Read>(
+        &mut self,
+        input: &'a mut Lookahead<R>,
+    ) -> Result<Option<&'a [u8]>, ReadError> {
+        let offset = input.offset();
+        let Some(length) = self.block_length(input)? else {
+            return Ok(None);
+        };
+        let held = input.peek(length)?;
+        let Some(bytes) = held.get(..length) else {
+            let (have, want) = (held.len() as u64, length as u64);
+            return Err(ReadError::Truncated { offset, have, want });
+        };
+        if bytes[4..8] != bytes[length - 4..] {
+            let what = "a block whose two lengths differ".into();
+            return Err(ReadError::Malformed { offset, what });
+        }
+        Ok(Some(bytes))
+    }
+
+    pub(crate) fn is_big_endian(&self) -> bool {
+        self.big_endian
+    }
+
     /// Returns the 32-bit word at this offset.
     #[inline]
-    fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
+    pub(crate) fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
         let word = *bytes.get(at..)?.first_chunk()?;
         Some(if self.big_endian {
             u32::from_be_bytes(word)
@@ -165,7 +185,7 @@ impl PcapNg {
 
     /// Returns the 16-bit word at this offset.
     #[inline]
-    fn half(&self, bytes: &[u8], at: usize) -> Option<u16> {
+    pub(crate) fn half(&self, bytes: &[u8], at: usize) -> Option<u16> {
         let half = *bytes.get(at..)?.first_chunk()?;
         Some(if self.big_endian {
             u16::from_be_bytes(half)

@@ -14,8 +14,11 @@
 //! # Ok::<(), capture::segments::OpenError>(())
 //! ```
 
+pub mod following;
+
 use std::io::{self, Read};
 
+use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
@@ -87,6 +90,8 @@ pub struct Counts {
     pub later_fragments: u64,
     /// Packets whose timestamp is before that of an earlier packet in the same file.
     pub backwards: u64,
+    /// Packets that were not wanted.
+    pub left_out: u64,
 }
 
 /// A file that is being read, and its current packet.
@@ -111,6 +116,9 @@ struct Head {
 /// Results that all files contribute to.
 #[derive(Default)]
 struct Shared {
+    choice: Choice,
+    /// Time of the first packet.
+    start_ns: Option<u64>,
     encapsulations: Encapsulations,
     interfaces: Vec<Interface>,
     counts: Counts,
@@ -129,15 +137,30 @@ pub struct Segments<'a> {
 }
 
 impl Shared {
+    /// Reads the next packet; `None` at the end.
+    #[inline]
+    fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
+        let (all, choice) = (&mut self.encapsulations, &self.choice);
+        let start_ns = &mut self.start_ns;
+        packets.next(|frame| {
+            let time_ns = frame.time.ns();
+            let start_ns = *start_ns.get_or_insert(time_ns);
+            let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
+            Head {
+                time_ns,
+                passed: 0,
+                outcome: match is_wanted {
+                    true => dissect(&frame, all),
+                    false => Err(Other::LeftOut),
+                },
+            }
+        })
+    }
+
     /// Reads the next packet of a file; `false` at its end.
     #[inline]
     fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
-        let all = &mut self.encapsulations;
-        let next = reading.packets.next(|frame| Head {
-            time_ns: frame.time.ns(),
-            passed: 0,
-            outcome: dissect(&frame, all),
-        });
+        let next = self.head(&mut reading.packets);
         let timeless = reading.packets.timeless();
         let passed = timeless - std::mem::replace(&mut reading.timeless, timeless);
         match next {
@@ -150,7 +173,13 @@ impl Shared {
             Err(error) => self.damages.push((reading.name.clone(), error.into())),
         }
         self.pass(passed);
-        let interfaces = reading.packets.interfaces();
+        self.end(&reading.packets);
+        false
+    }
+
+    /// Notes the interfaces of a file that was read to its end.
+    fn end<R: Read>(&mut self, packets: &Packets<R>) {
+        let interfaces = packets.interfaces();
         let numbers = interfaces.iter().map(|interface| interface.link_number);
         let unknown = &mut self.counts.unknown_link_numbers;
         for number in numbers.filter(|number| Link::from_number(*number).is_none()) {
@@ -159,7 +188,6 @@ impl Shared {
             }
         }
         self.interfaces.extend_from_slice(interfaces);
-        false
     }
 
     fn pass(&mut self, timeless: u64) {
@@ -178,6 +206,7 @@ impl Shared {
                 return Some(segment);
             }
             Err(Other::UnknownLink) => &mut counts.unknown_link,
+            Err(Other::LeftOut) => &mut counts.left_out,
             Err(Other::NotTcp) => &mut counts.not_tcp,
             Err(Other::Quic) => {
                 counts.quic += 1;
@@ -198,10 +227,22 @@ impl<'a> Segments<'a> {
     /// # Errors
     /// Names the first file that cannot be opened or is no capture.
     pub fn open(sources: Vec<Source<'a>>) -> Result<Self, OpenError> {
+        Self::open_chosen(sources, Choice::default())
+    }
+
+    /// Opens captures as [`Self::open`] does, and returns the segments of chosen packets alone.
+    /// The others are counted, and keep their numbers.
+    ///
+    /// # Errors
+    /// Names the first file that cannot be opened or is no capture.
+    pub fn open_chosen(sources: Vec<Source<'a>>, choice: Choice) -> Result<Self, OpenError> {
         let mut all = Self {
             waiting: Vec::new(),
             reading: Vec::new(),
-            shared: Shared::default(),
+            shared: Shared {
+                choice,
+                ..Shared::default()
+            },
         };
         if sources.len() == 1 {
             for source in sources {
@@ -214,6 +255,8 @@ impl<'a> Segments<'a> {
             // A file damaged before its first packet sorts first; the second read reports the
             // damage.
             let first = packets.next(|frame| frame.time.ns()).ok().flatten();
+            let start_ns = all.shared.start_ns.into_iter().chain(first).min();
+            all.shared.start_ns = start_ns;
             all.waiting.push((first.unwrap_or(0), place, source));
         }
         all.waiting
