@@ -4,3 +4,4 @@
 pub mod page;
 pub mod phrases;
 pub mod text;
+mod two_ends;

@@ -54,6 +54,9 @@ pub struct Connection {
     pub stalls: Vec<Stall>,
     /// Notes on what made the analysis less sure than it could be.
     pub notes: Vec<String>,
+    /// Rate that passes in each direction where losses show one (a policer), bit/s.
+    #[serde(skip)]
+    pub passing_bps: [Option<u64>; 2],
     /// The events that a plot needs, if `Options::history_of` asked for them.
     #[serde(skip)]
     pub history: Option<History>,

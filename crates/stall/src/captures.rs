@@ -6,7 +6,11 @@ use capture::error::Damage;
 use capture::segments::{Counts, Segments};
 
 use crate::select::Selector;
-use crate::{Analyser, Analysis, CauseTotal, Options, by_cause};
+use crate::two_ends::{TooMany, Trace, TwoEnds};
+use crate::{
+    Analyser, Analysis, CauseTotal, Connection, HostPairTotal, Options, SideTotal, by_cause,
+    by_host_pair, by_side,
+};
 
 /// The results of some captures.
 pub struct Found {
@@ -20,8 +24,12 @@ pub struct Found {
     pub encapsulations: Encapsulations,
     /// Names of the files.
     pub files: Vec<String>,
-    /// Indices of the connections to show, the worst first.
+    /// Indices of the wanted connections, the worst first. Sums are over all of them.
     pub shown: Vec<usize>,
+    /// What a capture from the other end adds, if there is one.
+    pub two_ends: Option<TwoEnds>,
+    /// Most of them that are listed; `None`: each output has a limit of its own.
+    pub most: Option<usize>,
 }
 
 /// Reads segments to their end and analyses them. `min_stall_ns` is the shortest stall that
@@ -58,7 +66,21 @@ pub fn read(
         encapsulations: segments.into_encapsulations(),
         files,
         shown: Vec::new(),
+        two_ends: None,
+        most: None,
     }
+}
+
+/// Reads segments to their end and keeps what pairing them with another capture needs.
+///
+/// # Errors
+/// If there are too many to hold in memory.
+pub fn trace(mut segments: Segments<'_>) -> Result<Trace, TooMany> {
+    let mut trace = Trace::default();
+    while let Some(segment) = segments.next() {
+        trace.push(&segment)?;
+    }
+    Ok(trace)
 }
 
 /// Returns the indices of the wanted connections, sorted by how long they stalled and what that
@@ -81,10 +103,36 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
 }
 
 impl Found {
-    /// Returns the stalls of the shown connections by cause, the most time lost first.
+    /// Returns the wanted connections.
+    fn wanted(&self) -> impl Iterator<Item = &Connection> + Clone {
+        let connections = &self.analysis.connections;
+        self.shown.iter().filter_map(|i| connections.get(*i))
+    }
+
+    /// Returns the indices of the connections to list: of the wanted ones the worst.
+    #[must_use]
+    pub fn listed(&self) -> &[usize] {
+        let most = self.most.unwrap_or(usize::MAX).min(self.shown.len());
+        &self.shown[..most]
+    }
+
+    /// Returns the stalls of the wanted connections by cause, the most time lost first.
     #[must_use]
     pub fn by_cause(&self) -> Vec<CauseTotal> {
-        by_cause(self.shown.iter().map(|i| &self.analysis.connections[*i]))
+        by_cause(self.wanted())
+    }
+
+    /// Returns the stalls of the wanted connections by side, the most time lost first.
+    #[must_use]
+    pub fn by_side(&self) -> Vec<SideTotal> {
+        by_side(self.wanted())
+    }
+
+    /// Returns the stalls of the wanted connections by the hosts they are between, the most time
+    /// lost first.
+    #[must_use]
+    pub fn by_host_pair(&self) -> Vec<HostPairTotal> {
+        by_host_pair(self.wanted())
     }
 
     /// Returns what was not read, or not well, by file.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws the conclusions from a connection once all of it was read.
 
+use capture::segment::Endpoint;
+
 use crate::analysis::{self, Direction, Place, Stall};
 use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
@@ -28,6 +30,59 @@ fn client(connection: &Connection) -> usize {
     }
 }
 
+/// Where a connection was captured, as seen from both flows, the client's first.
+fn views(vantage: &analysis::Vantage) -> [View; 2] {
+    let place = match vantage.confidence {
+        Confidence::Low => Place::Unknown,
+        _ => vantage.place,
+    };
+    [true, false].map(|is_client| View::of(place, is_client))
+}
+
+/// Judges the pauses of which nothing more can be learnt at time `now_ns`, by what is known of
+/// the connection so far, and forgets them. Returns the stalls among them, in order, and the
+/// client's and the server's end.
+pub(crate) fn settled(
+    connection: &mut Connection,
+    now_ns: u64,
+    start_ns: u64,
+) -> (Vec<Stall>, [Endpoint; 2]) {
+    let client = client(connection);
+    let ends = [client, 1 - client];
+    let facts = ends.map(|end| connection.flows[end].take_settled(now_ns));
+    let vantage = vantage::find(connection, client);
+    let views = views(&vantage);
+    let flows = ends.map(|end| &connection.flows[end]);
+    let origins = flows.map(rules::origin);
+    let mut stalls = Vec::new();
+    for (index, direction) in DIRECTIONS.into_iter().enumerate() {
+        let context = Context {
+            flow: flows[index],
+            direction,
+            view: views[index],
+            origin: origins[index].as_ref(),
+            is_client: index == 0,
+            start_ns,
+            is_patchy: is_patchy(flows[index]),
+        };
+        stalls.extend(rules::pauses(&facts[index], &context).0);
+    }
+    if vantage.confidence < Confidence::High {
+        stalls.iter_mut().for_each(believe_less);
+    }
+    stalls.sort_by_key(|stall| {
+        (
+            stall.start_ns,
+            stall.direction,
+            stall.duration_ns,
+            stall.cause,
+        )
+    });
+    (stalls, ends.map(|end| connection.ends[end]))
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
+
 /// Returns the results of a connection. Times count from `start_ns`.
 pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
     connection.end();
@@ -37,16 +92,9 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     let flows = ends.map(|end| &connection.flows[end]);
     let origins = flows.map(rules::origin);
     let mut summaries = flows.map(Flow::summary);
-    let place = match vantage.confidence {
-        Confidence::Low => Place::Unknown,
-        _ => vantage.place,
-    };
-    let views = [true, false].map(|is_client| View::of(place, is_client));
+    let views = views(&vantage);
     let mut stalls = rules::waits(&connection, flows, views, start_ns);
-    for (index, direction) in [Direction::ToServer, Direction::ToClient]
-        .into_iter()
-        .enumerate()
-    {
+    for (index, direction) in DIRECTIONS.into_iter().enumerate() {
         let flow = flows[index];
         let context = Context {
             flow,
@@ -87,9 +135,10 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         flows: summaries,
         stalls,
         notes,
+        passing_bps: [0, 1].map(|index: usize| origins[index].as_ref()?.rate_bps),
         history: history(&mut connection, client, start_ns),
     };
-    result.verdict = verdict(&result, &origins);
+    result.verdict = verdict(&result);
     result
 }
 

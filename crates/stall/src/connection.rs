@@ -285,6 +285,13 @@ impl Connection {
         }
     }
 
+    /// Returns whether nothing more is expected: a reset, or a FIN of each side that was
+    /// acknowledged.
+    pub(crate) fn is_over(&self) -> bool {
+        let is_closed = self.fins == [true; 2] && self.flows.iter().all(Flow::is_finished);
+        self.reset.is_some() || is_closed
+    }
+
     /// Ends the connection and frees its buffers, because a new connection has its ports. The
     /// results stay.
     pub(crate) fn close(&mut self) {

@@ -12,16 +12,20 @@
 mod analyser;
 mod analysis;
 mod by_cause;
+mod by_host_pair;
 pub mod captures;
 mod cause;
 mod conclude;
 mod connection;
 mod flow;
+pub mod follow;
 mod history;
 mod options;
 mod recorder;
 mod rules;
 pub mod select;
+mod totals;
+pub mod two_ends;
 mod units;
 mod vantage;
 mod verdict;
@@ -31,7 +35,8 @@ pub use analysis::{
     Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stall,
     StallKind, Vantage,
 };
-pub use by_cause::{CauseTotal, by_cause};
+pub use by_cause::{CauseTotal, SideTotal, by_cause, by_side};
+pub use by_host_pair::{HostPairTotal, by_host_pair};
 pub use cause::{Cause, Confidence, Side};
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use crate::analysis::{Connection, Direction, Flow, Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::rounds::per_second;
-use crate::rules::Origin;
 pub(crate) use units::terse::rate;
 use units::terse::{ms, size};
 
@@ -50,8 +49,8 @@ fn likely(confidence: Confidence) -> &'static str {
     }
 }
 
-/// Returns the sentence. `origins` are the origins of the losses of each flow.
-pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) -> String {
+/// Returns the sentence.
+pub(crate) fn verdict(connection: &Connection) -> String {
     let [to_server, to_client] = &connection.flows;
     if let Some(stall) = connection
         .stalls
@@ -93,10 +92,7 @@ pub(crate) fn verdict(connection: &Connection, origins: &[Option<Origin>; 2]) ->
             summary.replacen(';', "", 1)
         );
     }
-    if let Some(bps) = origins[main.index()]
-        .as_ref()
-        .and_then(|origin| origin.rate_bps)
-    {
+    if let Some(bps) = connection.passing_bps[main.index()] {
         text += &format!("; what passes is about {}", rate(bps));
     }
     text + "."

@@ -50,17 +50,24 @@ pub struct StallRow {
     pub evidence: String,
 }
 
-/// Returns the page of one or more captures, with what is known about them. The connections come in
-/// the order given; only the first [`MOST_SECTIONS`] have a section.
+/// Returns the page of one or more captures, with what is known about them. `sums` are pictures of
+/// all connections together. The connections come in the order given; only the first [`MOST_SECTIONS`] have a section.
 #[must_use]
 pub fn stalls_html(
     title: &str,
     facts: &[(&str, String)],
     notes: &[String],
+    sums: &[Figure],
     connections: &[StallConnection],
 ) -> String {
     let body = html! {
         @for note in notes { (paragraph(note)) }
+        @if !sums.is_empty() {
+            section {
+                h2 { "What cost the time" }
+                (figures(sums))
+            }
+        }
         @if connections.len() > 1 {
             section {
                 h2 { "Connections" }
@@ -226,6 +233,7 @@ mod tests {
             "<t>",
             &[("<f>", "<v>".into())],
             &["<n>".into()],
+            &[],
             &[connection("<c>", 1), connection("d", 0)],
         );
         for bad in ["<t>", "<f>", "<v>", "<n>", "<c>", "cause <0>", "It & it"] {

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use stall::captures::Found;
-use stall::{Connection, Direction, History, Stall, What};
+use stall::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
 
-use crate::charts::{Sample, Stream};
+use crate::charts::{Figure, SIDES, Sample, Stream, TimeLost, time_lost};
 use crate::page::stalls::{StallConnection, StallRow, stalls_html};
 use crate::stalls::phrases::{self, words};
+use crate::stalls::two_ends;
 use units::display::count;
 
 /// Intervals of the throughput curve, if no length is chosen.
@@ -17,6 +18,8 @@ const INTERVALS: u64 = 200;
 const MOST_INTERVALS: u64 = 20_000;
 /// Most connections in the page.
 const MOST_CONNECTIONS: usize = 200;
+/// Most rows of a picture of sums.
+const MOST_ROWS: usize = 20;
 
 /// Returns the text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
@@ -33,7 +36,7 @@ fn in_seconds(ns: u64) -> f64 {
 #[must_use]
 pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
     let connections: Vec<_> = found
-        .shown
+        .listed()
         .iter()
         .take(MOST_CONNECTIONS)
         .map(|i| connection(found, *i, interval_ns))
@@ -52,7 +55,78 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
     };
     let files: Vec<_> = found.files.iter().map(file_name).collect();
     let title = format!("Why did it stop? {}", files.join(", "));
-    stalls_html(&title, &facts, &notes, &connections)
+    stalls_html(&title, &facts, &notes, &sums(found), &connections)
+}
+
+/// Returns the pictures of all wanted connections together: time lost by cause, and by pair of
+/// hosts if there are several.
+fn sums(found: &Found) -> Vec<Figure> {
+    let (causes, pairs) = (found.by_cause(), found.by_host_pair());
+    let sides = [Side::Sender, Side::Receiver, Side::Network, Side::Unknown];
+    let names = sides.map(|side| words(&side));
+    let names = [0, 1, 2, 3].map(|side: usize| names[side].as_str());
+    let mut figures = Vec::new();
+    if !causes.is_empty() {
+        let caption = "Durations of the stalls of every connection together, by whose side they are on. \
+                       Connections run at the same time, so the sum may be more than the capture's time.";
+        let rows = cause_rows(&causes, &sides);
+        figures.push(time_lost(
+            "causes",
+            "Time lost by cause",
+            caption,
+            names,
+            &rows,
+        ));
+    }
+    if pairs.len() > 1 {
+        let caption = "The same between each two hosts: the client first.";
+        let rows: Vec<_> = pairs
+            .iter()
+            .take(MOST_ROWS)
+            .map(|p| pair_row(p, &sides))
+            .collect();
+        let title = "Time lost by host pair";
+        figures.push(time_lost("pairs", title, caption, names, &rows));
+    }
+    figures.extend(
+        found
+            .two_ends
+            .as_ref()
+            .and_then(|ends| two_ends::figure(&ends.paths)),
+    );
+    figures
+}
+
+fn cause_rows(causes: &[CauseTotal], sides: &[Side; SIDES]) -> Vec<TimeLost> {
+    let mut rows: Vec<TimeLost> = Vec::new();
+    for total in causes {
+        let name = words(&total.cause);
+        let at = rows.iter().position(|row| row.name == name);
+        let at = at.unwrap_or_else(|| {
+            rows.push(TimeLost {
+                name,
+                sides_s: [0.0; SIDES],
+            });
+            rows.len() - 1
+        });
+        if let Some(side) = sides.iter().position(|side| *side == total.side) {
+            rows[at].sides_s[side] += in_seconds(total.time_lost_ns);
+        }
+    }
+    rows.sort_by(|a, b| {
+        let sum = |row: &TimeLost| row.sides_s.iter().sum::<f64>();
+        sum(b).total_cmp(&sum(a))
+    });
+    rows.truncate(MOST_ROWS);
+    rows
+}
+
+fn pair_row(pair: &HostPairTotal, sides: &[Side; SIDES]) -> TimeLost {
+    let lost = |side: &Side| pair.by_side.iter().find(|total| total.side == *side);
+    TimeLost {
+        name: format!("{} → {}", pair.client, pair.server),
+        sides_s: sides.map(|side| lost(&side).map_or(0.0, |total| in_seconds(total.time_lost_ns))),
+    }
 }
 
 fn connection(found: &Found, index: usize, interval_ns: Option<u64>) -> StallConnection {
@@ -219,6 +293,7 @@ mod tests {
             flows: Default::default(),
             stalls: Vec::new(),
             notes: Vec::new(),
+            passing_bps: [None; 2],
             history: None,
         }
     }

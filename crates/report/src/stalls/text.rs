@@ -4,17 +4,23 @@
 use std::io::{self, Write};
 
 use stall::captures::Found;
-use stall::{CauseTotal, Connection, Direction, Stall, StallKind};
+use stall::two_ends::TwoEnds;
+use stall::{CauseTotal, Connection, Direction, HostPairTotal, Stall, StallKind};
 use units::display::{count as number, number as decimal};
 use units::terse::{ms, size};
 
 use crate::stalls::phrases::{cause, evidence, facts, side, words};
+use crate::stalls::two_ends;
 use crate::table::Table;
 use crate::terminal::{self, Style};
 
 /// Without `--all`: most connections, and most stalls of each, that are listed.
 const MOST_CONNECTIONS: usize = 10;
 const MOST_STALLS: usize = 10;
+/// Without `--all` or `--top`: most pairs of hosts.
+const MOST_PAIRS: usize = 10;
+/// Without `--all`: most directions of which losses and delays are listed.
+const MOST_PATHS: usize = 10;
 /// Greatest width of the text, columns, however wide the terminal is.
 const WIDEST: usize = 100;
 
@@ -31,11 +37,15 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
     writeln!(writer.out, "{}", summary(found, with_stalls))?;
     // If there are few connections, those that never stalled are listed, too.
     let few = found.shown.len() <= MOST_CONNECTIONS;
+    let most = match found.most {
+        None if !all => MOST_CONNECTIONS,
+        _ => usize::MAX,
+    };
     let wanted: Vec<_> = found
-        .shown
+        .listed()
         .iter()
         .filter(|i| all || few || stalled(i))
-        .take(if all { usize::MAX } else { MOST_CONNECTIONS })
+        .take(most)
         .collect();
     for &&i in &wanted {
         let connection = &connections[i];
@@ -53,7 +63,11 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
         )?;
     }
     // The totals include connections and stalls that are not listed.
-    writer.by_cause(&found.by_cause())
+    if let Some(ends) = &found.two_ends {
+        writer.two_ends(ends)?;
+    }
+    writer.by_cause(&found.by_cause())?;
+    writer.by_host_pair(&found.by_host_pair(), found.most.unwrap_or(MOST_PAIRS))
 }
 
 fn summary(found: &Found, with_stalls: usize) -> String {
@@ -91,6 +105,28 @@ fn by_cause(totals: &[CauseTotal]) -> Table {
             number(total.stalls).into(),
             number(total.connections).into(),
             decimal(total.time_lost_ns as f64 / 1e9, 3).into(),
+        ]);
+    }
+    table
+}
+
+fn by_host_pair(totals: &[HostPairTotal]) -> Table {
+    let mut table = Table::default();
+    table.text("client");
+    table.text("server");
+    table.number("stops", "");
+    table.number("connections", "");
+    table.number("time lost", "s");
+    table.text("most by");
+    for total in totals {
+        let most_by = total.by_cause.first();
+        table.rows.push(vec![
+            total.client.to_string().into(),
+            total.server.to_string().into(),
+            number(total.stalls).into(),
+            number(total.connections).into(),
+            decimal(total.time_lost_ns as f64 / 1e9, 3).into(),
+            most_by.map_or(String::new(), |c| words(&c.cause)).into(),
         ]);
     }
     table
@@ -189,6 +225,44 @@ impl<W: Write> Writer<'_, W> {
         let head = self.bold("By cause");
         let table = terminal::table(&by_cause(totals), self.style);
         write!(self.out, "\n{head}\n{table}")
+    }
+
+    /// Writes what a capture from the other end adds.
+    fn two_ends(&mut self, ends: &TwoEnds) -> io::Result<()> {
+        let head = self.bold("Both captures");
+        writeln!(self.out, "\n{head}")?;
+        self.paragraph(0, &two_ends::clocks(&ends.clocks))?;
+        let most = if self.all { usize::MAX } else { MOST_PATHS };
+        let table = terminal::table(&two_ends::paths(&ends.paths, most), self.style);
+        write!(self.out, "{table}")?;
+        match ends.paths.len().saturating_sub(most) {
+            0 => Ok(()),
+            more => writeln!(
+                self.out,
+                "{} more directions: --all lists them.",
+                number(more as u64)
+            ),
+        }
+    }
+
+    /// Writes the sum by pairs of hosts, if there are several.
+    fn by_host_pair(&mut self, totals: &[HostPairTotal], most: usize) -> io::Result<()> {
+        if totals.len() < 2 {
+            return Ok(());
+        }
+        let most = if self.all { totals.len() } else { most };
+        let listed = totals.get(..most).unwrap_or(totals);
+        let head = self.bold("By host pair");
+        let table = terminal::table(&by_host_pair(listed), self.style);
+        write!(self.out, "\n{head}\n{table}")?;
+        match totals.len() - listed.len() {
+            0 => Ok(()),
+            more => writeln!(
+                self.out,
+                "{} more pairs: --all lists them.",
+                number(more as u64)
+            ),
+        }
     }
 
     /// Returns the codes that begin and end bold text.

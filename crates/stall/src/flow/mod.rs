@@ -402,6 +402,19 @@ impl Flow {
         &self.stalls
     }
 
+    /// Returns whether there is a pause of which nothing more can be learnt at this time.
+    pub(crate) fn has_settled(&self, now_ns: u64) -> bool {
+        let first = self.stalls.first();
+        first.is_some_and(|stall| stall.after.until_ns < now_ns)
+    }
+
+    /// Removes the pauses of which nothing more can be learnt at this time.
+    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Vec<Facts> {
+        let is_settled = |stall: &&Facts| stall.after.until_ns < now_ns;
+        let settled = self.stalls.iter().take_while(is_settled).count();
+        self.stalls.drain(..settled).collect()
+    }
+
     pub(crate) fn phases(&self) -> &[rounds::Phase] {
         self.rounds.phases()
     }

@@ -134,22 +134,28 @@ const RULES: [Rule; 15] = [
 
 /// Returns all stalls of one flow, in order, and its idle times.
 pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
+    let (mut all, idle) = pauses(flow.stalls(), context);
+    all.extend(phases::stalls(flow, context));
+    all.extend(losses::stall(flow, context));
+    all.sort_by_key(|stall| (stall.start_ns, stall.duration_ns, stall.cause));
+    (all, idle)
+}
+
+/// Returns the stalls among some pauses of a flow, in order, and the idle times.
+pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let mut idle = Idle::default();
-    if flow.counts().bytes == 0 {
+    if context.flow.counts().bytes == 0 {
         return (Vec::new(), idle); // a flow of a FIN alone is no transfer
     }
     let mut all: Vec<Stall> = Vec::new();
-    for facts in flow.stalls() {
+    for facts in facts {
         match of_pause(facts, context) {
             Judged::Stall(stall) => all.push(*stall),
             Judged::Idle => idle.note(facts.duration_ns()),
             Judged::Nothing => {}
         }
     }
-    merge(&mut all, flow.rtt_ns().unwrap_or(0));
-    all.extend(phases::stalls(flow, context));
-    all.extend(losses::stall(flow, context));
-    all.sort_by_key(|stall| (stall.start_ns, stall.duration_ns, stall.cause));
+    merge(&mut all, context.flow.rtt_ns().unwrap_or(0));
     (all, idle)
 }
 

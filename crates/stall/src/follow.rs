@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Judges stalls while packets still come, in bounded memory.
+//!
+//! A pause is judged when nothing that is seen later changes what followed it: about two round
+//! trips after its end. What needs the whole connection (slow phases, waits before the first
+//! data) is judged when the connection ends, has been silent for long, or has to make room.
+
+use std::sync::Arc;
+
+use capture::segment::{EncapsulationId, Endpoint, Segment};
+use rustc_hash::FxHashMap;
+use units::time::NS_PER_S;
+
+use crate::analysis::{self, Stall};
+use crate::conclude::{conclude, settled};
+use crate::connection::Connection;
+use crate::options::Options;
+
+/// Internal time of the first segment, in ns, as in the analysis of whole captures.
+const EPOCH_NS: u64 = 1_000_000_000;
+/// The latest time that counts, in ns.
+const LATEST_NS: u64 = 1 << 56;
+/// How long a connection that is over is kept, ns: copies of its last segments still belong to
+/// it.
+const LINGER_NS: u64 = 5 * NS_PER_S;
+/// Least time between two sweeps through all connections, in ns of the capture, and least
+/// segments for each connection that a sweep looks at: so it costs each segment little.
+const SWEEP_NS: u64 = NS_PER_S;
+const CONNECTIONS_PER_SEGMENT: usize = 4;
+
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most connections at a time; of more, those that were silent longest are ended.
+    pub connections_most: usize,
+    /// A connection that was silent for so long is ended.
+    pub silent_ns: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_most: 65_536,
+            silent_ns: 600 * NS_PER_S,
+        }
+    }
+}
+
+/// Why a connection is no longer followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Because {
+    /// It ended.
+    Ended,
+    /// It was silent for long.
+    Silent,
+    /// Others needed the room.
+    Room,
+    /// The capture is over.
+    Capture,
+}
+
+/// Something to report.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// A stall is over.
+    Stall(Box<StallReport>),
+    /// A connection is no longer followed.
+    Connection(Box<ConnectionReport>),
+}
+
+/// A stall that is over.
+#[derive(Clone, Debug)]
+pub struct StallReport {
+    /// Number of the connection, from 1.
+    pub connection: u64,
+    /// The end that sent the SYN, as far as that is known.
+    pub client: Endpoint,
+    /// The other end.
+    pub server: Endpoint,
+    /// VLANs and tunnels around the connection.
+    pub encapsulation: EncapsulationId,
+    /// The stall.
+    pub stall: Stall,
+}
+
+/// A connection that is no longer followed.
+#[derive(Clone, Debug)]
+pub struct ConnectionReport {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Why it is no longer followed.
+    pub because: Because,
+    /// Its results, without the stalls, all of which were reported.
+    pub connection: analysis::Connection,
+    /// Number of its stalls.
+    pub stalls: u64,
+    /// Sum of their durations.
+    pub time_lost_ns: u64,
+}
+
+type Key = (Endpoint, Endpoint, EncapsulationId);
+
+#[derive(Debug)]
+struct Followed {
+    number: u64,
+    connection: Connection,
+    stalls: u64,
+    time_lost_ns: u64,
+}
+
+/// Judges connections while their segments come.
+#[derive(Debug)]
+pub struct Follower {
+    options: Arc<Options>,
+    limits: Limits,
+    start_ns: Option<u64>,
+    now_ns: u64,
+    connections: FxHashMap<Key, Box<Followed>>,
+    opened: u64,
+    swept_ns: u64,
+    since_sweep: usize,
+    reports: Vec<Report>,
+}
+
+impl Follower {
+    /// Creates a follower that has seen no segment.
+    #[must_use]
+    pub fn new(options: Options, limits: Limits) -> Self {
+        Self {
+            options: Arc::new(options),
+            limits,
+            start_ns: None,
+            now_ns: 0,
+            connections: FxHashMap::default(),
+            opened: 0,
+            swept_ns: 0,
+            since_sweep: 0,
+            reports: Vec::new(),
+        }
+    }
+
+    /// Returns the number of connections that are followed.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Returns the number of connections so far.
+    #[must_use]
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Returns the time of the first segment, in ns since the capture's epoch; all other times
+    /// count from it.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns.unwrap_or_default()
+    }
+
+    /// Takes what there is to report.
+    pub fn reports(&mut self) -> std::vec::Drain<'_, Report> {
+        self.reports.drain(..)
+    }
+
+    /// Analyses one segment. Takes constant time in the mean, and time for the segments that it
+    /// acknowledges.
+    pub fn segment(&mut self, segment: &Segment) {
+        let start_ns = *self.start_ns.get_or_insert(segment.time_ns);
+        let since_ns = segment.time_ns.saturating_sub(start_ns).min(LATEST_NS);
+        let now_ns = EPOCH_NS + since_ns;
+        self.now_ns = self.now_ns.max(now_ns);
+        let from = usize::from(segment.from > segment.to);
+        let ends = match from {
+            0 => [segment.from, segment.to],
+            _ => [segment.to, segment.from],
+        };
+        let key = (ends[0], ends[1], segment.encapsulation);
+        if let Some(known) = self.connections.get(&key) {
+            if known.connection.is_replaced_by(from, segment) {
+                self.end(&key, Because::Ended);
+            }
+        }
+        let (options, opened) = (&self.options, &mut self.opened);
+        let followed = self.connections.entry(key).or_insert_with(|| {
+            *opened += 1;
+            Box::new(Followed {
+                number: *opened,
+                connection: Connection::new(options, ends, segment, now_ns, None),
+                stalls: 0,
+                time_lost_ns: 0,
+            })
+        });
+        followed.connection.segment(from, segment, now_ns);
+        followed.judge(now_ns, &mut self.reports);
+        self.since_sweep += 1;
+        let is_due = self.now_ns.saturating_sub(self.swept_ns) >= SWEEP_NS
+            && self.since_sweep * CONNECTIONS_PER_SEGMENT >= self.connections.len();
+        if is_due || self.connections.len() > self.limits.connections_most {
+            self.sweep();
+        }
+    }
+
+    /// Judges every pause that is over, although what followed it is not known to its end:
+    /// nothing comes any more.
+    pub fn settle(&mut self) {
+        for followed in self.connections.values_mut() {
+            followed.judge(u64::MAX, &mut self.reports);
+        }
+        self.in_order();
+    }
+
+    /// Ends all connections, in the order in which they began.
+    pub fn finish(&mut self) {
+        let mut keys: Vec<_> = self
+            .connections
+            .iter()
+            .map(|(key, f)| (f.number, *key))
+            .collect();
+        keys.sort_unstable();
+        for (_, key) in keys {
+            self.end(&key, Because::Capture);
+        }
+    }
+
+    /// Judges what has settled by now, and ends connections that are over or silent, or for
+    /// which there is no room.
+    fn sweep(&mut self) {
+        (self.swept_ns, self.since_sweep) = (self.now_ns, 0);
+        let (now_ns, silent_ns) = (self.now_ns, self.limits.silent_ns);
+        let mut over = Vec::new();
+        for (key, followed) in &mut self.connections {
+            followed.judge(now_ns, &mut self.reports);
+            let quiet_ns = now_ns.saturating_sub(followed.connection.last.now);
+            if followed.connection.is_over() && quiet_ns >= LINGER_NS {
+                over.push((followed.number, *key, Because::Ended));
+            } else if quiet_ns >= silent_ns {
+                over.push((followed.number, *key, Because::Silent));
+            }
+        }
+        self.in_order();
+        self.end_all(over);
+        let most = self.limits.connections_most;
+        if self.connections.len() <= most {
+            return;
+        }
+        // An eighth goes at once, so that room is made seldom.
+        let surplus = self.connections.len() - (most - most / 8);
+        let mut by_age: Vec<_> = self
+            .connections
+            .iter()
+            .map(|(key, f)| (f.connection.last.now, f.number, *key))
+            .collect();
+        by_age.sort_unstable();
+        by_age.truncate(surplus);
+        let oldest = by_age.into_iter();
+        self.end_all(
+            oldest
+                .map(|(_, number, key)| (number, key, Because::Room))
+                .collect(),
+        );
+    }
+
+    fn end_all(&mut self, mut over: Vec<(u64, Key, Because)>) {
+        over.sort_unstable_by_key(|(number, ..)| *number);
+        for (_, key, because) in over {
+            self.end(&key, because);
+        }
+    }
+
+    /// Sorts what there is to report: a table of connections has no order.
+    fn in_order(&mut self) {
+        self.reports.sort_by_key(|report| match report {
+            Report::Stall(report) => (
+                report.stall.start_ns + report.stall.duration_ns,
+                report.connection,
+            ),
+            Report::Connection(report) => (u64::MAX, report.number),
+        });
+    }
+
+    fn end(&mut self, key: &Key, because: Because) {
+        let Some(mut followed) = self.connections.remove(key) else {
+            return;
+        };
+        followed.judge(u64::MAX, &mut self.reports);
+        let Followed {
+            number,
+            connection,
+            mut stalls,
+            mut time_lost_ns,
+        } = *followed;
+        let mut connection = conclude(connection, EPOCH_NS);
+        for stall in std::mem::take(&mut connection.stalls) {
+            stalls += 1;
+            time_lost_ns += stall.duration_ns;
+            self.reports.push(Report::Stall(Box::new(StallReport {
+                connection: number,
+                client: connection.client,
+                server: connection.server,
+                encapsulation: connection.encapsulation,
+                stall,
+            })));
+        }
+        self.reports
+            .push(Report::Connection(Box::new(ConnectionReport {
+                number,
+                because,
+                connection,
+                stalls,
+                time_lost_ns,
+            })));
+    }
+}
+
+impl Followed {
+    /// Judges the pauses that have settled by `now_ns`.
+    fn judge(&mut self, now_ns: u64, reports: &mut Vec<Report>) {
+        let connection = &mut self.connection;
+        if !connection.flows.iter().any(|flow| flow.has_settled(now_ns)) {
+            return;
+        }
+        let (stalls, [client, server]) = settled(connection, now_ns, EPOCH_NS);
+        for stall in stalls {
+            self.stalls += 1;
+            self.time_lost_ns += stall.duration_ns;
+            reports.push(Report::Stall(Box::new(StallReport {
+                connection: self.number,
+                client,
+                server,
+                encapsulation: connection.encapsulation,
+                stall,
+            })));
+        }
+    }
+}
