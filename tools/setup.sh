@@ -34,6 +34,8 @@ s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 setpriv util-linux
 sparse sparse
 tc iproute2
+tcpdump tcpdump
+tshark tshark
 xz xz-utils
 '
 

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
 pub use cli::{GROUPS, STATUSES, command};
@@ -58,7 +59,12 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Lab(lab) => lab::main(lab).map(bounds),
         Command::Sim(sim) => sim::main(sim).map(bounds),
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
-        Command::Stalls(args) => stalls::main(args).map(flowed),
+        Command::Stalls(args) => match args.fault() {
+            Some(fault) => cli::command()
+                .error(ErrorKind::ArgumentConflict, fault)
+                .exit(),
+            None => stalls::main(args).map(flowed),
+        },
         Command::Host(command) => {
             let (out, note) = (&mut output::out(), &mut output::note);
             host_apply::run(command, &mut host_apply::Io { out, note }).map(|()| ExitCode::SUCCESS)

@@ -2,14 +2,12 @@
 //! `pspacer experiments` without guests.
 #![allow(clippy::unwrap_used)]
 
-#[path = "stalls/capture.rs"]
-mod capture;
 mod common;
 
 use std::fs;
 use std::process::{Command, Output};
 
-use capture::Capture;
+use common::capture::Capture;
 use common::{Folder, text};
 use serde_json::{Value, json};
 

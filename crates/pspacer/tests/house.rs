@@ -151,6 +151,7 @@ fn crates_depend_only_on_whom_they_may() {
             &["capture", "pace", "scenario", "sender-log", "units"],
         ),
         ("stall", &["capture", "units"]),
+        ("stall-files", &["capture", "stall", "units"]),
         ("predict", &[]),
         // Its tests compare bounds with those of predict.
         ("admission", &["predict", "units"]),
@@ -205,7 +206,7 @@ fn crates_depend_only_on_whom_they_may() {
         (
             "pspacer",
             &[
-                "capture", "host-apply", "lab-run", "linux-io", "manager", "metrics", "ping", "predict", "report", "router", "scenario", "stall", "units", "vmlab", "watch",
+                "capture", "host-apply", "lab-run", "linux-io", "manager", "metrics", "ping", "predict", "report", "router", "scenario", "stall", "stall-files", "units", "vmlab", "watch",
             ],
         ),
         // What only developers run.

@@ -134,6 +134,7 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
     assert!(!share.join("tests").exists());
     for name in [
         "share/man/man1/pspacer.1",
+        "share/pspacer/wireshark/pspacer.lua",
         "share/bash-completion/completions/pspacer",
         "share/zsh/site-functions/_pspacer",
         "share/fish/vendor_completions.d/pspacer.fish",

@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod any_capture;
-#[path = "stalls/capture.rs"]
-mod capture;
 mod common;
 
 use std::fs;
@@ -12,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use capture::Capture;
+use common::capture::Capture;
 use common::{Folder, text};
 use serde_json::Value;
 

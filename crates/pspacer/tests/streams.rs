@@ -4,8 +4,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "stalls/capture.rs"]
-mod capture;
 mod common;
 
 use std::fs::File;
@@ -14,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
-use capture::Capture;
+use common::capture::Capture;
 use common::{Folder, root, text};
 
 /// Exit status that a shell reports for a program that SIGPIPE ended.

@@ -6,7 +6,8 @@ use std::io::Write;
 use anyhow::Result;
 use serde::Serialize;
 use stall::captures::Found;
-use stall::{CauseTotal, Connection};
+use stall::two_ends::TwoEnds;
+use stall::{CauseTotal, Connection, HostPairTotal, SideTotal};
 
 #[derive(Serialize)]
 struct Stalls<'a> {
@@ -19,6 +20,10 @@ struct Stalls<'a> {
     notes: Vec<String>,
     connections: Vec<Numbered<'a>>,
     by_cause: Vec<CauseTotal>,
+    by_side: Vec<SideTotal>,
+    by_host_pair: Vec<HostPairTotal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_ends: &'a Option<TwoEnds>,
 }
 
 #[derive(Serialize)]
@@ -31,8 +36,11 @@ struct Numbered<'a> {
 }
 
 /// Writes the object, with the connections in the order of their first packets.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
-    let mut shown = found.shown.clone();
+    let mut shown = found.listed().to_vec();
     shown.sort_unstable();
     let connections = shown.iter().map(|i| {
         let connection = &found.analysis.connections[*i];
@@ -51,6 +59,9 @@ pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
         notes: found.notes().collect(),
         connections: connections.collect(),
         by_cause: found.by_cause(),
+        by_side: found.by_side(),
+        by_host_pair: found.by_host_pair(),
+        two_ends: &found.two_ends,
     };
     serde_json::to_writer_pretty(&mut *out, &stalls)?;
     writeln!(out)?;

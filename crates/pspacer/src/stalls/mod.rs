@@ -2,21 +2,25 @@
 //! `pspacer stalls`: tells why transfers stalled, from captures of them.
 
 mod files;
-mod json;
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
+use capture::choice::{Choice, Moment};
+use capture::expression::Expression;
 use clap::Args;
+use linux_io::signals::Signals;
 use stall::captures::{Found, read, worst_first};
+use stall::follow::Limits;
 use stall::select::Selector;
+use stall_files::follow::{Input, Plan, follow};
+use stall_files::{annotate, json, two_ends};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
 use crate::values;
-use files::Files;
 
 /// Arguments of `pspacer stalls`.
 #[derive(Debug, Args)]
@@ -34,6 +38,21 @@ pub struct StallsArgs {
     /// long for the connection's round trip, and at least 20ms]
     #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = FILTERS)]
     pub min_duration: Option<u64>,
+    /// Only packets from this time on: seconds since the capture's start as in 12.5, or a time
+    /// as in 2026-11-23T02:19:57.5Z (RFC 3339)
+    #[arg(long, value_name = "TIME", help_heading = FILTERS)]
+    pub from: Option<Moment>,
+    /// Only packets before this time, given as for --from
+    #[arg(long, value_name = "TIME", help_heading = FILTERS)]
+    pub to: Option<Moment>,
+    /// Only packets that a capture filter chooses, as in "host 10.1.1.1 and tcp port 80"
+    /// (pcap-filter(7): host, net, port, portrange, protocols, ether host, vlan, less, greater;
+    /// and, or, not); it sees the outermost headers
+    #[arg(long, value_name = "EXPRESSION", help_heading = FILTERS)]
+    pub filter: Option<Expression>,
+    /// List the worst N connections; the sums count all
+    #[arg(long, value_name = "N", help_heading = FILTERS)]
+    pub top: Option<usize>,
     /// Every connection and every stop; else the worst of each. The sum by cause
     /// counts all, listed or not
     #[arg(long, help_heading = OUTPUT)]
@@ -49,9 +68,55 @@ pub struct StallsArgs {
     /// Interval of the throughput in the page, as in 10ms [default: about 200 of them]
     #[arg(long, value_name = "TIME", value_parser = values::some_time, help_heading = OUTPUT)]
     pub interval: Option<u64>,
+    /// Also write a copy of the capture, as pcapng, whose packets carry the findings as comments
+    #[arg(long, value_name = "OUT.pcapng", help_heading = OUTPUT)]
+    pub annotate: Option<PathBuf>,
+    /// A capture of the same connections from their other end: its packets are paired with those
+    /// of FILE, which places losses, gives one-way delays, and proves causes
+    #[arg(long, value_name = "FILE", conflicts_with = "follow", help_heading = RUN)]
+    pub other_end: Option<PathBuf>,
+    /// Read FILE while it is written, and print each stop as a line of JSON when it is over: FILE
+    /// is "-", a file that grows, or what tcpdump -w was given, whose files of -C, -W and -G are
+    /// read one after the other; ends at Ctrl-C, or with standard input
+    #[arg(long, help_heading = RUN,
+        conflicts_with_all = ["flow", "top", "all", "report", "annotate"])]
+    pub follow: bool,
     /// Exit with 3 if a stop was found, for scripts
     #[arg(long, help_heading = RUN)]
     pub exit_code: bool,
+}
+
+impl StallsArgs {
+    /// Returns what is wrong with the arguments together.
+    pub fn fault(&self) -> Option<String> {
+        let is_range = |(from, to): (Moment, Moment)| from.is_at_or_after(to) != Some(true);
+        let has_stdin = self.files.iter().any(|path| path.as_os_str() == "-");
+        let fault = if has_stdin && self.files.len() > 1 {
+            "- cannot be merged with files: standard input is read once"
+        } else if has_stdin && self.other_end.is_some() {
+            "--other-end reads the capture twice: expected a file instead of -"
+        } else if has_stdin && self.report.is_some() {
+            "--report reads the capture twice: expected a file instead of -"
+        } else if self.annotate.is_some() && (has_stdin || self.files.len() > 1) {
+            "--annotate copies one capture: expected one FILE; mergecap merges several"
+        } else if self.follow && self.files.len() > 1 {
+            "--follow reads one ring of files: expected one FILE"
+        } else if !self.from.zip(self.to).is_none_or(is_range) {
+            "--from is not before --to: expected an earlier time"
+        } else {
+            let checked = annotate::check(&self.files[0], self.annotate.as_deref()?);
+            return checked.err().map(|error| error.to_string());
+        };
+        Some(fault.to_owned())
+    }
+
+    fn choice(&self) -> Choice {
+        Choice {
+            from: self.from,
+            to: self.to,
+            filter: self.filter.clone(),
+        }
+    }
 }
 
 /// Analyses the captures and prints the results. Returns `false` if `--exit-code` was given and a
@@ -61,12 +126,22 @@ pub struct StallsArgs {
 /// When a file cannot be read at all, there is no TCP in the files, no connection matches, or an
 /// output cannot be written. A file that is damaged further on is analysed up to the damage.
 pub fn main(args: &StallsArgs) -> Result<bool> {
-    let files = Files::new(&args.files)?;
-    ensure!(
-        args.report.is_none() || !files.has_stdin(),
-        "--report reads the capture twice: name a file instead of -"
-    );
-    let mut found = analyse(args, &files, None)?;
+    if args.follow {
+        return followed(args);
+    }
+    let mut found = analyse(args, None)?;
+    found.most = args.top;
+    if let Some(path) = &args.other_end {
+        let far = Choice {
+            filter: args.filter.clone(),
+            ..Choice::default()
+        };
+        let mut ends = files::read(&args.files, args.choice(), |near| {
+            files::read(std::slice::from_ref(path), far, |far| two_ends(near, far))
+        })?;
+        ends.prove(&mut found.analysis);
+        found.two_ends = Some(ends);
+    }
     found.shown = worst_first(&found.analysis, &args.flow);
     for note in found.notes() {
         output::note(&format!("pspacer: {note}"));
@@ -78,8 +153,11 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         );
     }
     if let Some(path) = &args.report {
-        let page = draw(args, &files, &mut found)?;
+        let page = draw(args, &mut found)?;
         fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let (Some(path), [capture]) = (&args.annotate, args.files.as_slice()) {
+        annotate::write(capture, path, &found)?;
     }
     let mut out = std::io::BufWriter::new(output::out());
     if args.json {
@@ -93,13 +171,32 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     Ok(!args.exit_code || found.shown.iter().map(stalls).sum::<usize>() == 0)
 }
 
+/// Follows the captures until they are over, or a signal comes.
+fn followed(args: &StallsArgs) -> Result<bool> {
+    let signals = Signals::block()?;
+    let plan = Plan {
+        choice: args.choice(),
+        min_stall_ns: args.min_duration,
+        limits: Limits::default(),
+    };
+    let mut out = std::io::BufWriter::new(output::out());
+    let input = Input::new(&args.files[0]);
+    let stalls = follow(input, plan, &mut out, || Ok(signals.came()?))?;
+    Ok(!args.exit_code || stalls == 0)
+}
+
 /// Reads all files once. `history_of` is the connection whose events are kept.
-fn analyse(args: &StallsArgs, files: &Files, history_of: Option<usize>) -> Result<Found> {
-    let found = read(files.open()?, files.names(), args.min_duration, history_of);
-    files.finished();
+fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<Found> {
+    let names = args.files.iter().map(|p| p.display().to_string()).collect();
+    let found = files::read(&args.files, args.choice(), |segments| {
+        Ok(read(segments, names, args.min_duration, history_of))
+    })?;
     if found.counts.segments == 0 {
         let why = found.damages.first();
-        let why = why.map_or(String::new(), |(name, d)| format!("; {name}: {d}"));
+        let mut why = why.map_or(String::new(), |(name, d)| format!("; {name}: {d}"));
+        if found.counts.left_out > 0 {
+            why += "; --from, --to or --filter leave packets out";
+        }
         bail!("no TCP segment among {} packets{why}", found.counts.packets);
     }
     Ok(found)
@@ -107,9 +204,9 @@ fn analyse(args: &StallsArgs, files: &Files, history_of: Option<usize>) -> Resul
 
 /// Returns the page, in which the first of the listed connections is drawn. A second reading of the
 /// files keeps its events.
-fn draw(args: &StallsArgs, files: &Files, found: &mut Found) -> Result<String> {
+fn draw(args: &StallsArgs, found: &mut Found) -> Result<String> {
     if let Some(&index) = found.shown.first() {
-        let again = analyse(args, files, Some(index))?;
+        let again = analyse(args, Some(index))?;
         let history = again.analysis.connections.into_iter().nth(index);
         if let Some(connection) = found.analysis.connections.get_mut(index) {
             connection.history = history.and_then(|c| c.history);

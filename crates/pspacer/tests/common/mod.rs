@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod capture;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

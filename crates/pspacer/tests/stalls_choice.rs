@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer stalls`: which packets are read, how many connections are listed, sums by pair of
+//! hosts, and a capture from the other end.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+
+use common::capture::Capture;
+use common::{Folder, pspacer, text};
+use serde_json::Value;
+
+fn json(arguments: &[&str]) -> Value {
+    let out = pspacer(&[&["stalls"], arguments, &["--json"]].concat());
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// Three transfers one after the other, at 1, 3 and 5 s: the first stops for half a second, the
+/// others never.
+fn three() -> Vec<u8> {
+    let mut capture = Capture::new();
+    for (start_s, closed_at) in [(1, Some(20)), (3, None), (5, None)] {
+        capture.transfer(start_s * 1_000_000, 5000 + start_s as u16, 40, closed_at);
+    }
+    capture.0
+}
+
+fn clients(found: &Value) -> Vec<&str> {
+    let connections = found["connections"].as_array().unwrap().iter();
+    connections.map(|c| c["client"].as_str().unwrap()).collect()
+}
+
+/// The records of a pcap: time in us, and the bytes from the lengths on.
+fn records(pcap: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let mut at = 24;
+    let mut all = vec![];
+    while at < pcap.len() {
+        let word = |i: usize| u32::from_le_bytes(pcap[at + i..at + i + 4].try_into().unwrap());
+        let end = at + 16 + word(8) as usize;
+        let time_us = u64::from(word(0)) * 1_000_000 + u64::from(word(4));
+        all.push((time_us, pcap[at + 8..end].to_vec()));
+        at = end;
+    }
+    all
+}
+
+fn pcap(records: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Capture::new().0;
+    for (time_us, record) in records {
+        out.extend(((time_us / 1_000_000) as u32).to_le_bytes());
+        out.extend(((time_us % 1_000_000) as u32).to_le_bytes());
+        out.extend(record);
+    }
+    out
+}
+
+#[test]
+fn a_time_is_chosen() {
+    let folder = Folder::new("choice-time");
+    let file = folder.file("a.pcap", &three());
+    let of = |arguments: &[&str]| {
+        let found = json(&[&[file.as_str()], arguments].concat());
+        clients(&found)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let [one, two, three] = ["10.1.1.1:5001", "10.1.1.1:5003", "10.1.1.1:5005"];
+    assert_eq!(of(&["--from", "1.5"]), [two, three]);
+    assert_eq!(of(&["--to", "1.5s"]), [one]);
+    assert_eq!(of(&["--from", "1500ms", "--to", "3.5"]), [two]);
+    // The capture begins a second after 1970 did.
+    assert_eq!(of(&["--from", "1970-01-01T00:00:02.5Z"]), [two, three]);
+    assert_eq!(of(&["--to", "1970-01-01T02:00:02.5+02:00"]), [one]);
+    // What is left keeps its numbers.
+    let whole = json(&[&file, "--flow", ":5001"]);
+    let later = json(&[&file, "--from", "0.02"]);
+    let evidence = |found: &Value| found["connections"][0]["stalls"][0]["evidence"].clone();
+    assert_eq!(evidence(&whole), evidence(&later));
+    assert_eq!(whole["packets"], later["packets"]);
+
+    let none = pspacer(&["stalls", &file, "--from", "100"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("--from, --to or --filter leave packets out"));
+    for (arguments, expected) in [
+        (["--from", "2", "--to", "1"], "--from is not before --to"),
+        (
+            ["--from", "yesterday", "--to", "1"],
+            "expected seconds since the capture's start",
+        ),
+    ] {
+        let out = pspacer(&[&["stalls", &file][..], &arguments].concat());
+        assert_eq!(out.status.code(), Some(2));
+        assert!(
+            text(&out.stderr).contains(expected),
+            "{}",
+            text(&out.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_capture_filter_chooses_packets() {
+    let folder = Folder::new("choice-filter");
+    let file = folder.file("a.pcap", &three());
+    let found = json(&[&file, "--filter", "tcp port 5003 or 5005 and host 10.1.2.1"]);
+    assert_eq!(clients(&found), ["10.1.1.1:5003", "10.1.1.1:5005"]);
+    let wrong = pspacer(&["stalls", &file, "--filter", "port http"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = text(&wrong.stderr);
+    assert!(
+        said.contains("port must be followed by 0 to 65535, not \"http\""),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_worst_are_listed_and_all_are_summed_up() {
+    let folder = Folder::new("choice-top");
+    let mut capture = Capture::new();
+    for i in 0..4u16 {
+        let start_us = 1_000_000 + u64::from(i) * 3_000_000;
+        capture.transfer(start_us, 5001 + i, 40, (i % 2 == 0).then_some(20));
+    }
+    let one = records(&capture.0);
+    // The same between two other hosts, a tenth of a second later, but for the last transfers.
+    let other = one.iter().take(700).map(|(time_us, record)| {
+        let mut record = record.clone();
+        for at in 0..record.len() - 4 {
+            if record[at..at + 4] == [10, 1, 1, 1] {
+                record[at + 3] = 9;
+            }
+        }
+        (time_us + 100_000, record)
+    });
+    let mut both: Vec<_> = other.chain(one.iter().cloned()).collect();
+    both.sort_by_key(|(time_us, _)| *time_us);
+    let file = folder.file("a.pcap", &pcap(&both));
+    let found = json(&[&file, "--top", "1"]);
+    assert_eq!(clients(&found).len(), 1);
+    let all = json(&[&file]);
+    for key in ["by_cause", "by_side", "by_host_pair"] {
+        assert_eq!(found[key], all[key], "{key}");
+    }
+    let pairs = all["by_host_pair"].as_array().unwrap();
+    let row = |pair: &Value| {
+        (
+            pair["client"].as_str().unwrap().to_owned(),
+            pair["stalls"].clone(),
+            pair["connections"].clone(),
+        )
+    };
+    let rows: Vec<_> = pairs.iter().map(row).collect();
+    let wanted = |client: &str, n: u64| (client.to_owned(), Value::from(n), Value::from(n));
+    assert_eq!(rows, [wanted("10.1.1.1", 2), wanted("10.1.1.9", 1)]);
+    // Each sum is divided by side and by cause.
+    for pair in pairs {
+        for key in ["by_side", "by_cause"] {
+            let parts = pair[key].as_array().unwrap().iter();
+            let sum: f64 = parts
+                .map(|part| part["time_lost_s"].as_f64().unwrap())
+                .sum();
+            assert!((sum - pair["time_lost_s"].as_f64().unwrap()).abs() < 1e-9);
+        }
+    }
+    let sides = &all["by_side"];
+    assert_eq!(
+        (&sides[0]["side"], &sides[0]["stalls"]),
+        (&"receiver".into(), &3.into())
+    );
+
+    let shown = text(&pspacer(&["stalls", &file, "--top", "1"]).stdout);
+    assert_eq!(shown.matches("\n#").count(), 1, "{shown}");
+    let (_, pairs) = shown.split_once("\nBy host pair\n").unwrap();
+    assert!(
+        pairs.contains("10.1.1.1") && pairs.contains("receiver window closed"),
+        "{shown}"
+    );
+    assert!(
+        pairs.contains("1 more pairs"),
+        "as many as connections: {shown}"
+    );
+
+    let page = folder.0.join("out.html");
+    let out = pspacer(&["stalls", &file, "--report", page.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("Time lost by cause") && html.contains("Time lost by host pair"));
+    assert!(html.contains("10.1.1.9 → 10.1.2.1") && !html.contains("NaN"));
+}
+
+/// The far capture of a near one: the way takes 5 ms, its clock is 2 s ahead.
+fn far_end(near: &[(u64, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
+    let is_client = |record: &[u8]| record[8 + 36..8 + 38] == 80u16.to_be_bytes();
+    let mut far: Vec<_> = near
+        .iter()
+        .map(|(time_us, record)| {
+            let there_us = match is_client(record) {
+                true => time_us + 5_000,
+                false => time_us - 5_000,
+            };
+            (there_us + 2_000_000, record.clone())
+        })
+        .collect();
+    far.sort_by_key(|(time_us, _)| *time_us);
+    far
+}
+
+#[test]
+fn a_capture_from_the_other_end_is_put_beside() {
+    let folder = Folder::new("choice-ends");
+    let mut capture = Capture::new();
+    capture.transfer(1_000_000, 5001, 40, Some(20));
+    let near = records(&capture.0);
+    let mut far = far_end(&near);
+    // The 100th packet of the near capture never came.
+    let lost = &near[99];
+    let at = far
+        .iter()
+        .position(|(_, record)| *record == lost.1)
+        .unwrap();
+    far.remove(at);
+    let near_file = folder.file("near.pcap", &capture.0);
+    let far_file = folder.file("far.pcap", &pcap(&far));
+    let found = json(&[&near_file, "--other-end", &far_file]);
+    let ends = &found["two_ends"];
+    let clock = |key: &str| ends["clocks"][key].as_f64().unwrap();
+    assert!((clock("offset_s") - 2.0).abs() < 1e-4, "{}", ends["clocks"]);
+    assert!(
+        (clock("uncertainty_s") - 0.005).abs() < 1e-4,
+        "{}",
+        ends["clocks"]
+    );
+    let paths = ends["paths"].as_array().unwrap();
+    let path = paths.iter().find(|p| p["from"] == "10.1.1.1:5001").unwrap();
+    assert_eq!(
+        (&path["lost"], &path["lost_packets"]),
+        (&1.into(), &serde_json::json!([100]))
+    );
+    assert_eq!(
+        (&path["from_near"], &path["missed"]),
+        (&true.into(), &0.into())
+    );
+    let median_s = path["delays"]["median_s"].as_f64().unwrap();
+    assert!((median_s - 0.005).abs() < 1e-3, "{median_s}");
+    // The stall is still the receiver's, and proved.
+    let stall = &found["connections"][0]["stalls"][0];
+    assert_eq!(
+        (&stall["cause"], &stall["confidence"]),
+        (&"receiver-window-closed".into(), &"high".into())
+    );
+    assert!(
+        stall["explanation"]
+            .as_str()
+            .unwrap()
+            .contains("Both captures: at the receiver"),
+        "{stall}"
+    );
+    assert_eq!(ends["proofs"][0]["stall"], 1);
+
+    let shown = text(&pspacer(&["stalls", &near_file, "--other-end", &far_file]).stdout);
+    assert!(shown.contains("\nBoth captures\n"), "{shown}");
+    assert!(shown.contains(" ms ahead and "), "{shown}");
+    let page = folder.0.join("out.html");
+    let report = ["--report", page.to_str().unwrap()];
+    let out = pspacer(
+        &[
+            &["stalls", &near_file, "--other-end", &far_file][..],
+            &report,
+        ]
+        .concat(),
+    );
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(
+        fs::read_to_string(page)
+            .unwrap()
+            .contains("One-way delay over time")
+    );
+
+    // Captures that are of other connections, or the same one.
+    let mut other = Capture::new();
+    other.transfer(1_000_000, 6001, 5, None);
+    let other = folder.file("other.pcap", &other.0);
+    let out = pspacer(&["stalls", &other, "--other-end", &far_file]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("no packet in common"),
+        "{}",
+        text(&out.stderr)
+    );
+    let out = pspacer(&["stalls", "-", "--other-end", &far_file]);
+    assert_eq!(out.status.code(), Some(2));
+}
