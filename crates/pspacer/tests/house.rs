@@ -190,6 +190,8 @@ fn crates_depend_only_on_whom_they_may() {
         ("ping", &["linux-io", "units"]),
         // Traffic control over netlink.
         ("tcpsp", &["linux-io", "units"]),
+        ("ports", &["linux-io", "tcpsp"]),
+        ("exporter", &["linux-io", "ports", "tcpsp"]),
         ("router", &["afxdp", "linux-io", "units"]),
         (
             "watch",
