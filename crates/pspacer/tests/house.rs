@@ -192,6 +192,7 @@ fn crates_depend_only_on_whom_they_may() {
         ("tcpsp", &["linux-io", "units"]),
         ("ports", &["linux-io", "tcpsp"]),
         ("exporter", &["linux-io", "ports", "tcpsp"]),
+        ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
         ("router", &["afxdp", "linux-io", "units"]),
         (
             "watch",
