@@ -193,6 +193,7 @@ fn crates_depend_only_on_whom_they_may() {
         ("ports", &["linux-io", "tcpsp"]),
         ("exporter", &["linux-io", "ports", "tcpsp"]),
         ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
+        ("top", &["ports", "tcpsp", "units"]),
         ("router", &["afxdp", "linux-io", "units"]),
         (
             "watch",
