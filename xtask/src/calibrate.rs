@@ -16,8 +16,8 @@ use serde_json::json;
 use stall::{Analysis, Cause, Confidence, Direction};
 use tcp_stacks::acceptable::{TABLE, is_right, mechanisms};
 use tcp_stacks::capture_file::Cut;
-use tcp_stacks::scenario::Case;
 use tcp_stacks::ground_truth::{End, Fate, Hold, Pause, Why};
+use tcp_stacks::scenario::Case;
 use tcp_stacks::world::{Point, Run};
 
 use crate::judgement::{self, Judgement};

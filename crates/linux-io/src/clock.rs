@@ -65,6 +65,14 @@ pub fn tick_ns() -> io::Result<u64> {
     Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)?).max(1))
 }
 
+/// Returns the resolution of timers: 1 ns, or a tick where the kernel has no high-resolution timers.
+///
+/// # Errors
+/// If the kernel has no such clock.
+pub fn timer_resolution_ns() -> io::Result<u64> {
+    Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC)?).max(1))
+}
+
 /// Waits until CLOCK_MONOTONIC reaches `due_ns`; returns at once if that has passed.
 ///
 /// # Errors
@@ -107,6 +115,11 @@ mod tests {
     #[test]
     fn a_tick_is_of_100_to_1000_hz() {
         assert!((1_000_000..=10_000_000).contains(&tick_ns().unwrap()));
+    }
+
+    #[test]
+    fn timers_are_no_coarser_than_a_tick() {
+        assert!(timer_resolution_ns().unwrap() <= tick_ns().unwrap());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use netlink_packet_core::{
     NlasIterator,
 };
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket as NetlinkSocket, SocketAddr};
 
 /// Bytes of the receive buffer; the kernel fills at most 32 KiB at once.
@@ -86,7 +86,27 @@ impl Socket {
     /// # Errors
     /// The system's.
     pub fn open() -> io::Result<Self> {
-        let socket = NetlinkSocket::new(NETLINK_ROUTE)?;
+        Self::open_of(NETLINK_ROUTE)
+    }
+
+    /// Opens a socket of generic netlink, whose messages have the same frame.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn generic() -> io::Result<Self> {
+        Self::open_of(NETLINK_GENERIC)
+    }
+
+    /// Opens a socket that tells of the host's sockets (sock_diag), in messages of the same frame.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sock_diag() -> io::Result<Self> {
+        Self::open_of(NETLINK_SOCK_DIAG)
+    }
+
+    fn open_of(family: isize) -> io::Result<Self> {
+        let socket = NetlinkSocket::new(family)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         socket.set_ext_ack(true)?;
         socket.set_cap_ack(true)?;
@@ -139,6 +159,23 @@ impl Socket {
         loop {
             if let Part::End = self.receive(|_: M| ())? {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Asks for something that is no table, and returns the answers.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn ask<M>(&mut self, what: M) -> Result<Vec<M>, Error>
+    where
+        M: NetlinkSerializable + NetlinkDeserializable,
+    {
+        self.send(what, NLM_F_ACK)?;
+        let mut all = Vec::new();
+        loop {
+            if let Part::End = self.receive(|entry| all.push(entry))? {
+                return Ok(all);
             }
         }
     }

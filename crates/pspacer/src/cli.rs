@@ -35,11 +35,12 @@ pub const STATUSES: [(&str, &str); 5] = [
     ("0", "All is well. Of ping: an answer came."),
     (
         "1",
-        "A run, a file or a bound failed: standard error says why. Of ping: no answer came.",
+        "A run, a file or a bound failed: standard error says why. Of ping: no answer came. Of \
+         doctor: something was found.",
     ),
     (
         "2",
-        "The command line is wrong. Of ping: that, or anything else failed.",
+        "The command line is wrong. Of ping and doctor: that, or anything else failed.",
     ),
     (
         "3",
@@ -53,7 +54,7 @@ pub const STATUSES: [(&str, &str); 5] = [
 ];
 
 /// The subcommands, grouped by subject.
-pub const GROUPS: [(&str, &[&str]); 5] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
     ("Host", &["plan", "apply", "save", "restore", "remove"]),
@@ -62,6 +63,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
         "Reservations",
         &["manager", "reserve", "reservations", "release"],
     ),
+    ("Monitoring", &["top", "doctor", "exporter"]),
     ("Others", &["predict", "completions", "help"]),
 ];
 
@@ -115,6 +117,12 @@ pub enum Command {
     Reflect(crate::reflect::ReflectArgs),
     /// Forwards packets in user space, streams in time
     Router(crate::router::RouterArgs),
+    /// Every psp class of this host as it sends
+    Top(crate::top::TopArgs),
+    /// What keeps this host from pacing well, and the command that mends it
+    Doctor(crate::doctor::DoctorArgs),
+    /// Statistics of psp for Prometheus, as OpenMetrics
+    Exporter(crate::exporter::ExporterArgs),
     /// Delay over cascaded routers: its distribution and its bounds
     Predict(crate::predict::PredictArgs),
     /// Reservations: a manager, and what asks one

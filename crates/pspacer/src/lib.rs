@@ -5,7 +5,9 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
+mod doctor;
 mod experiments;
+mod exporter;
 mod headings;
 mod lab;
 mod measure;
@@ -19,6 +21,7 @@ mod scenario_run;
 mod sim;
 mod stalls;
 mod terminal;
+mod top;
 mod values;
 mod watch;
 
@@ -42,7 +45,7 @@ pub fn main() -> ExitCode {
     terminal::want(cli.color, cli.quiet);
     let result = run(&cli).and_then(|code| output::flush().map(|()| code));
     let failed = match &cli.command {
-        Command::Ping(_) => ping::TROUBLE,
+        Command::Ping(_) | Command::Doctor(_) => ping::TROUBLE,
         _ => 1,
     };
     result.unwrap_or_else(|error| match output::is_closed() {
@@ -73,6 +76,12 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Top(args) => top::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(args) => doctor::main(args).map(|fine| match fine {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        }),
+        Command::Exporter(args) => exporter::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Reservations(command) => {
             let outcome = commands::run(command, terminal::style(), output::note)?;

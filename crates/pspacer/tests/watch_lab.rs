@@ -6,8 +6,6 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use common::root;
@@ -17,36 +15,9 @@ use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["veth", "sch_netem"];
 
-/// The program without what a debugger needs, and what it is linked with.
-fn program(folder: &Path) -> Vec<(PathBuf, String)> {
-    let stripped = folder.join("pspacer");
-    let built = env!("CARGO_BIN_EXE_pspacer");
-    let strip = Command::new("strip")
-        .arg("-o")
-        .arg(&stripped)
-        .arg(built)
-        .status();
-    assert!(strip.unwrap().success());
-    let linked = Command::new("ldd").arg(built).output().unwrap();
-    let linked = String::from_utf8(linked.stdout).unwrap();
-    let mut files = vec![(stripped, "/watch/pspacer".to_owned())];
-    for line in linked.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("/watch/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), "/watch/ld.so".to_owned()));
-            }
-            _ => {}
-        }
-    }
-    assert!(files.len() > 2, "{linked}");
-    files
-}
-
 fn watched(kernel: Kernel) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let mut files = program(folder.path());
+    let mut files = common::program(folder.path(), "watch");
     let script = root().join("crates/pspacer/tests/watch/stops.sh");
     files.push((script, "/watch/stops.sh".to_owned()));
     let files: Vec<_> = files

@@ -75,11 +75,11 @@ fn protocol(inner: &Payload<'_>, family: Option<Family>, wanted: u8) -> Result<b
     }
 }
 
+/// Addresses of both ends, as they stand in the frame.
+type Ends<'a> = (&'a [u8], &'a [u8]);
+
 /// Returns the addresses of both ends, if the payload is of the protocol.
-fn addresses<'a>(
-    inner: &Payload<'a>,
-    of: Option<NetOf>,
-) -> Result<Option<(&'a [u8], &'a [u8])>, Cut> {
+fn addresses<'a>(inner: &Payload<'a>, of: Option<NetOf>) -> Result<Option<Ends<'a>>, Cut> {
     let wanted = match inner.ether_type {
         IPV4 => NetOf::Ip(Family::V4),
         IPV6 => NetOf::Ip(Family::V6),

@@ -145,7 +145,7 @@ impl Clocks {
     }
 
     /// Returns a far timestamp as time of the near clock since its first common packet, ns.
-    pub(super) fn to_near(&self, time_ns: u64) -> i64 {
+    pub(super) fn as_near(&self, time_ns: u64) -> i64 {
         let since = i128::from(time_ns) - i128::from(self.zero_ns) - self.base_ns;
         // Some 2^53 ns at most.
         ((since as f64 - self.rest_ns) / (1.0 + self.drift)).round() as i64

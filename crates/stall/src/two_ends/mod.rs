@@ -82,7 +82,7 @@ impl TwoEnds {
         let near_hosts = clock::near_hosts(&common);
         let is_near = |host: &Endpoint| near_hosts.contains(&host.address);
         let clocks = Clocks::fit(&common, is_near)?;
-        let (near_span, far_span) = (near.span(), far.span().map(|ns| clocks.to_near(ns)));
+        let (near_span, far_span) = (near.span(), far.span().map(|ns| clocks.as_near(ns)));
         let mut paths = Vec::new();
         for ends in common.keys() {
             let (Some(at_near), Some(at_far)) = (near.direction(ends), far.direction(ends)) else {
@@ -90,7 +90,7 @@ impl TwoEnds {
             };
             let from_near = is_near(&ends.0);
             let far_times = |packets: &[trace::Packet]| -> Vec<i64> {
-                packets.iter().map(|p| clocks.to_near(p.time_ns)).collect()
+                packets.iter().map(|p| clocks.as_near(p.time_ns)).collect()
             };
             let near_times = |packets: &[trace::Packet]| -> Vec<i64> {
                 packets.iter().map(|p| clocks.near(p.time_ns)).collect()

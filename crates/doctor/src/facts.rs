@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Facts of a host, as the rules want them. `None` is what this kernel or driver does not say.
+
+use serde::Serialize;
+use tcpsp::{Handle, QdiscOptions, QdiscStats};
+
+/// Facts of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Facts {
+    /// Version of this program.
+    pub program_version: String,
+    /// The kernel's release, as `uname -r` says it.
+    pub kernel_release: String,
+    /// Whether the module is loaded.
+    pub is_module_loaded: bool,
+    /// Whether the module is where modprobe looks for it.
+    pub is_module_installed: bool,
+    /// Version of the loaded module.
+    pub module_version: Option<String>,
+    /// Resolution of timers.
+    pub timer_resolution_ns: u64,
+    /// The kernel's clock, such as `tsc`.
+    pub clocksource: Option<String>,
+    /// Idle states of the first processor that are enabled: name, and time to leave it.
+    pub idle_states: Vec<IdleState>,
+    /// TCP connections of this network namespace that have SO_MAX_PACING_RATE.
+    pub paced_sockets: Option<u64>,
+    /// Lateness of timers, if it was measured.
+    pub timers: Option<Lateness>,
+    /// The devices.
+    pub devices: Vec<Device>,
+}
+
+/// An idle state of a processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IdleState {
+    /// Its name, such as `C6`.
+    pub name: String,
+    /// Time to leave it.
+    pub latency_us: u64,
+}
+
+/// Lateness of timers, measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lateness {
+    /// Timers that were measured.
+    pub timers: usize,
+    /// Half of them were later.
+    pub median_ns: u64,
+    /// One of a hundred was later.
+    pub p99_ns: u64,
+    /// The latest.
+    pub max_ns: u64,
+}
+
+/// A device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its driver; `None` of a software device.
+    pub driver: Option<String>,
+    /// Whether its frames are Ethernet's.
+    pub is_ethernet: bool,
+    /// Whether it has a link; `None`: it is down.
+    pub has_carrier: Option<bool>,
+    /// Line rate.
+    pub line_rate_bps: Option<u64>,
+    /// Whether it sends and receives at once.
+    pub is_full_duplex: Option<bool>,
+    /// Whether PAUSE frames of the link partner hold it.
+    pub is_held_by_pause: Option<bool>,
+    /// Whether it sends PAUSE frames of its own.
+    pub sends_pause: Option<bool>,
+    /// Time for which interrupts of sent frames are held off.
+    pub tx_coalesce_us: Option<u64>,
+    /// Whether it segments TCP (TSO).
+    pub has_tso: Option<bool>,
+    /// Whether the stack segments as late as it can (GSO).
+    pub has_gso: Option<bool>,
+    /// Byte queue limit of each transmit queue: its least value.
+    pub queue_limits_min_bytes: Vec<u64>,
+    /// Qdiscs, without those that the kernel made on its own below classes.
+    pub qdiscs: Vec<Qdisc>,
+    /// Its psp qdiscs.
+    pub psp: Vec<Psp>,
+    /// What a second of traffic showed.
+    pub trial: Option<Trial>,
+}
+
+/// A qdisc of any kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Qdisc {
+    /// The kernel's name of its kind.
+    pub kind: String,
+    /// Its id.
+    pub handle: Handle,
+    /// [`Handle::ROOT`], or the class that it is the queue of.
+    pub parent: Handle,
+}
+
+/// A psp qdisc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Psp {
+    /// Its id.
+    pub handle: Handle,
+    /// [`Handle::ROOT`], or mq's class that it is the queue of.
+    pub parent: Handle,
+    /// Its options.
+    pub options: QdiscOptions,
+    /// Its statistics.
+    pub stats: QdiscStats,
+    /// Sum of the rates of its classes.
+    pub rates_bps: u64,
+    /// Frames that its classes dropped, by cause, in the order of the table.
+    pub drops: Vec<(&'static str, u64)>,
+}
+
+/// What a second of traffic showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Trial {
+    /// Frames that psp gave to the device.
+    pub sent_frames: u64,
+    /// Gap frames that psp gave to the device.
+    pub gap_frames: u64,
+    /// Frames that the device counted as sent.
+    pub device_frames: u64,
+    /// Times the wire was silent although a frame was due.
+    pub wire_stops: u64,
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sockets that pace themselves, from the kernel's table of TCP connections (sock_diag). Numbers are
+//! those of linux/inet_diag.h, linux/sock_diag.h and linux/tcp.h.
+
+use linux_io::rtnetlink::{Error, Socket};
+use tcpsp::attribute::Attribute;
+
+use super::netlink::{Message, value};
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const FAMILIES: [u8; 2] = [2, 10];
+const TCP: u8 = 6;
+/// Bit of the attribute that has struct tcp_info, and its number.
+const WANT_INFO: u8 = 1 << 1;
+const INFO: u16 = 2;
+/// Bit of established connections.
+const ESTABLISHED: u32 = 1 << 1;
+/// Where struct tcp_info has the most that the socket may send, bytes/s.
+const MAX_PACING_RATE: usize = 112;
+/// What it is without the option.
+const UNLIMITED: u64 = u64::MAX;
+
+/// A request has struct inet_diag_req_v2 as its head, an answer struct inet_diag_msg.
+type Diagnosis = Message<56, 72>;
+
+/// Returns how many established TCP connections have SO_MAX_PACING_RATE.
+///
+/// # Errors
+/// The kernel's, for example if it has no such table.
+pub fn paced() -> Result<u64, Error> {
+    let mut socket = Socket::sock_diag()?;
+    let mut count = 0;
+    for family in FAMILIES {
+        let mut head = [0; 56];
+        let [first, protocol, extensions, _, states @ ..] = &mut head;
+        (*first, *protocol, *extensions) = (family, TCP, WANT_INFO);
+        for (to, byte) in states.iter_mut().zip(ESTABLISHED.to_ne_bytes()) {
+            *to = byte;
+        }
+        let all = socket.dump(Diagnosis {
+            kind: SOCK_DIAG_BY_FAMILY,
+            head,
+            attributes: Vec::new(),
+        })?;
+        count += all
+            .iter()
+            .filter(|answer| is_paced(&answer.attributes))
+            .count();
+    }
+    Ok(count.try_into().unwrap_or(u64::MAX))
+}
+
+fn is_paced(attributes: &[Attribute]) -> bool {
+    let info = value(attributes, INFO).unwrap_or_default();
+    let rate = info.get(MAX_PACING_RATE..MAX_PACING_RATE + 8);
+    let rate = rate
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u64::from_ne_bytes);
+    rate.is_some_and(|rate| rate != UNLIMITED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_limit_is_found_where_the_kernel_has_it() {
+        let info = |rate: u64| {
+            let mut info = vec![0; MAX_PACING_RATE];
+            info.extend(rate.to_ne_bytes());
+            [Attribute::new(INFO, info)]
+        };
+        assert!(is_paced(&info(1_000_000)));
+        assert!(!is_paced(&info(UNLIMITED)));
+        assert!(!is_paced(&[]) && !is_paced(&[Attribute::new(INFO, [0; 100])]));
+    }
+
+    #[test]
+    fn connections_without_a_limit_are_not_counted() {
+        let Ok(before) = paced() else {
+            // A kernel without the table.
+            return;
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(paced().unwrap(), before);
+    }
+}

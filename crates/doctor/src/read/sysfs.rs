@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Facts from files of the kernel, below a root that a test may make.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::facts::{Device, Facts, IdleState};
+
+const BPS_OF_MBPS: u64 = 1_000_000;
+
+fn text(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn number(path: &Path) -> Option<u64> {
+    text(path)?.parse().ok()
+}
+
+/// Returns the entries of a folder whose names begin so, in order.
+fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    let named = all.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    let mut paths: Vec<_> = named.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Reads what concerns the whole host.
+pub fn host(root: &Path, facts: &mut Facts) {
+    facts.kernel_release = text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
+    let module = root.join("sys/module/sch_psp");
+    facts.is_module_loaded = module.exists();
+    facts.module_version = text(&module.join("version"));
+    let modules = root.join("lib/modules").join(&facts.kernel_release);
+    let listed = fs::read_to_string(modules.join("modules.dep")).unwrap_or_default();
+    facts.is_module_installed = listed.lines().any(|line| {
+        let file = line.split(':').next().unwrap_or_default();
+        let name = file.rsplit('/').next().unwrap_or_default();
+        name.starts_with("sch_psp.ko")
+    });
+    let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    facts.clocksource = text(&root.join(clock));
+    let idle = root.join("sys/devices/system/cpu/cpu0/cpuidle");
+    facts.idle_states = entries(&idle, "state")
+        .iter()
+        .filter(|state| number(&state.join("disable")) != Some(1))
+        .filter_map(|state| {
+            Some(IdleState {
+                name: text(&state.join("name"))?,
+                latency_us: number(&state.join("latency"))?,
+            })
+        })
+        .collect();
+}
+
+fn folder(root: &Path, name: &str) -> PathBuf {
+    root.join("sys/class/net").join(name)
+}
+
+/// Whether it is a device of a bus, with a link.
+pub fn is_nic_with_link(root: &Path, name: &str) -> bool {
+    let folder = folder(root, name);
+    folder.join("device").exists() && number(&folder.join("carrier")) == Some(1)
+}
+
+/// Returns the frames that a device counted as sent.
+pub fn sent_frames(root: &Path, name: &str) -> Option<u64> {
+    number(&folder(root, name).join("statistics/tx_packets"))
+}
+
+/// Reads what concerns a device.
+pub fn device(root: &Path, device: &mut Device) {
+    let folder = folder(root, &device.name);
+    let driver = fs::read_link(folder.join("device/driver")).ok();
+    let driver = driver.as_deref().and_then(Path::file_name);
+    device.driver = driver.map(|name| name.to_string_lossy().into_owned());
+    // The kernel gives no carrier of a device that is down.
+    device.has_carrier = number(&folder.join("carrier")).map(|carrier| carrier == 1);
+    // -1, which is no u64, or 2^32 - 1 are of a driver that does not know.
+    let mbps = number(&folder.join("speed")).filter(|mbps| *mbps < u64::from(u32::MAX));
+    device.line_rate_bps = mbps.map(|mbps| mbps * BPS_OF_MBPS);
+    device.is_full_duplex = match text(&folder.join("duplex")).as_deref() {
+        Some("full") => Some(true),
+        Some("half") => Some(false),
+        _ => None,
+    };
+    let limits = entries(&folder.join("queues"), "tx-");
+    device.queue_limits_min_bytes = limits
+        .iter()
+        .filter_map(|queue| number(&queue.join("byte_queue_limits/limit_min")))
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(root: &Path, name: &str, content: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn a_host_in_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        file(root, "proc/sys/kernel/osrelease", "6.12.48-amd64\n");
+        let dep = "kernel/net/sched/sch_fq.ko.xz: x\nupdates/dkms/sch_psp.ko.xz:\n";
+        file(root, "lib/modules/6.12.48-amd64/modules.dep", dep);
+        file(
+            root,
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "hpet\n",
+        );
+        for (state, name, latency, disable) in [
+            (0, "POLL", "0", "0"),
+            (1, "C1E", "10", "0"),
+            (2, "C6", "133", "1"),
+        ] {
+            let state = format!("sys/devices/system/cpu/cpu0/cpuidle/state{state}");
+            file(root, &format!("{state}/name"), name);
+            file(root, &format!("{state}/latency"), latency);
+            file(root, &format!("{state}/disable"), disable);
+        }
+        let mut facts = Facts::default();
+        host(root, &mut facts);
+        assert_eq!(facts.kernel_release, "6.12.48-amd64");
+        assert!(facts.is_module_installed && !facts.is_module_loaded);
+        assert_eq!(facts.clocksource.as_deref(), Some("hpet"));
+        assert_eq!(facts.idle_states.last().unwrap().name, "C1E");
+        assert_eq!(facts.idle_states.len(), 2);
+        file(root, "sys/module/sch_psp/version", "0.2.0\n");
+        host(root, &mut facts);
+        assert!(facts.is_module_loaded);
+        assert_eq!(facts.module_version.as_deref(), Some("0.2.0"));
+    }
+
+    #[test]
+    fn a_device_in_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let net = "sys/class/net/eth0";
+        file(root, "sys/bus/pci/drivers/ice/bind", "");
+        fs::create_dir_all(root.join(net).join("device")).unwrap();
+        let driver = root.join(net).join("device/driver");
+        std::os::unix::fs::symlink("../../../../../sys/bus/pci/drivers/ice", driver).unwrap();
+        file(root, &format!("{net}/carrier"), "1\n");
+        file(root, &format!("{net}/speed"), "25000\n");
+        file(root, &format!("{net}/duplex"), "full\n");
+        file(root, &format!("{net}/statistics/tx_packets"), "77\n");
+        for queue in 0..2 {
+            let limit = format!("{net}/queues/tx-{queue}/byte_queue_limits/limit_min");
+            file(root, &limit, &format!("{}\n", queue * 1000));
+        }
+        let mut eth0 = Device {
+            name: "eth0".to_owned(),
+            ..Device::default()
+        };
+        device(root, &mut eth0);
+        assert_eq!(eth0.driver.as_deref(), Some("ice"));
+        assert_eq!(
+            (eth0.has_carrier, eth0.is_full_duplex),
+            (Some(true), Some(true))
+        );
+        assert_eq!(eth0.line_rate_bps, Some(25_000_000_000));
+        assert_eq!(eth0.queue_limits_min_bytes, [0, 1000]);
+        assert_eq!(sent_frames(root, "eth0"), Some(77));
+        assert!(is_nic_with_link(root, "eth0") && !is_nic_with_link(root, "eth1"));
+        file(root, &format!("{net}/speed"), "-1\n");
+        device(root, &mut eth0);
+        assert_eq!(eth0.line_rate_bps, None);
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules about a device: link, qdiscs, flow control, byte queue limits, bursts.
+
+use tcpsp::{Handle, Mode, SplitGso, Why};
+use units::terse;
+
+use crate::facts::{Device, Facts};
+use crate::finding::{Finding, Severity};
+
+/// Drivers of devices in virtual machines that look like a NIC and have no wire.
+const VIRTUAL: &[&str] = &[
+    "virtio_net",
+    "vmxnet3",
+    "hv_netvsc",
+    "xen_netfront",
+    "ena",
+    "gve",
+    "netvsc",
+];
+/// Time that interrupts may be held off where the driver does not say.
+const HELD_OFF_US: u64 = 60;
+/// Qdiscs that hold frames back by themselves.
+const PACING: &[&str] = &["fq", "tbf", "netem", "etf", "htb", "hfsc", "cake"];
+
+pub fn of(
+    device: &Device,
+    id: &'static str,
+    severity: Severity,
+    what: String,
+    why: &'static str,
+    command: String,
+) -> Option<Finding> {
+    Some(Finding {
+        id,
+        device: Some(device.name.clone()),
+        severity,
+        what,
+        why,
+        command,
+    })
+}
+
+/// Whether nothing holds the device's sender back as a wire does.
+pub fn is_virtual(device: &Device) -> bool {
+    match device.driver.as_deref() {
+        None => true,
+        Some(driver) => VIRTUAL.contains(&driver),
+    }
+}
+
+/// It has a link.
+pub fn link(_: &Facts, device: &Device) -> Option<Finding> {
+    let name = &device.name;
+    match device.has_carrier {
+        Some(true) => None,
+        Some(false) => of(
+            device,
+            "no-link",
+            Severity::Fault,
+            "It has no link.".to_owned(),
+            "Nothing is sent, and the line rate is not known before there is a link.",
+            format!("ethtool {name}"),
+        ),
+        None => of(
+            device,
+            "down",
+            Severity::Fault,
+            "It is down.".to_owned(),
+            "Nothing is sent, and the line rate is not known before it is up.",
+            format!("ip link set {name} up"),
+        ),
+    }
+}
+
+/// It has psp.
+pub fn not_paced(_: &Facts, device: &Device) -> Option<Finding> {
+    if !device.psp.is_empty() {
+        return None;
+    }
+    let root = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT);
+    let kind = root.map_or("none", |root| root.kind.as_str());
+    let why = match device.qdiscs.iter().any(|qdisc| qdisc.kind == "fq") {
+        true => "fq paces each TCP connection by itself; classes with rates are psp's.",
+        false => "Nothing is paced.",
+    };
+    of(
+        device,
+        "no-psp",
+        Severity::Note,
+        format!("It has no psp qdisc; its root is {kind}."),
+        why,
+        format!(
+            "tc qdisc replace dev {} root handle 1: psp default 1",
+            device.name
+        ),
+    )
+}
+
+/// Below mq all transmit queues have psp.
+pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Finding> {
+    if device.psp.is_empty() {
+        return None;
+    }
+    let root = device.qdiscs.iter().find(|q| q.kind == "mq")?;
+    let mut others = device.qdiscs.iter().filter(|qdisc| {
+        qdisc.parent.qdisc() == root.handle && qdisc.parent != Handle::ROOT && qdisc.kind != "psp"
+    });
+    let first = others.next()?;
+    of(
+        device,
+        "queues-not-paced",
+        Severity::Warning,
+        format!(
+            "Below mq {} transmit queues have a qdisc other than psp, the first of them {} at {}.",
+            1 + others.count(),
+            first.kind,
+            first.parent
+        ),
+        "What they send takes the line from the paced queues.",
+        format!(
+            "tc qdisc replace dev {} parent {} psp default 1",
+            device.name, first.parent
+        ),
+    )
+}
+
+/// Gap frames take time on it.
+pub fn no_wire(_: &Facts, device: &Device) -> Option<Finding> {
+    // Of a software device psp says by itself whether it is a wire: the laboratory's is one.
+    let has_none = |psp: &&crate::facts::Psp| {
+        device.driver.is_some() || psp.stats.why() == Some(Why::Software)
+    };
+    let wants = |psp: &&crate::facts::Psp| psp.options.mode != Mode::Timer;
+    if !is_virtual(device) {
+        return None;
+    }
+    let psp = device.psp.iter().filter(wants).find(has_none)?;
+    let what = match &device.driver {
+        Some(driver) => format!("It is a virtual NIC ({driver})."),
+        None => "It is a software device.".to_owned(),
+    };
+    of(
+        device,
+        "no-wire",
+        Severity::Note,
+        what,
+        "Sent bytes are no clock there: psp paces by timer, as exactly as timers are here.",
+        format!(
+            "tc qdisc change dev {} handle {} psp mode timer",
+            device.name, psp.handle
+        ),
+    )
+}
+
+/// Its line rate is known.
+pub fn line_rate(_: &Facts, device: &Device) -> Option<Finding> {
+    let psp = device.psp.iter().find(|psp| psp.stats.line_known == 0)?;
+    if device.has_carrier != Some(true) {
+        return None;
+    }
+    of(
+        device,
+        "line-unknown",
+        Severity::Fault,
+        format!(
+            "It names no line rate; psp assumes {}.",
+            terse::rate(psp.stats.line_rate_bps)
+        ),
+        "psp spaces frames in byte times of the line: a wrong rate makes every lateness and every \
+         gap wrong.",
+        format!(
+            "tc qdisc change dev {} handle {} psp line 10gbit",
+            device.name, psp.handle
+        ),
+    )
+}
+
+/// It sends and receives at once.
+pub fn duplex(_: &Facts, device: &Device) -> Option<Finding> {
+    if device.is_full_duplex != Some(false) {
+        return None;
+    }
+    of(
+        device,
+        "half-duplex",
+        Severity::Fault,
+        "The link is half duplex.".to_owned(),
+        "Received frames hold the sender back: sent bytes are no clock.",
+        format!("ethtool -s {} duplex full autoneg on", device.name),
+    )
+}
+
+/// Nobody holds it by PAUSE frames.
+pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Finding> {
+    if device.is_held_by_pause != Some(true) || device.psp.is_empty() {
+        return None;
+    }
+    of(
+        device,
+        "flow-control",
+        Severity::Warning,
+        "It obeys PAUSE frames of its link partner.".to_owned(),
+        "A switch that is full stops the wire, and with it all classes.",
+        format!("ethtool -A {} rx off", device.name),
+    )
+}
+
+/// Its byte queue limit lasts until the next interrupt.
+pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
+    let by_wire =
+        |psp: &&crate::facts::Psp| matches!(psp.stats.mode(), Some(Mode::Gap | Mode::Hybrid));
+    let psp = device.psp.iter().find(by_wire)?;
+    let least = *device.queue_limits_min_bytes.iter().min()?;
+    let sleep_us = facts.idle_states.iter().map(|s| s.latency_us).max();
+    let held_us = device
+        .tx_coalesce_us
+        .unwrap_or(0)
+        .max(sleep_us.unwrap_or(0))
+        .max(HELD_OFF_US);
+    // bit/s times µs are 8 million times as many bytes.
+    let needed = u128::from(psp.stats.line_rate_bps) * u128::from(held_us) / 8_000_000;
+    let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+    if least >= needed {
+        return None;
+    }
+    let name = &device.name;
+    of(
+        device,
+        "queue-limit",
+        Severity::Warning,
+        format!(
+            "A byte queue limit may shrink to {least} bytes; in {held_us} µs without an interrupt \
+             the wire sends {needed}."
+        ),
+        "The wire runs dry whenever a completion is late, and frames behind it are late by that.",
+        format!(
+            "for q in /sys/class/net/{name}/queues/tx-*; do echo {needed} > \
+             $q/byte_queue_limits/limit_min; done"
+        ),
+    )
+}
+
+/// psp cuts bursts.
+pub fn bursts(_: &Facts, device: &Device) -> Option<Finding> {
+    let whole =
+        |psp: &&crate::facts::Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
+    let psp = device.psp.iter().find(whole)?;
+    if device.has_tso == Some(false) && device.has_gso == Some(false) {
+        return None;
+    }
+    of(
+        device,
+        "bursts-whole",
+        Severity::Warning,
+        "split-gso is off, and TCP hands over bursts of up to 64 kB (TSO, GSO).".to_owned(),
+        "Each burst of a paced class leaves in one piece, at line rate.",
+        format!(
+            "tc qdisc change dev {} handle {} psp split-gso auto",
+            device.name, psp.handle
+        ),
+    )
+}
+
+/// No class's queue paces a second time.
+pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Finding> {
+    let of_psp = |handle: Handle| device.psp.iter().any(|psp| psp.handle == handle);
+    let inner = device.qdiscs.iter().find(|qdisc| {
+        PACING.contains(&qdisc.kind.as_str())
+            && qdisc.parent != Handle::ROOT
+            && of_psp(qdisc.parent.qdisc())
+    })?;
+    of(
+        device,
+        "inner-pacing",
+        Severity::Note,
+        format!("The queue of class {} is {}.", inner.parent, inner.kind),
+        "It holds frames back by its own clock: psp sees them only when it gives them, and the \
+         class may get less than its rate.",
+        format!(
+            "tc qdisc replace dev {} parent {} pfifo",
+            device.name, inner.parent
+        ),
+    )
+}

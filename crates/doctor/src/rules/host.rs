@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules about the host: module, kernel, timers, idle states, pacing sockets.
+
+use units::terse;
+
+use crate::facts::Facts;
+use crate::finding::{Finding, Severity};
+
+/// The oldest kernel whose laboratory psp passes.
+const OLDEST: (u32, u32) = (6, 1);
+/// Clocks whose reading takes no bus cycle.
+const FAST_CLOCKS: &[&str] = &[
+    "tsc",
+    "kvm-clock",
+    "arch_sys_counter",
+    "tod",
+    "hyperv_clocksource_tsc_page",
+    "timebase",
+];
+/// A processor that takes longer to wake than some frames of 1500 bytes at 1 Gbit/s take.
+const SLOW_WAKE_US: u64 = 50;
+/// Timers that are later than this miss what psp's mode hybrid leads by, see tc-psp(8).
+const LATE_TIMER_NS: u64 = 100_000;
+
+fn of_host(
+    id: &'static str,
+    severity: Severity,
+    what: String,
+    why: &'static str,
+    command: &str,
+) -> Option<Finding> {
+    Some(Finding {
+        id,
+        device: None,
+        severity,
+        what,
+        why,
+        command: command.to_owned(),
+    })
+}
+
+/// The module is loaded.
+pub fn module(facts: &Facts) -> Option<Finding> {
+    match (facts.is_module_loaded, facts.is_module_installed) {
+        (true, _) => None,
+        (false, true) => of_host(
+            "module-not-loaded",
+            Severity::Note,
+            "sch_psp is installed and not loaded.".to_owned(),
+            "tc loads it when the first psp qdisc is made; programs that only read do not.",
+            "modprobe sch_psp",
+        ),
+        (false, false) => of_host(
+            "module-missing",
+            Severity::Fault,
+            format!(
+                "sch_psp is not installed for kernel {}.",
+                facts.kernel_release
+            ),
+            "Without the module there is no qdisc psp on this kernel.",
+            "make install",
+        ),
+    }
+}
+
+/// Module and program are of one version.
+pub fn module_version(facts: &Facts) -> Option<Finding> {
+    let module = facts.module_version.as_ref()?;
+    if *module == facts.program_version {
+        return None;
+    }
+    of_host(
+        "module-version",
+        Severity::Warning,
+        format!(
+            "sch_psp is version {module}, pspacer is {}.",
+            facts.program_version
+        ),
+        "Statistics and options that only one of them knows are not shown.",
+        "modprobe -r sch_psp && modprobe sch_psp",
+    )
+}
+
+/// The kernel is one that psp is tested on.
+pub fn kernel(facts: &Facts) -> Option<Finding> {
+    let mut numbers = facts.kernel_release.split(['.', '-', '+']).map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        return None;
+    };
+    if (major, minor) >= OLDEST {
+        return None;
+    }
+    of_host(
+        "kernel-old",
+        Severity::Warning,
+        format!(
+            "Kernel {} is older than {}.{}.",
+            facts.kernel_release, OLDEST.0, OLDEST.1
+        ),
+        "psp is tested on 6.1, 6.12 and 7; older kernels may lack what it calls.",
+        "apt install linux-image-amd64",
+    )
+}
+
+/// Timers are of high resolution.
+pub fn timer_resolution(facts: &Facts) -> Option<Finding> {
+    if facts.timer_resolution_ns <= 1 {
+        return None;
+    }
+    of_host(
+        "timers-coarse",
+        Severity::Fault,
+        format!(
+            "Timers have a resolution of {}.",
+            terse::ms(facts.timer_resolution_ns)
+        ),
+        "Modes timer and hybrid wait by timers: frames leave in bursts of a tick.",
+        "sed -i 's/ *highres=off//' /etc/default/grub && update-grub && reboot",
+    )
+}
+
+/// The kernel's clock is read fast.
+pub fn clocksource(facts: &Facts) -> Option<Finding> {
+    let clock = facts.clocksource.as_deref()?;
+    if FAST_CLOCKS.contains(&clock) {
+        return None;
+    }
+    of_host(
+        "clock-slow",
+        Severity::Warning,
+        format!("The kernel's clock is {clock}."),
+        "psp reads the clock for each frame; this one takes a microsecond or more.",
+        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+    )
+}
+
+/// Processors wake fast enough.
+pub fn idle_states(facts: &Facts) -> Option<Finding> {
+    let deepest = facts.idle_states.iter().max_by_key(|s| s.latency_us)?;
+    if deepest.latency_us <= SLOW_WAKE_US {
+        return None;
+    }
+    of_host(
+        "idle-deep",
+        Severity::Warning,
+        format!(
+            "Processors may sleep in {}, which takes {} µs to leave.",
+            deepest.name, deepest.latency_us
+        ),
+        "Timers and completions of sent frames are late by that whenever a processor slept.",
+        &format!("cpupower idle-set -D {SLOW_WAKE_US}"),
+    )
+}
+
+/// Timers were on time when they were measured.
+pub fn late_timers(facts: &Facts) -> Option<Finding> {
+    let timers = facts.timers?;
+    if timers.p99_ns <= LATE_TIMER_NS {
+        return None;
+    }
+    of_host(
+        "timers-late",
+        Severity::Warning,
+        format!(
+            "One of a hundred timers was later than {}, the latest of {} by {}.",
+            terse::ms(timers.p99_ns),
+            timers.timers,
+            terse::ms(timers.max_ns)
+        ),
+        "Mode timer sends frames as late as its timers are; mode hybrid must lead by as much.",
+        "tuned-adm profile network-latency",
+    )
+}
+
+/// No sockets pace themselves beside psp.
+pub fn paced_sockets(facts: &Facts) -> Option<Finding> {
+    let count = facts.paced_sockets.filter(|count| *count > 0)?;
+    if facts.devices.iter().all(|device| device.psp.is_empty()) {
+        return None;
+    }
+    of_host(
+        "sockets-paced",
+        Severity::Note,
+        format!("TCP connections with SO_MAX_PACING_RATE: {count}."),
+        "They pace themselves before psp does: a class gets no more than they send. A class of \
+         type dynamic takes their rates.",
+        "ss -tin state established",
+    )
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Statistics of psp as OpenMetrics: [`families`] makes metrics out of the table of statistics,
+//! [`text`] writes them, [`Scraper`] reads them of this host, [`serve`] answers a Prometheus, and
+//! [`replace`] writes a file for the textfile collector of node_exporter (docs/monitoring.md).
+
+#![forbid(unsafe_code)]
+
+mod families;
+mod file;
+mod http;
+mod scraper;
+pub mod text;
+
+pub use families::{Family, Kind, Number, Sample, families};
+pub use file::replace;
+pub use http::{Bounds, serve};
+pub use scraper::{Health, Scraper};

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Metrics of ports whose statistics are known, and what the dashboard and the alerts ask for.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use exporter::{families, text};
+use ports::{Port, PortClass};
+use tcpsp::stats::{Metric, Stats, Unit};
+use tcpsp::{
+    ClassOptions, ClassStats, Counters, Dynamic, Handle, Mode, PspClass, PspQdisc, QdiscOptions,
+    QdiscStats, TypeOptions, Why,
+};
+
+/// A struct of the kernel with another number in each 32 bits.
+fn bytes(first: u32) -> Vec<u8> {
+    (first..first + 200).flat_map(u32::to_ne_bytes).collect()
+}
+
+fn class(minor: u16, by_type: TypeOptions) -> PortClass {
+    let mut stats = ClassStats::read(&bytes(1000 * u32::from(minor)));
+    // Beyond what a double holds.
+    stats.sent_wire_bytes = (1 << 60) + u64::from(minor);
+    PortClass {
+        id: Handle::new(1, minor),
+        counters: Counters {
+            sent_bytes: u64::from(minor) * 1000,
+            ..Counters::default()
+        },
+        psp: PspClass {
+            options: ClassOptions::new(by_type),
+            stats,
+        },
+    }
+}
+
+fn port(device: &str, classes: Vec<PortClass>) -> Port {
+    let mut stats = QdiscStats::read(&bytes(7));
+    stats.mode = Mode::Timer.number();
+    stats.why_not_hybrid = Why::NoClock.number();
+    Port {
+        device: device.to_owned(),
+        index: 2,
+        handle: Handle::new(1, 0),
+        parent: Handle::ROOT,
+        counters: Counters::default(),
+        psp: PspQdisc {
+            options: QdiscOptions::default_of(true),
+            stats,
+        },
+        classes,
+    }
+}
+
+/// A port with a class of each type.
+fn all_types() -> Vec<Port> {
+    let types = [
+        TypeOptions::Normal {
+            quantum_bytes: None,
+        },
+        TypeOptions::Paced {
+            rate_bps: 1,
+            ceil_bps: None,
+        },
+        TypeOptions::Dynamic(Dynamic::default()),
+        TypeOptions::Rt { reserve_bytes: 1 },
+        TypeOptions::Nrt { reserve_bytes: 1 },
+    ];
+    let classes = (1..).zip(types).map(|(minor, of)| class(minor, of));
+    vec![port("eth0", classes.collect())]
+}
+
+fn rendered(ports: &[Port], most: usize) -> String {
+    let mut all = exporter::Health::default().families();
+    all.extend(families(ports, most));
+    text::open_metrics(all).unwrap()
+}
+
+/// The value of a sample.
+fn value<'a>(text: &'a str, sample: &str) -> &'a str {
+    let line = text.lines().find(|line| line.starts_with(sample));
+    let line = line.unwrap_or_else(|| panic!("no {sample} in\n{text}"));
+    line.rsplit(' ').next().unwrap()
+}
+
+#[test]
+fn every_statistic_has_its_metric() {
+    let text = rendered(&all_types(), 10);
+    let class = &all_types()[0].classes[2].psp.stats;
+    for row in ClassStats::TABLE
+        .iter()
+        .filter(|row| row.unit != Unit::Hidden)
+    {
+        if matches!(
+            row.key,
+            "over" | "deferred" | "overrun" | "rt_catchup_bytes" | "excess"
+        ) {
+            // Of a class with periods, checked below.
+            continue;
+        }
+        let (name, cause) = match row.key.strip_prefix("drop_") {
+            Some(cause) => ("dropped_frames", format!(",cause=\"{cause}\"")),
+            None => (row.key.trim_end_matches("_bytes"), String::new()),
+        };
+        let unit = match row.unit {
+            Unit::Bytes => "_bytes",
+            Unit::Rate => "_bits_per_second",
+            _ => "",
+        };
+        let total = match row.metric {
+            Metric::Counter => "_total",
+            Metric::Gauge => "",
+        };
+        let labels = "device=\"eth0\",qdisc=\"1:\",class=\"1:3\",type=\"dynamic\"";
+        let sample = format!("psp_class_{name}{unit}{total}{{{labels}{cause}");
+        match (row.value)(class) {
+            tcpsp::stats::Value::Number(number) => {
+                assert_eq!(value(&text, &sample), number.to_string(), "{sample}");
+            }
+            tcpsp::stats::Value::Histogram(buckets) => {
+                let of = |le: &str| value(&text, &format!("{sample},le=\"{le}\"")).to_owned();
+                assert_eq!(of("0"), buckets[0].to_string());
+                assert_eq!(of("7"), buckets[..4].iter().sum::<u64>().to_string());
+                assert_eq!(of("+Inf"), buckets.iter().sum::<u64>().to_string());
+            }
+        }
+        assert!(text.contains(&format!("# HELP psp_class_{name}")), "{name}");
+    }
+    let rt = "psp_class_excess_total{device=\"eth0\",qdisc=\"1:\",class=\"1:4\",type=\"rt\"}";
+    let of_rt = all_types()[0].classes[3].psp.stats.excess;
+    assert_eq!(value(&text, rt), of_rt.to_string());
+    assert!(!text.contains("class=\"1:1\",type=\"normal\",cause=\"limit\""));
+    // Whole numbers stay whole.
+    let wire = "psp_class_sent_wire_bytes_total{device=\"eth0\",qdisc=\"1:\",class=\"1:1\"";
+    assert_eq!(value(&text, wire), ((1u64 << 60) + 1).to_string());
+}
+
+#[test]
+fn words_and_times() {
+    let text = rendered(&all_types(), 10);
+    let port = "device=\"eth0\",qdisc=\"1:\"";
+    for (word, expected) in [("gap", "0"), ("timer", "1"), ("hybrid", "0")] {
+        let sample = format!("psp_qdisc_mode_in_force{{{port},mode=\"{word}\"}}");
+        assert_eq!(value(&text, &sample), expected);
+    }
+    let why = format!("psp_qdisc_why_not_hybrid{{{port},why=\"no_wire_clock\"}}");
+    assert_eq!(value(&text, &why), "1");
+    let lead_ns = all_types()[0].psp.stats.lead_ns;
+    let lead: f64 = value(&text, "psp_qdisc_lead_seconds{").parse().unwrap();
+    assert!((lead - lead_ns as f64 / 1e9).abs() < 1e-9);
+    // What is not known has no sample, and a reason that is none has no 1.
+    let mut known = all_types();
+    known[0].psp.stats.line_measured_bps = 0;
+    known[0].psp.stats.why_not_hybrid = 0;
+    let text = rendered(&known, 10);
+    assert!(!text.contains("psp_qdisc_line_measured"));
+    assert_eq!(value(&text, &why), "0");
+}
+
+#[test]
+fn classes_beyond_the_most_are_summed() {
+    let paced = |minor| {
+        let of = TypeOptions::Paced {
+            rate_bps: 1,
+            ceil_bps: None,
+        };
+        class(minor, of)
+    };
+    let ports = [
+        port("eth0", (1..=3).map(paced).collect()),
+        port("eth1", (4..=6).map(paced).collect()),
+    ];
+    let text = rendered(&ports, 4);
+    let summed = |device: &str| format!("psp_exporter_classes_summed{{device=\"{device}\"");
+    assert_eq!(value(&text, &summed("eth0")), "0");
+    assert_eq!(value(&text, &summed("eth1")), "2");
+    let other = "device=\"eth1\",qdisc=\"1:\",class=\"other\",type=\"other\"";
+    let bytes = format!("psp_class_sent_bytes_total{{{other}");
+    assert_eq!(value(&text, &bytes), "11000");
+    let [_, a, b] = &ports[1].classes[..] else {
+        panic!("three classes");
+    };
+    let drops = format!("psp_class_dropped_frames_total{{{other},cause=\"late\"}}");
+    let expected = a.psp.stats.drop_late + b.psp.stats.drop_late;
+    assert_eq!(value(&text, &drops), expected.to_string());
+    let late = format!("psp_class_late_frames_total{{{other},le=\"0\"}}");
+    let expected = a.psp.stats.late_frames[0] + b.psp.stats.late_frames[0];
+    assert_eq!(value(&text, &late), expected.to_string());
+    // The sum over a host is the same, however few have samples of their own.
+    let sum = |text: &str| -> u64 {
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("psp_class_sent_bytes_total{"));
+        lines
+            .map(|line| value(line, "psp").parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!(sum(&text), sum(&rendered(&ports, 100)));
+    // Their number alone decides how many series there are.
+    let many = [port("eth0", (1..=500).map(paced).collect())];
+    let few = [port("eth0", (1..=5).map(paced).collect())];
+    let series = |ports: &[Port]| rendered(ports, 4).lines().count();
+    assert_eq!(series(&many), series(&few));
+}
+
+#[test]
+fn a_metric_stands_together_and_once() {
+    let ports = [
+        all_types(),
+        vec![port("eth1", all_types()[0].classes.clone())],
+    ]
+    .concat();
+    let text = rendered(&ports, 10);
+    let mut names = BTreeSet::new();
+    let mut family = String::new();
+    let mut samples = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            rest.split(' ').next().unwrap().clone_into(&mut family);
+            assert!(names.insert(family.clone()), "{family} twice");
+        } else if !line.starts_with('#') {
+            assert!(line.starts_with(&family), "{line} is not of {family}");
+            let sample = line.rsplit_once(' ').unwrap().0;
+            assert!(samples.insert(sample.to_owned()), "{sample} twice");
+        }
+    }
+    assert!(text.ends_with("# EOF\n"));
+    assert!(names.len() > 80, "{names:?}");
+}
+
+#[test]
+fn the_older_text_names_counters_as_their_samples() {
+    let old = text::prometheus(&rendered(&all_types(), 10));
+    for line in old.lines() {
+        let Some(rest) = line.strip_prefix("# TYPE ") else {
+            continue;
+        };
+        let (name, kind) = rest.split_once(' ').unwrap();
+        assert!(["counter", "gauge"].contains(&kind), "{line}");
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        assert!(
+            old.contains(&format!("\n{name}{{")) || old.contains(&format!("\n{name} ")),
+            "{name}"
+        );
+    }
+    assert!(!old.contains("# UNIT") && !old.contains("# EOF"));
+    let samples = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!(samples(&old), samples(&rendered(&all_types(), 10)));
+}
+
+/// All names of samples that a host may have.
+fn sample_names() -> BTreeSet<String> {
+    let text = rendered(&all_types(), 10);
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let name = |line: &str| line.split(['{', ' ']).next().unwrap().to_owned();
+    samples.map(name).collect()
+}
+
+/// The metrics of ours that an expression names.
+fn named(expression: &str) -> Vec<&str> {
+    let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("psp_")).collect()
+}
+
+fn packaged(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    fs::read_to_string(path.join(name)).unwrap()
+}
+
+/// Collects the values of all keys `expr`.
+fn expressions(json: &serde_json::Value, found: &mut Vec<String>) {
+    match json {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                match value.as_str() {
+                    Some(text) if key == "expr" || text.starts_with("label_values(") => {
+                        found.push(text.to_owned());
+                    }
+                    _ => expressions(value, found),
+                }
+            }
+        }
+        serde_json::Value::Array(all) => all.iter().for_each(|value| expressions(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_dashboard_names_metrics_that_exist() {
+    let json = serde_json::from_str(&packaged("grafana/psp.json")).unwrap();
+    let mut found = Vec::new();
+    expressions(&json, &mut found);
+    assert!(found.len() >= 10, "{found:?}");
+    let known = sample_names();
+    for expression in &found {
+        assert!(!named(expression).is_empty(), "{expression}");
+        for name in named(expression) {
+            assert!(known.contains(name), "{name} in {expression}");
+        }
+    }
+}
+
+#[test]
+fn the_alerts_name_metrics_that_exist() {
+    let rules = packaged("prometheus/psp.rules.yml");
+    let known = sample_names();
+    let expressions = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("expr: "));
+    let mut count = 0;
+    for expression in expressions {
+        assert!(!named(expression).is_empty(), "{expression}");
+        for name in named(expression) {
+            assert!(known.contains(name), "{name} in {expression}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, rules.matches("- alert: ").count());
+    for alert in ["PspDrops", "PspLate", "PspFallback", "PspScrapeErrors"] {
+        assert!(rules.contains(&format!("- alert: {alert}\n")), "{alert}");
+    }
+}

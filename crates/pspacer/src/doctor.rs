@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer doctor`: what keeps this host from pacing well, and what mends it (docs/monitoring.md).
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+use doctor::read::{Wanted, facts};
+use doctor::{Facts, Finding, Severity, findings};
+use report::terminal::paragraph;
+use serde::Serialize;
+
+use crate::headings::{OUTPUT, RUN};
+use crate::{output, terminal};
+
+/// Arguments of `pspacer doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Device [default: all with psp; if there is none, all NICs with a link]
+    #[arg(value_name = "DEV")]
+    pub device: Option<String>,
+    /// Measure for a second: how late timers are, and whether the device sends what psp gives it
+    #[arg(long = "try", help_heading = RUN)]
+    pub is_tried: bool,
+    /// One JSON object on standard output, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+/// The JSON object that `--json` prints.
+#[derive(Serialize)]
+struct Json<'a> {
+    format: &'static str,
+    findings: &'a [Finding],
+    facts: &'a Facts,
+}
+
+/// Examines the host. Returns `true` if nothing was found.
+///
+/// # Errors
+/// When the device does not exist or the kernel's tables cannot be read.
+pub fn main(args: &DoctorArgs) -> Result<bool> {
+    let facts = facts(&Wanted {
+        device: args.device.clone(),
+        is_tried: args.is_tried,
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+    })?;
+    let findings = findings(&facts);
+    let mut out = output::out();
+    if args.json {
+        let json = Json {
+            format: "pspacer-doctor-1",
+            findings: &findings,
+            facts: &facts,
+        };
+        serde_json::to_writer_pretty(&mut out, &json)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(text(&facts, &findings).as_bytes())?;
+    }
+    Ok(findings.is_empty())
+}
+
+/// Returns of each finding what, why, and the command, which is not folded.
+fn text(facts: &Facts, findings: &[Finding]) -> String {
+    let style = terminal::style();
+    let mut text = String::new();
+    for finding in findings {
+        let severity = match finding.severity {
+            Severity::Fault => "fault",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let whose = finding.device.as_deref().unwrap_or("host");
+        text += &format!("{whose}: {severity} ({})\n", finding.id);
+        text += &paragraph(&format!("{} {}", finding.what, finding.why), style);
+        text += &format!("  $ {}\n\n", finding.command);
+    }
+    if let Some(timers) = facts.timers {
+        let us = |ns: u64| ns.div_ceil(1000);
+        text += &format!(
+            "{} timers: median {} µs late, one of a hundred {} µs, the latest {} µs.\n",
+            timers.timers,
+            us(timers.median_ns),
+            us(timers.p99_ns),
+            us(timers.max_ns)
+        );
+    }
+    let devices: Vec<_> = facts.devices.iter().map(|d| d.name.as_str()).collect();
+    let devices = match devices.is_empty() {
+        true => "no device".to_owned(),
+        false => devices.join(", "),
+    };
+    let count = match findings.len() {
+        0 => "nothing was found".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    text + &format!("Looked at the host and {devices}: {count}.\n")
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer exporter`: statistics of psp for Prometheus (docs/monitoring.md).
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use exporter::{Bounds, Scraper, replace, serve, text};
+use linux_io::clock::monotonic_ns;
+use linux_io::signals::Signals;
+use linux_io::wait::readable;
+
+use crate::headings::{OUTPUT, RUN};
+use crate::{output, values};
+
+/// Arguments of `pspacer exporter`.
+#[derive(Debug, Args)]
+pub struct ExporterArgs {
+    /// Answer GET /metrics here. Whoever reaches the address reads all statistics
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9977",
+        conflicts_with_all = ["textfile", "once"], help_heading = OUTPUT)]
+    pub listen: SocketAddr,
+    /// Replace this file instead, for the textfile collector of node_exporter: psp.prom
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub textfile: Option<PathBuf>,
+    /// Time between two replacements of the file
+    #[arg(long, value_name = "TIME", default_value = "15s", requires = "textfile",
+        value_parser = values::some_time, help_heading = RUN)]
+    pub every: u64,
+    /// Once, to standard output or the file
+    #[arg(long, help_heading = RUN)]
+    pub once: bool,
+    /// Most classes with metrics of their own; the others are summed as class "other"
+    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = OUTPUT)]
+    pub classes: usize,
+}
+
+/// Exports until SIGINT or SIGTERM, or once.
+///
+/// # Errors
+/// When the address is taken or the file cannot be written; with `--once` also when the kernel's
+/// tables cannot be read.
+pub fn main(args: &ExporterArgs) -> Result<()> {
+    let mut scraper = Scraper::new(env!("CARGO_PKG_VERSION"), args.classes);
+    if args.once {
+        let scraped = scraper.scrape()?;
+        if let Some(why) = scraper.last_error() {
+            bail!("cannot read the kernel's tables: {why}");
+        }
+        return match &args.textfile {
+            Some(path) => write(path, &scraped),
+            None => output::print(&scraped),
+        };
+    }
+    let signals = Signals::block().context("signals")?;
+    let Some(path) = &args.textfile else {
+        let listener = TcpListener::bind(args.listen)
+            .with_context(|| format!("--listen {}: cannot listen", args.listen))?;
+        let at = listener.local_addr()?;
+        output::note(&format!("pspacer: http://{at}/metrics; Ctrl-C ends it"));
+        let scraper = Arc::new(Mutex::new(scraper));
+        return Ok(serve(&listener, &scraper, Bounds::default(), &signals)?);
+    };
+    let mut due_ns = monotonic_ns()?;
+    while !signals.came()? {
+        let left_ns = due_ns.saturating_sub(monotonic_ns()?);
+        if left_ns > 0 {
+            readable(&[signals.as_fd()], left_ns)?;
+            continue;
+        }
+        due_ns += args.every;
+        write(path, &scraper.scrape()?)?;
+        if let Some(why) = scraper.last_error() {
+            output::error(&anyhow!("cannot read the kernel's tables: {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, scraped: &str) -> Result<()> {
+    replace(path, &text::prometheus(scraped)).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer top`: every psp class of this host as it sends (docs/monitoring.md).
+
+use std::io::{self, IsTerminal, Write};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use linux_io::clock::monotonic_ns;
+use linux_io::signals::Signals;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use serde::Serialize;
+use tcpsp::Tc;
+use top::{Key, Model, PortRow, Row, Sample, View, draw};
+
+use crate::headings::{OUTPUT, RUN};
+use crate::{output, values};
+
+/// Longest time between two looks at keys and signals.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+
+/// Arguments of `pspacer top`.
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::some_time,
+        help_heading = RUN)]
+    pub every: u64,
+    /// JSON objects on standard output, a line for each sample and nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Two samples, which is what rates need, and one JSON line of the second
+    #[arg(long, requires = "json", help_heading = RUN)]
+    pub once: bool,
+}
+
+/// The JSON line of a sample.
+#[derive(Serialize)]
+struct Json {
+    format: &'static str,
+    time_ns: u64,
+    cost_ns: u64,
+    qdiscs: Vec<PortRow>,
+    classes: Vec<Row>,
+}
+
+/// Shows the classes until the user ends it.
+///
+/// # Errors
+/// When the kernel's tables cannot be read, or standard output is no terminal and `--json` was not
+/// given.
+pub fn main(args: &TopArgs) -> Result<()> {
+    let signals = Signals::block().context("signals")?;
+    let mut tc = Tc::open()?;
+    if args.json {
+        return lines(args, &mut tc, &signals);
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        bail!("standard input and output are no terminal: expected --json");
+    }
+    let mut terminal = ratatui::try_init()?;
+    let shown = screen(args, &mut tc, &signals, &mut terminal);
+    ratatui::try_restore()?;
+    shown
+}
+
+fn read(tc: &mut Tc) -> Result<Sample> {
+    let time_ns = monotonic_ns()?;
+    let ports = ports::read(tc).context("the kernel's tables")?;
+    Ok(Sample {
+        time_ns,
+        cost_ns: monotonic_ns()?.saturating_sub(time_ns),
+        ports,
+    })
+}
+
+/// Waits until the time, or until a signal comes; returns whether one came.
+fn wait(due_ns: u64, signals: &Signals) -> Result<bool> {
+    loop {
+        if signals.came()? {
+            return Ok(true);
+        }
+        let left_ns = due_ns.saturating_sub(monotonic_ns()?);
+        if left_ns == 0 {
+            return Ok(false);
+        }
+        sleep(Duration::from_nanos(left_ns.min(LOOK_EVERY_NS)));
+    }
+}
+
+fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
+    let mut model = Model::default();
+    model.take(read(tc)?);
+    let mut due_ns = monotonic_ns()?;
+    loop {
+        due_ns += args.every;
+        if wait(due_ns, signals)? {
+            return Ok(());
+        }
+        let sample = read(tc)?;
+        let (time_ns, cost_ns) = (sample.time_ns, sample.cost_ns);
+        model.take(sample);
+        let json = Json {
+            format: "pspacer-top-1",
+            time_ns,
+            cost_ns,
+            qdiscs: model.ports(),
+            classes: model.rows(),
+        };
+        let mut out = output::out();
+        serde_json::to_writer(&mut out, &json)?;
+        writeln!(out)?;
+        out.flush()?;
+        if args.once {
+            return Ok(());
+        }
+    }
+}
+
+fn screen(
+    args: &TopArgs,
+    tc: &mut Tc,
+    signals: &Signals,
+    terminal: &mut DefaultTerminal,
+) -> Result<()> {
+    let (mut model, mut view) = (Model::default(), View::default());
+    let mut due_ns = monotonic_ns()?;
+    while !view.is_over {
+        if monotonic_ns()? >= due_ns {
+            due_ns += args.every;
+            let sample = read(tc)?;
+            // A pause shows what was there; samples that are not taken make no rates of gaps.
+            if !view.is_paused {
+                model.take(sample);
+            }
+        }
+        terminal.draw(|frame| draw(frame, &model, &view))?;
+        let left_ns = due_ns.saturating_sub(monotonic_ns()?).min(LOOK_EVERY_NS);
+        if event::poll(Duration::from_nanos(left_ns))? {
+            view.is_over = interrupts(&event::read()?, &mut view, &model);
+        }
+        view.is_over |= signals.came()?;
+    }
+    Ok(())
+}
+
+/// Gives a key to the view; returns whether the user ends it.
+fn interrupts(event: &Event, view: &mut View, model: &Model) -> bool {
+    let Event::Key(key) = event else {
+        return view.is_over;
+    };
+    if key.kind != KeyEventKind::Press {
+        return view.is_over;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+        return true;
+    }
+    let key = match key.code {
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return view.is_over,
+    };
+    let rows = view.shown(model.rows()).len();
+    view.press(key, rows);
+    view.is_over
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Runs in the laboratory's guest: psp under more load than its line takes, while "pspacer exporter",
+# "top" and "doctor" look on. Prints what each says, and tc, after a line "=== NAME".
+#
+#   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#   d1: a dummy, which is no wire
+
+. /monitoring/lib.sh
+
+pspacer() { /monitoring/ld.so --library-path /monitoring /monitoring/pspacer "$@"; }
+# say NAME COMMAND...: prints what the command prints, below its name; then its exit status.
+say() {
+	echo "=== $1"
+	shift
+	"$@" && status=0 || status=$?
+	echo
+	echo "=== status $status"
+}
+counters() {
+	say "$1 qdisc" tc -s -j qdisc show dev c1a root
+	say "$1 class" tc -s -j class show dev c1a
+}
+
+cable c1 1000000000 sink=1
+tc qdisc add dev c1a root handle 1: psp default 3
+tc class add dev c1a parent 1: classid 1:1 psp rate 600mbit
+tc class add dev c1a parent 1: classid 1:2 psp rate 500mbit
+tc class add dev c1a parent 1: classid 1:3 psp mode normal
+tc qdisc add dev c1a parent 1:2 handle 20: pfifo limit 5
+tc filter add dev c1a parent 1: protocol ip pref 1 u32 match ip dport 9 0xffff classid 1:1
+tc filter add dev c1a parent 1: protocol ip pref 2 u32 match ip dport 10 0xffff classid 1:2
+ip link add d1 type dummy
+ip link set d1 up
+tc qdisc add dev d1 root handle 1: psp default 1
+tc class add dev d1 parent 1: classid 1:1 psp rate 10mbit
+
+flow c1a "delay 0" "udp_dst_min 9" "udp_dst_max 11" "flag UDPDST_RND"
+sleep 1
+counters before
+say "export under load" pspacer exporter --once
+counters after
+say "top" pspacer top --json --once
+flow_stop
+drained c1a
+counters rest
+say "export" pspacer exporter --once
+say "export few" pspacer exporter --once --classes 1
+pspacer exporter --once --textfile /tmp/psp.prom
+say "file" cat /tmp/psp.prom
+say "doctor" pspacer doctor --json
+say "doctor text" pspacer doctor c1a
+say "doctor unknown" pspacer doctor eth9
+exit 0

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer exporter`, `top` and `doctor` beside `tc`, in a guest whose line has more to send than
+//! it takes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::root;
+use scenario::Kernel;
+use serde_json::Value;
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+const MODULES: &[&str] = &["sch_psp", "wire", "pktgen", "dummy", "cls_u32"];
+
+/// What the guest printed below each name, and the exit status of its command.
+type Said = BTreeMap<String, (String, i32)>;
+
+fn said(kernel: Kernel) -> Said {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = common::program(folder.path(), "monitoring");
+    let script = root().join("crates/pspacer/tests/monitoring/load.sh");
+    files.push((script, "/monitoring/load.sh".to_owned()));
+    let lib = root().join("kernel/tests/lib.sh");
+    files.push((lib, "/monitoring/lib.sh".to_owned()));
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules: MODULES,
+        files: &files,
+        command: "sh /monitoring/load.sh",
+        seed: 1,
+        timeout: Duration::from_secs(600),
+        out_dir: folder.path(),
+    };
+    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
+        let console = std::fs::read_to_string(folder.path().join("console.log"));
+        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
+    });
+    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
+    let mut said = Said::new();
+    let mut parts = ran.output.split("=== ").skip(1);
+    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
+        let (name, text) = part.split_once('\n').unwrap();
+        let status = status.trim().strip_prefix("status ").unwrap();
+        said.insert(
+            name.to_owned(),
+            (text.trim().to_owned(), status.parse().unwrap()),
+        );
+    }
+    said
+}
+
+fn json(said: &Said, name: &str) -> Value {
+    let text = &said[name].0;
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"))
+}
+
+/// The number of a key, wherever in what tc printed it is.
+fn number(value: &Value, key: &str) -> Option<u64> {
+    match value {
+        Value::Object(map) => map
+            .get(key)
+            .and_then(Value::as_u64)
+            .or_else(|| map.values().find_map(|value| number(value, key))),
+        Value::Array(all) => all.iter().find_map(|value| number(value, key)),
+        _ => None,
+    }
+}
+
+/// What tc printed of a class.
+fn class(of_tc: &Value, id: &str) -> Value {
+    let all = of_tc.as_array().unwrap();
+    let class = all
+        .iter()
+        .find(|class| class["handle"] == id || class["classid"] == id);
+    class
+        .unwrap_or_else(|| panic!("no {id}: {of_tc:#}"))
+        .clone()
+}
+
+/// The value of the sample whose name and labels are these.
+fn sample(text: &str, name: &str, labels: &[&str]) -> u64 {
+    let is_it = |line: &&str| {
+        line.split(['{', ' ']).next() == Some(name)
+            && labels.iter().all(|label| line.contains(label))
+    };
+    let line = text.lines().find(is_it);
+    let line = line.unwrap_or_else(|| panic!("no {name} {labels:?} in\n{text}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+const ON_C1: &str = "device=\"c1a\"";
+
+/// Metrics, and tc's keys of the same.
+const OF_CLASS: &[(&str, &str)] = &[
+    ("psp_class_sent_bytes_total", "bytes"),
+    ("psp_class_sent_packets_total", "packets"),
+    ("psp_class_sent_frames_total", "sent_frames"),
+    ("psp_class_sent_wire_bytes_total", "sent_wire_bytes"),
+    ("psp_class_throttled_total", "throttled"),
+];
+const OF_QDISC: &[(&str, &str)] = &[
+    ("psp_qdisc_sent_bytes_total", "bytes"),
+    ("psp_qdisc_sent_wire_bytes_total", "sent_wire_bytes"),
+    ("psp_qdisc_gap_wire_bytes_total", "gap_wire_bytes"),
+    ("psp_qdisc_rebases_total", "rebases"),
+];
+
+fn exported(kernel: Kernel, said: &Said) {
+    let text = &said["export"].0;
+    let qdisc = json(said, "rest qdisc");
+    for (metric, key) in OF_QDISC {
+        let expected = number(&qdisc, key).unwrap_or_else(|| panic!("no {key}: {qdisc:#}"));
+        assert_eq!(
+            sample(text, metric, &[ON_C1]),
+            expected,
+            "{kernel}: {metric}"
+        );
+    }
+    let classes = json(said, "rest class");
+    let mut drops = 0;
+    for id in ["1:1", "1:2", "1:3"] {
+        let class = class(&classes, id);
+        let label = format!("class=\"{id}\"");
+        let labels = [ON_C1, label.as_str()];
+        for (metric, key) in OF_CLASS {
+            let expected = number(&class, key).unwrap_or_else(|| panic!("no {key}: {class:#}"));
+            assert_eq!(
+                sample(text, metric, &labels),
+                expected,
+                "{kernel}: {id} {metric}"
+            );
+            let between = |name: &str| {
+                let of_tc = json(said, &format!("{name} class"));
+                number(&self::class(&of_tc, id), key).unwrap()
+            };
+            let loaded = sample(&said["export under load"].0, metric, &labels);
+            let range = between("before")..=between("after");
+            assert!(
+                range.contains(&loaded),
+                "{kernel}: {id} {metric}: {loaded} in {range:?}"
+            );
+        }
+        let child = [ON_C1, label.as_str(), "cause=\"child\""];
+        let dropped = sample(text, "psp_class_dropped_frames_total", &child);
+        assert_eq!(
+            Some(dropped),
+            number(&class, "drop_child"),
+            "{kernel}: {id}"
+        );
+        drops += dropped;
+        assert!(
+            sample(text, "psp_class_sent_bytes_total", &labels) > 1_000_000,
+            "{kernel}: {id}"
+        );
+    }
+    assert!(drops > 0, "{kernel}");
+    assert_eq!(Some(drops), number(&qdisc, "drop_child"), "{kernel}");
+    assert_eq!(sample(text, "psp_exporter_scrape_errors_total", &[]), 0);
+    // Of few classes the others are summed, and the sum stays.
+    let few = &said["export few"].0;
+    let sum = |text: &str| -> u64 {
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("psp_class_sent_bytes_total{"));
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!(sum(few), sum(text), "{kernel}");
+    assert_eq!(
+        sample(few, "psp_exporter_classes_summed", &[ON_C1]),
+        2,
+        "{kernel}"
+    );
+    assert!(
+        said["file"]
+            .0
+            .contains("# TYPE psp_class_sent_bytes_total counter\n")
+    );
+}
+
+fn topped(kernel: Kernel, said: &Said) {
+    let top = json(said, "top");
+    assert_eq!(top["format"], "pspacer-top-1");
+    let of_c1 = |row: &&Value| row["device"] == "c1a";
+    let classes = top["classes"].as_array().unwrap();
+    let ids: Vec<_> = classes
+        .iter()
+        .filter(of_c1)
+        .map(|row| row["class"].clone())
+        .collect();
+    assert_eq!(ids, ["1:1", "1:2", "1:3"], "{kernel}");
+    for row in classes.iter().filter(of_c1).take(2) {
+        let (rate, target) = (row["rate_bps"].as_u64(), row["target_bps"].as_u64());
+        // The line is oversubscribed: more than none, and no more than the class may.
+        assert!(
+            rate > Some(0) && rate.unwrap() < target.unwrap() / 100 * 101,
+            "{kernel}: {row:#}"
+        );
+        assert!(
+            row["late"]["frames"].as_u64() > Some(0),
+            "{kernel}: {row:#}"
+        );
+    }
+    let qdiscs = top["qdiscs"].as_array().unwrap();
+    let c1 = qdiscs.iter().find(of_c1).unwrap();
+    assert_eq!(c1["line_bps"], 1_000_000_000, "{kernel}: {c1:#}");
+    let d1 = qdiscs.iter().find(|row| row["device"] == "d1").unwrap();
+    assert_eq!(
+        (&d1["mode"], &d1["why"]),
+        (&"timer".into(), &"software_device".into())
+    );
+}
+
+fn examined(kernel: Kernel, said: &Said) {
+    assert_eq!(said["doctor"].1, 1, "{kernel}");
+    let doctor = json(said, "doctor");
+    assert_eq!(doctor["format"], "pspacer-doctor-1");
+    assert_eq!(doctor["facts"]["is_module_loaded"], true);
+    assert_eq!(doctor["facts"]["module_version"], env!("CARGO_PKG_VERSION"));
+    let findings = doctor["findings"].as_array().unwrap();
+    let has = |id: &str, device: &str| {
+        findings
+            .iter()
+            .any(|finding| finding["id"] == id && finding["device"] == device)
+    };
+    for (id, device) in [
+        ("drops", "c1a"),
+        ("oversubscribed", "c1a"),
+        ("no-wire", "d1"),
+    ] {
+        assert!(
+            has(id, device),
+            "{kernel}: no {id} of {device}: {findings:#?}"
+        );
+    }
+    for (id, device) in [("no-wire", "c1a"), ("drops", "d1")] {
+        assert!(
+            !has(id, device),
+            "{kernel}: {id} of {device}: {findings:#?}"
+        );
+    }
+    let is_of_module = |finding: &&Value| finding["id"].as_str().unwrap().starts_with("module-");
+    assert_eq!(findings.iter().find(is_of_module), None, "{kernel}");
+    let (text, status) = &said["doctor text"];
+    assert_eq!(*status, 1);
+    assert!(text.contains("c1a: warning (drops)\n"), "{kernel}: {text}");
+    assert!(
+        text.contains("  $ tc -s class show dev c1a\n"),
+        "{kernel}: {text}"
+    );
+    let (text, status) = &said["doctor unknown"];
+    assert_eq!(*status, 2, "{kernel}: {text}");
+    assert!(
+        text.contains("eth9: no such device; expected one of "),
+        "{kernel}: {text}"
+    );
+}
+
+fn check(kernel: Kernel) {
+    let said = said(kernel);
+    exported(kernel, &said);
+    topped(kernel, &said);
+    examined(kernel, &said);
+}
+
+#[test]
+fn a_host_under_load_is_monitored_on_6_1() {
+    check(Kernel::V6_1);
+}
+
+#[test]
+fn a_host_under_load_is_monitored_on_6_12() {
+    check(Kernel::V6_12);
+}
+
+#[test]
+fn a_host_under_load_is_monitored_on_7() {
+    check(Kernel::V7);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every psp class of this host as it sends: [`Model`] takes samples and gives rows, [`View`] is
+//! what the user chose, [`draw`] draws both. Nothing here reads a clock, the kernel or a keyboard
+//! (docs/monitoring.md).
+
+#![forbid(unsafe_code)]
+
+mod model;
+mod screen;
+mod view;
+
+pub use model::{Drop, Late, Model, PortRow, Row, Sample};
+pub use screen::draw;
+pub use view::{Key, Sort, View};
