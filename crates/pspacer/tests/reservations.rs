@@ -2,7 +2,12 @@
 //! `pspacer manager`, `reserve`, `reservations` and `release` on loopback: grants, refusals with
 //! the numbers, leases that end, managers that are killed, tokens, and the same request twice.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail that way"
+)]
 
 mod common;
 
