@@ -16,6 +16,7 @@
 #include "src/key.c"
 #include "src/live.c"
 #include "src/paced.c"
+#include "src/borrow.c"
 #include "src/ring.c"
 #include "src/best_effort.c"
 #include "src/reservation.c"

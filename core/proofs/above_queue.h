@@ -14,6 +14,7 @@
 #include "key.c"
 #include "live_model.h"
 #include "paced.c"
+#include "borrow.c"
 #include "ring.c"
 #include "best_effort.c"
 #include "reservation.c"

@@ -103,6 +103,10 @@ void proof(void)
 	any_queue(&s.eligible, eligible_key_);
 	add(&class0, &a0, before.offset);
 	add(&class1, &a1, before.offset);
+	if (s.sole) {
+		s.sole->place = PACE_SOLE;
+		s.sole_until += before.offset << PACE_ID_BITS;
+	}
 	all = step(more);
 
 	PROVE(once.d.verdict == all.d.verdict && once.d.cls == all.d.cls &&

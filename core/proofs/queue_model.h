@@ -35,6 +35,19 @@ static u32 pace_queue_coming(const struct pace_queue *q, u32 ahead)
 	return PACE_ID_NONE;
 }
 
+/* Keys of two classes differ. */
+static u64 pace_queue_second(const struct pace_queue *q)
+{
+	u64 second = q->min;
+	u32 i;
+
+	for (i = 0; i < CLASSES; i++)
+		if (q->limit >> i & 1 && q->heap[i] != q->min &&
+		    (second == q->min || (s64)(q->heap[i] - second) < 0))
+			second = q->heap[i];
+	return second;
+}
+
 static void model_find_min(struct pace_queue *q)
 {
 	bool found = false;

@@ -172,6 +172,29 @@ static struct pace_class *any_of_paced(void)
 	       PACED > 1 && nondet_bool() ? &class1 : &class0;
 }
 
+static void given_behind_sole(const struct pace_class *c)
+{
+	GIVEN(c->place != PACE_WAITING ||
+	      !pace_key_before(key_in(&s, &s.waiting, c), s.sole_until));
+}
+
+/* One class that waits may be the sole eligible one. */
+static void any_sole(void)
+{
+	struct pace_class *c = any_of_paced();
+
+	if (ORDER != PACE_ORDER_NEXT || s.eligible.count ||
+	    c->place != PACE_WAITING || nondet_bool())
+		return;
+	c->place = PACE_SOLE;
+	s.sole = c;
+	s.sole_until = nondet_u64();
+	given_behind_sole(&class0);
+	given_behind_sole(&class1);
+	if (CLASSES > 2)
+		given_behind_sole(&class2);
+}
+
 static void any_scheduler(void)
 {
 	any_config();
@@ -190,6 +213,7 @@ static void any_scheduler(void)
 	any_class(&class1, 1);
 	if (CLASSES > 2)
 		any_class(&class2, 2);
+	any_sole();
 	if (s.ring && nondet_bool())
 		s.ring = s.ring->next;
 }

@@ -4,7 +4,7 @@
  *
  * The order: eligible paced frames; rt frames of the period, which go before
  * paced ones where time gets short (reservation.c); nrt frames; normal ones;
- * frames that borrow what would be a gap (paced.c); excess of rt classes.  What
+ * frames that borrow what would be a gap (borrow.c); excess of rt classes.  What
  * the budget holds back waits for the next period (reservation.c).
  */
 #include <pace/pace_sched.h>

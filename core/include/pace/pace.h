@@ -278,7 +278,7 @@ struct pace_class {
 
 	u64 max_cost_bytes;	/* frame cost of a longest burst, rounded up */
 	u64 offered_load_bps;	/* wire bit/s at the rate, in bursts like the last */
-	/* With a ceil above its rate: src/paced.c. */
+	/* With a ceil above its rate: src/borrow.c. */
 	u64 eligible_time;	/* with a ceil: pace_eligible_time() */
 	u64 ceil_bps;		/* 0: none */
 	struct pace_clock ceil_clock;
