@@ -231,7 +231,10 @@ fn the_files_of_a_ring_are_read_one_after_the_other() {
     );
     // What was written behind the last line need not have been read when the signal came.
     let read = last.last().unwrap()["packets"].as_u64().unwrap();
-    assert!((packets - 300..=packets).contains(&read), "{read} of {packets}");
+    assert!(
+        (packets - 300..=packets).contains(&read),
+        "{read} of {packets}"
+    );
     assert!(last.iter().all(|line| line["type"] != "note"), "{last:?}");
 }
 
