@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer plan` and its like, as far as they change nothing: they read this machine's loopback.
+
+#![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+mod common;
+
+use std::process::Output;
+
+use common::{Folder, pspacer, text};
+use serde_json::Value;
+
+const FILE: &str = r#"
+[[device]]
+name = "lo"
+line = "1gbit"
+[[device.class]]
+name = "video"
+rate = "100mbit"
+match = [{ to = "10.0.0.0/8" }]
+"#;
+
+/// Standard error of a command that failed with status 1 and said nothing else.
+fn refusal(out: &Output) -> String {
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
+    assert!(out.stdout.is_empty());
+    text(&out.stderr)
+}
+
+#[test]
+fn a_plan_says_what_would_change_and_changes_nothing() {
+    let folder = Folder::new("host-plan");
+    let file = folder.file("lo.toml", FILE.as_bytes());
+    let first = text(&pspacer(&["plan", &file]).stdout);
+    assert!(
+        first.starts_with("lo: 3 changes\n  add     qdisc psp at root\n"),
+        "{first}"
+    );
+    assert!(first.contains("type paced, rate 100 Mbit/s\n"), "{first}");
+    assert!(
+        first.contains("  add     match to 10.0.0.0/8 -> class video\n"),
+        "{first}"
+    );
+    let again = text(&pspacer(&["apply", "--dry-run", "--device", "lo", &file]).stdout);
+    assert_eq!(again, first);
+    let json: Value = serde_json::from_slice(&pspacer(&["plan", "--json", &file]).stdout).unwrap();
+    assert_eq!(json["format"], "pspacer-plan-1");
+    let changes = json["devices"][0]["changes"].as_array().unwrap();
+    assert_eq!(changes[1]["do"], "add_class");
+    assert_eq!(changes[1]["options"]["rate_bps"], 100_000_000);
+    let saved: Value = serde_json::from_slice(&pspacer(&["save", "lo"]).stdout).unwrap();
+    assert_eq!(saved["devices"][0]["root"], "default");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = Folder::new("host-wrong");
+    let bad = folder.file("bad.toml", FILE.replace("100mbit", "fast").as_bytes());
+    let said = refusal(&pspacer(&["plan", &bad]));
+    assert!(
+        said.contains("bad.toml:7: `rate` is \"fast\", expected a rate such as"),
+        "{said}"
+    );
+    let gone = folder.file("gone.toml", FILE.replace("\"lo\"", "\"lo9\"").as_bytes());
+    let said = refusal(&pspacer(&["plan", &gone]));
+    assert!(
+        said.contains("gone.toml:3: lo9: expected a device; did you mean `lo`?"),
+        "{said}"
+    );
+    let file = folder.file("lo.toml", FILE.as_bytes());
+    let said = refusal(&pspacer(&["plan", &file, &file]));
+    assert!(said.contains("lo.toml has it already"), "{said}");
+    let said = refusal(&pspacer(&["plan", "--device", "l", &file]));
+    assert!(
+        said.contains("--device l: expected a device of the files; did you mean `lo`?"),
+        "{said}"
+    );
+    let saved = folder.file("saved.json", b"x");
+    let said = refusal(&pspacer(&["restore", &saved]));
+    assert!(
+        said.contains("saved.json: expected value at line 1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2() {
+    for args in [
+        &["apply", "--confirm", "soon"][..],
+        &["apply", "--confirm", "0s"],
+        &["apply", "--dry-run", "--confirm", "1s"],
+        &["apply", "--confirmed", "a.toml"],
+        &["restore"],
+        &["remove"],
+    ] {
+        assert_eq!(pspacer(args).status.code(), Some(2), "{args:?}");
+    }
+}
