@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a change does to a device's tables, with the kernel's refusals. A plan is made and told on
-//! it, and tested against it; `crates/pspacer/tests/apply_lab.rs` tests it against kernels.
+//! What a change does to a device's tables, with the kernel's refusals: what a plan is tried and
+//! tested on.
 
 use tcpsp::{Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions};
 
