@@ -143,7 +143,13 @@ fn shortest(topology: &Topology, talker: NodeId, wanted: &[NodeId]) -> Entered {
                     continue;
                 }
                 for segment in &topology.node(node).segments {
-                    let spec = &topology.segment(*segment).spec;
+                    // A router leaves out segments that lead nowhere else.
+                    let of = topology.segment(*segment);
+                    let leads_on = vertex == start || of.joins_routers;
+                    if !leads_on && !wanted.iter().any(|node| of.members.contains(node)) {
+                        continue;
+                    }
+                    let spec = &of.spec;
                     let hop_ns = spec.period_ns.saturating_add(spec.slot_ns);
                     let cost = (cost.0.saturating_add(hop_ns), cost.1 + 1);
                     queue.push(Reverse((cost, Vertex::Segment(*segment), vertex)));

@@ -142,6 +142,8 @@ pub struct Segment {
     pub members: Vec<NodeId>,
     /// Its links, one, or two for each member.
     first_link: usize,
+    /// Whether it joins routers: a route of others may lead over it.
+    pub(crate) joins_routers: bool,
 }
 
 /// Which frames a link carries.
@@ -362,7 +364,10 @@ impl Topology {
             self.link_names.insert(link.name.clone(), LinkId(at));
         }
         self.segment_names.insert(spec.name.clone(), id);
+        let is_router = |node: &&NodeId| self.node(**node).is_router;
+        let joins_routers = members.iter().filter(is_router).count() > 1;
         self.segments.push(Segment {
+            joins_routers,
             spec: spec.clone(),
             members,
             first_link,
