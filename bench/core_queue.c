@@ -44,7 +44,7 @@ static inline void set_queued(struct core_queue *q, u32 id, bool queued)
 	q->queued[id / 64] |= (u64)queued << id % 64;
 }
 
-/* As core/src/live.c does it: a key is live if its class says so. */
+/* As core/src/stale.c does it: a key is live if its class says so. */
 static bool is_live_key(const struct world *w, u64 key)
 {
 	const struct core_queue *q = w->queue;

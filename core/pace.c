@@ -14,7 +14,7 @@
 #include "src/storage.c"
 #include "src/class.c"
 #include "src/key.c"
-#include "src/live.c"
+#include "src/stale.c"
 #include "src/paced.c"
 #include "src/borrow.c"
 #include "src/ring.c"

@@ -12,7 +12,7 @@
 #include "storage.c"
 #include "class.c"
 #include "key.c"
-#include "live_model.h"
+#include "stale_model.h"
 #include "paced.c"
 #include "borrow.c"
 #include "ring.c"

@@ -192,7 +192,7 @@ static void pace_class_change_burst(const struct pace_sched *s,
 				    struct pace_class *c,
 				    const struct pace_burst *t)
 {
-	const struct pace_price last = {
+	const struct pace_frame_cost last = {
 		.burst = c->last,
 		.rate_quot = c->rate_quot,
 		.rate_rem = c->rate_rem,

@@ -70,9 +70,9 @@ pub fn main(args: &Calibrate) -> Result<()> {
     }
     let (all, missed) = judge_all(args)?;
     if args.json {
-        let tallies = judgement::by(&all, |_| ()).remove(&()).unwrap_or_default();
+        let counts = judgement::by(&all, |_| ()).remove(&()).unwrap_or_default();
         let value = json!({ "seed": args.seed, "connections": args.connections,
-            "tallies": tallies, "judgements": all });
+            "counts": counts, "judgements": all });
         println!("{value}");
         return Ok(());
     }

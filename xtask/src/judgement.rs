@@ -56,14 +56,14 @@ impl Judgement {
 
 /// Right and wrong verdicts of one confidence.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Tally {
+pub struct Count {
     /// Verdicts that were right.
     pub right: u64,
     /// Verdicts that were wrong.
     pub wrong: u64,
 }
 
-impl Tally {
+impl Count {
     fn add(&mut self, is_right: bool) {
         self.right += u64::from(is_right);
         self.wrong += u64::from(!is_right);
@@ -83,8 +83,8 @@ impl Tally {
     }
 }
 
-/// The tallies of high, medium and low.
-pub type Tallies = BTreeMap<Confidence, Tally>;
+/// The counts of high, medium and low.
+pub type Counts = BTreeMap<Confidence, Count>;
 
 /// Shares that the issue asks for, in percent.
 pub const ASKED: [(Confidence, u64); 3] = [
@@ -93,16 +93,16 @@ pub const ASKED: [(Confidence, u64); 3] = [
     (Confidence::Low, 60),
 ];
 
-/// Tallies judgements by a key.
-pub fn by<K: Ord>(all: &[Judgement], key: impl Fn(&Judgement) -> K) -> BTreeMap<K, Tallies> {
-    let mut tallies: BTreeMap<K, Tallies> = BTreeMap::new();
+/// Counts judgements by a key.
+pub fn by<K: Ord>(all: &[Judgement], key: impl Fn(&Judgement) -> K) -> BTreeMap<K, Counts> {
+    let mut counts: BTreeMap<K, Counts> = BTreeMap::new();
     for judgement in all {
         if let Some(is_right) = judgement.right {
-            let tally = tallies.entry(key(judgement)).or_default();
-            tally.entry(judgement.confidence).or_default().add(is_right);
+            let count = counts.entry(key(judgement)).or_default();
+            count.entry(judgement.confidence).or_default().add(is_right);
         }
     }
-    tallies
+    counts
 }
 
 /// Returns one of those judgements that are alike: of the same connection, capture, verdict,
@@ -120,11 +120,11 @@ pub fn distinct(all: &[Judgement]) -> Vec<Judgement> {
         .collect()
 }
 
-/// Returns a table of tallies by a key, as Markdown.
-pub fn table(head: &str, tallies: &BTreeMap<String, Tallies>) -> String {
+/// Returns a table of counts by a key, as Markdown.
+pub fn table(head: &str, counts: &BTreeMap<String, Counts>) -> String {
     let mut text = format!("| {head} | high | medium | low |\n|---|---|---|---|\n");
-    for (key, tally) in tallies {
-        let of = |confidence| tally.get(&confidence).copied().unwrap_or_default().text();
+    for (key, count) in counts {
+        let of = |confidence| count.get(&confidence).copied().unwrap_or_default().text();
         let [high, medium, low] = [Confidence::High, Confidence::Medium, Confidence::Low].map(of);
         let _ = writeln!(text, "| {key} | {high} | {medium} | {low} |");
     }
@@ -135,11 +135,11 @@ pub fn table(head: &str, tallies: &BTreeMap<String, Tallies>) -> String {
 pub fn summary(all: &[Judgement]) -> String {
     let mut text =
         String::from("| confidence | judged | right | share | asked |\n|---|---|---|---|---|\n");
-    let tallies = by(all, |_| ()).remove(&()).unwrap_or_default();
+    let counts = by(all, |_| ()).remove(&()).unwrap_or_default();
     for (confidence, asked) in ASKED {
-        let tally = tallies.get(&confidence).copied().unwrap_or_default();
-        let share = tally.right as f64 * 100.0 / (tally.judged().max(1)) as f64;
-        let (judged, right) = (tally.judged(), tally.right);
+        let count = counts.get(&confidence).copied().unwrap_or_default();
+        let share = count.right as f64 * 100.0 / (count.judged().max(1)) as f64;
+        let (judged, right) = (count.judged(), count.right);
         let name = format!("{confidence:?}").to_lowercase();
         let _ = writeln!(
             text,
@@ -157,7 +157,7 @@ pub fn summary(all: &[Judgement]) -> String {
 /// Returns the confusion table, long form: truth, verdict, and right and wrong of each
 /// confidence. The most wrong ones stand first.
 pub fn confusion(all: &[Judgement]) -> String {
-    let mut cells: BTreeMap<(String, String), (Tallies, u64)> = BTreeMap::new();
+    let mut cells: BTreeMap<(String, String), (Counts, u64)> = BTreeMap::new();
     for judgement in all {
         let verdict = format!("{:?}", judgement.cause);
         let cell = cells
@@ -173,13 +173,13 @@ pub fn confusion(all: &[Judgement]) -> String {
         }
     }
     let mut rows: Vec<_> = cells.into_iter().collect();
-    let wrong = |tallies: &Tallies| tallies.values().map(|t| t.wrong).sum::<u64>();
-    rows.sort_by_key(|(_, (tallies, _))| std::cmp::Reverse(wrong(tallies)));
+    let wrong = |counts: &Counts| counts.values().map(|t| t.wrong).sum::<u64>();
+    rows.sort_by_key(|(_, (counts, _))| std::cmp::Reverse(wrong(counts)));
     let mut text = String::from(
         "| truth (chief) | verdict | high | medium | low | unknown |\n|---|---|---|---|---|---|\n",
     );
-    for ((truth, verdict), (tallies, unknown)) in rows {
-        let of = |confidence| tallies.get(&confidence).copied().unwrap_or_default().text();
+    for ((truth, verdict), (counts, unknown)) in rows {
+        let of = |confidence| counts.get(&confidence).copied().unwrap_or_default().text();
         let [high, medium, low] = [Confidence::High, Confidence::Medium, Confidence::Low].map(of);
         let _ = writeln!(
             text,

@@ -227,7 +227,7 @@ static inline u32 pace_counted_bytes(const struct pace_config *cfg,
 }
 
 /* What a burst costs a paced class, by its rate and its ceil. */
-struct pace_price {
+struct pace_frame_cost {
 	struct pace_burst burst;	/* no frames: none */
 	u64 rate_quot;
 	u64 rate_rem;
@@ -293,7 +293,7 @@ struct pace_class {
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
 	struct pace_reservation *reservation;	/* RT, NRT */
-	struct pace_price other;	/* of the burst before the last of another size */
+	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 unused[2];		/* makes it four lines */
 };
 

@@ -15,7 +15,7 @@ struct pace_wheel;
 struct pace_queue {
 	u64 min;	/* the smallest key, if `count` is not 0 */
 	u32 count;	/* keys, stale ones included */
-	u32 stale;	/* keys that no class has any more: src/live.c */
+	u32 stale;	/* keys that no class has any more: src/stale.c */
 	u64 *heap;
 	u32 heap_keys;
 	bool has_wheel;	/* the wheel has keys, or new keys enter it */

@@ -6,6 +6,7 @@
 
 mod circles;
 mod common;
+mod crates;
 mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,115 +140,7 @@ fn no_machine_and_no_archive_is_named() {
 /// The rules for Rust of "Who may depend on whom" in architecture.md.
 #[test]
 fn crates_depend_only_on_whom_they_may() {
-    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("units", &[][..]),
-        ("capture", &["units"]),
-        ("sender-log", &["units"]),
-        ("metrics", &["capture", "scenario", "sender-log", "units"]),
-        ("scenario", &["units"]),
-        ("pace", &[]),
-        (
-            "netsim",
-            &["capture", "pace", "scenario", "sender-log", "units"],
-        ),
-        ("stall", &["capture", "units"]),
-        ("stall-files", &["capture", "stall", "units"]),
-        ("predict", &[]),
-        // Its tests compare bounds with those of predict.
-        ("admission", &["predict", "units"]),
-        ("vmlab", &["scenario", "units"]),
-        (
-            "report",
-            &[
-                "capture",
-                "metrics",
-                "predict",
-                "scenario",
-                "sender-log",
-                "stall",
-                "units",
-            ],
-        ),
-        (
-            "lab-run",
-            &[
-                "capture",
-                "metrics",
-                "netsim",
-                "predict",
-                "report",
-                "scenario",
-                "sender-log",
-                "stall",
-                "units",
-                "vmlab",
-            ],
-        ),
-        // Clocks, sockets and threads of the live tools; no rules of ours.
-        ("linux-io", &["units"]),
-        // Compiles bpf/, for build scripts.
-        ("bpf-build", &[]),
-        ("afxdp", &["bpf-build"]),
-        ("ping", &["linux-io", "units"]),
-        // Traffic control over netlink.
-        ("tcpsp", &["linux-io", "units"]),
-        ("host-config", &["tcpsp", "units"]),
-        ("host-apply", &["host-config", "linux-io", "tcpsp", "units"]),
-        ("ports", &["linux-io", "tcpsp"]),
-        ("exporter", &["linux-io", "ports", "tcpsp"]),
-        ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
-        ("top", &["ports", "tcpsp", "units"]),
-        ("router", &["afxdp", "linux-io", "units"]),
-        ("manager", &["admission", "linux-io", "report", "units"]),
-        (
-            "watch",
-            &["bpf-build", "linux-io", "sender-log", "stall", "units"],
-        ),
-        // For tests of all others: see below.
-        ("testkit", &[]),
-        // Connections whose truth is known, for tests of the analysis.
-        ("tcp-stacks", &["capture", "stall"]),
-        (
-            "pspacer",
-            &[
-                "capture",
-                "doctor",
-                "exporter",
-                "host-apply",
-                "lab-run",
-                "linux-io",
-                "manager",
-                "metrics",
-                "ping",
-                "ports",
-                "predict",
-                "report",
-                "router",
-                "scenario",
-                "stall",
-                "stall-files",
-                "tcpsp",
-                "top",
-                "units",
-                "vmlab",
-                "watch",
-            ],
-        ),
-        // What only developers run.
-        (
-            "xtask",
-            &[
-                "capture",
-                "pspacer",
-                "report",
-                "scenario",
-                "stall",
-                "tcp-stacks",
-                "units",
-                "vmlab",
-            ],
-        ),
-    ]);
+    let allowed: BTreeMap<&str, &[&str]> = crates::MAY_USE.iter().copied().collect();
     let out = Command::new(env!("CARGO"))
         .args([
             "metadata",

@@ -150,11 +150,11 @@ impl Path {
             let gained = u128::from(sent_ns.saturating_sub(self.filled_ns)) * u128::from(rate_bps);
             self.bucket = (self.bucket + gained).min(u128::from(most_bytes) * 8 * SECOND_NS);
             self.filled_ns = sent_ns;
-            let price = u128::from(bytes) * 8 * SECOND_NS;
-            if self.bucket < price {
+            let cost = u128::from(bytes) * 8 * SECOND_NS;
+            if self.bucket < cost {
                 return dropped(Origin::Policer, None);
             }
-            self.bucket -= price;
+            self.bucket -= cost;
         }
         let middle_ns = sent_ns + nature.delay_ns / 2;
         if nature.black_hole_bytes.is_some_and(|most| bytes > most) {

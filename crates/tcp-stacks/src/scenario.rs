@@ -319,8 +319,8 @@ impl Case {
             }
             Behaviour::SetupLoss => {
                 self.exchange(chance, 1, (MS, MS), (MS, 20 * MS));
-                let way = chance.below(2) as usize;
-                self.natures[way].drop_acks = (0..chance.between(1, 2)).collect();
+                let direction = chance.below(2) as usize;
+                self.natures[direction].drop_acks = (0..chance.between(1, 2)).collect();
             }
             Behaviour::SlowAccept => {
                 self.accept_ns = chance.scaled(150 * MS, 2 * S);
@@ -530,9 +530,9 @@ impl Case {
         }
         self.steps[end.index()].extend([Step::Close, Step::AwaitEnd]);
         self.steps[end.other().index()] = vec![Step::Await(total), Step::AwaitEnd, Step::Close];
-        let way = chance.below(2) as usize;
+        let direction = chance.below(2) as usize;
         if chance.happens(300_000) {
-            self.natures[way].loss_ppm = chance.scaled(5_000, 50_000);
+            self.natures[direction].loss_ppm = chance.scaled(5_000, 50_000);
         }
     }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What live.c offers, without stale keys: queue_model.h. */
+/* What stale.c offers, without stale keys: queue_model.h. */
 #ifndef LIVE_MODEL_H
 #define LIVE_MODEL_H
 

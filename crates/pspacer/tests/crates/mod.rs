@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who may depend on whom, among the crates.
+
+/// Every crate, and those of ours that it may use.
+pub const MAY_USE: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("capture", &["units"]),
+    ("sender-log", &["units"]),
+    ("metrics", &["capture", "scenario", "sender-log", "units"]),
+    ("scenario", &["units"]),
+    ("pace", &[]),
+    (
+        "netsim",
+        &["capture", "pace", "scenario", "sender-log", "units"],
+    ),
+    ("stall", &["capture", "units"]),
+    ("stall-files", &["capture", "stall", "units"]),
+    ("predict", &[]),
+    // Its tests compare bounds with those of predict.
+    ("admission", &["predict", "units"]),
+    ("vmlab", &["scenario", "units"]),
+    (
+        "report",
+        &[
+            "capture",
+            "metrics",
+            "predict",
+            "scenario",
+            "sender-log",
+            "stall",
+            "units",
+        ],
+    ),
+    (
+        "lab-run",
+        &[
+            "capture",
+            "metrics",
+            "netsim",
+            "predict",
+            "report",
+            "scenario",
+            "sender-log",
+            "stall",
+            "units",
+            "vmlab",
+        ],
+    ),
+    // Clocks, sockets and threads of the live tools; no rules of ours.
+    ("linux-io", &["units"]),
+    // Compiles bpf/, for build scripts.
+    ("bpf-build", &[]),
+    ("afxdp", &["bpf-build"]),
+    ("ping", &["linux-io", "units"]),
+    // Traffic control over netlink.
+    ("tcpsp", &["linux-io", "units"]),
+    ("host-config", &["tcpsp", "units"]),
+    ("host-apply", &["host-config", "linux-io", "tcpsp", "units"]),
+    ("ports", &["linux-io", "tcpsp"]),
+    ("exporter", &["linux-io", "ports", "tcpsp"]),
+    ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
+    ("top", &["ports", "tcpsp", "units"]),
+    ("router", &["afxdp", "linux-io", "units"]),
+    ("manager", &["admission", "linux-io", "report", "units"]),
+    (
+        "watch",
+        &["bpf-build", "linux-io", "sender-log", "stall", "units"],
+    ),
+    // For tests of all others: see below.
+    ("testkit", &[]),
+    // Connections whose truth is known, for tests of the analysis.
+    ("tcp-stacks", &["capture", "stall"]),
+    (
+        "pspacer",
+        &[
+            "capture",
+            "doctor",
+            "exporter",
+            "host-apply",
+            "lab-run",
+            "linux-io",
+            "manager",
+            "metrics",
+            "ping",
+            "ports",
+            "predict",
+            "report",
+            "router",
+            "scenario",
+            "stall",
+            "stall-files",
+            "tcpsp",
+            "top",
+            "units",
+            "vmlab",
+            "watch",
+        ],
+    ),
+    // What only developers run.
+    (
+        "xtask",
+        &[
+            "capture",
+            "pspacer",
+            "report",
+            "scenario",
+            "stall",
+            "tcp-stacks",
+            "units",
+            "vmlab",
+        ],
+    ),
+];
