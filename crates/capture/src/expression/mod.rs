@@ -10,7 +10,7 @@ mod evaluate;
 mod layers;
 mod parse;
 mod test;
-mod words;
+mod tokens;
 
 use std::str::FromStr;
 

@@ -8,7 +8,7 @@ use super::test::{
     ARP, Family, ICMP, ICMP6, IGMP, IPV4, IPV6, Net, NetOf, Node, Placed, RARP, SCTP, Side, TCP,
     Test, UDP,
 };
-use super::words::words;
+use super::tokens::tokens;
 
 /// Parentheses and negations within each other, at most: each takes stack.
 const DEEPEST: usize = 100;
@@ -51,7 +51,7 @@ struct Parser {
 /// Returns the expression, or what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Node<Placed>, String> {
     let mut parser = Parser {
-        words: words(text)?.into_iter().peekable(),
+        words: tokens(text)?.into_iter().peekable(),
         last: Qualifiers::default(),
         tags: 0,
         depth: 0,

@@ -6,7 +6,7 @@ const MOST_BYTES: usize = 10_000;
 
 /// Splits at white space, and around parentheses, `!`, `&&` and `||`. The three signs become
 /// `not`, `and` and `or`.
-pub(super) fn words(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn tokens(text: &str) -> Result<Vec<String>, String> {
     if text.len() > MOST_BYTES {
         return Err(format!("a filter of more than {MOST_BYTES} bytes"));
     }
