@@ -93,6 +93,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     let origins = flows.map(rules::origin);
     let mut summaries = flows.map(Flow::summary);
     let views = views(&vantage);
+    let knows_roles = rules::knows_roles(&connection);
     let mut stalls = rules::waits(&connection, flows, views, start_ns);
     for (index, direction) in DIRECTIONS.into_iter().enumerate() {
         let flow = flows[index];
@@ -102,6 +103,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
             view: views[index],
             origin: origins[index].as_ref(),
             is_client: index == 0,
+            knows_roles,
             start_ns,
             is_patchy: is_patchy(flow),
         };
