@@ -74,15 +74,30 @@ fn number(value: &Value, key: &str) -> Option<u64> {
     }
 }
 
-/// What tc printed of a class.
-fn class(of_tc: &Value, id: &str) -> Value {
-    let all = of_tc.as_array().unwrap();
-    let class = all
+/// What tc printed of a class, as text: it knows no JSON for classes. A word is followed by its
+/// value, but for bytes and packets.
+fn class(of_tc: &str, id: &str) -> Value {
+    let is_head = |line: &&str| line.starts_with(&format!("class psp {id} "));
+    let lines: Vec<_> = of_tc.lines().skip_while(|line| !is_head(line)).collect();
+    assert!(!lines.is_empty(), "no {id}: {of_tc}");
+    let mut found = serde_json::Map::new();
+    let body = lines[1..]
         .iter()
-        .find(|class| class["handle"] == id || class["classid"] == id);
-    class
-        .unwrap_or_else(|| panic!("no {id}: {of_tc:#}"))
-        .clone()
+        .take_while(|line| !line.starts_with("class "));
+    for line in body {
+        let words: Vec<_> = line.split_whitespace().collect();
+        for pair in words.windows(2) {
+            let (key, value) = match pair[0] {
+                "Sent" => ("bytes", pair[1]),
+                "bytes" => ("packets", pair[1]),
+                key => (key, pair[1]),
+            };
+            if let Ok(value) = value.parse::<u64>() {
+                found.entry(key).or_insert(value.into());
+            }
+        }
+    }
+    found.into()
 }
 
 /// The value of the sample whose name and labels are these.
@@ -124,10 +139,10 @@ fn exported(kernel: Kernel, said: &Said) {
             "{kernel}: {metric}"
         );
     }
-    let classes = json(said, "rest class");
+    let classes = &said["rest class"].0;
     let mut drops = 0;
     for id in ["1:1", "1:2", "1:3"] {
-        let class = class(&classes, id);
+        let class = class(classes, id);
         let label = format!("class=\"{id}\"");
         let labels = [ON_C1, label.as_str()];
         for (metric, key) in OF_CLASS {
@@ -138,8 +153,8 @@ fn exported(kernel: Kernel, said: &Said) {
                 "{kernel}: {id} {metric}"
             );
             let between = |name: &str| {
-                let of_tc = json(said, &format!("{name} class"));
-                number(&self::class(&of_tc, id), key).unwrap()
+                let of_tc = &said[&format!("{name} class")].0;
+                number(&self::class(of_tc, id), key).unwrap()
             };
             let loaded = sample(&said["export under load"].0, metric, &labels);
             let range = between("before")..=between("after");
@@ -156,10 +171,9 @@ fn exported(kernel: Kernel, said: &Said) {
             "{kernel}: {id}"
         );
         drops += dropped;
-        assert!(
-            sample(text, "psp_class_sent_bytes_total", &labels) > 1_000_000,
-            "{kernel}: {id}"
-        );
+        // Paced classes want more than the line, so the normal one has nothing.
+        let sent = sample(text, "psp_class_sent_bytes_total", &labels);
+        assert!(sent > 1_000_000 || id == "1:3", "{kernel}: {id}");
     }
     assert!(drops > 0, "{kernel}");
     assert_eq!(Some(drops), number(&qdisc, "drop_child"), "{kernel}");
@@ -216,7 +230,7 @@ fn topped(kernel: Kernel, said: &Said) {
     let d1 = qdiscs.iter().find(|row| row["device"] == "d1").unwrap();
     assert_eq!(
         (&d1["mode"], &d1["why"]),
-        (&"timer".into(), &"software_device".into())
+        (&"timer".into(), &"no_transmit_queue".into())
     );
 }
 
