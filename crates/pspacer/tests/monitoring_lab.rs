@@ -249,7 +249,7 @@ fn examined(kernel: Kernel, said: &Said) {
     for (id, device) in [
         ("drops", "c1a"),
         ("oversubscribed", "c1a"),
-        ("no-wire", "d1"),
+        ("line-unknown", "d1"),
     ] {
         assert!(
             has(id, device),
