@@ -263,7 +263,7 @@ impl Model {
         let older = self.samples.iter().rev().skip(1);
         let older = older.map_while(|sample| find_class(sample, port, class));
         let first = older.last().map(|class| class.psp.stats.late_frames);
-        let first = first.unwrap_or([0; _]);
+        let first = first.unwrap_or_default();
         let counts: Vec<u64> = now
             .iter()
             .zip(first)
