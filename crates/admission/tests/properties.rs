@@ -26,13 +26,13 @@ fn network() -> impl Strategy<Value = Topology> {
             let nodes: Vec<_> = (0..count)
                 .map(|n| NodeSpec {
                     name: format!("n{n}"),
-                    is_router: routers >> n & 1 == 1,
+                    is_router: (routers >> n) & 1 == 1,
                 })
                 .collect();
             let segment = |(n, of): (usize, &(usize, bool, u64, usize, u8))| {
                 let (rate, is_shared, periods, mtu, members) = *of;
                 let mut names: Vec<_> = (0..count)
-                    .filter(|at| members >> at & 1 == 1)
+                    .filter(|at| (members >> at) & 1 == 1)
                     .map(|at| format!("n{at}"))
                     .collect();
                 for at in [0, 1] {
@@ -294,7 +294,7 @@ proptest! {
             let Some(request) = named(n, &topology, of) else { continue };
             let Ok(plan) = admit(&topology, &ledger, &request) else { continue };
             ledger.insert(&topology, &request.stream_id, plan.uses.clone()).unwrap();
-            if kept >> n & 1 == 1 {
+            if (kept >> n) & 1 == 1 {
                 only_kept.insert(&topology, &request.stream_id, plan.uses).unwrap();
             }
             granted.push((n, request.stream_id));
@@ -311,7 +311,7 @@ proptest! {
         // In any order, what is left is as if only that had ever been reserved.
         let of_order = order.iter().filter_map(|at| granted.get(*at));
         for (n, id) in of_order {
-            if kept >> n & 1 == 0 {
+            if (kept >> n) & 1 == 0 {
                 prop_assert!(ledger.remove(id));
             }
         }

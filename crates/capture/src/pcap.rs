@@ -90,7 +90,7 @@ impl Pcap {
             unit_ps,
             snap_bytes,
             // A bit says that the length is stated; its unit is 16 bits.
-            fcs_bytes: (network & 1 << 26 != 0).then_some((network >> 28) as u8 * 2),
+            fcs_bytes: (network & (1 << 26) != 0).then_some((network >> 28) as u8 * 2),
             is_old: minor <= OLD_MINOR,
         };
         input.consume(HEADER_BYTES);

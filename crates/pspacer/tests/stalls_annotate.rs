@@ -216,7 +216,7 @@ fn a_pcap_becomes_pcapng_with_the_same_packets() {
     let packets = packets(&pcap);
     assert_eq!(copied.len(), packets.len());
     for (block, (time_us, packet)) in copied.iter().zip(&packets) {
-        let time = (block.word(12) as u64) << 32 | block.word(16) as u64;
+        let time = ((block.word(12) as u64) << 32) | block.word(16) as u64;
         assert_eq!(time, *time_us);
         let bytes = &block.bytes[20..28 + block.word(20)];
         assert_eq!(bytes, packet, "lengths and bytes");

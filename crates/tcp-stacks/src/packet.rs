@@ -160,7 +160,7 @@ impl Packet {
     #[must_use]
     pub fn parse(bytes: &[u8], from: End, ids: &Ids, why: Why) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
-        let long = |at: usize| Some(u32::from(word(at)?) << 16 | u32::from(word(at + 2)?));
+        let long = |at: usize| Some((u32::from(word(at)?) << 16) | u32::from(word(at + 2)?));
         if bytes.first()? >> 4 != 4 || *bytes.get(9)? != 6 {
             return None;
         }
@@ -244,7 +244,7 @@ fn offset(initial: u32, wire: u32) -> u64 {
 fn checksum(bytes: &[u8], before: u32) -> u16 {
     let mut sum = u64::from(before);
     for pair in bytes.chunks(2) {
-        sum += u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0));
+        sum += (u64::from(pair[0]) << 8) | u64::from(pair.get(1).copied().unwrap_or(0));
     }
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);

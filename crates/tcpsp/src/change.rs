@@ -148,7 +148,7 @@ impl Change {
             message(NEW_CLASS, id.qdisc(), *id, 0, attributes)
         };
         let filter = |to, at: &FilterId, protocol: u16, attributes| {
-            let info = u32::from(at.priority) << 16 | u32::from(protocol.to_be());
+            let info = (u32::from(at.priority) << 16) | u32::from(protocol.to_be());
             message(to, at.qdisc, Handle(at.handle), info, attributes)
         };
         let new_filter = |at: &FilterId, matching: &Match, class: &Handle| {
@@ -248,7 +248,7 @@ mod tests {
         };
         let (message, flags) = delete.message(3);
         assert_eq!((message.kind, flags), (DELETE_FILTER, 0));
-        assert_eq!(message.info, 5 << 16 | u32::from(0x0800u16.to_be()));
+        assert_eq!(message.info, (5 << 16) | u32::from(0x0800u16.to_be()));
         assert_eq!(read(&message.attributes[0].value), []);
     }
 

@@ -84,7 +84,7 @@ fn mask(bits: u8, bytes: usize) -> Option<Vec<u8>> {
     let mask = (0..bytes).map(|_| {
         let here = left.min(8);
         left -= here;
-        u8::try_from(0xff00u32 >> here & 0xff).unwrap_or(0)
+        u8::try_from((0xff00u32 >> here) & 0xff).unwrap_or(0)
     });
     let mask = mask.collect();
     (left == 0).then_some(mask)

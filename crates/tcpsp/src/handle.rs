@@ -20,7 +20,7 @@ impl Handle {
     /// Returns `major:minor`.
     #[must_use]
     pub const fn new(major: u16, minor: u16) -> Self {
-        Self((major as u32) << 16 | minor as u32)
+        Self(((major as u32) << 16) | minor as u32)
     }
 
     /// Returns the number before the colon.

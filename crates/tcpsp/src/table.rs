@@ -235,7 +235,7 @@ mod tests {
             device: 3,
             handle: Handle(0x8000_0800),
             parent: Handle::new(1, 0),
-            info: 49 << 16 | u32::from(0x0800u16.to_be()),
+            info: (49 << 16) | u32::from(0x0800u16.to_be()),
             attributes: vec![Attribute::string(KIND, "u32"), options],
         };
         let filter = filter(&message);

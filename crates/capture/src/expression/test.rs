@@ -82,7 +82,11 @@ pub(super) struct Net {
 impl Net {
     /// Returns whether an address, as on the wire, is in the net.
     pub(super) fn has(self, address: &[u8]) -> bool {
-        let number = |bytes: &[u8]| bytes.iter().fold(0u128, |sum, b| sum << 8 | u128::from(*b));
+        let number = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .fold(0u128, |sum, b| (sum << 8) | u128::from(*b))
+        };
         let (own, all) = match self.address {
             IpAddr::V4(own) => (number(&own.octets()), 32),
             IpAddr::V6(own) => (number(&own.octets()), 128),
