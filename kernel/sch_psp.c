@@ -1317,11 +1317,10 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			if (q->throttled_count && psp_ask_idle(q, now_ns))
 				continue;
 		}
-		if (d.verdict == PACE_WAIT) {
+		if (d.verdict == PACE_WAIT)
 			psp_wait(q, d.until_ns);
-		} else {
+		else
 			psp_line_idle(&q->watch);
-		}
 		psp_ask_others(q);
 		return NULL;
 	}
