@@ -411,7 +411,14 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		sent_reserved(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
-	pace_lag_bound(s);
+	/*
+	 * A frame from before frames became shorter may pass classes that wait by
+	 * more than lag may be.
+	 */
+	if (t.wire_bytes > s->burst_wire_bytes)
+		pace_paced_advance(s);
+	else
+		pace_lag_bound(s);
 }
 
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,

@@ -296,6 +296,60 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
 /// Two classes that each ask for half of the line and a part of a bit/s are more
 /// than it carries: when one leaves, what the other is behind is forgotten.
 #[test]
+fn a_frame_longer_than_frames_are_now_leaves_no_lag_beyond_its_bound() {
+    let cfg = Config {
+        line_rate_bps: 1_000_000_000,
+        overhead_bytes: 24,
+        min_frame_bytes: 60,
+        max_frame_bytes: 9014,
+        max_burst_bytes: 0,
+        link_header_bytes: 0,
+        layer: Layer::Link,
+        order: Order::Clock,
+        mode: Mode::Gap,
+        guard_band: false,
+        period: None,
+    };
+    let mut pair = Pair::new(cfg, 0);
+    pair.apply(&Op::Period(125_000, 1, false));
+    pair.add(None);
+    pair.apply(&Op::Reservation(0, false, 0.011869208946676434));
+    pair.add(None);
+    pair.apply(&Op::Reservation(1, true, 0.019263414125125375));
+    pair.add(None);
+    pair.add(None);
+    for op in [
+        Op::Add(Some(Part {
+            rate: 1.0,
+            ceil: None,
+        })),
+        Op::Reservation(83700945559096285, false, 1.0),
+        Op::Activate(14669211019434775331),
+        Op::Reconfigure {
+            line: 2.8726296192111707,
+            max_frame_bytes: 311,
+            order: Order::Next,
+            guard_band: false,
+        },
+        Op::Add(Some(Part {
+            rate: 0.3528256242652771,
+            ceil: None,
+        })),
+        Op::ActivateAll,
+        Op::Run {
+            steps: 3,
+            size: Size::Largest,
+            heads: false,
+        },
+        Op::Activate(0),
+        Op::Activate(0),
+        Op::Activate(0),
+    ] {
+        pair.apply(&op);
+    }
+}
+
+#[test]
 fn what_is_demanded_is_rounded_up() {
     let line = 1_000_000_000;
     let cfg = Config::ethernet(line, 1514);
