@@ -164,8 +164,8 @@ fn named_paths(text: &str) -> Vec<String> {
     let tops: BTreeSet<String> = fs::read_dir(root())
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-        // The folder of built files may not exist yet.
-        .filter(|top| top != "target")
+        // The folders of what is built may not exist yet.
+        .filter(|top| !["build", "out", "target"].contains(&top.as_str()))
         .collect();
     let mut found = vec![];
     for (_, line) in prose(text, true) {

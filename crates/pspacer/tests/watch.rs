@@ -14,6 +14,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// Messages of hosts on which nobody can watch.
@@ -54,14 +56,8 @@ impl Watch {
 
     /// Ends it by SIGTERM, as a service manager would.
     fn finish(mut self) -> Value {
-        let pid = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap());
+        kill(pid, Signal::SIGTERM).unwrap();
         let mut json = String::new();
         self.child
             .stdout

@@ -354,9 +354,11 @@ mod tests {
             said.read_line(&mut number).unwrap();
             let number: u32 = number.trim().parse().unwrap();
             assert_ne!(number, command.id());
-            let pid = command.id().to_string();
-            let kill = Command::new("kill").args(["-s", signal, &pid]).status();
-            assert!(kill.unwrap().success());
+            let pid = command.id();
+            // The shell has this command; it is no program on every Debian.
+            let kill = format!("kill -s {signal} {pid}");
+            let killed = Command::new("sh").args(["-c", &kill]).status();
+            assert!(killed.unwrap().success());
             assert!(command.wait().unwrap().signal().is_some());
             // The fifo ends when no process holds it open any more.
             let mut last = String::new();

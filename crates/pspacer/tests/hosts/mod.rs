@@ -7,6 +7,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// Runs until its standard input ends, with the test.
@@ -52,8 +54,8 @@ impl Running {
 
     /// Ends the command by SIGTERM, as a user would, and returns its report.
     pub fn stop(mut self) -> Value {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").arg(pid).status().unwrap().success());
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap());
+        kill(pid, Signal::SIGTERM).unwrap();
         let mut said = Vec::new();
         let mut out = self.child.stdout.take().unwrap();
         out.read_to_end(&mut said).unwrap();
