@@ -4,7 +4,7 @@
 
 use ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Shown, Stat, Stats, Unit, Value};
-use tcpsp::{ClassType, Counters, Mode, Why};
+use tcpsp::{Counters, Mode, Why};
 
 /// Label of what is summed: see [`families`].
 const OTHER: &str = "other";
@@ -111,15 +111,10 @@ fn number(count: usize) -> Number {
     Number::Whole(count.try_into().unwrap_or(u64::MAX))
 }
 
-/// Whether a class of this type has the statistic at all.
+/// Returns whether a class has the statistic at all.
 fn has(class: &PortClass, shown: Shown) -> bool {
     let of_type = class.psp.options.class_type();
-    match shown {
-        Shown::Reserved => matches!(of_type, ClassType::Rt | ClassType::Nrt),
-        Shown::Paced => class.psp.stats.rate_bps != 0,
-        Shown::Dynamic => of_type == ClassType::Dynamic,
-        Shown::Always | Shown::Nonzero | Shown::Hybrid | Shown::Periods => true,
-    }
+    shown.applies(of_type, class.psp.stats.rate_bps)
 }
 
 /// Families in the order in which they were first named.

@@ -47,34 +47,25 @@ struct Refusal {
     why: &'static str,
 }
 
-const BUSY: Refusal = Refusal {
-    status: "503 Service Unavailable",
-    why: "too many connections",
-};
-const TOO_LONG: Refusal = Refusal {
-    status: "431 Request Header Fields Too Large",
-    why: "the request is too long",
-};
-const TOO_SLOW: Refusal = Refusal {
-    status: "408 Request Timeout",
-    why: "the request did not end in time",
-};
-const NO_REQUEST: Refusal = Refusal {
-    status: "400 Bad Request",
-    why: "expected GET /metrics HTTP/1.1",
-};
-const NOT_GET: Refusal = Refusal {
-    status: "405 Method Not Allowed",
-    why: "only GET is allowed",
-};
-const NOT_FOUND: Refusal = Refusal {
-    status: "404 Not Found",
-    why: "metrics are at /metrics",
-};
-const FAILED: Refusal = Refusal {
-    status: "500 Internal Server Error",
-    why: "the metrics could not be written",
-};
+impl Refusal {
+    const fn new(status: &'static str, why: &'static str) -> Self {
+        Self { status, why }
+    }
+}
+
+const BUSY: Refusal = Refusal::new("503 Service Unavailable", "too many connections");
+const TOO_LONG: Refusal = Refusal::new(
+    "431 Request Header Fields Too Large",
+    "the request is too long",
+);
+const TOO_SLOW: Refusal = Refusal::new("408 Request Timeout", "the request did not end in time");
+const NO_REQUEST: Refusal = Refusal::new("400 Bad Request", "expected GET /metrics HTTP/1.1");
+const NOT_GET: Refusal = Refusal::new("405 Method Not Allowed", "only GET is allowed");
+const NOT_FOUND: Refusal = Refusal::new("404 Not Found", "metrics are at /metrics");
+const FAILED: Refusal = Refusal::new(
+    "500 Internal Server Error",
+    "the metrics could not be written",
+);
 
 /// Serves until a signal comes. Threads of open connections end by themselves within
 /// [`Bounds::time`].

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::attribute::{self, Found};
-use crate::choices::{Mode, Why};
+use crate::choices::{ClassType, Mode, Why};
 use crate::uapi::{TC_PSP_STATS_CLASS, TC_PSP_STATS_QDISC};
 
 include!(concat!(env!("OUT_DIR"), "/stats.rs"));
@@ -110,6 +110,21 @@ pub enum Shown {
     Paced,
     /// If the class has had flows.
     Dynamic,
+}
+
+impl Shown {
+    /// Returns whether a class of this type, whose rate in force is this, has the number at all.
+    /// [`Self::Nonzero`], [`Self::Hybrid`] and [`Self::Periods`] depend on more than the class:
+    /// it has them.
+    #[must_use]
+    pub const fn applies(self, of_type: ClassType, rate_bps: u64) -> bool {
+        match self {
+            Self::Reserved => matches!(of_type, ClassType::Rt | ClassType::Nrt),
+            Self::Paced => rate_bps != 0,
+            Self::Dynamic => matches!(of_type, ClassType::Dynamic),
+            Self::Always | Self::Nonzero | Self::Hybrid | Self::Periods => true,
+        }
+    }
 }
 
 /// A number of the statistics, or several.
@@ -279,6 +294,23 @@ mod tests {
         assert_eq!(late.unwrap().metric, Metric::Counter);
         for row in ClassStats::TABLE {
             assert!(row.meaning.len() > 5, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_class_has_what_its_type_counts() {
+        use ClassType::{Dynamic, Normal, Nrt, Paced, Rt};
+        let of = |shown: Shown| {
+            ClassType::ALL
+                .iter()
+                .filter(move |of| shown.applies(**of, 0))
+        };
+        assert_eq!(of(Shown::Reserved).copied().collect::<Vec<_>>(), [Rt, Nrt]);
+        assert_eq!(of(Shown::Dynamic).copied().collect::<Vec<_>>(), [Dynamic]);
+        assert_eq!(of(Shown::Paced).count(), 0);
+        assert!(Shown::Paced.applies(Paced, 1) && Shown::Paced.applies(Normal, 1));
+        for shown in [Shown::Always, Shown::Nonzero, Shown::Hybrid, Shown::Periods] {
+            assert_eq!(of(shown).count(), ClassType::ALL.len());
         }
     }
 

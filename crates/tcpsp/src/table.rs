@@ -140,6 +140,13 @@ struct Common {
     app: Vec<u8>,
 }
 
+impl Common {
+    /// Returns what psp's options and statistics say, if the kind is psp.
+    fn psp<T>(&self, read: impl Fn(&[u8], &[u8]) -> T) -> Option<T> {
+        (self.kind == PSP).then(|| read(&self.options, &self.app))
+    }
+}
+
 fn common(attributes: &[Attribute]) -> Common {
     let found = Found(attributes);
     let (counters, app) = Counters::read(found.bytes(STATS2).unwrap_or_default());
@@ -152,45 +159,35 @@ fn common(attributes: &[Attribute]) -> Common {
 }
 
 fn qdisc(message: &Message) -> Qdisc {
-    let Common {
-        kind,
-        options,
-        counters,
-        app,
-    } = common(&message.attributes);
-    let psp = (kind == PSP).then(|| PspQdisc {
-        options: QdiscOptions::read(&options),
-        stats: QdiscStats::read_typed(&app).unwrap_or_default(),
+    let common = common(&message.attributes);
+    let psp = common.psp(|options, app| PspQdisc {
+        options: QdiscOptions::read(options),
+        stats: QdiscStats::read_typed(app).unwrap_or_default(),
     });
     Qdisc {
         device: message.device,
         handle: message.handle,
         parent: message.parent,
-        kind,
-        options,
-        counters,
+        kind: common.kind,
+        options: common.options,
+        counters: common.counters,
         psp,
     }
 }
 
 fn class(message: &Message) -> Class {
-    let Common {
-        kind,
-        options,
-        counters,
-        app,
-    } = common(&message.attributes);
-    let psp = (kind == PSP).then(|| PspClass {
-        options: ClassOptions::read(&options),
-        stats: ClassStats::read_typed(&app).unwrap_or_default(),
+    let common = common(&message.attributes);
+    let psp = common.psp(|options, app| PspClass {
+        options: ClassOptions::read(options),
+        stats: ClassStats::read_typed(app).unwrap_or_default(),
     });
     Class {
         device: message.device,
         id: message.handle,
         parent: message.parent,
         queue: Handle(message.info),
-        kind,
-        counters,
+        kind: common.kind,
+        counters: common.counters,
         psp,
     }
 }

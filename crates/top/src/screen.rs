@@ -6,8 +6,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row as Cells, Sparkline, Table, TableState};
+use tcpsp::ClassStats;
 use tcpsp::stats::{Shown, Stats, Unit, Value};
-use tcpsp::{ClassStats, ClassType};
 use units::terse;
 
 use crate::model::{Late, Model, PortRow, Row};
@@ -227,12 +227,8 @@ fn lateness(late: &Late) -> String {
 }
 
 fn statistics(row: &Row) -> Vec<Line<'static>> {
-    let has = |shown: Shown, number: u64| match shown {
-        Shown::Nonzero => number != 0,
-        Shown::Reserved => matches!(row.of_type, ClassType::Rt | ClassType::Nrt),
-        Shown::Paced => row.stats.rate_bps != 0,
-        Shown::Dynamic => row.of_type == ClassType::Dynamic,
-        Shown::Always | Shown::Hybrid | Shown::Periods => true,
+    let has = |shown: Shown, number: u64| {
+        (shown != Shown::Nonzero || number != 0) && shown.applies(row.of_type, row.stats.rate_bps)
     };
     let line = |stat: &tcpsp::stats::Stat<ClassStats>| {
         let Value::Number(number) = (stat.value)(&row.stats) else {

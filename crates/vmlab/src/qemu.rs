@@ -3,7 +3,8 @@
 //!
 //! A guest is deterministic because nothing in it depends on the host's time: one instruction is
 //! one nanosecond, idle time is skipped, QEMU's threads take turns, the random numbers of the guest
-//! are seeded and no device is driven by the host. Results leave through shared memory, which costs the guest no exit.
+//! are seeded and no device is driven by the host. Results leave through shared memory, which costs
+//! the guest no exit.
 
 use std::fs::{self, File};
 use std::io::Read;
