@@ -7,11 +7,12 @@
 //! source tree. It writes a page for each ([`results_page`]), beside the figures of the
 //! sources ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
 //! known of stalls ([`ground_truth`]), and an index ([`results_index`]) with a
-//! [`verdict`] on each.
+//! [`verdict`] on each. [`capture_survey`] measures a capture of any origin.
 
 #![forbid(unsafe_code)]
 
 pub mod capture_file;
+pub mod capture_survey;
 pub mod catalogue;
 pub mod engine_agreement;
 pub mod experiments;

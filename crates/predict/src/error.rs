@@ -61,6 +61,16 @@ pub enum Error {
         /// The valid range.
         expected: &'static str,
     },
+    /// A list of values that is not as long as the chain.
+    #[error("{option}: {given} values: expected 1, or {stages}, one for each stage")]
+    Values {
+        /// The option of `pspacer predict` that takes the list.
+        option: &'static str,
+        /// Number of values given.
+        given: usize,
+        /// Number of stages.
+        stages: usize,
+    },
     /// A hop slower than the stream: its queue grows without limit.
     #[error(
         "hop {hop} serves {service_bps} bit/s, the stream brings {arrival_bps} bit/s: no bound; \

@@ -6,7 +6,8 @@
 //! [`distribution`] computes how many periods late packets arrive, [`classes`] and
 //! [`estimate`] estimate β from measured delays, [`fit`] tests whether the model agrees with
 //! them, and [`bounds`] computes the guarantees of network calculus for the same chain.
-//! [`measured`] parses measured delays.
+//! [`service`] completes what a user gives of stream and routers, and [`measured`] parses measured
+//! delays.
 //!
 //! This crate reads no clock and opens no file.
 
@@ -20,5 +21,6 @@ mod error;
 pub mod estimate;
 pub mod fit;
 pub mod measured;
+pub mod service;
 
 pub use error::Error;

@@ -4,18 +4,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use capture::filter::FlowFilter;
 use clap::Args;
-use metrics::survey::{Part, Series, Survey, survey};
-use serde::Serialize;
+use lab_run::capture_file::{Source, read};
+use lab_run::capture_survey::{Wanted, json, measure, write_report};
 
 use crate::headings::{FILTERS, OUTPUT};
 use crate::output::{note, out};
 use crate::terminal;
 use crate::values::{rate, some_time, time};
-use lab_run::capture_file::{Source, read};
-use lab_run::results_dir::{ResultsDir, Writer};
 
 /// Arguments of `pspacer measure`.
 #[derive(Debug, Args)]
@@ -67,18 +65,6 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// The JSON object that `--json` prints.
-#[derive(Serialize)]
-struct Measures<'a> {
-    format: &'static str,
-    file: String,
-    frames: usize,
-    resolution_ps: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    damage: Option<String>,
-    window: &'a scenario::result::WindowResult,
-}
-
 /// Measures the file and prints what it found.
 ///
 /// # Errors
@@ -94,17 +80,16 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
         note(&format!("pspacer: {}: {problem}", args.file.display()));
     }
     let name = name(&args.file);
-    let found = measure(args, &source, &name)?;
-    let measures = Measures {
-        format: "pspacer-measures-1",
-        file: name.clone(),
-        frames: source.records.len(),
-        resolution_ps: source.resolution_ps,
-        damage: source.damage.as_ref().map(ToString::to_string),
-        window: &found.window,
+    let wanted = Wanted {
+        flows: &args.flow,
+        line_bps: args.line.unwrap_or(0),
+        mtu_bytes: args.mtu.unwrap_or(0),
+        from_ns: args.from.unwrap_or(0),
+        to_ns: args.to,
+        interval_ns: args.interval,
     };
-    let mut json = serde_json::to_string_pretty(&measures)?;
-    json.push('\n');
+    let found = measure(&source, &name, &wanted)?;
+    let json = json(&source, &name, &found)?;
     if let Some(folder) = &args.out {
         write_report(folder, &name, &source, &found, &json)?;
     }
@@ -124,40 +109,6 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
     Ok(())
 }
 
-fn measure(args: &MeasureArgs, source: &Source, name: &str) -> Result<Survey> {
-    ensure!(!source.records.is_empty(), "{name} holds no packets");
-    let series = Series {
-        name,
-        records: &source.records,
-        flows: &source.flows,
-        rate_bps: args.line.unwrap_or(0),
-        mtu: args.mtu.unwrap_or(0),
-    };
-    let ps = |ns: u64| ns.saturating_mul(1000);
-    let part = Part {
-        from_ps: ps(args.from.unwrap_or(0)),
-        to_ps: args.to.map(ps),
-        interval_ps: args.interval.map(ps),
-    };
-    let wanted = |key: &_| args.flow.is_empty() || args.flow.iter().any(|f| f.matches(key));
-    let found = survey(&series, part, wanted)
-        .context("nothing lies between --from and --to, or --interval is far too short")?;
-    if found.window.flows.is_empty() {
-        let some: Vec<_> = source
-            .flows
-            .iter()
-            .take(5)
-            .filter_map(|(index, _)| source.flows.name(index))
-            .collect();
-        bail!(
-            "no flow matches --flow; the first of {}: {}",
-            source.flows.len(),
-            some.join("; ")
-        );
-    }
-    Ok(found)
-}
-
 /// Returns hints that a reader of the results should know.
 fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
     let mut hints = Vec::new();
@@ -172,37 +123,4 @@ fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
         ));
     }
     hints
-}
-
-fn write_report(
-    folder: &Path,
-    name: &str,
-    source: &Source,
-    found: &Survey,
-    json: &str,
-) -> Result<()> {
-    let folder = ResultsDir::open(folder, Writer::Measure)?;
-    let write = |name: &str, bytes: &[u8]| folder.write(&folder.path().join(name), bytes);
-    let resolution = match source.resolution_ps {
-        ps if ps % 1_000_000 == 0 => format!("{} µs", ps / 1_000_000),
-        ps if ps % 1_000 == 0 => format!("{} ns", ps / 1_000),
-        ps => format!("{ps} ps"),
-    };
-    let facts = [
-        ("Frames", units::display::count(source.records.len() as u64)),
-        ("Flows", units::display::count(source.flows.len() as u64)),
-        ("Time stamps", format!("to {resolution}")),
-        (
-            "Read",
-            source
-                .damage
-                .as_ref()
-                .map_or("to its end".to_owned(), ToString::to_string),
-        ),
-    ];
-    let page = report::survey_html(name, &facts, found);
-    write("report.html", page.as_bytes())?;
-    write("measures.json", json.as_bytes())?;
-    let mut plots = report::cell_plots(&found.curves).into_iter();
-    plots.try_for_each(|plot| write(&plot.name, plot.svg.as_bytes()))
 }

@@ -5,25 +5,19 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use lab_run::measured_delays;
 use predict::answer::{Answer, Measured, Question, stages};
-use predict::bounds::{RateLatency, TokenBucket};
 use predict::classes::Classes;
 use predict::measured;
+use predict::service::Given;
 use report::prediction::{plot, text, time as shown};
 
 use crate::headings::{FILTERS, OUTPUT};
 use crate::output;
 use crate::values::Pair;
 use crate::values::{level, pair, probability, rate, size, some_time, time};
-
-/// Rate of the stream where none is given, bit/s. A stream that fills its reservation has the same
-/// bounds at any rate.
-const RATE_BPS: u64 = 1_000_000;
-/// Nanoseconds in a second times bits in a byte.
-const NS_BYTE: u64 = 8_000_000_000;
 
 /// Heading of the options that describe the chain of routers.
 const CHAIN: &str = "Routers";
@@ -146,10 +140,17 @@ fn answer(args: &PredictArgs) -> Result<Answer> {
         !args.beta.is_empty() || stages > 0,
         "--hops 0: nothing to estimate beta from; expected 1 or more"
     );
-    let (stream, servers) = served(args, stages)?;
+    let slot_ns = slot_ns(args);
+    let given = Given {
+        rate_bps: args.stream.rate,
+        burst_bytes: args.stream.burst,
+        reserve_bps: &args.stream.reserve,
+        latency_ns: &args.stream.latency,
+    };
+    let (stream, servers) = given.curves(args.period, slot_ns, stages)?;
     let question = Question {
         period_ns: args.period,
-        slot_ns: slot_ns(args),
+        slot_ns,
         hops,
         round_trip: args.round_trip,
         betas: &args.beta,
@@ -196,37 +197,4 @@ fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
         .unwrap_or(text);
     let delays = measured::read(&text, args.round_trip).with_context(name)?;
     Classes::new(&delays, args.period, args.base, stages).with_context(name)
-}
-
-/// Returns the stream and the service that each stage gives it.
-fn served(args: &PredictArgs, stages: usize) -> Result<(TokenBucket, Vec<RateLatency>)> {
-    let stream = &args.stream;
-    let rate_bps = stream.rate.unwrap_or(RATE_BPS);
-    let period_bytes = rate_bps as f64 * args.period as f64 / NS_BYTE as f64;
-    let bucket = TokenBucket {
-        burst_bytes: stream.burst.map_or(period_bytes, |bytes| bytes as f64),
-        rate_bps: rate_bps as f64,
-    };
-    let rates = each("--reserve", &stream.reserve, rate_bps, stages)?;
-    let stage_ns = args.period.saturating_add(slot_ns(args));
-    let latencies = each("--latency", &stream.latency, stage_ns, stages)?;
-    let server = |(rate, latency): (u64, u64)| RateLatency {
-        rate_bps: rate as f64,
-        latency_ns: latency as f64,
-    };
-    let servers = rates.into_iter().zip(latencies).map(server).collect();
-    Ok((bucket, servers))
-}
-
-/// Returns one value for each stage.
-fn each(option: &str, given: &[u64], default: u64, stages: usize) -> Result<Vec<u64>> {
-    match given {
-        [] => Ok(vec![default; stages]),
-        [one] => Ok(vec![*one; stages]),
-        all if all.len() == stages => Ok(all.to_vec()),
-        all => bail!(
-            "{option}: {} values: expected 1, or {stages}, one for each stage",
-            all.len()
-        ),
-    }
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer watch`: tells why transfers stall while they run (docs/watch.md).
 
-mod lines;
 mod outputs;
 mod recording;
-mod screen;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -19,13 +17,13 @@ use watch::json::Stream;
 use watch::select::Selector;
 use watch::session::Report;
 use watch::{Filter, Network, Tracer};
+use watch_view::lines::Lines;
+use watch_view::screen::{Screen, asks_to_stop};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
-use lines::Lines;
 use outputs::{Outputs, Session};
 use recording::Recording;
-use screen::Screen;
 
 /// Time between two readings of the ring buffer: the kernel does not wake the reader.
 const READ_EVERY: Duration = Duration::from_millis(10);
@@ -119,7 +117,7 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         let mut out = io::BufWriter::new(output::out());
         let lines = Lines::new(crate::terminal::style());
         lines.stalls(&mut out, &session, &found)?;
-        lines.summary(&mut out, &session, &counted)?;
+        lines.summary(&mut out, &session, &counted, session.sink.unrecorded())?;
         out.flush()?;
     }
     Ok(!args.exit_code || session.stalls == 0)
@@ -189,7 +187,7 @@ impl View {
         now_ns: u64,
     ) -> Result<()> {
         match self {
-            Self::Screen(screen) => screen.draw(session, reports, lost, now_ns),
+            Self::Screen(screen) => Ok(screen.draw(session, reports, lost, now_ns)?),
             Self::Lines(lines) => {
                 let mut out = output::out();
                 lines.stalls(&mut out, session, reports)?;
@@ -210,14 +208,14 @@ impl View {
 
     fn asks_to_stop(&self) -> Result<bool> {
         match self {
-            Self::Screen(_) => screen::asks_to_stop(),
+            Self::Screen(_) => Ok(asks_to_stop()?),
             Self::Lines(_) | Self::Nothing => Ok(false),
         }
     }
 
     fn close(&mut self) -> Result<()> {
         match self {
-            Self::Screen(screen) => screen.close(),
+            Self::Screen(screen) => Ok(screen.close()?),
             Self::Lines(_) | Self::Nothing => Ok(()),
         }
     }

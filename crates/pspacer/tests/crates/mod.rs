@@ -66,6 +66,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         "watch",
         &["bpf-build", "linux-io", "sender-log", "stall", "units"],
     ),
+    ("watch-view", &["report", "stall", "units", "watch"]),
     // For tests of all others: see below.
     ("testkit", &[]),
     // Connections whose truth is known, for tests of the analysis.
@@ -80,7 +81,6 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "lab-run",
             "linux-io",
             "manager",
-            "metrics",
             "ping",
             "ports",
             "predict",
@@ -94,6 +94,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "units",
             "vmlab",
             "watch",
+            "watch-view",
         ],
     ),
     // What only developers run.

@@ -2,9 +2,9 @@
 //! The full-screen display: the connections, their state, and the last stalls.
 
 use std::collections::VecDeque;
+use std::io::Result;
 use std::time::Duration;
 
-use anyhow::Result;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
@@ -12,11 +12,10 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Row, Table, Wrap};
 use ratatui::{DefaultTerminal, Frame};
 use report::stalls::phrases::words;
-use watch::session::{Report, ends};
+use watch::session::{Report, Session, Sink, ends};
 use watch::{Connection, Status};
 
-use crate::watch::lines::{lost_line, stall_line};
-use crate::watch::outputs::Session;
+use crate::lines::{lost_line, stall_line};
 
 /// Number of the last stalls that are shown.
 const STALLS_SHOWN: usize = 6;
@@ -44,16 +43,16 @@ impl Screen {
     /// # Errors
     /// When the terminal is gone.
     pub fn close(&mut self) -> Result<()> {
-        Ok(ratatui::try_restore()?)
+        ratatui::try_restore()
     }
 
     /// Displays the current state.
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub fn draw(
+    pub fn draw<S: Sink>(
         &mut self,
-        session: &Session,
+        session: &Session<S>,
         reports: &[Report],
         lost: &[u64],
         now_ns: u64,
@@ -89,9 +88,9 @@ pub fn asks_to_stop() -> Result<bool> {
     Ok(false)
 }
 
-fn draw(
+fn draw<S: Sink>(
     frame: &mut Frame<'_>,
-    session: &Session,
+    session: &Session<S>,
     stalls: &VecDeque<String>,
     lost: &[u64],
     now_ns: u64,
@@ -215,7 +214,28 @@ mod tests {
     use watch::{CaState, Ends, Limits, Moment, Reading, Record, TcpState};
 
     use super::*;
-    use crate::watch::outputs::Outputs;
+
+    /// A sink that keeps nothing.
+    struct Nothing;
+
+    impl Sink for Nothing {
+        type Error = std::convert::Infallible;
+
+        fn reading(&mut self, _: &Connection, _: &Reading, _: u64) {}
+
+        fn ended(
+            &mut self,
+            _: u64,
+            _: u64,
+            _: &Connection,
+        ) -> std::result::Result<(), Self::Error> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> std::result::Result<(), Self::Error> {
+            Ok(())
+        }
+    }
 
     fn reading(at_ms: u32, ack: u32) -> Reading {
         Reading {
@@ -257,7 +277,7 @@ mod tests {
     }
 
     /// Returns the text of a terminal of 120 columns, without trailing spaces.
-    fn shown(session: &Session, stalls: &VecDeque<String>, now_ns: u64) -> String {
+    fn shown(session: &Session<Nothing>, stalls: &VecDeque<String>, now_ns: u64) -> String {
         let mut terminal = Terminal::new(TestBackend::new(120, 8)).unwrap();
         terminal
             .draw(|frame| draw(frame, session, stalls, &[0, 3], now_ns))
@@ -273,8 +293,8 @@ mod tests {
 
     #[test]
     fn a_connection_that_repairs_and_then_stands() {
-        let mut session = Session::new(0, Outputs::default());
-        let take = |session: &mut Session, record| session.take(&record).unwrap();
+        let mut session = Session::new(0, Nothing);
+        let take = |session: &mut Session<Nothing>, record| session.take(&record).unwrap();
         let ends = Ends {
             time_ns: 0,
             cookie: 7,

@@ -6,10 +6,8 @@ use std::io::{self, Write};
 use report::Style;
 use report::stalls::phrases::{cause, side, words};
 use stall::{Stall, StallKind};
-use watch::session::{Report, ends, verdict};
-
-use crate::watch::outputs::Session;
 use watch::counted::Counted;
+use watch::session::{Report, Session, Sink, ends, verdict};
 
 /// Most connections named in the summary: those that stalled longest come first.
 const MOST_CONNECTIONS: usize = 20;
@@ -20,6 +18,7 @@ pub struct Lines {
 }
 
 /// Describes a stall in one line.
+#[must_use]
 pub fn stall_line(stall: &Stall) -> String {
     let kind = match stall.kind {
         StallKind::Silence => "stopped",
@@ -41,6 +40,7 @@ pub fn stall_line(stall: &Stall) -> String {
 }
 
 /// Says how many records were lost, and which CPUs lost them.
+#[must_use]
 pub fn lost_line(lost: &[u64]) -> String {
     let all: u64 = lost.iter().sum();
     if all == 0 {
@@ -59,6 +59,7 @@ pub fn lost_line(lost: &[u64]) -> String {
 
 impl Lines {
     /// Makes a writer of this style; writes nothing yet.
+    #[must_use]
     pub const fn new(style: Style) -> Self {
         Self { style }
     }
@@ -74,10 +75,10 @@ impl Lines {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn stalls(
+    pub fn stalls<S: Sink>(
         &self,
         out: &mut impl Write,
-        session: &Session,
+        session: &Session<S>,
         reports: &[Report],
     ) -> io::Result<()> {
         for report in reports {
@@ -92,15 +93,16 @@ impl Lines {
         Ok(())
     }
 
-    /// Writes the summary of the whole call.
+    /// Writes the summary of the whole call; `unrecorded` connections had no room in `--out`.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn summary(
+    pub fn summary<S: Sink>(
         &self,
         out: &mut impl Write,
-        session: &Session,
+        session: &Session<S>,
         counted: &Counted,
+        unrecorded: u64,
     ) -> io::Result<()> {
         let mut all = session.connections();
         let took = units::terse::ms(session.end_ns.saturating_sub(session.start_ns));
@@ -111,7 +113,7 @@ impl Lines {
             units::display::count(session.readings()),
             lost_line(&counted.lost)
         )?;
-        self.notes(out, session, counted)?;
+        notes(out, counted, unrecorded)?;
         all.sort_by_key(|(_, c)| (std::cmp::Reverse(c.stalled_ns()), c.number));
         for (cookie, connection) in all.iter().take(MOST_CONNECTIONS) {
             let number = connection.number;
@@ -124,31 +126,32 @@ impl Lines {
             more => writeln!(out, "and {more} more connections: --json has them all"),
         }
     }
+}
 
-    fn notes(&self, out: &mut impl Write, session: &Session, counted: &Counted) -> io::Result<()> {
-        if counted.lost_sockets > 0 {
-            writeln!(
-                out,
-                "{} times a socket could not be followed: the kernel had no memory for it",
-                units::display::count(counted.lost_sockets)
-            )?;
-        }
-        if session.sink.unrecorded() > 0 {
-            writeln!(
-                out,
-                "--out had no room for {} connections",
-                units::display::count(session.sink.unrecorded())
-            )?;
-        }
-        for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {
-            writeln!(
-                out,
-                "{}: {} runs, {} ns each",
-                cost.tracepoint,
-                units::display::count(cost.runs),
-                cost.total_ns / cost.runs
-            )?;
-        }
-        Ok(())
+/// Writes what was missed, and what the BPF program cost.
+fn notes(out: &mut impl Write, counted: &Counted, unrecorded: u64) -> io::Result<()> {
+    if counted.lost_sockets > 0 {
+        writeln!(
+            out,
+            "{} times a socket could not be followed: the kernel had no memory for it",
+            units::display::count(counted.lost_sockets)
+        )?;
     }
+    if unrecorded > 0 {
+        writeln!(
+            out,
+            "--out had no room for {} connections",
+            units::display::count(unrecorded)
+        )?;
+    }
+    for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {
+        writeln!(
+            out,
+            "{}: {} runs, {} ns each",
+            cost.tracepoint,
+            units::display::count(cost.runs),
+            cost.total_ns / cost.runs
+        )?;
+    }
+    Ok(())
 }
