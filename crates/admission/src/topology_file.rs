@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use toml::Spanned;
+use toml_faults::{line_of, rejected};
 use units::itm::{BUDGET_PCT, PERIOD_NS};
 use units::parse::{RATE, TIME, rate_bps, time_ns};
 
@@ -105,9 +106,9 @@ struct FileSegment {
 /// The first fault: its line, its key, its value, and what was expected.
 pub fn read(text: &str) -> Result<TopologyFile, TopologyError> {
     let text = Text(text);
-    let file: File = toml::from_str(text.0).map_err(|error| TopologyError::Syntax {
-        line: text.line(error.span().map_or(0, |span| span.start)),
-        message: error.message().to_owned(),
+    let file: File = toml::from_str(text.0).map_err(|error| {
+        let (line, message) = rejected(text.0, &error);
+        TopologyError::Syntax { line, message }
     })?;
     let managers = text.managers(&file.manager)?;
     let nodes: Vec<_> = [(&file.host, false), (&file.router, true)]
@@ -139,7 +140,7 @@ pub fn read(text: &str) -> Result<TopologyFile, TopologyError> {
                 .map(|(node, _)| node.name.span().start),
         };
         TopologyError::Value {
-            line: text.line(offset.unwrap_or(0)),
+            line: line_of(text.0, offset.unwrap_or(0)),
             owner: match fault.is_segment {
                 true => format!("{}: ", fault.owner),
                 false => String::new(),
@@ -183,12 +184,6 @@ impl FileSegment {
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
-    /// Returns the line of a byte offset, counted from 1.
-    fn line(self, offset: usize) -> usize {
-        let before = self.0.get(..offset).unwrap_or_default();
-        1 + before.matches('\n').count()
-    }
-
     fn wrong<T: ToString>(
         self,
         key: &'static str,
@@ -196,7 +191,7 @@ impl Text<'_> {
         expected: &str,
     ) -> TopologyError {
         TopologyError::Value {
-            line: self.line(at.span().start),
+            line: line_of(self.0, at.span().start),
             owner: String::new(),
             key,
             value: format!("\"{}\"", at.get_ref().to_string()),

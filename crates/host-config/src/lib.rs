@@ -21,9 +21,10 @@ mod saved;
 mod schema_tests;
 mod text;
 
-pub use error::{ConfigError, Problem};
+pub use error::ConfigError;
 pub use file::{Class, Device, Host, MOST_RULES, Queues, Rule};
 pub use plan::{Plan, Refusal, Target, TargetPsp, TargetRoot, TargetRule, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use saved::{Saved, SavedDevice};
 pub use text::{line, text};
+pub use toml_faults::Problem;

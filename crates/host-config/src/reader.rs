@@ -3,11 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml_faults::{Problem, describe, line_of};
 use units::parse;
 
-use crate::error::{ConfigError, Problem};
+use crate::error::ConfigError;
 
 /// A key of a table, and a description of its values.
 pub(crate) struct Key {
@@ -30,19 +30,12 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Reads the text as TOML, and rejects unknown keys of its top.
     pub fn parse(self) -> Result<DeTable<'a>, ConfigError> {
-        DeTable::parse(self.text)
-            .map(Spanned::into_inner)
-            .map_err(|error| {
-                let message = error.message().to_owned();
-                let offset = error.span().map_or(0, |span| span.start);
-                self.error(offset, Problem::Syntax { message })
-            })
+        toml_faults::parse(self.text).map_err(|(offset, problem)| self.error(offset, problem))
     }
 
     /// Returns the line of a byte offset, from 1.
     pub fn line(self, offset: usize) -> usize {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
+        line_of(self.text, offset)
     }
 
     pub fn error(self, offset: usize, problem: Problem) -> ConfigError {
@@ -76,7 +69,11 @@ impl<'a> Section<'a> {
                 let problem = Problem::UnknownKey {
                     key: name.to_owned(),
                     section: self.label.to_owned(),
-                    known: self.keys.iter().map(|known| known.name).collect(),
+                    known: self
+                        .keys
+                        .iter()
+                        .map(|known| known.name.to_owned())
+                        .collect(),
                 };
                 return Err(self.source.error(key.span().start, problem));
             }
@@ -268,6 +265,7 @@ impl<'a> Item<'a> {
         let problem = Problem::Duplicate {
             key: self.key.to_owned(),
             value: describe(self.value),
+            what: "one",
             first,
         };
         self.source.error(self.offset, problem)
@@ -303,17 +301,5 @@ impl<'a> Item<'a> {
             .ok()
             .filter(|value| range.contains(value))
             .ok_or_else(|| self.wrong())
-    }
-}
-
-fn describe(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => format!("\"{text}\""),
-        DeValue::Integer(value) => value.to_string(),
-        DeValue::Float(value) => value.to_string(),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(value) => value.to_string(),
-        DeValue::Array(_) => "a list".into(),
-        DeValue::Table(_) => "a table".into(),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use toml_faults::{line_of, rejected};
 
 use crate::answer::Caller;
 
@@ -111,18 +112,14 @@ fn hash(text: &str) -> Option<[u8; 32]> {
 /// # Errors
 /// The first fault: its line, its key, its value, and what was expected.
 pub fn read(text: &str) -> Result<Access, AccessError> {
-    let line = |offset: usize| {
-        let before = text.get(..offset).unwrap_or_default();
-        1 + before.matches('\n').count()
-    };
-    let file: File = toml::from_str(text).map_err(|error| AccessError {
-        line: line(error.span().map_or(0, |span| span.start)),
-        problem: error.message().to_owned(),
+    let file: File = toml::from_str(text).map_err(|error| {
+        let (line, problem) = rejected(text, &error);
+        AccessError { line, problem }
     })?;
     let mut entries: Vec<Entry> = Vec::new();
     for entry in file.access {
         let wrong = |key: &str, at: &toml::Spanned<String>, expected: &str| AccessError {
-            line: line(at.span().start),
+            line: line_of(text, at.span().start),
             problem: format!("`{key}` is \"{}\", expected {expected}", at.get_ref()),
         };
         let given = |key: &str, at: &Option<toml::Spanned<String>>| {

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 use toml::Spanned;
+use toml_faults::{line_of, rejected};
 use units::parse::{RATE, TIME, rate_bps, time_ns};
 use units::time::NS_PER_S;
 
@@ -171,9 +172,9 @@ struct FileStream {
 /// both.
 pub fn read(text: &str) -> Result<Config, ConfigError> {
     let text = Text(text);
-    let file: File = toml::from_str(text.0).map_err(|error| ConfigError::Syntax {
-        line: text.line(error.span().map_or(0, |span| span.start)),
-        message: error.message().to_owned(),
+    let file: File = toml::from_str(text.0).map_err(|error| {
+        let (line, message) = rejected(text.0, &error);
+        ConfigError::Syntax { line, message }
     })?;
     let period_ns = match &file.period {
         Some(period) => text.value("period", period, time_ns, TIME)?,
@@ -280,12 +281,6 @@ fn part_of_many(mac: Mac) -> bool {
 struct Text<'a>(&'a str);
 
 impl Text<'_> {
-    /// Returns the line of a byte offset, counted from 1.
-    fn line(self, offset: usize) -> usize {
-        let before = self.0.get(..offset).unwrap_or_default();
-        1 + before.matches('\n').count()
-    }
-
     fn wrong(
         self,
         key: &'static str,
@@ -293,7 +288,7 @@ impl Text<'_> {
         expected: String,
     ) -> ConfigError {
         ConfigError::Value {
-            line: self.line(at.map_or(0, |at| at.span().start)),
+            line: line_of(self.0, at.map_or(0, |at| at.span().start)),
             key,
             value: at.map(|at| at.get_ref().clone()).unwrap_or_default(),
             expected,

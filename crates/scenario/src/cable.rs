@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[cable]]` and `[[bottleneck]]`. The ranges of the values are those of lab/wire.
 
+use toml_faults::quote;
+
 use crate::error::Error;
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
-use crate::reader::{Section, quote};
+use crate::reader::Section;
 use crate::tables::{find, is_word, reference, required, within};
 
 pub(crate) fn ends(section: &Section<'_, '_>, cell: &Cell) -> Result<[Device; 2], Error> {

@@ -2,6 +2,8 @@
 //! Reads one cell: every section with the cell's parameters, and its references resolved.
 //! [`crate::flow`] reads the flows.
 
+use toml_faults::quote;
+
 use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
 use crate::error::Error;
@@ -9,7 +11,7 @@ use crate::expr::Env;
 use crate::model::{
     Bottleneck, Bound, Cell, FlowKind, Host, Noise, Subject, Sysctl, TcLine, Window,
 };
-use crate::reader::{Section, quote, table};
+use crate::reader::{Section, table};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::tables::{
     Names, Reading, WORD, direction, host, is_word, reference, required, span, within,

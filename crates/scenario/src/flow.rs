@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[flow]]`: who sends what to whom, over which path.
 
+use toml_faults::quote;
+
 use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Messages, OnOff, Spread, Target};
-use crate::reader::{Section, quote};
+use crate::reader::Section;
 use crate::tables::{
     Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
 };

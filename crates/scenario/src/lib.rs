@@ -24,7 +24,7 @@ mod tables;
 pub mod topology;
 mod transfers;
 
-pub use error::{Error, Place, Problem};
+pub use error::{Error, Place};
 pub use expr::Env;
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction, End, Flow,
@@ -33,3 +33,4 @@ pub use model::{
     Window,
 };
 pub use parse::{Options, parse};
+pub use toml_faults::Problem;

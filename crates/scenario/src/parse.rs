@@ -2,11 +2,12 @@
 //! Reads a [`Scenario`] from text.
 
 use toml::de::DeTable;
+use toml_faults::{Problem, quote};
 
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Place};
 use crate::expr::Env;
 use crate::model::{Kernel, Scenario};
-use crate::reader::{Overrides, Section, Source, quote, table};
+use crate::reader::{Overrides, Section, Source, table};
 use crate::sweep::Space;
 use crate::tables::Reading;
 

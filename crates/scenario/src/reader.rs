@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml_faults::{Problem, describe, line_of, quote};
 use units::parse;
 
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Place};
 use crate::expr::{self, Env, Fault};
 
 /// The text of a scenario, and its name in messages.
@@ -20,19 +21,14 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub fn parse(self) -> Result<DeTable<'a>, Error> {
-        DeTable::parse(self.text)
-            .map(Spanned::into_inner)
-            .map_err(|error| Error {
-                place: self.place(error.span().map_or(0, |span| span.start)),
-                problem: Box::new(Problem::Syntax {
-                    message: error.message().to_owned(),
-                }),
-            })
+        toml_faults::parse(self.text).map_err(|(offset, problem)| Error {
+            place: self.place(offset),
+            problem: Box::new(problem),
+        })
     }
 
     pub fn line(self, offset: usize) -> usize {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
+        line_of(self.text, offset)
     }
 
     pub fn place(self, offset: usize) -> Place {
@@ -394,21 +390,5 @@ fn not_a(
             value: describe(value),
             expected: expected.to_owned(),
         }),
-    }
-}
-
-pub(crate) fn quote(text: &str) -> String {
-    format!("\"{text}\"")
-}
-
-fn describe(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => quote(text),
-        DeValue::Integer(value) => value.to_string(),
-        DeValue::Float(value) => value.to_string(),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(value) => value.to_string(),
-        DeValue::Array(_) => "a list".into(),
-        DeValue::Table(_) => "a table".into(),
     }
 }

@@ -3,10 +3,11 @@
 //! the named values.
 
 use toml::de::DeTable;
+use toml_faults::{Problem, quote};
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::expr::{Env, is_name};
-use crate::reader::{Item, Overrides, Section, Source, quote, table};
+use crate::reader::{Item, Overrides, Section, Source, table};
 
 /// Most cells or repetitions; a larger number is taken for a mistake. A qdisc has as many
 /// handles for classes.

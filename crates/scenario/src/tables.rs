@@ -3,11 +3,12 @@
 //! conditions, names, references and ranges.
 
 use toml::de::DeTable;
+use toml_faults::{Problem, quote};
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cable, Cell, Direction, End};
-use crate::reader::{Item, Overrides, Section, Source, quote, tables};
+use crate::reader::{Item, Overrides, Section, Source, tables};
 use crate::sweep::{Space, repetitions, takes_part};
 
 const CONDITIONAL: &[(&str, &str)] = &[
@@ -61,7 +62,8 @@ impl Names {
                 place: item.place,
                 problem: Box::new(Problem::Duplicate {
                     key: "name".into(),
-                    value: name,
+                    value: quote(&name),
+                    what: "a name",
                     first: *first,
                 }),
             });

@@ -4,10 +4,11 @@
 /// Every crate, and those of ours that it may use.
 pub const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("toml-faults", &["units"]),
     ("capture", &["units"]),
     ("sender-log", &["units"]),
     ("metrics", &["capture", "scenario", "sender-log", "units"]),
-    ("scenario", &["units"]),
+    ("scenario", &["toml-faults", "units"]),
     ("pace", &[]),
     (
         "netsim",
@@ -17,7 +18,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     ("stall-files", &["capture", "stall", "units"]),
     ("predict", &[]),
     // Its tests compare bounds with those of predict.
-    ("admission", &["predict", "units"]),
+    ("admission", &["predict", "toml-faults", "units"]),
     ("vmlab", &["scenario", "units"]),
     (
         "report",
@@ -54,14 +55,17 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     ("ping", &["linux-io", "units"]),
     // Traffic control over netlink.
     ("tcpsp", &["linux-io", "units"]),
-    ("host-config", &["tcpsp", "units"]),
+    ("host-config", &["tcpsp", "toml-faults", "units"]),
     ("host-apply", &["host-config", "linux-io", "tcpsp", "units"]),
     ("ports", &["linux-io", "tcpsp"]),
     ("exporter", &["linux-io", "ports", "tcpsp"]),
     ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
     ("top", &["ports", "tcpsp", "units"]),
-    ("router", &["afxdp", "linux-io", "units"]),
-    ("manager", &["admission", "linux-io", "report", "units"]),
+    ("router", &["afxdp", "linux-io", "toml-faults", "units"]),
+    (
+        "manager",
+        &["admission", "linux-io", "report", "toml-faults", "units"],
+    ),
     (
         "watch",
         &["bpf-build", "linux-io", "sender-log", "stall", "units"],

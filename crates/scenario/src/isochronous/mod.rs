@@ -9,10 +9,11 @@ mod stream;
 
 pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
+use toml_faults::Problem;
 use units::itm;
 use units::time::PS_PER_S;
 
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::{Section, table, tables};
