@@ -7,12 +7,10 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use common::root;
+use common::guest;
 use scenario::Kernel;
 use serde_json::Value;
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["sch_psp", "wire", "pktgen", "dummy", "cls_u32"];
 
@@ -20,32 +18,13 @@ const MODULES: &[&str] = &["sch_psp", "wire", "pktgen", "dummy", "cls_u32"];
 type Said = BTreeMap<String, (String, i32)>;
 
 fn said(kernel: Kernel) -> Said {
-    let folder = tempfile::tempdir().unwrap();
-    let mut files = common::program(folder.path(), "monitoring");
-    let script = root().join("crates/pspacer/tests/monitoring/load.sh");
-    files.push((script, "/monitoring/load.sh".to_owned()));
-    let lib = root().join("kernel/tests/lib.sh");
-    files.push((lib, "/monitoring/lib.sh".to_owned()));
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel,
-        modules: MODULES,
-        files: &files,
-        command: "sh /monitoring/load.sh",
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = std::fs::read_to_string(folder.path().join("console.log"));
-        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
-    });
-    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
+    let files = [
+        "crates/pspacer/tests/monitoring/load.sh",
+        "kernel/tests/lib.sh",
+    ];
+    let output = guest::output(kernel, "monitoring", MODULES, &files);
     let mut said = Said::new();
-    let mut parts = ran.output.split("=== ").skip(1);
+    let mut parts = output.split("=== ").skip(1);
     while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
         let (name, text) = part.split_once('\n').unwrap();
         let status = status.trim().strip_prefix("status ").unwrap();

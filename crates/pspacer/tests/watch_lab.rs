@@ -6,39 +6,15 @@
 
 mod common;
 
-use std::time::Duration;
-
-use common::root;
+use common::guest;
 use scenario::Kernel;
 use serde_json::Value;
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["veth", "sch_netem"];
 
 fn watched(kernel: Kernel) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let mut files = common::program(folder.path(), "watch");
-    let script = root().join("crates/pspacer/tests/watch/stops.sh");
-    files.push((script, "/watch/stops.sh".to_owned()));
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel,
-        modules: MODULES,
-        files: &files,
-        command: "sh /watch/stops.sh",
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = std::fs::read_to_string(folder.path().join("console.log"));
-        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
-    });
-    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
-    common::watched(&ran.output)
+    let script = "crates/pspacer/tests/watch/stops.sh";
+    common::watched(&guest::output(kernel, "watch", MODULES, &[script]))
 }
 
 fn check(kernel: Kernel) {

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod capture;
+pub mod guest;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,32 +78,4 @@ pub fn watched(printed: &str) -> serde_json::Value {
     assert_eq!(watched["connections"], connections.len(), "{printed}");
     watched["connections"] = connections.to_vec().into();
     watched
-}
-
-/// The program without what a debugger needs, and what it is linked with, to be below `/GUEST` in
-/// the laboratory's guest.
-pub fn program(folder: &Path, guest: &str) -> Vec<(PathBuf, String)> {
-    let stripped = folder.join("pspacer");
-    let built = env!("CARGO_BIN_EXE_pspacer");
-    let strip = Command::new("strip")
-        .arg("-o")
-        .arg(&stripped)
-        .arg(built)
-        .status();
-    assert!(strip.unwrap().success());
-    let linked = Command::new("ldd").arg(built).output().unwrap();
-    let linked = String::from_utf8(linked.stdout).unwrap();
-    let mut files = vec![(stripped, format!("/{guest}/pspacer"))];
-    for line in linked.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("/{guest}/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), format!("/{guest}/ld.so")));
-            }
-            _ => {}
-        }
-    }
-    assert!(files.len() > 2, "{linked}");
-    files
 }

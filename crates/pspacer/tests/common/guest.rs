@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs a script with the command in a guest of the laboratory.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use scenario::Kernel;
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use super::root;
+
+/// Runs a script, and returns what it printed; it must succeed. `files` are paths in the project's
+/// folder: the script, then what it needs. They are below `/GUEST`, beside the command.
+#[allow(clippy::panic, reason = "tests fail that way")]
+pub fn output(kernel: Kernel, guest: &str, modules: &[&str], files: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut placed = program(folder.path(), guest);
+    let named = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+    for file in files {
+        placed.push((root().join(file), format!("/{guest}/{}", named(file))));
+    }
+    let placed: Vec<_> = placed
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules,
+        files: &placed,
+        command: &format!("sh /{guest}/{}", named(files[0])),
+        seed: 1,
+        timeout: Duration::from_secs(600),
+        out_dir: folder.path(),
+    };
+    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
+        let console = std::fs::read_to_string(folder.path().join("console.log"));
+        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
+    });
+    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
+    ran.output
+}
+
+/// Returns the program without what a debugger needs, and what it is linked with, to be below
+/// `/GUEST` in the laboratory's guest.
+fn program(folder: &Path, guest: &str) -> Vec<(PathBuf, String)> {
+    let stripped = folder.join("pspacer");
+    let built = env!("CARGO_BIN_EXE_pspacer");
+    let strip = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(built)
+        .status();
+    assert!(strip.unwrap().success());
+    let linked = Command::new("ldd").arg(built).output().unwrap();
+    let linked = String::from_utf8(linked.stdout).unwrap();
+    let mut files = vec![(stripped, format!("/{guest}/pspacer"))];
+    for line in linked.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "=>", path, _] => files.push((path.into(), format!("/{guest}/{name}"))),
+            [path, _] if path.contains("ld-linux") => {
+                files.push((path.into(), format!("/{guest}/ld.so")));
+            }
+            _ => {}
+        }
+    }
+    assert!(files.len() > 2, "{linked}");
+    files
+}
