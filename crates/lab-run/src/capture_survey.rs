@@ -117,7 +117,7 @@ pub fn write_report(
     let facts = [
         ("Frames", units::display::count(source.records.len() as u64)),
         ("Flows", units::display::count(source.flows.len() as u64)),
-        ("Time stamps", format!("to {resolution}")),
+        ("Timestamps", format!("to {resolution}")),
         (
             "Read",
             source

@@ -205,12 +205,12 @@ fn no_window_holds_less_than_the_rate_less_two_frames() {
         let mut mix = Mix::new(&mut random, Order::Next);
         // Overhead: 850 Mbit/s of 1514 bytes is 864 on the wire.
         mix.wire.run_until(RUN, 1514);
-        let spare = mix.wire.port.stats().borrowed_frames;
+        let borrowed = mix.wire.port.stats().borrowed_frames;
         for &(id, rate, ceil) in &mix.classes {
             let least = shortfall(&mix.wire, id, rate);
             assert!(
                 least <= 2 * 1514 + 84,
-                "{rate} {ceil}: {least}, {spare} spare"
+                "{rate} {ceil}: {least}, {borrowed} borrowed"
             );
         }
     }

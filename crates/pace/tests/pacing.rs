@@ -318,8 +318,8 @@ fn normal_classes_share_the_rest() {
     }
     assert!(wire.gaps.is_empty(), "there is always something to send");
     assert!(paid[0].abs_diff(3 * paid[1]) <= 3000 + 1538, "{paid:?}");
-    let owed = wire.port.global_bytes() / 4;
-    assert!(wire.bytes_of(paced).abs_diff(owed) <= 1514 * 2);
+    let fair = wire.port.global_bytes() / 4;
+    assert!(wire.bytes_of(paced).abs_diff(fair) <= 1514 * 2);
     assert!(
         wire.port.stats().late_bytes_max <= 1538,
         "one frame at most"

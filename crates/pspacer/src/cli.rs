@@ -44,7 +44,7 @@ pub const STATUSES: [(&str, &str); 5] = [
     ),
     (
         "3",
-        "Of stalls and watch with --exit-code: something stopped. Of ping: --stop-above. Of \
+        "Of stalls and watch with --exit-code: something stalled. Of ping: --stop-above. Of \
          reserve: the stream does not fit.",
     ),
     (
@@ -104,12 +104,12 @@ pub enum Command {
     Sim(Sim),
     /// Rates, gaps and burstiness of every flow in a capture or timeline
     Measure(crate::measure::MeasureArgs),
-    /// Why transfers stopped: a verdict for each TCP connection of a capture
+    /// Why transfers stalled: a verdict for each TCP connection of a capture
     Stalls(crate::stalls::StallsArgs),
     /// The file of this host
     #[command(flatten)]
     Host(host_apply::Command),
-    /// Why transfers stop, as they run: the TCP senders of this host, live (root)
+    /// Why transfers stall, as they run: the TCP senders of this host, live (root)
     Watch(crate::watch::WatchArgs),
     /// Delay of a host that reflects, by probes on a schedule
     Ping(crate::ping::PingArgs),
@@ -229,7 +229,7 @@ pub struct Experiments {
     #[arg(long, requires = "only", help_heading = OUTPUT)]
     pub json: bool,
     /// Take the laboratory's results of an earlier call where they are of the same cells and seed,
-    /// and newer than the scenario; why flows stopped is judged anew from their captures
+    /// and newer than the scenario; why flows stalled is judged anew from their captures
     #[arg(long, help_heading = RUN)]
     pub reuse: bool,
     /// Guests side by side [default: one for each core]

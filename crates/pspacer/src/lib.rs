@@ -36,7 +36,7 @@ pub use cli::{GROUPS, STATUSES, command};
 use manager::commands;
 
 /// Exit status of `--exit-code` if a stall was found.
-const STOPPED: u8 = 3;
+const STALLED: u8 = 3;
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
@@ -103,7 +103,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
 fn flowed(flowed: bool) -> ExitCode {
     match flowed {
         true => ExitCode::SUCCESS,
-        false => ExitCode::from(STOPPED),
+        false => ExitCode::from(STALLED),
     }
 }
 

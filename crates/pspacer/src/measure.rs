@@ -117,7 +117,7 @@ fn hints(args: &MeasureArgs, source: &Source) -> Vec<String> {
     }
     if source.resolution_ps >= 1_000_000 {
         hints.push(format!(
-            "Time stamps are {} µs apart at best: burstiness and rates of single packets are no \
+            "Timestamps are {} µs apart at best: burstiness and rates of single packets are no \
              finer than that.",
             source.resolution_ps / 1_000_000
         ));

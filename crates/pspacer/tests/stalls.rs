@@ -42,7 +42,7 @@ fn a_verdict_for_each_connection_and_the_worst_first() {
     assert_eq!(text(&out.stderr), "");
     let shown = text(&out.stdout);
     assert!(
-        shown.contains("2 connections; 1 stopped, 1 stop"),
+        shown.contains("2 connections; 1 stalled, 1 stall"),
         "{shown}"
     );
     let first = shown.find("#1  10.1.1.1:5001 → 10.1.2.1:80").unwrap();
@@ -176,7 +176,7 @@ fn causes_are_summed_up_over_all_connections() {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     assert_eq!(words.len(), 5, "it ends the text: {shown}");
-    assert_eq!(words[0], "cause side stops connections time lost");
+    assert_eq!(words[0], "cause side stalls connections time lost");
     assert_eq!(words[1], "s");
     for (line, row, lost_s) in [
         (&words[3], "connection setup unknown 1 1", lost_s[0]),
@@ -222,7 +222,7 @@ fn connections_that_are_not_listed_are_summed_up_too() {
     let file = folder.file("a.pcap", &capture.0);
     let shown = text(&stalls(&[&file]).stdout);
     assert!(
-        shown.contains("2 more connections, 2 of them stopped"),
+        shown.contains("2 more connections, 2 of them stalled"),
         "{shown}"
     );
     let row = shown.lines().last().unwrap();
@@ -335,7 +335,7 @@ fn the_page_draws_the_worst_connection() {
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let folder = Folder::new("stalls-damage");
     let whole = two_transfers().0;
     let cut = folder.file("cut.pcap", &whole[..whole.len() - 5]);

@@ -172,10 +172,10 @@ fn sent(watched: &Value) -> &Value {
 }
 
 fn causes(connection: &Value) -> Vec<&str> {
-    let stops = connection["stops"].as_array().unwrap();
-    stops
+    let stalls = connection["stalls"].as_array().unwrap();
+    stalls
         .iter()
-        .filter_map(|stop| stop["cause"].as_str())
+        .filter_map(|stall| stall["cause"].as_str())
         .collect()
 }
 

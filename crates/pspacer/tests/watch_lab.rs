@@ -31,15 +31,15 @@ fn check(kernel: Kernel) {
         ("silent-path", "network"),
         ("receiver-window-closed", "receiver"),
     ] {
-        let stops = sender["stops"].as_array().unwrap();
-        let stop = stops
+        let stalls = sender["stalls"].as_array().unwrap();
+        let stall = stalls
             .iter()
-            .find(|stop| stop["cause"] == cause && stop["kind"] == "silence");
-        let stop = stop.unwrap_or_else(|| panic!("{kernel}: no {cause}: {watched:#}"));
-        assert_eq!(stop["side"], side);
+            .find(|stall| stall["cause"] == cause && stall["kind"] == "silence");
+        let stall = stall.unwrap_or_else(|| panic!("{kernel}: no {cause}: {watched:#}"));
+        assert_eq!(stall["side"], side);
         assert!(
-            stop["duration_s"].as_f64() > Some(0.9),
-            "{kernel}: {stop:#}"
+            stall["duration_s"].as_f64() > Some(0.9),
+            "{kernel}: {stall:#}"
         );
     }
     let ran = |cost: &Value| cost["runs"].as_u64() > Some(0);
@@ -48,16 +48,16 @@ fn check(kernel: Kernel) {
 }
 
 #[test]
-fn stops_are_named_on_6_1() {
+fn stalls_are_named_on_6_1() {
     check(Kernel::V6_1);
 }
 
 #[test]
-fn stops_are_named_on_6_12() {
+fn stalls_are_named_on_6_12() {
     check(Kernel::V6_12);
 }
 
 #[test]
-fn stops_are_named_on_7() {
+fn stalls_are_named_on_7() {
     check(Kernel::V7);
 }

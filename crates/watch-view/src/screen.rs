@@ -142,7 +142,7 @@ const COLUMNS: [(&str, Constraint); 9] = [
     ("flight", Constraint::Length(6)),
     ("srtt", Constraint::Length(9)),
     ("resent", Constraint::Length(6)),
-    ("stops", Constraint::Length(5)),
+    ("stalls", Constraint::Length(6)),
     ("state", Constraint::Length(32)),
 ];
 
@@ -201,7 +201,7 @@ fn state(status: Status) -> String {
         Status::Idle => "idle".to_owned(),
         Status::Repairing(state) => format!("repairing ({})", state.name()),
         Status::Stalled { for_ns, cause } => {
-            format!("stopped {}: {}", units::terse::ms(for_ns), words(&cause))
+            format!("stalled {}: {}", units::terse::ms(for_ns), words(&cause))
         }
         Status::Ended => "ended".to_owned(),
     }
@@ -305,7 +305,7 @@ mod tests {
         for n in 1..=100 {
             take(&mut session, Record::Reading(reading(n * 10, n * 1000)));
         }
-        let stalls = VecDeque::from(["#1  stopped".to_owned()]);
+        let stalls = VecDeque::from(["#1  stalled".to_owned()]);
         let now = shown(&session, &stalls, 1_001_000_000);
         let lines: Vec<Vec<&str>> = now
             .lines()
@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(lines[1], COLUMNS.map(|(name, _)| name));
         let row = "1 10.1.0.1:40000 → 10.1.0.2:443 799 kbit/s 10 9 20 ms 0 0 repairing (recovery)";
         assert_eq!(lines[2].join(" "), row);
-        assert_eq!(lines[3].join(" "), "#1 stopped");
+        assert_eq!(lines[3].join(" "), "#1 stalled");
         let later = shown(&session, &stalls, 2_000_000_000);
-        assert!(later.contains("stopped 1000 ms: unknown"), "{later}");
+        assert!(later.contains("stalled 1000 ms: unknown"), "{later}");
     }
 }

@@ -32,7 +32,7 @@ struct Summary<'a> {
     lost_sockets: u64,
     connections: u64,
     /// Number of stalls of all connections.
-    stops: u64,
+    stalls: u64,
     /// Connections that `--out` had no room for.
     unrecorded_connections: u64,
     #[serde(skip_serializing_if = "<[Cost]>::is_empty")]
@@ -60,8 +60,8 @@ struct Watching<'a> {
     lost_records: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<String>,
-    stops: &'a [Stall],
-    stops_dropped: u64,
+    stalls: &'a [Stall],
+    stalls_dropped: u64,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -100,8 +100,8 @@ fn watching(
         records: connection.readings,
         lost_records: connection.lost,
         record,
-        stops: &connection.stalls,
-        stops_dropped: connection.stalls_dropped,
+        stalls: &connection.stalls,
+        stalls_dropped: connection.stalls_dropped,
     }
 }
 
@@ -156,7 +156,7 @@ impl<W: Write> Stream<W> {
             lost_records_by_cpu: &counted.lost,
             lost_sockets: counted.lost_sockets,
             connections: session.opened(),
-            stops: session.stalls,
+            stalls: session.stalls,
             unrecorded_connections: unrecorded,
             costs: &counted.costs,
         })

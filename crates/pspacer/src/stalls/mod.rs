@@ -34,7 +34,7 @@ pub struct StallsArgs {
     /// "10.1.1.1:80", ":5001" or "10.1.1.1 10.1.2.1:80"; or a number in the list; may be repeated
     #[arg(long, value_name = "FILTER|ENDS|N", alias = "connection", help_heading = FILTERS)]
     pub flow: Vec<Selector>,
-    /// Only stops that took at least this long, as in 50ms [default: what is
+    /// Only stalls that took at least this long, as in 50ms [default: what is
     /// long for the connection's round trip, and at least 20ms]
     #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = FILTERS)]
     pub min_duration: Option<u64>,
@@ -53,7 +53,7 @@ pub struct StallsArgs {
     /// List the worst N connections; the sums count all
     #[arg(long, value_name = "N", help_heading = FILTERS)]
     pub top: Option<usize>,
-    /// Every connection and every stop; else the worst of each. The sum by cause
+    /// Every connection and every stall; else the worst of each. The sum by cause
     /// counts all, listed or not
     #[arg(long, help_heading = OUTPUT)]
     pub all: bool,
@@ -75,13 +75,13 @@ pub struct StallsArgs {
     /// of FILE, which places losses, gives one-way delays, and proves causes
     #[arg(long, value_name = "FILE", conflicts_with = "follow", help_heading = RUN)]
     pub other_end: Option<PathBuf>,
-    /// Read FILE while it is written, and print each stop as a line of JSON when it is over: FILE
+    /// Read FILE while it is written, and print each stall as a line of JSON when it is over: FILE
     /// is "-", a file that grows, or what tcpdump -w was given, whose files of -C, -W and -G are
     /// read one after the other; ends at Ctrl-C, or with standard input
     #[arg(long, help_heading = RUN,
         conflicts_with_all = ["flow", "top", "all", "report", "annotate"])]
     pub follow: bool,
-    /// Exit with 3 if a stop was found, for scripts
+    /// Exit with 3 if a stall was found, for scripts
     #[arg(long, help_heading = RUN)]
     pub exit_code: bool,
 }

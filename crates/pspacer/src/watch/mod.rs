@@ -63,7 +63,7 @@ pub struct WatchArgs {
     /// Let the kernel time the BPF program, and say what a record costs
     #[arg(long, help_heading = RUN)]
     pub cost: bool,
-    /// Exit with 3 if a stop was found, for scripts
+    /// Exit with 3 if a stall was found, for scripts
     #[arg(long, help_heading = RUN)]
     pub exit_code: bool,
 }

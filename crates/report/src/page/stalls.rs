@@ -82,7 +82,7 @@ pub fn stalls_html(
             (section(connection))
         }
         footer {
-            "Times count from the capture's first TCP segment, bytes are of payload. What a stop cost is \
+            "Times count from the capture's first TCP segment, bytes are of payload. What a stall cost is \
              what the rate before it would have brought in the time, less what came. Numbers of packets are \
              those of the capture; of several files, of the merged one."
         }
@@ -101,7 +101,7 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
         "The transfer over time",
         "Each upright stroke is data sent, over its sequence numbers; retransmitted data stands below the \
          front. The gray line is what was acknowledged: where it is level nothing arrives in order. Shades are \
-         the stops, by number.",
+         the stalls, by number.",
         events,
         (*begin_s, *end_s),
     );
@@ -121,7 +121,7 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
         if range_s.1 - range_s.0 > whole_s * 0.7 {
             continue;
         }
-        let title = format!("Stop {} closely: {}", i + 1, stall.cause);
+        let title = format!("Stall {} closely: {}", i + 1, stall.cause);
         figures.push(stream("stop", &title, &stall.explanation, events, range_s));
     }
     figures
@@ -130,8 +130,8 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
 fn overview(connections: &[StallConnection]) -> Table {
     let mut table = Table::default();
     table.text("connection");
-    table.number("stops", "");
-    table.number("stopped", "s");
+    table.number("stalls", "");
+    table.number("stalled", "s");
     table.text("verdict");
     for connection in connections {
         let stalled_s: f64 = connection.stalls.iter().map(|s| s.duration_s).sum();
@@ -162,7 +162,7 @@ fn section(connection: &StallConnection) -> Markup {
             @for fact in &connection.facts { (paragraph(fact)) }
             (figures(&stall_figures(connection)))
             @if all > MOST_ROWS {
-                details { summary { "Every stop (" (all) ")" } (stalls) }
+                details { summary { "Every stall (" (all) ")" } (stalls) }
             } @else {
                 (stalls)
             }
@@ -220,9 +220,9 @@ mod tests {
         let titles: Vec<_> = figures.iter().map(|f| f.title.as_str()).collect();
         let expected = [
             "The transfer over time",
-            "Stop 3 closely: cause <2>",
-            "Stop 4 closely: cause <3>",
-            "Stop 5 closely: cause <4>",
+            "Stall 3 closely: cause <2>",
+            "Stall 4 closely: cause <3>",
+            "Stall 5 closely: cause <4>",
         ];
         assert_eq!(titles, expected);
     }

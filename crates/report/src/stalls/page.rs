@@ -46,7 +46,7 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
     let facts = [
         ("Packets", count(found.counts.packets)),
         ("Connections", count(found.shown.len() as u64)),
-        ("Stopped", count(stalled.count() as u64)),
+        ("Stalled", count(stalled.count() as u64)),
     ];
     let notes: Vec<_> = found.notes().map(|note| sentence(&note)).collect();
     let file_name = |path: &String| match Path::new(path).file_name() {
@@ -54,7 +54,7 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
         None => path.clone(),
     };
     let files: Vec<_> = found.files.iter().map(file_name).collect();
-    let title = format!("Why did it stop? {}", files.join(", "));
+    let title = format!("Why did it stall? {}", files.join(", "));
     stalls_html(&title, &facts, &notes, &sums(found), &connections)
 }
 
@@ -183,9 +183,9 @@ fn direction(c: &Connection) -> Direction {
 }
 
 fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream {
-    let way = direction(c);
+    let drawn = direction(c);
     let mut stream = Stream::default();
-    for event in history.events.iter().filter(|e| e.direction == way) {
+    for event in history.events.iter().filter(|e| e.direction == drawn) {
         let at_s = in_seconds(event.time_ns);
         match event.what {
             What::New { start, end } => stream.new.push((at_s, start, end)),
@@ -220,7 +220,7 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
         .stalls
         .iter()
         .enumerate()
-        .filter(|(_, s)| s.direction == way);
+        .filter(|(_, s)| s.direction == drawn);
     stream.stalls = stalls
         .map(|(i, s)| {
             let begin_s = in_seconds(s.start_ns);

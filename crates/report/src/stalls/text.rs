@@ -57,7 +57,7 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
         let stalled = with_stalls.saturating_sub(wanted.len());
         writeln!(
             writer.out,
-            "\n{} more connections, {} of them stopped: --all lists them.",
+            "\n{} more connections, {} of them stalled: --all lists them.",
             number(more as u64),
             number(stalled as u64)
         )?;
@@ -82,12 +82,12 @@ fn summary(found: &Found, with_stalls: usize) -> String {
         n => format!("{} {more}", number(n as u64)),
     };
     format!(
-        "{}: {} packets, {}; {} stopped, {}",
+        "{}: {} packets, {}; {} stalled, {}",
         found.files.join(", "),
         number(found.counts.packets),
         count(found.shown.len(), "connection", "connections"),
         number(with_stalls as u64),
-        count(stalls, "stop", "stops"),
+        count(stalls, "stall", "stalls"),
     )
 }
 
@@ -95,7 +95,7 @@ fn by_cause(totals: &[CauseTotal]) -> Table {
     let mut table = Table::default();
     table.text("cause");
     table.text("side");
-    table.number("stops", "");
+    table.number("stalls", "");
     table.number("connections", "");
     table.number("time lost", "s");
     for total in totals {
@@ -114,7 +114,7 @@ fn by_host_pair(totals: &[HostPairTotal]) -> Table {
     let mut table = Table::default();
     table.text("client");
     table.text("server");
-    table.number("stops", "");
+    table.number("stalls", "");
     table.number("connections", "");
     table.number("time lost", "s");
     table.text("most by");
@@ -167,7 +167,10 @@ impl<W: Write> Writer<'_, W> {
         }
         if wanted.len() < stalls.len() {
             let more = stalls.len() - wanted.len();
-            writeln!(self.out, "\n    and {more} shorter stops: --all lists them")?;
+            writeln!(
+                self.out,
+                "\n    and {more} shorter stalls: --all lists them"
+            )?;
         }
         Ok(())
     }
@@ -178,7 +181,7 @@ impl<W: Write> Writer<'_, W> {
             StallKind::Slow => "slow",
             StallKind::Wait => "waited",
         };
-        let way = match s.direction {
+        let direction = match s.direction {
             Direction::ToServer => "to the server",
             Direction::ToClient => "to the client",
         };
@@ -191,7 +194,7 @@ impl<W: Write> Writer<'_, W> {
             n => format!(", {} times in a row", number(n)),
         };
         let at = format!("at {:>10}  ", ms(s.start_ns));
-        let head = format!("{kind} {way} for {}{cost}{times}", ms(s.duration_ns));
+        let head = format!("{kind} {direction} for {}{cost}{times}", ms(s.duration_ns));
         writeln!(self.out)?;
         if 4 + at.chars().count() + head.chars().count() <= self.width() {
             writeln!(self.out, "    {at}{head}")?;
