@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch install uninstall clean
+.PHONY: help setup build demo check fresh test test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image licences install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -30,6 +30,10 @@ help:
 	@echo "make bench              measures the scheduler's speed; writes docs/benchmarks.md"
 	@echo "make bench-stalls       measures pspacer stalls; writes docs/stalls-benchmark.md"
 	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/watch.md"
+	@echo "make deb                builds the Debian packages, into build/deb: docs/packages.md"
+	@echo "make rpm                builds the RPM packages, into build/rpm"
+	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
+	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
 	@echo "make install            installs module (DKMS), tc plugin, command and man pages (root)"
 	@echo "make uninstall          removes what install put here (root)"
 	@echo "make clean              removes what was built"
@@ -108,6 +112,21 @@ bench-watch: setup
 	@cargo build --release --locked --package pspacer
 	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
 	@bench/watch.sh $(PSPACER) build/lab
+
+# Packages hold what is committed: docs/packages.md.
+deb: setup
+	@tools/setup.sh dh dh_apparmor dh_dkms dpkg-buildpackage lintian pkg-config tc
+	@packaging/deb.sh
+
+rpm: setup
+	@tools/setup.sh rpmbuild
+	@packaging/rpm.sh
+
+image:
+	@packaging/image.sh
+
+licences: setup
+	@packaging/licences.sh
 
 # Does not build the command, because root's PATH may have no Rust toolchain: run
 # `make build` first.

@@ -20,6 +20,9 @@ pub fn compile(name: &str, left_out: &str) {
     println!("cargo::rerun-if-changed={FOLDER}");
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"]);
+    // The types that the kernel reads would name the folder of the build, so that the same
+    // sources gave other bytes elsewhere.
+    command.arg("-fdebug-compilation-dir=.");
     command
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&out);

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Compiles what the packages hold: the command, the tc plugin, the core as a library, and
+# the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
+# not depend on the folder, the time or the user.
+#
+# usage: build.sh
+#   CARGO_TARGET_DIR  where the command is built (target)
+#   PACKAGED          where the other files go (build/packaged)
+set -eu
+
+cd "$(dirname "$0")/.."
+top=$(pwd)
+out=${PACKAGED:-$top/build/packaged}
+: "${CARGO_TARGET_DIR:=$top/target}"
+: "${CARGO_HOME:=${HOME:?}/.cargo}"
+export CARGO_TARGET_DIR CARGO_HOME
+PATH=$(tools/rust.sh path)$PATH
+export PATH
+tools/rust.sh fetch
+command -v clang >/dev/null || {
+	echo "build.sh: clang is missing, and without it watch and the router's AF_XDP would be left out" >&2
+	exit 1
+}
+mkdir -p "$CARGO_TARGET_DIR" "$out"
+
+# cargo compares times, and all files have the time of their commit. After another tree
+# was compiled into the same folder, every file counts as new.
+tree=$(find Cargo.toml Cargo.lock crates core uapi bpf -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum)
+if [ "$tree" != "$(cat "$CARGO_TARGET_DIR/tree" 2>/dev/null)" ]; then
+	find Cargo.toml Cargo.lock crates core uapi bpf -type f -exec touch {} +
+fi
+
+# Names of folders that compilers would write into their output. The last that fits counts.
+export RUSTFLAGS="--remap-path-prefix=$CARGO_HOME=/cargo --remap-path-prefix=$CARGO_TARGET_DIR=/target --remap-path-prefix=$top=."
+for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
+	CFLAGS="${CFLAGS:--O2} -ffile-prefix-map=$folder"
+done
+export CFLAGS
+# The packages hold no debug information; without it the build takes less time.
+export CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_INCREMENTAL=0
+cargo build --release --locked --package pspacer
+echo "$tree" >"$CARGO_TARGET_DIR/tree"
+install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
+
+make --no-print-directory -C tc
+
+cc="${CC:-cc} $CFLAGS -std=gnu11 -ffreestanding -fPIC -Wall -Wextra -Werror"
+$cc -Icore/include -Icore/deps/host -c -o "$out/pace.o" core/pace.c
+rm -f "$out/libpace.a"
+ar rcD "$out/libpace.a" "$out/pace.o"
+ranlib -D "$out/libpace.a"
+
+packaging/crates.pl sbom >"$out/pspacer.cdx.json"
+packaging/crates.pl notices >"$out/third-party"

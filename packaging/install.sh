@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Puts what packaging/build.sh compiled into the folder of a package, with /usr as prefix.
+# debian/rules and pspacer.spec share it, so that both have the same files.
+#
+# usage: install.sh command FOLDER          the command, its files, units, examples
+#        install.sh plugin FOLDER TC_DIR    the tc plugin, in TC_DIR
+#        install.sh library FOLDER LIB_DIR  the core: archive in LIB_DIR, headers, pace.pc
+#        install.sh module FOLDER           the module's sources for DKMS
+#   PACKAGED          where build.sh left its files (build/packaged)
+set -eu
+
+cd "$(dirname "$0")/.."
+top=$(pwd)
+out=${PACKAGED:-$top/build/packaged}
+usage() {
+	sed -n '/^# usage:/,/^#   PACKAGED/s/^# //p' "$0" >&2
+	exit 2
+}
+umask 022
+
+install_command() {
+	root=$1
+	PREFIX=$root/usr PSPACER=$out/pspacer tools/install.sh install-command >/dev/null
+	# The tc plugin's package has this page.
+	rm -r "$root/usr/share/man/man8"
+	doc=$root/usr/share/doc/pspacer
+	install -D -m 644 -t "$root/usr/lib/systemd/system" packaging/systemd/*.service
+	install -D -m 644 -t "$doc/examples/grafana" packaging/grafana/*.json
+	install -D -m 644 -t "$doc/examples/prometheus" packaging/prometheus/*.yml
+	install -D -m 644 -t "$doc" README.md SECURITY.md docs/*.md docs/host-file.schema.json "$out/pspacer.cdx.json" "$out/third-party"
+	install -D -m 644 packaging/apparmor/pspacer "$root/etc/apparmor.d/pspacer"
+	install -d "$root/etc/pspacer"
+}
+
+install_library() {
+	root=$1
+	include=$root/usr/include/pace
+	install -D -m 644 "$out/libpace.a" "$root$2/libpace.a"
+	install -D -m 644 -t "$include" core/include/pace/*.h core/deps/mul_div.h
+	# All headers are in one folder there.
+	sed 's,"\.\./mul_div\.h","mul_div.h",' core/deps/host/pace_deps.h >"$include/pace_deps.h"
+	install -d "$root$2/pkgconfig"
+	cat >"$root$2/pkgconfig/pace.pc" <<-END
+		libdir=$2
+		Name: pace
+		Description: packet scheduler of one port, counted in byte times
+		Version: $(packaging/version.sh)
+		Libs: -L\${libdir} -lpace
+	END
+}
+
+case ${1:-} in
+command) [ $# = 2 ] || usage; install_command "$2" ;;
+plugin)
+	[ $# = 3 ] || usage
+	make --no-print-directory -C tc install DESTDIR="$2" TC_LIB_DIR="$3"
+	install -D -m 644 docs/man/tc-psp.8 "$2/usr/share/man/man8/tc-psp.8"
+	;;
+library) [ $# = 3 ] || usage; install_library "$2" "$3" ;;
+module) [ $# = 2 ] || usage; make --no-print-directory -C kernel dkms-source DESTDIR="$2" ;;
+*) usage ;;
+esac
