@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs the Debian packages in clean roots, updates them from a lower version, uses them,
+# purges them, and compares the lists of files before and after. Prints TAP. The module is
+# built by DKMS there and never loaded.
+#
+# usage: debian.sh [SUITE...]     bookworm and trixie
+#   DEBS   the packages (build/deb, of `make deb`)
+#   OLD    the packages of a lower version (build/deb-old), made if there are none
+#   KEEP=1 keeps the roots
+set -eu
+
+. "$(dirname "$0")/root.sh"
+debs=${DEBS:-$packages_top/build/deb}
+old=${OLD:-$packages_top/build/deb-old}
+[ $# -gt 0 ] || set -- bookworm trixie
+ls "$debs"/pspacer_*_amd64.deb >/dev/null 2>&1 || die "no packages in $debs: run 'make deb' first"
+if ! ls "$old"/pspacer_*_amd64.deb >/dev/null 2>&1; then
+	# The same tree with a lower version: nothing is compiled anew.
+	OUT="$old" BUILT="${BUILT:-$packages_top/build/packages/target}" \
+		"$packages_top/packaging/deb.sh" 0.0.1 >"$packages_top/build/deb-old.log" 2>&1 ||
+		die "the packages of a lower version do not build: build/deb-old.log"
+fi
+names='pspacer psp-dkms iproute2-psp libpace-dev'
+version=$(dpkg-deb -f "$debs"/pspacer_*_amd64.deb Version)
+module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
+
+number=0
+failed=0
+# check WHAT COMMAND...: a line of TAP; the command's output if it fails.
+check() {
+	what=$1
+	shift
+	number=$((number + 1))
+	if "$@" >"$packages_work/said" 2>&1; then
+		echo "ok $number - $suite: $what"
+	else
+		failed=$((failed + 1))
+		echo "not ok $number - $suite: $what"
+		sed 's/^/# /' "$packages_work/said"
+	fi
+}
+
+# files: lists what is in the root, but for what every installation changes.
+files() {
+	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./packages \
+		-o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache \
+		-o -path ./var/log -o -path ./tmp \) -prune -o -print | sort)
+}
+
+installed() {
+	for name in $names; do
+		found=$(inside dpkg-query -W -f '${db:Status-Status} ${Version}' "$name")
+		[ "$found" = "installed $1" ] || {
+			echo "$name: $found, expected: installed $1"
+			return 1
+		}
+	done
+}
+
+built() {
+	for kernel in $kernels; do
+		inside sh -c "ls /lib/modules/$kernel/updates/dkms/sch_psp.ko*" || return 1
+		inside modinfo -k "$kernel" sch_psp | grep -qx "version: *$module" || {
+			inside modinfo -k "$kernel" sch_psp
+			return 1
+		}
+	done
+}
+
+# says STATUS TEXT COMMAND...: exit status, and part of what is said.
+says() {
+	expected=$1
+	text=$2
+	shift 2
+	said=$(inside "$@" 2>&1) && status=0 || status=$?
+	printf '%s\nexit status %s, expected %s and: %s\n' "$said" $status "$expected" "$text"
+	case " $expected " in *" $status "*) ;; *) return 1 ;; esac
+	printf '%s\n' "$said" | grep -q -F -e "$text"
+}
+
+library() {
+	cat >"$root/tmp/uses.c" <<-'END'
+		#include <pace/pace_sched.h>
+		#include <stdio.h>
+
+		int main(void)
+		{
+			struct pace_sched *none = NULL;
+
+			printf("%zu %d\n", sizeof(*none), pace_next != NULL);
+			return 0;
+		}
+	END
+	inside sh -c 'cd /tmp && cc -Wall -Werror -o uses uses.c $(pkg-config --cflags --libs pace) && ./uses'
+	rm -f "$root/tmp/uses.c" "$root/tmp/uses"
+}
+
+begin_roots
+for suite in "$@"; do
+	# Everything that the packages depend on, so that what is left over is theirs alone.
+	make_root "$suite" iproute2,dkms,gcc,libc6-dev,make,kmod,pkg-config,man-db,bash-completion,linux-headers-cloud-amd64 "$suite"
+	kernels=$(inside sh -c 'ls /lib/modules')
+	mkdir -p "$root/packages/old" "$root/packages/new"
+	cp "$old"/*.deb "$root/packages/old/"
+	cp "$debs"/*.deb "$root/packages/new/"
+	# DKMS makes its signing key with the first module; the key is DKMS's and stays.
+	quietly inside dkms generate_mok || true
+	files >"$packages_work/before"
+
+	check "installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
+	check "the lower version is there" installed "$(dpkg-deb -f "$old"/pspacer_*_amd64.deb Version)"
+	check "updates" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/new/*.deb'
+	check "the version is there" installed "$version"
+	check "DKMS built the module for $(echo $kernels)" built
+	check "the command runs" says 0 pspacer pspacer --version
+	check "it knows the experiments" says 0 busy-host pspacer lab list
+	check "it predicts" says 0 '%' pspacer predict --beta 0.2 --hops 4 --period 10ms
+	# The running kernel is this machine's, which has no module.
+	check "doctor looks and finds" says "0 1" "" pspacer doctor
+	check "tc knows psp" says 1 'Usage: ... psp' tc qdisc add dev none0 root psp help
+	check "tc refuses bad words" says 1 'psp: ' tc qdisc add dev none0 root psp default 10000
+	check "manual pages are there" says 0 psp man -w pspacer tc-psp
+	check "bash completes" says 0 _pspacer bash -c '. /usr/share/bash-completion/completions/pspacer && complete -p pspacer'
+	check "a program is compiled with the library" library
+	# shellcheck disable=SC2086 # a list
+	check "purges" inside apt-get purge -y -qq $names
+	files >"$packages_work/after"
+	check "nothing is left" diff "$packages_work/before" "$packages_work/after"
+	umount "$root/proc" "$root/dev"
+	[ "${KEEP:-0}" = 1 ] || rm -rf --one-file-system "$root"
+done
+echo "1..$number"
+[ $failed = 0 ]
