@@ -467,9 +467,9 @@ static bool psp_burst_is_jumbo(const struct sk_buff *skb)
 	       ipv6_hdr(skb)->nexthdr == NEXTHDR_HOP;
 }
 
-static bool psp_get_burst_info(const struct psp_qdisc *q,
-			       const struct sk_buff *skb, u32 tag_bytes,
-			       struct psp_packet_info *info)
+static noinline bool psp_get_burst_info(const struct psp_qdisc *q,
+					const struct sk_buff *skb, u32 tag_bytes,
+					struct psp_packet_info *info)
 {
 	u32 header = psp_burst_header(skb), size = skb_shinfo(skb)->gso_size;
 	u32 payload, last;
@@ -493,8 +493,9 @@ static bool psp_get_burst_info(const struct psp_qdisc *q,
  * inserts. Returns false for a burst that does not tell the lengths of its
  * frames.
  */
-static bool psp_get_packet_info(const struct psp_qdisc *q, const struct sk_buff *skb,
-				struct psp_packet_info *info)
+static inline bool psp_get_packet_info(const struct psp_qdisc *q,
+				       const struct sk_buff *skb,
+				       struct psp_packet_info *info)
 {
 	u32 tag_bytes = skb_vlan_tag_present(skb) ? VLAN_HLEN : 0;
 

@@ -15,14 +15,14 @@
 #include <pace/pace_sched.h>
 
 /* Returns the first class of a queue, or NULL. */
-static struct pace_class *queue_head(const struct pace_sched *s,
-				     const struct pace_queue *q)
+static inline struct pace_class *queue_head(const struct pace_sched *s,
+					    const struct pace_queue *q)
 {
 	return pace_queue_empty(q) ? NULL : s->by_id[pace_queue_min(q)];
 }
 
 /* Returns the waiting class with the smallest eligible time, or NULL. */
-static struct pace_class *pace_first_waiting(const struct pace_sched *s)
+static inline struct pace_class *pace_first_waiting(const struct pace_sched *s)
 {
 	return queue_head(s, &s->waiting);
 }
@@ -31,20 +31,16 @@ static struct pace_class *pace_first_waiting(const struct pace_sched *s)
  * Returns the class with the smallest virtual finish time: in ORDER_NEXT among
  * the eligible ones.  NULL in ORDER_RATE, which has no virtual time.
  */
-static struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
+static inline struct pace_class *pace_min_virtual_time(const struct pace_sched *s)
 {
-	switch (s->cfg.order) {
-	case PACE_ORDER_CLOCK:
-		return queue_head(s, &s->waiting);
-	case PACE_ORDER_NEXT:
-		if (s->sole)
-			return s->sole;
-		return s->active_paced <= 1 && pace_queue_empty(&s->eligible) ?
-		       queue_head(s, &s->waiting) : queue_head(s, &s->eligible);
-	case PACE_ORDER_RATE:
-	default:
+	if (s->cfg.order == PACE_ORDER_RATE)
 		return NULL;
-	}
+	if (s->sole)
+		return s->sole;
+	if (!pace_queue_empty(&s->eligible))
+		return queue_head(s, &s->eligible);
+	return s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1 ?
+	       queue_head(s, &s->waiting) : NULL;
 }
 
 /* How many classes ahead the memory of a class is prefetched. */
@@ -147,37 +143,65 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 		fetch_coming(s, q);
 }
 
-/* Moves the first waiting class to the eligible ones if its time has come. */
-static bool promote_eligible(struct pace_sched *s)
+/* Returns true if the first waiting class is to move to the eligible ones. */
+static inline bool has_to_promote(const struct pace_sched *s)
 {
-	struct pace_class *c = pace_first_waiting(s);
+	const struct pace_class *c = pace_first_waiting(s);
 
 	if (!c || !pace_is_eligible(s, c))
 		return false;
+	return c != s->sole || !pace_key_before(due_key(s), s->sole_until);
+}
+
+/* Moves the first waiting class to the eligible ones: has_to_promote(). */
+static void promote_first(struct pace_sched *s)
+{
+	struct pace_class *c = pace_first_waiting(s);
+
 	if (c == s->sole) {
-		if (pace_key_before(due_key(s), s->sole_until))
-			return false;
 		end_sole(s);
-		return true;
+		return;
 	}
 	if (s->cfg.order == PACE_ORDER_NEXT && pace_queue_empty(&s->eligible) &&
 	    !s->sole) {
 		find_second(s);
 		if (pace_key_before(due_key(s), s->sole_until)) {
 			make_sole(s, c);
-			return true;
+			return;
 		}
 	}
 	remove_from_queue(s, c);
 	insert_eligible(s, c);
-	return true;
+}
+
+/* Moves all classes whose time has come to the eligible ones. */
+static inline void promote_eligible(struct pace_sched *s)
+{
+	while (has_to_promote(s))
+		promote_first(s);
+}
+
+/*
+ * Returns the first class of the queue of eligible ones, or NULL.  A common move
+ * of all clocks may have set the schedule clock back behind those before it:
+ * they wait again.
+ */
+static struct pace_class *first_in_eligible(struct pace_sched *s)
+{
+	struct pace_class *c;
+
+	while ((c = queue_head(s, &s->eligible)) && !pace_is_eligible(s, c)) {
+		remove_from_queue(s, c);
+		insert_waiting(s, c);
+	}
+	return c;
 }
 
 /*
  * Returns the paced class to serve now, or NULL if none is eligible.  One class
  * alone needs no order: it stays where it is.
  */
-static struct pace_class *pace_first_eligible(struct pace_sched *s)
+static inline struct pace_class *pace_first_eligible(struct pace_sched *s)
 {
 	struct pace_class *c;
 
@@ -186,8 +210,7 @@ static struct pace_class *pace_first_eligible(struct pace_sched *s)
 		if (c || pace_queue_empty(&s->eligible))
 			return c && pace_is_eligible(s, c) ? c : NULL;
 	}
-	while (promote_eligible(s))
-		;
+	promote_eligible(s);
 	c = s->sole;
 	if (c) {
 		if (pace_is_eligible(s, c))
@@ -196,11 +219,7 @@ static struct pace_class *pace_first_eligible(struct pace_sched *s)
 		c->place = PACE_WAITING;
 		return NULL;
 	}
-	while ((c = queue_head(s, &s->eligible)) && !pace_is_eligible(s, c)) {
-		remove_from_queue(s, c);
-		insert_waiting(s, c);
-	}
-	return c;
+	return pace_queue_empty(&s->eligible) ? NULL : first_in_eligible(s);
 }
 
 static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
@@ -210,8 +229,7 @@ static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
 		 * Time may have run far ahead of those that wait; what stays
 		 * in the queue by clock must be close together.
 		 */
-		while (promote_eligible(s))
-			;
+		promote_eligible(s);
 		if (pace_is_eligible(s, c)) {
 			insert_eligible(s, c);
 			return;
@@ -249,8 +267,7 @@ static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
 		if (was_sole)
-			while (promote_eligible(s))
-				;
+			promote_eligible(s);
 	} else {
 		remove_from_queue(s, c);
 		insert_in_queue(s, c);
@@ -315,7 +332,7 @@ static void rebase(struct pace_sched *s, u64 bytes)
 }
 
 /* Returns how far `clock` is behind the schedule clock; 0 if it is not. */
-static u64 lag_of(const struct pace_sched *s, u64 clock)
+static inline u64 lag_of(const struct pace_sched *s, u64 clock)
 {
 	u64 now = pace_schedule_clock(s);
 
@@ -351,14 +368,14 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
  * wire and the rounding of a gap: n + 2 largest frames.  A timer adds its own
  * lateness.
  */
-static u64 pace_lag_max(const struct pace_sched *s)
+static inline u64 pace_lag_max(const struct pace_sched *s)
 {
 	return ((u64)s->active_paced + 2) * s->burst_wire_bytes +
 	       s->timer_bytes;
 }
 
 /* Enforces pace_lag_max() on all classes together, but in ORDER_RATE.  O(1). */
-static void pace_lag_bound(struct pace_sched *s)
+static inline void pace_lag_bound(struct pace_sched *s)
 {
 	const struct pace_class *last = pace_min_virtual_time(s);
 	u64 lag, max;
@@ -366,6 +383,8 @@ static void pace_lag_bound(struct pace_sched *s)
 	if (!last)
 		return;
 	lag = lag_of(s, pace_virtual_finish(s, last));
+	if (!lag)
+		return;
 	max = pace_lag_max(s);
 	if (lag > max)
 		rebase(s, lag - max);
@@ -445,9 +464,12 @@ static void pace_paced_return(const struct pace_sched *s, struct pace_class *c)
 static void pace_paced_advance(struct pace_sched *s)
 {
 	pace_lag_bound(s);
-	if (s->cfg.order != PACE_ORDER_CLOCK && s->active_paced > 1)
-		while (promote_eligible(s))
-			pace_lag_bound(s);
+	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1)
+		return;
+	while (has_to_promote(s)) {
+		promote_first(s);
+		pace_lag_bound(s);
+	}
 }
 
 /* Sets cfg.order; all classes wait until found eligible in it.  O(n log n). */
@@ -457,8 +479,7 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	struct pace_class *c;
 
 	if (s->cfg.order != PACE_ORDER_CLOCK)
-		while (promote_eligible(s))
-			;
+		promote_eligible(s);
 	end_sole(s);
 	/* The keys of those that are eligible are of the old order. */
 	while ((c = queue_head(s, &s->eligible))) {

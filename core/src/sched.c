@@ -130,21 +130,21 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 }
 
 /* Returns how early a frame may leave, because no gap is as short. */
-static u64 early_limit_bytes(const struct pace_sched *s)
+static inline u64 early_limit_bytes(const struct pace_sched *s)
 {
 	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
 }
 
 /* Returns true if what `c` sends now is at its rate, and not borrowed. */
-static bool at_rate(const struct pace_sched *s, const struct pace_class *c)
+static inline bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
 	return !c->has_ceil ||
 	       !pace_clock_ahead(pace_eligible_time(c),
 				 pace_schedule_clock(s) + early_limit_bytes(s));
 }
 
-static struct pace_decision send_decision(const struct pace_sched *s,
-					  struct pace_class *c)
+static inline struct pace_decision send_decision(const struct pace_sched *s,
+						 struct pace_class *c)
 {
 	struct pace_decision d = { .verdict = PACE_SEND, .cls = c };
 
@@ -182,7 +182,8 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 	}
 }
 
-static struct pace_decision wait_decision(const struct pace_sched *s, u64 bytes)
+static inline struct pace_decision wait_decision(const struct pace_sched *s,
+						 u64 bytes)
 {
 	return (struct pace_decision){
 		.verdict = PACE_WAIT,
@@ -224,6 +225,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 
 	if (now_ns < s->quiet_until_ns) {
 		s->asked_ns = now_ns;
+		s->repeated = true;
 		s->advanced = false;
 		return (struct pace_decision){
 			.verdict = PACE_WAIT,
@@ -241,6 +243,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 	    !(s->cfg.guard_band && (s->active_normal || s->period.active)))
 		s->quiet_until_ns = d.until_ns;
 	s->asked_ns = now_ns;
+	s->repeated = false;
 	s->advanced = d.verdict == PACE_SEND;
 	return d;
 }
@@ -282,7 +285,7 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 }
 
 /* Charges the line with a frame that goes to the wire. */
-static void occupy_line(struct pace_sched *s, const struct pace_burst *t)
+static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t)
 {
 	s->stats.sent_frames += t->frames;
 	s->stats.sent_wire_bytes += t->wire_bytes;

@@ -70,13 +70,11 @@ static inline bool only_paced(const struct pace_sched *s)
 		 s->borrowing.count);
 }
 
-/* Returns the class to serve now, or NULL if none may send. */
-static struct pace_class *pace_select(struct pace_sched *s)
+/* Returns the class to serve now if others than paced ones may be active. */
+static struct pace_class *select_any(struct pace_sched *s)
 {
 	struct pace_class *rt, *c;
 
-	if (only_paced(s))
-		return pace_first_eligible(s);
 	rt = s->period.active ? pace_rt_next(s) : NULL;
 	if (rt && pace_rt_urgent(s))
 		return rt;
@@ -86,23 +84,20 @@ static struct pace_class *pace_select(struct pace_sched *s)
 	return rt ? rt : pick_rest(s);
 }
 
-/*
- * Finds the first class to come, and at which clock; NULL stands for the next
- * period.  Returns false if nothing is to come: `clock` is not set then.
- */
-static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls,
-			     u64 *clock)
+/* Returns the class to serve now, or NULL if none may send. */
+static inline struct pace_class *pace_select(struct pace_sched *s)
+{
+	return only_paced(s) ? pace_first_eligible(s) : select_any(s);
+}
+
+/* pace_first_ahead() if others than paced classes may be active. */
+static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
+			    u64 *clock)
 {
 	struct pace_class *c = pace_first_waiting(s);
 	struct pace_class *borrower = NULL;
 	u64 end = s->period.end.bytes - s->offset;
 
-	if (only_paced(s)) {
-		*cls = c;
-		if (c)
-			*clock = pace_eligible_time(c);
-		return c;
-	}
 	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
 		borrower = pace_first_at_ceil(s);
 	if (c)
@@ -118,6 +113,21 @@ static bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls
 	*cls = NULL;
 	*clock = end;
 	return true;
+}
+
+/*
+ * Finds the first class to come, and at which clock; NULL stands for the next
+ * period.  Returns false if nothing is to come: `clock` is not set then.
+ */
+static inline bool pace_first_ahead(const struct pace_sched *s,
+				    struct pace_class **cls, u64 *clock)
+{
+	if (!only_paced(s))
+		return first_ahead_any(s, cls, clock);
+	*cls = pace_first_waiting(s);
+	if (*cls)
+		*clock = pace_eligible_time(*cls);
+	return *cls;
 }
 
 /* Returns true if a class might send, were the line free. */

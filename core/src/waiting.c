@@ -40,7 +40,7 @@ static inline void pace_handed_out(struct pace_sched *s)
  * looked at, and the line was free from free_bytes on (as global counts); so it
  * idled from then until now, or until the first class became eligible.
  */
-static void pace_note_idle(struct pace_sched *s, u64 free_bytes)
+static inline void pace_note_idle(struct pace_sched *s, u64 free_bytes)
 {
 	const struct pace_class *first = pace_first_waiting(s);
 	u64 until = pace_schedule_clock(s);
@@ -202,24 +202,11 @@ static struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 	};
 }
 
-/*
- * Advances the port's clock by real time: in TIMER always, in HYBRID while the
- * wire idles.  What a host that stood still has missed is forgotten at once,
- * before anything is measured by it; a line that has been free for years stays
- * within a signed comparison.
- */
-static void advance_port_clock(struct pace_sched *s, u64 now_ns)
+/* TIMER: advances the clock by real time, to an instant after the last. */
+static void timer_advance(struct pace_sched *s, u64 now_ns)
 {
-	bool idle;
+	bool idle = !pace_first_eligible(s);
 
-	if (s->cfg.mode != PACE_MODE_TIMER) {
-		if (s->idling)
-			pace_idle_advance(s, now_ns);
-		return;
-	}
-	if (now_ns <= s->line.ns)
-		return;
-	idle = !pace_first_eligible(s);
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
 	s->global = s->line.bytes;
 	if (idle)
@@ -230,11 +217,27 @@ static void advance_port_clock(struct pace_sched *s, u64 now_ns)
 }
 
 /*
+ * Advances the port's clock by real time: in TIMER always, in HYBRID while the
+ * wire idles.  What a host that stood still has missed is forgotten at once,
+ * before anything is measured by it; a line that has been free for years stays
+ * within a signed comparison.
+ */
+static inline void advance_port_clock(struct pace_sched *s, u64 now_ns)
+{
+	if (s->cfg.mode == PACE_MODE_TIMER) {
+		if (now_ns > s->line.ns)
+			timer_advance(s, now_ns);
+	} else if (s->idling) {
+		pace_idle_advance(s, now_ns);
+	}
+}
+
+/*
  * Advances the clock, and with it the period.  In GAP and HYBRID the clock
  * stands while no class has a packet; the next packet brings the period up to
  * date.
  */
-static void pace_advance_clock(struct pace_sched *s, u64 now_ns)
+static inline void pace_advance_clock(struct pace_sched *s, u64 now_ns)
 {
 	advance_port_clock(s, now_ns);
 	if (s->period.classes && (s->cfg.mode == PACE_MODE_TIMER || s->idling ||
@@ -270,15 +273,22 @@ static void end_idle(struct pace_sched *s, u64 now_ns)
 		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
 }
 
+/* Advances the clock to the instant at which pace_next() was called last. */
+static void advance_to_asked(struct pace_sched *s)
+{
+	pace_advance_clock(s, s->asked_ns);
+}
+
 /*
  * Invalidates the last answer of pace_next(), before anything changes.  While
  * pace_next() only repeated that answer it did not advance the clock; this
- * does.
+ * does.  Periods are asked again in any case: a short one may end twice.
  */
-static void pace_invalidate(struct pace_sched *s)
+static inline void pace_invalidate(struct pace_sched *s)
 {
 	if (!s->quiet_until_ns)
 		return;
 	s->quiet_until_ns = 0;
-	pace_advance_clock(s, s->asked_ns);
+	if (s->repeated || s->period.classes)
+		advance_to_asked(s);
 }

@@ -96,12 +96,12 @@ struct pace_sched {
 	struct pace_period period;	/* rt and nrt classes */
 
 	/* pace_next() has answered WAIT until quiet_until_ns, and nothing has
-	 * changed since.  It was last called at asked_ns; the clock has not been
-	 * advanced to that.  0: no such answer stands.
+	 * changed since.  0: no such answer stands.
 	 */
 	u64 quiet_until_ns;
-	u64 asked_ns;
-	bool advanced;		/* it has been, and nothing was sent since */
+	u64 asked_ns;		/* pace_next() was last called then */
+	bool repeated;		/* the clock was not advanced to asked_ns */
+	bool advanced;		/* it was, and nothing was sent since */
 
 	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* the wire idles: real time is the clock */
