@@ -23,5 +23,5 @@ const struct rival rival_binary_heap = {
 	.close = heap_close,
 	.insert = loops_insert,
 	.run = loops_run,
-	.run_stamped = loops_run_stamped,
+	.run_timestamped = loops_run_timestamped,
 };

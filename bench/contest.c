@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "contest.h"
-#include "stamp.h"
+#include "timestamp.h"
 
 /*
  * Share of a run that goes untimed before it, so that its data is in the caches
@@ -193,7 +193,7 @@ double quantile(const double *sorted, u32 n, double share)
 /* Converts ticks to ns, less the cost of the timestamp itself. */
 static double ticks_ns(u32 ticks, u32 cost)
 {
-	return ticks > cost ? (ticks - cost) * stamp_ns() : 0;
+	return ticks > cost ? (ticks - cost) * timestamp_ns() : 0;
 }
 
 static void summarise(u32 *ticks, u32 n, u32 cost, struct latency *out)
@@ -215,7 +215,7 @@ bool latency_run(const struct contest *c, const struct rival *rival,
 		 struct latency *out)
 {
 	struct memory memory = { 0 };
-	u32 n = (u32)c->decisions, cost = stamp_cost();
+	u32 n = (u32)c->decisions, cost = timestamp_cost();
 	u32 *ticks = take_memory(&memory, 2 * n * sizeof(*ticks));
 	struct latency once;
 	struct world w;
@@ -227,7 +227,7 @@ bool latency_run(const struct contest *c, const struct rival *rival,
 	for (run = 0; run < LATENCY_RUNS; run++) {
 		if (open_rival(c, rival, &w) != VERDICT_SAME)
 			break;
-		rival->run_stamped(&w, n, ticks);
+		rival->run_timestamped(&w, n, ticks);
 		close_rival(rival, &w);
 		if (run)
 			continue;

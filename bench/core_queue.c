@@ -169,7 +169,7 @@ const struct rival rival_4ary_heap = {
 	.close = queue_close,
 	.insert = loops_insert,
 	.run = loops_run,
-	.run_stamped = loops_run_stamped,
+	.run_timestamped = loops_run_timestamped,
 };
 
 const struct rival rival_wheel = {
@@ -180,5 +180,5 @@ const struct rival rival_wheel = {
 	.close = queue_close,
 	.insert = loops_insert,
 	.run = loops_run,
-	.run_stamped = loops_run_stamped,
+	.run_timestamped = loops_run_timestamped,
 };

@@ -8,7 +8,7 @@
 #define BENCH_LOOPS_H
 
 #include "rival.h"
-#include "stamp.h"
+#include "timestamp.h"
 
 /* The structure's operations.  The clock of an id is in w->flow[id]. */
 static inline u32 queue_min(struct world *w);
@@ -132,16 +132,16 @@ static inline void loops_run(struct world *w, enum traffic traffic, u64 decision
 	}
 }
 
-static inline void loops_run_stamped(struct world *w, u32 decisions, u32 *ticks)
+static inline void loops_run_timestamped(struct world *w, u32 decisions, u32 *ticks)
 {
-	u64 last = stamp();
+	u64 last = timestamp();
 	u32 i;
 
 	for (i = 0; i < decisions; i++) {
 		u64 now, took;
 
 		decide(w, &w->port);
-		now = stamp();
+		now = timestamp();
 		took = now - last;
 		last = now;
 		if (took < ticks[i])

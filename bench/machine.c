@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "stamp.h"
+#include "timestamp.h"
 
 #define CACHES_MAX	8
 
@@ -115,7 +115,7 @@ void machine_json(struct json *j, int cpu)
 	json_text(j, "flags", BENCH_FLAGS);
 	if (cpu >= 0)
 		json_count(j, "pinned_to_cpu", (unsigned long long)cpu);
-	json_number(j, "stamp_ns", stamp_cost() * stamp_ns());
-	json_number(j, "stamp_step_ns", stamp_step() * stamp_ns());
+	json_number(j, "stamp_ns", timestamp_cost() * timestamp_ns());
+	json_number(j, "stamp_step_ns", timestamp_step() * timestamp_ns());
 	json_end(j, '}');
 }

@@ -10,7 +10,7 @@
 #include "json.h"
 #include "machine.h"
 #include "options.h"
-#include "stamp.h"
+#include "timestamp.h"
 
 static const char what[] =
 	"What it costs to find the next class and to move its clock: floors,\n"

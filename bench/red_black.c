@@ -71,5 +71,5 @@ const struct rival rival_red_black = {
 	.close = tree_close,
 	.insert = loops_insert,
 	.run = loops_run,
-	.run_stamped = loops_run_stamped,
+	.run_timestamped = loops_run_timestamped,
 };

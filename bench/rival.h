@@ -43,7 +43,7 @@ struct rival {
 	 * lowers ticks[i] to the ticks of the i-th decision if that was faster.
 	 * NULL: single decisions cannot be timed.
 	 */
-	void (*run_stamped)(struct world *w, u32 decisions, u32 *ticks);
+	void (*run_timestamped)(struct world *w, u32 decisions, u32 *ticks);
 };
 
 extern const struct rival rival_touch;

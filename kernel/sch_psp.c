@@ -718,7 +718,7 @@ static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 no
  * The class has no frame to send now.  Deactivates it, and throttles it if
  * its child still holds some.
  */
-static void psp_class_run_out(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+static void psp_class_set_empty(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_class_deactivate(q, cl, now_ns);
 	if (psp_class_qlen(cl))
@@ -1190,7 +1190,7 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 		psp_report_head(q, cl);
 		return;
 	}
-	psp_class_run_out(q, cl, now_ns);
+	psp_class_set_empty(q, cl, now_ns);
 }
 
 /* Reports a frame or burst that is sent to core/. */
@@ -1212,7 +1212,7 @@ static void psp_sent(struct psp_qdisc *q, struct psp_entity *e,
 		if (pace_is_throttled(&q->pace, &e->pace))
 			cl->count.throttled++;
 	} else if (e->child) {
-		psp_class_run_out(q, cl, now_ns);
+		psp_class_set_empty(q, cl, now_ns);
 	}
 }
 
@@ -1232,7 +1232,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 
 	skb = f ? psp_flow_pull(f) : psp_pull(q, e);
 	if (unlikely(!skb)) {
-		psp_class_run_out(q, cl, now_ns);
+		psp_class_set_empty(q, cl, now_ns);
 		return NULL;
 	}
 

@@ -17,7 +17,7 @@
 #include "machine.h"
 #include "options.h"
 #include "side.h"
-#include "stamp.h"
+#include "timestamp.h"
 
 static const char what[] =
 	"The whole way of a packet through pspacer's core and through DPDK's\n"
@@ -155,7 +155,7 @@ static bool fill(const struct side *side, struct rte_mempool *pool, u32 classes)
 }
 
 /* Dequeues one burst and enqueues it again.  Returns its packets. */
-static inline u32 turn(const struct side *side)
+static inline u32 move_burst(const struct side *side)
 {
 	struct rte_mbuf *m[BURST];
 	u32 n = side->dequeue(m, BURST);
@@ -171,7 +171,7 @@ static double run_packets(const struct side *side, u64 packets)
 	u64 from_ns = thread_ns(), sent = 0;
 
 	while (sent < packets)
-		sent += turn(side);
+		sent += move_burst(side);
 	return (double)(thread_ns() - from_ns) / (double)sent;
 }
 
@@ -185,7 +185,7 @@ static double run_time(const struct side *side, u64 ms)
 	u64 cycles = hz / 1000 * ms, sent = 0, now;
 
 	do {
-		sent += turn(side);
+		sent += move_burst(side);
 		now = rte_rdtsc();
 	} while (now - from < cycles);
 	return (double)(now - from) * 1e9 / (double)hz /

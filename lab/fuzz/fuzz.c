@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...: performs random operations
- * on the devices' psp while frames are queued.  With `:trains` it also sends
+ * psp-fuzz SEED OPERATIONS DEVICE[:bursts|:busy]...: performs random operations
+ * on the devices' psp while frames are queued.  With `:bursts` it also sends
  * GSO bursts; with `:busy` other senders use the device too.  The first device
  * is a wire of 1 Gbit/s.
  *
@@ -205,7 +205,7 @@ static bool uncut(struct fuzz *f)
 	counted = after.drop_segment - before.drop_segment;
 	if (counted == 1 && after.root.drops - before.root.drops == 1 && !after.root.qlen)
 		return true;
-	snprintf(why, sizeof(why), "a train that cannot be cut: counted %llu times",
+	snprintf(why, sizeof(why), "a burst that cannot be cut: counted %llu times",
 		 (unsigned long long)counted);
 	return failed(0, port, why);
 }
@@ -230,7 +230,7 @@ static void traffic(struct fuzz *f, unsigned int p)
 		uint32_t priority = random_percent(&f->random, 80)
 			? HANDLE | random_below(&f->random, MINORS + 3) : 0;
 
-		if (f->ports[p].trains && random_percent(&f->random, 10))
+		if (f->ports[p].bursts && random_percent(&f->random, 10))
 			traffic_wild(f->sockets[p], &f->random, priority);
 		else
 			traffic_frame(f->sockets[p], &f->random, priority);
@@ -244,7 +244,7 @@ static bool run(struct fuzz *f)
 
 		one(f, p);
 		traffic(f, p);
-		if (i % COUNT_EVERY == 0 && !f->ports[p].trains && !count(f, p, i))
+		if (i % COUNT_EVERY == 0 && !f->ports[p].bursts && !count(f, p, i))
 			return false;
 		if (i % RENEW_EVERY == 0) {
 			note(f, "operation", i);
@@ -271,7 +271,7 @@ static bool open_port(struct fuzz *f, const char *name)
 		return false;
 	snprintf(port->name, sizeof(port->name), "%.*s", how ? (int)(how - name) : 15, name);
 	port->busy = how && !strcmp(how, ":busy");
-	port->trains = how && (port->busy || !strcmp(how, ":trains"));
+	port->bursts = how && (port->busy || !strcmp(how, ":bursts"));
 	port->ifindex = if_nametoindex(port->name);
 	if (!port->ifindex || !traffic_open(port, &f->sockets[f->count]))
 		return false;
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
 	bool ok;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: psp-fuzz SEED OPERATIONS DEVICE[:trains|:busy]...\n");
+		fprintf(stderr, "usage: psp-fuzz SEED OPERATIONS DEVICE[:bursts|:busy]...\n");
 		return 2;
 	}
 	f.random.state = strtoull(argv[1], NULL, 0);

@@ -65,7 +65,7 @@ struct port {
 	 * waiting burst counts as one frame, but as all its segments when it is
 	 * sent.
 	 */
-	bool trains;
+	bool bursts;
 	bool busy;	/* others send as well: not counted, it may never be empty */
 };
 

@@ -35,7 +35,7 @@
 #define SEGMENT		1000
 #define SHORT		200
 #define LONG		6
-#define TRAIN_BYTES	(40 * SEGMENT)
+#define BURST_BYTES	(40 * SEGMENT)
 /* A full socket holds about 90 of the longest frames. */
 #define SENDS		128
 
@@ -43,7 +43,7 @@ static int sockets[SOCKETS_MAX];
 static struct sockaddr_in target;
 static uint32_t ports = 1;
 static uint64_t opened, sent, refused;
-static char payload[TRAIN_BYTES];
+static char payload[BURST_BYTES];
 
 static void fail(const char *what)
 {
@@ -112,7 +112,7 @@ static void fill(struct random *r, int fd)
 	uint32_t i;
 
 	if (random_percent(r, 10))
-		bytes = TRAIN_BYTES;
+		bytes = BURST_BYTES;
 	for (i = 0; i < SENDS; i++) {
 		if (send(fd, payload, bytes, 0) >= 0)
 			sent++;

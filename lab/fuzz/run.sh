@@ -54,7 +54,7 @@ fuzz() {
 	listen 2>/dev/null &
 	talk 2>/dev/null &
 	said=0
-	psp-fuzz "$@" c1a c2a:trains d1 v1a:trains c3a:busy || said=1
+	psp-fuzz "$@" c1a c2a:bursts d1 v1a:bursts c3a:busy || said=1
 	rm /tmp/talking
 	wait
 	return $said

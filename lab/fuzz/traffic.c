@@ -12,7 +12,7 @@
 
 #define HEADERS		(ETH_HLEN + 20 + 20)	/* IPv4, TCP */
 #define FRAME_MAX	562			/* 576 less 14: fits every MTU from 576 on */
-#define TRAIN_MAX	30000
+#define BURST_MAX	30000
 #define PROTOCOL_NONE	253			/* experimental: has no offload */
 
 bool traffic_open(const struct port *port, int *fd)
@@ -36,7 +36,7 @@ bool traffic_open(const struct port *port, int *fd)
 
 struct packet {
 	struct virtio_net_hdr offload;
-	uint8_t bytes[TRAIN_MAX];
+	uint8_t bytes[BURST_MAX];
 } __attribute__((packed));
 
 static void headers(struct packet *p, uint32_t bytes, uint8_t last)
@@ -78,7 +78,7 @@ bool traffic_frame(int fd, struct random *r, uint32_t priority)
 	return !err || err == ENOBUFS;
 }
 
-static void train(struct packet *p, uint32_t bytes, uint32_t segment, uint8_t last)
+static void make_burst(struct packet *p, uint32_t bytes, uint32_t segment, uint8_t last)
 {
 	headers(p, bytes, last);
 	p->offload.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
@@ -93,18 +93,18 @@ void traffic_uncut(int fd)
 {
 	static struct packet p;
 
-	train(&p, TRAIN_MAX, 1000, 0);
+	make_burst(&p, BURST_MAX, 1000, 0);
 	p.bytes[ETH_HLEN + 9] = PROTOCOL_NONE;
-	give(fd, &p, TRAIN_MAX, 0);
+	give(fd, &p, BURST_MAX, 0);
 }
 
 void traffic_wild(int fd, struct random *r, uint32_t priority)
 {
-	uint32_t bytes = HEADERS + random_below(r, TRAIN_MAX - HEADERS);
+	uint32_t bytes = HEADERS + random_below(r, BURST_MAX - HEADERS);
 	uint8_t last = random_next(r);
 	static struct packet p;
 
-	train(&p, bytes, 100 + random_below(r, 1400), last);
+	make_burst(&p, bytes, 100 + random_below(r, 1400), last);
 	/* Occasionally the header contradicts the frame. */
 	if (random_percent(r, 5))
 		p.bytes[ETH_HLEN + random_below(r, 40)] = random_next(r);

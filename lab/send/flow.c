@@ -76,7 +76,7 @@ static bool parse_class(const char *text, uint32_t *class)
 static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 {
 	if (!strcmp(key, "payload"))
-		return parse_number(value, FLOW_STAMP, FLOW_BYTES_MAX, &flow->payload);
+		return parse_number(value, FLOW_HEADER, FLOW_BYTES_MAX, &flow->payload);
 	if (!strcmp(key, "batch"))
 		return parse_number(value, 1, FLOW_BATCH_MAX, &flow->batch);
 	if (!strcmp(key, "class"))

@@ -10,7 +10,7 @@
 
 #define FLOW_NAME_MAX	64
 #define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
-#define FLOW_STAMP	16	/* bytes: sequence number, timestamp */
+#define FLOW_HEADER	16	/* bytes: sequence number, timestamp */
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
 #define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
 #define FLOW_CLASSES_MAX 65535	/* minors of a qdisc */

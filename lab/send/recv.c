@@ -56,15 +56,15 @@ static void usage(void)
 	exit(2);
 }
 
-static void count(struct port *port, const unsigned char *stamp, size_t bytes)
+static void count(struct port *port, const unsigned char *header, size_t bytes)
 {
 	uint64_t sequence;
 
 	port->received++;
 	port->bytes += bytes;
-	if (bytes < FLOW_STAMP)
+	if (bytes < FLOW_HEADER)
 		return;
-	memcpy(&sequence, stamp, sizeof(sequence));
+	memcpy(&sequence, header, sizeof(sequence));
 	sequence = be64toh(sequence);
 	if (sequence < port->next_sequence)
 		port->reordered++;
@@ -78,13 +78,13 @@ static void count(struct port *port, const unsigned char *stamp, size_t bytes)
  */
 static void drain(struct port *port)
 {
-	static unsigned char stamps[BATCH][FLOW_STAMP];
+	static unsigned char headers[BATCH][FLOW_HEADER];
 	struct mmsghdr messages[BATCH] = { 0 };
 	struct iovec parts[BATCH];
 	int i, n;
 
 	for (i = 0; i < BATCH; i++) {
-		parts[i] = (struct iovec){ stamps[i], FLOW_STAMP };
+		parts[i] = (struct iovec){ headers[i], FLOW_HEADER };
 		messages[i].msg_hdr.msg_iov = &parts[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -92,7 +92,7 @@ static void drain(struct port *port)
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		fail("recvmmsg");
 	for (i = 0; i < n; i++)
-		count(port, stamps[i], messages[i].msg_len);
+		count(port, headers[i], messages[i].msg_len);
 }
 
 /* ---- TCP ---- */

@@ -194,7 +194,7 @@ static void time_flow(struct flow *flow, int64_t epoch_ns, int64_t start_ns, int
 
 /* ---- sending ---- */
 
-static void stamp(struct flow *flow, int64_t time_ns)
+static void write_headers(struct flow *flow, int64_t time_ns)
 {
 	unsigned char *to = flow->buffer;
 	uint64_t words[2];
@@ -239,7 +239,7 @@ static void send_udp(struct flow *flow, int64_t time_ns)
 {
 	size_t bytes = flow->spec.batch * flow->spec.payload;
 
-	stamp(flow, time_ns);
+	write_headers(flow, time_ns);
 	if (send_datagrams(flow, bytes) == (ssize_t)bytes) {
 		if (!flow->calls++)
 			flow->first_ns = time_ns;

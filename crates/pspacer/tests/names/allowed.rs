@@ -22,32 +22,6 @@ pub const EXEMPT: &[(&str, &[&str], &str)] = &[
 
 /// Refused names by file, to be emptied. Nothing may be added.
 pub const TO_BE_MENDED: &[(&str, &[&str])] = &[
-    ("bench/binary_heap.c", &["loops_run_stamped", "run_stamped"]),
-    (
-        "bench/contest.c",
-        &["run_stamped", "stamp_cost", "stamp_ns"],
-    ),
-    ("bench/core_queue.c", &["loops_run_stamped", "run_stamped"]),
-    ("bench/dpdk/main.c", &["turn"]),
-    ("bench/loops.h", &["loops_run_stamped", "stamp"]),
-    ("bench/machine.c", &["stamp_cost", "stamp_ns", "stamp_step"]),
-    ("bench/quad_heap.c", &["loops_run_stamped", "run_stamped"]),
-    ("bench/red_black.c", &["loops_run_stamped", "run_stamped"]),
-    ("bench/rival.h", &["run_stamped"]),
-    (
-        "bench/stamp.c",
-        &["stamp", "stamp_cost", "stamp_ns", "stamp_step"],
-    ),
-    (
-        "bench/stamp.h",
-        &[
-            "BENCH_STAMP_H",
-            "stamp",
-            "stamp_cost",
-            "stamp_ns",
-            "stamp_step",
-        ],
-    ),
     ("crates/stall/src/flow/data.rs", &["first_turn"]),
     ("crates/stall/src/flow/mod.rs", &["first_turn", "ways"]),
     ("crates/stall/src/rules/idle.rs", &["turn"]),
@@ -73,13 +47,4 @@ pub const TO_BE_MENDED: &[(&str, &[&str])] = &[
         &["intervals_are_told_as_they_were", "stamped"],
     ),
     ("crates/stall/tests/properties.rs", &["stamps"]),
-    ("kernel/sch_psp.c", &["psp_class_run_out", "spare"]),
-    ("lab/fuzz/fuzz.c", &["trains"]),
-    ("lab/fuzz/fuzz.h", &["trains"]),
-    ("lab/fuzz/hostile.c", &["TRAIN_BYTES"]),
-    ("lab/fuzz/traffic.c", &["TRAIN_MAX", "train"]),
-    ("lab/send/flow.c", &["FLOW_STAMP"]),
-    ("lab/send/flow.h", &["FLOW_STAMP"]),
-    ("lab/send/recv.c", &["FLOW_STAMP", "stamp", "stamps"]),
-    ("lab/send/send.c", &["stamp"]),
 ];

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "stamp.h"
+#include "timestamp.h"
 
 #define COST_SAMPLES	4096
 #define CALIBRATION_NS	50000000u
@@ -31,11 +31,11 @@ static u64 apart[COST_SAMPLES];
 
 static void sample(void)
 {
-	u64 last = stamp();
+	u64 last = timestamp();
 	int i;
 
 	for (i = 0; i < COST_SAMPLES; i++) {
-		u64 now = stamp();
+		u64 now = timestamp();
 
 		apart[i] = now - last;
 		last = now;
@@ -46,7 +46,7 @@ static void sample(void)
 /*
  * Returns the mean of the middle half, which is finer than the counter's steps.
  */
-u32 stamp_cost(void)
+u32 timestamp_cost(void)
 {
 	u64 all = 0;
 	int i;
@@ -57,7 +57,7 @@ u32 stamp_cost(void)
 	return (u32)(all / (COST_SAMPLES / 2));
 }
 
-u32 stamp_step(void)
+u32 timestamp_step(void)
 {
 	u64 step = 0;
 	int i;
@@ -72,7 +72,7 @@ u32 stamp_step(void)
 	return (u32)step;
 }
 
-double stamp_ns(void)
+double timestamp_ns(void)
 {
 	static double ns;
 	u64 from_ns, from;
@@ -80,9 +80,9 @@ double stamp_ns(void)
 	if (ns > 0)
 		return ns;
 	from_ns = read_clock(CLOCK_MONOTONIC);
-	from = stamp();
+	from = timestamp();
 	while (read_clock(CLOCK_MONOTONIC) - from_ns < CALIBRATION_NS)
 		;
-	ns = (double)(read_clock(CLOCK_MONOTONIC) - from_ns) / (double)(stamp() - from);
+	ns = (double)(read_clock(CLOCK_MONOTONIC) - from_ns) / (double)(timestamp() - from);
 	return ns;
 }

@@ -5,17 +5,17 @@
  * A timestamp waits until all instructions before it have completed, loads
  * included, and no instruction after it begins before it is read: otherwise
  * part of an operation would be counted as its neighbour's.  The cost of a
- * timestamp itself is measured with no operation between two (stamp_cost()) and
+ * timestamp itself is measured with no operation between two (timestamp_cost()) and
  * subtracted from each reading.
  */
-#ifndef BENCH_STAMP_H
-#define BENCH_STAMP_H
+#ifndef BENCH_TIMESTAMP_H
+#define BENCH_TIMESTAMP_H
 
 #include <pace/pace.h>
 
 #if defined(__x86_64__)
 /* rdtscp waits for instructions before it, lfence delays those after it. */
-static inline u64 stamp(void)
+static inline u64 timestamp(void)
 {
 	u32 low, high;
 
@@ -24,7 +24,7 @@ static inline u64 stamp(void)
 	return (u64)high << 32 | low;
 }
 #elif defined(__aarch64__)
-static inline u64 stamp(void)
+static inline u64 timestamp(void)
 {
 	u64 ticks;
 
@@ -35,7 +35,7 @@ static inline u64 stamp(void)
 #else
 #include <time.h>
 
-static inline u64 stamp(void)
+static inline u64 timestamp(void)
 {
 	struct timespec t;
 
@@ -48,12 +48,12 @@ static inline u64 stamp(void)
 u64 thread_ns(void);
 
 /* Returns the ticks between two timestamps with no operation between them. */
-u32 stamp_cost(void);
+u32 timestamp_cost(void);
 
 /* Returns the smallest observed step of the counter, in ticks. */
-u32 stamp_step(void);
+u32 timestamp_step(void);
 
 /* Returns the ns per tick, measured once against real time, in 50 ms. */
-double stamp_ns(void);
+double timestamp_ns(void);
 
-#endif /* BENCH_STAMP_H */
+#endif /* BENCH_TIMESTAMP_H */
