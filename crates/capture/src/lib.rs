@@ -14,6 +14,7 @@
 pub mod annotate;
 pub mod choice;
 mod classify;
+pub mod datagrams;
 mod decapsulate;
 mod dissect;
 pub mod encapsulation;

@@ -6,6 +6,7 @@
 //! (docs/decisions/isochronous.md, "Live tools").
 
 pub mod clock;
+pub mod launch;
 pub mod links;
 pub mod neighbours;
 pub mod packet;

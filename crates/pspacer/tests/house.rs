@@ -393,6 +393,7 @@ fn pure_crates_touch_no_world() {
         "crates/pace/src",
         "crates/scenario/src",
         "crates/sender-log/src",
+        "crates/st2110/src",
         "crates/capture/src",
         "crates/metrics/src",
         "crates/report/src",

@@ -30,9 +30,10 @@ use metrics::curves::Curves;
 use scenario::result::RunResult;
 
 pub use charts::{
-    Chart, ChartCurve, Distribution, Histogram, HistogramBar, Sample, SenderRecord, Stream, Stroke,
-    Variables, delay_bars,
+    Chart, ChartCurve, Distribution, Histogram, HistogramBar, Level, Sample, SenderRecord, Stream,
+    Stroke, Variables, delay_bars,
 };
+pub use page::media::{StreamSection, streams_html};
 pub use page::run::html;
 pub use page::stalls::{StallConnection, StallRow, stalls_html};
 pub use page::survey::survey_html;
@@ -139,6 +140,12 @@ pub fn sender_plots(
 #[must_use]
 pub fn chart(chart: &Chart) -> Plot {
     plot(&charts::chart(chart))
+}
+
+/// Plots a level over time.
+#[must_use]
+pub fn level(level: &Level) -> Plot {
+    plot(&charts::level(level))
 }
 
 /// Plots counts or shares by class.

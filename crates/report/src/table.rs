@@ -59,7 +59,8 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn text(&mut self, title: &str) {
+    /// Adds a column of text.
+    pub fn text(&mut self, title: &str) {
         self.columns.push(Column {
             title: title.into(),
             unit: String::new(),
@@ -67,7 +68,8 @@ impl Table {
         });
     }
 
-    pub(crate) fn number(&mut self, title: &str, unit: &str) {
+    /// Adds a column of numbers.
+    pub fn number(&mut self, title: &str, unit: &str) {
         self.columns.push(Column {
             title: title.into(),
             unit: unit.into(),

@@ -9,6 +9,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     ("sender-log", &["units"]),
     ("metrics", &["capture", "scenario", "sender-log", "units"]),
     ("scenario", &["toml-faults", "units"]),
+    ("st2110", &["units"]),
     ("pace", &[]),
     (
         "netsim",
