@@ -60,6 +60,12 @@ pub struct Device {
     pub name: String,
     /// Its driver; `None` of a software device.
     pub driver: Option<String>,
+    /// Vendor and device of PCI, as vendor << 16 | device.
+    pub pci_id: Option<u32>,
+    /// Whether the NIC stamps sent frames by a clock of its own.
+    pub has_sent_timestamps: Option<bool>,
+    /// Number of that clock: N of `/dev/ptpN`.
+    pub ptp_clock: Option<u64>,
     /// Whether its frames are Ethernet's.
     pub is_ethernet: bool,
     /// Whether it has a link; `None`: it is down.
@@ -97,6 +103,8 @@ pub struct Qdisc {
     pub handle: Handle,
     /// [`Handle::ROOT`], or the class that it is the queue of.
     pub parent: Handle,
+    /// Of etf: whether the NIC launches its frames.
+    pub is_offloaded: Option<bool>,
 }
 
 /// A psp qdisc.

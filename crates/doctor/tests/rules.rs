@@ -32,6 +32,9 @@ fn fine() -> Facts {
     let eth0 = Device {
         name: "eth0".to_owned(),
         driver: Some("ixgbe".to_owned()),
+        pci_id: Some(0x8086_10fb),
+        has_sent_timestamps: Some(true),
+        ptp_clock: Some(0),
         is_ethernet: true,
         has_carrier: Some(true),
         line_rate_bps: Some(10_000_000_000),
@@ -74,7 +77,19 @@ fn qdisc(kind: &str, handle: Handle, parent: Handle) -> Qdisc {
         kind: kind.to_owned(),
         handle,
         parent,
+        is_offloaded: None,
     }
+}
+
+/// Makes it a NIC that launches by time, with etf on its first transmit queue.
+fn launches(facts: &mut Facts, etf_is_offloaded: Option<bool>) {
+    let eth0 = device(facts);
+    eth0.driver = Some("igc".to_owned());
+    let etf = etf_is_offloaded.map(|is_offloaded| Qdisc {
+        is_offloaded: Some(is_offloaded),
+        ..qdisc("etf", Handle::new(0x10, 0), Handle::new(100, 1))
+    });
+    eth0.qdiscs.extend(etf);
 }
 
 fn device(facts: &mut Facts) -> &mut Device {
@@ -390,6 +405,67 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "3 gap frames",
         "vm.min_free_kbytes",
     ),
+    (
+        |f| launches(f, None),
+        "launch-unused",
+        Severity::Note,
+        "Its NIC (igc) can hold each frame until its launch time, by /dev/ptp0",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            device(f).driver = Some("igb".to_owned());
+            device(f).pci_id = Some(0x8086_1533);
+        },
+        "launch-unused",
+        Severity::Note,
+        "Its NIC (igb)",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| device(f).driver = Some("imx-dwmac".to_owned()),
+        "launch-unused",
+        Severity::Note,
+        "Its NIC (imx-dwmac)",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| launches(f, Some(false)),
+        "launch-by-timer",
+        Severity::Warning,
+        "etf at 64:1 launches by the host's timers",
+        "tc qdisc replace dev eth0 parent 64:1 etf clockid CLOCK_TAI delta 300000 offload",
+    ),
+    (
+        |f| {
+            launches(f, Some(true));
+            device(f).ptp_clock = None;
+        },
+        "launch-no-clock",
+        Severity::Warning,
+        "names no clock of it",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            device(f).driver = Some("mlx5_core".to_owned());
+            device(f).pci_id = Some(0x15b3_101d);
+        },
+        "launch-not-in-kernel",
+        Severity::Note,
+        "the kernel's driver does not offer it",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            let etf = qdisc("etf", Handle::new(0x10, 0), Handle::new(100, 1));
+            device(f).qdiscs.push(etf);
+        },
+        "etf-software",
+        Severity::Note,
+        "etf at 64:1",
+        "tc -s qdisc show dev eth0",
+    ),
 ];
 
 #[test]
@@ -443,6 +519,7 @@ fn the_table_has_every_rule() {
     for text in [
         include_str!("../src/rules/host.rs"),
         include_str!("../src/rules/device.rs"),
+        include_str!("../src/rules/launch.rs"),
         include_str!("../src/rules/psp.rs"),
     ] {
         // Each finding is made by one of two functions, whose argument it is.
@@ -455,6 +532,27 @@ fn the_table_has_every_rule() {
     let written: BTreeSet<_> = written.iter().map(String::as_str).collect();
     assert!(written.len() > 25, "{written:?}");
     assert_eq!(tested, written);
+}
+
+/// Only the i210 of igb's NICs launches by time, and the newer ones of mlx5's; a NIC whose etf is
+/// offloaded is used as it can be.
+#[test]
+fn other_nics_of_the_same_driver_launch_nothing() {
+    for (driver, pci_id) in [
+        ("igb", Some(0x8086_1521)),
+        ("igb", Some(0x8086_1539)),
+        ("igb", None),
+        ("mlx5_core", Some(0x15b3_1015)),
+        ("e1000e", Some(0x8086_1533)),
+    ] {
+        let mut facts = fine();
+        device(&mut facts).driver = Some(driver.to_owned());
+        device(&mut facts).pci_id = pci_id;
+        assert_eq!(findings(&facts), [], "{driver} {pci_id:?}");
+    }
+    let mut facts = fine();
+    launches(&mut facts, Some(true));
+    assert_eq!(findings(&facts), []);
 }
 
 #[test]

@@ -136,7 +136,8 @@ impl LaunchSocket {
     /// full.
     ///
     /// # Errors
-    /// Those of the network, also of an earlier datagram: a refused port, say.
+    /// [`io::ErrorKind::WouldBlock`] if a queue below the socket is full; else those of the network,
+    /// also of an earlier datagram: [`io::ErrorKind::ConnectionRefused`], say.
     pub fn send(&self, bytes: &[u8], launch_ns: Option<u64>) -> io::Result<()> {
         let parts = [IoSlice::new(bytes)];
         let launch = launch_ns.as_ref().map(ControlMessage::TxTime);
@@ -146,6 +147,7 @@ impl LaunchSocket {
             match sent {
                 Ok(_) => return Ok(()),
                 Err(Errno::EINTR) => {}
+                Err(Errno::ENOBUFS) => return Err(io::ErrorKind::WouldBlock.into()),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Facts from the kernel's ethtool family of generic netlink: flow control, coalescing, offloads.
+//! Facts from the kernel's ethtool family of generic netlink: flow control, coalescing, offloads,
+//! timestamps.
 //! Numbers are those of linux/ethtool_netlink.h and linux/genetlink.h.
 
 use std::io;
@@ -23,6 +24,7 @@ const VERSION: u8 = 1;
 const FEATURES_GET: u8 = 11;
 const COALESCE_GET: u8 = 19;
 const PAUSE_GET: u8 = 21;
+const TSINFO_GET: u8 = 25;
 /// Attributes: the head of each request and the device's name in it.
 const HEADER: u16 = 1;
 const DEVICE_NAME: u16 = 2;
@@ -30,6 +32,8 @@ const PAUSE_RX: u16 = 3;
 const PAUSE_TX: u16 = 4;
 const COALESCE_TX_US: u16 = 6;
 const FEATURES_ACTIVE: u16 = 4;
+const TSINFO_TIMESTAMPING: u16 = 2;
+const TSINFO_CLOCK: u16 = 5;
 /// Of a set of bits, and of one of them.
 const BITS: u16 = 3;
 const BIT_NAME: u16 = 2;
@@ -55,10 +59,15 @@ pub fn device(device: &mut Device) {
         device.tx_coalesce_us = value(&coalesce, COALESCE_TX_US).and_then(number);
     }
     if let Ok(features) = ethtool.get(FEATURES_GET, &device.name) {
-        let active = active(&features);
+        let active = names(&features, FEATURES_ACTIVE);
         let has = |name: &str| Some(active.iter().any(|active| active == name));
         device.has_tso = has("tx-tcp-segmentation");
         device.has_gso = has("tx-generic-segmentation");
+    }
+    if let Ok(stamps) = ethtool.get(TSINFO_GET, &device.name) {
+        let known = names(&stamps, TSINFO_TIMESTAMPING);
+        device.has_sent_timestamps = Some(known.iter().any(|name| name == "hardware-transmit"));
+        device.ptp_clock = value(&stamps, TSINFO_CLOCK).and_then(number);
     }
 }
 
@@ -67,9 +76,9 @@ fn number(bytes: &[u8]) -> Option<u64> {
     Some(u32::from_ne_bytes(bytes).into())
 }
 
-/// Returns the names of the features that are on.
-fn active(features: &[Attribute]) -> Vec<String> {
-    let set = attribute::read(value(features, FEATURES_ACTIVE).unwrap_or_default());
+/// Returns the names of the bits that are on in a set.
+fn names(attributes: &[Attribute], kind: u16) -> Vec<String> {
+    let set = attribute::read(value(attributes, kind).unwrap_or_default());
     let bits = attribute::read(value(&set, BITS).unwrap_or_default());
     let name = |bit: &Attribute| {
         let bit = attribute::read(&bit.value);
@@ -135,8 +144,12 @@ mod tests {
             FEATURES_ACTIVE,
             &[Attribute::u32(2, 64), bits],
         )];
-        assert_eq!(active(&all), ["tx-tcp-segmentation", "rx-gro"]);
-        assert!(active(&[]).is_empty());
+        assert_eq!(
+            names(&all, FEATURES_ACTIVE),
+            ["tx-tcp-segmentation", "rx-gro"]
+        );
+        assert!(names(&all, TSINFO_TIMESTAMPING).is_empty());
+        assert!(names(&[], FEATURES_ACTIVE).is_empty());
     }
 
     #[test]
@@ -150,6 +163,7 @@ mod tests {
         assert_eq!(lo.sends_pause, None);
         if Ethtool::open().is_ok() {
             assert!(lo.has_tso.is_some(), "{lo:?}");
+            assert_eq!((lo.has_sent_timestamps, lo.ptp_clock), (Some(false), None));
         }
     }
 }

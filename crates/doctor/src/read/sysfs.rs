@@ -75,6 +75,15 @@ pub fn device(root: &Path, device: &mut Device) {
     let driver = fs::read_link(folder.join("device/driver")).ok();
     let driver = driver.as_deref().and_then(Path::file_name);
     device.driver = driver.map(|name| name.to_string_lossy().into_owned());
+    let id = |name: &str| {
+        let text = text(&folder.join("device").join(name))?;
+        u32::from_str_radix(text.strip_prefix("0x")?, 16)
+            .ok()
+            .filter(|id| *id <= 0xffff)
+    };
+    device.pci_id = id("vendor")
+        .zip(id("device"))
+        .map(|(vendor, device)| vendor << 16 | device);
     // The kernel gives no carrier of a device that is down.
     device.has_carrier = number(&folder.join("carrier")).map(|carrier| carrier == 1);
     // -1, which is no u64, or 2^32 - 1 are of a driver that does not know.
@@ -146,6 +155,8 @@ mod tests {
         fs::create_dir_all(root.join(net).join("device")).unwrap();
         let driver = root.join(net).join("device/driver");
         std::os::unix::fs::symlink("../../../../../sys/bus/pci/drivers/ice", driver).unwrap();
+        file(root, &format!("{net}/device/vendor"), "0x8086\n");
+        file(root, &format!("{net}/device/device"), "0x1533\n");
         file(root, &format!("{net}/carrier"), "1\n");
         file(root, &format!("{net}/speed"), "25000\n");
         file(root, &format!("{net}/duplex"), "full\n");
@@ -160,6 +171,7 @@ mod tests {
         };
         device(root, &mut eth0);
         assert_eq!(eth0.driver.as_deref(), Some("ice"));
+        assert_eq!(eth0.pci_id, Some(0x8086_1533));
         assert_eq!(
             (eth0.has_carrier, eth0.is_full_duplex),
             (Some(true), Some(true))

@@ -3,6 +3,7 @@
 
 mod device;
 mod host;
+mod launch;
 mod psp;
 
 use crate::facts::{Device, Facts};
@@ -32,6 +33,11 @@ const DEVICE: &[fn(&Facts, &Device) -> Option<Finding>] = &[
     device::queue_limit,
     device::bursts,
     device::inner_pacing,
+    launch::unused,
+    launch::by_timer,
+    launch::no_clock,
+    launch::not_in_kernel,
+    launch::software,
     psp::dropped_gap_frames,
     psp::pause_refused,
     psp::verdict,

@@ -68,6 +68,10 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         &["admission", "linux-io", "report", "toml-faults", "units"],
     ),
     (
+        "media",
+        &["capture", "linux-io", "report", "st2110", "units"],
+    ),
+    (
         "watch",
         &["bpf-build", "linux-io", "sender-log", "stall", "units"],
     ),
@@ -86,6 +90,8 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "lab-run",
             "linux-io",
             "manager",
+            "media",
+            "metrics",
             "ping",
             "ports",
             "predict",

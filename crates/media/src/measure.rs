@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer measure --st2110`: reads captures and measures each RTP stream in them.
+
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use capture::datagrams::{Datagram, Summary, read_datagrams};
+use capture::filter::FlowFilter;
+use capture::flows::{FlowKey, Proto};
+use clap::Args;
+use report::Style;
+use serde::Serialize;
+use st2110::audio::{self, AudioResult, Evenness};
+use st2110::format::Schedule;
+use st2110::infer::{Contents, Given, Kind, contents};
+use st2110::limits::SenderType;
+use st2110::rate::Rate;
+use st2110::stream::{self, Found, Key, Stream, Streams};
+use st2110::video::{self, Datum, Options, VideoResult};
+
+use crate::{measure_page, measure_text, values};
+
+/// Heading of the options in the help.
+const MEDIA: &str = "Media streams";
+
+/// Options of `pspacer measure --st2110`.
+#[derive(Clone, Debug, Args)]
+pub struct StreamArgs {
+    /// Measure RTP streams instead: video by SMPTE ST 2110-21, audio by EBU's TS-DF
+    #[arg(long, help_heading = MEDIA, conflicts_with_all = ["line", "mtu", "from", "to", "interval"])]
+    pub st2110: bool,
+    /// With --st2110: more captures, all of which are read as one
+    #[arg(value_name = "FILE", requires = "st2110")]
+    pub more: Vec<PathBuf>,
+    /// Exit status 1 unless each video stream is of this type: N, NL or W (any). Audio must be even to
+    /// a packet time, or to 17 of them for W
+    #[arg(long, value_name = "TYPE", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::sender_type)]
+    pub expect: Option<SenderType>,
+    /// What the streams carry: raw, compressed or audio [default: what their packets show]
+    #[arg(long, value_name = "KIND", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::kind)]
+    pub carry: Option<Kind>,
+    /// Frames a second, such as 59.94 [default: by the timestamps]
+    #[arg(long, value_name = "RATE", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::rate)]
+    pub frame_rate: Option<Rate>,
+    /// Lines of a frame [default: by the packets of raw video, else 1080]
+    #[arg(long, value_name = "LINES", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::positive)]
+    pub height: Option<u32>,
+    /// Frames have two fields, or segments (PsF) [default: by the packets of raw video]
+    #[arg(long, requires = "st2110", help_heading = MEDIA)]
+    pub interlaced: bool,
+    /// Packets of a frame [default: what most have]
+    #[arg(long, value_name = "N", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::positive)]
+    pub packets_per_frame: Option<u32>,
+    /// Samples a second of audio [default: 44100, 48000 or 96000, by the timestamps]
+    #[arg(long, value_name = "HZ", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::positive)]
+    pub sampling: Option<u32>,
+    /// TR_OFFSET, from a frame's time to the first read [default: the standard's for the format]
+    #[arg(long, value_name = "TIME", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::offset)]
+    pub troffset: Option<u64>,
+    /// Read by this schedule only: gapped or linear [default: both]
+    #[arg(long, value_name = "SCHEDULE", requires = "st2110", help_heading = MEDIA,
+        value_parser = values::schedule)]
+    pub schedule: Option<Schedule>,
+    /// Where reading begins: epoch (the standard's, with one clock for sender and capture), first (the
+    /// first packet) or fit (the earliest with no packet late)
+    #[arg(long, value_name = "DATUM", requires = "st2110", help_heading = MEDIA,
+        default_value = "epoch", value_parser = values::datum)]
+    pub datum: Datum,
+    /// How far TAI is ahead of the capture's clock: 37s if that is UTC, as tcpdump's is
+    #[arg(long, value_name = "TIME", requires = "st2110", help_heading = MEDIA,
+        default_value = "0s", value_parser = values::time)]
+    pub tai_ahead: u64,
+}
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The first capture; `-` is standard input.
+    pub file: &'a Path,
+    /// The options.
+    pub args: &'a StreamArgs,
+    /// Only these flows; all, if there are none.
+    pub flows: &'a [FlowFilter],
+    /// What the terminal can show.
+    pub style: Style,
+}
+
+/// What was found, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// For the terminal.
+    pub text: String,
+    /// One JSON object, with its line's end.
+    pub json: String,
+    /// What was wrong with the captures.
+    pub notes: Vec<String>,
+    /// Files for a folder of results: name and content.
+    pub files: Vec<(String, String)>,
+    /// Whether all streams are what `--expect` says.
+    pub is_expected: bool,
+}
+
+/// What is found of a stream.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Measured {
+    /// It is video.
+    Video(Box<VideoResult>),
+    /// It is audio.
+    Audio(AudioResult),
+    /// Why nothing could be measured.
+    Problem(String),
+}
+
+/// A stream and what is found of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StreamReport {
+    #[serde(flatten)]
+    pub key: Key,
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+/// The JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub format: &'static str,
+    pub files: Vec<String>,
+    pub packets: u64,
+    pub datagrams: u64,
+    /// Datagrams that are no RTP, or too few to tell.
+    pub others: u64,
+    pub resolution_ps: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
+    pub streams: Vec<StreamReport>,
+}
+
+const FORMAT: &str = "pspacer-st2110-1";
+
+/// Measures the streams of captures. It needs some 100 bytes of memory for each packet.
+///
+/// # Errors
+/// When a file cannot be read at all, or no stream is found. A file that is damaged further on is
+/// measured up to the damage.
+pub fn measure(request: &Request<'_>) -> Result<Outcome> {
+    let args = request.args;
+    let mut streams = Streams::default();
+    let mut report = Report {
+        format: FORMAT,
+        files: Vec::new(),
+        packets: 0,
+        datagrams: 0,
+        others: 0,
+        resolution_ps: 0,
+        damage: Vec::new(),
+        streams: Vec::new(),
+    };
+    let ahead_ps = i128::from(args.tai_ahead) * i128::from(units::time::PS_PER_NS);
+    for file in std::iter::once(request.file).chain(args.more.iter().map(PathBuf::as_path)) {
+        let add = |datagram: Datagram<'_>| {
+            let is_wanted = request.flows.is_empty()
+                || request
+                    .flows
+                    .iter()
+                    .any(|flow| flow.matches(&flow_key(&datagram)));
+            if is_wanted {
+                streams.add(&stream_datagram(&datagram, ahead_ps));
+            }
+        };
+        let summary = read(file, add).with_context(|| file.display().to_string())?;
+        let name = file.file_name().unwrap_or(file.as_os_str());
+        report.files.push(name.to_string_lossy().into_owned());
+        report.packets += summary.packets;
+        report.datagrams += summary.datagrams;
+        report.resolution_ps = report.resolution_ps.max(summary.resolution_ps);
+        let damage = summary.damage.iter();
+        report
+            .damage
+            .extend(damage.map(|damage| format!("{}: {damage}", file.display())));
+    }
+    let Found { streams, others } = streams.finish();
+    report.others = others;
+    if streams.is_empty() {
+        bail!(
+            "no RTP stream in {}: {} packets, {} UDP datagrams",
+            report.files.join(", "),
+            report.packets,
+            report.datagrams
+        );
+    }
+    report.streams = streams
+        .iter()
+        .map(|stream| StreamReport {
+            key: stream.key,
+            measured: of_stream(stream, args),
+        })
+        .collect();
+    let mut json = serde_json::to_string_pretty(&report)?;
+    json.push('\n');
+    let mut files = measure_page::files(&report);
+    files.push(("streams.json".to_owned(), json.clone()));
+    Ok(Outcome {
+        text: measure_text::text(&report, request.style),
+        json,
+        notes: report.damage.clone(),
+        files,
+        is_expected: args.expect.is_none_or(|wanted| {
+            report
+                .streams
+                .iter()
+                .all(|stream| is_expected(&stream.measured, wanted))
+        }),
+    })
+}
+
+fn of_stream(stream: &Stream, args: &StreamArgs) -> Measured {
+    let given = Given {
+        kind: args.carry,
+        rate: args.frame_rate,
+        height: args.height,
+        is_interlaced: args.interlaced,
+        packets_per_frame: args.packets_per_frame,
+        sampling_hz: args.sampling,
+    };
+    let options = Options {
+        offset_ps: args
+            .troffset
+            .map(|ns| i128::from(ns) * i128::from(units::time::PS_PER_NS)),
+        datum: args.datum,
+        schedule: args.schedule,
+    };
+    let measured = contents(stream, &given).and_then(|contents| match contents {
+        Contents::Video(video) => {
+            video::measure(stream, video, &options).map(|video| Measured::Video(Box::new(video)))
+        }
+        Contents::Audio(audio) => Ok(Measured::Audio(audio::measure(stream, audio))),
+    });
+    measured.unwrap_or_else(Measured::Problem)
+}
+
+fn is_expected(measured: &Measured, wanted: SenderType) -> bool {
+    match measured {
+        Measured::Video(video) => {
+            let met = |verdict: &st2110::video::TypeVerdict| {
+                verdict.is_met && verdict.sender_type.meets(wanted)
+            };
+            video.types.iter().any(met)
+        }
+        Measured::Audio(audio) => match wanted {
+            SenderType::Narrow | SenderType::NarrowLinear => {
+                audio.evenness == Evenness::WithinPacketTime
+            }
+            SenderType::Wide => audio.evenness != Evenness::Beyond,
+        },
+        Measured::Problem(_) => false,
+    }
+}
+
+fn read(file: &Path, each: impl FnMut(Datagram<'_>)) -> Result<Summary> {
+    if file.as_os_str() == "-" {
+        return Ok(read_datagrams(stdin().lock(), each)?);
+    }
+    let source: Box<dyn Read> = Box::new(File::open(file)?);
+    let is_timeline = file
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("timeline."));
+    let found = read_datagrams(source, each);
+    Ok(match is_timeline {
+        true => found.context(
+            "a timeline holds no RTP headers; measure the laboratory's wire.pcapng beside it",
+        )?,
+        false => found?,
+    })
+}
+
+fn flow_key(datagram: &Datagram<'_>) -> FlowKey {
+    FlowKey::Ports {
+        proto: Proto::Udp,
+        src: datagram.from.address,
+        sport: datagram.from.port,
+        dst: datagram.to.address,
+        dport: datagram.to.port,
+    }
+}
+
+fn stream_datagram<'a>(datagram: &Datagram<'a>, ahead_ps: i128) -> stream::Datagram<'a> {
+    let end = |end: capture::segment::Endpoint| SocketAddr::new(end.address, end.port);
+    stream::Datagram {
+        time_ps: datagram.time_ps.saturating_add(ahead_ps),
+        from: end(datagram.from),
+        to: end(datagram.to),
+        payload: datagram.payload,
+        payload_bytes: datagram.payload_bytes,
+    }
+}

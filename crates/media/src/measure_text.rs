@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The text of measured streams: a table of video, one of audio, and sentences.
+
+use report::Style;
+use report::table::{Table, Tone, Value};
+use report::terminal::{paragraph, table};
+use st2110::audio::{AudioResult, Evenness};
+use st2110::format::Scan;
+use st2110::infer::Kind;
+use st2110::limits::SenderType;
+use st2110::video::{Datum, VideoResult};
+use units::display::{NONE, count, number};
+
+use crate::measure::{Measured, Report};
+
+/// Returns the text.
+pub fn text(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    for overview in overviews(report) {
+        out.push_str(&table(&overview, style));
+        out.push('\n');
+    }
+    for stream in &report.streams {
+        let lines = sentences(&stream.measured);
+        if !lines.is_empty() {
+            out.push_str(&format!("{}\n", stream.key));
+        }
+        for line in lines {
+            let words = paragraph(&line, style);
+            out.extend(words.lines().map(|line| format!("  {line}\n")));
+        }
+    }
+    for note in notes(report) {
+        out.push_str(&paragraph(&note, style));
+    }
+    out
+}
+
+/// Returns what a reader of any stream's results should know.
+pub fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.resolution_ps >= 1_000_000 {
+        notes.push(format!(
+            "Time stamps are {} µs apart at best: packets of fast streams share them, and VRX, Cinst \
+             and lateness are no finer than that.",
+            report.resolution_ps / 1_000_000
+        ));
+    }
+    if report.others > 0 {
+        notes.push(format!(
+            "{} UDP datagrams are no RTP, or too few to tell.",
+            count(report.others)
+        ));
+    }
+    notes
+}
+
+/// Returns the tables of all streams: video, and audio, as far as there is any.
+pub fn overviews(report: &Report) -> Vec<Table> {
+    let mut video = Table::default();
+    for title in ["stream", "carries"] {
+        video.text(title);
+    }
+    for (title, unit) in [
+        ("packets", ""),
+        ("lost", ""),
+        ("frames", ""),
+        ("Cinst", "of Cmax"),
+        ("VRX", "of VRXfull"),
+        ("late", ""),
+        ("FPT", "µs"),
+    ] {
+        video.number(title, unit);
+    }
+    video.text("type");
+    let mut audio = Table::default();
+    for title in ["stream", "carries"] {
+        audio.text(title);
+    }
+    for (title, unit) in [
+        ("packets", ""),
+        ("lost", ""),
+        ("TS-DF", "µs"),
+        ("delay", "µs"),
+        ("interval", "µs"),
+    ] {
+        audio.number(title, unit);
+    }
+    audio.text("even to");
+    for stream in &report.streams {
+        let name = stream.key.to_string();
+        match &stream.measured {
+            Measured::Video(result) => video.rows.push(video_row(name, result)),
+            Measured::Audio(result) => audio.rows.push(audio_row(name, result)),
+            Measured::Problem(_) => {}
+        }
+    }
+    [video, audio]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
+}
+
+fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
+    // The type that is met, else the widest.
+    let shown = result
+        .types
+        .iter()
+        .find(|v| v.is_met)
+        .or(result.types.last());
+    let of = |value: String, most: u64, is_over: bool| Value {
+        text: format!("{value} / {most}"),
+        tone: if is_over { Tone::Bad } else { Tone::Plain },
+    };
+    let (cinst, vrx, late) = match shown {
+        Some(v) => (
+            of(
+                v.cinst_max.to_string(),
+                v.limits.cmax,
+                v.cinst_max > v.limits.cmax,
+            ),
+            of(
+                v.vrx_max.to_string(),
+                v.limits.vrx_full,
+                u64::try_from(v.vrx_max).is_ok_and(|vrx| vrx > v.limits.vrx_full),
+            ),
+            v.late,
+        ),
+        None => (NONE.to_owned().into(), NONE.to_owned().into(), 0),
+    };
+    let fpt = result.fpt_ns.map_or(NONE.to_owned(), |fpt| {
+        let us = |ns: f64| number(ns / 1e3, 1);
+        match us(fpt.min) == us(fpt.max) {
+            true => us(fpt.min),
+            false => format!("{} to {}", us(fpt.min), us(fpt.max)),
+        }
+    });
+    let verdict = match result.sender_type {
+        Some(met) => Value {
+            text: met.words().to_owned(),
+            tone: Tone::Good,
+        },
+        None => Value {
+            text: "none".to_owned(),
+            tone: Tone::Bad,
+        },
+    };
+    let bad_if = |number: u64| Value {
+        text: count(number),
+        tone: if number > 0 { Tone::Bad } else { Tone::Plain },
+    };
+    vec![
+        name.into(),
+        video_format(result).into(),
+        count(result.packets).into(),
+        bad_if(result.lost),
+        count(result.pictures.len() as u64).into(),
+        cinst,
+        vrx,
+        bad_if(late),
+        fpt.into(),
+        verdict,
+    ]
+}
+
+/// Returns a video format as people write it; the rate is that of frames.
+pub fn video_format(result: &VideoResult) -> String {
+    let kind = match result.kind {
+        Kind::Raw => "raw",
+        Kind::Compressed | Kind::Audio => "compressed",
+    };
+    let (scan, rate) = match result.raster.scan {
+        Scan::Progressive => ("p", Some(result.picture_rate)),
+        Scan::Interlaced => ("i", result.picture_rate.half()),
+    };
+    let rate = rate.unwrap_or(result.picture_rate);
+    format!(
+        "{kind} {}{scan}{rate}, {} packets",
+        result.raster.height, result.picture_packets
+    )
+}
+
+/// Returns an audio format as people write it.
+pub fn audio_format(result: &AudioResult) -> String {
+    let khz = f64::from(result.sampling_hz) / 1e3;
+    let time_ms = result.packet_time_ns / 1e6;
+    match (result.channels, result.sample_bytes) {
+        (0, _) | (_, 0) => format!("audio, {khz} kHz, {} ms", number(time_ms, 3)),
+        (channels, bytes) => format!(
+            "{channels} x L{}, {khz} kHz, {} ms",
+            bytes * 8,
+            number(time_ms, 3)
+        ),
+    }
+}
+
+fn audio_row(name: String, result: &AudioResult) -> Vec<Value> {
+    let range = |range: Option<st2110::video::Range<f64>>| {
+        range.map_or(NONE.to_owned(), |range| {
+            let us = |ns: f64| number(ns / 1e3, 1);
+            match us(range.min) == us(range.max) {
+                true => us(range.min),
+                false => format!("{} to {}", us(range.min), us(range.max)),
+            }
+        })
+    };
+    let tone = match result.evenness {
+        Evenness::WithinPacketTime => Tone::Good,
+        Evenness::Within17PacketTimes => Tone::Plain,
+        Evenness::Beyond => Tone::Bad,
+    };
+    let lost = Value {
+        text: count(result.lost),
+        tone: if result.lost > 0 {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        },
+    };
+    let evenness = Value {
+        text: result.evenness.words().to_owned(),
+        tone,
+    };
+    vec![
+        name.into(),
+        audio_format(result).into(),
+        count(result.packets).into(),
+        lost,
+        number(result.tsdf_max_ns / 1e3, 1).into(),
+        range(result.delay_ns).into(),
+        range(result.interval_ns).into(),
+        evenness,
+    ]
+}
+
+/// Returns what there is to say of a stream beyond its row.
+pub fn sentences(measured: &Measured) -> Vec<String> {
+    match measured {
+        Measured::Video(video) => video_sentences(video),
+        Measured::Audio(audio) => audio.notes.clone(),
+        Measured::Problem(why) => vec![format!("It is not measured: {why}.")],
+    }
+}
+
+fn video_sentences(result: &VideoResult) -> Vec<String> {
+    let mut out = Vec::new();
+    // A stream of a narrow type is not meant to be of the other.
+    let is_narrow = matches!(
+        result.sender_type,
+        Some(SenderType::Narrow | SenderType::NarrowLinear)
+    );
+    for verdict in result.types.iter().filter(|v| !v.is_met && !is_narrow) {
+        out.push(format!(
+            "Not {} ({} schedule): {}",
+            verdict.sender_type.words(),
+            verdict.schedule,
+            verdict.why_not.join(" ")
+        ));
+    }
+    let all_late = result
+        .types
+        .iter()
+        .all(|verdict| verdict.late * 2 > result.packets);
+    if all_late && result.datum == Datum::Epoch {
+        out.push(
+            "Most packets are late by every schedule: the clock of the capture may not be the \
+             sender's (--datum fit, --tai-ahead)."
+                .to_owned(),
+        );
+    }
+    if result.lost > 0 {
+        out.push(format!(
+            "{} packets are lost: VRX counts them with the next that came.",
+            count(result.lost)
+        ));
+    }
+    if result.duplicates + result.reordered > 0 {
+        out.push(format!(
+            "{} packets came twice, {} after one with a higher number.",
+            count(result.duplicates),
+            count(result.reordered)
+        ));
+    }
+    out.extend(result.notes.iter().cloned());
+    out
+}
