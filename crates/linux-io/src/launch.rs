@@ -19,6 +19,9 @@ use crate::clock;
 const CONTROL_BYTES: usize = 256;
 /// SO_MAX_PACING_RATE of asm-generic/socket.h, which most architectures have.
 const SO_MAX_PACING_RATE: libc::c_int = 47;
+/// Errors of earlier datagrams before one is sent: there is at most one at a time, unless they come
+/// as fast as datagrams are sent.
+const MOST_REFUSED: usize = 16;
 /// SO_EE_ORIGIN_TXTIME and its codes, linux/errqueue.h.
 const ORIGIN_TXTIME: u8 = 6;
 const CODE_INVALID: u8 = 1;
@@ -136,17 +139,20 @@ impl LaunchSocket {
     /// full.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if a queue below the socket is full; else those of the network,
-    /// also of an earlier datagram: [`io::ErrorKind::ConnectionRefused`], say.
+    /// [`io::ErrorKind::WouldBlock`] if a queue below the socket is full; else those of the network. A
+    /// port that refused an earlier datagram is none: nobody needs to listen.
     pub fn send(&self, bytes: &[u8], launch_ns: Option<u64>) -> io::Result<()> {
         let parts = [IoSlice::new(bytes)];
         let launch = launch_ns.as_ref().map(ControlMessage::TxTime);
         let fd = self.socket.as_raw_fd();
+        let mut refused = 0;
         loop {
             let sent = sendmsg::<()>(fd, &parts, launch.as_slice(), MsgFlags::empty(), None);
             match sent {
                 Ok(_) => return Ok(()),
                 Err(Errno::EINTR) => {}
+                // The error of an earlier datagram goes in front of this one, which was not sent.
+                Err(Errno::ECONNREFUSED) if refused < MOST_REFUSED => refused += 1,
                 Err(Errno::ENOBUFS) => return Err(io::ErrorKind::WouldBlock.into()),
                 Err(error) => return Err(error.into()),
             }
@@ -239,6 +245,18 @@ mod tests {
         timed.send(b"timed", Some(now_ns + 1_000_000)).unwrap();
         assert_eq!(receive(), b"timed");
         assert_eq!(timed.report().unwrap(), None);
+    }
+
+    #[test]
+    fn a_port_that_refuses_keeps_no_datagram_from_leaving() {
+        let gone = UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let socket = LaunchSocket::connect(gone, 1 << 16).unwrap();
+        for _ in 0..20 {
+            socket.send(b"x", None).unwrap();
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub mod measure;
 mod measure_page;
+mod measure_report;
 mod measure_text;
 pub mod send;
 mod send_loop;

@@ -12,15 +12,15 @@ use capture::filter::FlowFilter;
 use capture::flows::{FlowKey, Proto};
 use clap::Args;
 use report::Style;
-use serde::Serialize;
-use st2110::audio::{self, AudioResult, Evenness};
+use st2110::audio::{self, Evenness};
 use st2110::format::Schedule;
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;
 use st2110::rate::Rate;
-use st2110::stream::{self, Found, Key, Stream, Streams};
-use st2110::video::{self, Datum, Options, VideoResult};
+use st2110::stream::{self, Found, Stream, Streams};
+use st2110::video::{self, Datum, Options};
 
+use crate::measure_report::{Measured, Report, StreamReport};
 use crate::{measure_page, measure_text, values};
 
 /// Heading of the options in the help.
@@ -108,42 +108,6 @@ pub struct Outcome {
     pub files: Vec<(String, String)>,
     /// Whether all streams are what `--expect` says.
     pub is_expected: bool,
-}
-
-/// What is found of a stream.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Measured {
-    /// It is video.
-    Video(Box<VideoResult>),
-    /// It is audio.
-    Audio(AudioResult),
-    /// Why nothing could be measured.
-    Problem(String),
-}
-
-/// A stream and what is found of it.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct StreamReport {
-    #[serde(flatten)]
-    pub key: Key,
-    #[serde(flatten)]
-    pub measured: Measured,
-}
-
-/// The JSON object.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
-    pub format: &'static str,
-    pub files: Vec<String>,
-    pub packets: u64,
-    pub datagrams: u64,
-    /// Datagrams that are no RTP, or too few to tell.
-    pub others: u64,
-    pub resolution_ps: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub damage: Vec<String>,
-    pub streams: Vec<StreamReport>,
 }
 
 const FORMAT: &str = "pspacer-st2110-1";

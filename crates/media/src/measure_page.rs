@@ -7,7 +7,7 @@ use st2110::audio::AudioResult;
 use st2110::video::VideoResult;
 use units::display::{count, number};
 
-use crate::measure::{Measured, Report};
+use crate::measure_report::{Measured, Report};
 use crate::measure_text::{notes, overviews, sentences};
 
 /// Most streams that have a section and plots of their own.
@@ -43,7 +43,7 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
     files
 }
 
-fn section(stream: &crate::measure::StreamReport) -> StreamSection {
+fn section(stream: &crate::measure_report::StreamReport) -> StreamSection {
     let mut section = StreamSection {
         heading: stream.key.to_string(),
         sentences: sentences(&stream.measured),

@@ -11,7 +11,7 @@ use st2110::limits::SenderType;
 use st2110::video::{Datum, VideoResult};
 use units::display::{NONE, count, number};
 
-use crate::measure::{Measured, Report};
+use crate::measure_report::{Measured, Report};
 
 /// Returns the text.
 pub fn text(report: &Report, style: Style) -> String {

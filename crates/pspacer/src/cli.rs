@@ -58,7 +58,10 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
     ("Host", &["plan", "apply", "save", "restore", "remove"]),
-    ("Live", &["watch", "ping", "reflect", "router"]),
+    (
+        "Live",
+        &["watch", "ping", "reflect", "router", "send-stream"],
+    ),
     (
         "Reservations",
         &["manager", "reserve", "reservations", "release"],
@@ -117,6 +120,8 @@ pub enum Command {
     Reflect(crate::reflect::ReflectArgs),
     /// Forwards packets in user space, streams in time
     Router(crate::router::RouterArgs),
+    /// Sends a synthetic media stream: RFC 4175 video or AES67 audio
+    SendStream(media::send::SendArgs),
     /// Every psp class of this host as it sends
     Top(crate::top::TopArgs),
     /// What keeps this host from pacing well, and the command that mends it

@@ -76,6 +76,11 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
+        Command::SendStream(args) => {
+            let style = terminal::style();
+            media::send::main(args, style, &mut output::out(), output::note)
+                .map(|()| ExitCode::SUCCESS)
+        }
         Command::Top(args) => top::main(args).map(|()| ExitCode::SUCCESS),
         Command::Doctor(args) => doctor::main(args).map(|fine| match fine {
             true => ExitCode::SUCCESS,

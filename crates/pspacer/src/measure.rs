@@ -4,11 +4,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use capture::filter::FlowFilter;
 use clap::Args;
 use lab_run::capture_file::{Source, read};
 use lab_run::capture_survey::{Wanted, json, measure, write_report};
+use lab_run::results_dir::{ResultsDir, Writer};
 
 use crate::headings::{FILTERS, OUTPUT};
 use crate::output::{note, out};
@@ -46,6 +47,9 @@ pub struct MeasureArgs {
     /// Also write report.html, measures.json and the plots into this folder
     #[arg(long, value_name = "DIR", alias = "report", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
+    /// Media streams
+    #[command(flatten)]
+    pub streams: media::measure::StreamArgs,
 }
 
 /// Heading of the options that set the units of the results.
@@ -71,6 +75,9 @@ fn name(path: &Path) -> String {
 /// When the file cannot be read at all, holds no selected flow, or an output cannot be written. A
 /// file that is damaged further on is measured up to the damage.
 pub fn main(args: &MeasureArgs) -> Result<()> {
+    if args.streams.st2110 {
+        return streams(args);
+    }
     let source = read(&args.file).with_context(|| args.file.display().to_string())?;
     for problem in source
         .notes
@@ -106,6 +113,28 @@ pub fn main(args: &MeasureArgs) -> Result<()> {
             writeln!(out, "{hint}")?;
         }
     }
+    Ok(())
+}
+
+/// Measures media streams and prints what it found.
+fn streams(args: &MeasureArgs) -> Result<()> {
+    let found = media::measure::measure(&media::measure::Request {
+        file: &args.file,
+        args: &args.streams,
+        flows: &args.flow,
+        style: terminal::style(),
+    })?;
+    let notes = found.notes.iter();
+    notes.for_each(|text| note(&format!("pspacer: {text}")));
+    if let Some(folder) = &args.out {
+        let folder = ResultsDir::open(folder, Writer::Measure)?;
+        for (name, text) in &found.files {
+            folder.write(&folder.path().join(name), text.as_bytes())?;
+        }
+    }
+    let text = if args.json { &found.json } else { &found.text };
+    out().write_all(text.as_bytes())?;
+    ensure!(found.is_expected, "a stream is not what --expect says");
     Ok(())
 }
 

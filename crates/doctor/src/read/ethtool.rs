@@ -64,10 +64,10 @@ pub fn device(device: &mut Device) {
         device.has_tso = has("tx-tcp-segmentation");
         device.has_gso = has("tx-generic-segmentation");
     }
-    if let Ok(stamps) = ethtool.get(TSINFO_GET, &device.name) {
-        let known = names(&stamps, TSINFO_TIMESTAMPING);
+    if let Ok(timestamping) = ethtool.get(TSINFO_GET, &device.name) {
+        let known = names(&timestamping, TSINFO_TIMESTAMPING);
         device.has_sent_timestamps = Some(known.iter().any(|name| name == "hardware-transmit"));
-        device.ptp_clock = value(&stamps, TSINFO_CLOCK).and_then(number);
+        device.ptp_clock = value(&timestamping, TSINFO_CLOCK).and_then(number);
     }
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is found in captures: text, JSON and page are made of it.
+
+use serde::Serialize;
+use st2110::audio::AudioResult;
+use st2110::stream::Key;
+use st2110::video::VideoResult;
+
+/// What is found of a stream.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    /// It is video.
+    Video(Box<VideoResult>),
+    /// It is audio.
+    Audio(AudioResult),
+    /// Why nothing could be measured.
+    Problem(String),
+}
+
+/// A stream and what is found of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamReport {
+    /// The stream.
+    #[serde(flatten)]
+    pub key: Key,
+    /// What is found of it.
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+/// The JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Name and version of the format.
+    pub format: &'static str,
+    /// Names of the captures.
+    pub files: Vec<String>,
+    /// Packets of all kinds.
+    pub packets: u64,
+    /// UDP datagrams.
+    pub datagrams: u64,
+    /// Datagrams that are no RTP, or too few to tell.
+    pub others: u64,
+    /// The coarsest resolution of timestamps.
+    pub resolution_ps: u64,
+    /// What was wrong with captures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
+    /// The streams.
+    pub streams: Vec<StreamReport>,
+}
