@@ -33,6 +33,11 @@ enum {
 	BPF_RB_NO_WAKEUP = 1,
 };
 
+/* The kernel knows it by its name, in the value of a map. */
+struct bpf_spin_lock {
+	u32 val;
+};
+
 struct bpf_pidns_info {
 	u32 pid;
 	u32 tgid;
@@ -43,8 +48,12 @@ static long (*bpf_map_update_elem)(void *map, const void *key, const void *value
 				   u64 flags) = (void *)2;
 static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*bpf_get_cgroup_classid)(void *skb) = (void *)17;
+static long (*bpf_skb_load_bytes)(const void *skb, u32 offset, void *to, u32 len) = (void *)26;
 static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
 static long (*bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)51;
+static long (*bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
+static long (*bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value,
 				   u64 flags) = (void *)107;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
@@ -54,6 +63,7 @@ static long (*bpf_get_ns_current_pid_tgid)(u64 dev, u64 ino, struct bpf_pidns_in
 static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+static long (*bpf_loop)(u32 count, void *call, void *context, u64 flags) = (void *)181;
 
 /* Properties of a bit field in the kernel's BTF: a bit field has no address. */
 enum {

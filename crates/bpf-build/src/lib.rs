@@ -8,6 +8,8 @@ use std::process::Command;
 
 /// Folder of the programs, relative to a crate of the workspace.
 const FOLDER: &str = "../../bpf";
+/// The core, of which programs include files, and what it needs of BPF.
+const CORE: &str = "../../core";
 
 /// Compiles `bpf/NAME.bpf.c` to `OUT_DIR/NAME.bpf.o`. Without clang the file is empty, and a
 /// warning says that `left_out` is left out.
@@ -18,11 +20,15 @@ pub fn compile(name: &str, left_out: &str) {
     let out = folder.join(format!("{name}.bpf.o"));
     println!("cargo::rerun-if-env-changed=CLANG");
     println!("cargo::rerun-if-changed={FOLDER}");
+    println!("cargo::rerun-if-changed={CORE}");
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"]);
     // The types that the kernel reads would name the folder of the build, so that the same
     // sources gave other bytes elsewhere.
     command.arg("-fdebug-compilation-dir=.");
+    for headers in ["include", "deps/bpf"] {
+        command.arg(format!("-I{CORE}/{headers}"));
+    }
     command
         .args(["-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&out);

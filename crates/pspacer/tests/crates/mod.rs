@@ -57,7 +57,24 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     // Traffic control over netlink.
     ("tcpsp", &["linux-io", "units"]),
     ("host-config", &["tcpsp", "toml-faults", "units"]),
-    ("host-apply", &["host-config", "linux-io", "tcpsp", "units"]),
+    // Its tests compare departures with those of pace, in guests of vmlab.
+    (
+        "edt",
+        &[
+            "bpf-build",
+            "host-config",
+            "linux-io",
+            "pace",
+            "scenario",
+            "tcpsp",
+            "units",
+            "vmlab",
+        ],
+    ),
+    (
+        "host-apply",
+        &["edt", "host-config", "linux-io", "tcpsp", "units"],
+    ),
     ("ports", &["linux-io", "tcpsp"]),
     ("exporter", &["linux-io", "ports", "tcpsp"]),
     ("doctor", &["linux-io", "ports", "tcpsp", "units"]),

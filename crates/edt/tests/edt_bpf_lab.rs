@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Departure times on the kernels of distributions, in the laboratory's guest: two classes of two
+//! rates leave when the core says, within what fq's timer is late by.
+//!
+//! This program runs in the guest, too, as the command that sets departure times up: see
+//! [`in_guest`].
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+#![allow(clippy::print_stdout, reason = "the guest's script reads it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use edt::{Config, Running, steps};
+use host_config::{Facts, Host};
+use linux_io::links::links;
+use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
+use scenario::Kernel;
+use tcpsp::Tc;
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
+
+const FIRST: &str = r#"
+[[device]]
+name = "c1a"
+[[device.class]]
+name = "fast"
+rate = "70000003bit"
+match = [{ to = "10.0.0.0/24", to_port = 5001, protocol = "udp" }]
+[[device.class]]
+name = "slow"
+rate = "9mbit"
+match = [{ to_port = 5002 }]
+"#;
+/// The rates of the two ports, and the frames sent to them, in bytes.
+const RATES_BPS: [u64; 2] = [70_000_003, 9_000_000];
+const FRAME_BYTES: [u32; 2] = [1500, 1000];
+const SECOND_BPS: u64 = 20_000_000;
+/// fq's timer in the guest, and the other class's frame on the wire (12 us).
+const LATE_NS: u64 = 60_000;
+
+/// Does what the guest's script asks for in `EDT`.
+#[test]
+#[ignore = "runs in the guest"]
+fn in_guest() {
+    let words = std::env::var("EDT").unwrap();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    if words == ["programs"] {
+        println!("EDT {}", edt::programs().unwrap());
+        return;
+    }
+    let mut tc = Tc::open().unwrap();
+    let link = links().unwrap();
+    let link = link.into_iter().find(|link| link.name == "c1a").unwrap();
+    let facts = Facts {
+        index: link.index,
+        name: link.name,
+        is_ethernet: true,
+        queues: 1,
+        speed_bps: None,
+    };
+    let config = match words[..] {
+        ["apply", file] => {
+            let host = Host::read(file, &fs::read_to_string(file).unwrap()).unwrap();
+            Some(Config::new(&host.devices[0], &facts).unwrap_or_else(|error| panic!("{error}")))
+        }
+        _ => None,
+    };
+    let mut running = Running::read(&mut tc, &facts).unwrap_or_else(|error| panic!("{error}"));
+    if words == ["show"] {
+        for class in running.counters().unwrap() {
+            println!(
+                "EDT {} {} {} {}",
+                class.rate_bps, class.frames, class.bytes, class.dropped_frames
+            );
+        }
+        return;
+    }
+    let planned = steps(&running, config.as_ref(), false);
+    let (steps, _) = planned.unwrap_or_else(|error| panic!("{error}"));
+    for step in &steps {
+        println!("EDT {step}");
+        let made = step.make(&mut tc, &mut running, config.as_ref());
+        made.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// This program without what a debugger needs, and what it is linked with.
+fn program(folder: &Path) -> Vec<(PathBuf, String)> {
+    let built = std::env::current_exe().unwrap();
+    let stripped = folder.join("test");
+    let strip = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(&built)
+        .status();
+    assert!(strip.unwrap().success());
+    let linked = Command::new("ldd").arg(&built).output().unwrap();
+    let linked = String::from_utf8(linked.stdout).unwrap();
+    let mut files = vec![(stripped, "/edt/test".to_owned())];
+    for line in linked.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "=>", path, _] => files.push((path.into(), format!("/edt/{name}"))),
+            [path, _] if path.contains("ld-linux") => {
+                files.push((path.into(), "/edt/ld.so".to_owned()));
+            }
+            _ => {}
+        }
+    }
+    files
+}
+
+/// A frame of the cable's record: when it leaves, its bytes, the port that it goes to.
+type Frame = (u64, u32, u16);
+
+fn frames(folder: &Path, name: &str) -> Vec<Frame> {
+    let flows = fs::read_to_string(folder.join(format!("{name}.flows"))).unwrap();
+    let ports: Vec<u16> = flows
+        .lines()
+        .map(|line| {
+            let port = line.split_whitespace().nth(5);
+            port.and_then(|port| port.parse().ok()).unwrap_or(0)
+        })
+        .collect();
+    let records = fs::read(folder.join(format!("{name}.timeline"))).unwrap();
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+    records
+        .chunks_exact(32)
+        .map(|record| {
+            let start_ps = u64::from_le_bytes(record[..8].try_into().unwrap());
+            let flow = usize::try_from(word(&record[24..28])).unwrap();
+            let port = ports.get(flow).copied().unwrap_or(0);
+            (start_ps / 1000, word(&record[16..20]), port)
+        })
+        .collect()
+}
+
+/// Returns when the core sends a class's bursts that all wait since 0, with timers on a line that
+/// carries a byte in a nanosecond.
+fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
+    let config = Port {
+        mode: Mode::Timer,
+        ..Port::ethernet(8_000_000_000, 100_000)
+    };
+    let mut core = Scheduler::new(&config, 0).unwrap();
+    let class = core.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+    core.activate(class, 0).unwrap();
+    let mut now = 0;
+    let mut left = Vec::new();
+    while left.len() < bursts.len() {
+        match core.next(now) {
+            Decision::Send(_) => {
+                let more = left.len() + 1 < bursts.len();
+                core.sent(class, bursts[left.len()], more, now).unwrap();
+                left.push(now);
+            }
+            Decision::Wait { until_ns } => now = until_ns,
+            other => panic!("{other:?}"),
+        }
+    }
+    left
+}
+
+/// Checks that what was sent at `starts_ns` left when the core says, and never more than
+/// [`LATE_NS`] later. The first may itself be late, so the earliest of all counts as on time.
+fn check_times(what: &str, starts_ns: &[u64], predicted_ns: &[u64]) {
+    assert_eq!(starts_ns.len(), predicted_ns.len());
+    assert!(starts_ns.len() > 20, "{what}: {} frames", starts_ns.len());
+    let late = starts_ns
+        .iter()
+        .zip(predicted_ns)
+        .map(|(start, due)| i128::from(*start) - i128::from(*due));
+    let earliest = late.clone().min().unwrap();
+    let latest = late.max().unwrap();
+    println!(
+        "{what}: {} departures, late by up to {} ns",
+        starts_ns.len(),
+        latest - earliest
+    );
+    assert!(
+        latest - earliest <= i128::from(LATE_NS),
+        "{what}: late by {} ns",
+        latest - earliest
+    );
+}
+
+fn starts(frames: &[Frame], port: u16) -> Vec<u64> {
+    let of_port = frames.iter().filter(|frame| frame.2 == port);
+    of_port.map(|frame| frame.0).collect()
+}
+
+fn check(kernel: Kernel) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = program(folder.path());
+    let second = FIRST.replace("70000003bit", &format!("{SECOND_BPS}bit"));
+    let ceil = FIRST.replace("rate = \"9mbit\"", "rate = \"9mbit\"\nceil = \"12mbit\"");
+    for (name, text) in [("first", FIRST), ("second", &second), ("ceil", &ceil)] {
+        let path = folder.path().join(format!("{name}.toml"));
+        fs::write(&path, text).unwrap();
+        files.push((path, format!("/edt/{name}.toml")));
+    }
+    files.push((
+        here.join("tests/edt/departures.sh"),
+        "/edt/departures.sh".to_owned(),
+    ));
+    let lib = here.join("../../kernel/tests/lib.sh");
+    files.push((lib, "/edt/lib.sh".to_owned()));
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules: MODULES,
+        files: &files,
+        command: "sh /edt/departures.sh",
+        seed: 1,
+        timeout: Duration::from_secs(600),
+        out_dir: folder.path(),
+    };
+    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
+        let console = fs::read_to_string(folder.path().join("console.log"));
+        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
+    });
+    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
+    println!("{kernel}:\n{}", ran.output);
+
+    // Frame by frame.
+    let first = frames(folder.path(), "first");
+    for (number, port) in (0..).zip([5001, 5002]) {
+        let starts = starts(&first, port);
+        let due = by_core(RATES_BPS[number], &vec![FRAME_BYTES[number]; starts.len()]);
+        check_times(&format!("{kernel}, port {port}"), &starts, &due);
+    }
+    // A burst of ten datagrams is charged as ten frames, whether the device cut it or the kernel.
+    let bursts = starts(&frames(folder.path(), "bursts"), 5001);
+    assert_eq!(bursts.len() % 10, 0, "{kernel}: {} frames", bursts.len());
+    let first_of_each: Vec<u64> = bursts.iter().step_by(10).copied().collect();
+    let due = by_core(
+        RATES_BPS[0],
+        &vec![10 * FRAME_BYTES[0]; first_of_each.len()],
+    );
+    check_times(&format!("{kernel}, bursts"), &first_of_each, &due);
+    // Both rates are kept, and at the change no frame is too early for the faster one.
+    let changed = starts(&frames(folder.path(), "changed"), 5001);
+    let gap_ns = |rate_bps: u64| 1500 * 8_000_000_000 / rate_bps;
+    let gaps: Vec<u64> = changed.windows(2).map(|two| two[1] - two[0]).collect();
+    let count = |rate_bps: u64| {
+        let is_near = |gap: &&u64| gap.abs_diff(gap_ns(rate_bps)) < LATE_NS;
+        gaps.iter().filter(is_near).count()
+    };
+    assert!(count(RATES_BPS[0]) > 100, "{kernel}: {gaps:?}");
+    assert!(count(SECOND_BPS) > 100, "{kernel}: {gaps:?}");
+    let least = gaps.iter().min().unwrap();
+    assert!(least + LATE_NS >= gap_ns(RATES_BPS[0]), "{kernel}: {least}");
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_6_1() {
+    check(Kernel::V6_1);
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_6_12() {
+    check(Kernel::V6_12);
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_7() {
+    check(Kernel::V7);
+}
