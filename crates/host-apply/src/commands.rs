@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use host_config::{Device, Host, Plan, Saved, Target, plan as plan_of, text};
+use host_config::{Device, Host, Plan, Root, Saved, Slot, Target, plan as plan_of, text};
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
 
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 use crate::confirm::{guard, start_guard, wait_for_key};
+use crate::departure_times::{self, is_chosen};
 use crate::make::{check, make};
 use crate::observe::{Observed, observe, ours};
 use crate::run_dir::{Lock, folder, pending, write};
@@ -34,12 +35,31 @@ pub struct Io<'a> {
 struct Json<'a> {
     format: &'static str,
     devices: Vec<&'a Plan>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    departure_times: Vec<departure_times::Json<'a>>,
 }
 
 /// A device and its changes, tried on the model.
 struct Work {
     observed: Observed,
+    /// Departure times that come or go, before all changes.
+    departure_times: Option<departure_times::Work>,
     plan: Plan,
+}
+
+impl Work {
+    fn changes(&self) -> usize {
+        let steps = self.departure_times.as_ref();
+        self.plan.changes.len() + steps.map_or(0, |work| work.steps.len())
+    }
+}
+
+/// What a device shall have.
+enum Wanted {
+    /// psp, and why, if the file leaves the choice.
+    Module(Target, Option<String>),
+    /// Departure times, and why.
+    DepartureTimes(Device, Option<String>),
 }
 
 /// Prints what `apply` would change.
@@ -56,14 +76,24 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
         let json = Json {
             format: "pspacer-plan-1",
             devices: work.iter().map(|work| &work.plan).collect(),
+            departure_times: work
+                .iter()
+                .filter_map(|work| Some(work.departure_times.as_ref()?.json(&work.plan.device)))
+                .collect(),
         };
         serde_json::to_writer_pretty(&mut *io.out, &json)?;
         writeln!(io.out)?;
         return Ok(());
     }
     for work in work {
-        io.out
-            .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
+        let times = work.departure_times.as_ref();
+        if let Some(times) = times {
+            io.out.write_all(times.text(&work.plan.device).as_bytes())?;
+        }
+        if times.is_none() || !work.plan.changes.is_empty() {
+            io.out
+                .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
+        }
     }
     Ok(())
 }
@@ -88,13 +118,24 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     let mut tc = Tc::open()?;
     let lock = Lock::take(&folder)?;
     nothing_pending(&pending)?;
-    let work = work(&mut tc, &args.chosen)?;
-    let changes: usize = work.iter().map(|work| work.plan.changes.len()).sum();
+    let mut work = work(&mut tc, &args.chosen)?;
+    let changes: usize = work.iter().map(Work::changes).sum();
     let confirm = args
         .confirm
         .filter(|_| changes > 0)
         .map(Duration::from_nanos);
     if let Some(after) = confirm {
+        let times = work.iter().find(|work| {
+            let times = work.departure_times.as_ref();
+            times.is_some_and(departure_times::Work::is_there)
+        });
+        if let Some(work) = times {
+            bail!(
+                "{}: its departure times could not be put back; without --confirm the change \
+                 cannot be taken back",
+                work.plan.device
+            );
+        }
         let ports: Vec<_> = work.iter().map(|work| work.observed.port.clone()).collect();
         let saved = Saved::new(&ports).map_err(|reason| {
             anyhow!("{reason}; without --confirm the change cannot be taken back")
@@ -104,7 +145,7 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
             let _ = fs::remove_file(&pending);
         })?;
     }
-    let made = make_all(&mut tc, &work, args.drain, io);
+    let made = make_all(&mut tc, &mut work, args.drain, io);
     // The guard waits for the lock before it restores.
     drop(lock);
     if changes == 0 {
@@ -151,11 +192,14 @@ fn confirmed(pending: &Path, after: Duration, io: &mut Io<'_>) -> Result<()> {
     }
 }
 
-fn make_all(tc: &mut Tc, work: &[Work], drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
+fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
     let drain = Duration::from_nanos(drain_ns);
     let out = &mut *io.out;
     let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
     for work in work {
+        if let Some(times) = &mut work.departure_times {
+            times.make(tc, &work.plan.device, &mut say)?;
+        }
         for note in &work.plan.notes {
             say(&format!("{}: note: {note}", work.plan.device))?;
         }
@@ -205,7 +249,8 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     for device in &saved.devices {
         let target = device.target();
         let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
-        work.push(planned(&mut tc, &device.name, |_| Ok(target), false)?);
+        let wanted = |_: &Observed| Ok(Wanted::Module(target, None));
+        work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
     // Nobody reads what the guard says.
     let mut quiet = std::io::sink();
@@ -219,7 +264,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
             note: &mut *io.note,
         },
     };
-    make_all(&mut tc, &work, args.drain, &mut io)?;
+    make_all(&mut tc, &mut work, args.drain, &mut io)?;
     if after.is_some() {
         fs::remove_file(&args.file).with_context(name)?;
     }
@@ -235,28 +280,58 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let _lock = Lock::take(&folder)?;
     nothing_pending(&pending(&folder))?;
     let mut tc = Tc::open()?;
-    let work = planned(&mut tc, &args.device, |_| Ok(Target::nothing()), false)?;
-    if work.plan.changes.is_empty() {
+    let wanted = |_: &Observed| Ok(Wanted::Module(Target::nothing(), None));
+    let work = planned(&mut tc, &args.device, wanted, false)?;
+    if work.changes() == 0 {
         (io.note)(&format!(
             "pspacer: {}: nothing of ours is there",
             args.device
         ));
     }
-    make_all(&mut tc, &[work], 0, io)
+    make_all(&mut tc, &mut [work], 0, io)
 }
 
 /// Plans a device.
 fn planned(
     tc: &mut Tc,
     device: &str,
-    target: impl FnOnce(&Observed) -> Result<Target>,
+    wanted: impl FnOnce(&Observed) -> Result<Wanted>,
     take_over: bool,
 ) -> Result<Work> {
-    let observed = observe(tc, device)?;
-    let target = target(&observed)?;
-    let plan = plan_of(&target, &observed.port, take_over)?;
+    let mut observed = observe(tc, device)?;
+    let (target, why) = match wanted(&observed)? {
+        Wanted::Module(target, why) => (target, why),
+        Wanted::DepartureTimes(device, why) => {
+            let times = departure_times::plan(tc, &observed, &device, why, take_over)?;
+            let plan = Plan {
+                device: device.name,
+                changes: Vec::new(),
+                notes: Vec::new(),
+                names: Default::default(),
+            };
+            return Ok(Work {
+                observed,
+                departure_times: Some(times),
+                plan,
+            });
+        }
+    };
+    let departure_times = departure_times::removal(tc, &observed)?;
+    if departure_times.is_some() {
+        // That is what the kernel puts there when they have gone.
+        observed.port.root = Root::One(Slot::Default {
+            kind: "default".to_owned(),
+            waiting: 0,
+        });
+    }
+    let mut plan = plan_of(&target, &observed.port, take_over)?;
     check(&observed, &plan)?;
-    Ok(Work { observed, plan })
+    plan.notes.splice(0..0, why);
+    Ok(Work {
+        observed,
+        departure_times,
+        plan,
+    })
 }
 
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
@@ -266,7 +341,13 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
         planned(
             tc,
             &device.name,
-            |observed| Ok(Target::new(device, &observed.port)),
+            |observed| {
+                let (is_edt, why) = is_chosen(device)?;
+                Ok(match is_edt {
+                    true => Wanted::DepartureTimes(device.clone(), why),
+                    false => Wanted::Module(Target::new(device, &observed.port), why),
+                })
+            },
             chosen.take_over,
         )
         .with_context(|| format!("{}:{}", file.display(), device.line))

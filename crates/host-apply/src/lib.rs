@@ -8,6 +8,7 @@
 mod args;
 mod commands;
 mod confirm;
+mod departure_times;
 mod make;
 mod observe;
 mod run_dir;

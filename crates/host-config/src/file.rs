@@ -27,6 +27,7 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("line", "a rate such as \"10gbit\", or \"auto\""),
     key("mode", "\"auto\", \"gap\", \"timer\" or \"hybrid\""),
     key("queues", "\"root\" or \"mq\""),
+    key("backend", "\"module\", \"edt\" or \"auto\""),
     key("default", "the name of a class of this device"),
     key("layer", "\"link\", \"wire\" or \"ip\""),
     key("order", "\"next\", \"clock\" or \"rate\""),
@@ -127,6 +128,17 @@ pub enum Queues {
     Mq,
 }
 
+/// What paces a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The qdisc psp, which needs the module.
+    Module,
+    /// Departure times by a BPF classifier, which fq keeps.
+    Edt,
+    /// The module where the kernel has it, else departure times.
+    Auto,
+}
+
 /// What a file says of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
@@ -136,6 +148,8 @@ pub struct Device {
     pub line: usize,
     /// Where psp stands.
     pub queues: Queues,
+    /// What paces it.
+    pub backend: Backend,
     /// The options of psp, with Ethernet's overhead if none is given.
     pub options: QdiscOptions,
     /// Whether the overhead is given.
@@ -204,6 +218,11 @@ fn device(section: Section<'_>) -> Result<Device, ConfigError> {
     let name = section.require("name")?;
     let mut options = options(section)?;
     let queues = [("root", Queues::Root), ("mq", Queues::Mq)];
+    let backends = [
+        ("module", Backend::Module),
+        ("edt", Backend::Edt),
+        ("auto", Backend::Auto),
+    ];
     let sections = section.tables("class", "[[device.class]]", CLASS_KEYS)?;
     let names = names(&sections)?;
     let chosen: Vec<_> = names.iter().map(|(name, minor)| (*name, *minor)).collect();
@@ -243,6 +262,9 @@ fn device(section: Section<'_>) -> Result<Device, ConfigError> {
         name: name.parsed(matching::device_name)?,
         line: name.line(),
         queues: section.word("queues", &queues)?.unwrap_or(Queues::Root),
+        backend: section
+            .word("backend", &backends)?
+            .unwrap_or(Backend::Module),
         has_overhead: section.get("overhead").is_some(),
         options,
         classes,

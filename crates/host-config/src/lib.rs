@@ -22,7 +22,7 @@ mod schema_tests;
 mod text;
 
 pub use error::ConfigError;
-pub use file::{Class, Device, Host, MOST_RULES, Queues, Rule};
+pub use file::{Backend, Class, Device, Host, MOST_RULES, Queues, Rule};
 pub use plan::{Plan, Refusal, Target, TargetPsp, TargetRoot, TargetRule, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use saved::{Saved, SavedDevice};
