@@ -229,7 +229,7 @@ INLINE u32 counted_bytes(const struct edt_config *config, const struct edt_burst
 	}
 }
 
-SEC("tc")
+SEC("classifier")
 int set_departure(struct __sk_buff *skb)
 {
 	u32 zero = 0, key;

@@ -214,17 +214,17 @@ impl Planner<'_> {
 
     fn remove(&mut self) {
         let running = self.running;
-        if running.is_attached {
-            self.steps.push(Step::Detach);
-            if running.other_filters == 0 {
-                self.steps.push(Step::DeleteQdisc {
-                    parent: Handle::INGRESS,
-                    handle: CLSACT_HANDLE,
-                });
-            }
-        }
         if !running.is_there() {
             return;
+        }
+        if running.is_attached {
+            self.steps.push(Step::Detach);
+        }
+        if running.has_clsact && running.other_filters == 0 {
+            self.steps.push(Step::DeleteQdisc {
+                parent: Handle::INGRESS,
+                handle: CLSACT_HANDLE,
+            });
         }
         if let Place::Ours(waiting) = running.root {
             let below = running.below.iter().map(|place| match place {
