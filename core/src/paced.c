@@ -197,29 +197,44 @@ static struct pace_class *first_in_eligible(struct pace_sched *s)
 	return c;
 }
 
-/*
- * Returns the paced class to serve now, or NULL if none is eligible.  One class
- * alone needs no order: it stays where it is.
- */
-static inline struct pace_class *pace_first_eligible(struct pace_sched *s)
+/* pace_first_eligible() where a class has to move between the queues first. */
+static struct pace_class *find_eligible(struct pace_sched *s)
 {
 	struct pace_class *c;
 
 	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1) {
 		c = pace_first_waiting(s);
-		if (c || pace_queue_empty(&s->eligible))
-			return c && pace_is_eligible(s, c) ? c : NULL;
+		if (c)
+			return pace_is_eligible(s, c) ? c : NULL;
 	}
 	promote_eligible(s);
 	c = s->sole;
-	if (c) {
-		if (pace_is_eligible(s, c))
-			return c;
-		s->sole = NULL;
-		c->place = PACE_WAITING;
-		return NULL;
+	if (!c)
+		return first_in_eligible(s);
+	if (pace_is_eligible(s, c))
+		return c;
+	s->sole = NULL;
+	c->place = PACE_WAITING;
+	return NULL;
+}
+
+/*
+ * Returns the paced class to serve now, or NULL if none is eligible.  Mostly it is
+ * the first that waits, or nobody: one class alone needs no order, nor does the
+ * only eligible one.
+ */
+static inline struct pace_class *pace_first_eligible(struct pace_sched *s)
+{
+	struct pace_class *c = pace_first_waiting(s);
+
+	if (!c || !pace_is_eligible(s, c)) {
+		if (!s->sole && pace_queue_empty(&s->eligible))
+			return NULL;
+	} else if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1 ||
+		   (c == s->sole && pace_key_before(due_key(s), s->sole_until))) {
+		return c;
 	}
-	return pace_queue_empty(&s->eligible) ? NULL : first_in_eligible(s);
+	return find_eligible(s);
 }
 
 static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
