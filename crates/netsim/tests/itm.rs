@@ -131,6 +131,64 @@ fn a_ping_comes_back_by_its_senders_period() {
     }
 }
 
+/// Makes a ping between two hosts of a hub on which a third sends NRT to a fourth; the hub's
+/// hosts keep the medium for whole bursts.
+fn loaded_hub(slot: &str, load_mbit: u64) -> String {
+    let mut text = format!("[itm]\nslot = \"{slot}\"\n");
+    for host in ["ping", "echo", "load", "sink"] {
+        text += &format!("[[host]]\nname = \"{host}\"\n");
+    }
+    text += "[[segment]]\nname = \"hub\"\nhosts = [\"ping\", \"echo\", \"load\", \"sink\"]\n\
+             backoff = \"whole-bursts\"\n\
+             [[stream]]\nname = \"ping\"\ntype = \"ping\"\nfrom = \"ping\"\nto = \"echo\"\n\
+             payload = \"64b\"\n";
+    if load_mbit > 0 {
+        text += &format!(
+            "[[stream]]\nname = \"up\"\ntype = \"nrt\"\nfrom = \"load\"\nto = \"sink\"\n\
+             rate = \"{load_mbit}mbit\"\n[[node]]\nhost = \"load\"\nnrt = \"68kb\"\n"
+        );
+    }
+    text
+}
+
+/// The share of the second peak is 2 slot / period + rho^2 over all phases of the hosts: rho is
+/// the share of the period that the burst lasts. 600 seeds have a standard deviation of 2 points.
+#[test]
+fn the_second_peak_is_as_large_as_its_closed_form() {
+    for (slot, slot_share, load_mbit) in [("200us", 0.02, 0), ("1ms", 0.1, 0), ("200us", 0.02, 50)]
+    {
+        let text = loaded_hub(slot, load_mbit);
+        let mut counts = [0_u64; 2];
+        for seed in 0..600 {
+            let ran = run(&text, seed);
+            let periods = &ran.streams[0].round_trip_periods;
+            counts[0] += periods.first().unwrap();
+            counts[1] += periods.iter().skip(1).sum::<u64>();
+        }
+        // 1514 bytes of frame are 1538 on the wire.
+        let rho = load_mbit as f64 / 100.0 * 1_538.0 / 1_514.0;
+        let expected = 2.0 * slot_share + rho * rho;
+        let share = counts[1] as f64 / (counts[0] + counts[1]) as f64;
+        assert!(
+            (share - expected).abs() < 0.05,
+            "{slot}, {load_mbit}: {share}, {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_round_trip_is_counted_by_the_periods_it_begins() {
+    // The answer is taken 19 ms after the ping left, as above: in the second period.
+    let ran = run(&chain("5ms", "type = \"ping\"", ""), 1);
+    assert_eq!(ran.streams[0].round_trip_periods, [0, 20]);
+    let twice = {
+        let mut twice = ran.streams[0].clone();
+        twice.join(&ran.streams[0]);
+        twice
+    };
+    assert_eq!(twice.round_trip_periods, [0, 40]);
+}
+
 #[test]
 fn nrt_waits_for_its_budget() {
     // The stream offers 20 Mbit/s, 20 packets of 1274 bytes a period; the budget is 12.

@@ -78,6 +78,27 @@ fn a_lone_frame_and_its_followers() {
     assert_eq!(segment.counts().collisions, 0);
 }
 
+/// A station that meets a burst waits for its end, and collides with nobody.
+#[test]
+fn a_station_may_keep_the_medium_for_its_whole_burst() {
+    let mut segment = Medium::new(&config(3, Some(Backoff::WholeBursts), 1));
+    let mut events = vec![];
+    for _ in 0..3 {
+        segment.offer(at(1_000), 0, frame(1_514, 1), &mut events);
+    }
+    segment.advance(at(2_000), &mut events);
+    segment.offer(at(2_000), 2, frame(64, 1), &mut events);
+    let all = drain(&mut segment);
+    let from: Vec<_> = arrivals(&all).into_iter().map(|(_, from)| from).collect();
+    assert_eq!(from, [0, 0, 0, 2]);
+    assert_eq!(segment.counts().collisions, 0);
+    // The last of the burst ends after three frames and two gaps; the other's frame follows a gap
+    // after it has heard that.
+    let burst = later(at(1_000 + 3 * frame_bits(1_514) + 2 * 96), PROPAGATION_PS);
+    let lone = later(burst, (96 + frame_bits(64)) * BIT_PS + PROPAGATION_PS);
+    assert_eq!(arrivals(&all)[2..], [(burst, 0), (lone, 2)]);
+}
+
 #[test]
 fn carrier_is_sensed_one_propagation_later() {
     let long = frame_bits(1_514);
@@ -345,7 +366,7 @@ proptest! {
     fn every_frame_arrives_once_or_is_counted_as_lost(
         offers in proptest::collection::vec((0u64..40_000, 0usize..5, 0u32..1_514), 1..120),
         kind in prop_oneof![
-            Just(None), Just(Some(Backoff::Standard)), Just(Some(Backoff::CaptureAvoiding))
+            Just(None), Just(Some(Backoff::Standard)), Just(Some(Backoff::CaptureAvoiding)), Just(Some(Backoff::WholeBursts))
         ],
         seed in 0u64..1_000,
     ) {

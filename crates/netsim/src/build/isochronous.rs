@@ -37,6 +37,7 @@ pub fn network(cell: &Cell, of: &Isochronous, seed: u64) -> NetworkConfig {
                 backoff: segment.backoff.map(|backoff| match backoff {
                     isochronous::Backoff::Standard => Backoff::Standard,
                     isochronous::Backoff::CaptureAvoiding => Backoff::CaptureAvoiding,
+                    isochronous::Backoff::WholeBursts => Backoff::WholeBursts,
                 }),
                 seed,
                 stream: STATIONS * number as u64,

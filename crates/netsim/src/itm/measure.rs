@@ -191,6 +191,9 @@ pub struct StreamMeasure {
     pub retries: [u64; ATTEMPTS_MAX as usize + 1],
     /// Packets by the number of periods lost on their whole path.
     pub late: Vec<u64>,
+    /// Round trips by length: element n counts those longer than n periods of the
+    /// sender and not longer than n + 1.
+    pub round_trip_periods: Vec<u64>,
     /// Stages, on the path to the receiver and back.
     pub stages: Vec<Stage>,
     /// RT: packets above the bound.
@@ -208,11 +211,13 @@ impl StreamMeasure {
     }
 
     pub(super) fn note_late(&mut self, periods: u64) {
-        let place = usize::try_from(periods).unwrap_or(LATE_MAX).min(LATE_MAX);
-        if self.late.len() <= place {
-            self.late.resize(place + 1, 0);
-        }
-        self.late[place] += 1;
+        count(&mut self.late, periods);
+    }
+
+    /// Counts a round trip by the periods that it has begun.
+    pub(super) fn note_round_trip(&mut self, delay: Span, period: Span) {
+        let begun = delay.as_ps().div_ceil(period.as_ps().max(1));
+        count(&mut self.round_trip_periods, begun.saturating_sub(1));
     }
 
     /// Adds the measurements of another run of the same stream.
@@ -227,12 +232,8 @@ impl StreamMeasure {
         for (own, others) in self.retries.iter_mut().zip(other.retries) {
             *own += others;
         }
-        if self.late.len() < other.late.len() {
-            self.late.resize(other.late.len(), 0);
-        }
-        for (own, others) in self.late.iter_mut().zip(&other.late) {
-            *own += others;
-        }
+        add(&mut self.late, &other.late);
+        add(&mut self.round_trip_periods, &other.round_trip_periods);
         for (own, others) in self.stages.iter_mut().zip(&other.stages) {
             own.passed += others.passed;
             own.late += others.late;
@@ -244,6 +245,23 @@ impl StreamMeasure {
         self.overs.unexplained += other.overs.unexplained;
         self.span = self.span.max(other.span);
     }
+}
+
+/// Counts one at `place`, or at the last place there is.
+fn count(counts: &mut Vec<u64>, place: u64) {
+    let place = usize::try_from(place).unwrap_or(LATE_MAX).min(LATE_MAX);
+    if counts.len() <= place {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += 1;
+}
+
+/// Adds counts place by place.
+fn add(own: &mut Vec<u64>, others: &[u64]) {
+    if own.len() < others.len() {
+        own.resize(others.len(), 0);
+    }
+    own.iter_mut().zip(others).for_each(|(own, o)| *own += o);
 }
 
 /// Counters of a node, with each precondition of the bound counted separately.

@@ -293,9 +293,12 @@ impl Network {
 
     /// Measures a packet that has returned to its sender.
     fn come_back(&mut self, packet: &Packet) {
-        let measure = &mut self.streams[packet.stream].measure;
+        let stream = &mut self.streams[packet.stream];
+        let period = self.nodes[stream.steps[0].node].config.clock.period;
+        let measure = &mut stream.measure;
         measure.returned += 1;
         let delay = self.now.since(packet.born);
+        measure.note_round_trip(delay, period);
         measure.round_trip.add(delay, packet.number);
         measure.note_late(packet.late);
     }

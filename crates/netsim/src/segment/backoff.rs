@@ -17,6 +17,9 @@ pub enum Backoff {
     /// last frame on the medium waits 2 slots after the first collision of its next
     /// frame and none after the second; otherwise as in the standard.
     CaptureAvoiding,
+    /// As the standard, but a station that has sent a frame keeps the medium until
+    /// its queue is empty: a station that meets a burst waits until its end.
+    WholeBursts,
 }
 
 impl Backoff {

@@ -91,6 +91,8 @@ pub struct Shared<P> {
     stations: Vec<Station<P>>,
     /// Transmissions; at most one of each station.
     signals: Vec<Signal<P>>,
+    /// The station that keeps the medium for the rest of its burst.
+    holder: Option<usize>,
     counts: Counts,
 }
 
@@ -113,6 +115,7 @@ impl<P: Copy> Shared<P> {
             backoff,
             stations: (0..config.stations).map(station).collect(),
             signals: Vec::with_capacity(config.stations),
+            holder: None,
             counts: Counts::default(),
         }
     }
@@ -162,6 +165,7 @@ impl<P: Copy> Shared<P> {
         let stations = self.stations.iter().enumerate();
         let stations = stations.filter_map(|(place, station)| match &station.sending {
             Some(sending) => Some((sending.end, Step::End, place)),
+            None if self.holder.is_some_and(|holder| holder != place) => None,
             None => Some((self.start_of(station)?, Step::Start, place)),
         });
         let signals = self.signals.iter().enumerate();
@@ -234,6 +238,10 @@ impl<P: Copy> Shared<P> {
             });
         } else if let Some(frame) = station.queue.pop_front() {
             through = Some((frame, station.collisions));
+        }
+        if self.backoff == Backoff::WholeBursts {
+            let keeps = through.is_some() && !station.queue.is_empty();
+            self.holder = keeps.then_some(place);
         }
         if through.is_some() || station.collisions == ATTEMPTS_MAX {
             station.collisions = 0;

@@ -180,9 +180,13 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
             return Err(item.expected("nothing: nobody collides on a switched segment"));
         }
         Some(_) => {
-            let names = ["standard", "capture-avoiding"];
-            let of = reference(section, "backoff", "back-off", names.into_iter())?;
-            Some([Backoff::Standard, Backoff::CaptureAvoiding][of])
+            let all = [
+                ("standard", Backoff::Standard),
+                ("capture-avoiding", Backoff::CaptureAvoiding),
+                ("whole-bursts", Backoff::WholeBursts),
+            ];
+            let names = all.iter().map(|(name, _)| *name);
+            Some(all[reference(section, "backoff", "back-off", names)?].1)
         }
     };
     let bit_ps = PS_PER_S / rate_bps;

@@ -48,6 +48,9 @@ pub enum Backoff {
     Standard,
     /// The host that had the medium last waits 2 slots, then none.
     CaptureAvoiding,
+    /// The back-off of IEEE 802.3, but a host that has sent a frame keeps the medium until it
+    /// has no more to send.
+    WholeBursts,
 }
 
 /// How a host on segments sends.
