@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks documents: every relative link leads to a file and an anchor that exist, every path
-//! that the map of the source and the recipes name exists, and each crate and subcommand has
-//! its row in the map.
+//! that the map of the source and the recipes name exists, each crate and subcommand has its row
+//! in the map, and what the table of claims names exists.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -16,6 +16,7 @@ use common::root;
 
 const MAP: &str = "docs/architecture.md";
 const RECIPES: &str = "CONTRIBUTING.md";
+const CLAIMS: &str = "docs/claims.md";
 
 /// Returns every Markdown file of the source tree. Built files are left out, and so are golden
 /// files, whose links are those of the page that they copy.
@@ -274,4 +275,95 @@ fn every_subcommand_has_its_row_in_the_map() {
         .map(|name| format!("{MAP}: expected a row that begins with `{name}`"))
         .collect();
     report("subcommands", &bad);
+}
+
+/// Returns what a command of the table of claims needs and is not there; `None` if all is.
+fn missing(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split(' ').collect();
+    let needs = match words[..] {
+        ["pspacer", "experiments", "--full", "--only", name] => {
+            root().join("experiments").join(name).join("paper.toml")
+        }
+        ["cargo", "test", "-p", name, "--test", file] => {
+            root().join(format!("crates/{name}/tests/{file}.rs"))
+        }
+        [
+            "cargo",
+            "run",
+            "--release",
+            "-p",
+            name,
+            "--example",
+            example,
+            "--",
+            file,
+        ] => {
+            let example = root().join(format!("crates/{name}/examples/{example}.rs"));
+            match example.exists() {
+                true => root().join(file),
+                false => example,
+            }
+        }
+        ["make", target] => {
+            let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+            let rule = format!("{target}:");
+            let is_there = makefile.lines().any(|line| line.starts_with(&rule));
+            return (!is_there).then(|| format!("no target {target} in Makefile"));
+        }
+        _ => return Some("expected an experiment, a make target, an example or a test".to_owned()),
+    };
+    (!needs.exists()).then(|| format!("no {}", needs.display()))
+}
+
+/// Returns the faults of a table of claims, and the number of its rows.
+fn claims_faults(text: &str) -> (Vec<String>, usize) {
+    let rows = text.lines().filter(|line| line.starts_with("| "));
+    let mut bad = vec![];
+    let mut count = 0;
+    for row in rows.skip(1) {
+        count += 1;
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, document, command, figures] = cells[..] else {
+            bad.push(format!("{row}: expected four cells"));
+            continue;
+        };
+        let bare = |cell: &str| cell.trim_matches('`').to_owned();
+        for path in [document, figures].map(bare) {
+            if !root().join(&path).is_file() {
+                bad.push(format!("{row}: no file {path}"));
+            }
+        }
+        bad.extend(missing(&bare(command)).map(|fault| format!("{row}: {fault}")));
+    }
+    (bad, count)
+}
+
+#[test]
+fn every_claim_has_its_command_and_its_figures() {
+    let text = fs::read_to_string(root().join(CLAIMS)).unwrap();
+    let (bad, count) = claims_faults(&text);
+    assert!(count > 20, "only {count} claims found");
+    report("claims", &bad);
+}
+
+#[test]
+fn a_claim_without_ground_is_found() {
+    let head = "| claim | document | command | figures |\n|---|---|---|---|\n";
+    let row =
+        |command: &str, figures: &str| format!("| a | `README.md` | `{command}` | `{figures}` |\n");
+    let good = row("make bench", "README.md");
+    let all = [
+        row("pspacer experiments --full --only nowhere", "README.md"),
+        row("make nothing", "README.md"),
+        row("cargo test -p stall --test nothing", "README.md"),
+        row("look", "README.md"),
+        row(
+            "cargo run --release -p netsim --example hops -- nothing.toml",
+            "README.md",
+        ),
+        row("make bench", "docs/nothing.md"),
+    ];
+    assert_eq!(claims_faults(&format!("{head}{good}")), (vec![], 1));
+    let (bad, count) = claims_faults(&format!("{head}{}", all.concat()));
+    assert_eq!((bad.len(), count), (6, 6), "{bad:?}");
 }
