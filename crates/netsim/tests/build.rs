@@ -170,7 +170,7 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
         ("type = \"pktgen\"", "expected a `rate`"),
         (
             "type = \"tcp\"\ncongestion = \"bbr\"",
-            "knows reno, bic and cubic",
+            "knows reno, bic, cubic and vegas",
         ),
         ("type = \"tcp\"\nstack = \"3.0\"", "expected one of 2.6.17"),
         (

@@ -155,7 +155,7 @@ fn what_is_not_modelled_is_named_with_its_line() {
     assert!(said.contains(&place), "{said}");
     let said = refused(&["sim", "run", "pspacer-fifo-sizes-bbr"]);
     assert!(
-        said.contains("bbr.toml:") && said.contains("reno, bic and cubic"),
+        said.contains("bbr.toml:") && said.contains("reno, bic, cubic and vegas"),
         "{said}"
     );
     // What makes no difference is reported, not rejected.

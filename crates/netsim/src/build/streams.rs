@@ -163,10 +163,11 @@ fn congestion(flow: &Flow, name: &str) -> Result<Congestion, Refusal> {
         "reno" => Ok(Congestion::Reno),
         "bic" => Ok(Congestion::Bic),
         "cubic" => Ok(Congestion::Cubic),
+        "vegas" => Ok(Congestion::Vegas),
         other => Err(refuse(
             &flow.place,
             format!(
-                "flow `{}`: congestion is \"{other}\", the simulator knows reno, bic and cubic",
+                "flow `{}`: congestion is \"{other}\", the simulator knows reno, bic, cubic and vegas",
                 flow.name
             ),
         )),

@@ -11,4 +11,6 @@ pub enum Congestion {
     Bic,
     /// CUBIC (RFC 9438): Linux's default since 2.6.19.
     Cubic,
+    /// Vegas: by delay.
+    Vegas,
 }

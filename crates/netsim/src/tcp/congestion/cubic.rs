@@ -108,6 +108,9 @@ mod tests {
                     segments: 1,
                     srtt: rtt,
                     counting: Counting::Segments,
+                    una: 0,
+                    nxt: 0,
+                    calm: true,
                 };
                 cubic.avoid(window, &acked, 1);
             }

@@ -5,12 +5,15 @@
 mod bic;
 mod cubic;
 mod reno;
+mod vegas;
 mod window;
 
 pub(crate) use window::{Acked, Counting, Window};
 
 use bic::Bic;
 use cubic::Cubic;
+use units::clock::Span;
+use vegas::Vegas;
 use window::CWND_MAX;
 
 use crate::tcp::algorithm::Congestion;
@@ -20,6 +23,7 @@ pub(crate) enum Control {
     Reno,
     Bic(Bic),
     Cubic(Cubic),
+    Vegas(Vegas),
 }
 
 impl Control {
@@ -28,26 +32,31 @@ impl Control {
             Congestion::Reno => Control::Reno,
             Congestion::Bic => Control::Bic(Bic::default()),
             Congestion::Cubic => Control::Cubic(Cubic::default()),
+            Congestion::Vegas => Control::Vegas(Vegas::default()),
         }
     }
 
     /// Grows the window for one acknowledgement.
     pub fn on_acked(&mut self, window: &mut Window, acked: &Acked) {
-        let at_threshold = !matches!(acked.counting, Counting::Segments);
-        let mut segments = match acked.counting {
-            Counting::Segments => acked.segments,
-            _ => 1,
+        let loss_based = match self {
+            Control::Vegas(vegas) => return vegas.on_acked(window, acked),
+            Control::Reno => return grow_as_reno(window, acked),
+            other => other,
         };
-        if window.in_slow_start(at_threshold) {
-            segments = slow_start(window, acked.counting, segments);
-            if segments == 0 || at_threshold {
-                return;
-            }
-        }
-        match self {
-            Control::Reno => reno::avoid(window, acked.counting, segments),
+        let Some(segments) = slow_start_first(window, acked) else {
+            return;
+        };
+        match loss_based {
             Control::Bic(bic) => bic.avoid(window, acked, segments),
             Control::Cubic(cubic) => cubic.avoid(window, acked, segments),
+            Control::Reno | Control::Vegas(_) => {}
+        }
+    }
+
+    /// Adds a measured round trip.
+    pub fn on_rtt(&mut self, rtt: Span) {
+        if let Control::Vegas(vegas) = self {
+            vegas.on_rtt(rtt);
         }
     }
 
@@ -58,6 +67,7 @@ impl Control {
             Control::Reno => reno::threshold(cwnd),
             Control::Bic(bic) => bic.threshold(cwnd),
             Control::Cubic(cubic) => cubic.threshold(cwnd),
+            Control::Vegas(vegas) => vegas.threshold(cwnd),
         }
     }
 
@@ -65,7 +75,7 @@ impl Control {
     pub fn cwnd_before_loss(&self, window: &Window) -> u32 {
         let doubled = window.ssthresh.saturating_mul(2).min(CWND_MAX);
         match self {
-            Control::Reno => window.cwnd.max(doubled),
+            Control::Reno | Control::Vegas(_) => window.cwnd.max(doubled),
             Control::Bic(bic) => window.cwnd.max(bic.last_max),
             Control::Cubic(cubic) => window.cwnd.max(cubic.cwnd_at_loss),
         }
@@ -77,6 +87,7 @@ impl Control {
             Control::Reno => {}
             Control::Bic(bic) => *bic = Bic::default(),
             Control::Cubic(cubic) => cubic.on_timeout(),
+            Control::Vegas(vegas) => vegas.on_timeout(),
         }
     }
 
@@ -87,6 +98,28 @@ impl Control {
             bic.on_segments_acked(segments);
         }
     }
+}
+
+/// Grows the window as Reno does.
+fn grow_as_reno(window: &mut Window, acked: &Acked) {
+    if let Some(segments) = slow_start_first(window, acked) {
+        reno::avoid(window, acked.counting, segments);
+    }
+}
+
+/// Grows the window if it is in slow start. Returns what is left of the acknowledgement for
+/// congestion avoidance; `None` if nothing is.
+fn slow_start_first(window: &mut Window, acked: &Acked) -> Option<u32> {
+    let at_threshold = !matches!(acked.counting, Counting::Segments);
+    let segments = match acked.counting {
+        Counting::Segments => acked.segments,
+        _ => 1,
+    };
+    if !window.in_slow_start(at_threshold) {
+        return Some(segments);
+    }
+    let left = slow_start(window, acked.counting, segments);
+    (left > 0 && !at_threshold).then_some(left)
 }
 
 /// Grows the window in slow start. Returns the segments left over above the

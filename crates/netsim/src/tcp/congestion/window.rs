@@ -47,6 +47,12 @@ pub(crate) struct Acked {
     pub segments: u32,
     pub srtt: Span,
     pub counting: Counting,
+    /// Sequence number up to which everything is acknowledged.
+    pub una: u64,
+    /// Sequence number of the next new data.
+    pub nxt: u64,
+    /// Whether the sender is in Open.
+    pub calm: bool,
 }
 
 /// Grows the window by one segment after every `per` counted. The older kernels

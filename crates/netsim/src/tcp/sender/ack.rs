@@ -174,6 +174,9 @@ impl Sender {
             segments: news.delivered.max(1),
             srtt: self.rtt.srtt(),
             counting,
+            una: self.una,
+            nxt: self.nxt,
+            calm: self.state == State::Open,
         };
         self.control.on_acked(&mut self.window, &acked);
     }
@@ -224,6 +227,9 @@ impl Sender {
             _ => None,
         };
         let by_timestamp = self.timestamp_rtt(now, segment);
+        if let Some(rtt) = exact.or(by_timestamp) {
+            self.control.on_rtt(rtt);
+        }
         let rtt = if self.reduces_in_proportion() {
             exact.or(by_timestamp)
         } else {
