@@ -34,7 +34,7 @@ help:
 	@echo "make rpm                builds the RPM packages, into build/rpm"
 	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
 	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
-	@echo "make install            installs module (DKMS), tc plugin, command and man pages (root)"
+	@echo "make install            installs module (DKMS), tc plugin, command, unit and man pages (root)"
 	@echo "make uninstall          removes what install put here (root)"
 	@echo "make clean              removes what was built"
 

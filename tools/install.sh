@@ -7,7 +7,9 @@
 # root where PREFIX is the user's own.
 #
 # usage: install.sh install|uninstall|install-command|uninstall-command
-#   PREFIX  where the command and manual pages go (/usr/local)
+#   PREFIX  where the command, its unit of systemd and manual pages go (/usr/local)
+#   DESTDIR a folder that stands for / while PREFIX is written to, for packages: only with
+#           install-command and uninstall-command
 #   PSPACER the command that was built (CARGO_TARGET_DIR/release/pspacer)
 #   KVER    the kernel to build for (the running one)
 #   CARGO_TARGET_DIR  where the command was built (target)
@@ -20,7 +22,10 @@ version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
 prefix=$(realpath -m -- "${PREFIX:-/usr/local}")
 kver=${KVER:-$(uname -r)}
 binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
-share=$prefix/share/pspacer
+# Where files are written, and where they are once DESTDIR is unpacked.
+dest=${DESTDIR:+$(realpath -m -- "$DESTDIR")}$prefix
+share=$dest/share/pspacer
+unit=lib/systemd/system/pspacer@.service
 # The command reads these folders: scenarios, and the sources and scripts of a guest.
 read_folders="LICENSES core experiments kernel lab tc uapi"
 
@@ -42,6 +47,7 @@ check_command() {
 }
 
 check_install() {
+	[ -z "${DESTDIR:-}" ] || die "DESTDIR is for install-command: DKMS builds the module on the machine itself. Nothing was changed."
 	[ "$(id -u)" = 0 ] || die "needs root: it puts a module under /lib/modules and files under $prefix. Nothing was changed."
 	[ "$kver" != "$(uname -r)" ] || [ -e /proc/modules ] ||
 		die "the running kernel ($kver) was built without loadable modules: psp cannot be installed here. Nothing was changed. (The laboratory, 'make demo', needs no module on the host.)"
@@ -60,15 +66,18 @@ fish share/fish/vendor_completions.d/pspacer.fish'
 
 remove_command() {
 	rm -rf "$share"
-	rm -f "$prefix/bin/pspacer" "$prefix/share/man/man1/pspacer.1" \
-		"$prefix/share/man/man8/tc-psp.8"
-	echo "$completions" | while read -r _ file; do rm -f "$prefix/$file"; done
+	rm -f "$dest/bin/pspacer" "$dest/share/man/man1/pspacer.1" \
+		"$dest/share/man/man8/tc-psp.8" "$dest/$unit"
+	echo "$completions" | while read -r _ file; do rm -f "$dest/$file"; done
 }
 
 install_command() {
-	install -D -m 755 "$binary" "$prefix/bin/pspacer"
-	install -D -m 644 "$top/docs/man/pspacer.1" "$prefix/share/man/man1/pspacer.1"
-	install -D -m 644 "$top/docs/man/tc-psp.8" "$prefix/share/man/man8/tc-psp.8"
+	install -D -m 755 "$binary" "$dest/bin/pspacer"
+	install -D -m 644 "$top/docs/man/pspacer.1" "$dest/share/man/man1/pspacer.1"
+	install -D -m 644 "$top/docs/man/tc-psp.8" "$dest/share/man/man8/tc-psp.8"
+	install -d "$dest/$(dirname "$unit")"
+	sed "s|/usr/bin/pspacer|$prefix/bin/pspacer|" "$top/packaging/systemd/pspacer@.service" >"$dest/$unit"
+	chmod 644 "$dest/$unit"
 	rm -rf "$share"
 	install -d "$share"
 	# shellcheck disable=SC2086 # several folders; built files are left out
@@ -80,9 +89,9 @@ install_command() {
 	install -D -m 644 "$top/crates/stall/lua/pspacer.lua" "$share/wireshark/pspacer.lua"
 	chmod -R a+rX,go-w "$share"
 	echo "$completions" | while read -r shell file; do
-		install -d "$(dirname "$prefix/$file")"
-		"$prefix/bin/pspacer" completions "$shell" >"$prefix/$file"
-		chmod 644 "$prefix/$file"
+		install -d "$(dirname "$dest/$file")"
+		"$dest/bin/pspacer" completions "$shell" >"$dest/$file"
+		chmod 644 "$dest/$file"
 	done
 }
 
@@ -116,7 +125,7 @@ install_all() {
 	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
 	install_command
-	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer(1), tc-psp(8)"
+	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
 
@@ -133,11 +142,11 @@ uninstall)
 install-command)
 	check_command
 	install_command
-	echo "installed: $prefix/bin/pspacer, pspacer(1), what it reads in $share, completions for bash, zsh and fish"
+	echo "installed: $dest/bin/pspacer, $dest/$unit, pspacer(1), what it reads in $share, completions for bash, zsh and fish"
 	;;
 uninstall-command)
 	remove_command
-	echo "uninstalled: $prefix/bin/pspacer"
+	echo "uninstalled: $dest/bin/pspacer"
 	;;
 *)
 	echo "usage: $0 install|uninstall|install-command|uninstall-command" >&2

@@ -152,6 +152,63 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
     assert_eq!(left, Vec::<String>::new());
 }
 
+#[test]
+fn the_unit_of_systemd_runs_the_command_that_was_installed() {
+    let folder = Folder::new("installed-unit");
+    let install = |verb: &str| {
+        let mut command = Command::new(root().join("tools/install.sh"));
+        command.arg(verb).env("DESTDIR", &folder.0);
+        command.env("PREFIX", "/opt/psp");
+        command.env("PSPACER", env!("CARGO_BIN_EXE_pspacer"));
+        command.output().unwrap()
+    };
+    let out = install("install-command");
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let unit = folder.0.join("opt/psp/lib/systemd/system/pspacer@.service");
+    let installed = fs::read_to_string(&unit).unwrap();
+    let packaged = fs::read_to_string(root().join("packaging/systemd/pspacer@.service")).unwrap();
+    assert_eq!(
+        installed.replace("=/opt/psp/bin/", "=/usr/bin/"),
+        packaged,
+        "only the command's path differs"
+    );
+    assert_eq!(installed.matches("=/opt/psp/bin/pspacer apply").count(), 2);
+    assert!(folder.0.join("opt/psp/bin/pspacer").is_file());
+    assert!(install("uninstall-command").status.success());
+    assert_eq!(walk(&folder.0), Vec::<String>::new());
+    // The module is built on the machine that it is for.
+    let out = install("install");
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("DESTDIR"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert_eq!(walk(&folder.0), Vec::<String>::new());
+}
+
+/// Has systemd check the unit, if this machine has the program for it.
+#[test]
+fn systemd_finds_no_fault_in_the_unit() {
+    let folder = Folder::new("installed-verify");
+    let verify = |text: String| {
+        let path = folder.file("pspacer@.service", text.as_bytes());
+        let path = path.replace('@', "@eth0");
+        let mut command = Command::new("systemd-analyze");
+        command.args(["verify", "--man=no", "--recursive-errors=no", &path]);
+        command.output()
+    };
+    let unit = fs::read_to_string(root().join("packaging/systemd/pspacer@.service")).unwrap();
+    let unit = unit.replace("/usr/bin/pspacer", env!("CARGO_BIN_EXE_pspacer"));
+    let Ok(out) = verify(unit.clone()) else {
+        return;
+    };
+    let said = text(&out.stderr);
+    assert!(out.status.success() && said.is_empty(), "{said}");
+    let out = verify(unit.replace("Type=oneshot", "Type=onceshot")).unwrap();
+    assert!(!text(&out.stderr).is_empty());
+}
+
 /// Returns every file below a folder.
 fn walk(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
