@@ -2,6 +2,7 @@
 //! Makes metrics out of the ports' statistics: one family for each row of the table, so that a
 //! statistic which psp gains is exported without a change here.
 
+use host_config::ClassNames;
 use ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Shown, Stat, Stats, Unit, Value};
 use tcpsp::{Counters, Mode, Why};
@@ -20,19 +21,21 @@ pub struct Family {
     pub help: String,
     /// The unit that ends the name, if it has one.
     pub unit: Option<&'static str>,
-    /// Whether it only grows.
+    /// What its values are.
     pub kind: Kind,
     /// Its values.
     pub samples: Vec<Sample>,
 }
 
-/// Whether a number only grows.
+/// What the values of a metric are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows; its name ends in `_total`.
+    /// A number that only grows; its name ends in `_total`.
     Counter,
-    /// Any other.
+    /// Any other number.
     Gauge,
+    /// Counts by size.
+    Histogram,
 }
 
 /// A value with its labels.
@@ -45,19 +48,23 @@ pub struct Sample {
 }
 
 /// A value. Whole numbers stay whole: a double would round counters above 2^53.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Number {
     /// A whole number.
     Whole(u64),
     /// A time, in seconds.
     Seconds(f64),
+    /// Of a histogram: the count in each bucket. Bucket `i` ends at `2^i - 1`, the last one
+    /// nowhere.
+    Buckets(Vec<u64>),
 }
 
 /// Returns the metrics of ports. At most `most_classes` classes of all ports together have samples
 /// of their own, in the order of the ports; of each port the others are summed as class `other`,
-/// and `psp_exporter_classes_summed` says how many they are.
+/// and `psp_exporter_classes_summed` says how many they are. A class that has one of the names has it
+/// as label `name`.
 #[must_use]
-pub fn families(ports: &[Port], most_classes: usize) -> Vec<Family> {
+pub fn families(ports: &[Port], most_classes: usize, names: &ClassNames) -> Vec<Family> {
     let mut all = Families::default();
     let mut left = most_classes;
     for port in ports {
@@ -84,7 +91,10 @@ pub fn families(ports: &[Port], most_classes: usize) -> Vec<Family> {
             number(summed.len()),
         );
         for class in own {
-            let labels = with_class(&labels, class.id.to_string(), of_type(class));
+            let mut labels = with_class(&labels, class.id.to_string(), of_type(class));
+            if let Some(name) = names.of(&port.device, class.id) {
+                labels.push(("name", name.to_owned()));
+            }
             all.class(&labels, class);
         }
         if !summed.is_empty() {
@@ -292,7 +302,8 @@ impl Families {
                 Some("seconds"),
                 Number::Seconds(number as f64 / 1e9),
             ),
-            Unit::Rate => (row.key, Some("bits_per_second"), Number::Whole(number)),
+            // Not in words: "bits" is no unit of Prometheus.
+            Unit::Rate => (row.key, Some("bps"), Number::Whole(number)),
             Unit::Bytes => {
                 let key = row.key.trim_end_matches("_bytes");
                 (key, Some("bytes"), Number::Whole(number))
@@ -330,24 +341,15 @@ impl Families {
         }
     }
 
-    /// Adds frames by lateness: as many as were late by at most `le` byte times. The kernel keeps
-    /// no sum of latenesses, so it is no histogram of OpenMetrics; histogram_quantile() takes it.
+    /// Adds frames by lateness.
     fn late(&mut self, prefix: &str, labels: &Labels, help: &str, buckets: &[u64]) {
-        let mut frames = 0;
-        for (i, count) in (0..).zip(buckets) {
-            frames += count;
-            let le = match i + 1 == buckets.len() {
-                true => "+Inf".to_owned(),
-                false => ((1u64 << i) - 1).to_string(),
-            };
-            let mut labels = labels.clone();
-            labels.push(("le", le));
-            let number = Number::Whole(frames);
-            let sample = Sample { labels, number };
-            let name = format!("{prefix}_late_frames");
-            let help = format!("{help} Here: frames late by at most le byte times.");
-            self.sample(name, &help, None, Kind::Counter, sample);
-        }
+        let help = format!("{help} Here: frames late by at most le byte times.");
+        let sample = Sample {
+            labels: labels.clone(),
+            number: Number::Buckets(buckets.to_vec()),
+        };
+        let name = format!("{prefix}_late_frames");
+        self.sample(name, &help, None, Kind::Histogram, sample);
     }
 }
 

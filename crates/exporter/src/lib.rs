@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of psp as OpenMetrics: [`families`] makes metrics out of the table of statistics,
-//! [`text`] writes them, [`Scraper`] reads them of this host, [`serve`] answers a Prometheus, and
-//! [`replace`] writes a file for the textfile collector of node_exporter (docs/monitoring.md).
+//! [`text`] writes them, [`Scraper`] reads them of this host, [`count_stalls`] counts stalls,
+//! [`serve`] answers a Prometheus, and [`replace`] writes a file for the textfile collector of
+//! node_exporter (docs/monitoring.md).
 
 #![forbid(unsafe_code)]
 
@@ -9,9 +10,13 @@ mod families;
 mod file;
 mod http;
 mod scraper;
+mod stall_watch;
+mod stalls;
 pub mod text;
 
 pub use families::{Family, Kind, Number, Sample, families};
 pub use file::replace;
 pub use http::{Bounds, serve};
-pub use scraper::{Health, Scraper};
+pub use scraper::{Health, ReadNames, Scraper};
+pub use stall_watch::count_stalls;
+pub use stalls::Stalls;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the statistics of this host for a scrape, and counts what fails.
 
-use std::io;
 use std::path::Path;
-use std::{fmt, fs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, fs, io};
 
+use host_config::ClassNames;
 use ports::Port;
 use tcpsp::Tc;
 
 use crate::families::{Family, Kind, Number, Sample, families};
+use crate::stalls::Stalls;
 use crate::text;
 
 /// Where the kernel says which version of the module is loaded.
@@ -27,6 +29,8 @@ pub struct Health {
     pub errors: u64,
     /// HTTP requests that were refused.
     pub refused: u64,
+    /// Scrapes that could not read the names of classes.
+    pub name_errors: u64,
 }
 
 impl Health {
@@ -71,16 +75,26 @@ impl Health {
                 "HTTP requests that were no GET of /metrics, too long, too slow or too many.",
                 self.refused,
             ),
+            counter(
+                "psp_exporter_name_errors",
+                "Scrapes that could not read the names of classes: those read before are kept.",
+                self.name_errors,
+            ),
         ]
     }
 }
 
+/// Reads the names of classes; an error is a sentence.
+pub type ReadNames = Box<dyn FnMut() -> Result<ClassNames, String> + Send>;
+
 /// Reads this host.
-#[derive(Debug)]
 pub struct Scraper {
     most_classes: usize,
     health: Health,
     last_error: Option<String>,
+    read_names: ReadNames,
+    names: ClassNames,
+    stalls: Option<Arc<Mutex<Stalls>>>,
 }
 
 impl Scraper {
@@ -94,7 +108,24 @@ impl Scraper {
                 ..Health::default()
             },
             last_error: None,
+            read_names: Box::new(|| Ok(ClassNames::default())),
+            names: ClassNames::default(),
+            stalls: None,
         }
+    }
+
+    /// Reads names of classes at each scrape.
+    #[must_use]
+    pub fn with_names(mut self, read_names: ReadNames) -> Self {
+        self.read_names = read_names;
+        self
+    }
+
+    /// Adds the stalls that someone else counts.
+    #[must_use]
+    pub fn with_stalls(mut self, stalls: Arc<Mutex<Stalls>>) -> Self {
+        self.stalls = Some(stalls);
+        self
     }
 
     /// Reads the kernel's tables and returns OpenMetrics. If they cannot be read, the text has the
@@ -116,8 +147,17 @@ impl Scraper {
         let read = read();
         self.last_error = read.as_ref().err().map(ToString::to_string);
         self.health.errors += u64::from(read.is_err());
+        match (self.read_names)() {
+            Ok(names) => self.names = names,
+            Err(_) => self.health.name_errors += 1,
+        }
         let mut all = self.health.families();
-        all.extend(families(&read.unwrap_or_default(), self.most_classes));
+        if let Some(stalls) = &self.stalls {
+            let stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend(stalls.families());
+        }
+        let ports = read.unwrap_or_default();
+        all.extend(families(&ports, self.most_classes, &self.names));
         text::open_metrics(all)
     }
 

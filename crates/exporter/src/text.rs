@@ -20,11 +20,24 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// # Errors
 /// If a value cannot be written, which no value of [`Family`] is.
 pub fn open_metrics(families: Vec<Family>) -> Result<String, fmt::Error> {
+    let is_histogram = |family: &&Family| family.kind == Kind::Histogram;
+    let histograms = families.iter().filter(is_histogram);
+    let sums: Vec<_> = histograms.map(|of| format!("{}_sum", of.name)).collect();
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Families(families)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
-    Ok(text)
+    Ok(without(&text, &sums))
+}
+
+/// Leaves out the samples of these names. The library writes a sum of each histogram; OpenMetrics
+/// does not ask for one, and the kernel keeps none of the latenesses.
+fn without(text: &str, names: &[String]) -> String {
+    let is_kept = |line: &&str| {
+        let name = line.split(['{', ' ']).next().unwrap_or_default();
+        !names.iter().any(|other| other == name)
+    };
+    text.split_inclusive('\n').filter(is_kept).collect()
 }
 
 /// Returns OpenMetrics as the text format of Prometheus (0.0.4): there the type of a counter is
@@ -63,15 +76,16 @@ impl Collector for Families {
             let kind = match family.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
             };
             let mut metric =
                 encoder.encode_descriptor(&family.name, &family.help, unit.as_ref(), kind)?;
             for sample in &family.samples {
                 match sample.labels.is_empty() {
-                    true => write(family.kind, sample.number, &mut metric)?,
+                    true => write(family.kind, &sample.number, &mut metric)?,
                     false => {
                         let mut one = metric.encode_family(&sample.labels)?;
-                        write(family.kind, sample.number, &mut one)?;
+                        write(family.kind, &sample.number, &mut one)?;
                     }
                 }
             }
@@ -83,19 +97,29 @@ impl Collector for Families {
 /// The labels of exemplars, of which there are none.
 type Labels = Vec<(String, String)>;
 
-fn write(kind: Kind, number: Number, to: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
+fn write(kind: Kind, number: &Number, to: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
     match (kind, number) {
+        (_, Number::Buckets(counts)) => {
+            let last = counts.len().saturating_sub(1);
+            let bound = |i: usize| match i == last {
+                true => f64::INFINITY,
+                false => ((1u64 << i) - 1) as f64,
+            };
+            let counted = (0..).zip(counts).map(|(i, count)| (bound(i), *count));
+            let buckets: Vec<_> = counted.collect();
+            to.encode_histogram::<Labels>(0.0, counts.iter().sum(), &buckets, None)
+        }
         (Kind::Counter, Number::Whole(number)) => {
-            to.encode_counter::<Labels, u64, u64>(&number, None)
+            to.encode_counter::<Labels, u64, u64>(number, None)
         }
         (Kind::Counter, Number::Seconds(number)) => {
-            to.encode_counter::<Labels, f64, f64>(&number, None)
+            to.encode_counter::<Labels, f64, f64>(number, None)
         }
         // The library writes whole gauges with a sign.
-        (Kind::Gauge, Number::Whole(number)) => match i64::try_from(number) {
+        (_, Number::Whole(number)) => match i64::try_from(*number) {
             Ok(number) => to.encode_gauge(&number),
-            Err(_) => to.encode_gauge(&(number as f64)),
+            Err(_) => to.encode_gauge(&(*number as f64)),
         },
-        (Kind::Gauge, Number::Seconds(number)) => to.encode_gauge(&number),
+        (_, Number::Seconds(number)) => to.encode_gauge(number),
     }
 }

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use exporter::{families, text};
+use exporter::{Stalls, families, text};
+use host_config::{ClassNames, Host};
 use ports::{Port, PortClass};
+use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::stats::{Metric, Stats, Unit};
 use tcpsp::{
     ClassOptions, ClassStats, Counters, Dynamic, Handle, Mode, PspClass, PspQdisc, QdiscOptions,
@@ -75,7 +77,8 @@ fn all_types() -> Vec<Port> {
 
 fn rendered(ports: &[Port], most: usize) -> String {
     let mut all = exporter::Health::default().families();
-    all.extend(families(ports, most));
+    all.extend(Stalls::default().families());
+    all.extend(families(ports, most, &ClassNames::default()));
     text::open_metrics(all).unwrap()
 }
 
@@ -107,7 +110,7 @@ fn every_statistic_has_its_metric() {
         };
         let unit = match row.unit {
             Unit::Bytes => "_bytes",
-            Unit::Rate => "_bits_per_second",
+            Unit::Rate => "_bps",
             _ => "",
         };
         let total = match row.metric {
@@ -121,10 +124,17 @@ fn every_statistic_has_its_metric() {
                 assert_eq!(value(&text, &sample), number.to_string(), "{sample}");
             }
             tcpsp::stats::Value::Histogram(buckets) => {
-                let of = |le: &str| value(&text, &format!("{sample},le=\"{le}\"")).to_owned();
-                assert_eq!(of("0"), buckets[0].to_string());
-                assert_eq!(of("7"), buckets[..4].iter().sum::<u64>().to_string());
-                assert_eq!(of("+Inf"), buckets.iter().sum::<u64>().to_string());
+                let of = |le: &str| {
+                    let sample = format!("psp_class_{name}_bucket{{le=\"{le}\",{labels}}}");
+                    value(&text, &sample).parse::<u64>().unwrap()
+                };
+                assert_eq!(of("0.0"), buckets[0]);
+                assert_eq!(of("7.0"), buckets[..4].iter().sum::<u64>());
+                assert_eq!(of("+Inf"), buckets.iter().sum::<u64>());
+                let count = value(&text, &format!("psp_class_{name}_count{{{labels}}}"));
+                assert_eq!(count, of("+Inf").to_string());
+                // A sum of latenesses is not known.
+                assert!(!text.contains(&format!("psp_class_{name}_sum")));
             }
         }
         assert!(text.contains(&format!("# HELP psp_class_{name}")), "{name}");
@@ -186,7 +196,7 @@ fn classes_beyond_the_most_are_summed() {
     let drops = format!("psp_class_dropped_frames_total{{{other},cause=\"late\"}}");
     let expected = a.psp.stats.drop_late + b.psp.stats.drop_late;
     assert_eq!(value(&text, &drops), expected.to_string());
-    let late = format!("psp_class_late_frames_total{{{other},le=\"0\"}}");
+    let late = format!("psp_class_late_frames_bucket{{le=\"0.0\",{other}}}");
     let expected = a.psp.stats.late_frames[0] + b.psp.stats.late_frames[0];
     assert_eq!(value(&text, &late), expected.to_string());
     // The sum over a host is the same, however few have samples of their own.
@@ -204,6 +214,81 @@ fn classes_beyond_the_most_are_summed() {
     let few = [port("eth0", (1..=5).map(paced).collect())];
     let series = |ports: &[Port]| rendered(ports, 4).lines().count();
     assert_eq!(series(&many), series(&few));
+}
+
+#[test]
+fn classes_of_the_hosts_file_have_their_names() {
+    let file = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"video\"\n\
+                rate = \"1mbit\"\nminor = \"8001\"\n";
+    let mut names = ClassNames::default();
+    let host = Host::read("host.toml", file).unwrap();
+    host.devices.iter().for_each(|device| names.add(device));
+    let paced = |major, minor| {
+        let of = TypeOptions::Paced {
+            rate_bps: 1,
+            ceil_bps: None,
+        };
+        PortClass {
+            id: Handle::new(major, minor),
+            ..class(1, of)
+        }
+    };
+    let mut ours = port("eth0", vec![paced(0x7073, 0x8001), paced(0x7073, 0x8002)]);
+    ours.handle = Handle::new(0x7073, 0);
+    let theirs = port("eth1", vec![paced(1, 0x8001)]);
+    let text = text::open_metrics(families(&[ours, theirs], 10, &names)).unwrap();
+    let sample = "psp_class_sent_bytes_total{device=\"eth0\",qdisc=\"7073:\",class=\"7073:8001\",\
+                  type=\"paced\",name=\"video\"} ";
+    assert!(text.contains(sample), "{text}");
+    let named = text.lines().filter(|line| line.contains("name=\""));
+    assert!(named.clone().count() > 10);
+    assert!(named.clone().all(|line| line.contains("\"7073:8001\"")));
+}
+
+#[test]
+fn stalls_are_counted_by_cause_and_by_nothing_else() {
+    let stall = |cause: Cause, side: Side, ns: u64| Stall {
+        direction: Direction::ToServer,
+        start_ns: 0,
+        duration_ns: ns,
+        kind: StallKind::Silence,
+        bytes_cost: None,
+        cause,
+        root: None,
+        side,
+        confidence: Confidence::High,
+        evidence: Vec::new(),
+        count: 1,
+        explanation: String::new(),
+        advice: String::new(),
+    };
+    let mut stalls = Stalls::default();
+    let series = |stalls: &Stalls| {
+        let text = text::open_metrics(stalls.families()).unwrap();
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        (text.clone(), samples.count())
+    };
+    let (text, at_first) = series(&stalls);
+    let setup = "psp_stalls_total{cause=\"connection-setup\",side=\"unknown\"}";
+    assert_eq!(value(&text, setup), "0");
+    for _ in 0..1000 {
+        stalls.add(&stall(Cause::SilentPath, Side::Network, 1_500_000_000));
+        stalls.add(&stall(Cause::Application, Side::Sender, 1));
+    }
+    stalls.connections = 2000;
+    let (text, later) = series(&stalls);
+    assert_eq!(later, at_first, "{text}");
+    let silent = "{cause=\"silent-path\",side=\"network\"}";
+    assert_eq!(value(&text, &format!("psp_stalls_total{silent}")), "1000");
+    let seconds = format!("psp_stalled_seconds_total{silent}");
+    assert_eq!(value(&text, &seconds), "1500.0");
+    assert_eq!(value(&text, "psp_stalls_connections_total"), "2000");
+    // The evidence may say that another side is to blame: of that there are four.
+    stalls.add(&stall(Cause::Application, Side::Unknown, 1));
+    assert_eq!(series(&stalls).1, at_first + 2);
+    assert_eq!(value(&text, "psp_stalls_watching"), "1");
+    stalls.is_watching = false;
+    assert_eq!(value(&series(&stalls).0, "psp_stalls_watching"), "0");
 }
 
 #[test]
@@ -239,10 +324,14 @@ fn the_older_text_names_counters_as_their_samples() {
             continue;
         };
         let (name, kind) = rest.split_once(' ').unwrap();
-        assert!(["counter", "gauge"].contains(&kind), "{line}");
+        assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
         assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        let sample = match kind {
+            "histogram" => format!("{name}_bucket"),
+            _ => name.to_owned(),
+        };
         assert!(
-            old.contains(&format!("\n{name}{{")) || old.contains(&format!("\n{name} ")),
+            old.contains(&format!("\n{sample}{{")) || old.contains(&format!("\n{sample} ")),
             "{name}"
         );
     }

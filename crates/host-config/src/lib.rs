@@ -13,6 +13,7 @@ mod matching;
 mod merge;
 pub mod minor;
 mod model;
+mod names;
 mod plan;
 mod port;
 mod reader;
@@ -23,6 +24,7 @@ mod text;
 
 pub use error::ConfigError;
 pub use file::{Backend, Class, Device, Host, MOST_RULES, Queues, Rule};
+pub use names::ClassNames;
 pub use plan::{Plan, Refusal, Target, TargetPsp, TargetRoot, TargetRule, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use saved::{Saved, SavedDevice};

@@ -76,7 +76,17 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         &["edt", "host-config", "linux-io", "tcpsp", "units"],
     ),
     ("ports", &["linux-io", "tcpsp"]),
-    ("exporter", &["linux-io", "ports", "tcpsp"]),
+    (
+        "exporter",
+        &[
+            "host-config",
+            "linux-io",
+            "ports",
+            "stall",
+            "tcpsp",
+            "watch",
+        ],
+    ),
     ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
     ("top", &["ports", "tcpsp", "units"]),
     ("router", &["afxdp", "linux-io", "toml-faults", "units"]),
