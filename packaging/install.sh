@@ -20,7 +20,6 @@ usage() {
 umask 022
 
 install_command() {
-	root=$1
 	PREFIX=$root/usr PSPACER=$out/pspacer tools/install.sh install-command >/dev/null
 	# The tc plugin's package has this page.
 	rm -r "$root/usr/share/man/man8"
@@ -33,16 +32,16 @@ install_command() {
 	install -d "$root/etc/pspacer"
 }
 
+# install_library LIB_DIR
 install_library() {
-	root=$1
 	include=$root/usr/include/pace
-	install -D -m 644 "$out/libpace.a" "$root$2/libpace.a"
+	install -D -m 644 "$out/libpace.a" "$root$1/libpace.a"
 	install -D -m 644 -t "$include" core/include/pace/*.h core/deps/mul_div.h
 	# All headers are in one folder there.
 	sed 's,"\.\./mul_div\.h","mul_div.h",' core/deps/host/pace_deps.h >"$include/pace_deps.h"
-	install -d "$root$2/pkgconfig"
-	cat >"$root$2/pkgconfig/pace.pc" <<-END
-		libdir=$2
+	install -d "$root$1/pkgconfig"
+	cat >"$root$1/pkgconfig/pace.pc" <<-END
+		libdir=$1
 		Name: pace
 		Description: packet scheduler of one port, counted in byte times
 		Version: $(packaging/version.sh)
@@ -50,14 +49,16 @@ install_library() {
 	END
 }
 
-case ${1:-} in
-command) [ $# = 2 ] || usage; install_command "$2" ;;
-plugin)
-	[ $# = 3 ] || usage
-	make --no-print-directory -C tc install DESTDIR="$2" TC_LIB_DIR="$3"
-	install -D -m 644 docs/man/tc-psp.8 "$2/usr/share/man/man8/tc-psp.8"
+[ $# -ge 2 ] || usage
+# An absolute path, because make works in several folders.
+root=$(realpath -m -- "$2")
+case $1-$# in
+command-2) install_command ;;
+plugin-3)
+	make --no-print-directory -C tc install DESTDIR="$root" TC_LIB_DIR="$3"
+	install -D -m 644 docs/man/tc-psp.8 "$root/usr/share/man/man8/tc-psp.8"
 	;;
-library) [ $# = 3 ] || usage; install_library "$2" "$3" ;;
-module) [ $# = 2 ] || usage; make --no-print-directory -C kernel dkms-source DESTDIR="$2" ;;
+library-3) install_library "$3" ;;
+module-2) make --no-print-directory -C kernel dkms-source DESTDIR="$root" ;;
 *) usage ;;
 esac
