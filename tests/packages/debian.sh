@@ -86,9 +86,9 @@ library() {
 
 		int main(void)
 		{
-			struct pace_sched *none = NULL;
+			struct pace_decision (*volatile next)(struct pace_sched *, u64) = pace_next;
 
-			printf("%zu %d\n", sizeof(*none), pace_next != NULL);
+			printf("%zu %d\n", sizeof(struct pace_sched), next != NULL);
 			return 0;
 		}
 	END
