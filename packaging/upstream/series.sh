@@ -63,10 +63,10 @@ core() {
 		put "core/src/$name.c" $psp/core/src
 	done
 }
-# commit SUBJECT <BODY
+# commit SUBJECT <BODY: checkpatch wants lines of at most 75 characters.
 commit() {
 	git -C "$tree" add .
-	{ printf 'net/sched: psp: %s\n\n' "$1" && cat; } >"$work/message"
+	{ printf 'net/sched: psp: %s\n\n' "$1" && fmt -w 72; } >"$work/message"
 	git -C "$tree" commit -q -s -F "$work/message"
 }
 
