@@ -20,7 +20,8 @@ die() {
 	echo "usage: $0 KERNEL OUT" >&2
 	exit 2
 }
-kernel=$1
+[ -d "$1" ] || die "$1: no folder"
+kernel=$(cd "$1" && pwd)
 for file in net/sched/Kconfig net/sched/Makefile scripts/checkpatch.pl; do
 	[ -f "$kernel/$file" ] || die "$kernel: no $file: expected a folder with the kernel's sources"
 done
@@ -187,8 +188,9 @@ sed -i -e 's/\*\*\* SUBJECT HERE \*\*\*/net\/sched: psp, precise software pacing
 complaints=$work/complaints
 for patch in "$out"/0*.patch; do
 	case $patch in */0000-*) continue ;; esac
-	# The folder needs an entry of MAINTAINERS, which names people.
-	perl "$kernel/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types \
+	# The folder needs an entry of MAINTAINERS, which names people. checkpatch leaves a
+	# file in the folder where it runs.
+	cd "$work" && perl "$kernel/scripts/checkpatch.pl" --no-tree --no-summary --terse --show-types \
 		--ignore FILE_PATH_CHANGES "$patch" || true
 done >"$complaints"
 cat "$complaints"
