@@ -122,10 +122,10 @@ proptest! {
 }
 
 #[test]
-fn a_rate_is_exact_over_a_million_packets() {
+fn a_rate_is_exact_over_many_packets() {
     // 1500 bytes at 7,000,003 bit/s take 12,000e9 / 7,000,003 ns, which is no whole number.
     let rate_bps = 7_000_003u64;
-    let count = 1_000_000u64;
+    let count = 100_000u64;
     let packets: Vec<Packet> = (0..count)
         .map(|number| {
             let due = u128::from(number) * 12_000_000_000_000 / u128::from(rate_bps);
