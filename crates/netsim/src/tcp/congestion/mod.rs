@@ -4,6 +4,7 @@
 
 mod bic;
 mod cubic;
+mod growth;
 mod reno;
 mod vegas;
 mod window;
@@ -12,6 +13,7 @@ pub(crate) use window::{Acked, Counting, Window};
 
 use bic::Bic;
 use cubic::Cubic;
+use growth::{grow_as_reno, slow_start_first};
 use units::clock::Span;
 use vegas::Vegas;
 use window::CWND_MAX;
@@ -98,48 +100,4 @@ impl Control {
             bic.on_segments_acked(segments);
         }
     }
-}
-
-/// Grows the window as Reno does.
-fn grow_as_reno(window: &mut Window, acked: &Acked) {
-    if let Some(segments) = slow_start_first(window, acked) {
-        reno::avoid(window, acked.counting, segments);
-    }
-}
-
-/// Grows the window if it is in slow start. Returns what is left of the acknowledgement for
-/// congestion avoidance; `None` if nothing is.
-fn slow_start_first(window: &mut Window, acked: &Acked) -> Option<u32> {
-    let at_threshold = !matches!(acked.counting, Counting::Segments);
-    let segments = match acked.counting {
-        Counting::Segments => acked.segments,
-        _ => 1,
-    };
-    if !window.in_slow_start(at_threshold) {
-        return Some(segments);
-    }
-    let left = slow_start(window, acked.counting, segments);
-    (left > 0 && !at_threshold).then_some(left)
-}
-
-/// Grows the window in slow start. Returns the segments left over above the
-/// threshold.
-fn slow_start(window: &mut Window, counting: Counting, segments: u32) -> u32 {
-    match counting {
-        Counting::Acks => window.grow(),
-        Counting::AcksOfBytes { mss_bytes } => {
-            if window.abc_bytes < u64::from(mss_bytes) {
-                return 0;
-            }
-            window.abc_bytes = 0;
-            window.grow();
-        }
-        Counting::Segments => {
-            let room = window.ssthresh - window.cwnd;
-            let grown = segments.min(room);
-            window.cwnd = (window.cwnd + grown).min(CWND_MAX);
-            return segments - grown;
-        }
-    }
-    0
 }

@@ -4,8 +4,9 @@
 
 use units::clock::Span;
 
+use super::growth::{grow_as_reno, slow_start_first};
+use super::reno;
 use super::window::{Acked, Window};
-use super::{grow_as_reno, reno, slow_start_first};
 
 /// Segments that may wait in the path: with fewer the window grows.
 const ALPHA: u64 = 2;
