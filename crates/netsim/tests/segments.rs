@@ -80,7 +80,7 @@ fn a_lone_frame_and_its_followers() {
 
 /// A station that meets a burst waits for its end, and collides with nobody.
 #[test]
-fn a_station_may_keep_the_medium_for_its_whole_burst() {
+fn a_burst_may_keep_the_medium_to_its_end() {
     let mut segment = Medium::new(&config(3, Some(Backoff::WholeBursts), 1));
     let mut events = vec![];
     for _ in 0..3 {
