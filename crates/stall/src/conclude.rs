@@ -52,6 +52,7 @@ pub(crate) fn settled(
     let facts = ends.map(|end| connection.flows[end].take_settled(now_ns));
     let vantage = vantage::find(connection, client);
     let views = views(&vantage);
+    let knows_roles = rules::knows_roles(connection);
     let flows = ends.map(|end| &connection.flows[end]);
     let origins = flows.map(rules::origin);
     let mut stalls = Vec::new();
@@ -62,6 +63,7 @@ pub(crate) fn settled(
             view: views[index],
             origin: origins[index].as_ref(),
             is_client: index == 0,
+            knows_roles,
             start_ns,
             is_patchy: is_patchy(flows[index]),
         };
@@ -93,6 +95,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     let origins = flows.map(rules::origin);
     let mut summaries = flows.map(Flow::summary);
     let views = views(&vantage);
+    let knows_roles = rules::knows_roles(&connection);
     let mut stalls = rules::waits(&connection, flows, views, start_ns);
     for (index, direction) in DIRECTIONS.into_iter().enumerate() {
         let flow = flows[index];
@@ -102,6 +105,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
             view: views[index],
             origin: origins[index].as_ref(),
             is_client: index == 0,
+            knows_roles,
             start_ns,
             is_patchy: is_patchy(flow),
         };

@@ -3,11 +3,12 @@
 
 use super::Flow;
 use super::at::At;
+use super::data::PROBE_ANSWER_NS;
 use super::facts::{Answered, Closed};
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
-use crate::history::{RetransmissionKind as Kind, What};
+use crate::history::What;
 use capture::segment::{Flags, Segment};
 
 impl Flow {
@@ -55,7 +56,7 @@ impl Flow {
         let hole_bytes = delivered.holes;
         self.counts.unseen_bytes += hole_bytes;
         self.on_sack(at, segment, ack, &mut delivered);
-        self.on_window(at, segment, ack);
+        self.on_window(at, segment, ack, una_before);
         if delivered.bytes > 0 {
             self.on_delivered(at, &delivered);
             self.last_ack_ns = at.now;
@@ -96,6 +97,19 @@ impl Flow {
         self.counts.acks += 1;
         self.counts.ecn_echoes += u64::from(segment.flags.any(Flags::ECE));
         self.from_receiver += 1;
+        let way_ns = self.receiver_rtt_ns().unwrap_or(0);
+        let (since_ns, answer) = self.gap.acked_answer;
+        let is_answer = answer == 0 && at.now.saturating_sub(since_ns) >= way_ns / 4 * 3;
+        if is_answer && self.gap.retransmitted_acked.count() > 0 {
+            self.gap.acked_answer = (at.now, at.packet);
+        }
+        let asked_ns = self.gap.last_window_probe_ns;
+        let answer_ns = way_ns.saturating_mul(3) / 2 + PROBE_ANSWER_NS;
+        if std::mem::take(&mut self.gap.is_probe_pending)
+            && at.now.saturating_sub(asked_ns) > answer_ns
+        {
+            self.gap.probes_unanswered += 1;
+        }
         if segment.payload_bytes > 0 {
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
@@ -247,25 +261,28 @@ impl Flow {
         };
         recent.spurious = true;
         let recent = *recent;
-        self.note_spurious(recent.segments, recent.kind, recent.at_ns);
+        self.note_spurious(recent);
     }
 
-    fn note_spurious(&mut self, segments: u64, kind: Kind, at_ns: u64) {
-        self.retransmissions.spurious += segments;
-        if kind == Kind::Fast {
-            self.loss_stats.spurious_fast += segments;
+    fn note_spurious(&mut self, recent: super::Recent) {
+        let (at_ns, overtaken) = (recent.at_ns, u32::from(recent.was_passed));
+        self.retransmissions.spurious += recent.segments;
+        if recent.was_passed {
+            self.loss_stats.spurious_fast += recent.segments;
         }
         if self
             .last_progress
             .is_some_and(|progress| at_ns > progress.now)
         {
             self.gap.spurious += 1;
+            self.gap.overtaken += overtaken;
         } else if let Some(stall) = self
             .stalls
             .last_mut()
             .filter(|stall| at_ns >= stall.start_ns)
         {
             stall.after.spurious += 1;
+            stall.after.overtaken += overtaken;
         }
     }
 
@@ -281,14 +298,14 @@ impl Flow {
         if head.copies != 2 || head.kind.is_none() || head.timestamp == 0 || !older {
             return;
         }
-        let (start, kind) = (head.start, head.kind.unwrap_or(Kind::Unclear));
+        let start = head.start;
         let seen_twice = |recent: &&mut super::Recent| {
             !recent.spurious && recent.start <= start && start < recent.end
         };
         if let Some(recent) = self.recent.iter_mut().rev().find(seen_twice) {
             recent.spurious = true;
             let recent = *recent;
-            self.note_spurious(recent.segments, kind, recent.at_ns);
+            self.note_spurious(recent);
         }
     }
 
@@ -308,11 +325,12 @@ impl Flow {
         }
     }
 
-    fn on_window(&mut self, at: At, segment: &Segment, ack: u64) {
+    fn on_window(&mut self, at: At, segment: &Segment, ack: u64, una_before: u64) {
         if ack < self.una {
             return; // an older acknowledgement that was overtaken
         }
         let was_closed = self.is_window_closed();
+        self.bound_scale(segment.window, ack.saturating_sub(una_before));
         self.window_field = Some(segment.window);
         self.window_field_max = self.window_field_max.max(segment.window);
         let least = self.gap.window_least.unwrap_or(u16::MAX);
@@ -352,10 +370,39 @@ impl Flow {
     /// Notes the least room for new data since the pause began.
     pub(super) fn note_room(&mut self) {
         if self.window_field.is_some() {
-            let room = self.edge.saturating_sub(self.sent_end());
+            let room = self.edge_most().saturating_sub(self.sent_end());
             let least = self.gap.room_least_bytes.unwrap_or(u64::MAX);
             self.gap.room_least_bytes = Some(least.min(room));
         }
+    }
+
+    /// Bounds the window scale from above where a SYN was not captured. A receiver does not take
+    /// back what it has allowed (RFC 9293, 3.8.6): a window falls by what was acknowledged at
+    /// most.
+    fn bound_scale(&mut self, field: u16, moved: u64) {
+        let fell = self
+            .window_field
+            .map_or(0, |last| last.saturating_sub(field));
+        // The window that the receiver has in mind is cut off to the scale's unit.
+        let least = u64::from(fell.saturating_sub(1));
+        if self.scale.is_some() || least == 0 || least >= moved {
+            return;
+        }
+        let fits = (0..=14u8).rev().find(|&scale| least << scale < moved);
+        let known = self.scale_most.unwrap_or(14);
+        self.scale_most = fits.map(|scale| scale.min(known).max(self.scale_least));
+    }
+
+    /// Returns the window that was announced last, at most, in bytes. Where nothing bounds the
+    /// scale it is the least.
+    pub(super) fn window_most(&self) -> u64 {
+        let scale = self.scale.or(self.scale_most).unwrap_or(self.scale_least);
+        u64::from(self.window_field.unwrap_or(0)) << scale
+    }
+
+    /// Returns the window's edge, at most.
+    pub(super) fn edge_most(&self) -> u64 {
+        self.una + self.window_most()
     }
 
     /// Infers the least window scale where a SYN was not captured: if more is outstanding than

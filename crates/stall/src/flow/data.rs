@@ -11,6 +11,8 @@ use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
 use capture::segment::{Flags, Segment};
 
+/// What comes later after a probe than this, beside one and a half round trips, is not its answer.
+pub(super) const PROBE_ANSWER_NS: u64 = 10 * NS_PER_MS;
 /// The largest TCP payload that fits an Ethernet frame, in bytes.
 const ETHERNET_PAYLOAD: u64 = 1460;
 /// The largest TCP payload that fits a jumbo frame, in bytes.
@@ -186,7 +188,9 @@ impl Flow {
     fn note_payload(&mut self, at: At, segment: &Segment) {
         let payload = u64::from(segment.payload_bytes);
         self.first_data_ns.get_or_insert(at.now);
-        self.first_turn.get_or_insert((at, self.peer_data));
+        if payload > 0 {
+            self.first_turn.get_or_insert((at, self.peer_data));
+        }
         self.has_data = true;
         self.counts.data_packets += 1;
         self.counts.ce_marked += u64::from(segment.ecn == 3);
@@ -216,6 +220,8 @@ impl Flow {
         self.gap.dirty = true;
         self.gap.window_probes.push(at.packet);
         self.gap.last_window_probe_ns = at.now;
+        self.gap.probes_unanswered += u32::from(self.gap.is_probe_pending);
+        self.gap.is_probe_pending = true;
     }
 
     fn on_new(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
@@ -247,7 +253,9 @@ impl Flow {
         self.burst_bytes = self.burst_bytes.saturating_add(bytes);
         if self.after_open {
             self.note_after(|after| {
-                after.next_data_ns.get_or_insert(at.now);
+                if bytes > 0 {
+                    after.next_data_ns.get_or_insert(at.now);
+                }
                 after.burst_bytes += bytes;
                 if !after.acked {
                     after.new_segments += segments;
@@ -334,9 +342,22 @@ impl Flow {
         } else {
             self.counts.lost_after += segments;
         }
+        if first.sacked {
+            self.counts.resent_reported += segments;
+        }
         let kind = self.kind_of(at, &first, end);
+        let was_passed = self.is_passed(&first, end, kind);
         self.note_retransmitted(at, &first, end, kind);
-        self.retransmitted(at, first.start, end, segments, kind);
+        let recent = Recent {
+            start: first.start,
+            end,
+            segments,
+            kind,
+            at_ns: at.now,
+            was_passed,
+            spurious: false,
+        };
+        self.retransmitted(at, recent);
         if first.copies >= 2 && first.kind != Some(Kind::Probe) {
             self.retransmissions.of_lost_retransmission += segments;
         }
@@ -426,13 +447,22 @@ impl Flow {
         }
     }
 
+    /// Returns whether the receiver had told of data above a segment while the segment, sent
+    /// once, was missing. A sender that goes back also sends again what nobody missed.
+    fn is_passed(&self, first: &Sent, end: u64, kind: Kind) -> bool {
+        let is_hole = self.board.highest_sacked() > end
+            || first.start <= self.una && self.gap.duplicate_acks.count() > 0;
+        kind == Kind::Fast && first.copies == 1 && !first.sacked && is_hole
+    }
+
     fn has_loss_evidence(&self, end: u64) -> bool {
         self.board.highest_sacked() > end
             || self.gap.duplicate_acks.count() > 0
             || self.recovery_point.is_some()
     }
 
-    fn retransmitted(&mut self, at: At, start: u64, end: u64, segments: u64, kind: Kind) {
+    fn retransmitted(&mut self, at: At, recent: Recent) {
+        let (start, end, segments, kind) = (recent.start, recent.end, recent.segments, recent.kind);
         self.tick_rounds(at);
         self.rounds.note_retransmitted(at, segments);
         self.loss_stats.retransmitted(at);
@@ -464,14 +494,7 @@ impl Flow {
         if self.recent.len() >= RECENT_RETRANSMISSIONS {
             self.recent.pop_front();
         }
-        self.recent.push_back(Recent {
-            start,
-            end,
-            segments,
-            kind,
-            at_ns: at.now,
-            spurious: false,
-        });
+        self.recent.push_back(recent);
         self.show(|| What::Retransmission {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -493,6 +516,7 @@ impl Flow {
         self.gap.dirty = true;
         self.gap.retransmitted_acked.push(at.packet);
         self.gap.first_acked_ns.get_or_insert(at.now);
+        self.gap.acked_answer = (at.now, 0);
         self.retransmissions.spurious += segments;
         match kind {
             Kind::Timeout => self.retransmissions.timeout += segments,
@@ -514,10 +538,11 @@ impl Flow {
             last_ns: first.last_ns,
             kind_before: first.kind,
             sacked_above: self.board.sacked_above(first.start),
-            sent_above: self.nxt.saturating_sub(end),
+            sent_above: self.board.captured_above(end),
             was_knowable: self.newest_delivered_ns > first.last_ns + reorder_ns,
+            is_head: first.start <= self.una,
         };
-        let is_head = first.start <= self.una;
+        let is_head = retransmitted.is_head;
         let gap = &mut self.gap;
         gap.dirty = true;
         if is_head {

@@ -57,6 +57,8 @@ pub(crate) struct Retransmitted {
     pub(crate) sent_above: u64,
     /// Whether something sent after the segment's last copy had been reported as arrived.
     pub(crate) was_knowable: bool,
+    /// Whether nothing below the segment was outstanding.
+    pub(crate) is_head: bool,
 }
 
 /// What happens in a pause.
@@ -78,6 +80,9 @@ pub(crate) struct Gap {
     /// Retransmissions of data whose acknowledgement had been captured.
     pub(crate) retransmitted_acked: Packets,
     pub(crate) first_acked_ns: Option<u64>,
+    /// What the receiver said after the last of them could have reached it: time and packet.
+    /// Without a packet: the time of the last of them.
+    pub(crate) acked_answer: (u64, u64),
     pub(crate) new_segments: u64,
     /// Number of new segments that left a hole below them.
     pub(crate) holes: u64,
@@ -94,8 +99,14 @@ pub(crate) struct Gap {
     /// Probes of a closed window, or of one that the sender does not know to be open.
     pub(crate) window_probes: Packets,
     pub(crate) last_window_probe_ns: u64,
+    /// Whether nothing has answered the last probe yet; and the probes that were not answered in
+    /// time.
+    pub(crate) is_probe_pending: bool,
+    pub(crate) probes_unanswered: u32,
     pub(crate) receiver_data: Packets,
     pub(crate) spurious: u64,
+    /// Of these, the ones whose originals were overtaken.
+    pub(crate) overtaken: u32,
     /// Copies of the first unacknowledged segment; below, those that came at least 1.5 times as
     /// long after the copy before as that copy after its own predecessor.
     pub(crate) head_copies: u64,
@@ -142,6 +153,8 @@ pub(crate) struct After {
     pub(crate) holes: u64,
     /// Retransmissions of the pause that turned out to be of data that had arrived before.
     pub(crate) spurious: u64,
+    /// Of these, the ones whose originals were overtaken.
+    pub(crate) overtaken: u32,
 }
 
 /// Which copy of a segment its acknowledgement answers, by the timestamp that it echoes
@@ -173,6 +186,8 @@ pub(crate) struct Facts {
     pub(crate) after: After,
     /// Whether only the FIN is not acknowledged.
     pub(crate) is_only_fin: bool,
+    /// Whether new data that ended the pause is the end of the stream alone.
+    pub(crate) ended_by_fin: bool,
     /// Whether the segment that ended the pause carries data of the receiver.
     pub(crate) ended_by_peer_data: bool,
     pub(crate) answered: Answered,
@@ -188,6 +203,13 @@ pub(crate) struct Facts {
     pub(crate) outstanding_bytes: u64,
     pub(crate) sacked_bytes: u64,
     pub(crate) window_bytes: Option<u64>,
+    /// Whether it is known how much room the window has at most.
+    pub(crate) is_room_known: bool,
+    /// The window's edge at most, before what ended the pause; whether that advanced it, and
+    /// made the window as large as it ever was.
+    pub(crate) edge_before: u64,
+    pub(crate) has_grown: bool,
+    pub(crate) is_whole: bool,
     /// Largest value of the window field so far.
     pub(crate) window_field_max: u16,
     /// Largest window so far, in bytes.

@@ -72,6 +72,7 @@ pub(crate) struct LossStats {
     /// Holes at which the round trip was that of an empty path: within a quarter of the
     /// shortest, or within a millisecond if that is more.
     pub(crate) holes_without_queue: u64,
+    /// Needless repairs whose originals were overtaken.
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,
     pub(crate) overtaken: u64,

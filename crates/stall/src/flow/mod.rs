@@ -48,6 +48,9 @@ pub(super) struct Recent {
     segments: u64,
     kind: RetransmissionKind,
     at_ns: u64,
+    /// Whether it was missing while data above it was reported: if it turns out to be needless,
+    /// the original was overtaken.
+    was_passed: bool,
     spurious: bool,
 }
 
@@ -78,6 +81,8 @@ pub(crate) struct Flow {
     pub(super) window_field: Option<u16>,
     pub(super) window_field_max: u16,
     pub(super) edge: u64,
+    /// The largest scale that fits what the windows say.
+    pub(super) scale_most: Option<u8>,
     pub(super) sender_view: SenderView,
     pub(super) mss_option: Option<u16>,
     pub(super) mss_seen: u64,
@@ -177,6 +182,8 @@ pub(crate) struct Counts {
     /// Retransmitted although the original had been captured.
     pub(crate) lost_after: u64,
     pub(crate) retransmitted_acked: u64,
+    /// Sent again although SACK had reported them: the sender goes back and sends everything.
+    pub(crate) resent_reported: u64,
     pub(crate) keepalives: u64,
     pub(crate) sack_seen: bool,
 }
@@ -196,6 +203,7 @@ impl Flow {
             window_field: None,
             window_field_max: 0,
             edge: ORIGIN,
+            scale_most: None,
             sender_view: SenderView::default(),
             mss_option: None,
             mss_seen: 0,

@@ -45,6 +45,7 @@ impl Flow {
             gap: self.gap,
             after: After::default(),
             is_only_fin: self.fin == Some(self.nxt) && self.nxt - self.una == 1,
+            ended_by_fin: false,
             ended_by_peer_data: false,
             answered: Answered::Unknown,
             peer_data: self.peer_data,
@@ -58,6 +59,10 @@ impl Flow {
                 .window_field
                 .zip(self.scale)
                 .map(|(field, scale)| u64::from(field) << scale),
+            is_room_known: self.scale.or(self.scale_most).is_some(),
+            edge_before: self.edge_most(),
+            has_grown: false,
+            is_whole: false,
             window_field_max: self.window_field_max,
             window_max_bytes: self.counts.window.map_or(0, |(_, most)| most),
             rtt_ns: self.rtt_ns(),
@@ -81,11 +86,15 @@ impl Flow {
         if let Some(mut facts) = pause {
             facts.gap.holes = self.gap.holes;
             facts.gap.spurious = self.gap.spurious;
+            facts.gap.overtaken = self.gap.overtaken;
             // A FIN alone is no sign that there was more to send.
             let only_fin = self.fin == Some(self.nxt) && closed == Closed::NewData;
             let had_data = self.last_data_bytes > 0;
             if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
                 facts.closed = closed;
+                facts.has_grown = self.edge_most() > facts.edge_before;
+                facts.is_whole = self.window_most() >= facts.window_max_bytes;
+                facts.ended_by_fin = only_fin && !had_data;
                 let rtt_ns = facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
                 facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
                 facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;

@@ -46,6 +46,8 @@ pub(crate) struct Phase {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) rounds: u64,
+    /// Rounds in which the sender reached the window's edge.
+    pub(crate) edge_rounds: u64,
     pub(crate) delivered_bytes: u64,
     /// Smallest and largest amount of a round: its bytes in flight, or delivered if that is
     /// more.
@@ -323,6 +325,7 @@ impl Rounds {
             if limit == Some(phase.limit) && steady(phase) {
                 phase.end_ns = end;
                 phase.rounds += 1;
+                phase.edge_rounds += u64::from(round.edge_hits > 0);
                 phase.delivered_bytes += round.delivered;
                 phase.retransmitted += round.retransmitted;
                 phase.last_packet = phase.last_packet.max(round.last_packet);
@@ -351,6 +354,7 @@ impl Rounds {
             start_ns: start,
             end_ns: end,
             rounds: 1,
+            edge_rounds: u64::from(round.edge_hits > 0),
             delivered_bytes: round.delivered,
             flight: (amount, amount),
             first_amount: amount,

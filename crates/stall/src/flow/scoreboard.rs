@@ -254,6 +254,22 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the captured bytes from `from` on, counted in the first segments behind it:
+    /// holes do not count. Constant time.
+    pub(crate) fn captured_above(&mut self, from: u64) -> u64 {
+        const LOOKED_AT: usize = 64;
+        let (mut at, mut bytes) = (self.sent.find(from), 0);
+        for _ in 0..LOOKED_AT {
+            let Some(sent) = self.sent.get(at) else {
+                break;
+            };
+            self.steps += 1;
+            bytes += (sent.end - sent.start) * u64::from(sent.copies > 0);
+            at = self.sent.next(at);
+        }
+        bytes
+    }
+
     /// Splits segments at both ends of `start..end`. Returns the first segment in it, if there
     /// is one.
     pub(crate) fn cut(&mut self, start: u64, end: u64) -> Option<Sent> {

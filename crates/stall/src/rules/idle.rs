@@ -31,6 +31,10 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return None;
     }
     let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
+    if facts.ended_by_fin {
+        // The end of the stream alone answers nothing, and is nothing that was to be sent.
+        return before.or_else(|| Some(Finding::idle()));
+    }
     before.or_else(|| Some(turn(facts, context)))
 }
 
@@ -42,6 +46,10 @@ fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
     let is_full = |bytes: u64| bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
     if facts.peer_spoke() && peer_ns > facts.last_data_ns {
         let since_ns = facts.end_ns.saturating_sub(peer_ns);
+        if !context.knows_roles {
+            // The one's work on an answer, or the other's thinking before it asks.
+            return Finding::idle();
+        }
         if !context.is_client {
             return response(facts, context);
         }
@@ -57,7 +65,8 @@ fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
                  data",
                 ms(since_ns)
             );
-            let finding = Finding::new(Cause::WaitingForPeer, Confidence::Medium, text);
+            // Or nobody had anything to do until then.
+            let finding = Finding::new(Cause::WaitingForPeer, Confidence::Low, text);
             return finding.shown_by(facts.gap.receiver_data.iter());
         }
     } else if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
@@ -118,6 +127,11 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
         View::Unknown => Confidence::Low,
     };
     let confidence = confidence.min(window_allows(facts));
+    // After an answer of the other side, what comes next may be another transfer.
+    let confidence = match facts.peer_spoke() {
+        true => confidence.min(Confidence::Medium),
+        false => confidence,
+    };
     let room = facts.window_bytes.and(facts.gap.room_least_bytes);
     let room = room.map_or_else(String::new, |room| {
         format!(" and the window had room for {room} bytes")
@@ -221,10 +235,10 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     if several && alone && is_full && facts.rtt_ns.is_some() {
         let text = format!(
             "after {} the sender went on with a single segment, as after several timeouts: the \
-             path was silent before the capture, or the sender paused",
+             tail and its repairs were lost before the capture, or the sender paused",
             ms(waited_ns)
         );
-        return Some(Finding::new(Cause::SilentPath, Confidence::Low, text));
+        return Some(Finding::new(Cause::RtoTail, Confidence::Low, text));
     }
     if timer.contains(&waited_ns) && alone && is_full && facts.rtt_ns.is_some() {
         let text = format!(

@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, Finding, idle};
+use super::{Context, Finding, idle, window};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;
@@ -51,6 +51,11 @@ fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding
         });
     }
     let at_receiver = context.view == View::Receiver;
+    // All of it came late only if the rest follows at once.
+    let rest = facts.delivered_by_close + facts.after.soon_bytes;
+    if usual && !at_receiver && rest * 2 < facts.outstanding_bytes {
+        return None;
+    }
     if usual && !at_receiver {
         let text = format!(
             "acknowledgements came {} late, one after the other as usual: nothing was lost, and \
@@ -103,11 +108,17 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
         return Some(Finding::idle()); // it came with an answer, which the sender waited for
     }
     let is_known = is_delayed_ack(held_ns);
+    if let Some(finding) = window::filled(facts, is_known) {
+        return Some(finding);
+    }
+    let room = facts.gap.room_least_bytes.unwrap_or(u64::MAX);
+    let enough = facts.mss_bytes.min(facts.after.burst_bytes);
+    let has_room = facts.is_room_known && room >= enough;
     // Where segments are lost before the capture, the sender may have sent more.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {
         Confidence::Low
-    } else if is_known && !may_lack && context.view != View::Unknown {
+    } else if is_known && has_room && !may_lack && context.view != View::Unknown {
         Confidence::High
     } else {
         Confidence::Medium

@@ -48,10 +48,12 @@ fn marked(flow: &Flow) -> Option<Origin> {
 }
 
 fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
-    // Near the receiver, overtaken data is acknowledged before its repair comes.
+    // Near the receiver, overtaken data is acknowledged before its repair comes. So is what a
+    // sender repeats that goes back to the first loss and sends everything again, or whose
+    // acknowledgements were lost: only data that was seen to come late was overtaken.
     let late = flow.counts().retransmitted_acked;
     let fast = flow.retransmissions().fast + late;
-    let reported = loss_stats.spurious_fast + late;
+    let reported = loss_stats.spurious_fast + late.min(loss_stats.overtaken);
     let mostly = reported >= 3 && reported * 2 >= fast;
     // Holes may be filled before a repair comes, by packets that were captured late: what was
     // repaired for these is needless as well. Reports of holes may be cut off; data that filled
@@ -115,22 +117,19 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
     // A line with a short buffer does the same, except that its losses find a queue.
     let queue_ns = loss_stats.queue_ns.mean() as u64;
-    let is_empty = queue_ns < (flow.rtt_min_ns() / 16).max(NS_PER_MS);
-    let queue = if is_empty {
-        "no queue built up before".to_owned()
-    } else {
-        let ms = crate::vantage::ms(queue_ns);
-        format!("{ms} of queue before, in the mean: it may have been a short buffer's end")
-    };
+    if queue_ns >= (flow.rtt_min_ns() / 16).max(NS_PER_MS) {
+        return None;
+    }
     Some(Origin {
         cause: Cause::Policer,
-        confidence: if steady && is_empty {
+        confidence: if steady {
             Confidence::High
         } else {
             Confidence::Medium
         },
         explanation: format!(
-            "in {} bursts of loss {} passed each time, the rest was dropped, and {queue}",
+            "in {} bursts of loss {} passed each time, the rest was dropped, and no \
+             queue built up before",
             loss_stats.passed.count,
             crate::verdict::rate(rate_bps)
         ),

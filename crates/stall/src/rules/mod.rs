@@ -19,7 +19,7 @@ use crate::flow::facts::{Closed, Facts};
 use crate::vantage::View;
 
 pub(crate) use losses::{Origin, origin};
-pub(crate) use setup::waits;
+pub(crate) use setup::{knows_roles, waits};
 
 /// Most packet numbers named for a stall.
 const EVIDENCE_MOST: usize = 16;
@@ -37,6 +37,8 @@ pub(crate) struct Context<'a> {
     pub(crate) origin: Option<&'a Origin>,
     /// Whether the data is the client's.
     pub(crate) is_client: bool,
+    /// Whether the handshake or a port tells who is the client.
+    pub(crate) knows_roles: bool,
     /// Beginning of the capture: reported times count from here.
     pub(crate) start_ns: u64,
     /// Whether the capture lacks packets of this flow.
@@ -62,6 +64,8 @@ pub(crate) struct Finding {
     /// Packets that show the cause, beside those around the pause.
     pub(crate) evidence: Vec<u64>,
     pub(crate) what: Finds,
+    /// When the stop was over, and by which packet, if that was before the pause was.
+    pub(crate) until: Option<(u64, u64)>,
 }
 
 /// The nature of a pause.
@@ -84,6 +88,7 @@ impl Finding {
             explanation,
             evidence: Vec::new(),
             what: Finds::Stall,
+            until: None,
         }
     }
 
@@ -97,6 +102,12 @@ impl Finding {
     /// Makes the finding a wait, since `start_ns`, for the answer to a packet.
     pub(crate) fn waited_since(mut self, start_ns: u64, packet: u64) -> Self {
         self.what = Finds::Wait(start_ns, packet);
+        self
+    }
+
+    /// Ends the stop before the pause ends: at a time, with a packet.
+    pub(crate) fn until(mut self, end: Option<(u64, u64)>) -> Self {
+        self.until = end;
         self
     }
 
@@ -193,16 +204,17 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         Finds::Wait(..) => StallKind::Wait,
         _ => StallKind::Silence,
     };
-    let cost = u128::from(facts.rate_before) * u128::from(facts.duration_ns());
+    let (end_ns, last) = finding.until.unwrap_or((facts.end_ns, facts.packet_after));
+    let cost = u128::from(facts.rate_before) * u128::from(end_ns.saturating_sub(facts.start_ns));
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
     let mut packets = vec![first];
     packets.extend(&finding.evidence);
-    packets.push(facts.packet_after);
+    packets.push(last);
     let confidence = doubt(finding.confidence, facts, context);
     Judged::Stall(Box::new(Stall {
         direction: context.direction,
         start_ns: start_ns.saturating_sub(context.start_ns),
-        duration_ns: facts.end_ns.saturating_sub(start_ns),
+        duration_ns: end_ns.saturating_sub(start_ns),
         kind,
         bytes_cost: (facts.rate_before > 0 && kind == StallKind::Silence).then_some(cost),
         cause: finding.cause,

@@ -32,7 +32,7 @@ fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         return None;
     }
     let finding = match phase.limit {
-        Limit::Pinned => pinned(phase, context)?,
+        Limit::Pinned => pinned(phase, flow, context)?,
         Limit::Growth => growth(phase),
         Limit::Window => window(phase, flow, context)?,
         Limit::Plateau => plateau(phase, flow, context)?,
@@ -68,7 +68,7 @@ fn rate(phase: &Phase) -> String {
     crate::verdict::rate(bps)
 }
 
-fn pinned(phase: &Phase, context: &Context<'_>) -> Option<Finding> {
+fn pinned(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> {
     // A timeout that was not captured is followed by rounds as small, but these double.
     if context.view != View::Sender && phase.rounds < PINNED_ROUNDS_AWAY {
         return None;
@@ -80,7 +80,12 @@ fn pinned(phase: &Phase, context: &Context<'_>) -> Option<Finding> {
         rate(phase),
         phase.retransmitted
     );
-    let sure = matches!(context.view, View::Sender | View::Middle);
+    // A sender that goes back and sends everything again repeats what was not lost: its rounds
+    // are small for another reason.
+    let again = flow.retransmissions();
+    let needless = again.spurious.max(flow.counts().resent_reported);
+    let goes_back = !flow.counts().sack_seen || needless * 4 >= again.total();
+    let sure = matches!(context.view, View::Sender | View::Middle) && !goes_back;
     let confidence = if sure {
         Confidence::High
     } else {
@@ -119,7 +124,8 @@ fn window(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> 
         ms(rtt_ns),
         rate(phase)
     );
-    let sure = context.view == View::Sender;
+    // A rate near the window's may be the path's as well.
+    let sure = context.view == View::Sender && phase.edge_rounds >= phase.rounds;
     let confidence = if sure {
         Confidence::High
     } else {
@@ -133,9 +139,17 @@ fn plateau(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding>
     if !is_long || has_queue(flow) || flow.rtt_ns().is_none() {
         return None;
     }
+    if !flow.scale_known() {
+        let text = format!(
+            "for {} rounds {} to {} bytes in flight, in one piece each round trip: a limit of the \
+             sender, or the receiver's window, of which the capture does not show the scale",
+            phase.rounds, phase.flight.0, phase.flight.1
+        );
+        return Some(Finding::new(Cause::Unknown, Confidence::Low, text));
+    }
     let level = (phase.flight.1 - phase.flight.0) * 4 <= phase.flight.1;
     let clean = flow.loss_stats().episodes == 0 && level && phase.rounds >= PLATEAU_ROUNDS_SURE;
-    let sure = clean && context.view == View::Sender && flow.scale_known();
+    let sure = clean && context.view == View::Sender;
     let text = format!(
         "for {} rounds {} to {} bytes in flight, in one piece each round trip, with nothing lost \
          and the receiver's window at {}: a limit within the sender, most likely its send buffer",

@@ -10,10 +10,21 @@ use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
 use crate::flow::Flow;
 use crate::flow::at::At;
+use crate::flow::facts::Packets;
 use crate::vantage::{View, ms};
 
 /// Shortest time after which a SYN is retransmitted; a sooner repeat has a reason of its own.
 const REPEATED_NS: u64 = 100 * NS_PER_MS;
+
+/// Ports below this belong to servers.
+const WELL_KNOWN: u16 = 1024;
+
+/// Returns whether the capture shows which end is the client: it has the handshake, or one port
+/// alone is a server's.
+pub(crate) fn knows_roles(connection: &Connection) -> bool {
+    let [a, b] = connection.ends.map(|end| end.port < WELL_KNOWN);
+    connection.handshake.client.is_some() || a != b
+}
 
 /// Returns all waits of a connection. `flows` and `views` are the client's and the server's, in
 /// this order.
@@ -23,7 +34,7 @@ pub(crate) fn waits(
     views: [View; 2],
     start_ns: u64,
 ) -> Vec<Stall> {
-    let mut waits: Vec<Stall> = repeated(connection, start_ns)
+    let mut waits: Vec<Stall> = repeated(connection, flows, start_ns)
         .or_else(|| slow_handshake(connection, flows, views, start_ns))
         .into_iter()
         .collect();
@@ -142,6 +153,9 @@ fn first_response(
     start_ns: u64,
 ) -> Option<Stall> {
     let (first, (asked_ns, packet)) = flows[1].first_turn()?;
+    if !knows_roles(connection) {
+        return None; // the client's next request looks the same
+    }
     let ready = connection.handshake.ack;
     let (from_ns, from) = match asked_ns {
         0 => ready.map(|ready| (ready.now, ready.packet))?,
@@ -171,15 +185,33 @@ fn first_response(
     Some(wait(&span, Direction::ToClient, cause, text, start_ns))
 }
 
+/// Returns when the setup was over, as far as the capture shows: the client's first
+/// acknowledgement, else a reset before anything else, else the last packet of the handshake.
+/// Where one direction alone was captured, that is the least that the setup took.
+fn setup_end(connection: &Connection, flows: [&Flow; 2]) -> Option<At> {
+    let handshake = &connection.handshake;
+    if handshake.ack.is_some() {
+        return handshake.ack;
+    }
+    let own = handshake.syns.count() + handshake.syn_acks.count();
+    let nothing_else = flows.iter().all(|flow| flow.first_turn().is_none())
+        && connection.packets <= own.saturating_add(1);
+    let last = handshake.last_syn.into_iter().chain(handshake.last_syn_ack);
+    let last = last.max_by_key(|at| at.packet);
+    handshake.reset.filter(|_| nothing_else).or(last)
+}
+
 /// Finds a SYN, or an answer to it, that was sent more than once.
-fn repeated(connection: &Connection, start_ns: u64) -> Option<Stall> {
+fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;
     let (syns, answers) = (handshake.syns.count(), handshake.syn_acks.count());
-    if syns < 2 && answers < 2 {
+    let ended = setup_end(connection, flows)?;
+    // What was sent again after the end is of no account: its answer had been lost.
+    let again = |packets: &Packets| packets.iter().nth(1).is_some_and(|p| p <= ended.packet);
+    if !again(&handshake.syns) && !again(&handshake.syn_acks) {
         return None;
     }
-    let ended = handshake.ack.or(handshake.reset).unwrap_or(connection.last);
     let duration_ns = ended.now.saturating_sub(begun.now);
     if duration_ns < REPEATED_NS {
         return None;
@@ -188,13 +220,18 @@ fn repeated(connection: &Connection, start_ns: u64) -> Option<Stall> {
         (0, _) if handshake.reset.is_some() => {
             format!("{syns} SYNs, then a reset after {}", ms(duration_ns))
         }
+        (0, _) if connection.packets > syns => format!(
+            "{syns} SYNs in {}; what answered them is not in the capture",
+            ms(duration_ns)
+        ),
         (0, _) => format!("{syns} SYNs in {}, and no answer", ms(duration_ns)),
         (_, Some(_)) => format!(
             "set up after {}, with {syns} SYNs and {answers} answers to them",
             ms(duration_ns)
         ),
         (_, None) => format!(
-            "{syns} SYNs and {answers} answers in {}, and nothing from the client then",
+            "{syns} SYNs and {answers} answers in {}, and no acknowledgement of the client in the \
+             capture",
             ms(duration_ns)
         ),
     };
@@ -204,8 +241,17 @@ fn repeated(connection: &Connection, start_ns: u64) -> Option<Stall> {
         .chain(handshake.syn_acks.iter())
         .collect();
     packets.push(ended.packet);
+    packets.retain(|&packet| packet <= ended.packet);
+    // A client that asks once has the answer: the acknowledgement of that was lost, and the
+    // server waits. From the server's packets alone the client's are not to be told.
+    let (direction, confidence) = match (syns, handshake.ack) {
+        (0, _) => (Direction::ToClient, Confidence::Low),
+        (1, Some(_)) => (Direction::ToClient, Confidence::High),
+        (1, None) => (Direction::ToClient, Confidence::Medium),
+        _ => (Direction::ToServer, Confidence::High),
+    };
     Some(Stall {
-        direction: Direction::ToServer,
+        direction,
         start_ns: begun.now.saturating_sub(start_ns),
         duration_ns,
         kind: StallKind::Silence,
@@ -213,7 +259,7 @@ fn repeated(connection: &Connection, start_ns: u64) -> Option<Stall> {
         cause: Cause::ConnectionSetup,
         root: None,
         side: Side::Unknown,
-        confidence: Confidence::High,
+        confidence,
         evidence: in_order(packets),
         count: 1,
         explanation,

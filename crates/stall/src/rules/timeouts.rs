@@ -9,6 +9,8 @@ use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
 use crate::history::RetransmissionKind;
 use crate::vantage::{View, ms};
 
+/// Longest first timeout in use is 3 s (RFC 1122, 4.2.3.1), and clocks tick each half second.
+const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
 /// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
 const DUPACK_THRESHOLD: u64 = 3;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
@@ -24,28 +26,40 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
         return None;
     }
     let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
-    if !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender {
-        let text = format!(
-            "nothing passed for {}, and the first that did was a repeat: those before it were \
-             lost as well",
-            ms(first_ns - facts.start_ns)
-        );
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
-    }
+    // That repeats before it were lost as well is likely then, but only the loss of the
+    // acknowledgement is proved.
+    let is_late =
+        !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender;
+    let before = if is_late {
+        format!("; nothing passed for {}", ms(first_ns - facts.start_ns))
+    } else {
+        String::new()
+    };
     let text = format!(
         "the sender retransmitted {} times what the capture shows as acknowledged: the \
-         acknowledgements did not reach it in time",
+         acknowledgements did not reach it in time{before}",
         gap.retransmitted_acked.count()
     );
     // A retransmission that was sent before the acknowledgement can have reached the sender
     // does not show that the acknowledgement was lost.
-    let had_time = first_ns.saturating_sub(facts.start_ns) > facts.sender_rtt_ns.saturating_mul(2);
+    // It may have waited in a queue in front of the capture: one that has room for longer than
+    // a timer takes is not known to stand there.
+    let waited_ns = first_ns.saturating_sub(facts.start_ns);
+    let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
+    let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
+    if !by_timer {
+        // A sender that goes back to a loss sends copies for as long as its flight lasts.
+        return Some(Finding::idle());
+    }
+    let room = gap.room_least_bytes.unwrap_or(u64::MAX);
+    let is_open = gap.window_probes.count() == 0 && room >= facts.mss_bytes;
     let confidence = match context.view {
-        View::Receiver | View::Middle if had_time => Confidence::High,
+        View::Receiver | View::Middle if is_open && !is_late => Confidence::High,
         _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
+    // What the receiver said again ended the stop; the sender may have had no more to send.
+    let finding = finding.until(Some(gap.acked_answer).filter(|&(_, packet)| packet > 0));
     Some(finding.shown_by(gap.retransmitted_acked.iter()))
 }
 
@@ -57,7 +71,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         return None;
     }
     let only_fast = gap.timeouts + gap.probes == 0;
-    if only_fast && reported > 0 {
+    if only_fast && gap.overtaken + facts.after.overtaken > 0 {
         let text = "data that overtook other data made the sender repair what was not lost";
         let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
         return Some(finding.shown_by(gap.retransmitted.iter()));
@@ -68,7 +82,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         .first_timeout
         .map_or(0, |retransmitted| retransmitted.sent_above);
     let all_at_once = facts.delivered_by_close >= facts.outstanding_bytes
-        && sent_above >= 2 * facts.mss_bytes
+        && sent_above > 0
         && gap.retransmitted_segments == 1
         && facts.sacked_bytes == 0
         && gap.duplicate_acks.count() == 0;
@@ -251,8 +265,8 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 /// Returns whether a retransmission comes too late to be the first one: a timer sends the first
 /// one sooner.
 fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
-    let timer_ns = facts.rto_ns.max(RTO_LEAST_NS);
-    at_ns.saturating_sub(facts.start_ns) * 10 >= timer_ns.saturating_mul(17)
+    let timer_ns = facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
+    at_ns.saturating_sub(facts.start_ns) >= timer_ns.max(LONGEST_FIRST_NS)
 }
 
 /// Finds a single captured timeout that is so late that others must have preceded it.
@@ -344,7 +358,13 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let packets = gap.retransmitted.iter();
     // SACK shows the hole; without it only the answer shows which copy arrived.
     let sure = match context.view {
-        View::Sender if facts.sacked_bytes > 0 => Confidence::High,
+        // What the answer delivers beside the repair had arrived without a report.
+        View::Sender
+            if facts.sacked_bytes > 0 && facts.delivered_by_close <= retransmitted.bytes =>
+        {
+            Confidence::High
+        }
+        _ if facts.delivered_by_close > retransmitted.bytes => Confidence::Medium,
         _ => proof(facts, context),
     };
     let timer = ms(retransmitted.at_ns.saturating_sub(facts.start_ns));
@@ -356,6 +376,9 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
+    if behind == 0 && had_arrived(facts, &retransmitted, context) {
+        return Some(arrived_unanswered(facts));
+    }
     if behind == 0 {
         let text = format!(
             "of the last {under_way} segments before the pause the first or all were lost: none \
@@ -363,7 +386,10 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         );
         return Some(Finding::new(Cause::RtoTail, sure, text).shown_by(packets));
     }
-    if behind < DUPACK_THRESHOLD {
+    // What the answer delivers beside the repair had arrived as well, and its reports were lost.
+    let unreported = facts.delivered_by_close.saturating_sub(retransmitted.bytes);
+    let arrived = behind + unreported / facts.mss_bytes.max(1);
+    if behind < DUPACK_THRESHOLD && arrived < DUPACK_THRESHOLD {
         let text = format!(
             "a loss with {behind} segments behind it that arrived, where {DUPACK_THRESHOLD} are \
              needed to repair it at once; the timer did after {timer}"
@@ -371,11 +397,34 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         return Some(Finding::new(Cause::RtoFewDupacks, sure, text).shown_by(packets));
     }
     let text = format!(
-        "{behind} segments behind a loss were reported as arrived, but only the timer repaired \
-         it, after {timer}"
+        "{arrived} segments behind a loss had arrived, {behind} were reported before, and only the \
+         timer repaired it, after {timer}"
     );
     let finding = Finding::new(Cause::RtoOther, Confidence::Low, text);
     Some(finding.on(Side::Unknown).shown_by(packets))
+}
+
+/// Returns whether the data had arrived before it was sent again: it was captured at the
+/// receiver, and the answer to the repair acknowledges everything.
+fn had_arrived(facts: &Facts, retransmitted: &Retransmitted, context: &Context<'_>) -> bool {
+    context.view == View::Receiver
+        && retransmitted.copies_before > 0
+        && facts.closed == Closed::Delivery
+        && facts.delivered_by_close >= facts.outstanding_bytes
+}
+
+/// Judges data that had arrived and was not acknowledged before the sender's timer repeated it.
+fn arrived_unanswered(facts: &Facts) -> Finding {
+    if !facts.goes_on_at_once() {
+        return Finding::idle(); // nothing waited for the acknowledgement
+    }
+    let text = format!(
+        "the data came in here and was not acknowledged for {}, until the sender's timer \
+         repeated it",
+        ms(facts.duration_ns())
+    );
+    let finding = Finding::new(Cause::DelayedAck, Confidence::Medium, text);
+    finding.shown_by(facts.gap.retransmitted.iter())
 }
 
 /// Returns whether the answer to the repair delivered nothing but the repair itself.
@@ -397,6 +446,19 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let retransmitted = gap.first_probe?;
     if gap.timeouts > 0 {
         return None;
+    }
+    // A timeout repairs the first outstanding segment. Where that is the last one as well, a probe
+    // and the timeout of a stack without probes are the same packet.
+    if retransmitted.is_head && had_arrived(facts, &retransmitted, context) {
+        return Some(arrived_unanswered(facts));
+    }
+    if retransmitted.is_head {
+        let text = format!(
+            "the last segment was lost, and its sender's timer repaired it after {}",
+            ms(retransmitted.at_ns.saturating_sub(facts.start_ns))
+        );
+        let finding = Finding::new(Cause::RtoTail, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.retransmitted.iter()));
     }
     let text = format!(
         "the tail was lost; after {} a probe of {} bytes brought the answer that repaired it",

@@ -51,7 +51,7 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
 }
 
 /// Finds a window that was closed for at least half of the pause.
-pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let probes = gap.window_probes.count();
     let is_closed = gap.window_least == Some(0) || probes > 0;
@@ -81,8 +81,12 @@ pub(super) fn closed(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     // A closed window holds up only a sender that has something to send. A probe shows that,
     // and so does data that follows the opening at once.
     let waited = probes > 0 || gap.opened.is_some_and(|(at, _)| is_let_go(facts, at));
+    // Where probes were not answered, or acknowledged data came again, packets of the receiver were lost, and one of them may have
+    // told of room. At the receiver it would have been captured.
+    let lost = gap.probes_unanswered > 0 || gap.retransmitted_acked.count() > 0;
+    let told_all = !lost || context.view == View::Receiver;
     let confidence = match facts.closed {
-        _ if waited && gap.timeouts == 0 => Confidence::High,
+        _ if waited && gap.timeouts == 0 && told_all => Confidence::High,
         Closed::Capture | Closed::Reset if !waited => Confidence::Low,
         _ => Confidence::Medium,
     };
@@ -98,12 +102,33 @@ fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
     facts.closed == Closed::NewData && facts.end_ns.saturating_sub(at_ns) <= allowed_ns
 }
 
+/// Finds a window that was filled before the acknowledgement that ended the pause and had room
+/// with it. One that is then as large as it ever was, after a time that fits a timer, may have
+/// been read at once, and only told of late.
+pub(super) fn filled(facts: &Facts, is_timer: bool) -> Option<Finding> {
+    let room = facts.gap.room_least_bytes.filter(|_| facts.is_room_known)?;
+    let had = facts.after.burst_bytes;
+    let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
+    let untold = is_timer && facts.is_whole;
+    if facts.closed != Closed::Delivery || room >= enough || !facts.has_grown || untold {
+        return None;
+    }
+    let text = format!(
+        "what had been sent left room for {room} bytes in the receiver's window, and {had} \
+         bytes followed when it had more"
+    );
+    Some(Finding::new(
+        Cause::ReceiverWindowClosed,
+        Confidence::Medium,
+        text,
+    ))
+}
+
 /// Finds a window without room for what came next, when everything that was sent had arrived. A
 /// sender may send what it has if that fits, or if it makes a full segment or half of the
 /// largest window (RFC 1122, 4.2.3.4): the size of a full segment says nothing by itself.
 pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
-    facts.window_bytes?;
-    let room = facts.gap.room_least_bytes?;
+    let room = facts.gap.room_least_bytes.filter(|_| facts.is_room_known)?;
     let text = |what: &str| format!("the receiver's window had room for {room} bytes: {what}");
     let found = |confidence, text| Finding::new(Cause::ReceiverWindowClosed, confidence, text);
     if facts.closed != Closed::NewData {
@@ -115,11 +140,20 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
     let update = facts.gap.update.filter(|&(at, _)| is_let_go(facts, at));
     if let Some((_, packet)) = update.filter(|_| room < enough) {
         let what = format!("{had} bytes followed as soon as it had more");
-        let confidence = match facts.peer_spoke() {
+        let confidence = match facts.peer_spoke() || facts.window_bytes.is_none() {
             false => Confidence::High,
             true => Confidence::Medium,
         };
         return Some(found(confidence, text(&what)).shown_by([packet]));
+    }
+    // It opened so late in the pause that the sender could not have sent for most of it.
+    let opened = facts.gap.update.filter(|&(at, _)| {
+        let closed_ns = at.saturating_sub(facts.start_ns);
+        closed_ns >= facts.duration_ns() / 4 * 3
+    });
+    if let Some((_, packet)) = opened.filter(|_| room < enough) {
+        let what = format!("{had} bytes followed when it had more");
+        return Some(found(Confidence::Medium, text(&what)).shown_by([packet]));
     }
     // A timer made the sender send into the room that there was, and no more than that.
     if facts.fills_window && room > 0 && room < facts.mss_bytes && had >= room {
