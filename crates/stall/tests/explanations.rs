@@ -272,3 +272,70 @@ fn reports_that_were_lost_are_not_too_few_segments() {
     let wrong = of(&found, Cause::RtoFewDupacks);
     assert!(wrong.is_none(), "{wrong:#?}");
 }
+
+/// Of what several acknowledgements in a row told, the sender knows nothing, and its first
+/// repeats did not come either: nothing passed in either direction. One acknowledgement that was
+/// lost, or a repeat that may be the first one, shows no more than that.
+#[test]
+fn a_path_is_silent_if_acknowledgements_and_repeats_were_lost() {
+    for (segments, again_ms, wanted) in [
+        (10, 4000, Cause::SilentPath),
+        (1, 4000, Cause::AckLoss),
+        (10, 600, Cause::AckLoss),
+    ] {
+        let mut text = String::from(AT_RECEIVER);
+        for n in 1..5 {
+            let (at, from) = (20 + n * 20, n * 1448);
+            let _ = writeln!(text, "{at} S {from}..{}", from + 1448);
+            let _ = writeln!(text, "{at} R ack {}", from + 1448);
+        }
+        let first = 5 * 1448;
+        for n in 0..segments {
+            let from = first + n * 1448;
+            let _ = writeln!(text, "120 S {from}..{}", from + 1448);
+            let _ = writeln!(text, "120 R ack {}", from + 1448);
+        }
+        let end = first + segments * 1448;
+        let again = 120 + again_ms;
+        let _ = writeln!(text, "{again} S {first}..{}", first + 1448);
+        let _ = writeln!(text, "{again} R ack {end}");
+        let _ = writeln!(text, "{} S {end}..{}", again + 20, end + 1448);
+        let _ = writeln!(text, "{} R ack {}", again + 20, end + 1448);
+        let found = connection(&text);
+        assert!(of(&found, wanted).is_some(), "{again_ms} ms: {found:#?}");
+        for stall in &found.stalls {
+            let is_sure = stall.confidence == Confidence::High;
+            assert!(stall.cause == wanted || !is_sure, "{stall:#?}");
+        }
+    }
+}
+
+/// A sender that has measured its round trips does not wait three seconds for its first repeat:
+/// the repairs of a hole that is filled so late were lost before the capture. Before the first
+/// round trips a timer of three seconds is a usual one.
+#[test]
+fn a_timer_that_was_measured_does_not_take_three_seconds() {
+    for (measured, wanted) in [(true, true), (false, false)] {
+        let mut text = String::from("0 S SYN\n10 R SYN\n20 S ack\n");
+        let before = if measured { 8 } else { 0 };
+        for n in 0..before {
+            let (at, from) = (20 + n * 20, n * 1448);
+            let _ = writeln!(text, "{at} S {from}..{}", from + 1448);
+            let _ = writeln!(text, "{} R ack {}", at + 10, from + 1448);
+        }
+        let (at, hole) = (220, before * 1448);
+        let _ = writeln!(text, "{at} S {}..{}", hole + 1448, hole + 5 * 1448);
+        let _ = writeln!(
+            text,
+            "{} R ack {hole} sack {}..{}",
+            at + 10,
+            hole + 1448,
+            hole + 5 * 1448
+        );
+        let _ = writeln!(text, "{} S {hole}..{}", at + 3200, hole + 1448);
+        let _ = writeln!(text, "{} R ack {}", at + 3210, hole + 5 * 1448);
+        let found = connection(&text);
+        let storm = of(&found, Cause::RtoStorm).is_some();
+        assert_eq!(storm, wanted, "{found:#?}");
+    }
+}

@@ -516,6 +516,8 @@ impl Flow {
         self.gap.dirty = true;
         self.gap.retransmitted_acked.push(at.packet);
         self.gap.first_acked_ns.get_or_insert(at.now);
+        let unknown_bytes = self.una.saturating_sub(start);
+        self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);
         self.gap.acked_answer = (at.now, 0);
         self.retransmissions.spurious += segments;
         match kind {

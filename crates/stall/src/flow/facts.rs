@@ -80,6 +80,8 @@ pub(crate) struct Gap {
     /// Retransmissions of data whose acknowledgement had been captured.
     pub(crate) retransmitted_acked: Packets,
     pub(crate) first_acked_ns: Option<u64>,
+    /// Bytes that the sender did not know to be acknowledged, most.
+    pub(crate) unknown_acked_bytes: u64,
     /// What the receiver said after the last of them could have reached it: time and packet.
     /// Without a packet: the time of the last of them.
     pub(crate) acked_answer: (u64, u64),
@@ -218,6 +220,9 @@ pub(crate) struct Facts {
     pub(crate) rtt_ns: Option<u64>,
     pub(crate) rtt_min_ns: u64,
     pub(crate) rto_ns: u64,
+    /// Whether several segments of data were answered before: the sender's timer follows the
+    /// round trip then, and no longer begins with a guess.
+    pub(crate) is_timer_measured: bool,
     /// Shortest round trip from the capture to the receiver and back.
     pub(crate) receiver_rtt_ns: u64,
     /// Shortest round trip from the capture to the sender and back.

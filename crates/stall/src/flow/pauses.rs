@@ -7,6 +7,9 @@ use super::Flow;
 use super::at::At;
 use super::facts::{After, Answered, Closed, Facts, Gap};
 
+/// After so many round trips the timer of every stack follows them (RFC 6298, section 2).
+const MEASURED_SAMPLES: u64 = 3;
+
 impl Flow {
     /// Returns the state of a pause, if there was no progress for long. The state is the
     /// present one, before the segment that may end the pause is processed.
@@ -68,6 +71,7 @@ impl Flow {
             rtt_ns: self.rtt_ns(),
             rtt_min_ns: self.rtt_min_ns(),
             rto_ns: self.rto_ns(),
+            is_timer_measured: self.receiver_side.samples >= MEASURED_SAMPLES,
             receiver_rtt_ns: self.receiver_rtt_ns().unwrap_or(0),
             mss_bytes: self.mss(),
             last_data_ns: self.last_data_ns,

@@ -115,9 +115,9 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
         return None;
     }
     let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
-    // A line with a short buffer does the same, except that its losses find a queue.
-    let queue_ns = loss_stats.queue_ns.mean() as u64;
-    if queue_ns >= (flow.rtt_min_ns() / 16).max(NS_PER_MS) {
+    // A line with a short buffer does the same, except that it drops when the buffer is full:
+    // each of its losses finds a queue. A burst may stand in the sender's own line meanwhile.
+    if loss_stats.holes_on_empty_path * 2 < loss_stats.queue_ns.count {
         return None;
     }
     Some(Origin {

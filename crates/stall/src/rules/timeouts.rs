@@ -26,10 +26,22 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
         return None;
     }
     let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
-    // That repeats before it were lost as well is likely then, but only the loss of the
-    // acknowledgement is proved.
     let is_late =
         !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender;
+    if is_late && acks_lost(facts, context) >= DUPACK_THRESHOLD {
+        // Some acknowledgements in a row were lost, and repeats before this one: nothing passed
+        // in either direction.
+        let text = format!(
+            "nothing passed for {}: {} acknowledgements or more did not reach the sender, and the \
+             repeat that came then is too late to be the first one",
+            ms(first_ns - facts.start_ns),
+            acks_lost(facts, context)
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
+    }
+    // With few acknowledgements, a repeat that was lost as well is likely, but only the loss of
+    // the acknowledgements is proved.
     let before = if is_late {
         format!("; nothing passed for {}", ms(first_ns - facts.start_ns))
     } else {
@@ -61,6 +73,13 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
     // What the receiver said again ended the stop; the sender may have had no more to send.
     let finding = finding.until(Some(gap.acked_answer).filter(|&(_, packet)| packet > 0));
     Some(finding.shown_by(gap.retransmitted_acked.iter()))
+}
+
+/// Returns the number of acknowledgements in a row that the sender does not have, as it repeats
+/// what they are about: at least so many, if the receiver acknowledged as it usually does.
+fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
+    let at_once_bytes = facts.mss_bytes * (2 * context.flow.segments_per_ack()).max(2);
+    facts.gap.unknown_acked_bytes.div_ceil(at_once_bytes.max(1))
 }
 
 /// Finds retransmissions of data that had arrived.
@@ -263,10 +282,14 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 }
 
 /// Returns whether a retransmission comes too late to be the first one: a timer sends the first
-/// one sooner.
+/// one sooner. Before it has measured round trips, it waits for the longest time in use.
 fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
     let timer_ns = facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
-    at_ns.saturating_sub(facts.start_ns) >= timer_ns.max(LONGEST_FIRST_NS)
+    let least_ns = match facts.is_timer_measured {
+        true => timer_ns,
+        false => timer_ns.max(LONGEST_FIRST_NS),
+    };
+    at_ns.saturating_sub(facts.start_ns) >= least_ns
 }
 
 /// Finds a single captured timeout that is so late that others must have preceded it.
