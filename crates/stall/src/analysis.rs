@@ -5,6 +5,7 @@ use capture::segment::Endpoint;
 use serde::Serialize;
 
 use crate::cause::{Cause, Confidence, Side};
+use crate::direction::Direction;
 use crate::history::History;
 use crate::units::{seconds, some_seconds, text};
 
@@ -60,33 +61,6 @@ pub struct Connection {
     /// The events that a plot needs, if `Options::history_of` asked for them.
     #[serde(skip)]
     pub history: Option<History>,
-}
-
-/// Direction in which data is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// From client to server.
-    ToServer,
-    /// From server to client.
-    ToClient,
-}
-
-impl Direction {
-    /// Returns the other direction.
-    #[must_use]
-    pub const fn opposite(self) -> Self {
-        match self {
-            Self::ToServer => Self::ToClient,
-            Self::ToClient => Self::ToServer,
-        }
-    }
-
-    /// Returns the index of this direction in [`Connection::flows`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
 }
 
 /// The end of the connection near which a capture was made.

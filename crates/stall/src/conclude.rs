@@ -3,9 +3,10 @@
 
 use capture::segment::Endpoint;
 
-use crate::analysis::{self, Direction, Place, Stall};
+use crate::analysis::{self, Place, Stall};
 use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
+use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::rules::{self, Context};
 use crate::vantage::{self, View};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::analysis::Direction;
+use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::flow::facts::{Closed, Packets};

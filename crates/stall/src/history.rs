@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of one connection that a plot needs, in bounded memory.
 
-use crate::analysis::Direction;
+use crate::direction::Direction;
 
 /// What one segment did to one direction's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

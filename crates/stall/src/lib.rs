@@ -17,6 +17,7 @@ pub mod captures;
 mod cause;
 mod conclude;
 mod connection;
+mod direction;
 mod flow;
 pub mod follow;
 mod history;
@@ -32,12 +33,13 @@ mod verdict;
 
 pub use analyser::Analyser;
 pub use analysis::{
-    Analysis, Connection, CwndEstimate, Direction, Flow, Idle, Place, Retransmissions, Rtt, Stall,
-    StallKind, Vantage,
+    Analysis, Connection, CwndEstimate, Flow, Idle, Place, Retransmissions, Rtt, Stall, StallKind,
+    Vantage,
 };
 pub use by_cause::{CauseTotal, SideTotal, by_cause, by_side};
 pub use by_host_pair::{HostPairTotal, by_host_pair};
 pub use cause::{Cause, Confidence, Side};
+pub use direction::Direction;
 pub use history::{Event, History, RetransmissionKind, What};
 pub use options::Options;
 pub use verdict::sum_up;

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Connection, Direction, Flow, Stall, StallKind};
+use crate::analysis::{Connection, Flow, Stall, StallKind};
 use crate::cause::{Cause, Confidence};
+use crate::direction::Direction;
 use crate::flow::rounds::per_second;
 pub(crate) use units::terse::rate;
 use units::terse::{ms, size};

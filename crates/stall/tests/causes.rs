@@ -93,7 +93,7 @@ fn the_window_closed() {
 }
 
 #[test]
-fn a_probe_told_of_the_open_window() {
+fn a_probe_reported_the_open_window() {
     let stall = stall(
         "
         40  S 14480..15928

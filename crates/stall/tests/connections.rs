@@ -52,7 +52,7 @@ fn ports_that_are_used_again_are_another_connection() {
 }
 
 #[test]
-fn a_syn_sent_again_is_the_same_connection() {
+fn a_retransmitted_syn_is_the_same_connection() {
     let mut all = segments("0 S SYN", Base::default());
     all.extend(segments(
         &format!("1000 S SYN\n{}", HANDSHAKE.replace("0   S SYN", "")),
@@ -107,7 +107,7 @@ fn the_two_directions_may_have_other_tunnels() {
 
 /// A mark of congestion is a router's own word.
 #[test]
-fn marks_of_congestion_are_told() {
+fn marks_of_congestion_are_reported() {
     let mut all = all_of("40 S 14480..15928\n60 R ack 15928");
     all[9].ecn = 3;
     all[10].flags.0 |= capture::segment::Flags::ECE;
@@ -197,7 +197,7 @@ fn one_packet_captured_twice_is_no_retransmission() {
 }
 
 #[test]
-fn where_it_was_captured_is_told_by_delays() {
+fn delays_show_where_it_was_captured() {
     let place = |client_ms: u32, server_ms: u32| {
         let (a, b) = (server_ms, server_ms + client_ms);
         let text = format!("0 S SYN\n{a} R SYN\n{b} S ack\n{b} S 0..1448\n");

@@ -72,20 +72,20 @@ fn a_full_segment_sent_meanwhile_does_not_make_a_held_acknowledgement_a_pause() 
 
 /// As a capture at the receiver has it, 20 ms from the sender and back: each 5 ms
 /// the program reads five segments and the window's edge moves by as many; what
-/// fills it comes 20 ms later. `spare` segments of the window are never used.
-fn paced_into_a_window(spare: u32) -> String {
+/// fills it comes 20 ms later. `unused` segments of the window are never used.
+fn paced_into_a_window(unused: u32) -> String {
     const SEGMENT: u32 = 1408; // 11 units of the window
     let mut text = format!(
         "0 S SYN\n0 R SYN\n20 S ack\n20 S 0..{}\n20 R ack {} win {}\n",
         5 * SEGMENT,
         5 * SEGMENT,
-        11 * (20 + spare),
+        11 * (20 + unused),
     );
     for arrival in 0..1000 {
         let (period, in_period) = (arrival / 5, arrival % 5);
         let (from, to) = ((5 + arrival) * SEGMENT, (6 + arrival) * SEGMENT);
         let at_ms = 40 + 5 * period + in_period;
-        let edge = 30 + 5 * period + spare;
+        let edge = 30 + 5 * period + unused;
         let room = 11 * (edge - (6 + arrival));
         let _ = writeln!(
             text,
@@ -97,13 +97,13 @@ fn paced_into_a_window(spare: u32) -> String {
 
 #[test]
 fn a_window_is_full_by_what_the_sender_knew_of_it() {
-    for (spare, is_full) in [(0, true), (4, false), (40, false)] {
-        let stalls = stalls(&paced_into_a_window(spare));
+    for (unused, is_full) in [(0, true), (4, false), (40, false)] {
+        let stalls = stalls(&paced_into_a_window(unused));
         let Some(stall) = stalls.first() else {
-            assert!(!is_full, "{spare} segments spare: nothing was found");
+            assert!(!is_full, "{unused} segments unused: nothing was found");
             continue;
         };
-        assert!(is_full, "{spare} segments spare: {stalls:#?}");
+        assert!(is_full, "{unused} segments unused: {stalls:#?}");
         assert_eq!(stall.cause, Cause::ReceiverWindowSmall);
         assert_eq!(stall.side, Side::Receiver);
         assert_eq!(stall.confidence, Confidence::Medium);

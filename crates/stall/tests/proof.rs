@@ -22,7 +22,7 @@ fn longest(connection: &Connection) -> &Stall {
 }
 
 /// Timestamps of a clock of 1 ms. Acknowledgements echo what `echo` gives for their number.
-fn stamped(script: &str, echo: impl Fn(u64) -> Option<u32>) -> Analysis {
+fn timestamped(script: &str, echo: impl Fn(u64) -> Option<u32>) -> Analysis {
     let mut all = segments(&format!("{HANDSHAKE}{TEN}{script}"), Base::default());
     let now = |segment: &Segment| {
         ((segment.time_ns - Base::default().start_ns) / 1_000_000) as u32 + 1000
@@ -116,7 +116,7 @@ fn one_direction_proves_nothing() {
 /// Three timeouts of one segment while others arrived: copies or their acknowledgements were
 /// lost. Nothing says that each took twice as long as the one before.
 #[test]
-fn intervals_are_told_as_they_were() {
+fn intervals_are_reported_as_they_were() {
     let found = connection(
         "
         40   S 14480..28960
@@ -182,12 +182,12 @@ const REPAIRED_TWICE: &str = "
 #[test]
 fn an_echo_of_the_repair_shows_that_it_was_not_lost() {
     let answer = 17;
-    let analysis = stamped(REPAIRED_TWICE, |n| (n == answer).then_some(61));
+    let analysis = timestamped(REPAIRED_TWICE, |n| (n == answer).then_some(61));
     let stall = longest(&analysis.connections[0]);
     assert_ne!(stall.cause, Cause::RtoLostRetransmission, "{stall:#?}");
     assert!(stall.confidence < Confidence::High, "{stall:#?}");
     // The answer echoes the second: the first cannot have arrived.
-    let analysis = stamped(REPAIRED_TWICE, |n| (n == answer).then_some(290));
+    let analysis = timestamped(REPAIRED_TWICE, |n| (n == answer).then_some(290));
     let stall = longest(&analysis.connections[0]);
     assert_eq!(stall.cause, Cause::RtoLostRetransmission, "{stall:#?}");
     assert_eq!(stall.confidence, Confidence::High, "{stall:#?}");

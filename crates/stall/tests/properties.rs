@@ -23,7 +23,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         1 => 0u16..512,
     ];
     let sizes = prop_oneof![Just(0u32), Just(1448), 0u32..70_000, any::<u32>()];
-    let stamps = prop::option::of((any::<u32>(), any::<u32>()));
+    let timestamps = prop::option::of((any::<u32>(), any::<u32>()));
     let time = prop_oneof![0u64..50_000_000, 0u64..5_000_000_000, any::<u64>()];
     let rest = (
         any::<bool>(),
@@ -31,8 +31,8 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         prop::option::of(0u8..20),
         0u16..4,
     );
-    (numbers, blocks, flags, sizes, stamps, time, rest).prop_map(
-        |((seq, ack), blocks, flags, payload_bytes, stamps, time_ns, rest)| {
+    (numbers, blocks, flags, sizes, timestamps, time, rest).prop_map(
+        |((seq, ack), blocks, flags, payload_bytes, timestamps, time_ns, rest)| {
             let (forth, window, window_scale, ip_id) = rest;
             let ends = [1, 2].map(|last| Endpoint {
                 address: [10, 0, 0, last].into(),
@@ -53,7 +53,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 mss: Some(window),
                 window_scale,
                 sack_permitted: true,
-                timestamps: stamps.map(|(value, echo)| Timestamps {
+                timestamps: timestamps.map(|(value, echo)| Timestamps {
                     value,
                     echo: Some(echo),
                 }),

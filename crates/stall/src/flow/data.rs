@@ -5,7 +5,7 @@ use units::time::NS_PER_MS;
 
 use super::at::At;
 use super::facts::{Closed, LET_GO_NS, Retransmitted};
-use super::scoreboard::Sent;
+use super::sent::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
@@ -189,7 +189,7 @@ impl Flow {
         let payload = u64::from(segment.payload_bytes);
         self.first_data_ns.get_or_insert(at.now);
         if payload > 0 {
-            self.first_turn.get_or_insert((at, self.peer_data));
+            self.first_data.get_or_insert((at, self.peer_data));
         }
         self.has_data = true;
         self.counts.data_packets += 1;

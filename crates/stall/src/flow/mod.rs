@@ -15,6 +15,7 @@ pub(crate) mod rounds;
 mod scoreboard;
 mod sender_clock;
 mod sender_view;
+mod sent;
 mod sequence;
 
 use std::collections::VecDeque;
@@ -137,7 +138,7 @@ pub(crate) struct Flow {
     /// Shortest time in which the sender acknowledged data of the other direction.
     pub(super) peer_rtt_ns: Option<u64>,
     /// The first data, and the other side's last data before it.
-    pub(super) first_turn: Option<(At, (u64, u64))>,
+    pub(super) first_data: Option<(At, (u64, u64))>,
     /// Bytes of new data since the last pause.
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
@@ -240,7 +241,7 @@ impl Flow {
             settled_ns: 0,
             peer_settled_ns: 0,
             peer_rtt_ns: None,
-            first_turn: None,
+            first_data: None,
             burst_bytes: 0,
             gap: Gap::default(),
             from_receiver: 0,
@@ -308,12 +309,12 @@ impl Flow {
 
     /// Returns the shortest round trip from the capture to the sender and back.
     pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
-        let ways = [
+        let measured = [
             self.sender_side.min(),
             self.handshake_sender_ns,
             self.peer_rtt_ns,
         ];
-        ways.into_iter().flatten().min()
+        measured.into_iter().flatten().min()
     }
 
     /// Notes what is known of the other direction when a segment of this one is captured.
@@ -402,8 +403,8 @@ impl Flow {
     }
 
     /// Returns the first data, and the time and packet of the other side's last data before it.
-    pub(crate) fn first_turn(&self) -> Option<(At, (u64, u64))> {
-        self.first_turn
+    pub(crate) fn first_data(&self) -> Option<(At, (u64, u64))> {
+        self.first_data
     }
 
     pub(crate) fn stalls(&self) -> &[Facts] {

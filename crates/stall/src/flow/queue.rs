@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::scoreboard::Sent;
+use super::sent::Sent;
 
 /// Most segments in a chunk.
 const CHUNK: usize = 64;

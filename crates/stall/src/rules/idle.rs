@@ -3,7 +3,8 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, Finding, window};
+use super::finding::{Context, Finding};
+use super::window;
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::vantage::{View, ms};
@@ -35,11 +36,11 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         // The end of the stream alone answers nothing, and is nothing that was to be sent.
         return before.or_else(|| Some(Finding::idle()));
     }
-    before.or_else(|| Some(turn(facts, context)))
+    before.or_else(|| Some(who_acts(facts, context)))
 }
 
 /// Finds which side had to act while nothing was outstanding.
-fn turn(facts: &Facts, context: &Context<'_>) -> Finding {
+fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
     let (peer_ns, _) = facts.peer_data;
     // Without the SYN, the largest segment captured counts as a full one, and it may be a
     // message.

@@ -3,7 +3,8 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, Finding, idle, window};
+use super::finding::{Context, Finding};
+use super::{idle, window};
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;

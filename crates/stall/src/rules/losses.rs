@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, in_order};
+use super::finding::{Context, Origin, in_order};
 use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
@@ -11,16 +11,6 @@ use crate::flow::loss_stats::LossStats;
 
 /// Mean number of segments of one loss, up to which losses are no bursts.
 const FEW_SEGMENTS: u64 = 8;
-
-/// Where the losses of a flow come from.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    pub(crate) cause: Cause,
-    pub(crate) confidence: Confidence,
-    pub(crate) explanation: String,
-    /// Rate that passes a policer, in bit/s.
-    pub(crate) rate_bps: Option<u64>,
-}
 
 /// Finds the origin of the losses, where there is a pattern.
 pub(crate) fn origin(flow: &Flow) -> Option<Origin> {

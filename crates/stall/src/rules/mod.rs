@@ -2,6 +2,7 @@
 //! Finds the cause of each pause: one rule for each cause, tried in order. `docs/stalls.md`
 //! explains each rule.
 
+mod finding;
 mod idle;
 mod late;
 mod losses;
@@ -12,115 +13,19 @@ mod window;
 
 use units::time::NS_PER_S;
 
-use crate::analysis::{Direction, Idle, Stall, StallKind};
-use crate::cause::{Cause, Confidence, Side};
+use crate::analysis::{Idle, Stall, StallKind};
+use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
-use crate::vantage::View;
+use finding::{Finding, Finds, in_order};
 
-pub(crate) use losses::{Origin, origin};
+pub(crate) use finding::Context;
+pub(crate) use losses::origin;
 pub(crate) use setup::{knows_roles, waits};
 
-/// Most packet numbers named for a stall.
-const EVIDENCE_MOST: usize = 16;
 /// Consecutive stalls are merged only if none is more than so many times longer or shorter than
 /// the mean of those before.
 const ALIKE: u64 = 8;
-
-/// What a rule may use beside the facts of the pause itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
-    pub(crate) flow: &'a Flow,
-    pub(crate) direction: Direction,
-    pub(crate) view: View,
-    /// Where the flow's losses come from, if that is known.
-    pub(crate) origin: Option<&'a Origin>,
-    /// Whether the data is the client's.
-    pub(crate) is_client: bool,
-    /// Whether the handshake or a port tells who is the client.
-    pub(crate) knows_roles: bool,
-    /// Beginning of the capture: reported times count from here.
-    pub(crate) start_ns: u64,
-    /// Whether the capture lacks packets of this flow.
-    pub(crate) is_patchy: bool,
-}
-
-impl Context<'_> {
-    /// Returns where the loss behind a cause comes from, if the cause is a loss.
-    fn root_of(&self, cause: Cause) -> Option<Cause> {
-        self.origin
-            .filter(|_| cause.is_loss())
-            .map(|origin| origin.cause)
-    }
-}
-
-/// The result of a rule.
-#[derive(Clone, Debug)]
-pub(crate) struct Finding {
-    pub(crate) cause: Cause,
-    pub(crate) side: Side,
-    pub(crate) confidence: Confidence,
-    pub(crate) explanation: String,
-    /// Packets that show the cause, beside those around the pause.
-    pub(crate) evidence: Vec<u64>,
-    pub(crate) what: Finds,
-    /// When the stop was over, and by which packet, if that was before the pause was.
-    pub(crate) until: Option<(u64, u64)>,
-}
-
-/// The nature of a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Finds {
-    /// Something was to be sent or to be acknowledged.
-    Stall,
-    /// One side had to answer: since when, and the packet that asked.
-    Wait(u64, u64),
-    /// Neither side had anything to do.
-    Idle,
-}
-
-impl Finding {
-    pub(crate) fn new(cause: Cause, confidence: Confidence, explanation: String) -> Self {
-        Self {
-            cause,
-            side: cause.side(),
-            confidence,
-            explanation,
-            evidence: Vec::new(),
-            what: Finds::Stall,
-            until: None,
-        }
-    }
-
-    /// Creates a finding that neither side had anything to do.
-    pub(crate) fn idle() -> Self {
-        let mut finding = Self::new(Cause::Application, Confidence::Low, String::new());
-        finding.what = Finds::Idle;
-        finding
-    }
-
-    /// Makes the finding a wait, since `start_ns`, for the answer to a packet.
-    pub(crate) fn waited_since(mut self, start_ns: u64, packet: u64) -> Self {
-        self.what = Finds::Wait(start_ns, packet);
-        self
-    }
-
-    /// Ends the stop before the pause ends: at a time, with a packet.
-    pub(crate) fn until(mut self, end: Option<(u64, u64)>) -> Self {
-        self.until = end;
-        self
-    }
-
-    pub(crate) fn on(mut self, side: Side) -> Self {
-        self.side = side;
-        self
-    }
-
-    pub(crate) fn shown_by(mut self, packets: impl IntoIterator<Item = u64>) -> Self {
-        self.evidence.extend(packets);
-        self
-    }
-}
 
 type Rule = fn(&Facts, &Context<'_>) -> Option<Finding>;
 
@@ -236,18 +141,6 @@ fn doubt(confidence: Confidence, facts: &Facts, context: &Context<'_>) -> Confid
         Confidence::High if context.is_patchy => Confidence::Medium,
         as_it_is => as_it_is,
     }
-}
-
-pub(crate) fn in_order(mut packets: Vec<u64>) -> Vec<u64> {
-    packets.retain(|&packet| packet > 0);
-    packets.sort_unstable();
-    packets.dedup();
-    if packets.len() > EVIDENCE_MOST {
-        let last = packets.pop();
-        packets.truncate(EVIDENCE_MOST - 1);
-        packets.extend(last);
-    }
-    packets
 }
 
 fn unknown(facts: &Facts) -> Finding {

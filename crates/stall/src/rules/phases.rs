@@ -3,7 +3,7 @@
 
 use units::time::{NS_PER_MS, NS_PER_S};
 
-use super::{Context, Finding, in_order};
+use super::finding::{Context, Finding, in_order};
 use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;

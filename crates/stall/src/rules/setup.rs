@@ -4,10 +4,12 @@
 
 use units::time::NS_PER_MS;
 
-use super::{idle, in_order};
-use crate::analysis::{Direction, Stall, StallKind};
+use super::finding::in_order;
+use super::idle;
+use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
+use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::flow::facts::Packets;
@@ -122,7 +124,7 @@ fn first_request(
     start_ns: u64,
 ) -> Option<Stall> {
     let ready = connection.handshake.ack?;
-    let (first, (peer_ns, _)) = flows[0].first_turn()?;
+    let (first, (peer_ns, _)) = flows[0].first_data()?;
     let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
     let took_ns = first.now.saturating_sub(ready.now);
     if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
@@ -152,7 +154,7 @@ fn first_response(
     views: [View; 2],
     start_ns: u64,
 ) -> Option<Stall> {
-    let (first, (asked_ns, packet)) = flows[1].first_turn()?;
+    let (first, (asked_ns, packet)) = flows[1].first_data()?;
     if !knows_roles(connection) {
         return None; // the client's next request looks the same
     }
@@ -194,7 +196,7 @@ fn setup_end(connection: &Connection, flows: [&Flow; 2]) -> Option<At> {
         return handshake.ack;
     }
     let own = handshake.syns.count() + handshake.syn_acks.count();
-    let nothing_else = flows.iter().all(|flow| flow.first_turn().is_none())
+    let nothing_else = flows.iter().all(|flow| flow.first_data().is_none())
         && connection.packets <= own.saturating_add(1);
     let last = handshake.last_syn.into_iter().chain(handshake.last_syn_ack);
     let last = last.max_by_key(|at| at.packet);

@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_S;
 
-use super::{Context, Finding};
+use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
 use crate::history::RetransmissionKind;
@@ -501,8 +501,8 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let is_probe = gap.new_segments == 1 && gap.retransmitted.count() == 0;
-    let told_of_loss = facts.closed == Closed::Delivery && facts.after.retransmissions > 0;
-    if !is_probe || !told_of_loss || facts.outstanding_bytes <= facts.last_data_bytes {
+    let reported_loss = facts.closed == Closed::Delivery && facts.after.retransmissions > 0;
+    if !is_probe || !reported_loss || facts.outstanding_bytes <= facts.last_data_bytes {
         return None;
     }
     let text = format!(

@@ -3,7 +3,7 @@
 
 use units::time::NS_PER_MS;
 
-use super::{Context, Finding};
+use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts, LET_GO_NS};
 use crate::vantage::{View, ms};
@@ -84,9 +84,9 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     // Where probes were not answered, or acknowledged data came again, packets of the receiver were lost, and one of them may have
     // told of room. At the receiver it would have been captured.
     let lost = gap.probes_unanswered > 0 || gap.retransmitted_acked.count() > 0;
-    let told_all = !lost || context.view == View::Receiver;
+    let saw_all = !lost || context.view == View::Receiver;
     let confidence = match facts.closed {
-        _ if waited && gap.timeouts == 0 && told_all => Confidence::High,
+        _ if waited && gap.timeouts == 0 && saw_all => Confidence::High,
         Closed::Capture | Closed::Reset if !waited => Confidence::Low,
         _ => Confidence::Medium,
     };

@@ -24,7 +24,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::{Analysis, Direction};
+use crate::analysis::Analysis;
+use crate::direction::Direction;
 use crate::units::seconds;
 use crate::verdict::verdict;
 use capture::segment::Endpoint;

@@ -383,7 +383,7 @@ impl Stalled<'_> {
                 return None;
             }
             let shows = format!("the SYN reached the server, which took {}", time(within_ns));
-            let server_sends = stall.direction == crate::analysis::Direction::ToClient;
+            let server_sends = stall.direction == crate::Direction::ToClient;
             let side = if server_sends {
                 Side::Sender
             } else {

@@ -93,10 +93,10 @@ impl Wire {
             window: 1 << 20,
             answered: 0,
         };
-        let (way, start) = (one_way_ns, 1000 * MS);
+        let start = 1000 * MS;
         wire.syn(start, true);
-        wire.syn(start + way, false);
-        wire.packet(start + 2 * way, true, 0, 0, &[], 100, 0);
+        wire.syn(start + one_way_ns, false);
+        wire.packet(start + 2 * one_way_ns, true, 0, 0, &[], 100, 0);
         wire
     }
 
@@ -104,15 +104,15 @@ impl Wire {
         1000 * MS + 2 * self.one_way_ns
     }
 
-    pub fn stamp(&self, at: u64, of_sender: bool) -> u32 {
+    pub fn timestamp(&self, at: u64, of_sender: bool) -> u32 {
         let tick = if of_sender { self.habits.tick_ns } else { MS };
         ((at / tick.max(1)) as u32).wrapping_add(5_000_000)
     }
 
     pub fn blank(&self, at: u64, data: bool) -> Segment {
-        let value = self.stamp(at, data);
+        let value = self.timestamp(at, data);
         // What the other one said a way ago, as nearly as this needs.
-        let echo = self.stamp(at.saturating_sub(self.one_way_ns), !data);
+        let echo = self.timestamp(at.saturating_sub(self.one_way_ns), !data);
         Segment {
             number: 0,
             time_ns: at,
@@ -186,7 +186,7 @@ impl Wire {
 
     /// The echo of the acknowledgement added last is the timestamp of what left at `sent_ns`.
     pub fn echoes(&mut self, sent_ns: u64) {
-        let value = self.stamp(sent_ns, true);
+        let value = self.timestamp(sent_ns, true);
         if let Some((.., segment)) = self.packets.last_mut() {
             if let Some(timestamps) = &mut segment.timestamps {
                 timestamps.echo = Some(value);
@@ -197,7 +197,7 @@ impl Wire {
     /// A burst of `bytes` from `at` on, which arrives and is acknowledged; when the last
     /// acknowledgement reaches the sender.
     pub fn burst(&mut self, at: u64, bytes: u64) -> u64 {
-        let (mss, way) = (self.habits.mss, self.one_way_ns);
+        let (mss, one_way_ns) = (self.habits.mss, self.one_way_ns);
         let stop = self.sent + bytes.min(self.window / 2);
         let (mut leaves, mut last, mut count) = (at, at, 0);
         while self.sent < stop {
@@ -208,10 +208,10 @@ impl Wire {
             let is_last = to == stop;
             if count % self.habits.ack_every == 0 || is_last {
                 // The timer is for who sends no second segment; here it is short.
-                let acks = leaves + way + 20 * US;
+                let acks = leaves + one_way_ns + 20 * US;
                 self.packet(acks, false, to, to, &[], 100, 0);
                 self.echoes(leaves);
-                last = acks + way;
+                last = acks + one_way_ns;
             }
             leaves += 120 * US;
         }
