@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
 use crate::conclude::conclude;
-use crate::connection::Connection;
+use crate::connection::{Connection, HALVES_MOST};
 use crate::options::Options;
 use crate::recorder::Recorder;
 
@@ -17,10 +17,6 @@ const EPOCH_NS: u64 = 1_000_000_000;
 /// The latest time that counts, in ns: about two years after the first segment. A later time in
 /// a hostile file must not overflow a sum.
 const LATEST_NS: u64 = 1 << 56;
-
-/// Connections of the same two ends that are checked for one whose other direction a segment
-/// may be.
-const HALVES_MOST: usize = 4;
 
 /// Both ends, the lower one first, and the VLANs and tunnels around them.
 type Key = (Endpoint, Endpoint, EncapsulationId);
@@ -116,20 +112,24 @@ impl Analyser {
     }
 
     /// Finds the connection whose other direction this segment belongs to. VLANs and tunnels
-    /// may have other numbers in the two directions: a connection of which only one direction
-    /// was captured is the right one if the segment acknowledges its sequence numbers.
+    /// may have other numbers in the two directions, or be around one of them alone: a connection
+    /// of which only one direction was captured is the right one if the numbers of the segment
+    /// fit it.
     fn other_half(&mut self, key: Key, from: usize, segment: &Segment) -> Option<usize> {
-        if key.2 == 0 {
-            return None;
-        }
-        let halves = self.halves.get_mut(&(key.0, key.1))?;
+        let ends = (key.0, key.1);
         let connections = &mut self.connections;
-        let is_answered = |&index: &usize| {
+        let mut is_answered = |&index: &usize| {
             let connection = connections.get_mut(index);
             connection.is_some_and(|c| c.is_answered_by(from, segment))
         };
-        let place = halves.iter().position(is_answered)?;
-        let index = halves.remove(place);
+        let plain = self.by_key.get(&(key.0, key.1, 0)).copied();
+        let mut found = plain.filter(|index| key.2 != 0 && is_answered(index));
+        if found.is_none() {
+            let halves = self.halves.get_mut(&ends)?;
+            let place = halves.iter().position(is_answered)?;
+            found = Some(halves.remove(place));
+        }
+        let index = found?;
         self.by_key.insert(key, index);
         Some(index)
     }

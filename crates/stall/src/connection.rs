@@ -12,6 +12,10 @@ use crate::options::Options;
 use crate::recorder::Recorder;
 use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 
+/// Connections of the same two ends that are checked for one whose other direction a segment
+/// may be.
+pub(crate) const HALVES_MOST: usize = 4;
+
 /// The handshake as it was captured. Ends are 0 or 1, in the order of the connection's key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshake {
@@ -104,8 +108,13 @@ impl Connection {
     /// end sent.
     pub(crate) fn is_answered_by(&mut self, from: usize, segment: &Segment) -> bool {
         let is_first = self.whole_hops[from] + self.cut_hops[from] == 0;
-        let flow = &mut self.flows[1 - from];
-        is_first && segment.flags.any(Flags::ACK) && flow.can_be_acknowledged_by(segment.ack)
+        // What the other end said of this one's data has to fit, too: a SYN has a number of its
+        // own.
+        let is_syn = segment.flags.any(Flags::SYN);
+        is_first
+            && segment.flags.any(Flags::ACK)
+            && self.flows[1 - from].can_be_acknowledged_by(segment.ack)
+            && (is_syn || self.flows[from].may_go_on_with(segment.seq))
     }
 
     /// Processes a segment of end `from`.

@@ -13,7 +13,7 @@ use units::time::NS_PER_S;
 
 use crate::analysis::{self, Stall};
 use crate::conclude::{conclude, settled};
-use crate::connection::Connection;
+use crate::connection::{Connection, HALVES_MOST};
 use crate::options::Options;
 
 /// Internal time of the first segment, in ns, as in the analysis of whole captures.
@@ -105,6 +105,8 @@ type Key = (Endpoint, Endpoint, EncapsulationId);
 struct Followed {
     number: u64,
     connection: Connection,
+    /// The key of its other direction, where that is inside other VLANs or tunnels.
+    other_key: Option<Key>,
     stalls: u64,
     time_lost_ns: u64,
 }
@@ -117,6 +119,11 @@ pub struct Follower {
     start_ns: Option<u64>,
     now_ns: u64,
     connections: FxHashMap<Key, Box<Followed>>,
+    /// For a direction that is inside other VLANs or tunnels than the connection's first segment:
+    /// the connection's key.
+    other_keys: FxHashMap<Key, Key>,
+    /// For two ends: their last connections inside VLANs or tunnels.
+    halves: FxHashMap<(Endpoint, Endpoint), Vec<Key>>,
     opened: u64,
     swept_ns: u64,
     since_sweep: usize,
@@ -133,6 +140,8 @@ impl Follower {
             start_ns: None,
             now_ns: 0,
             connections: FxHashMap::default(),
+            other_keys: FxHashMap::default(),
+            halves: FxHashMap::default(),
             opened: 0,
             swept_ns: 0,
             since_sweep: 0,
@@ -176,11 +185,16 @@ impl Follower {
             0 => [segment.from, segment.to],
             _ => [segment.to, segment.from],
         };
-        let key = (ends[0], ends[1], segment.encapsulation);
-        if let Some(known) = self.connections.get(&key) {
-            if known.connection.is_replaced_by(from, segment) {
+        let own = (ends[0], ends[1], segment.encapsulation);
+        let mut key = self.key_of(own, from, segment);
+        match self.connections.get(&key) {
+            Some(known) if known.connection.is_replaced_by(from, segment) => {
                 self.end(&key, Because::Ended);
+                key = own;
+                self.note_half(key);
             }
+            Some(_) => {}
+            None => self.note_half(key),
         }
         let (options, opened) = (&self.options, &mut self.opened);
         let followed = self.connections.entry(key).or_insert_with(|| {
@@ -188,6 +202,7 @@ impl Follower {
             Box::new(Followed {
                 number: *opened,
                 connection: Connection::new(options, ends, segment, now_ns, None),
+                other_key: None,
                 stalls: 0,
                 time_lost_ns: 0,
             })
@@ -199,6 +214,57 @@ impl Follower {
             && self.since_sweep * CONNECTIONS_PER_SEGMENT >= self.connections.len();
         if is_due || self.connections.len() > self.limits.connections_most {
             self.sweep();
+        }
+    }
+
+    /// Returns the key of the connection that a segment belongs to. VLANs and tunnels may have
+    /// other numbers in the two directions, as in the analysis of whole captures.
+    fn key_of(&mut self, own: Key, from: usize, segment: &Segment) -> Key {
+        if self.connections.contains_key(&own) {
+            return own;
+        }
+        if let Some(key) = self.other_keys.get(&own) {
+            return *key;
+        }
+        let plain = (own.0, own.1, 0);
+        let halves = self.halves.get(&(own.0, own.1));
+        let keys = halves.into_iter().flatten().copied().chain([plain]);
+        for key in keys {
+            if let Some(followed) = self.connections.get_mut(&key) {
+                if followed.connection.is_answered_by(from, segment) {
+                    followed.other_key = Some(own);
+                    self.other_keys.insert(own, key);
+                    return key;
+                }
+            }
+        }
+        own
+    }
+
+    /// Notes a connection that begins inside VLANs or tunnels: its other direction may be inside
+    /// others.
+    fn note_half(&mut self, key: Key) {
+        if key.2 == 0 {
+            return;
+        }
+        let halves = self.halves.entry((key.0, key.1)).or_default();
+        if halves.len() >= HALVES_MOST {
+            halves.remove(0);
+        }
+        halves.push(key);
+    }
+
+    /// Forgets what leads to a connection that is no longer followed.
+    fn forget_keys(&mut self, key: &Key, other_key: Option<Key>) {
+        if let Some(other_key) = other_key {
+            self.other_keys.remove(&other_key);
+        }
+        let ends = (key.0, key.1);
+        if let Some(halves) = self.halves.get_mut(&ends) {
+            halves.retain(|half| half != key);
+            if halves.is_empty() {
+                self.halves.remove(&ends);
+            }
         }
     }
 
@@ -284,10 +350,12 @@ impl Follower {
         let Some(mut followed) = self.connections.remove(key) else {
             return;
         };
+        self.forget_keys(key, followed.other_key);
         followed.judge(u64::MAX, &mut self.reports);
         let Followed {
             number,
             connection,
+            other_key: _,
             mut stalls,
             mut time_lost_ns,
         } = *followed;

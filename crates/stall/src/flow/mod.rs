@@ -41,6 +41,9 @@ const MSS_GUESS: u64 = 1448;
 /// Bytes that the timestamps option takes of each segment.
 const TIMESTAMPS_BYTES: u64 = 12;
 
+/// Hardly a flow has more bytes under way, and two connections by chance are seldom as near.
+const USUAL_FLIGHT: u64 = 1 << 24;
+
 /// A retransmission that may still turn out to have been spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recent {
@@ -300,11 +303,25 @@ impl Flow {
         }
     }
 
-    /// Returns whether an acknowledgement number fits what was sent.
+    /// Returns whether an acknowledgement number fits what was sent. Where the capture began
+    /// later than the flow, what it acknowledges may have been sent before.
     pub(crate) fn can_be_acknowledged_by(&mut self, wire: u32) -> bool {
-        let near = self.nxt;
-        let ack = self.sequence.offset(wire, near);
-        self.sequence.is_known() && (self.una..=self.nxt).contains(&ack)
+        if !self.sequence.is_known() {
+            return false;
+        }
+        let ack = self.sequence.offset(wire, self.nxt);
+        let unseen = if self.has_begin { 0 } else { USUAL_FLIGHT };
+        (self.una.saturating_sub(unseen)..=self.nxt).contains(&ack)
+    }
+
+    /// Returns whether data with this number may be the next that is captured of the flow. Before
+    /// anything is known of it, any may.
+    pub(crate) fn may_go_on_with(&mut self, wire: u32) -> bool {
+        if !self.sequence.is_known() {
+            return true;
+        }
+        let start = self.sequence.offset(wire, self.nxt);
+        self.nxt.abs_diff(start) <= USUAL_FLIGHT
     }
 
     /// Returns the shortest round trip from the capture to the sender and back.
