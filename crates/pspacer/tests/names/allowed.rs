@@ -21,5 +21,4 @@ pub const EXEMPT: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Refused names by file, to be emptied. Nothing may be added.
-pub const TO_BE_MENDED: &[(&str, &[&str])] = &[
-];
+pub const TO_BE_MENDED: &[(&str, &[&str])] = &[];
