@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::thread;
 
 use pace::{ClassConfig, Config, Decision, Mode, Scheduler};
 use proptest::prelude::*;
@@ -47,12 +48,11 @@ fn departures(packets: &[Packet]) -> Vec<Option<u64>> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    run.stdin
-        .take()
-        .unwrap()
-        .write_all(lines.as_bytes())
-        .unwrap();
+    let mut to_program = run.stdin.take().unwrap();
+    // Its output would fill the pipe while its input is still written.
+    let writer = thread::spawn(move || to_program.write_all(lines.as_bytes()));
     let output = run.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     output.lines().map(|line| line.parse().ok()).collect()
 }
