@@ -8,8 +8,11 @@ use tcpsp::{ClassOptions, Layer, Match, Mode, QdiscOptions, SplitGso, TypeOption
 use units::display;
 
 use crate::error::Refusal;
-use crate::words::{CLASSES_MAX, RULES_MAX};
 
+/// Most classes of a device.
+pub(crate) const CLASSES_MAX: usize = 4096;
+/// Most rules of a device.
+pub(crate) const RULES_MAX: usize = 1024;
 /// How long a packet may wait if its class says nothing.
 const HORIZON_NS: u64 = 2_000_000_000;
 /// The longest wait: fq drops packets of 10 s and more.

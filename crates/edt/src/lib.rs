@@ -12,11 +12,11 @@
 
 mod config;
 mod error;
+mod layout;
 mod maps;
 mod program;
 mod running;
 mod step;
-mod words;
 
 pub use config::{Config, PacedClass};
 pub use error::{Error, Refusal};

@@ -10,7 +10,7 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, MapInfo};
 
 use crate::error::{Error, refused};
-use crate::words::{
+use crate::layout::{
     CLASSES, ClassWords, ConfigWords, RULES, RuleWords, StateWords, Tables, VERSION,
 };
 
@@ -131,7 +131,9 @@ impl Maps {
             set.map_err(map_error("edt_classes"))?;
         }
         for (minor, slot) in &tables.minors {
-            let insert = self.minors.insert(half << 16 | u32::from(*minor), slot, 0);
+            let insert = self
+                .minors
+                .insert((half << 16) | u32::from(*minor), slot, 0);
             insert.map_err(map_error("edt_minors"))?;
         }
         for (number, rule) in (0..).zip(&tables.rules) {

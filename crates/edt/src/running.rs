@@ -8,9 +8,9 @@ use serde::Serialize;
 use tcpsp::{Filter, FilterId, Handle, Tc, attribute};
 
 use crate::error::Error;
+use crate::layout::{CLASSES, Tables};
 use crate::maps::Maps;
 use crate::program::maps_of;
-use crate::words::{CLASSES, Tables};
 
 /// Names of the kernel's kinds.
 pub(crate) const FQ: &str = "fq";

@@ -13,9 +13,9 @@ use units::display;
 
 use crate::config::Config;
 use crate::error::{Error, Refusal};
+use crate::layout::{CLASSES, Tables};
 use crate::program::Loaded;
 use crate::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Place, Running};
-use crate::words::{CLASSES, Tables};
 
 /// fq's attributes (linux/pkt_sched.h).
 const FQ_LIMIT: u16 = 1;

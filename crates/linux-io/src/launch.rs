@@ -199,7 +199,7 @@ fn read_report(origin: u8, code: u8, info: u32, data: u32) -> Option<LaunchRepor
     };
     Some(LaunchReport {
         missed,
-        launch_ns: u64::from(data) << 32 | u64::from(info),
+        launch_ns: (u64::from(data) << 32) | u64::from(info),
     })
 }
 

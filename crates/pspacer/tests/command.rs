@@ -193,7 +193,8 @@ fn help_has_the_subcommands_and_options_by_heading() {
     assert_eq!(of("Captures"), ["measure", "stalls"]);
     let host = ["plan", "apply", "save", "restore", "remove"];
     assert_eq!(of("Host"), host);
-    assert_eq!(of("Live"), ["watch", "ping", "reflect", "router"]);
+    let live = ["watch", "ping", "reflect", "router", "send-stream"];
+    assert_eq!(of("Live"), live);
     assert_eq!(of("Others"), ["predict", "completions", "help"]);
     // Subcommands that write or filter have the same options for it.
     for (verb, outputs) in [

@@ -27,8 +27,8 @@ impl Line {
     #[must_use]
     pub fn to_bytes(self, more: bool) -> [u8; LINE_BYTES] {
         let [a, b] = self.length.to_be_bytes();
-        let [c, d] = (u16::from(self.second_field) << 15 | self.row & 0x7fff).to_be_bytes();
-        let [e, f] = (u16::from(more) << 15 | self.offset & 0x7fff).to_be_bytes();
+        let [c, d] = ((u16::from(self.second_field) << 15) | self.row & 0x7fff).to_be_bytes();
+        let [e, f] = ((u16::from(more) << 15) | self.offset & 0x7fff).to_be_bytes();
         [a, b, c, d, e, f]
     }
 }

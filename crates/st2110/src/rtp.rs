@@ -40,7 +40,7 @@ impl Header {
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
         out[0] = VERSION << 6;
-        out[1] = u8::from(self.marker) << 7 | self.payload_type & 0x7f;
+        out[1] = (u8::from(self.marker) << 7) | self.payload_type & 0x7f;
         out[2..4].copy_from_slice(&self.sequence.to_be_bytes());
         out[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
         out[8..12].copy_from_slice(&self.ssrc.to_be_bytes());

@@ -86,7 +86,7 @@ impl Stream {
     #[must_use]
     pub fn numbered(&self, is_extended: bool) -> Vec<Numbered> {
         let raw = |packet: &Packet| match packet.lines.filter(|_| is_extended) {
-            Some(lines) => u32::from(lines.extended) << 16 | u32::from(packet.sequence),
+            Some(lines) => (u32::from(lines.extended) << 16) | u32::from(packet.sequence),
             None => u32::from(packet.sequence),
         };
         let mut last: Option<(i64, i64)> = None;

@@ -148,7 +148,7 @@ impl Video {
 fn grey(groups: u32) -> Vec<u8> {
     let bits = GREY
         .iter()
-        .fold(0u64, |bits, sample| bits << 10 | u64::from(*sample));
+        .fold(0u64, |bits, sample| (bits << 10) | u64::from(*sample));
     bits.to_be_bytes()[3..].repeat(groups as usize)
 }
 

@@ -35,7 +35,7 @@ proptest! {
         for (mut packet, step, marker) in packets {
             number = number.wrapping_add(if step < 17 { 1 } else { step });
             ticks = ticks.wrapping_add(u8::from(step % 4 == 0));
-            packet[4] = 96 | u8::from(marker == 0) << 7;
+            packet[4] = 96 | (u8::from(marker == 0) << 7);
             (packet[5], packet[7]) = (number, ticks);
             bytes.extend(packet);
         }

@@ -94,7 +94,7 @@ impl Tc {
             device,
             handle: Handle(filter.at.handle),
             parent: filter.at.qdisc,
-            info: u32::from(filter.at.priority) << 16 | u32::from(filter.protocol.to_be()),
+            info: (u32::from(filter.at.priority) << 16) | u32::from(filter.protocol.to_be()),
             attributes: vec![
                 Attribute::string(KIND, filter.kind),
                 Attribute::nested(OPTIONS, &filter.options),

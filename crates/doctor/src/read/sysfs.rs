@@ -83,7 +83,7 @@ pub fn device(root: &Path, device: &mut Device) {
     };
     device.pci_id = id("vendor")
         .zip(id("device"))
-        .map(|(vendor, device)| vendor << 16 | device);
+        .map(|(vendor, device)| (vendor << 16) | device);
     // The kernel gives no carrier of a device that is down.
     device.has_carrier = number(&folder.join("carrier")).map(|carrier| carrier == 1);
     // -1, which is no u64, or 2^32 - 1 are of a driver that does not know.

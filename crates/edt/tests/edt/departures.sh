@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Two classes get departure times on a device of a stock kernel, without any module of
 # ours but the cable. The host compares the cable's records with the core.

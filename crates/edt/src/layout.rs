@@ -8,18 +8,14 @@ use host_config::Rule;
 use linux_io::links::Link;
 use tcpsp::{Family, Flower, Match, Ports, Prefix};
 
-use crate::config::{Config, PacedClass};
+use crate::config::{CLASSES_MAX, Config, PacedClass, RULES_MAX};
 use crate::error::Error;
 
 /// Version of the maps' formats.
 pub(crate) const VERSION: u32 = 1;
-/// Most classes of a device.
-pub(crate) const CLASSES_MAX: usize = 4096;
-/// Most rules of a device.
-pub(crate) const RULES_MAX: usize = 1024;
 /// `CLASSES_MAX` and `RULES_MAX` as keys.
-pub(crate) const CLASSES: u32 = 4096;
-pub(crate) const RULES: u32 = 1024;
+pub(crate) const CLASSES: u32 = CLASSES_MAX as u32;
+pub(crate) const RULES: u32 = RULES_MAX as u32;
 /// The slot of no class, and that of a class without a rate.
 const NO_SLOT: u32 = u32::MAX;
 const NORMAL_SLOT: u32 = u32::MAX - 1;
@@ -131,7 +127,7 @@ fn prefix_words(prefix: &Prefix) -> ([u32; 4], [u32; 4]) {
     let bits = usize::from(prefix.bits);
     let mask = (0..bytes.len()).map(|at| {
         let here = bits.saturating_sub(8 * at).min(8);
-        u8::try_from(0xff00u32 >> here & 0xff).unwrap_or(0)
+        u8::try_from((0xff00u32 >> here) & 0xff).unwrap_or(0)
     });
     (
         address_words(&bytes),
@@ -140,7 +136,7 @@ fn prefix_words(prefix: &Prefix) -> ([u32; 4], [u32; 4]) {
 }
 
 fn ports_word(ports: &Ports) -> u32 {
-    u32::from(ports.first) << 16 | u32::from(ports.last)
+    (u32::from(ports.first) << 16) | u32::from(ports.last)
 }
 
 fn rule_words(rule: &Rule, slot: u32, links: &[Link]) -> Result<RuleWords, Error> {
@@ -257,11 +253,11 @@ mod tests {
         });
         let rule = Rule { matching, class: 1 };
         let words = rule_words(&rule, 7, &[]).unwrap();
-        assert_eq!(words[0], 1 | 1 << 1 | 1 << 3 | 1 << 5);
+        assert_eq!(words[0], 1 | (1 << 1) | (1 << 3) | (1 << 5));
         assert_eq!(words[1..4], [7, 4, 17]);
         assert_eq!(words[12].to_ne_bytes(), [192, 0, 2, 0]);
         assert_eq!(words[16].to_ne_bytes(), [255, 255, 254, 0]);
-        assert_eq!(words[21], 5000 << 16 | 5009);
+        assert_eq!(words[21], (5000 << 16) | 5009);
         assert_eq!(size_of::<RuleWords>(), 104);
         let matching = Match::Flower(Flower {
             interface: Some("none".to_owned()),
