@@ -71,10 +71,10 @@ pub(crate) struct LossStats {
     pub(crate) queue_ns: Moments,
     /// Holes at which the round trip was that of an empty path: within a quarter of the
     /// shortest, or within a millisecond if that is more.
-    pub(crate) holes_without_queue: u64,
+    pub(crate) holes_without_queue: u32,
     /// Holes at which the round trip was within a sixteenth of the shortest, or within a
     /// millisecond if that is more: no buffer was full.
-    pub(crate) holes_on_empty_path: u64,
+    pub(crate) holes_on_empty_path: u32,
     /// Needless repairs whose originals were overtaken.
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,
@@ -105,9 +105,9 @@ impl LossStats {
             let queue_ns = rtt_ns.saturating_sub(rtt_min_ns);
             self.queue_ns.add(queue_ns as f64);
             let allowed_ns = (rtt_min_ns / 4).max(NS_PER_MS);
-            self.holes_without_queue += u64::from(queue_ns <= allowed_ns);
+            self.holes_without_queue += u32::from(queue_ns <= allowed_ns);
             let empty_ns = (rtt_min_ns / 16).max(NS_PER_MS);
-            self.holes_on_empty_path += u64::from(queue_ns < empty_ns);
+            self.holes_on_empty_path += u32::from(queue_ns < empty_ns);
         }
         let episode = &mut self.episode;
         if episode.holes == 0 {

@@ -46,8 +46,8 @@ pub(crate) struct Phase {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) rounds: u64,
-    /// Rounds in which the sender reached the window's edge.
-    pub(crate) edge_rounds: u64,
+    /// Whether the sender reached the window's edge in each round.
+    pub(crate) all_reached_edge: bool,
     pub(crate) delivered_bytes: u64,
     /// Smallest and largest amount of a round: its bytes in flight, or delivered if that is
     /// more.
@@ -71,11 +71,12 @@ struct Round {
     window: Option<(u64, u64)>,
     /// Most bytes outstanding when the sender sent, as far as the sender knew.
     sender_flight: u64,
-    edge_hits: u64,
+    /// Whether the sender reached the window's edge.
+    reached_edge: bool,
     /// How often new data began to flow again, and how often an acknowledgement had just let it
     /// go.
-    bursts: u64,
-    bursts_let_go: u64,
+    bursts: u32,
+    bursts_let_go: u32,
     idle_starts: u64,
     silence_ns: u64,
     last_event_ns: u64,
@@ -192,14 +193,14 @@ impl Rounds {
     /// had room for less than one segment more.
     pub(super) fn note_used_window(&mut self, bytes: u64, at_edge: bool) {
         self.now.sender_flight = self.now.sender_flight.max(bytes);
-        self.now.edge_hits += u64::from(at_edge);
+        self.now.reached_edge |= at_edge;
     }
 
     /// Notes new data after a quarter of a round trip without any. `let_go`: an acknowledgement
     /// had just reached the sender.
     pub(super) fn note_burst(&mut self, let_go: bool) {
         self.now.bursts += 1;
-        self.now.bursts_let_go += u64::from(let_go);
+        self.now.bursts_let_go += u32::from(let_go);
     }
 
     pub(super) fn note_window(&mut self, window: u64) {
@@ -277,7 +278,7 @@ impl Rounds {
         let full = state.window_known && window > 0 && {
             let per_round = u128::from(round.delivered) * u128::from(state.length_ns);
             let by_rate = per_round / u128::from(duration.max(1));
-            let at_edge = round.edge_hits > 0 && round.sender_flight * 10 >= window * 7;
+            let at_edge = round.reached_edge && round.sender_flight * 10 >= window * 7;
             at_edge || by_rate * 100 >= u128::from(window) * 85
         };
         if full && !disturbed {
@@ -325,7 +326,7 @@ impl Rounds {
             if limit == Some(phase.limit) && steady(phase) {
                 phase.end_ns = end;
                 phase.rounds += 1;
-                phase.edge_rounds += u64::from(round.edge_hits > 0);
+                phase.all_reached_edge &= round.reached_edge;
                 phase.delivered_bytes += round.delivered;
                 phase.retransmitted += round.retransmitted;
                 phase.last_packet = phase.last_packet.max(round.last_packet);
@@ -354,7 +355,7 @@ impl Rounds {
             start_ns: start,
             end_ns: end,
             rounds: 1,
-            edge_rounds: u64::from(round.edge_hits > 0),
+            all_reached_edge: round.reached_edge,
             delivered_bytes: round.delivered,
             flight: (amount, amount),
             first_amount: amount,

@@ -75,7 +75,7 @@ fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 /// acknowledgement that was held back.
 fn has_no_queue(loss_stats: &LossStats) -> bool {
     let judged = loss_stats.queue_ns.count;
-    judged > 0 && loss_stats.holes_without_queue * 10 >= judged * 7
+    judged > 0 && u64::from(loss_stats.holes_without_queue) * 10 >= judged * 7
 }
 
 /// Returns the length of the queue at losses, if each loss found one of about that length.
@@ -107,7 +107,7 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
     // A line with a short buffer does the same, except that it drops when the buffer is full:
     // each of its losses finds a queue. A burst may stand in the sender's own line meanwhile.
-    if loss_stats.holes_on_empty_path * 2 < loss_stats.queue_ns.count {
+    if u64::from(loss_stats.holes_on_empty_path) * 2 < loss_stats.queue_ns.count {
         return None;
     }
     Some(Origin {

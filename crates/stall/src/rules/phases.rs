@@ -125,7 +125,7 @@ fn window(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> 
         rate(phase)
     );
     // A rate near the window's may be the path's as well.
-    let sure = context.view == View::Sender && phase.edge_rounds >= phase.rounds;
+    let sure = context.view == View::Sender && phase.all_reached_edge;
     let confidence = if sure {
         Confidence::High
     } else {
