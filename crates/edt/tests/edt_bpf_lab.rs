@@ -165,8 +165,9 @@ fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
     left
 }
 
-/// Checks that what was sent at `starts_ns` left when the core says, and never more than
-/// [`LATE_NS`] later. The first may itself be late, so the earliest of all counts as on time.
+/// Checks that what was sent at `starts_ns` left when the core says: 99 of 100 at most [`LATE_NS`]
+/// later, the last one too. Lateness is fq's timer's, so it may strike a frame, but must not move
+/// those behind it. The first may itself be late, so the earliest of all counts as on time.
 fn check_times(what: &str, starts_ns: &[u64], predicted_ns: &[u64]) {
     assert_eq!(starts_ns.len(), predicted_ns.len());
     assert!(starts_ns.len() > 20, "{what}: {} frames", starts_ns.len());
@@ -175,16 +176,19 @@ fn check_times(what: &str, starts_ns: &[u64], predicted_ns: &[u64]) {
         .zip(predicted_ns)
         .map(|(start, due)| i128::from(*start) - i128::from(*due));
     let earliest = late.clone().min().unwrap();
-    let latest = late.max().unwrap();
+    let late: Vec<i128> = late.map(|late| late - earliest).collect();
+    let worst = late.iter().max().unwrap();
+    let over = late.iter().filter(|late| **late > i128::from(LATE_NS));
+    let over = over.count();
     println!(
-        "{what}: {} departures, late by up to {} ns",
+        "{what}: {} departures, {over} late by more than {LATE_NS} ns, the worst by {worst} ns",
         starts_ns.len(),
-        latest - earliest
     );
+    assert!(over * 100 <= late.len(), "{what}: {over} of {}", late.len());
+    let last = late.last().unwrap();
     assert!(
-        latest - earliest <= i128::from(LATE_NS),
-        "{what}: late by {} ns",
-        latest - earliest
+        *last <= i128::from(LATE_NS),
+        "{what}: the last by {last} ns"
     );
 }
 
