@@ -8,7 +8,7 @@ use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
 use crate::direction::Direction;
 use crate::flow::Flow;
-use crate::rules::{self, Context};
+use crate::rules::{self, Context, Origin};
 use crate::vantage::{self, View};
 use crate::verdict::verdict;
 
@@ -52,24 +52,42 @@ pub(crate) fn settled(
     let ends = [client, 1 - client];
     let facts = ends.map(|end| connection.flows[end].take_settled(now_ns));
     let vantage = vantage::find(connection, client);
-    let views = views(&vantage);
-    let knows_roles = rules::knows_roles(connection);
     let flows = ends.map(|end| &connection.flows[end]);
     let origins = flows.map(rules::origin);
+    let contexts = contexts(connection, flows, &origins, views(&vantage), start_ns);
     let mut stalls = Vec::new();
-    for (index, direction) in DIRECTIONS.into_iter().enumerate() {
-        let context = Context {
-            flow: flows[index],
-            direction,
-            view: views[index],
-            origin: origins[index].as_ref(),
-            is_client: index == 0,
-            knows_roles,
-            start_ns,
-            is_patchy: is_patchy(flows[index]),
-        };
-        stalls.extend(rules::pauses(&facts[index], &context).0);
+    for (facts, context) in facts.iter().zip(&contexts) {
+        stalls.extend(rules::pauses(facts, context).0);
     }
+    weigh(&mut stalls, &vantage);
+    (stalls, ends.map(|end| connection.ends[end]))
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
+
+/// Returns what the rules look at besides facts, of the client's and of the server's flow.
+fn contexts<'a>(
+    connection: &Connection,
+    flows: [&'a Flow; 2],
+    origins: &'a [Option<Origin>; 2],
+    views: [View; 2],
+    start_ns: u64,
+) -> [Context<'a>; 2] {
+    let knows_roles = rules::knows_roles(connection);
+    std::array::from_fn(|index| Context {
+        flow: flows[index],
+        direction: DIRECTIONS[index],
+        view: views[index],
+        origin: origins[index].as_ref(),
+        is_client: index == 0,
+        knows_roles,
+        start_ns,
+        is_patchy: is_patchy(flows[index]),
+    })
+}
+
+/// Orders stalls by time, and believes them less where the place of the capture is not sure.
+fn weigh(stalls: &mut [Stall], vantage: &analysis::Vantage) {
     if vantage.confidence < Confidence::High {
         stalls.iter_mut().for_each(believe_less);
     }
@@ -81,10 +99,7 @@ pub(crate) fn settled(
             stall.cause,
         )
     });
-    (stalls, ends.map(|end| connection.ends[end]))
 }
-
-const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
 
 /// Returns the results of a connection. Times count from `start_ns`.
 pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
@@ -96,35 +111,14 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     let origins = flows.map(rules::origin);
     let mut summaries = flows.map(Flow::summary);
     let views = views(&vantage);
-    let knows_roles = rules::knows_roles(&connection);
+    let contexts = contexts(&connection, flows, &origins, views, start_ns);
     let mut stalls = rules::waits(&connection, flows, views, start_ns);
-    for (index, direction) in DIRECTIONS.into_iter().enumerate() {
-        let flow = flows[index];
-        let context = Context {
-            flow,
-            direction,
-            view: views[index],
-            origin: origins[index].as_ref(),
-            is_client: index == 0,
-            knows_roles,
-            start_ns,
-            is_patchy: is_patchy(flow),
-        };
-        let (found, idle) = rules::stalls(flow, &context);
+    for (context, summary) in contexts.iter().zip(&mut summaries) {
+        let (found, idle) = rules::stalls(context.flow, context);
         stalls.extend(found);
-        summaries[index].idle = idle;
+        summary.idle = idle;
     }
-    if vantage.confidence < Confidence::High {
-        stalls.iter_mut().for_each(believe_less);
-    }
-    stalls.sort_by_key(|stall| {
-        (
-            stall.start_ns,
-            stall.direction,
-            stall.duration_ns,
-            stall.cause,
-        )
-    });
+    weigh(&mut stalls, &vantage);
     let notes = notes(&connection, flows, &vantage);
     let mut result = analysis::Connection {
         client: connection.ends[client],

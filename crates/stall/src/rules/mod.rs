@@ -19,7 +19,7 @@ use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
 use finding::{Finding, Finds, in_order};
 
-pub(crate) use finding::Context;
+pub(crate) use finding::{Context, Origin};
 pub(crate) use losses::origin;
 pub(crate) use setup::{knows_roles, waits};
 
