@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names that the list of refused ones does not mean, and names that are still to be replaced.
+//! Names that the list of refused ones does not mean.
 
 /// Names of the papers, the field or users: folder, names, reason.
 pub const EXEMPT: &[(&str, &[&str], &str)] = &[
@@ -19,6 +19,3 @@ pub const EXEMPT: &[(&str, &[&str], &str)] = &[
         "a stamp file marks a step of a build as done; it has no time",
     ),
 ];
-
-/// Refused names by file, to be emptied. Nothing may be added.
-pub const TO_BE_MENDED: &[(&str, &[&str])] = &[];

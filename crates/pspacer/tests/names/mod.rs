@@ -6,7 +6,7 @@
 mod allowed;
 
 use crate::circles::words;
-use allowed::{EXEMPT, TO_BE_MENDED};
+use allowed::EXEMPT;
 
 /// A name that is refused, and the field's term for it.
 struct Refused {
@@ -142,7 +142,7 @@ fn refused(file: &str, text: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-/// Returns the refused names of C and Rust files that are neither exempt nor known.
+/// Returns the refused names of C and Rust files that are not exempt.
 pub fn faults(files: &[(String, String)]) -> Vec<String> {
     let mut bad = vec![];
     for (file, text) in files {
@@ -153,10 +153,7 @@ pub fn faults(files: &[(String, String)]) -> Vec<String> {
             let of_others = EXEMPT
                 .iter()
                 .any(|(folder, exempt, _)| file.starts_with(folder) && exempt.contains(&&*name));
-            let known = TO_BE_MENDED
-                .iter()
-                .any(|(known, names)| known == file && names.contains(&&*name));
-            if !of_others && !known {
+            if !of_others {
                 bad.push(format!("{file}: `{name}`: expected {instead}"));
             }
         }
