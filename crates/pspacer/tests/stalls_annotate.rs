@@ -10,7 +10,7 @@ use std::fs;
 use std::process::Command;
 
 use common::capture::Capture;
-use common::{Folder, pspacer, root, text};
+use common::{Folder, pspacer, refuses, root, text};
 use serde_json::Value;
 
 /// A block of a pcapng file, in either byte order.
@@ -329,13 +329,7 @@ fn what_cannot_be_written_changes_nothing() {
             "--annotate copies one capture",
         ),
     ] {
-        let out = pspacer(&[&["stalls"], arguments].concat());
-        assert_eq!(out.status.code(), Some(2));
-        assert!(
-            text(&out.stderr).contains(expected),
-            "{}",
-            text(&out.stderr)
-        );
+        refuses(&[&["stalls"], arguments].concat(), expected);
     }
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
     let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);

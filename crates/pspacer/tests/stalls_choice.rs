@@ -9,7 +9,7 @@ mod common;
 use std::fs;
 
 use common::capture::Capture;
-use common::{Folder, pspacer, text};
+use common::{Folder, pspacer, refuses, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {
@@ -92,13 +92,7 @@ fn a_time_is_chosen() {
             "expected seconds since the capture's start",
         ),
     ] {
-        let out = pspacer(&[&["stalls", &file][..], &arguments].concat());
-        assert_eq!(out.status.code(), Some(2));
-        assert!(
-            text(&out.stderr).contains(expected),
-            "{}",
-            text(&out.stderr)
-        );
+        refuses(&[&["stalls", &file][..], &arguments].concat(), expected);
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::capture::Capture;
-use common::{Folder, pspacer, text};
+use common::{Folder, pspacer, refuses, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -292,13 +292,7 @@ fn what_is_followed_is_chosen() {
         ),
         (&["--follow", "a", "--report", "x"], "cannot be used with"),
     ] {
-        let out = pspacer(&[&["stalls"], arguments].concat());
-        assert_eq!(out.status.code(), Some(2));
-        assert!(
-            text(&out.stderr).contains(expected),
-            "{}",
-            text(&out.stderr)
-        );
+        refuses(&[&["stalls"], arguments].concat(), expected);
     }
 }
 

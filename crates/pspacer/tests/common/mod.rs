@@ -52,6 +52,14 @@ impl Drop for Folder {
     }
 }
 
+/// Runs the command, which must end with status 2 and a message that contains `expected`.
+pub fn refuses(args: &[&str], expected: &str) {
+    let out = pspacer(args);
+    assert_eq!(out.status.code(), Some(2));
+    let said = text(&out.stderr);
+    assert!(said.contains(expected), "{said}");
+}
+
 /// Returns the text that a program printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
