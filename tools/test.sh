@@ -116,6 +116,12 @@ check)
 	part "tests inside the crates" cargo test --workspace --locked --lib --bins
 	;;
 all)
+	# Compiling takes 7 GB.
+	free_mb=$(df -Pm "$built" | awk 'NR == 2 { print $4 }')
+	if [ ! -d "$built/debug" ] && [ "$free_mb" -lt 7000 ]; then
+		echo "test.sh: $built has $free_mb MB of free space, expected 7000 MB" >&2
+		exit 1
+	fi
 	parts=10
 	part "format" cargo fmt --all --check
 	part "setup" tests/fresh/toolchain.sh

@@ -218,9 +218,9 @@ fn numbers_and_timestamps_may_wrap() {
     assert_eq!(of(&packets), plain);
     // A timestamp that wraps: 2^32 ticks after the epoch are 47,721.86 s.
     let mut packets = sent("1080p60", Schedule::Gapped, 3, 4, 0);
+    let first = u32::from_be_bytes(plain_timestamp());
     for packet in &mut packets {
         let field: [u8; 4] = packet.bytes[4..8].try_into().unwrap();
-        let first = u32::from_be_bytes(plain_timestamp());
         let moved = u32::from_be_bytes(field)
             .wrapping_sub(first)
             .wrapping_sub(1000);
