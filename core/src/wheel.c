@@ -470,12 +470,15 @@ static inline void wheel_take(struct pace_queue *q)
 	}
 }
 
-/* Returns a key that none is before but the smallest. */
+/*
+ * Returns a key that none is before but the smallest; there are two keys or more.
+ * `edge` says something only while a bucket or a slot has a key.
+ */
 static u64 pace_wheel_second(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 	bool of_run = run_keys(w) && w->run[w->head] == q->min;
-	u64 second = w->edge;
+	u64 second = w->keys > run_keys(w) ? w->edge : q->min + (~0ull >> 1);
 
 	if (run_keys(w) > of_run)
 		second = w->run[w->head + of_run];

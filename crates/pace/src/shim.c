@@ -162,6 +162,7 @@ void pace_shim_queue_wheel_from(struct pace_queue *q, u32 keys);
 void pace_shim_queue_insert(struct pace_queue *q, u64 key);
 void pace_shim_queue_pop(struct pace_queue *q);
 void pace_shim_queue_replace_min(struct pace_queue *q, u64 key);
+u64 pace_shim_queue_second(const struct pace_queue *q);
 u32 pace_shim_queue_coming(const struct pace_queue *q, u32 ahead);
 
 size_t pace_shim_pool_bytes(u32 capacity)
@@ -208,6 +209,11 @@ void pace_shim_queue_pop(struct pace_queue *q)
 void pace_shim_queue_replace_min(struct pace_queue *q, u64 key)
 {
 	pace_queue_replace_min(q, key);
+}
+
+u64 pace_shim_queue_second(const struct pace_queue *q)
+{
+	return pace_queue_second(q);
 }
 
 u32 pace_shim_queue_coming(const struct pace_queue *q, u32 ahead)

@@ -293,6 +293,54 @@ fn another_order_leaves_the_clock_of_a_class_that_waits_for_its_ceil() {
     pair.apply(&reconfigure(4.5, 1, Order::Clock));
 }
 
+/// A wheel that was opened and has no key yet has nothing to say of the second class.
+#[test]
+fn a_wheel_without_a_key_hides_no_class_that_is_eligible() {
+    let cfg = Config {
+        line_rate_bps: 1_000_000_000,
+        overhead_bytes: 24,
+        min_frame_bytes: 60,
+        max_frame_bytes: 1514,
+        max_burst_bytes: 21_525,
+        link_header_bytes: 0,
+        layer: Layer::Link,
+        order: Order::Next,
+        mode: Mode::Timer,
+        guard_band: false,
+        period: None,
+    };
+    let step = |more| Op::Step {
+        size: Size::Smallest,
+        more,
+        late_ns: 0,
+    };
+    // Just before keys wrap.
+    let mut pair = Pair::new(cfg, (1 << 43) - 1);
+    pair.core.use_wheel_from(50);
+    let rate = |rate| Some(Part { rate, ceil: None });
+    for part in [
+        None,
+        None,
+        rate(1.0),
+        rate(0.012_435_775_288_983_07),
+        rate(0.000_836_072_914_448_753_4),
+    ] {
+        pair.add(part);
+    }
+    pair.apply(&Op::ActivateAll);
+    pair.apply(&step(true));
+    pair.apply(&Op::Activate(0));
+    pair.apply(&step(false));
+    pair.apply(&Op::Reconfigure {
+        line: 5.956_803_944_271_693,
+        max_frame_bytes: 1,
+        order: Order::Next,
+        guard_band: false,
+    });
+    pair.apply(&Op::WheelFrom(0));
+    pair.apply(&step(false));
+}
+
 /// Two classes that each ask for half of the line and a part of a bit/s are more
 /// than it carries: when one leaves, what the other is behind is forgotten.
 #[test]

@@ -59,6 +59,7 @@ unsafe extern "C" {
     fn pace_shim_queue_insert(q: *mut RawQueue, key: u64);
     fn pace_shim_queue_pop(q: *mut RawQueue);
     fn pace_shim_queue_replace_min(q: *mut RawQueue, key: u64);
+    fn pace_shim_queue_second(q: *const RawQueue) -> u64;
     fn pace_shim_queue_coming(q: *const RawQueue, ahead: u32) -> u32;
 }
 
@@ -278,6 +279,17 @@ impl Model {
         assert!(self.raw.count <= self.raw.limit);
         if let Some(&(value, id)) = self.set.first() {
             assert_eq!(self.raw.min, Self::key(id, value));
+        }
+        if let Some(&(value, id)) = self.set.iter().nth(1) {
+            // SAFETY: the queue has two keys.
+            let second = unsafe { pace_shim_queue_second(&self.raw) };
+            let behind_the_smallest = second.wrapping_sub(self.raw.min);
+            let next = Self::key(id, value).wrapping_sub(self.raw.min);
+            assert!(
+                behind_the_smallest <= next,
+                "a key is before the second one, {second:#x}, whose smallest is {:#x}",
+                self.raw.min
+            );
         }
     }
 
