@@ -212,7 +212,7 @@ impl<'a> Reading<'a> {
                     host,
                     at_ns,
                     args,
-                    place: item.place.clone(),
+                    place: item.place(),
                 });
             }
             Ok(())
@@ -240,7 +240,7 @@ impl<'a> Reading<'a> {
                 host,
                 key,
                 value,
-                place: item.place,
+                place: item.place(),
             });
             Ok(())
         })

@@ -64,9 +64,16 @@ pub(crate) struct Section<'a, 'e> {
 #[derive(Clone)]
 pub(crate) struct Item<'a> {
     pub key: &'a str,
-    pub place: Place,
+    at: At,
     source: Source<'a>,
     value: Given<'a>,
+}
+
+#[derive(Clone)]
+enum At {
+    Offset(usize),
+    /// The dotted key on the command line.
+    Set(String),
 }
 
 #[derive(Clone, Copy)]
@@ -206,7 +213,7 @@ impl<'a> Item<'a> {
     pub fn new(source: Source<'a>, key: &'a str, value: &'a Spanned<DeValue<'a>>) -> Self {
         Self {
             key,
-            place: source.place(value.span().start),
+            at: At::Offset(value.span().start),
             source,
             value: Given::Toml(value.get_ref()),
         }
@@ -216,15 +223,24 @@ impl<'a> Item<'a> {
     pub fn set(source: Source<'a>, key: &'a str, dotted: String, value: &'a str) -> Self {
         Self {
             key,
-            place: Place::Set { key: dotted },
+            at: At::Set(dotted),
             source,
             value: Given::Set(value),
         }
     }
 
+    /// Returns where the value is. O(length of the text): a line is counted only if it is asked
+    /// for.
+    pub fn place(&self) -> Place {
+        match &self.at {
+            At::Offset(offset) => self.source.place(*offset),
+            At::Set(key) => Place::Set { key: key.clone() },
+        }
+    }
+
     pub fn fault(&self, value: &str, expected: &str) -> Error {
         Error {
-            place: self.place.clone(),
+            place: self.place(),
             problem: Box::new(Problem::Value {
                 key: self.key.to_owned(),
                 value: value.to_owned(),
@@ -316,7 +332,7 @@ impl<'a> Item<'a> {
     /// Returns an error about a name that is not among the known ones.
     pub fn unknown(&self, value: &str, what: &str, known: Vec<String>) -> Error {
         Error {
-            place: self.place.clone(),
+            place: self.place(),
             problem: Box::new(Problem::Reference {
                 key: self.key.to_owned(),
                 value: value.to_owned(),

@@ -59,7 +59,7 @@ impl Names {
         }
         if let Some((_, first)) = self.0.iter().find(|(taken, _)| *taken == name) {
             return Err(Error {
-                place: item.place,
+                place: item.place(),
                 problem: Box::new(Problem::Duplicate {
                     key: "name".into(),
                     value: quote(&name),
