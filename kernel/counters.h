@@ -29,12 +29,8 @@ struct psp_window {
 	u64 bytes;		/* as the layer counts */
 };
 
-/* Of a class. */
-struct psp_class_counters {
-	u64 sent_frames;
-	u64 sent_wire_bytes;
-	u64 borrowed_frames;
-	u64 throttled;
+/* Frames dropped, by cause: of a class, and of the port. */
+struct psp_drops {
 	u64 drop_child;
 	u64 drop_segment;
 	u64 drop_long;
@@ -43,6 +39,15 @@ struct psp_class_counters {
 	u64 drop_limit;
 	u64 drop_horizon;
 	u64 drop_evicted;
+};
+
+/* Of a class. */
+struct psp_class_counters {
+	u64 sent_frames;
+	u64 sent_wire_bytes;
+	u64 borrowed_frames;
+	u64 throttled;
+	struct psp_drops drops;
 	u64 achieved_bps;	/* over the last whole second, as the layer counts */
 	struct psp_window window;
 };
@@ -51,14 +56,7 @@ struct psp_class_counters {
 struct psp_counters {
 	u64 unclassified_frames;
 	u64 drop_filter;
-	u64 drop_child;
-	u64 drop_segment;
-	u64 drop_long;
-	u64 drop_late;
-	u64 drop_flow;
-	u64 drop_limit;
-	u64 drop_horizon;
-	u64 drop_evicted;
+	struct psp_drops drops;
 	u64 gap_failed;
 	u64 child_retries;
 	u64 bursts_cut;
@@ -147,12 +145,21 @@ static inline void psp_port_count_sent(struct psp_counters *count,
 		count->bursts_whole++;
 }
 
+/* Counts a frame that is dropped, for its class `cl` and for the port `q`. */
+#define psp_count_cause(q, cl, cause)		\
+	do {					\
+		(q)->count.drops.cause++;	\
+		(cl)->count.drops.cause++;	\
+	} while (0)
+
 /* Returns the frames that a class has dropped, for whatever cause. */
 static inline u64 psp_class_drops(const struct psp_class_counters *count)
 {
-	return count->drop_child + count->drop_segment + count->drop_long +
-	       count->drop_late + count->drop_flow + count->drop_limit +
-	       count->drop_horizon + count->drop_evicted;
+	const struct psp_drops *drops = &count->drops;
+
+	return drops->drop_child + drops->drop_segment + drops->drop_long +
+	       drops->drop_late + drops->drop_flow + drops->drop_limit +
+	       drops->drop_horizon + drops->drop_evicted;
 }
 
 #endif

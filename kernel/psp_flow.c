@@ -526,13 +526,10 @@ static struct sk_buff *psp_flow_pull(struct psp_flow *f)
 
 /* Drops a frame that is out of its queue already. */
 static void psp_flow_drop(struct psp_qdisc *q, struct sk_buff *skb,
-			  u64 *of_qdisc, u64 *of_class,
 			  struct sk_buff **to_free)
 {
 	unsigned int bytes = qdisc_pkt_len(skb);
 
-	++*of_qdisc;
-	++*of_class;
 	psp_qlen_add(q->sch, -1, -(int)bytes);
 	qdisc_tree_reduce_backlog(q->sch, 1, bytes);
 	qdisc_drop(skb, q->sch, to_free);
@@ -544,9 +541,10 @@ static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
 {
 	if (!f->entity.queue.qlen)
 		return;
-	while (f->entity.queue.qlen)
-		psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_evicted,
-			      &f->entity.cl->count.drop_evicted, to_free);
+	while (f->entity.queue.qlen) {
+		psp_count_cause(q, f->entity.cl, drop_evicted);
+		psp_flow_drop(q, psp_flow_pull(f), to_free);
+	}
 	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 }
 
@@ -656,8 +654,8 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 		next = skb->next;
 		skb_mark_not_on_list(skb);
 		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
-		psp_flow_drop(q, skb, &q->count.drop_horizon,
-			      &f->entity.cl->count.drop_horizon, to_free);
+		psp_count_cause(q, f->entity.cl, drop_horizon);
+		psp_flow_drop(q, skb, to_free);
 	}
 }
 
@@ -673,8 +671,8 @@ static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 
 	if (!f)
 		return false;
-	psp_flow_drop(q, psp_flow_pull(f), &q->count.drop_limit,
-		      &cl->count.drop_limit, to_free);
+	psp_count_cause(q, cl, drop_limit);
+	psp_flow_drop(q, psp_flow_pull(f), to_free);
 	if (!f->entity.queue.qlen)
 		pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
 	return true;
@@ -693,32 +691,26 @@ static bool psp_flows_trim(struct psp_qdisc *q, struct psp_flow *arriving,
 	return true;
 }
 
-static int psp_flow_drop_new(struct sk_buff *skb, struct psp_qdisc *q,
-			     u64 *of_qdisc, u64 *of_class,
-			     struct sk_buff **to_free)
-{
-	++*of_qdisc;
-	++*of_class;
-	return qdisc_drop(skb, q->sch, to_free);
-}
-
 static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			    struct psp_flow *f, struct sk_buff **to_free)
 {
-	struct psp_class_counters *count = &f->entity.cl->count;
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct psp_class *cl = f->entity.cl;
 	unsigned int bytes = qdisc_pkt_len(skb);
 
-	if (unlikely(f->entity.queue.qlen >= f->entity.cl->opt.flow_limit))
-		return psp_flow_drop_new(skb, q, &q->count.drop_flow,
-					 &count->drop_flow, to_free);
-	if (unlikely(psp_flow_is_beyond(q, f)))
-		return psp_flow_drop_new(skb, q, &q->count.drop_horizon,
-					 &count->drop_horizon, to_free);
-	if (unlikely(f->entity.cl->flows->qlen >= f->entity.cl->opt.limit) &&
-	    !psp_flows_trim(q, f, to_free))
-		return psp_flow_drop_new(skb, q, &q->count.drop_limit,
-					 &count->drop_limit, to_free);
+	if (unlikely(f->entity.queue.qlen >= cl->opt.flow_limit)) {
+		psp_count_cause(q, cl, drop_flow);
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (unlikely(psp_flow_is_beyond(q, f))) {
+		psp_count_cause(q, cl, drop_horizon);
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (unlikely(cl->flows->qlen >= cl->opt.limit) &&
+	    !psp_flows_trim(q, f, to_free)) {
+		psp_count_cause(q, cl, drop_limit);
+		return qdisc_drop(skb, sch, to_free);
+	}
 
 	__qdisc_enqueue_tail(skb, &f->entity.queue);
 	psp_flow_count(f, 1, bytes);

@@ -573,6 +573,7 @@ static u32 psp_mode_in_force(enum pace_mode mode)
 
 /* What the table of statistics says where a member is copied from. */
 #define PSP_COPY_count(member)	.member = count->member,
+#define PSP_COPY_drops(member)	.member = count->drops.member,
 #define PSP_COPY_pace(member)	.member = pace->member,
 #define PSP_COPY_other(member)
 

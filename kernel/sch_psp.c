@@ -952,8 +952,7 @@ static void psp_count_refused(struct Qdisc *sch, struct psp_class *cl)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	psp_count_drops(sch, 1);
-	q->count.drop_child++;
-	cl->count.drop_child++;
+	psp_count_cause(q, cl, drop_child);
 }
 
 /* Queues a frame in the FIFO of `cl`. */
@@ -1034,8 +1033,7 @@ static int psp_enqueue_burst(struct sk_buff *skb, struct Qdisc *sch,
 
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs)) {
-		q->count.drop_segment++;
-		cl->count.drop_segment++;
+		psp_count_cause(q, cl, drop_segment);
 		return qdisc_drop(skb, sch, to_free);
 	}
 	q->count.bursts_cut++;
@@ -1152,15 +1150,13 @@ static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
 			 u64 now_ns, enum psp_drop_reason *reason)
 {
 	if (unlikely(psp_is_long(q, skb, info->frame_bytes))) {
-		q->count.drop_long++;
-		cl->count.drop_long++;
+		psp_count_cause(q, cl, drop_long);
 		*reason = PSP_DROP_LONG;
 		return false;
 	}
 	if (cl->opt.deadline_ns &&
 	    psp_deadline_passed(skb, cl->opt.deadline_ns, now_ns)) {
-		q->count.drop_late++;
-		cl->count.drop_late++;
+		psp_count_cause(q, cl, drop_late);
 		*reason = PSP_DROP_LATE;
 		return false;
 	}
@@ -1238,8 +1234,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 
 	psp_qlen_add(sch, -1, -qdisc_pkt_len(skb));
 	if (unlikely(!psp_get_packet_info(q, skb, &info))) {
-		q->count.drop_segment++;
-		cl->count.drop_segment++;
+		psp_count_cause(q, cl, drop_segment);
 		/* Its arrival was not reported either. */
 		psp_drop_due(sch, e, skb, 0, now_ns, PSP_DROP_SEGMENT);
 		return NULL;

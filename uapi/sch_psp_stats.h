@@ -32,6 +32,7 @@
  *		dynamic: the class has had flows
  * source	what the kernel copies the member of the same name from
  *		count: struct psp_counters, struct psp_class_counters
+ *		drops: their struct psp_drops
  *		pace: struct pace_stats
  *		other: nothing, psp_netlink.c or psp_flow.c has a line for it
  * meaning	of the man page; `word` is printed bold.  "": as the qdisc's of this key, of
@@ -129,16 +130,16 @@ PSP_QDISC_STAT(unclassified_frames, "unclassified", FRAMES, counter, always, cou
 	"Frames that neither a filter nor `default` gave a class.")
 PSP_QDISC_STAT(drop_filter, "drop_filter", FRAMES, counter, always, count,
 	"Frames dropped because a filter's action said so.")
-PSP_QDISC_STAT(drop_child, "drop_child", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_child, "drop_child", FRAMES, counter, always, drops,
 	"Frames that a class's queue refused.")
-PSP_QDISC_STAT(drop_segment, "drop_segment", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_segment, "drop_segment", FRAMES, counter, always, drops,
 	"Bursts that could not be cut.")
-PSP_QDISC_STAT(drop_long, "drop_long", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_long, "drop_long", FRAMES, counter, always, drops,
 	"Frames longer than the device's MTU, for example queued before it shrank. VLAN tags\n"
 	"are not counted, whether in the frame or inserted by the device.")
-PSP_QDISC_STAT(drop_late, "drop_late", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_late, "drop_late", FRAMES, counter, always, drops,
 	"Frames that had waited for longer than the `deadline` of their class.")
-PSP_QDISC_STAT(drop_flow, "drop_flow", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_flow, "drop_flow", FRAMES, counter, always, drops,
 	"Type dynamic: frames of a flow whose queue was full, `flow-limit`.")
 PSP_QDISC_STAT(child_retries, "child_retries", COUNT, counter, always, count,
 	"Times a class's queue was asked for a frame, held some, and gave none (`netem`, `tbf`,\n"
@@ -146,12 +147,12 @@ PSP_QDISC_STAT(child_retries, "child_retries", COUNT, counter, always, count,
 	"that has a frame by then is asked within k/2 frames of a busy device. An idle device\n"
 	"asks 64 of them at once, and the others at 64 every 50 microseconds.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(drop_limit, "drop_limit", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_limit, "drop_limit", FRAMES, counter, always, drops,
 	"Type dynamic: frames that came while all flows together held as many as they may,\n"
 	"`limit`.")
-PSP_QDISC_STAT(drop_horizon, "drop_horizon", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_horizon, "drop_horizon", FRAMES, counter, always, drops,
 	"Type dynamic: frames that would have waited beyond the `horizon`.")
-PSP_QDISC_STAT(drop_evicted, "drop_evicted", FRAMES, counter, always, count,
+PSP_QDISC_STAT(drop_evicted, "drop_evicted", FRAMES, counter, always, drops,
 	"Type dynamic: frames of flows that made room for another user's.")
 PSP_QDISC_LINE(periods)
 PSP_QDISC_STAT(period_ns, "period_in_force", TIME, gauge, periods, other,
@@ -200,14 +201,15 @@ PSP_CLASS_STAT(borrowed_frames, "borrowed_frames", FRAMES, counter, always, coun
 PSP_CLASS_STAT(throttled, "throttled", COUNT, counter, always, count,
 	"Times the class's next frame had to wait for the clock of the class.")
 PSP_CLASS_LINE(always)
-PSP_CLASS_STAT(drop_child, "drop_child", FRAMES, counter, always, count, "")
-PSP_CLASS_STAT(drop_segment, "drop_segment", FRAMES, counter, always, count, "")
-PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, counter, always, count, "")
-PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, counter, always, count, "")
-PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, counter, always, count, "")
+PSP_CLASS_STAT(drop_child, "drop_child", FRAMES, counter, always, drops, "")
+PSP_CLASS_STAT(drop_segment, "drop_segment", FRAMES, counter, always, drops, "")
+PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, counter, always, drops, "")
+PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, counter, always, drops, "")
+PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, counter, always, drops, "")
 PSP_CLASS_LINE(reserved)
 PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, gauge, always, other,
-	"Bytes of a period that the class reserves, 0 of other types. The option `reserve` says it.")
+	"Bytes of a period that the class reserves, 0 of other types. The option `reserve`\n"
+	"says it.")
 PSP_CLASS_STAT(over, "over", COUNT, counter, reserved, other,
 	"Periods of this class, as `rt_over` of the qdisc.")
 PSP_CLASS_STAT(deferred, "deferred", COUNT, counter, reserved, other,
@@ -237,9 +239,9 @@ PSP_CLASS_STAT(flows_evicted, "flows_evicted", COUNT, counter, dynamic, other,
 PSP_CLASS_STAT(flow_users, "flow_users", COUNT, gauge, dynamic, other,
 	"Users that have flows now.")
 PSP_CLASS_LINE(dynamic)
-PSP_CLASS_STAT(drop_limit, "drop_limit", FRAMES, counter, dynamic, count, "")
-PSP_CLASS_STAT(drop_horizon, "drop_horizon", FRAMES, counter, dynamic, count, "")
-PSP_CLASS_STAT(drop_evicted, "drop_evicted", FRAMES, counter, dynamic, count, "")
+PSP_CLASS_STAT(drop_limit, "drop_limit", FRAMES, counter, dynamic, drops, "")
+PSP_CLASS_STAT(drop_horizon, "drop_horizon", FRAMES, counter, dynamic, drops, "")
+PSP_CLASS_STAT(drop_evicted, "drop_evicted", FRAMES, counter, dynamic, drops, "")
 PSP_CLASS_LINE(dynamic)
 PSP_CLASS_STAT(flow_rate_min_bps, "flow_rate_min", RATE, gauge, dynamic, other,
 	"The slowest flow's rate, of the flows known now.")
