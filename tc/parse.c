@@ -170,8 +170,8 @@ static int parse_period(struct nlmsghdr *n, const char *key, const char *value)
 	return put_u64(n, TCA_PSP_PERIOD, time_ns);
 }
 
-static int parse_percent(struct nlmsghdr *n, const char *key, const char *value,
-			 size_t digits)
+static int parse_budget_percent(struct nlmsghdr *n, const char *key,
+				const char *value, size_t digits)
 {
 	uint64_t percent;
 	char text[4];
@@ -192,7 +192,7 @@ static int parse_budget(struct nlmsghdr *n, const char *key, const char *value)
 	uint64_t bytes;
 
 	if (last && value[last - 1] == '%')
-		return parse_percent(n, key, value, last - 1);
+		return parse_budget_percent(n, key, value, last - 1);
 	if (!psp_parse_size(value, &bytes) || !bytes)
 		return psp_bad_value(key, value,
 				     "bytes a period such as 50kb, or 70% of the line");
