@@ -12,7 +12,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 declared=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$top/Cargo.toml")
 cache=${PSPACER_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/pspacer}
-toolchain=$cache/rust/$declared-1
+# The number behind the version grows when what is unpacked changes.
+toolchain=$cache/rust/$declared-2
 
 # Debian 12 has this version beside its own, for browsers. Its programs run with
 # the C library of Debian 12 and of anything newer, so one set serves all.
@@ -65,13 +66,19 @@ objection() {
 # unpacked libraries, and hides them from the programs that this one starts.
 wrap() {
 	lib='$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu'
+	# rustdoc starts the rustc beside its own libraries, in usr/bin, for tests in documents.
+	mv "$1/usr/bin/rustc" "$1/usr/bin/rustc.program"
+	printf '#!/bin/sh\nexec "$(dirname "$0")/../../bin/rustc" "$@"\n' >"$1/usr/bin/rustc"
+	chmod +x "$1/usr/bin/rustc"
 	for program in cargo clippy-driver rustc rustdoc rustfmt; do
+		file=$program
+		[ $program != rustc ] || file=rustc.program
 		cat >"$1/bin/$program" <<-EOF
 			#!/bin/sh
 			root=\$(dirname "\$(dirname "\$0")")
 			unset LD_LIBRARY_PATH
 			$([ $program != cargo ] || echo 'export CARGO="$0"')
-			exec /lib64/ld-linux-x86-64.so.2 --library-path "$lib" "\$root/usr/bin/$program" "\$@"
+			exec /lib64/ld-linux-x86-64.so.2 --library-path "$lib" "\$root/usr/bin/$file" "\$@"
 		EOF
 	done
 	# cargo-clippy looks for clippy-driver beside its own file, so ld.so must not start

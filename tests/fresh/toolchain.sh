@@ -30,7 +30,7 @@ answer() {
 	PATH="$work/bin:/usr/bin:/bin" PSPACER_CACHE="$work/cache" "$top/tools/rust.sh" path
 }
 declared=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$top/Cargo.toml")
-unpacked="$work/cache/rust/$declared-1/bin:"
+unpacked="$work/cache/rust/$declared-2/bin:"
 
 toolchain "$declared.0" "$declared.0" 'clippy|fmt'
 expect "a toolchain as declared" "" "$(answer)"
