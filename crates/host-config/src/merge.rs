@@ -216,36 +216,40 @@ fn edits(
 }
 
 /// Returns so many priorities above `low` and below `high`, with none of `walls` between them.
+///
+/// Each is chosen as if it were the first of those that are still to come. So a command that was
+/// killed when some were there, and is run again, gives the others the same ones.
 fn places(low: u16, high: Option<u16>, mut walls: Vec<u16>, count: usize) -> Option<Vec<u16>> {
-    if count == 0 {
-        return Some(Vec::new());
-    }
     let end = high.unwrap_or(LAST_PRIORITY + 1);
     walls.retain(|wall| *wall > low && *wall < end);
     walls.push(end);
     walls.sort_unstable();
     let mut below = low;
-    let mut best = (0, 0);
-    for wall in walls {
-        if wall - below > best.1 - best.0 {
-            best = (below, wall);
+    let mut all = Vec::with_capacity(count);
+    for left in (1..=u32::try_from(count).ok()?).rev() {
+        // The largest room, of equal ones the first.
+        let mut best = (0, 0);
+        let mut first = below;
+        for wall in walls.iter().copied().filter(|wall| *wall > below) {
+            if wall - first > best.1 - best.0 {
+                best = (first, wall);
+            }
+            first = wall;
         }
-        below = wall;
+        let (first, last) = (u32::from(best.0), u32::from(best.1));
+        let room = last - first;
+        if room <= left {
+            return None;
+        }
+        let step = (room / (left + 1)).min(STEP);
+        // Close to what is there, and in the middle if nothing is.
+        let start = match (first == 0, last > u32::from(LAST_PRIORITY)) {
+            (true, true) => (room - step * (left + 1)) / 2,
+            (true, false) => last - step * (left + 1),
+            (false, _) => first,
+        };
+        below = u16::try_from(start + step).ok()?;
+        all.push(below);
     }
-    let (first, last) = (u32::from(best.0), u32::from(best.1));
-    let count = u32::try_from(count).ok()?;
-    let room = last - first;
-    if room <= count {
-        return None;
-    }
-    let step = (room / (count + 1)).min(STEP);
-    let all = step * (count + 1);
-    // At an end of the list close to what is there, else in the middle.
-    let start = match (best.0 == 0, last > u32::from(LAST_PRIORITY)) {
-        (true, false) => last - all,
-        (false, true) => first,
-        _ => first + (room - all) / 2,
-    };
-    let places = (1..=count).map(|i| u16::try_from(start + i * step).ok());
-    places.collect()
+    Some(all)
 }

@@ -253,6 +253,36 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_that_was_cut_short_ends_in_the_same_places(
+        first in targets(), second in targets(), cut in any::<prop::sample::Index>(),
+    ) {
+        // Of two equal matches the second is never reached, and either may have stayed.
+        let wish = |mut psp: TargetPsp| {
+            let mut seen = Vec::new();
+            psp.rules.retain(|rule| {
+                let is_new = !seen.contains(&rule.matching);
+                seen.push(rule.matching.clone());
+                is_new
+            });
+            Target { root: TargetRoot::Psp(psp), names: BTreeMap::new() }
+        };
+        let (first, second) = (wish(first), wish(second));
+        let mut port = device();
+        let changes = plan(&first, &port, false).unwrap().changes;
+        make(&mut port, &changes);
+        let mut cut_short = port.clone();
+        let changes = plan(&second, &port, false).unwrap().changes;
+        make(&mut port, &changes);
+        let made = cut.index(changes.len() + 1);
+        for change in &changes[..made] {
+            cut_short.apply(change).unwrap();
+        }
+        let rest = plan(&second, &cut_short, false).unwrap().changes;
+        make(&mut cut_short, &rest);
+        prop_assert_eq!(cut_short, port);
+    }
+
+    #[test]
     fn what_was_saved_is_restored_to_the_place(wishes in wishes()) {
         let mut port = device();
         let mut saved = Vec::new();
