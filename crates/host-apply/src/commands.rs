@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use host_config::{Device, Host, Plan, Root, Saved, Slot, Target, plan as plan_of, text};
+use host_config::{
+    ClassNames, Device, Host, Plan, Root, Saved, Slot, Target, plan as plan_of, text,
+};
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -392,18 +394,46 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
     }
 }
 
+/// Returns the names that the files of this host give to classes; none where there is no file.
+///
+/// # Errors
+/// A fault in a file, as a sentence.
+pub fn class_names() -> Result<ClassNames, String> {
+    names_in(Path::new(FOLDER)).map_err(|error| format!("{error:#}"))
+}
+
+fn names_in(folder: &Path) -> Result<ClassNames> {
+    let mut names = ClassNames::default();
+    if folder.exists() {
+        for path in files_of(folder)? {
+            let name = path.display().to_string();
+            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
+            let host = Host::read(&name, &text)?;
+            host.devices.iter().for_each(|device| names.add(device));
+        }
+    }
+    Ok(names)
+}
+
 fn default_files() -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(FOLDER).with_context(|| FOLDER.to_owned())?;
+    let files = files_of(Path::new(FOLDER))?;
+    match files.is_empty() {
+        false => Ok(files),
+        true => bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line"),
+    }
+}
+
+/// Returns the files of a folder that are a host's, by name.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let name = || folder.display().to_string();
+    let entries = fs::read_dir(folder).with_context(name)?;
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.with_context(|| FOLDER.to_owned())?.path();
+        let path = entry.with_context(name)?.path();
         if path.extension().is_some_and(|ending| ending == "toml") {
             files.push(path);
         }
     }
     files.sort();
-    match files.is_empty() {
-        false => Ok(files),
-        true => bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line"),
-    }
+    Ok(files)
 }

@@ -15,8 +15,8 @@ mod run_dir;
 
 use anyhow::Result;
 
-pub use args::Command;
-pub use commands::Io;
+pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
+pub use commands::{Io, class_names};
 
 /// Runs a subcommand.
 ///

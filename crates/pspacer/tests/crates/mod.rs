@@ -71,11 +71,22 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "vmlab",
         ],
     ),
+    // Its tests apply files under traffic, in guests of vmlab, and read what was on the cable.
     (
         "host-apply",
-        &["edt", "host-config", "linux-io", "tcpsp", "units"],
+        &[
+            "capture",
+            "edt",
+            "host-config",
+            "linux-io",
+            "scenario",
+            "tcpsp",
+            "units",
+            "vmlab",
+        ],
     ),
     ("ports", &["linux-io", "tcpsp"]),
+    // Its tests run the Prometheus that vmlab unpacks.
     (
         "exporter",
         &[
@@ -84,11 +95,12 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "ports",
             "stall",
             "tcpsp",
+            "vmlab",
             "watch",
         ],
     ),
     ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
-    ("top", &["ports", "tcpsp", "units"]),
+    ("top", &["host-config", "ports", "tcpsp", "units"]),
     ("router", &["afxdp", "linux-io", "toml-faults", "units"]),
     (
         "manager",
