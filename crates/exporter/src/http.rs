@@ -15,7 +15,7 @@ use linux_io::signals::Signals;
 use linux_io::wait::readable;
 
 use crate::scraper::Scraper;
-use crate::text::CONTENT_TYPE;
+use crate::text::{CONTENT_TYPE, OLDER_CONTENT_TYPE, prometheus};
 
 /// Longest wait for a connection before the stop is looked at.
 const LOOK_EVERY_NS: u64 = 500_000_000;
@@ -131,9 +131,11 @@ fn converse(
     deadline: Instant,
 ) -> io::Result<()> {
     client.set_nonblocking(false)?;
-    let answer = match request(client, bounds, deadline)?.and_then(|head| check(&head)) {
-        Ok(()) => match lock(scraper).scrape() {
-            Ok(text) => answer("200 OK", CONTENT_TYPE, &text),
+    let head = request(client, bounds, deadline)?;
+    let answer = match head.and_then(|head| check(&head).map(|()| is_open_metrics(&head))) {
+        Ok(is_open) => match lock(scraper).scrape() {
+            Ok(text) if is_open => answer("200 OK", CONTENT_TYPE, &text),
+            Ok(text) => answer("200 OK", OLDER_CONTENT_TYPE, &prometheus(&text)),
             Err(_) => refusal(&FAILED),
         },
         Err(why) => {
@@ -189,6 +191,14 @@ fn check(head: &str) -> Result<(), Refusal> {
         Some("/metrics") => Ok(()),
         _ => Err(NOT_FOUND),
     }
+}
+
+/// Returns whether the client names OpenMetrics among what it accepts, as Prometheus does. Others,
+/// such as curl before `promtool check metrics`, get the older text, which all of them read.
+fn is_open_metrics(head: &str) -> bool {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    let mut accepted = fields.filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    accepted.any(|(_, value)| value.contains("application/openmetrics-text"))
 }
 
 fn refusal(refusal: &Refusal) -> String {
@@ -263,12 +273,17 @@ mod tests {
     #[test]
     fn only_metrics_are_answered() {
         let bounds = Bounds::default();
-        let good = asked("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", bounds);
+        let accept = "accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n\r\n");
+        let good = asked(&request, bounds);
         assert!(good.starts_with("HTTP/1.1 200 OK\r\n"), "{good}");
         assert!(good.ends_with("# EOF\n"), "{good}");
         let (head, body) = good.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())));
         assert!(head.contains(CONTENT_TYPE));
+        let older = asked("GET /metrics HTTP/1.1\r\nAccept: */*\r\n\r\n", bounds);
+        assert!(older.contains(OLDER_CONTENT_TYPE), "{older}");
+        assert!(older.contains("# TYPE psp_exporter_scrapes_total counter\n"));
         for (request, status) in [
             ("GET / HTTP/1.1\r\n\r\n", 404),
             ("GET /metricsx HTTP/1.1\r\n\r\n", 404),
@@ -334,6 +349,6 @@ mod tests {
         first.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
         let mut answer = String::new();
         first.read_to_string(&mut answer).unwrap();
-        assert!(answer.ends_with("# EOF\n"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     }
 }

@@ -15,6 +15,9 @@ use crate::families::{Family, Kind, Number};
 /// What OpenMetrics is called in HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What the older text is called in HTTP.
+pub const OLDER_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 /// Returns metrics as OpenMetrics.
 ///
 /// # Errors

@@ -73,6 +73,15 @@ pub(crate) const DPDK: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// Prometheus and promtool, which test what `pspacer exporter` answers.
+pub(crate) const PROMETHEUS: Set = Set {
+    name: "prometheus",
+    suites: &["bookworm"],
+    wanted: &["prometheus"],
+    keep: &[],
+    prepare: |_| Ok(()),
+};
+
 /// Returns the set of a kernel, its headers and what the headers' build tools need. From version 7
 /// on the headers ask for a compiler that Debian 12 does not have, so the set contains it.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {

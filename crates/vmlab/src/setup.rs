@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
-use crate::packages::{self, CHECKPATCH, DPDK, GUEST, QEMU};
+use crate::packages::{self, CHECKPATCH, DPDK, GUEST, PROMETHEUS, QEMU};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -145,4 +145,12 @@ impl Lab {
 /// When the packages can neither be fetched nor found in the cache.
 pub fn dpdk(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &DPDK, false, progress)
+}
+
+/// Returns the folder with the programs of Debian's Prometheus, laid out as in the package.
+///
+/// # Errors
+/// If the package cannot be fetched.
+pub fn prometheus(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
+    packages::root(cache, &PROMETHEUS, false, progress)
 }
