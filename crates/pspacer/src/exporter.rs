@@ -44,7 +44,8 @@ pub struct ExporterArgs {
 /// When the address is taken or the file cannot be written; with `--once` also when the kernel's
 /// tables cannot be read.
 pub fn main(args: &ExporterArgs) -> Result<()> {
-    let mut scraper = Scraper::new(env!("CARGO_PKG_VERSION"), args.classes);
+    let scraper = Scraper::new(env!("CARGO_PKG_VERSION"), args.classes);
+    let mut scraper = scraper.with_names(Box::new(host_apply::class_names));
     if args.once {
         let scraped = scraper.scrape()?;
         if let Some(why) = scraper.last_error() {

@@ -13,7 +13,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use serde::Serialize;
 use tcpsp::Tc;
-use top::{Key, Model, PortRow, Row, Sample, View, draw};
+use top::{ClassNames, Key, Model, PortRow, Row, Sample, View, draw};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, values};
@@ -66,6 +66,14 @@ pub fn main(args: &TopArgs) -> Result<()> {
     shown
 }
 
+/// Reads the names of classes. Without them classes are shown by their ids.
+fn names() -> ClassNames {
+    host_apply::class_names().unwrap_or_else(|error| {
+        output::note(&format!("pspacer: classes have no names: {error}"));
+        ClassNames::default()
+    })
+}
+
 fn read(tc: &mut Tc) -> Result<Sample> {
     let time_ns = monotonic_ns()?;
     let ports = ports::read(tc).context("the kernel's tables")?;
@@ -91,7 +99,7 @@ fn wait(due_ns: u64, signals: &Signals) -> Result<bool> {
 }
 
 fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
-    let mut model = Model::default();
+    let mut model = Model::named(names());
     model.take(read(tc)?);
     let mut due_ns = monotonic_ns()?;
     loop {
@@ -125,7 +133,7 @@ fn screen(
     signals: &Signals,
     terminal: &mut DefaultTerminal,
 ) -> Result<()> {
-    let (mut model, mut view) = (Model::default(), View::default());
+    let (mut model, mut view) = (Model::named(names()), View::default());
     let mut due_ns = monotonic_ns()?;
     while !view.is_over {
         if monotonic_ns()? >= due_ns {

@@ -9,6 +9,7 @@ mod model;
 mod screen;
 mod view;
 
+pub use host_config::ClassNames;
 pub use model::{Drop, Late, Model, PortRow, Row, Sample};
 pub use screen::draw;
 pub use view::{Key, Sort, View};

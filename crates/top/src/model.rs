@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use host_config::ClassNames;
 use ports::{Port, PortClass};
 use serde::Serialize;
 use tcpsp::stats::{Stats, Value};
@@ -55,6 +56,8 @@ pub struct Row {
     pub device: String,
     /// Id of the class.
     pub class: Handle,
+    /// Its name in the host's file, if it has one.
+    pub name: Option<String>,
     /// Its type.
     #[serde(rename = "type")]
     pub of_type: ClassType,
@@ -114,9 +117,19 @@ type Key = (String, Handle);
 pub struct Model {
     samples: VecDeque<Sample>,
     histories: BTreeMap<Key, VecDeque<u64>>,
+    names: ClassNames,
 }
 
 impl Model {
+    /// Returns a model whose classes have these names.
+    #[must_use]
+    pub fn named(names: ClassNames) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
     /// Takes a sample that is newer than those before. Costs time linear in its classes, and
     /// memory of some samples.
     pub fn take(&mut self, sample: Sample) {
@@ -205,6 +218,7 @@ impl Model {
             Row {
                 device: port.device.clone(),
                 class: class.id,
+                name: self.names.of(&port.device, class.id).map(str::to_owned),
                 of_type: class.psp.options.class_type(),
                 target_bps: target_bps(class),
                 ceil_bps: Some(stats.ceil_bps).filter(|ceil| *ceil != 0),

@@ -20,7 +20,7 @@ const KEYS: &str = "q quit  p pause  / filter  Enter close up  order: e device r
 
 const COLUMNS: [(&str, Constraint); 9] = [
     ("device", Constraint::Length(10)),
-    ("class", Constraint::Length(9)),
+    ("class", Constraint::Length(12)),
     ("type", Constraint::Length(8)),
     ("target", Constraint::Length(12)),
     ("rate", Constraint::Length(12)),
@@ -121,7 +121,7 @@ fn cells(row: &Row) -> Cells<'static> {
     let rate = |rate: Option<u64>| rate.map_or("-".to_owned(), terse::rate);
     let all = [
         row.device.clone(),
-        row.class.to_string(),
+        row.name.clone().unwrap_or_else(|| row.class.to_string()),
         row.of_type.to_string(),
         rate(row.target_bps),
         rate(row.rate_bps),
@@ -196,9 +196,13 @@ fn close_up(frame: &mut Frame<'_>, area: Rect, row: &Row) {
         .late
         .map_or("no lateness".to_owned(), |late| lateness(&late));
     let rate = |rate: Option<u64>| rate.map_or("-".to_owned(), terse::rate);
+    let name = row
+        .name
+        .as_deref()
+        .map_or(String::new(), |name| format!("{name} "));
     let lines = vec![
         Line::from(format!(
-            "{} {} {}: {} of {}, ceil {}",
+            "{} {name}{} {}: {} of {}, ceil {}",
             row.device,
             row.class,
             row.of_type,

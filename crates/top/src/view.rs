@@ -114,7 +114,8 @@ impl View {
     pub fn shown(&self, mut rows: Vec<Row>) -> Vec<Row> {
         let filter = self.filter.to_lowercase();
         rows.retain(|row| {
-            let text = format!("{} {} {}", row.device, row.class, row.of_type);
+            let name = row.name.as_deref().unwrap_or_default();
+            let text = format!("{} {} {name} {}", row.device, row.class, row.of_type);
             text.to_lowercase().contains(&filter)
         });
         match self.sort {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
+use host_config::Host;
 use ports::{Port, PortClass};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -10,7 +11,7 @@ use tcpsp::{
     ClassOptions, ClassStats, Counters, Handle, Layer, Mode, PspClass, PspQdisc, QdiscOptions,
     QdiscStats, TypeOptions, Why,
 };
-use top::{Drop, Key, Late, Model, Sample, Sort, View, draw};
+use top::{ClassNames, Drop, Key, Late, Model, Sample, Sort, View, draw};
 
 const S: u64 = 1_000_000_000;
 
@@ -332,6 +333,31 @@ fn the_screen() {
         ..View::default()
     };
     golden("close-up.snap", &screen(&after(20), &close));
+}
+
+#[test]
+fn classes_of_the_hosts_file_have_their_names() {
+    let file = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"video\"\n\
+                rate = \"1mbit\"\nminor = \"9000\"\n";
+    let host = Host::read("host.toml", file).unwrap();
+    let mut names = ClassNames::default();
+    host.devices.iter().for_each(|device| names.add(device));
+    let mut sample = sample(1);
+    sample.ports[0].handle = Handle::new(0x7073, 0);
+    sample.ports[0].classes[0].id = Handle::new(0x7073, 0x9000);
+    let mut model = Model::named(names);
+    model.take(sample);
+    let rows = model.rows();
+    assert_eq!(rows[0].name.as_deref(), Some("video"));
+    assert_eq!(rows[1].name, None);
+    let view = View {
+        filter: "vid".to_owned(),
+        ..View::default()
+    };
+    assert_eq!(view.shown(rows).len(), 1);
+    let shown = screen(&model, &View::default());
+    assert!(shown.contains("eth0       video        paced"), "{shown}");
+    assert!(shown.contains("eth0       1:2          normal"), "{shown}");
 }
 
 #[test]
