@@ -509,11 +509,16 @@ fn check(kernel: Kernel) {
 macro_rules! on_every_kernel {
     ($($kernel:ident: $name:ident;)+) => {$(
         mod $name {
-            use super::{Kernel, check};
+            use super::{Kernel, check, ran};
 
             #[test]
             fn changes_of_the_file_under_traffic() {
                 check(Kernel::$kernel);
+            }
+
+            #[test]
+            fn a_command_killed_at_any_system_call_ends_in_the_same_tables() {
+                ran(Kernel::$kernel, "killed.sh");
             }
         }
     )+};
