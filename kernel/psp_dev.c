@@ -560,6 +560,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		q->line = port->line;
 		q->opt = *opt;
 		swap(q->gap, gap);
+		q->ahead = false;
 		psp_watch_start(q);
 	}
 	sch_tree_unlock(q->sch);

@@ -287,7 +287,7 @@ struct psp_qdisc {
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct qdisc_watchdog watchdog;
-	bool ahead;		/* psp_decide_ahead() is worth its while */
+	bool ahead;		/* psp_decides_ahead() */
 	struct sk_buff *gap;		/* template: the largest gap frame */
 	u16 queue;			/* transmit queue for all frames */
 	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
@@ -1280,9 +1280,25 @@ static void psp_wait(struct psp_qdisc *q, u64 until_ns)
 	psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
 }
 
+/*
+ * Should psp decide what comes after a frame while the clock is at hand?  The
+ * stack asks for another one at once, and psp_waits() then answers.  It is in
+ * vain where a frame follows a frame, so this is done as long as psp waits
+ * after each.
+ */
+static inline bool psp_decides_ahead(const struct psp_qdisc *q)
+{
+	return q->ahead && q->sch->q.qlen && !q->throttled_count;
+}
+
+/*
+ * Returns the frame for the wire, or NULL.  The core is asked at one place, so
+ * that the compiler inlines its decision once.
+ */
 static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct sk_buff *skb = NULL;
 	bool asked = false;
 	u32 misses = 0;
 
@@ -1290,13 +1306,21 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 		psp_ask_busy(q, now_ns);
 	for (;;) {
 		struct pace_decision d = pace_next(&q->pace, now_ns);
-		struct sk_buff *skb;
 
+		if (skb) {
+			q->ahead = d.verdict == PACE_WAIT;
+			if (q->ahead)
+				psp_wait(q, d.until_ns);
+			return skb;
+		}
 		if (d.verdict == PACE_SEND) {
 			skb = psp_serve(sch, psp_entity_of(d.cls), d.late_bytes,
 					now_ns);
-			if (likely(skb))
+			if (likely(skb)) {
+				if (psp_decides_ahead(q))
+					continue;
 				return skb;
+			}
 			if (++misses < PSP_MISSES)
 				continue;
 			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
@@ -1335,24 +1359,6 @@ static inline bool psp_waits(struct psp_qdisc *q)
 	       hrtimer_is_queued(&q->watchdog.timer);
 }
 
-/*
- * Decides what comes after a frame while the clock is at hand: the stack asks
- * for another one at once, and psp_waits() then answers.  It is in vain where
- * a frame follows a frame, so this is done as long as psp waits after each.
- */
-static void psp_decide_ahead(struct psp_qdisc *q, u64 now_ns)
-{
-	struct pace_decision d;
-
-	if (!q->ahead || !q->sch->q.qlen || q->throttled_count)
-		return;
-	d = pace_next(&q->pace, now_ns);
-	if (d.verdict == PACE_WAIT)
-		psp_wait(q, d.until_ns);
-	else
-		q->ahead = false;
-}
-
 static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
@@ -1371,7 +1377,6 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	skb_set_queue_mapping(skb, q->queue);
 	if (q->watch.line_rate_bps)
 		psp_watch_handed(q, now_ns);
-	psp_decide_ahead(q, now_ns);
 	return skb;
 }
 
