@@ -13,7 +13,7 @@
  *   psp_dequeue(): pace_next() decides,
  *       SEND  a class or flow:	psp_serve() takes its frame and reports it,
  *       GAP   of some bytes:	psp_send_gap() makes a gap frame of that length,
- *       WAIT  until a time:	the watchdog timer runs the root then,
+ *       WAIT  until a time:	psp_timer() runs the root then,
  *       IDLE			nothing is queued.
  *
  *   State of a class:
@@ -286,8 +286,11 @@ struct psp_qdisc {
 	u32 throttled_count;
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
-	struct qdisc_watchdog watchdog;
-	bool ahead;		/* psp_decides_ahead() */
+	struct hrtimer timer;		/* runs the root: psp_timer() */
+	spinlock_t timer_lock;		/* whoever sets the timer holds it */
+	u64 timer_ns;			/* the timer is set to it; 0: it has run out */
+	u64 after_ns;			/* then psp_timer() sets it to this; 0: to nothing */
+	bool ahead;		/* psp waits after each frame: psp_decides_ahead() */
 	struct sk_buff *gap;		/* template: the largest gap frame */
 	u16 queue;			/* transmit queue for all frames */
 	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
@@ -372,12 +375,108 @@ static inline bool psp_is_default(const struct Qdisc *sch)
 }
 
 /*
+ * The timer that runs the root when a frame is due.  docs/decisions/qdisc.md,
+ * "The timer sets itself again".
+ *
+ * Before it runs out, dequeue has mostly told it for when to set itself again
+ * (psp_timer_continue()).  The kernel programs the clock of the processor at
+ * the end of that interrupt anyhow; hrtimer_start() would do so again.
+ *
+ * psp_timer() runs in the interrupt, without the root lock, beside a dequeue
+ * of any processor.  So it reads nothing but the three members below, and
+ *
+ *   - `timer_lock` is held by whoever sets the timer.  While psp_timer() runs
+ *     dequeue may set the timer: then it is queued, and psp_timer() leaves it.
+ *   - `timer_ns` is what the timer is set to.  Dequeue reads it without the
+ *     lock.  It changes before the root is run: a dequeue that still reads the
+ *     instant that has come is followed by another one.
+ *   - `after_ns` is used once, so a stale one cannot keep the timer running.
+ *     One that is wrong runs the root in vain, or is replaced in time, because
+ *     dequeue compares what it waits for with `timer_ns`.
+ */
+static enum hrtimer_restart psp_timer(struct hrtimer *timer)
+{
+	struct psp_qdisc *q = container_of(timer, struct psp_qdisc, timer);
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
+	u64 after_ns;
+
+	spin_lock(&q->timer_lock);
+	if (likely(!hrtimer_is_queued(timer))) {
+		after_ns = READ_ONCE(q->after_ns);
+		WRITE_ONCE(q->after_ns, 0);
+		WRITE_ONCE(q->timer_ns, after_ns);
+		if (after_ns) {
+			hrtimer_set_expires(timer, ns_to_ktime(after_ns));
+			restart = HRTIMER_RESTART;
+		}
+	}
+	spin_unlock(&q->timer_lock);
+
+	rcu_read_lock();
+	__netif_schedule(qdisc_root(q->sch));
+	rcu_read_unlock();
+	return restart;
+}
+
+/* Sets the timer, unless the device is going down. */
+static void psp_timer_start(struct psp_qdisc *q, u64 at_ns)
+{
+	unsigned long flags;
+	bool going_down;
+
+	rcu_read_lock();
+	going_down = test_bit(__QDISC_STATE_DEACTIVATED,
+			      &qdisc_root_sleeping(q->sch)->state);
+	rcu_read_unlock();
+	if (going_down)
+		return;
+	spin_lock_irqsave(&q->timer_lock, flags);
+	WRITE_ONCE(q->after_ns, 0);
+	WRITE_ONCE(q->timer_ns, at_ns);
+	hrtimer_start(&q->timer, ns_to_ktime(at_ns), HRTIMER_MODE_ABS_PINNED);
+	spin_unlock_irqrestore(&q->timer_lock, flags);
+}
+
+/* Is the timer set to an instant, which has not come? */
+static inline bool psp_timer_is_at(const struct psp_qdisc *q, u64 at_ns)
+{
+	return at_ns && READ_ONCE(q->timer_ns) == at_ns;
+}
+
+/* Sets the timer, if it is not set to that instant already. */
+static inline void psp_timer_set(struct psp_qdisc *q, u64 at_ns)
+{
+	if (!psp_timer_is_at(q, at_ns))
+		psp_timer_start(q, at_ns);
+}
+
+/* The timer is to set itself to after_ns when it runs out. */
+static inline void psp_timer_continue(struct psp_qdisc *q, u64 after_ns)
+{
+	WRITE_ONCE(q->after_ns, after_ns);
+}
+
+static void psp_timer_init(struct psp_qdisc *q)
+{
+	spin_lock_init(&q->timer_lock);
+	psp_hrtimer_setup(&q->timer, psp_timer, HRTIMER_MODE_ABS_PINNED);
+}
+
+/* With the root lock, or when nothing dequeues any more. */
+static void psp_timer_cancel(struct psp_qdisc *q)
+{
+	hrtimer_cancel(&q->timer);
+	WRITE_ONCE(q->after_ns, 0);
+	WRITE_ONCE(q->timer_ns, 0);
+}
+
+/*
  * Makes the device ask again at once, because the order of frames has
  * changed.
  */
 static inline void psp_run_root(struct psp_qdisc *q)
 {
-	qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
+	psp_timer_start(q, ktime_get_ns());
 }
 
 /* Returns the ceil in force.  In a dynamic class each flow has this ceil. */
@@ -1262,22 +1361,36 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 	if (unlikely(!skb)) {
 		/* The byte clock stands still meanwhile: only time is lost. */
 		q->count.gap_failed++;
-		qdisc_watchdog_schedule_ns(&q->watchdog, now_ns + PSP_RETRY_NS);
+		psp_timer_set(q, now_ns + PSP_RETRY_NS);
 		return NULL;
 	}
 	pace_gap_sent(&q->pace, gap_bytes);
 	return skb;
 }
 
+/*
+ * The timer sets itself again only for an instant as far behind the next: the
+ * root runs and a frame is sent within this time.
+ */
+#define PSP_TIMER_APART_NS	(5 * NSEC_PER_USEC)
+
 /* Carries out WAIT: sets the timer that runs the root. */
 static void psp_wait(struct psp_qdisc *q, u64 until_ns)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
+	u64 after_ns;
 
 	/* Elsewhere a gap frame comes after a frame; guard counts decisions. */
 	q->ahead = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
-	qdisc_watchdog_schedule_ns(&q->watchdog, until_ns);
-	psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
+	psp_timer_set(q, until_ns);
+	if (q->watch.line_rate_bps)
+		psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
+	/* The frame for which psp waits now, and one to wait for after it. */
+	if (!q->ahead || q->sch->q.qlen < 2)
+		return;
+	after_ns = pace_after_ns(&q->pace);
+	if (after_ns > until_ns + PSP_TIMER_APART_NS)
+		psp_timer_continue(q, after_ns);
 }
 
 /*
@@ -1323,7 +1436,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			}
 			if (++misses < PSP_MISSES)
 				continue;
-			qdisc_watchdog_schedule_ns(&q->watchdog, now_ns);
+			psp_timer_set(q, now_ns);
 			return NULL;
 		}
 		/*
@@ -1355,8 +1468,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
  */
 static inline bool psp_waits(struct psp_qdisc *q)
 {
-	return q->pace.quiet_until_ns && !q->throttled_count &&
-	       hrtimer_is_queued(&q->watchdog.timer);
+	return psp_timer_is_at(q, q->pace.quiet_until_ns) && !q->throttled_count;
 }
 
 static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
@@ -1448,7 +1560,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	q->sch = sch;
 	INIT_LIST_HEAD(&q->link);
 	psp_ask_init(q);
-	qdisc_watchdog_init(&q->watchdog, sch);
+	psp_timer_init(q);
 
 	err = psp_check_parent(sch, extack);
 	if (err)
@@ -1507,7 +1619,7 @@ static void psp_reset(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 
-	qdisc_watchdog_cancel(&q->watchdog);
+	psp_timer_cancel(q);
 	psp_line_idle(&q->watch);
 	/* Else psp_init() has failed before it made the class. */
 	if (q->default_class.entity.cl)
@@ -1520,7 +1632,7 @@ static void psp_destroy(struct Qdisc *sch)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	psp_list_del(q);
-	qdisc_watchdog_cancel(&q->watchdog);
+	psp_timer_cancel(q);
 	psp_ask_stop(q);
 	/* First: filters release their classes. */
 	tcf_block_put(q->block);

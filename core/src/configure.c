@@ -139,6 +139,7 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 		s->min_gap_bytes = 1;
 	s->slack_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_SLACK_NS);
 	s->stall_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_STALL_NS);
+	s->after_ns = 0;	/* was by the line's old rate */
 	s->timer_bytes = 0;
 	if (cfg->mode == PACE_MODE_TIMER)
 		s->timer_bytes = s->stall_bytes;

@@ -185,10 +185,14 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 static inline struct pace_decision wait_decision(const struct pace_sched *s,
 						 u64 bytes)
 {
+	bool known = s->after_ns && bytes == s->after_bytes;
+
 	return (struct pace_decision){
 		.verdict = PACE_WAIT,
-		.until_ns = pace_line_reaches_ns(&s->line,
-						 s->cfg.line_rate_bps, bytes),
+		.until_ns = known ? s->after_ns :
+				    pace_line_reaches_ns(&s->line,
+							 s->cfg.line_rate_bps,
+							 bytes),
 	};
 }
 
@@ -246,6 +250,33 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 	s->repeated = false;
 	s->advanced = d.verdict == PACE_SEND;
 	return d;
+}
+
+/*
+ * The first that waits sends its frame and waits again; the next is that class, or
+ * the one behind it.  Clocks are at most two frames ahead, 2^43 bytes.
+ */
+u64 pace_after_ns(struct pace_sched *s)
+{
+	const struct pace_class *c = pace_first_waiting(s);
+	struct pace_clock clock;
+	u64 before = 0;
+
+	if (!s->quiet_until_ns || s->cfg.mode != PACE_MODE_TIMER || !c ||
+	    !only_paced(s) || (s64)(s->global - s->busy_until) < 0)
+		return 0;
+	clock = c->clock;
+	pace_clock_advance(&clock, c->rate_quot, c->rate_rem, c->rate_bps);
+	if (s->waiting.count > 1) {
+		/* With all bits of an id the difference is in whole clocks. */
+		before = (clock.bytes << PACE_ID_BITS | PACE_KEY_ID_MASK) -
+			 pace_queue_second(&s->waiting);
+		before = (s64)before > 0 ? before >> PACE_ID_BITS : 0;
+	}
+	s->after_bytes = clock.bytes - before + s->offset;
+	s->after_ns = pace_line_reaches_ns(&s->line, s->cfg.line_rate_bps,
+					   s->after_bytes);
+	return s->after_ns;
 }
 
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)

@@ -428,6 +428,14 @@ PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 no
  */
 PACE_API struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
+ * Returns until when pace_next() is expected to wait after the frame for which it
+ * waits now, or 0 if that is unknown, as it is but in TIMER.  The expectation holds
+ * if the class has another frame of that length and nothing else comes; a host may
+ * set its timer by it beforehand.  The core keeps the result, so that the next
+ * answer costs no division.  O(1).
+ */
+PACE_API u64 pace_after_ns(struct pace_sched *s);
+/*
  * Returns the class that is expected to send after the next one and `ahead`
  * others, or NULL if that is unknown, as it is with few classes.  A host may
  * prefetch its own memory of that class.  The hint is wrong now and then.  O(1).

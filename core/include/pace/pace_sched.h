@@ -102,6 +102,9 @@ struct pace_sched {
 	u64 asked_ns;		/* pace_next() was last called then */
 	bool repeated;		/* the clock was not advanced to asked_ns */
 	bool advanced;		/* it was, and nothing was sent since */
+	/* TIMER: pace_after_ns() has found that the line reaches after_bytes then. */
+	u64 after_ns;		/* 0: it has not */
+	u64 after_bytes;
 
 	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* the wire idles: real time is the clock */

@@ -60,6 +60,7 @@ unsafe extern "C" {
     ) -> ErrorCode;
     fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
     fn pace_least_rate_bps(cfg: *const RawConfig) -> u64;
+    fn pace_after_ns(s: *mut RawSched) -> u64;
     fn pace_debt_bytes(s: *const RawSched, c: *const RawClass, now_ns: u64) -> u64;
     fn pace_budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64;
     fn pace_reserved_bytes(s: *const RawSched, c: *const RawClass) -> u64;
@@ -390,6 +391,11 @@ impl Port {
         let class = self.class(slot)?;
         // SAFETY: as above.
         Some(unsafe { pace_debt_bytes(self.sched(), class, now_ns) })
+    }
+
+    pub fn after_ns(&mut self) -> u64 {
+        // SAFETY: the scheduler is initialised.
+        unsafe { pace_after_ns(self.sched()) }
     }
 
     pub fn gap_sent(&mut self, gap_bytes: u32) {

@@ -465,6 +465,12 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
+    /// Returns until when [`Scheduler::next`] is expected to wait after the frame for which it
+    /// waits now. `None`: unknown, as it is but in [`Mode::Timer`].
+    pub fn after_ns(&mut self) -> Option<u64> {
+        Some(self.port.after_ns()).filter(|&ns| ns != 0)
+    }
+
     /// Reports that a gap of `wire_bytes` went to the wire. O(1).
     pub fn gap_sent(&mut self, wire_bytes: u32) {
         self.port.gap_sent(wire_bytes);

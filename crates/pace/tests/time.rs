@@ -393,3 +393,113 @@ fn an_idle_line_is_seen_at_any_distance() {
         assert_eq!(here, comes, "slept {slept}");
     }
 }
+
+/// The rates of classes whose frames never fall due together.
+const APART: [u64; 3] = [GBIT / 7, GBIT / 11, GBIT / 13];
+
+/// Sends every frame that is due at `now_ns`. Returns until when to wait then, and the frames.
+fn send_due(port: &mut Scheduler, now_ns: u64, len_bytes: u32) -> (u64, u32) {
+    for frames in 0.. {
+        match port.next(now_ns) {
+            Decision::Send(class) => port.sent(class, len_bytes, true, now_ns).unwrap(),
+            Decision::Wait { until_ns } => return (until_ns, frames),
+            other => panic!("{other:?} at {now_ns}"),
+        }
+    }
+    unreachable!()
+}
+
+/// While frames have one length, what the core expects after the next frame is what it answers
+/// then, to the nanosecond; also after the line's rate has changed.
+#[test]
+fn the_wait_after_the_next_frame_is_known_beforehand() {
+    for order in [Order::Clock, Order::Rate, Order::Next] {
+        for classes in 1..=APART.len() {
+            let mut port = Scheduler::new(&config(Mode::Timer, order), 0).unwrap();
+            for &rate_bps in &APART[..classes] {
+                let id = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+                port.activate(id, 0).unwrap();
+            }
+            let (mut until, _) = send_due(&mut port, 0, 142);
+            let (mut known, mut unknown) = (0, 0);
+            for step in 0..1000 {
+                if step == 500 {
+                    let mut slower = config(Mode::Timer, order);
+                    slower.line_rate_bps = GBIT / 2;
+                    port.after_ns();
+                    port.reconfigure(&slower, until - 1).unwrap();
+                    until = send_due(&mut port, until - 1, 142).0;
+                }
+                let expected = port.after_ns();
+                let (next, frames) = send_due(&mut port, until, 142);
+                match expected {
+                    Some(ns) if frames == 1 => {
+                        assert_eq!(ns, next, "{order:?}, {classes} classes, frame {step}");
+                        known += 1;
+                    }
+                    _ => unknown += 1,
+                }
+                until = next;
+            }
+            assert!(known > 800, "{order:?}, {classes}: {known}, {unknown}");
+        }
+    }
+}
+
+/// To ask for it changes no answer, whatever comes after: other lengths, other classes, a late
+/// host, another line.
+#[test]
+fn to_ask_what_comes_after_changes_no_answer() {
+    for order in [Order::Clock, Order::Rate, Order::Next] {
+        let mut ports: [_; 2] = std::array::from_fn(|_| {
+            let mut port = Scheduler::new(&config(Mode::Timer, order), 0).unwrap();
+            let ids =
+                APART.map(|rate_bps| port.add_class(&ClassConfig::Paced { rate_bps }).unwrap());
+            (port, ids)
+        });
+        let (mut now, mut random, mut asked) = (0, 1_u64, 0);
+        for step in 0..20_000 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let draw = |bits: u32, shift: u32| random >> shift & ((1 << bits) - 1);
+            let mut answers = Vec::new();
+            for (port, ids) in &mut ports {
+                if draw(2, 20) == 0 {
+                    port.activate(ids[draw(8, 24) as usize % 3], now).unwrap();
+                }
+                if draw(8, 32) == 0 {
+                    let mut line = config(Mode::Timer, order);
+                    line.line_rate_bps = GBIT + draw(10, 40);
+                    port.reconfigure(&line, now).unwrap();
+                }
+                let answer = port.next(now);
+                if let Decision::Send(class) = answer {
+                    let len = 60 + draw(10, 44) as u32;
+                    port.sent(class, len, draw(3, 54) != 0, now).unwrap();
+                }
+                answers.push(answer);
+            }
+            assert_eq!(answers[0], answers[1], "{order:?}, step {step}");
+            if let Decision::Wait { until_ns } = answers[0] {
+                asked += u32::from(ports[0].0.after_ns().is_some());
+                now = if draw(1, 57) == 0 {
+                    until_ns
+                } else {
+                    now + draw(14, 40)
+                };
+            }
+        }
+        assert!(asked > 1000, "{asked}");
+    }
+}
+
+/// Where sent bytes are the clock no instant follows from the next frame.
+#[test]
+fn only_a_timer_knows_what_comes_after() {
+    let (mut port, ids) = port(Mode::Hybrid, &[GBIT / 100]);
+    one_packet(&mut port, ids[0], 0);
+    port.activate(ids[0], 0).unwrap();
+    assert!(matches!(port.next(0), Decision::Wait { .. }));
+    assert_eq!(port.after_ns(), None);
+}
