@@ -25,7 +25,8 @@ binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
 # Where files are written, and where they are once DESTDIR is unpacked.
 dest=${DESTDIR:+$(realpath -m -- "$DESTDIR")}$prefix
 share=$dest/share/pspacer
-unit=lib/systemd/system/pspacer@.service
+units=lib/systemd/system
+unit_names="pspacer@.service pspacer-agent.service"
 # The command reads these folders: scenarios, and the sources and scripts of a guest.
 read_folders="LICENSES core experiments kernel lab tc uapi"
 
@@ -67,7 +68,8 @@ fish share/fish/vendor_completions.d/pspacer.fish'
 remove_command() {
 	rm -rf "$share"
 	rm -f "$dest/bin/pspacer" "$dest/share/man/man1/pspacer.1" \
-		"$dest/share/man/man8/tc-psp.8" "$dest/$unit"
+		"$dest/share/man/man8/tc-psp.8"
+	for unit in $unit_names; do rm -f "$dest/$units/$unit"; done
 	echo "$completions" | while read -r _ file; do rm -f "$dest/$file"; done
 }
 
@@ -75,9 +77,11 @@ install_command() {
 	install -D -m 755 "$binary" "$dest/bin/pspacer"
 	install -D -m 644 "$top/docs/man/pspacer.1" "$dest/share/man/man1/pspacer.1"
 	install -D -m 644 "$top/docs/man/tc-psp.8" "$dest/share/man/man8/tc-psp.8"
-	install -d "$dest/$(dirname "$unit")"
-	sed "s|/usr/bin/pspacer|$prefix/bin/pspacer|" "$top/packaging/systemd/pspacer@.service" >"$dest/$unit"
-	chmod 644 "$dest/$unit"
+	install -d "$dest/$units"
+	for unit in $unit_names; do
+		sed "s|/usr/bin/pspacer|$prefix/bin/pspacer|" "$top/packaging/systemd/$unit" >"$dest/$units/$unit"
+		chmod 644 "$dest/$units/$unit"
+	done
 	rm -rf "$share"
 	install -d "$share"
 	# shellcheck disable=SC2086 # several folders; built files are left out
@@ -125,7 +129,7 @@ install_all() {
 	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
 	install_command
-	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer(1), tc-psp(8)"
+	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-agent.service, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
 
@@ -142,7 +146,7 @@ uninstall)
 install-command)
 	check_command
 	install_command
-	echo "installed: $dest/bin/pspacer, $dest/$unit, pspacer(1), what it reads in $share, completions for bash, zsh and fish"
+	echo "installed: $dest/bin/pspacer, $dest/$units, pspacer(1), what it reads in $share, completions for bash, zsh and fish"
 	;;
 uninstall-command)
 	remove_command

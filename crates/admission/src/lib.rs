@@ -27,7 +27,10 @@ pub use frames::Packets;
 pub use ledger::{Ledger, LinkUse};
 pub use nrt::{NrtShare, nrt_shares};
 pub use refusal::Refusal;
-pub use stream::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
+pub use stream::{
+    FrameSpecification, Interval, IpTuple, Listener, Requirements, StreamRequest, Talker,
+    TrafficSpecification,
+};
 pub use topology::{
     Direction, Fault, Link, LinkId, MOST_PERCENT, Medium, Node, NodeId, NodeSpec, Segment,
     SegmentId, SegmentSpec, Topology, is_name,

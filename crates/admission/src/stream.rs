@@ -2,6 +2,8 @@
 //! A stream that asks for a reservation, in the words of IEEE 802.1Qcc's YANG model
 //! (ieee802-dot1q-tsn-types).
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 use units::ethernet::IPV4_HEADER_BYTES;
 use units::time::NS_PER_S;
@@ -16,6 +18,12 @@ const LEAST_INTERVAL_NS: u64 = 1_000;
 const MOST_INTERVAL_NS: u64 = 10 * NS_PER_S;
 /// Most listeners of a stream.
 const MOST_LISTENERS: usize = 256;
+/// Most entries of a stream's [`FrameSpecification`]s.
+const MOST_FRAME_SPECIFICATIONS: usize = 16;
+/// IP's number of UDP.
+const UDP: u8 = 17;
+/// IP's numbers of the protocols that have ports: TCP, UDP and SCTP.
+const PROTOCOLS: [u8; 3] = [6, UDP, 132];
 /// Longest UDP payload in an interval, bytes: a period of 1 s at 8 Gbit/s.
 const MOST_PAYLOAD_BYTES: u32 = 1_000_000_000;
 
@@ -37,11 +45,82 @@ pub struct StreamRequest {
 pub struct Talker {
     /// Name of its host.
     pub name: String,
+    /// Which frames are the stream's. Without it only the talker knows, and no agent can give them
+    /// a class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_frame_specification: Vec<FrameSpecification>,
     /// What it sends.
     pub traffic_specification: TrafficSpecification,
     /// What all listeners need.
     #[serde(default)]
     pub user_to_network_requirements: Requirements,
+}
+
+/// Frames of a stream, by their headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrameSpecification {
+    /// Packets of IPv4.
+    Ipv4Tuple(IpTuple<Ipv4Addr>),
+    /// Packets of IPv6.
+    Ipv6Tuple(IpTuple<Ipv6Addr>),
+}
+
+/// Addresses and ports of packets. 802.1Qcc lets all of them be absent; here a stream claims no
+/// more than what goes to one port of one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct IpTuple<A> {
+    /// Address of the sender; absent: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_ip_address: Option<A>,
+    /// Address of the receiver, or of a group.
+    pub destination_ip_address: A,
+    /// IP's number of the protocol.
+    pub protocol: u8,
+    /// Port of the sender; absent: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
+    /// Port of the receiver.
+    pub destination_port: u16,
+}
+
+impl FrameSpecification {
+    /// Returns that frames are UDP to this address and port.
+    #[must_use]
+    pub fn udp_to(to: SocketAddr) -> Self {
+        fn tuple<A>(destination_ip_address: A, destination_port: u16) -> IpTuple<A> {
+            IpTuple {
+                source_ip_address: None,
+                destination_ip_address,
+                protocol: UDP,
+                source_port: None,
+                destination_port,
+            }
+        }
+        match to {
+            SocketAddr::V4(to) => Self::Ipv4Tuple(tuple(*to.ip(), to.port())),
+            SocketAddr::V6(to) => Self::Ipv6Tuple(tuple(*to.ip(), to.port())),
+        }
+    }
+}
+
+impl<A> IpTuple<A> {
+    fn check(&self) -> Result<(), Refusal> {
+        const PORT: &str = "1 to 65535";
+        if !PROTOCOLS.contains(&self.protocol) {
+            return Err(invalid(
+                "protocol",
+                self.protocol,
+                "6 (TCP), 17 (UDP) or 132 (SCTP)",
+            ));
+        }
+        match (self.destination_port, self.source_port) {
+            (0, _) => Err(invalid("destination-port", 0, PORT)),
+            (_, Some(0)) => Err(invalid("source-port", 0, PORT)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What a talker sends in each interval: frames of a length, or bytes.
@@ -206,6 +285,21 @@ impl StreamRequest {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             let expected = "talker and listeners that are all different";
             return Err(invalid("listeners", twice[0], expected));
+        }
+        let specified = &self.talker.data_frame_specification;
+        if specified.len() > MOST_FRAME_SPECIFICATIONS {
+            let expected = "at most 16 entries";
+            return Err(invalid(
+                "data-frame-specification",
+                specified.len(),
+                expected,
+            ));
+        }
+        for one in specified {
+            match one {
+                FrameSpecification::Ipv4Tuple(tuple) => tuple.check()?,
+                FrameSpecification::Ipv6Tuple(tuple) => tuple.check()?,
+            }
         }
         self.talker.traffic_specification.interval_ns()?;
         self.talker.traffic_specification.packets(1500).map(|_| ())

@@ -6,7 +6,8 @@
 mod nets;
 
 use admission::{
-    Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology, admit, nrt_shares, plan,
+    FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology,
+    admit, nrt_shares, plan,
 };
 use nets::{FAST, frames, nodes, payload, row, within};
 use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
@@ -299,7 +300,32 @@ fn requests_that_mean_nothing_are_refused() {
     let topology = row(1);
     let good = frames("x", "a", &["b"], 1, 100);
     type Change = fn(&mut StreamRequest);
-    let changes: [(Change, &str); 10] = [
+    fn tuple(protocol: u8, source_port: Option<u16>, destination_port: u16) -> FrameSpecification {
+        FrameSpecification::Ipv4Tuple(IpTuple {
+            source_ip_address: None,
+            destination_ip_address: [10, 0, 0, 2].into(),
+            protocol,
+            source_port,
+            destination_port,
+        })
+    }
+    let changes: [(Change, &str); 14] = [
+        (
+            |r| r.talker.data_frame_specification = vec![tuple(1, None, 5004)],
+            "`protocol` is 1, expected 6 (TCP), 17 (UDP) or 132 (SCTP)",
+        ),
+        (
+            |r| r.talker.data_frame_specification = vec![tuple(17, None, 0)],
+            "`destination-port` is 0, expected 1 to 65535",
+        ),
+        (
+            |r| r.talker.data_frame_specification = vec![tuple(17, Some(0), 5004)],
+            "`source-port` is 0",
+        ),
+        (
+            |r| r.talker.data_frame_specification = vec![tuple(17, None, 5004); 17],
+            "`data-frame-specification` is 17",
+        ),
         (|r| r.stream_id = String::new(), "`stream-id`"),
         (|r| r.stream_id = "x".repeat(65), "`stream-id`"),
         (
@@ -344,6 +370,13 @@ fn a_request_is_json_in_the_models_words() {
         "stream-id": "00-00-00-00-00-01:00-01",
         "talker": {
             "name": "a",
+            "data-frame-specification": [
+                {"ipv4-tuple": {"destination-ip-address": "10.0.0.2", "protocol": 17,
+                                "destination-port": 5004}},
+                {"ipv6-tuple": {"source-ip-address": "2001:db8::1", "source-port": 7,
+                                "destination-ip-address": "2001:db8::2", "protocol": 17,
+                                "destination-port": 5004}}
+            ],
             "traffic-specification": {
                 "interval": {"numerator": 1, "denominator": 100},
                 "max-frames-per-interval": 2,
@@ -366,6 +399,9 @@ fn a_request_is_json_in_the_models_words() {
     for bad in [
         json.replace("max-frame-size", "frame-size"),
         json.replace("1000", "70000"),
+        json.replace("10.0.0.2", "10.0.0.256"),
+        json.replace("ipv4-tuple", "mac-addresses"),
+        json.replace("\"protocol\"", "\"dscp\""),
         json.replace("\"numerator\": 1", "\"numerator\": -1"),
     ] {
         assert!(serde_json::from_str::<StreamRequest>(&bad).is_err());

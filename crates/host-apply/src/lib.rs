@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subcommands `plan`, `apply`, `save`, `restore` and `remove`: they read a host's file and the
 //! kernel's tables, and make the changes of a plan (docs/host-file.md). What the file says and
-//! which changes lead to it is `host-config`'s.
+//! which changes lead to it is `host-config`'s. Others that make such plans use [`observe`],
+//! [`check`] and [`make`] with the same [`Lock`].
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,9 @@ use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use commands::{Io, class_names};
+pub use make::{check, make};
+pub use observe::{Observed, observe};
+pub use run_dir::{Lock, folder, write};
 
 /// Runs a subcommand.
 ///

@@ -17,7 +17,10 @@ const NOT_PERMITTED: i32 = 1;
 const BUSY: i32 = 16;
 
 /// Tries a plan on the model, so that nothing is changed if the kernel would refuse a part.
-pub(crate) fn check(observed: &Observed, plan: &Plan) -> Result<()> {
+///
+/// # Errors
+/// The part.
+pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
     let mut model = observed.port.clone();
     for change in &plan.changes {
         model
@@ -29,7 +32,10 @@ pub(crate) fn check(observed: &Observed, plan: &Plan) -> Result<()> {
 
 /// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send
 /// their frames.
-pub(crate) fn make(
+///
+/// # Errors
+/// The kernel's refusal, with the change and what was made before it.
+pub fn make(
     tc: &mut Tc,
     observed: &Observed,
     plan: &Plan,

@@ -11,13 +11,18 @@ use tcpsp::{Handle, Tc};
 use units::nearest::hint;
 
 /// A device, and what stands there.
-pub(crate) struct Observed {
+pub struct Observed {
+    /// What is known of it beside its tables.
     pub facts: Facts,
+    /// Its tables.
     pub port: Port,
 }
 
 /// Reads a device's tables.
-pub(crate) fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
+///
+/// # Errors
+/// If there is no such device, or the kernel's.
+pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     let links = links()?;
     let link = links.iter().find(|link| link.name == device);
     let link = link.ok_or_else(|| {

@@ -12,7 +12,10 @@ use fs4::FileExt;
 const FOLDER: &str = "/run/pspacer";
 
 /// Returns the folder, which exists.
-pub(crate) fn folder() -> Result<PathBuf> {
+///
+/// # Errors
+/// If it cannot be made.
+pub fn folder() -> Result<PathBuf> {
     let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
     let path = named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
     fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
@@ -25,13 +28,16 @@ pub(crate) fn pending(folder: &Path) -> PathBuf {
 }
 
 /// Held while changes are made; ends with the process, however that ends.
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Waits until nobody else makes changes.
-    pub(crate) fn take(folder: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If the file cannot be locked.
+    pub fn take(folder: &Path) -> Result<Self> {
         let path = folder.join("lock");
         let lock = || -> std::io::Result<File> {
             let mut options = File::options();
@@ -45,7 +51,10 @@ impl Lock {
 }
 
 /// Writes a file in one step: it is there as a whole, or as it was before.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(path: &Path, text: &str) -> Result<()> {
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {
         fs::write(&beside, text)?;

@@ -102,6 +102,7 @@ fn reserve(rng: &mut Pcg32, n: u64) -> Command {
             stream_id: id,
             talker: Talker {
                 name: host_name(from),
+                data_frame_specification: Vec::new(),
                 traffic_specification: TrafficSpecification {
                     interval: Interval::from_ns(10_000_000).unwrap(),
                     max_frames_per_interval: None,

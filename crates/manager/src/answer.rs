@@ -92,6 +92,12 @@ pub enum Failure {
     /// A manager on the route has the reservation no more.
     #[error("manager {0} has this reservation no more; it has ended")]
     Lost(String),
+    /// Nodes have not put it into force in time.
+    #[error(
+        "not in force in time at {}; nothing is reserved, and a new request needs a new id",
+        .0.join(", ")
+    )]
+    NotInForce(Vec<String>),
     /// The node does not send the stream.
     #[error("`node` is \"{0}\", expected a node that sends the stream")]
     Node(String),
@@ -147,11 +153,7 @@ impl View {
     #[must_use]
     pub fn new(id: &str, reservation: &Reservation, now_ns: u64) -> Self {
         let grant: &Grant = &reservation.grant;
-        let senders = grant.senders().into_iter();
-        let not_in_force: Vec<_> = senders
-            .filter(|node| !reservation.in_force.contains(*node))
-            .map(str::to_owned)
-            .collect();
+        let not_in_force = reservation.not_in_force();
         Self {
             id: id.to_owned(),
             granted: reservation.state == ReservationState::Granted,

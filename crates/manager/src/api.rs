@@ -133,7 +133,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
                 Failure::IdInUse(_) => 409,
                 Failure::Ended(_) | Failure::Lost(_) => 410,
                 Failure::Busy => 503,
-                Failure::NoAnswer(_) => 504,
+                Failure::NoAnswer(_) | Failure::NotInForce(_) => 504,
             };
             let error = failure.to_string();
             (status, json(&ErrorView { error }))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How reservations are put into force on a host or router: the classes of its port. An agent asks
-//! its manager what its node has to send ([`NodeDuty`]), lets an [`Enforcer`] set the classes, and
-//! reports each reservation that is in force; a grant's `in_force` is true when all its senders
-//! have.
+//! What a host or router has to put into force: the agent of the node asks its manager what the
+//! node has to send ([`NodeDuty`]), sets the classes of its ports, and reports each reservation that
+//! is in force. A grant's `in_force` is true when all its senders have.
 
 use std::collections::BTreeMap;
 
-use admission::{Direction, Grant, LinkBytes, nrt_shares};
+use admission::{Direction, FrameSpecification, Grant, LinkBytes, nrt_shares};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Manager;
@@ -26,6 +25,8 @@ pub struct NodeDuty {
 pub struct PortDuty {
     /// Length of a period, ns.
     pub period_ns: u64,
+    /// Rate of the segment, bit/s.
+    pub rate_bps: u64,
     /// Most wire bytes of best effort.
     pub nrt_bytes: u64,
     /// The streams that the node sends.
@@ -41,21 +42,13 @@ pub struct StreamDuty {
     pub stream_id: String,
     /// Wire bytes in each period.
     pub bytes: u64,
+    /// Which frames are the stream's.
+    #[serde(default)]
+    pub frames: Vec<FrameSpecification>,
+    /// Whether the node has reported that it is in force.
+    pub in_force: bool,
     /// Time until the lease ends, ns. Without a newer word the stream is best effort from then on.
     pub expires_in_ns: u64,
-}
-
-/// Sets what a port sends in each period: psp's rt and nrt classes, a router's streams.
-pub trait Enforcer {
-    /// Why a port cannot be set.
-    type Error: std::error::Error;
-
-    /// Puts exactly these duties into force: streams that are absent from them are best effort from
-    /// now on. Returns when the port keeps to them.
-    ///
-    /// # Errors
-    /// If a port cannot be set; what was in force before stays.
-    fn enforce(&mut self, duty: &NodeDuty) -> Result<(), Self::Error>;
 }
 
 /// Returns what a node has to send of the reservations that this manager has granted; `None` if the
@@ -76,6 +69,7 @@ pub fn node_duty(manager: &Manager, node: &str) -> Option<NodeDuty> {
         let spec = &topology.segment(*segment).spec;
         let port = PortDuty {
             period_ns: spec.period_ns,
+            rate_bps: spec.rate_bps,
             nrt_bytes: share.map_or(0, |share| share.bytes),
             streams: Vec::new(),
         };
@@ -102,6 +96,8 @@ pub fn node_duty(manager: &Manager, node: &str) -> Option<NodeDuty> {
                 id: name.clone(),
                 stream_id: grant.stream_id.clone(),
                 bytes,
+                frames: reservation.request.talker.data_frame_specification.clone(),
+                in_force: reservation.in_force.contains(node),
                 expires_in_ns: reservation.expires_ns.saturating_sub(manager.now_ns()),
             });
         }

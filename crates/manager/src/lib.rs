@@ -11,7 +11,7 @@
 //! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
 //! | [`peers`] | messages to other managers |
 //! | [`client`] | a blocking client |
-//! | [`enforce`] | how reservations are put into force |
+//! | [`enforce`] | what a node has to put into force |
 //! | [`commands`] | the subcommands |
 
 #![forbid(unsafe_code)]

@@ -87,6 +87,10 @@ pub struct Reservation {
     pub lease_ns: u64,
     /// When the lease ends, by this manager's clock.
     pub expires_ns: u64,
+    /// Until when all its senders have to put it into force, by this manager's clock; until they
+    /// have nobody is told that it is granted. `None`: they have, or nobody waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force_by_ns: Option<u64>,
     /// Names of the nodes that have put it into force.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub in_force: BTreeSet<String>,
@@ -140,6 +144,22 @@ impl Part {
 }
 
 impl Reservation {
+    /// Returns when something happens to it unless somebody does something.
+    #[must_use]
+    pub fn due_ns(&self) -> u64 {
+        self.expires_ns.min(self.in_force_by_ns.unwrap_or(u64::MAX))
+    }
+
+    /// Returns the names of the nodes that send the stream and have not put it into force.
+    #[must_use]
+    pub fn not_in_force(&self) -> Vec<String> {
+        let senders = self.grant.senders().into_iter();
+        senders
+            .filter(|node| !self.in_force.contains(*node))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// Returns the change that stores it.
     #[must_use]
     pub fn put(&self, id: &str) -> Change {

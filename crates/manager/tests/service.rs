@@ -102,6 +102,7 @@ fn body(id: &str) -> ReserveBody {
             stream_id: id.to_owned(),
             talker: Talker {
                 name: "a".to_owned(),
+                data_frame_specification: Vec::new(),
                 traffic_specification: TrafficSpecification {
                     interval: Interval::from_ns(10_000_000).unwrap(),
                     max_frames_per_interval: Some(1),

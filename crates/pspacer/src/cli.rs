@@ -64,7 +64,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Reservations",
-        &["manager", "reserve", "reservations", "release"],
+        &["manager", "agent", "reserve", "reservations", "release"],
     ),
     ("Monitoring", &["top", "doctor", "exporter"]),
     ("Others", &["predict", "completions", "help"]),
@@ -133,6 +133,8 @@ pub enum Command {
     /// Reservations: a manager, and what asks one
     #[command(flatten)]
     Reservations(manager::commands::Command),
+    /// Puts the reservations of this host or router into force (root)
+    Agent(agent::AgentArgs),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
     /// Write what a shell needs to complete this command's words to standard output

@@ -93,6 +93,11 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             output::print(&outcome.text)?;
             Ok(ExitCode::from(outcome.status))
         }
+        Command::Agent(args) => {
+            let out = &mut output::out();
+            let warn = &mut |problem: &str| output::error(&anyhow::anyhow!("{problem}"));
+            agent::run(args, &mut agent::Io { out, warn }).map(|()| ExitCode::SUCCESS)
+        }
         Command::Experiments(args) => experiments::main(args).map(bounds),
         Command::Completions { shell } => {
             // The script is made in memory, because clap's own writer panics when writing fails.

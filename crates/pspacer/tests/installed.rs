@@ -164,15 +164,21 @@ fn the_unit_of_systemd_runs_the_command_that_was_installed() {
     };
     let out = install("install-command");
     assert!(out.status.success(), "{}", text(&out.stderr));
-    let unit = folder.0.join("opt/psp/lib/systemd/system/pspacer@.service");
-    let installed = fs::read_to_string(&unit).unwrap();
-    let packaged = fs::read_to_string(root().join("packaging/systemd/pspacer@.service")).unwrap();
-    assert_eq!(
-        installed.replace("=/opt/psp/bin/", "=/usr/bin/"),
-        packaged,
-        "only the command's path differs"
-    );
-    assert_eq!(installed.matches("=/opt/psp/bin/pspacer apply").count(), 2);
+    for (unit, command, count) in [
+        ("pspacer@.service", "apply", 2),
+        ("pspacer-agent.service", "agent", 1),
+    ] {
+        let path = folder.0.join("opt/psp/lib/systemd/system").join(unit);
+        let installed = fs::read_to_string(&path).unwrap();
+        let packaged = fs::read_to_string(root().join("packaging/systemd").join(unit)).unwrap();
+        assert_eq!(
+            installed.replace("=/opt/psp/bin/", "=/usr/bin/"),
+            packaged,
+            "only the command's path differs"
+        );
+        let words = format!("=/opt/psp/bin/pspacer {command}");
+        assert_eq!(installed.matches(&words).count(), count);
+    }
     assert!(folder.0.join("opt/psp/bin/pspacer").is_file());
     assert!(install("uninstall-command").status.success());
     assert_eq!(walk(&folder.0), Vec::<String>::new());
@@ -207,6 +213,10 @@ fn systemd_finds_no_fault_in_the_unit() {
     assert!(out.status.success() && said.is_empty(), "{said}");
     let out = verify(unit.replace("Type=oneshot", "Type=onceshot")).unwrap();
     assert!(!text(&out.stderr).is_empty());
+    let agent = fs::read_to_string(root().join("packaging/systemd/pspacer-agent.service")).unwrap();
+    let out = verify(agent.replace("/usr/bin/pspacer", env!("CARGO_BIN_EXE_pspacer"))).unwrap();
+    let said = text(&out.stderr);
+    assert!(out.status.success() && said.is_empty(), "{said}");
 }
 
 /// Returns every file below a folder.

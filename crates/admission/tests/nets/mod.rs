@@ -72,6 +72,7 @@ pub fn request(
         stream_id: id.to_owned(),
         talker: Talker {
             name: from.to_owned(),
+            data_frame_specification: Vec::new(),
             traffic_specification,
             user_to_network_requirements: Requirements::default(),
         },

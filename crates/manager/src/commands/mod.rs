@@ -9,9 +9,9 @@ use anyhow::Result;
 use clap::Subcommand;
 use report::terminal::Style;
 
-pub use outcome::{Outcome, status_of};
+pub use outcome::{CONNECTION, OUTPUT, Outcome, RUN, Usage, some_time, status_of};
 pub use serve::ManagerArgs;
-pub use talk::{ReleaseArgs, ReservationsArgs, ReserveArgs};
+pub use talk::{Credentials, ReleaseArgs, ReservationsArgs, ReserveArgs};
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]

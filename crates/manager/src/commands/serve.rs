@@ -15,6 +15,7 @@ use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
 use tokio::sync::oneshot;
+use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time, time};
 use crate::access::{self, Access};
@@ -48,6 +49,10 @@ pub struct ManagerArgs {
     /// Longest lease that a talker may ask for
     #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "86400s")]
     pub longest_lease: u64,
+    /// Tell a talker of its grant only when the agents of all nodes that send the stream have put it
+    /// into force; without that in this time nothing is reserved [default: tell it at once]
+    #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = in_force_within)]
+    pub in_force_within: Option<u64>,
     /// Only check the topology, and say what streams may take of each link
     #[arg(long, help_heading = RUN)]
     pub check: bool,
@@ -75,6 +80,13 @@ pub struct ManagerArgs {
     /// Write the address that it listens at to a file: for --listen with port 0
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub address_file: Option<PathBuf>,
+}
+
+/// Parses the time that agents have, ns: a talker waits so long for its answer.
+fn in_force_within(text: &str) -> std::result::Result<u64, String> {
+    let known = units::parse::time_ns(text);
+    let known = known.filter(|ns| (NS_PER_MS..=20 * NS_PER_S).contains(ns));
+    known.ok_or_else(|| "expected a time from 1ms to 20s".to_owned())
 }
 
 /// Reads a file; errors name it.
@@ -119,6 +131,7 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
     let mut store = store(args.store.as_deref().unwrap_or_default())?;
     let limits = Limits {
         most_lease_ns: args.longest_lease,
+        in_force_ns: args.in_force_within,
         ..Limits::default()
     };
     let boot = boot_id().context("the id of the boot")?;

@@ -3,9 +3,13 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use admission::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
+use admission::{
+    FrameSpecification, Interval, Listener, Requirements, StreamRequest, Talker,
+    TrafficSpecification,
+};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use report::table::{Column, Table, Value};
@@ -29,6 +33,14 @@ pub struct Connection {
     /// The manager's URL; the token is in the environment, PSPACER_TOKEN, or in --token-file
     #[arg(long, value_name = "URL", help_heading = CONNECTION, default_value = "http://127.0.0.1:8646")]
     pub manager: String,
+    /// How to show who asks, and whom to trust
+    #[command(flatten)]
+    pub credentials: Credentials,
+}
+
+/// Who asks, and whom it trusts.
+#[derive(Debug, Args)]
+pub struct Credentials {
     /// A file with the token
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     pub token_file: Option<PathBuf>,
@@ -70,6 +82,10 @@ pub struct ReserveArgs {
     /// Names from the sender to the receiver, with commas [default: the shortest route]
     #[arg(long, value_name = "NAME,...", help_heading = STREAM, value_delimiter = ',')]
     pub route: Vec<String>,
+    /// Which frames are the stream's: UDP to this address and port; several with commas. The agents
+    /// of the nodes need it
+    #[arg(long, value_name = "ADDRESS:PORT,...", help_heading = STREAM, value_delimiter = ',')]
+    pub udp_to: Vec<SocketAddr>,
     /// Name of the stream in the network [default: the id]
     #[arg(long, value_name = "NAME", help_heading = STREAM)]
     pub stream_id: Option<String>,
@@ -129,20 +145,30 @@ fn lease(text: &str) -> Result<u64, String> {
     known.ok_or_else(|| "expected a time above 0, such as 30s, 10m or 2h".to_owned())
 }
 
+impl Credentials {
+    /// Returns a client of the manager at a URL.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn client(&self, url: &str) -> Result<Client> {
+        let token = match &self.token_file {
+            Some(path) => Some(read_word(path)?),
+            None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
+        };
+        let identity = match (&self.cert, &self.key) {
+            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+            _ => None,
+        };
+        let tls = Tls {
+            ca: self.ca.as_deref().map(read).transpose()?,
+            identity,
+        };
+        Ok(Client::new(url, token, &tls)?)
+    }
+}
+
 fn client(connection: &Connection) -> Result<Client> {
-    let token = match &connection.token_file {
-        Some(path) => Some(read_word(path)?),
-        None => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
-    };
-    let identity = match (&connection.cert, &connection.key) {
-        (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
-        _ => None,
-    };
-    let tls = Tls {
-        ca: connection.ca.as_deref().map(read).transpose()?,
-        identity,
-    };
-    Ok(Client::new(&connection.manager, token, &tls)?)
+    connection.credentials.client(&connection.manager)
 }
 
 /// Returns an id that nobody else chooses.
@@ -177,6 +203,12 @@ pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
         stream_id: args.stream_id.clone().unwrap_or_else(|| id.clone()),
         talker: Talker {
             name: args.from.clone(),
+            data_frame_specification: args
+                .udp_to
+                .iter()
+                .copied()
+                .map(FrameSpecification::udp_to)
+                .collect(),
             traffic_specification: TrafficSpecification {
                 interval: args.period,
                 max_frames_per_interval: None,

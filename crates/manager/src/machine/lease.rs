@@ -17,6 +17,7 @@ impl Manager {
         let ended = Reservation {
             state: ReservationState::Ended,
             expires_ns: self.now_ns.saturating_add(self.limits.tombstone_ns),
+            in_force_by_ns: None,
             ..reservation.clone()
         };
         self.store(id, ended);
@@ -26,11 +27,13 @@ impl Manager {
                 .release(self.now_ns, &name, attempt, &mut self.effects.changes);
         }
         if let Some(pending) = self.pending.remove(id) {
-            for ticket in pending.tickets {
-                let answer = Answer::Failed(Failure::Ended(id.to_owned()));
-                self.effects.answers.push((ticket, answer));
-            }
+            self.waiting
+                .entry(id.to_owned())
+                .or_default()
+                .extend(pending.tickets);
         }
+        let ended = Answer::Failed(Failure::Ended(id.to_owned()));
+        self.answer_waiting(id, &ended);
         let managers = hops.into_iter().map(|hop| hop.manager).collect();
         self.release_at(id, attempt, managers);
     }
@@ -130,7 +133,6 @@ impl Manager {
         {
             return self.lose(id, self.name.clone());
         }
-        let pending = self.pending.remove(id);
         self.unconfirmed.remove(id);
         let expires_ns = reservation
             .expires_ns
@@ -140,12 +142,7 @@ impl Manager {
             expires_ns,
             ..reservation
         };
-        let view = View::new(id, &reservation, now_ns);
-        self.store(id, reservation);
-        for ticket in pending.map(|p| p.tickets).unwrap_or_default() {
-            let answer = Answer::Granted(Box::new(view.clone()));
-            self.effects.answers.push((ticket, answer));
-        }
+        self.grant(id, reservation);
     }
 
     /// Ends a reservation that another manager no longer has.
@@ -197,15 +194,22 @@ impl Manager {
             let node = node.chars().take(64).collect();
             return Answer::Failed(Failure::Node(node));
         }
-        let is_new = match is_in_force {
+        let is_changed = match is_in_force {
             true => reservation.in_force.insert(node),
             false => reservation.in_force.remove(&node),
         };
-        let view = View::new(id, &reservation, self.now_ns);
-        if is_new {
+        let is_whole = reservation.not_in_force().is_empty();
+        if is_whole {
+            reservation.in_force_by_ns = None;
+        }
+        let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
+        if is_changed {
             self.store(id, reservation);
         }
-        Answer::Granted(Box::new(view))
+        if is_whole {
+            self.answer_waiting(id, &answer);
+        }
+        answer
     }
 
     /// Asks those who have not answered once more, or gives up when the deadline has passed.

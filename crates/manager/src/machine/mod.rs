@@ -15,7 +15,7 @@ use std::sync::Arc;
 use admission::{Refusal, Topology};
 use units::time::{NS_PER_MS, NS_PER_S};
 
-use crate::answer::{Answer, Command};
+use crate::answer::{Answer, Command, Failure, View};
 use crate::digest::digest;
 use crate::message::Message;
 use crate::parts::Parts;
@@ -40,6 +40,9 @@ pub struct Limits {
     pub least_lease_ns: u64,
     /// Longest lease, ns.
     pub most_lease_ns: u64,
+    /// Time in which the senders of a stream have to put it into force before it is granted, ns;
+    /// `None`: it is granted without them.
+    pub in_force_ns: Option<u64>,
 }
 
 impl Default for Limits {
@@ -51,6 +54,7 @@ impl Default for Limits {
             tombstone_ns: 120 * NS_PER_S,
             least_lease_ns: NS_PER_S,
             most_lease_ns: 24 * 3600 * NS_PER_S,
+            in_force_ns: None,
         }
     }
 }
@@ -103,6 +107,8 @@ pub struct Manager {
     streams: BTreeMap<String, String>,
     deadlines: BTreeSet<(u64, String)>,
     pending: BTreeMap<String, Pending>,
+    /// Tickets of those who wait until a reservation is in force, by reservation.
+    waiting: BTreeMap<String, Vec<u64>>,
     /// Reservations whose lease began anew here, by a boot, and may not have elsewhere.
     unconfirmed: BTreeSet<String>,
     now_ns: u64,
@@ -140,6 +146,7 @@ impl Manager {
             streams: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             pending: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             unconfirmed: BTreeSet::new(),
             now_ns,
             next_attempt: 0,
@@ -185,6 +192,11 @@ impl Manager {
                     ReservationState::Ended => limits.tombstone_ns,
                 };
                 reservation.expires_ns = now_ns.saturating_add(left_ns);
+                // That deadline was by the clock of the last boot, too.
+                reservation.in_force_by_ns = reservation
+                    .in_force_by_ns
+                    .and(limits.in_force_ns)
+                    .map(|within_ns| now_ns.saturating_add(within_ns));
                 let hops = manager.hops(&reservation.grant.links);
                 if hops.iter().any(|hop| hop.manager != name) {
                     manager.unconfirmed.insert(id.clone());
@@ -254,8 +266,15 @@ impl Manager {
             if at_ns > now_ns {
                 break;
             }
-            match self.reservations.get(&id).map(|r| r.state) {
-                Some(ReservationState::Granted) => self.end(&id),
+            match self.reservations.get(&id) {
+                Some(found) if found.state == ReservationState::Granted => {
+                    // The lease goes on, so it is the time to put it into force that is over.
+                    if found.expires_ns > now_ns {
+                        let failure = Failure::NotInForce(found.not_in_force());
+                        self.answer_waiting(&id, &Answer::Failed(failure));
+                    }
+                    self.end(&id);
+                }
                 _ => {
                     self.deadlines.pop_first();
                     self.unconfirmed.remove(&id);
@@ -302,8 +321,7 @@ impl Manager {
 
     /// Enters a reservation into the tables beside that of reservations.
     fn index(&mut self, id: &str, reservation: &Reservation) {
-        self.deadlines
-            .insert((reservation.expires_ns, id.to_owned()));
+        self.deadlines.insert((reservation.due_ns(), id.to_owned()));
         if reservation.state == ReservationState::Granted {
             let stream_id = reservation.grant.stream_id.clone();
             self.streams.insert(stream_id, id.to_owned());
@@ -313,7 +331,7 @@ impl Manager {
     /// Stores a reservation in the place of the one of this id.
     fn store(&mut self, id: &str, reservation: Reservation) {
         if let Some(old) = self.reservations.remove(id) {
-            self.deadlines.remove(&(old.expires_ns, id.to_owned()));
+            self.deadlines.remove(&(old.due_ns(), id.to_owned()));
             let stream_id = &old.grant.stream_id;
             if self.streams.get(stream_id).is_some_and(|of| of == id) {
                 self.streams.remove(stream_id);
@@ -322,5 +340,26 @@ impl Manager {
         self.index(id, &reservation);
         self.effects.changes.push(reservation.put(id));
         self.reservations.insert(id.to_owned(), reservation);
+    }
+
+    /// Stores a grant, and answers those who asked for it: now, or once it is in force.
+    fn grant(&mut self, id: &str, reservation: Reservation) {
+        let pending = self.pending.remove(id);
+        let tickets = pending.map(|p| p.tickets).unwrap_or_default();
+        let waiting = self.waiting.entry(id.to_owned()).or_default();
+        waiting.extend(tickets);
+        let view = View::new(id, &reservation, self.now_ns);
+        let is_answered = reservation.in_force_by_ns.is_none();
+        self.store(id, reservation);
+        if is_answered {
+            self.answer_waiting(id, &Answer::Granted(Box::new(view)));
+        }
+    }
+
+    /// Answers those who wait until a reservation is in force.
+    fn answer_waiting(&mut self, id: &str, answer: &Answer) {
+        for ticket in self.waiting.remove(id).unwrap_or_default() {
+            self.effects.answers.push((ticket, answer.clone()));
+        }
     }
 }

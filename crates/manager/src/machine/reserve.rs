@@ -36,6 +36,10 @@ impl Manager {
                 ReservationState::Granted if self.unconfirmed.contains(id) => {
                     self.refresh(ticket, id, &caller, None)
                 }
+                ReservationState::Granted if old.in_force_by_ns.is_some() => {
+                    self.waiting.entry(id.to_owned()).or_default().push(ticket);
+                    None
+                }
                 ReservationState::Granted => {
                     Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
                 }
@@ -58,7 +62,7 @@ impl Manager {
             Ok(plan) => plan,
             Err(refusal) => return Some(Answer::Refused(refusal)),
         };
-        if self.pending.len() >= MOST_PENDING {
+        if self.pending.len() + self.waiting.len() >= MOST_PENDING {
             return failed(Failure::Busy);
         }
         let attempt = self.next_attempt;
@@ -213,6 +217,10 @@ impl Manager {
             lease_ns: *lease_ns,
             // The others' leases began after this.
             expires_ns: since_ns.saturating_add(*lease_ns),
+            in_force_by_ns: self
+                .limits
+                .in_force_ns
+                .map(|within_ns| self.now_ns.saturating_add(within_ns)),
             in_force: BTreeSet::new(),
         };
         let has_own = hops.iter().any(|hop| hop.manager == self.name);
@@ -226,13 +234,7 @@ impl Manager {
             let lost = Failure::Lost(self.name.clone());
             return self.abort(id, Answer::Failed(lost));
         }
-        let pending = self.pending.remove(id);
-        let view = View::new(id, &reservation, self.now_ns);
-        self.store(id, reservation);
-        for ticket in pending.map(|p| p.tickets).unwrap_or_default() {
-            let answer = Answer::Granted(Box::new(view.clone()));
-            self.effects.answers.push((ticket, answer));
-        }
+        self.grant(id, reservation);
     }
 
     /// Gives up a try: answers, and frees what was or may have been held.

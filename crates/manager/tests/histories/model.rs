@@ -17,6 +17,7 @@ pub const LIMITS: Limits = Limits {
     tombstone_ns: 20 * S,
     least_lease_ns: S,
     most_lease_ns: 12 * S,
+    in_force_ns: None,
 };
 
 /// A fault of whoever runs the managers, or of chance, that the checker has to find.

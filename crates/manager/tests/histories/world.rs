@@ -431,6 +431,7 @@ impl World {
             stream_id: format!("x{}", n as u64 - self.rng.below(n.min(3) as u64 + 1)),
             talker: Talker {
                 name: host(from),
+                data_frame_specification: Vec::new(),
                 traffic_specification: TrafficSpecification {
                     interval: Interval::from_ns(10 * MS).unwrap(),
                     max_frames_per_interval: None,

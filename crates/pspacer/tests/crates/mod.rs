@@ -107,6 +107,18 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         &["admission", "linux-io", "report", "toml-faults", "units"],
     ),
     (
+        "agent",
+        &[
+            "admission",
+            "host-apply",
+            "host-config",
+            "linux-io",
+            "manager",
+            "tcpsp",
+            "units",
+        ],
+    ),
+    (
         "media",
         &["capture", "linux-io", "report", "st2110", "units"],
     ),
@@ -122,6 +134,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pspacer",
         &[
+            "agent",
             "capture",
             "doctor",
             "exporter",

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Arguments of `pspacer agent`.
+
+use clap::Args;
+use manager::commands::{CONNECTION, Credentials, OUTPUT, RUN, some_time};
+
+/// Arguments of `pspacer agent`.
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// Name of this host or router in the topology
+    #[arg(long, value_name = "NODE", help_heading = RUN, value_parser = node)]
+    pub node: String,
+    /// The device that sends into a segment; several with commas. The agent owns its root qdisc
+    #[arg(long = "port", value_name = "SEGMENT=DEVICE,...", help_heading = RUN, required = true,
+        value_delimiter = ',', value_parser = port)]
+    pub ports: Vec<(String, String)>,
+    /// Between two questions to a manager
+    #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "1s")]
+    pub poll: u64,
+    /// Replace qdiscs, classes and filters that others configured on the devices
+    #[arg(long, help_heading = RUN)]
+    pub take_over: bool,
+    /// URLs of all managers of the network, with commas; the token is an operator's, in the
+    /// environment, PSPACER_TOKEN, or in --token-file
+    #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',',
+        default_value = "http://127.0.0.1:8646")]
+    pub managers: Vec<String>,
+    /// Who asks, and whom to trust
+    #[command(flatten)]
+    pub credentials: Credentials,
+    /// One JSON object in a line for each event
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+fn node(text: &str) -> Result<String, String> {
+    match admission::is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "expected 1 to 64 letters, digits, \".\", \"_\" and \"-\", as in the topology"
+                .to_owned(),
+        ),
+    }
+}
+
+fn port(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=');
+    let known = pair.filter(|(segment, device)| admission::is_name(segment) && !device.is_empty());
+    let known = known.map(|(segment, device)| (segment.to_owned(), device.to_owned()));
+    known.ok_or_else(|| "expected a segment and its device, such as studio=eth0".to_owned())
+}

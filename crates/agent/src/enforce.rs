@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes a port agree with what it shall send.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use host_apply::{check, make, observe};
+use host_config::plan;
+use tcpsp::Tc;
+
+use crate::known::PortDemand;
+use crate::target::{is_in_force, target};
+
+/// Longest wait until a class that goes has sent its frames; the next round goes on with it.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Makes the changes, each after `say` was given its line, and reads back whether the port keeps to
+/// its streams.
+///
+/// # Errors
+/// Why it does not.
+pub(crate) fn enforce(
+    tc: &mut Tc,
+    demand: &PortDemand,
+    device: &str,
+    take_over: bool,
+    say: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    let observed = observe(tc, device)?;
+    let wanted = target(demand, &observed.port);
+    let changes = plan(&wanted, &observed.port, take_over)?;
+    check(&observed, &changes)?;
+    if changes.changes.is_empty() {
+        return Ok(());
+    }
+    let made = make(tc, &observed, &changes, DRAIN, say);
+    let port = observe(tc, device)?.port;
+    let left = plan(&wanted, &port, take_over)?;
+    match is_in_force(&wanted, &port, &left.changes) {
+        true => Ok(()),
+        false => {
+            made?;
+            anyhow::bail!("{device}: the kernel's tables are not as they were set")
+        }
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The loop of an agent: a thread asks each manager over and over, and one thread sets the ports
+//! whenever one has answered or a lease has ended. What is said of a manager waits for no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::spawn;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use host_apply::{Lock, folder};
+use linux_io::clock::{boot_id, boottime_ns};
+use linux_io::signals::Signals;
+use linux_io::wait::readable;
+use manager::client::{Client, ClientError};
+use manager::commands::Usage;
+use manager::enforce::NodeDuty;
+use tcpsp::Tc;
+
+use crate::args::AgentArgs;
+use crate::enforce::enforce;
+use crate::event::Event;
+use crate::known::{Heard, Known, Report};
+use crate::memory::Memory;
+
+/// Longest wait without a look at the clock.
+const LONGEST_WAIT_NS: u64 = 60_000_000_000;
+
+/// Where events go.
+pub struct Io<'a> {
+    /// Standard output.
+    pub out: &'a mut dyn Write,
+    /// Says what somebody has to look at.
+    pub warn: &'a mut dyn FnMut(&str),
+}
+
+/// What the agent waits for.
+enum Input {
+    /// A manager has answered, or has not.
+    Heard {
+        manager: String,
+        asked_ns: u64,
+        answer: Result<NodeDuty, ClientError>,
+    },
+    /// A manager has taken a report.
+    Reported(Report),
+    /// A signal came, or waiting for one failed.
+    Stop(io::Result<()>),
+}
+
+/// Keeps a node's ports as its managers say, until SIGINT or SIGTERM. They stay as they are then.
+///
+/// # Errors
+/// When the command line or a file is wrong, or the system lacks what is needed. What goes wrong
+/// later is told, and tried again.
+pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
+    let mut ports = BTreeMap::new();
+    for (segment, device) in &args.ports {
+        let is_twice = ports.values().any(|of| of == device) || ports.contains_key(segment);
+        if is_twice {
+            let problem =
+                format!("--port {segment}={device}: expected each segment and each device once");
+            return Err(anyhow!(Usage(problem)));
+        }
+        ports.insert(segment.clone(), device.clone());
+    }
+    let clients = args.managers.iter().map(|url| args.credentials.client(url));
+    let clients = clients.collect::<Result<Vec<_>>>()?;
+    let folder = folder()?;
+    let memory = Memory::new(
+        &folder,
+        &args.node,
+        boot_id().context("the id of the boot")?,
+    );
+    let mut agent = Agent {
+        tc: Tc::open()?,
+        args,
+        ports,
+        folder,
+        known: Known::default(),
+        in_force: BTreeSet::new(),
+        away: BTreeSet::new(),
+        faults: BTreeSet::new(),
+        io,
+    };
+    // Without it the agent begins as on its first day.
+    match memory.load() {
+        Ok(known) => agent.known = known,
+        Err(error) => agent.fault(format!("{error:#}"))?,
+    }
+    agent
+        .known
+        .0
+        .retain(|manager, _| args.managers.contains(manager));
+    // Before threads start, so that none of them is ended by a signal.
+    let signals = Signals::block()?;
+    let (sender, inputs) = channel();
+    let mut due = BTreeMap::new();
+    for (url, client) in args.managers.iter().zip(clients) {
+        let (reports, of_manager) = channel();
+        due.insert(url.clone(), reports);
+        let (url, node, sender) = (url.clone(), args.node.clone(), sender.clone());
+        let poll = Duration::from_nanos(args.poll);
+        spawn(move || ask(&url, &client, &node, poll, &sender, &of_manager));
+    }
+    spawn(move || {
+        let came = loop {
+            match readable(&[signals.as_fd()], LONGEST_WAIT_NS).and_then(|()| signals.came()) {
+                Ok(false) => {}
+                came => break came,
+            }
+        };
+        // The agent may have ended.
+        let _ = sender.send(Input::Stop(came.map(|_| ())));
+    });
+    agent.say(&Event::Ready {
+        node: args.node.clone(),
+        kept: agent.known.0.values().map(Heard::reservations).sum(),
+    })?;
+    agent.work(&memory, &inputs, &due)
+}
+
+/// Asks a manager until nobody wants its answers, and reports what it is due after each.
+fn ask(
+    url: &str,
+    client: &Client,
+    node: &str,
+    poll: Duration,
+    inputs: &Sender<Input>,
+    due: &Receiver<Vec<Report>>,
+) {
+    loop {
+        let heard = match boottime_ns() {
+            Ok(asked_ns) => Input::Heard {
+                manager: url.to_owned(),
+                asked_ns,
+                answer: client.duty(node),
+            },
+            Err(error) => Input::Stop(Err(error)),
+        };
+        if inputs.send(heard).is_err() {
+            return;
+        }
+        // They come when the ports are set.
+        let Ok(reports) = due.recv() else {
+            return;
+        };
+        for report in reports {
+            // One that is not taken is due again after the next answer.
+            if client.report(&report.id, node, report.in_force).is_ok() {
+                let _ = inputs.send(Input::Reported(report));
+            }
+        }
+        if due.recv_timeout(poll) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+struct Agent<'a, 'b> {
+    args: &'a AgentArgs,
+    /// Devices, by segment.
+    ports: BTreeMap<String, String>,
+    folder: PathBuf,
+    tc: Tc,
+    known: Known,
+    /// Segments whose ports are as they shall be.
+    in_force: BTreeSet<String>,
+    /// Managers that do not answer.
+    away: BTreeSet<String>,
+    /// What is wrong at present.
+    faults: BTreeSet<String>,
+    io: &'a mut Io<'b>,
+}
+
+impl Agent<'_, '_> {
+    fn say(&mut self, event: &Event) -> Result<()> {
+        if event.is_loud() {
+            (self.io.warn)(&event.to_string());
+        }
+        match self.args.json {
+            true => writeln!(self.io.out, "{}", serde_json::to_string(event)?)?,
+            false if event.is_loud() => {}
+            false => writeln!(self.io.out, "{event}")?,
+        }
+        Ok(self.io.out.flush()?)
+    }
+
+    fn fault(&mut self, problem: String) -> Result<()> {
+        self.say(&Event::Fault { problem })
+    }
+
+    fn work(
+        &mut self,
+        memory: &Memory,
+        inputs: &Receiver<Input>,
+        due: &BTreeMap<String, Sender<Vec<Report>>>,
+    ) -> Result<()> {
+        self.enforce()?;
+        loop {
+            let end_ns = self.known.next_end_ns().unwrap_or(u64::MAX);
+            let wait_ns = end_ns.saturating_sub(boottime_ns()?).min(LONGEST_WAIT_NS);
+            match inputs.recv_timeout(Duration::from_nanos(wait_ns)) {
+                Ok(Input::Heard {
+                    manager,
+                    asked_ns,
+                    answer,
+                }) => {
+                    let reports = self.heard(memory, &manager, asked_ns, answer)?;
+                    if let Some(to) = due.get(&manager) {
+                        // A manager's thread ends with the agent only.
+                        let _ = to.send(reports);
+                    }
+                }
+                Ok(Input::Reported(Report { id, in_force })) => self.say(&match in_force {
+                    true => Event::InForce { id },
+                    false => Event::NotInForce { id },
+                })?,
+                Ok(Input::Stop(stop)) => return Ok(stop?),
+                Err(RecvTimeoutError::Timeout) => self.enforce()?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes a manager's answer; returns the reports that it is due.
+    fn heard(
+        &mut self,
+        memory: &Memory,
+        manager: &str,
+        asked_ns: u64,
+        answer: Result<NodeDuty, ClientError>,
+    ) -> Result<Vec<Report>> {
+        let duty = match answer {
+            Ok(duty) => duty,
+            Err(error) => {
+                self.is_away(manager, &error)?;
+                self.enforce()?;
+                return Ok(Vec::new());
+            }
+        };
+        if self.away.remove(manager) {
+            let manager = manager.to_owned();
+            self.say(&Event::Back { manager })?;
+        }
+        let heard = Heard { asked_ns, duty };
+        self.known.0.insert(manager.to_owned(), heard);
+        // A killed agent finds it, whatever it had changed.
+        memory.store(&self.known)?;
+        self.enforce()?;
+        let heard = self.known.0.get(manager);
+        Ok(heard.map_or_else(Vec::new, |heard| heard.reports(&self.in_force)))
+    }
+
+    fn is_away(&mut self, manager: &str, error: &ClientError) -> Result<()> {
+        if !self.away.insert(manager.to_owned()) {
+            return Ok(());
+        }
+        let kept = self.known.0.get(manager).map_or(0, Heard::reservations);
+        self.say(&Event::Away {
+            manager: manager.to_owned(),
+            problem: error.to_string(),
+            kept,
+        })
+    }
+
+    /// Ends leases, of which nobody else says so if the manager is away, and sets the ports. Each
+    /// fault is said once while it lasts.
+    fn enforce(&mut self) -> Result<()> {
+        for (id, manager) in self.known.expire(boottime_ns()?) {
+            if self.away.contains(&manager) {
+                self.say(&Event::LeaseEnded { id, manager })?;
+            }
+        }
+        let demands = self.known.demands();
+        let mut faults = self.known.faults(&self.ports);
+        let mut lines = Vec::new();
+        let lock = Lock::take(&self.folder)?;
+        for (segment, device) in &self.ports {
+            let Some(demand) = demands.get(segment) else {
+                continue;
+            };
+            let mut say = |line: &str| {
+                lines.push(line.to_owned());
+                Ok(())
+            };
+            let take_over = self.args.take_over;
+            match enforce(&mut self.tc, demand, device, take_over, &mut say) {
+                Ok(()) => self.in_force.insert(segment.clone()),
+                Err(error) => {
+                    faults.insert(format!("{error:#}"));
+                    self.in_force.remove(segment)
+                }
+            };
+        }
+        drop(lock);
+        for change in lines {
+            self.say(&Event::Change { change })?;
+        }
+        let new: Vec<_> = faults.difference(&self.faults).cloned().collect();
+        self.faults = faults;
+        new.into_iter().try_for_each(|problem| self.fault(problem))
+    }
+}
