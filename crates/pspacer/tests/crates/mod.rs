@@ -118,6 +118,8 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
+    // The C-callable library.
+    ("psp-reserve", &["admission", "linux-io", "manager"]),
     (
         "media",
         &["capture", "linux-io", "report", "st2110", "units"],
