@@ -9,7 +9,7 @@ use host_config::plan;
 use tcpsp::Tc;
 
 use crate::known::PortDemand;
-use crate::target::{is_in_force, target};
+use crate::target::{is_in_force, steps, target};
 
 /// Longest wait until a class that goes has sent its frames; the next round goes on with it.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -28,12 +28,18 @@ pub(crate) fn enforce(
 ) -> Result<()> {
     let observed = observe(tc, device)?;
     let wanted = target(demand, &observed.port);
-    let changes = plan(&wanted, &observed.port, take_over)?;
-    check(&observed, &changes)?;
-    if changes.changes.is_empty() {
+    let whole = plan(&wanted, &observed.port, take_over)?;
+    if whole.changes.is_empty() {
         return Ok(());
     }
-    let made = make(tc, &observed, &changes, DRAIN, say);
+    let mut made = Ok(());
+    for step in steps(demand, &observed.port) {
+        let observed = observe(tc, device)?;
+        let changes = plan(&target(&step, &observed.port), &observed.port, take_over)?;
+        check(&observed, &changes)?;
+        // A class that still has frames to send does not keep others from coming.
+        made = made.and(make(tc, &observed, &changes, DRAIN, say));
+    }
     let port = observe(tc, device)?.port;
     let left = plan(&wanted, &port, take_over)?;
     match is_in_force(&wanted, &port, &left.changes) {

@@ -74,6 +74,31 @@ pub fn target(demand: &PortDemand, port: &Port) -> Target {
     }
 }
 
+/// Returns what a port shall have in between, one after the other, the last as it is demanded. First
+/// classes shrink and go, then they come, then best effort grows: at no moment do both what goes and
+/// what comes have to fit, which the kernel refuses on a line that is fully reserved.
+#[must_use]
+pub fn steps(demand: &PortDemand, port: &Port) -> Vec<PortDemand> {
+    let Some(psp) = port.psp(minor::root()) else {
+        return vec![demand.clone()];
+    };
+    let now = psp.classes.get(&psp.options.default_minor);
+    let now_bytes = now.map_or(demand.nrt_bytes, |class| class.options.reserve_bytes());
+    let grown = PortDemand {
+        nrt_bytes: demand.nrt_bytes.min(now_bytes),
+        ..demand.clone()
+    };
+    let mut shrunk = grown.clone();
+    let names = target(demand, port).names;
+    let has = |id: &str| {
+        let name = format!("stream {id}");
+        let mut minors = names.iter().filter(|(_, of)| **of == name);
+        minors.any(|(minor, _)| psp.classes.contains_key(minor))
+    };
+    shrunk.streams.retain(|id, _| has(id));
+    vec![shrunk, grown, demand.clone()]
+}
+
 /// Returns whether all that a port shall have is there, if these changes are left: no more than
 /// classes that still have frames to send before they go, and what is in force of `target` else.
 #[must_use]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{FrameSpecification, IpTuple};
 use agent::known::{Heard, Known, PortDemand, Report, StreamDemand};
-use agent::target::{is_in_force, target};
+use agent::target::{is_in_force, steps, target};
 use host_config::{Port, Psp, Root, Slot, minor, plan};
 use manager::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
@@ -319,4 +319,30 @@ fn any_change_may_be_the_last() {
         &untouched(None),
         &[]
     ));
+}
+
+/// A line whose bytes are all reserved: no step has more than the line carries in a period.
+#[test]
+fn no_step_reserves_more_than_the_line_carries() {
+    const LINE_BYTES: u64 = 250_000;
+    let mut port = untouched(None);
+    for demand in [
+        demand(LINE_BYTES, &[]),
+        demand(80_000, &[("x", 100_000, 1), ("y", 70_000, 2)]),
+        demand(80_000, &[("z", 170_000, 3)]),
+        demand(LINE_BYTES, &[]),
+    ] {
+        for step in steps(&demand, &port) {
+            let target = target(&step, &port);
+            for change in plan(&target, &port, false).unwrap().changes {
+                port = made(&port, std::slice::from_ref(&change));
+                let Budget::Bytes(bytes) = psp(&port).options.budget else {
+                    panic!("{change:?}");
+                };
+                assert!(bytes <= LINE_BYTES, "{change:?}");
+            }
+        }
+        let target = target(&demand, &port);
+        assert!(plan(&target, &port, false).unwrap().changes.is_empty());
+    }
 }

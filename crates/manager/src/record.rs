@@ -97,6 +97,7 @@ pub struct Reservation {
 }
 
 /// A record as it is read back.
+#[allow(clippy::large_enum_variant, reason = "records are read one at a time")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The last start.
