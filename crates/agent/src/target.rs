@@ -138,8 +138,8 @@ fn matching(frames: &FrameSpecification) -> Option<Match> {
 }
 
 fn flower<A: Copy + Into<IpAddr>>(tuple: &IpTuple<A>, family: Family) -> Option<Match> {
-    let known = Protocol::ALL.into_iter();
-    let protocol = known.filter(|of| of.number() == tuple.protocol).next()?;
+    let mut known = Protocol::ALL.into_iter();
+    let protocol = known.find(|of| of.number() == tuple.protocol)?;
     let prefix = |address: A| {
         let address = address.into();
         let bits = match address {
