@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer agent` with a manager on loopback and the ports of a real kernel, in a guest: grants
+//! that are told when they are in force, agents and managers that are killed, leases that end.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::guest;
+use scenario::Kernel;
+use serde_json::Value;
+
+const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower"];
+
+/// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
+const WIRE_BYTES: u64 = 10_000 + 7 * 66;
+
+/// What the guest printed below each name, and the exit status of its command.
+type Said = BTreeMap<String, (String, i32)>;
+
+fn said(kernel: Kernel) -> Said {
+    let files = [
+        "crates/pspacer/tests/agents/force.sh",
+        "kernel/tests/lib.sh",
+    ];
+    let output = guest::output(kernel, "agents", MODULES, &files);
+    let mut said = Said::new();
+    let mut parts = output.split("=== ").skip(1);
+    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
+        let (name, text) = part.split_once('\n').unwrap();
+        let status = status.lines().next().unwrap();
+        let status = status.trim().strip_prefix("status ").unwrap();
+        said.insert(
+            name.to_owned(),
+            (text.trim().to_owned(), status.parse().unwrap()),
+        );
+    }
+    said
+}
+
+fn reservations_are_put_into_force(kernel: Kernel) {
+    let said = said(kernel);
+    let of = |name: &str| &said[name];
+    let granted = |name: &str| {
+        let (text, status) = of(name);
+        assert_eq!(*status, 0, "{kernel}: {name}: {text}\n{:#?}", said);
+        let view: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(view["in_force"], true, "{kernel}: {name}: {view}");
+    };
+    // Without agents, or without a word about its frames, nothing is reserved.
+    for name in ["without agents", "no frames"] {
+        let (text, status) = of(name);
+        assert_eq!(*status, 1, "{kernel}: {name}: {text}");
+        let words = "not in force in time at camera, r1";
+        assert!(text.contains(words), "{kernel}: {name}: {text}");
+    }
+    granted("granted");
+    let reserve = format!("reserve {WIRE_BYTES}");
+    for (name, address) in [
+        ("camera", "10.0.0.2"),
+        ("r1", "10.0.0.2"),
+        ("camera again", "10.0.0.2"),
+        ("away", "10.0.0.2"),
+        ("camera at last", "2001:db8::2"),
+        ("stays", "2001:db8::2"),
+    ] {
+        let port = &of(name).0;
+        for words in [
+            "mode rt",
+            "mode nrt",
+            &reserve,
+            address,
+            "dst_port 5004",
+            "layer wire",
+        ] {
+            assert!(port.contains(words), "{kernel}: {name}: {words}:\n{port}");
+        }
+    }
+    assert_eq!(of("camera again"), of("camera"), "{kernel}");
+    // What has ended is best effort: a class of its bytes, and no filter.
+    for name in ["released", "ended"] {
+        let port = &of(name).0;
+        let is_best_effort = port.contains("mode nrt") && !port.contains("mode rt");
+        assert!(
+            is_best_effort && !port.contains("flower"),
+            "{kernel}: {name}:\n{port}"
+        );
+    }
+    granted("short");
+    granted("back");
+    // The loss of the manager is said aloud, and what came of it.
+    let log = &of("camera log").0;
+    assert!(
+        log.contains("1 of its reservations stay in force until"),
+        "{kernel}: {log}"
+    );
+    assert!(
+        log.contains("the lease of reservation x3 has ended"),
+        "{kernel}: {log}"
+    );
+    assert!(
+        log.contains("reservation x2 does not say which frames"),
+        "{kernel}: {log}"
+    );
+    let events: Vec<Value> = of("camera events")
+        .0
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let count = |event: &str, id: &str| {
+        let mut found = events.clone();
+        found.retain(|of| of["event"] == event && of["id"] == id);
+        found.len()
+    };
+    assert_eq!(
+        (count("in-force", "x1"), count("in-force", "x4")),
+        (1, 1),
+        "{kernel}"
+    );
+    assert_eq!(count("lease-ended", "x3"), 1, "{kernel}");
+    assert_eq!(of("stopped").0, "0", "{kernel}");
+}
+
+#[test]
+fn reservations_are_put_into_force_on_6_1() {
+    reservations_are_put_into_force(Kernel::V6_1);
+}
+
+#[test]
+fn reservations_are_put_into_force_on_6_12() {
+    reservations_are_put_into_force(Kernel::V6_12);
+}
+
+#[test]
+fn reservations_are_put_into_force_on_7() {
+    reservations_are_put_into_force(Kernel::V7);
+}
