@@ -104,8 +104,11 @@ for suite in "$@"; do
 	mkdir -p "$root/packages/old" "$root/packages/new"
 	cp "$old"/*.deb "$root/packages/old/"
 	cp "$debs"/*.deb "$root/packages/new/"
-	# DKMS makes its signing key with the first module; the key is DKMS's and stays.
+	# DKMS makes its signing key and depmod its lists with the first module; both stay.
 	quietly inside dkms generate_mok || true
+	for kernel in $kernels; do
+		quietly inside depmod "$kernel"
+	done
 	files >"$packages_work/before"
 
 	check "installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
@@ -127,7 +130,7 @@ for suite in "$@"; do
 	check "purges" inside apt-get purge -y -qq $names
 	files >"$packages_work/after"
 	check "nothing is left" diff "$packages_work/before" "$packages_work/after"
-	umount "$root/proc" "$root/dev"
+	leave_root
 	[ "${KEEP:-0}" = 1 ] || rm -rf --one-file-system "$root"
 done
 echo "1..$number"

@@ -63,7 +63,7 @@ for suite in "$@"; do
 		fi
 		inside sh -c "apt-get purge -y -qq $package && apt-get autoremove --purge -y -qq 'linux-headers-*'" >>"$log" 2>&1 || true
 	done
-	umount "$root/proc" "$root/dev"
+	leave_root
 	[ "${KEEP:-0}" = 1 ] || rm -rf --one-file-system "$root"
 done
 kernels=$(($(wc -l <"$table") - 1))

@@ -17,10 +17,8 @@ die() {
 clean_roots() {
 	status=$?
 	trap - EXIT INT TERM HUP
-	for root in "$packages_work"/*/; do
-		for mounted in dev proc; do
-			! mountpoint -q "$root$mounted" || umount "$root$mounted" || umount -l "$root$mounted"
-		done
+	for root in "$packages_work"/*; do
+		leave_root
 	done
 	if grep -q " $packages_work/" /proc/mounts; then
 		echo "$(basename "$0"): something is still mounted below $packages_work, which is left there" >&2
@@ -30,6 +28,13 @@ clean_roots() {
 		rm -rf "$packages_work"
 	fi
 	exit $status
+}
+
+# leave_root: unmounts what make_root mounted in $root, also if a program there still runs.
+leave_root() {
+	for mounted in dev proc; do
+		! mountpoint -q "$root/$mounted" || umount "$root/$mounted" 2>/dev/null || umount -l "$root/$mounted"
+	done
 }
 
 # begin_roots: checks what make_root needs, and makes the folder of the roots.
