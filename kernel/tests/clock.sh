@@ -142,13 +142,18 @@ honest() {
 
 # The processor that sends also runs this script's commands, and each may hold the softirq
 # that sends for more than the 0.5 ms that 64 kB last: the wire then stands still. 300 kB
-# last 2.4 ms.
+# last 2.4 ms. pktgen's thread holds it at its beginning, now and then for longer: the
+# cable itself has recorded 3.47 ms of silence after the first 65 frames. So stops count
+# from 0.1 s on.
 echo 300000 >$limit_min
 fresh mode gap
 flow c1a "delay 0" "skb_priority 65537"
-sleep 0.4
+sleep 0.1
+stops=$(json wire_stops)
+echo "# at the beginning of a full wire: stops $stops, the longest $(json wire_stop_max_ns) ns"
+sleep 0.3
 honest "a full wire"
-check "a full wire never stood still" same 0 "$(json wire_stops)"
+check "a full wire never stood still" same "$stops" "$(json wire_stops)"
 measured=$(json line_measured_bps)
 check "a full wire: the measured rate is not below the line's" at_least 980000000 "$measured"
 check "a full wire: the measured rate is not above the line's" at_most 1020000000 "$measured"
