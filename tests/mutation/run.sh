@@ -126,6 +126,7 @@ else
 	git ls-files -z --cached --others --exclude-standard core crates/pace crates/testkit fuzz/corpus Cargo.toml Cargo.lock |
 		tar -c --null --files-from=- --ignore-failed-read 2>/dev/null | tar -x -C "$tree"
 fi
+sed -i 's/^members = .*/members = ["crates\/*"]/' "$tree/Cargo.toml"
 cp -r "$tree/core" "$MUTATION/core"
 cp "$tree/crates/pace/src/shim.c" "$MUTATION/core/"
 cp "$here/build.rs" "$tree/crates/pace/build.rs"
