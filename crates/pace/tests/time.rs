@@ -462,7 +462,7 @@ fn to_ask_what_comes_after_changes_no_answer() {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            let draw = |bits: u32, shift: u32| random >> shift & ((1 << bits) - 1);
+            let draw = |bits: u32, shift: u32| (random >> shift) & ((1 << bits) - 1);
             let mut answers = Vec::new();
             for (port, ids) in &mut ports {
                 if draw(2, 20) == 0 {
