@@ -120,9 +120,9 @@ static void test_silence(void)
 static void test_drops(void)
 {
 	u64 *causes[] = {
-		&class.drop_child, &class.drop_segment, &class.drop_long,
-		&class.drop_late, &class.drop_flow, &class.drop_limit,
-		&class.drop_horizon, &class.drop_evicted,
+		&class.drops.drop_child, &class.drops.drop_segment, &class.drops.drop_long,
+		&class.drops.drop_late, &class.drops.drop_flow, &class.drops.drop_limit,
+		&class.drops.drop_horizon, &class.drops.drop_evicted,
 	};
 	u64 sum = 0;
 	u32 i;
