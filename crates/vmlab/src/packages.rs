@@ -82,6 +82,15 @@ pub(crate) const PROMETHEUS: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// systemd with udev, which starts the package's units in a guest.
+pub(crate) const SYSTEMD: Set = Set {
+    name: "systemd",
+    suites: &["bookworm"],
+    wanted: &["dash", "systemd", "udev"],
+    keep: &["kmod", "lib", "mount", "util-linux", "zlib1g"],
+    prepare: |_| Ok(()),
+};
+
 /// Returns the set of a kernel, its headers and what the headers' build tools need. From version 7
 /// on the headers ask for a compiler that Debian 12 does not have, so the set contains it.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {

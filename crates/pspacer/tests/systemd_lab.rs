@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's systemd in a guest: `pspacer@.service` paces a device at boot, before the network is
+//! online, and again when the device comes back.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Folder, guest};
+use scenario::Kernel;
+use vmlab::{Cache, Quiet};
+
+/// Pages, hardware's names and other languages, which a guest does not need.
+const LEFT_OUT: &[&str] = &[
+    "./lib/udev/hwdb.d",
+    "./usr/lib/udev/hwdb.d",
+    "./usr/share/doc",
+    "./usr/share/locale",
+    "./usr/share/man",
+];
+
+#[test]
+fn systemd_paces_a_device_at_boot() {
+    let folder = Folder::new("systemd");
+    let archive = folder.0.join("root.tar");
+    let root = vmlab::systemd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-cf").arg(&archive).arg("-C").arg(root);
+    tar.args(LEFT_OUT.iter().map(|path| format!("--exclude={path}")));
+    assert!(tar.arg(".").status().unwrap().success());
+    let files = [
+        "crates/pspacer/tests/systemd/boot.sh",
+        "crates/pspacer/tests/systemd/inside.sh",
+        "kernel/tests/lib.sh",
+        "packaging/systemd/pspacer@.service",
+        archive.to_str().unwrap(),
+    ];
+    let output = guest::output(Kernel::V6_12, "systemd", &["sch_psp", "wire"], &files);
+    assert!(output.contains("\n1.."), "{output}");
+}
