@@ -442,19 +442,25 @@ impl Planner<'_> {
         Ok((edits, going))
     }
 
-    /// Adds the changes of classes that stay, and those that come.
+    /// Adds the changes of classes that stay, and those that come. Reservations shrink before
+    /// others grow, so that no more is promised in between than at either end.
     fn classes(&self, have: &Psp, want: &TargetPsp, changes: &mut Vec<Change>) {
         let largest = u32::try_from(have.max_frame_bytes).ok();
-        let mut added = Vec::new();
+        let (mut changed, mut added) = (Vec::new(), Vec::new());
         for (minor, options) in &want.classes {
             let id = Handle::new(have.handle.major(), *minor);
             let options = options.clone();
             match have.classes.get(minor) {
                 None => added.push(Change::AddClass { id, options }),
                 Some(class) if is_same(&class.options, &options, largest) => {}
-                Some(_) => changes.push(Change::ChangeClass { id, options }),
+                Some(class) => {
+                    let grows = options.reserve_bytes() > class.options.reserve_bytes();
+                    changed.push((grows, Change::ChangeClass { id, options }));
+                }
             }
         }
+        changed.sort_by_key(|(grows, _)| *grows);
+        changes.extend(changed.into_iter().map(|(_, change)| change));
         changes.append(&mut added);
     }
 }
@@ -547,15 +553,12 @@ impl Stages {
             .filter_map(of)
             .map(ClassOptions::reserve_bytes)
             .sum();
+        let had = have.classes.values();
+        let had: u64 = had.map(|class| class.options.reserve_bytes()).sum();
         let wanted = want.classes.values().map(ClassOptions::reserve_bytes);
-        // What is reserved while classes change, at most, and once they have.
-        let most = want.classes.iter().map(|(minor, options)| {
-            of(minor)
-                .map_or(0, ClassOptions::reserve_bytes)
-                .max(options.reserve_bytes())
-        });
-        let most: u64 = most.sum::<u64>() + gone + staying;
+        // What is reserved once classes have changed, and at most until then.
         let with_old: u64 = wanted.sum::<u64>() + gone + staying;
+        let most = with_old.max(had);
         let holds = |options: &QdiscOptions, line_bps: u64, bytes: u64| {
             let budget = budget_bytes(options, (line_bps != u64::MAX).then_some(line_bps));
             bytes == 0 || budget.is_none_or(|budget| budget >= bytes)

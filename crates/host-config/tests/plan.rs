@@ -208,6 +208,38 @@ fn touched(changes: &[Change]) -> BTreeSet<Handle> {
     ids.collect()
 }
 
+/// Of each psp whose classes all stay or come: the bytes of a period that its classes have before
+/// changes, at most in between, and after them.
+fn promised(port: &Port, changes: &[Change]) -> Vec<(u64, u64, u64)> {
+    let bytes = |port: &Port, handle: Handle| {
+        let psp = port.psp(handle);
+        let classes = psp.into_iter().flat_map(|psp| psp.classes.values());
+        classes
+            .map(|class| class.options.reserve_bytes())
+            .sum::<u64>()
+    };
+    let goes = |change: &Change| {
+        matches!(
+            change,
+            Change::DeleteClass { .. } | Change::DeleteQdisc { .. } | Change::ReplaceQdisc { .. }
+        )
+    };
+    if changes.iter().any(goes) {
+        return vec![];
+    }
+    let handles: Vec<Handle> = port.psps().iter().map(|psp| psp.handle).collect();
+    let of = |handle: &Handle| {
+        let mut now = port.clone();
+        let mut most = 0;
+        for change in changes {
+            now.apply(change).unwrap();
+            most = most.max(bytes(&now, *handle));
+        }
+        (bytes(port, *handle), most, bytes(&now, *handle))
+    };
+    handles.iter().map(of).collect()
+}
+
 proptest! {
     #![proptest_config(testkit::cases(1500))]
 
@@ -219,6 +251,9 @@ proptest! {
             let changes = plan(wish, &port, false).unwrap().changes;
             make(&mut port, &changes);
             prop_assert_eq!(plan(wish, &port, false).unwrap().changes, vec![]);
+            for (before, during, after) in promised(&before, &changes) {
+                prop_assert!(during <= before.max(after), "{} {} {}", before, during, after);
+            }
             // Classes with the same options on both sides are not touched.
             for psp in port.psps() {
                 let Some(old) = before.psp(psp.handle) else { continue };
