@@ -43,6 +43,7 @@ pub fn in_words(metric: &str) -> &str {
         "retries_max" => "collisions a frame, most",
         "late_pct" => "late at a node, %",
         "late_way_pct" => "late on the path, %",
+        "second_peak_pct" => "round trips beyond the first peak, %",
         "over" => "packets above the expected delay",
         "over_unexplained" => "packets above the expected delay, unexplained",
         "play_s" => "first to last arrival, s",

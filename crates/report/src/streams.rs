@@ -34,6 +34,7 @@ pub fn streams(run: &RunResult, varying: &[Varying]) -> Table {
         ("rtt max", "ms"),
         ("late", "% a node"),
         ("late", "% a path"),
+        ("2nd peak", "% of rtt"),
         ("fit", "% points"),
         ("over", ""),
         ("plays", "s"),
@@ -74,6 +75,7 @@ fn numbers(m: &FlowMetrics) -> Vec<Value> {
         ms(m.rtt_max_us),
         maybe(m.late_pct, 2).into(),
         maybe(m.late_way_pct, 2).into(),
+        maybe(m.second_peak_pct, 2).into(),
         maybe(m.fit_diff_pct, 2).into(),
         bad(count(m.over), m.over_unexplained.is_some_and(|n| n > 0)),
         m.play_s

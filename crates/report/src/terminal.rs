@@ -3,7 +3,7 @@
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent,
-    presets,
+    Width, presets,
 };
 use metrics::curves::Curves;
 use units::display::{number, rate_unit, short, time};
@@ -31,7 +31,7 @@ impl Style {
 }
 
 /// Returns a table as text, each line ended. A table wider than the terminal has its columns of
-/// words folded; numbers are never folded.
+/// words folded between words; numbers are never folded.
 #[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut out = comfy_table::Table::new();
@@ -71,13 +71,23 @@ pub fn table(table: &Table, style: Style) -> String {
     if widest > Some(usize::from(style.width)) {
         out.set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(style.width);
-        for (column, is_text) in out
-            .column_iter_mut()
-            .zip(table.columns.iter().map(|c| c.is_text))
-        {
-            if !is_text {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
+        let longest = table.columns.iter().enumerate().map(|(at, column)| {
+            let cells = table.rows.iter().filter_map(|row| row.get(at));
+            let texts = cells
+                .map(|value| value.text.as_str())
+                .chain([column.title.as_str()]);
+            let words = texts.flat_map(str::split_whitespace);
+            let most = words.map(|word| word.chars().count()).max().unwrap_or(0);
+            u16::try_from(most).unwrap_or(u16::MAX)
+        });
+        let longest: Vec<u16> = longest.collect();
+        let columns = out.column_iter_mut().zip(&table.columns).zip(longest);
+        for ((column, of), longest) in columns {
+            let least = longest.saturating_add(column.padding_width());
+            column.set_constraint(match of.is_text {
+                true => ColumnConstraint::LowerBoundary(Width::Fixed(least)),
+                false => ColumnConstraint::ContentWidth,
+            });
         }
     }
     out.lines()
@@ -284,6 +294,8 @@ mod tests {
         assert!(folded.lines().all(|l| l.chars().count() <= 40), "{folded}");
         assert!(folded.contains("1,234.567"), "{folded}");
         assert_eq!(lines(&folded), lines(&of_width(120)) + 1, "{folded}");
+        // Where not even words fit, the table is wider than the terminal.
+        assert!(of_width(12).contains("retransmission"), "{}", of_width(12));
     }
 
     #[test]
