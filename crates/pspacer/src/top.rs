@@ -16,6 +16,7 @@ use tcpsp::Tc;
 use top::{ClassNames, Key, Model, PortRow, Row, Sample, View, draw};
 
 use crate::headings::{OUTPUT, RUN};
+use crate::terminal::style;
 use crate::{output, values};
 
 /// Longest time between two looks at keys and signals.
@@ -31,8 +32,8 @@ pub struct TopArgs {
     /// JSON objects on standard output, a line for each sample and nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Two samples, which is what rates need, and one JSON line of the second
-    #[arg(long, requires = "json", help_heading = RUN)]
+    /// Two samples, which is what rates need, and the second as text, or with --json as one line
+    #[arg(long, help_heading = RUN)]
     pub once: bool,
 }
 
@@ -49,16 +50,16 @@ struct Json {
 /// Shows the classes until the user ends it.
 ///
 /// # Errors
-/// When the kernel's tables cannot be read, or standard output is no terminal and `--json` was not
-/// given.
+/// When the kernel's tables cannot be read, or standard output is no terminal and neither `--once`
+/// nor `--json` was given.
 pub fn main(args: &TopArgs) -> Result<()> {
     let signals = Signals::block().context("signals")?;
     let mut tc = Tc::open()?;
-    if args.json {
+    if args.json || args.once {
         return lines(args, &mut tc, &signals);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        bail!("standard input and output are no terminal: expected --json");
+        bail!("standard input and output are no terminal: expected --once or --json");
     }
     let mut terminal = ratatui::try_init()?;
     let shown = screen(args, &mut tc, &signals, &mut terminal);
@@ -110,16 +111,24 @@ fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
         let sample = read(tc)?;
         let (time_ns, cost_ns) = (sample.time_ns, sample.cost_ns);
         model.take(sample);
-        let json = Json {
-            format: "pspacer-top-1",
-            time_ns,
-            cost_ns,
-            qdiscs: model.ports(),
-            classes: model.rows(),
-        };
         let mut out = output::out();
-        serde_json::to_writer(&mut out, &json)?;
-        writeln!(out)?;
+        if args.json {
+            let json = Json {
+                format: "pspacer-top-1",
+                time_ns,
+                cost_ns,
+                qdiscs: model.ports(),
+                classes: model.rows(),
+            };
+            serde_json::to_writer(&mut out, &json)?;
+            writeln!(out)?;
+        } else {
+            write!(
+                out,
+                "{}",
+                top::text(&model, &View::default(), style().width)?
+            )?;
+        }
         out.flush()?;
         if args.once {
             return Ok(());

@@ -12,7 +12,14 @@ use common::guest;
 use scenario::Kernel;
 use serde_json::Value;
 
-const MODULES: &[&str] = &["sch_psp", "wire", "pktgen", "dummy", "cls_u32"];
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "pktgen",
+    "dummy",
+    "cls_u32",
+    "cls_flower",
+];
 
 /// What the guest printed below each name, and the exit status of its command.
 type Said = BTreeMap<String, (String, i32)>;
@@ -213,6 +220,27 @@ fn topped(kernel: Kernel, said: &Said) {
     );
 }
 
+/// Names, targets and rates of the file's classes, as a person reads them.
+fn read(kernel: Kernel, said: &Said) {
+    assert_eq!(said["apply"].1, 0, "{kernel}: {}", said["apply"].0);
+    let (text, status) = &said["top text"];
+    assert_eq!(*status, 0, "{kernel}: {text}");
+    assert!(
+        text.starts_with("pspacer top: 1 qdisc, 2 classes by device"),
+        "{kernel}: {text}"
+    );
+    let line = text.lines().find(|line| line.contains("backup")).unwrap();
+    let words: Vec<_> = line.split_whitespace().collect();
+    assert_eq!(
+        words[..5],
+        ["c1a", "backup", "paced", "500", "Mbit/s"],
+        "{kernel}: {line}"
+    );
+    let rate: f64 = words[5].parse().unwrap();
+    assert!((rate - 500.0).abs() < 5.0, "{kernel}: {line}");
+    assert!(text.contains("c1a        rest "), "{kernel}: {text}");
+}
+
 fn examined(kernel: Kernel, said: &Said) {
     assert_eq!(said["doctor"].1, 1, "{kernel}");
     let doctor = json(said, "doctor");
@@ -262,6 +290,7 @@ fn check(kernel: Kernel) {
     let said = said(kernel);
     exported(kernel, &said);
     topped(kernel, &said);
+    read(kernel, &said);
     examined(kernel, &said);
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws the model as the user chose to see it.
 
-use ratatui::Frame;
+use std::io;
+
+use ratatui::backend::TestBackend;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row as Cells, Sparkline, Table, TableState};
+use ratatui::{Frame, Terminal};
 use tcpsp::ClassStats;
 use tcpsp::stats::{Shown, Stats, Unit, Value};
 use units::terse;
@@ -59,6 +62,28 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, view: &View) {
     frame.render_widget(Line::from(foot_line), foot);
 }
 
+/// Returns what [`draw`] shows without the line of keys, as text of this width and as high as it
+/// has to be. Each line is ended.
+///
+/// # Errors
+/// None, but for what the terminal's interface allows for.
+pub fn text(model: &Model, view: &View, width: u16) -> io::Result<String> {
+    let rows = model.ports().len() + view.shown(model.rows()).len();
+    // The summary, the heads of both tables, and the line of keys.
+    let height = u16::try_from(rows + 4).unwrap_or(u16::MAX).max(8);
+    let mut terminal = Terminal::new(TestBackend::new(width, height))?;
+    terminal.draw(|frame| draw(frame, model, view))?;
+    let buffer = terminal.backend().buffer();
+    let cells = buffer.content().chunks(usize::from(width.max(1)));
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let line: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+        line.trim_end().to_owned() + "\n"
+    };
+    let lines: Vec<String> = cells.map(line).collect();
+    let text: String = lines[..lines.len().saturating_sub(1)].concat();
+    Ok(text.trim_end().to_owned() + "\n")
+}
+
 fn summary(model: &Model, view: &View, shown: usize) -> String {
     let Some(last) = model.last() else {
         return "pspacer top: no sample yet".to_owned();
@@ -68,8 +93,9 @@ fn summary(model: &Model, view: &View, shown: usize) -> String {
             .to_owned();
     }
     let mut text = format!(
-        "pspacer top: {} qdiscs, {shown} classes by {}; reading takes {}",
-        last.ports.len(),
+        "pspacer top: {}, {} by {}; reading takes {}",
+        of(last.ports.len(), "qdisc", "qdiscs"),
+        of(shown, "class", "classes"),
         view.sort.name(),
         terse::ms(last.cost_ns)
     );
@@ -80,6 +106,10 @@ fn summary(model: &Model, view: &View, shown: usize) -> String {
         text += "; PAUSED";
     }
     text
+}
+
+fn of(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn port_line(port: &PortRow) -> String {

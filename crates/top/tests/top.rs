@@ -11,7 +11,7 @@ use tcpsp::{
     ClassOptions, ClassStats, Counters, Handle, Layer, Mode, PspClass, PspQdisc, QdiscOptions,
     QdiscStats, TypeOptions, Why,
 };
-use top::{ClassNames, Drop, Key, Late, Model, Sample, Sort, View, draw};
+use top::{ClassNames, Drop, Key, Late, Model, Sample, Sort, View, draw, text};
 
 const S: u64 = 1_000_000_000;
 
@@ -333,6 +333,25 @@ fn the_screen() {
         ..View::default()
     };
     golden("close-up.snap", &screen(&after(20), &close));
+}
+
+#[test]
+fn text_is_the_screen_without_keys_and_empty_lines() {
+    let (model, view) = (after(20), View::default());
+    let screen = screen(&model, &view);
+    let mut lines: Vec<&str> = screen.lines().collect();
+    lines.pop();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    assert_eq!(text(&model, &view, 130).unwrap(), lines.join("\n") + "\n");
+    let none = "pspacer top: no sample yet";
+    assert!(
+        text(&Model::default(), &view, 130)
+            .unwrap()
+            .starts_with(none)
+    );
+    assert_eq!(text(&Model::default(), &view, 0).unwrap(), "\n");
 }
 
 #[test]

@@ -51,4 +51,28 @@ say "file" cat /tmp/psp.prom
 say "doctor" pspacer doctor --json
 say "doctor text" pspacer doctor c1a
 say "doctor unknown" pspacer doctor eth9
+
+# The file of the README, on the cable; backup gets a little more than its rate.
+tc qdisc del dev c1a root
+ip link del d1
+mkdir -p /etc/pspacer
+cat >/etc/pspacer/c1a.toml <<-'END'
+	[[device]]
+	name = "c1a"
+	default = "rest"
+
+	[[device.class]]
+	name = "backup"
+	rate = "500mbit"
+	match = [{ to_port = 873 }, { to_port = 874 }]
+
+	[[device.class]]
+	name = "rest"
+	type = "normal"
+END
+say "apply" pspacer apply
+flow c1a "delay 14500" "udp_dst_min 873" "udp_dst_max 876" "flag UDPDST_RND"
+sleep 2
+say "top text" pspacer top --once
+flow_stop
 exit 0
