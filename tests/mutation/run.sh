@@ -104,8 +104,9 @@ target=${CARGO_TARGET_DIR:-$top/target}
 mkdir -p "$target/mutation"
 MUTATION=$(cd "$target/mutation" && pwd)
 export MUTATION
-# The seed is fixed, and only the verdict counts, so failures are not shrunk.
-export PROPTEST_RNG_SEED=2 PROPTEST_MAX_SHRINK_ITERS=0 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
+# The seed is that of `make test`. Only the verdict counts, so failures are not shrunk.
+unset PSPACER_SEED PROPTEST_RNG_SEED
+export PROPTEST_MAX_SHRINK_ITERS=0 PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
 exec 9>"$MUTATION/lock"
 flock -n 9 || {
 	echo "run.sh: another run is under way in $MUTATION" >&2
