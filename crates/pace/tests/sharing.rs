@@ -5,7 +5,7 @@
 
 mod wire;
 
-use pace::{ClassConfig, ClassId, Config, Decision, Layer, Order};
+use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
 use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
@@ -345,4 +345,36 @@ fn by_rate_the_lowest_starve_and_have_a_bounded_lag() {
     wire.run_until(from + 10_000_000, 1514);
     let got = wire.bytes_of(low) - before;
     assert!(got.abs_diff(2_000_000) <= 6 * 1514, "{got} bytes of 2 MB");
+}
+
+/// A class that comes while another is alone eligible goes first once it is due, if its virtual
+/// finish time is smaller.
+#[test]
+fn who_comes_to_one_that_is_alone_is_seen() {
+    let mut port = Scheduler::new(
+        &Config {
+            order: Order::Next,
+            mode: Mode::Timer,
+            overhead_bytes: 0,
+            ..Config::ethernet(1_000_000_000, 1500)
+        },
+        0,
+    )
+    .unwrap();
+    let paced = |mbit: u64| ClassConfig::Paced {
+        rate_bps: mbit * 1_000_000,
+    };
+    let [slow, slower, fast] = [10, 5, 500].map(|mbit| port.add_class(&paced(mbit)).unwrap());
+    let mut send = |class, more, us: u64| {
+        port.activate(class, us * 1000).unwrap();
+        assert_eq!(port.next(us * 1000), Decision::Send(class), "{us} us");
+        port.sent(class, 1500, more, us * 1000).unwrap();
+    };
+    send(slow, true, 0); // due again at 1200 us, then until 2400
+    send(slower, true, 12); // at 2412 us
+    send(fast, false, 1185); // at 1209 us, then until 1233
+    assert_eq!(port.next(1_201_000), Decision::Send(slow));
+    port.activate(fast, 1_202_000).unwrap();
+    assert_eq!(port.next(1_203_000), Decision::Send(slow));
+    assert_eq!(port.next(1_210_000), Decision::Send(fast));
 }
