@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many round trips of the first ping of each cell lie in each peak: as many periods as the
-//! path has segments, one more, and so on. `pspacer sim run` says the same in its table.
-//! `cargo run --release -p netsim --example peaks -- docs/examples/second-peak.toml [RUNS [WHERE]]`
+//! path has segments, one more, and so on. `pspacer sim run` has the share beyond the first.
+//! `cargo run --release -p netsim --example peaks -- docs/examples/cascade-order.toml [RUNS [WHERE]]`
 //! with RUNS seeds in place of the scenario's, of the cells whose parameters contain WHERE.
 
 use std::error::Error;

@@ -393,6 +393,9 @@ flow_metrics! {
     /// Share of RT packets that lost one period or more on their whole path, the path back
     /// included, per cent.
     late_way_pct: Option<f64>,
+    /// Share of round trips longer than as many periods as the path has segments, per cent. Over
+    /// one segment this is the second peak of paper 004, 4.2: its beta.
+    second_peak_pct: Option<f64>,
     /// RT packets with a one-way delay above (routers + 1) x (period + slot).
     over: Option<u64>,
     /// Those RT packets that no counted precondition explains.

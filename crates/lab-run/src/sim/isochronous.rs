@@ -24,10 +24,13 @@ use crate::finished::Finished;
 use crate::measure_cell::delays_table;
 use crate::progress::Progress;
 use crate::results_dir::ResultsDir;
-use crate::sim::repeat::Repeated;
+use crate::sim::repeat::{OneRun, Repeated};
 
 /// Step of the delays in reports and plots, as in paper 004's figures.
 const STEP_NS: u64 = 500_000;
+
+/// Runs that are joined as they end. The delays of one take half a megabyte.
+const RUNS_OF_PIECE: usize = 50;
 
 /// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
 pub fn is_meant(scenario: &Scenario) -> bool {
@@ -41,19 +44,18 @@ pub fn run(
     jobs: Option<NonZeroUsize>,
     progress: &dyn Progress,
 ) -> Result<Finished> {
-    let mut all = Repeated::new(scenario, out, jobs, progress, |one| {
-        Ok(run_cell(
-            one.cell,
-            of(one.cell)?,
-            one.seed,
-            &mut one.steps.cell(),
-        )?)
-    })?;
-    let runs = all.runs;
+    let work = |one: &OneRun<'_>| {
+        let cell = one.cell;
+        Ok(run_cell(cell, of(cell)?, one.seed, &mut one.steps.cell())?)
+    };
+    let join = |merged: &mut Ran, one: Ran| merged.join(&one);
+    let how = (RUNS_OF_PIECE, work, join);
+    let mut all = Repeated::joined(scenario, out, jobs, progress, how)?;
+    let pieces = all.pieces_of_cell;
     let (mut results, mut pictures) = (vec![], Pictures::default());
     let mut frames = 0;
     for cell in &scenario.cells {
-        let merged = all.pieces.by_ref().take(runs).reduce(|mut merged, one| {
+        let merged = all.pieces.by_ref().take(pieces).reduce(|mut merged, one| {
             merged.join(&one);
             merged
         });
@@ -197,6 +199,7 @@ fn metrics(stream: &Stream, m: &StreamMeasure, runs: u64, fit: Option<&Lateness>
         retries_max: highest.last().map(|(_, n)| n),
         late_pct: fit.map(|fit| fit.beta * 100.0),
         late_way_pct: fit.map(|fit| fit.late_anywhere * 100.0),
+        second_peak_pct: beyond_first_peak(m, stream.path.len()).map(|share| share * 100.0),
         over: is_rt.then_some(m.overs.all),
         over_unexplained: is_rt.then_some(m.overs.unexplained),
         play_s: (m.arrived > 0).then(|| m.span.as_s()),
@@ -204,6 +207,14 @@ fn metrics(stream: &Stream, m: &StreamMeasure, runs: u64, fit: Option<&Lateness>
         fit_p: fit.and_then(|fit| fit.fit.p_value),
         ..FlowMetrics::default()
     }
+}
+
+/// Returns the share of round trips longer than `segments` periods, which is the first peak
+/// (paper 004, 4.2); `None` if there are none.
+fn beyond_first_peak(m: &StreamMeasure, segments: usize) -> Option<f64> {
+    let all: u64 = m.round_trip_periods.iter().sum();
+    let first: u64 = m.round_trip_periods.iter().take(segments).sum();
+    (all > 0).then(|| (all - first) as f64 / all as f64)
 }
 
 /// The lateness of a stream's packets, and the prediction from its stages.

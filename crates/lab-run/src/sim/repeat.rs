@@ -24,7 +24,10 @@ pub(super) struct Repeated<'a, T> {
     pub room: ResultsDir,
     /// Number of runs of each cell.
     pub runs: usize,
-    /// What the runs returned: all runs of the first cell, then of the second, and so on.
+    /// Number of pieces of each cell.
+    pub pieces_of_cell: usize,
+    /// What the runs returned, each of them a piece or joined with those next to it: all pieces of
+    /// the first cell, then of the second, and so on.
     pub pieces: std::vec::IntoIter<T>,
     wall_s: f64,
 }
@@ -41,6 +44,7 @@ pub(super) struct OneRun<'a> {
 
 impl<'a, T: Send> Repeated<'a, T> {
     /// Opens the folder `out` and runs each cell `scenario.runs` times, with consecutive seeds.
+    /// Each run is a piece.
     ///
     /// # Errors
     /// When the folder is not taken, or a run fails; the error names its cell and seed.
@@ -51,14 +55,31 @@ impl<'a, T: Send> Repeated<'a, T> {
         progress: &dyn Progress,
         work: impl Fn(&OneRun<'_>) -> Result<T> + Sync + Send,
     ) -> Result<Self> {
+        Self::joined(scenario, out, jobs, progress, (1, work, |_: &mut T, _| {}))
+    }
+
+    /// Does what [`Repeated::new`] does, and joins so many consecutive runs of a cell to a piece, in
+    /// their order: what thousand runs measured may not fit into memory.
+    ///
+    /// # Errors
+    /// As [`Repeated::new`].
+    pub fn joined(
+        scenario: &'a Scenario,
+        out: &Path,
+        jobs: Option<NonZeroUsize>,
+        progress: &dyn Progress,
+        (runs_of_piece, work, join): (
+            usize,
+            impl Fn(&OneRun<'_>) -> Result<T> + Sync + Send,
+            impl Fn(&mut T, T) + Sync + Send,
+        ),
+    ) -> Result<Self> {
         let room = ResultsDir::open(out, Writer::Run)?;
         let begin = Instant::now();
         // The scenario has at most 1000 runs.
         let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
-        let count = scenario.cells.len() * runs;
-        let steps = Steps::of_cells(progress, "simulating", count);
-        let pieces = side_by_side(count, jobs, |index| {
-            let (cell, run) = (&scenario.cells[index / runs], index % runs);
+        let steps = Steps::of_cells(progress, "simulating", scenario.cells.len() * runs);
+        let run_once = |cell: &Cell, run: usize| {
             let one = OneRun {
                 cell,
                 seed: scenario.seed.wrapping_add(run as u64),
@@ -71,6 +92,18 @@ impl<'a, T: Send> Repeated<'a, T> {
                     cell.index, scenario.name, one.seed
                 )
             })
+        };
+        let runs_of_piece = runs_of_piece.clamp(1, runs);
+        let pieces_of_cell = runs.div_ceil(runs_of_piece);
+        let count = scenario.cells.len() * pieces_of_cell;
+        let pieces = side_by_side(count, jobs, |index| {
+            let cell = &scenario.cells[index / pieces_of_cell];
+            let first = index % pieces_of_cell * runs_of_piece;
+            let mut piece = run_once(cell, first)?;
+            for run in first + 1..runs.min(first + runs_of_piece) {
+                join(&mut piece, run_once(cell, run)?);
+            }
+            Ok(piece)
         });
         progress.clear();
         let pieces = pieces?.into_iter();
@@ -78,6 +111,7 @@ impl<'a, T: Send> Repeated<'a, T> {
             scenario,
             room,
             runs,
+            pieces_of_cell,
             pieces,
             wall_s: begin.elapsed().as_secs_f64(),
         })
