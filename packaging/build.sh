@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Compiles what the packages hold: the command, the tc plugin, the core as a library, and
-# the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
+# Compiles what the packages hold: the command, libpsp_reserve, the tc plugin, the core as
+# a library, and the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
 # not depend on the folder, the time or the user.
 #
 # usage: build.sh
@@ -39,9 +39,10 @@ done
 export CFLAGS
 # The packages hold no debug information; without it the build takes less time.
 export CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_INCREMENTAL=0
-cargo build --release --locked --package pspacer
+cargo build --release --locked --package pspacer --package psp-reserve
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
+install -m 644 "$CARGO_TARGET_DIR/release/libpsp_reserve.so" "$out/libpsp_reserve.so.0"
 
 make --no-print-directory -C tc
 

@@ -6,6 +6,8 @@
 # usage: install.sh command FOLDER          the command, its files, units, examples
 #        install.sh plugin FOLDER TC_DIR    the tc plugin, in TC_DIR
 #        install.sh library FOLDER LIB_DIR  the core: archive in LIB_DIR, headers, pace.pc
+#        install.sh reserve FOLDER LIB_DIR      libpsp_reserve, in LIB_DIR
+#        install.sh reserve-dev FOLDER LIB_DIR  what programs that use it are compiled with
 #        install.sh module FOLDER           the module's sources for DKMS
 #   PACKAGED          where build.sh left its files (build/packaged)
 set -eu
@@ -49,6 +51,26 @@ install_library() {
 	END
 }
 
+# install_reserve LIB_DIR
+install_reserve() {
+	install -D -m 644 "$out/libpsp_reserve.so.0" "$root$1/libpsp_reserve.so.0"
+	install -D -m 644 -t "$root/usr/share/doc/libpsp-reserve0" "$out/third-party"
+}
+
+# install_reserve_dev LIB_DIR
+install_reserve_dev() {
+	install -D -m 644 -t "$root/usr/include" crates/psp-reserve/include/psp_reserve.h
+	install -d "$root$1/pkgconfig"
+	ln -sf libpsp_reserve.so.0 "$root$1/libpsp_reserve.so"
+	cat >"$root$1/pkgconfig/psp_reserve.pc" <<-END
+		libdir=$1
+		Name: psp_reserve
+		Description: asks bandwidth managers for reservations
+		Version: $(packaging/version.sh)
+		Libs: -L\${libdir} -lpsp_reserve
+	END
+}
+
 [ $# -ge 2 ] || usage
 # An absolute path, because make works in several folders.
 root=$(realpath -m -- "$2")
@@ -59,6 +81,8 @@ plugin-3)
 	install -D -m 644 docs/man/tc-psp.8 "$root/usr/share/man/man8/tc-psp.8"
 	;;
 library-3) install_library "$3" ;;
+reserve-3) install_reserve "$3" ;;
+reserve-dev-3) install_reserve_dev "$3" ;;
 module-2) make --no-print-directory -C kernel dkms-source DESTDIR="$root" ;;
 *) usage ;;
 esac

@@ -21,7 +21,7 @@ if ! ls "$old"/pspacer_*_amd64.deb >/dev/null 2>&1; then
 		"$packages_top/packaging/deb.sh" 0.0.1 >"$packages_top/build/deb-old.log" 2>&1 ||
 		die "the packages of a lower version do not build: build/deb-old.log"
 fi
-names='pspacer psp-dkms iproute2-psp libpace-dev'
+names='pspacer psp-dkms iproute2-psp libpace-dev libpsp-reserve0 libpsp-reserve-dev'
 version=$(dpkg-deb -f "$debs"/pspacer_*_amd64.deb Version)
 module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
 
@@ -96,6 +96,36 @@ library() {
 	rm -f "$root/tmp/uses.c" "$root/tmp/uses"
 }
 
+# The program of the library's own test, compiled and run with the packages alone, and a
+# manager on loopback that it asks.
+reserve() {
+	cp "$packages_top/crates/psp-reserve/tests/use.c" "$root/tmp/"
+	cat >"$root/tmp/net.toml" <<-'END'
+		[[host]]
+		name = "a"
+		[[host]]
+		name = "b"
+
+		[[segment]]
+		name = "s"
+		medium = "shared"
+		rate = "100mbit"
+		members = ["a", "b"]
+	END
+	cat >"$root/tmp/reserve.sh" <<-'END'
+		set -eu
+		cd /tmp
+		cc -Wall -Werror -o use use.c $(pkg-config --cflags --libs psp_reserve)
+		pspacer manager --topology net.toml --listen 127.0.0.1:0 --address-file address &
+		trap "kill $!" EXIT
+		for i in $(seq 200); do [ -s address ] && break; sleep 0.1; done
+		./use "http://$(cat address)"
+	END
+	inside sh /tmp/reserve.sh && status=0 || status=$?
+	for file in use use.c net.toml reserve.sh address; do rm -f "$root/tmp/$file"; done
+	return $status
+}
+
 begin_roots
 for suite in "$@"; do
 	# Everything that the packages depend on, so that what is left over is theirs alone.
@@ -126,6 +156,7 @@ for suite in "$@"; do
 	check "manual pages are there" says 0 psp man -w pspacer tc-psp
 	check "bash completes" says 0 _pspacer bash -c '. /usr/share/bash-completion/completions/pspacer && complete -p pspacer'
 	check "a program is compiled with the library" library
+	check "a program in C reserves at a manager" reserve
 	# shellcheck disable=SC2086 # a list
 	check "purges" inside apt-get purge -y -qq $names
 	files >"$packages_work/after"

@@ -69,17 +69,24 @@ fn a_program_in_c_reserves() {
     // Cargo puts the libraries beside the test.
     let test = std::env::current_exe().unwrap();
     let libraries = test.parent().unwrap();
+    // The loader finds the shared library by the version of its interface alone.
+    let loaded = folder.path().join("loaded");
+    std::fs::create_dir(&loaded).unwrap();
+    let shared = libraries.join("libpsp_reserve.so");
+    std::os::unix::fs::symlink(shared, loaded.join("libpsp_reserve.so.0")).unwrap();
     for kind in ["so", "a"] {
         let program = folder.path().join(kind);
         let mut compiler = Command::new("cc");
         compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-o"]);
         compiler.arg(&program).arg("-I").arg(own.join("include"));
         compiler.arg(own.join("tests/use.c"));
-        compiler.arg(libraries.join(format!("libpsp_reserve.{kind}")));
+        // By name, not by path: a path would be what the loader looks for.
+        compiler.arg("-L").arg(libraries);
+        compiler.arg(format!("-l:libpsp_reserve.{kind}"));
         compiler.args(SYSTEM);
         assert!(compiler.status().unwrap().success(), "{kind}");
         let mut command = Command::new(&program);
-        command.arg(manager()).env("LD_LIBRARY_PATH", libraries);
+        command.arg(manager()).env("LD_LIBRARY_PATH", &loaded);
         let out = command.output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.success(), "{kind}: {said}");
