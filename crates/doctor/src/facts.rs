@@ -15,6 +15,12 @@ pub struct Facts {
     pub is_module_loaded: bool,
     /// Whether the module is where modprobe looks for it.
     pub is_module_installed: bool,
+    /// The module's file, if it is installed.
+    pub module_file: Option<String>,
+    /// Whether that file ends with a signature; `None`: it is compressed, or cannot be read.
+    pub is_module_signed: Option<bool>,
+    /// Whether the kernel loads only modules that are signed with a key it trusts.
+    pub are_signatures_enforced: bool,
     /// Version of the loaded module.
     pub module_version: Option<String>,
     /// Resolution of timers.

@@ -54,6 +54,9 @@ fn fine() -> Facts {
         kernel_release: "6.12.48+deb13-amd64".to_owned(),
         is_module_loaded: true,
         is_module_installed: true,
+        module_file: Some("/lib/modules/6.12/sch_psp.ko".to_owned()),
+        is_module_signed: Some(true),
+        are_signatures_enforced: true,
         module_version: Some("0.2.0".to_owned()),
         timer_resolution_ns: 1,
         clocksource: Some("tsc".to_owned()),
@@ -105,7 +108,7 @@ type Change = fn(&mut Facts);
 /// What is changed, the one finding, words of what it says, and of its command.
 const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
     (
-        |f| f.is_module_loaded = false,
+        |f| (f.is_module_loaded, f.are_signatures_enforced) = (false, false),
         "module-not-loaded",
         Severity::Note,
         "not loaded",
@@ -117,6 +120,27 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         Severity::Fault,
         "6.12.48+deb13-amd64",
         "make install",
+    ),
+    (
+        |f| f.is_module_loaded = false,
+        "module-signature",
+        Severity::Warning,
+        "keys that it trusts",
+        "mokutil --import /var/lib/dkms/mok.pub",
+    ),
+    (
+        |f| (f.is_module_loaded, f.is_module_signed) = (false, None),
+        "module-signature",
+        Severity::Warning,
+        "keys that it trusts",
+        "modprobe sch_psp ||",
+    ),
+    (
+        |f| (f.is_module_loaded, f.is_module_signed) = (false, Some(false)),
+        "module-not-signed",
+        Severity::Fault,
+        "not signed",
+        "/var/lib/dkms/mok.key /var/lib/dkms/mok.pub /lib/modules/6.12/sch_psp.ko && mokutil",
     ),
     (
         |f| f.module_version = Some("0.1.0".to_owned()),

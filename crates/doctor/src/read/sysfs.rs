@@ -2,11 +2,14 @@
 //! Facts from files of the kernel, below a root that a test may make.
 
 use std::fs;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::facts::{Device, Facts, IdleState};
 
 const BPS_OF_MBPS: u64 = 1_000_000;
+/// The last bytes of a signed module, `MODULE_SIG_STRING` of the kernel.
+const SIGNATURE_MARK: &[u8] = b"~Module signature appended~\n";
 
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
@@ -34,11 +37,18 @@ pub fn host(root: &Path, facts: &mut Facts) {
     facts.module_version = text(&module.join("version"));
     let modules = root.join("lib/modules").join(&facts.kernel_release);
     let listed = fs::read_to_string(modules.join("modules.dep")).unwrap_or_default();
-    facts.is_module_installed = listed.lines().any(|line| {
-        let file = line.split(':').next().unwrap_or_default();
-        let name = file.rsplit('/').next().unwrap_or_default();
-        name.starts_with("sch_psp.ko")
-    });
+    let file = listed
+        .lines()
+        .filter_map(|line| line.split(':').next())
+        .find(|file| {
+            let name = file.rsplit('/').next().unwrap_or_default();
+            name.starts_with("sch_psp.ko")
+        })
+        .map(|file| modules.join(file));
+    facts.is_module_installed = file.is_some();
+    facts.is_module_signed = file.as_deref().and_then(is_signed);
+    facts.module_file = file.map(|file| file.display().to_string());
+    facts.are_signatures_enforced = enforces_signatures(root);
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     facts.clocksource = text(&root.join(clock));
     let idle = root.join("sys/devices/system/cpu/cpu0/cpuidle");
@@ -52,6 +62,30 @@ pub fn host(root: &Path, facts: &mut Facts) {
             })
         })
         .collect();
+}
+
+/// Whether the kernel refuses modules without a signature that it trusts: by its command line or
+/// configuration, or because it is locked down.
+fn enforces_signatures(root: &Path) -> bool {
+    let enforced = text(&root.join("sys/module/module/parameters/sig_enforce"));
+    let lockdown = text(&root.join("sys/kernel/security/lockdown"));
+    enforced.as_deref() == Some("Y")
+        || lockdown.is_some_and(|modes| modes.contains('[') && !modes.contains("[none]"))
+}
+
+/// Whether a module's file ends as the kernel's sign-file leaves it.
+fn is_signed(file: &Path) -> Option<bool> {
+    if file.extension()? != "ko" {
+        return None;
+    }
+    let mut file = fs::File::open(file).ok()?;
+    let length = file.metadata().ok()?.len();
+    let mark = u64::try_from(SIGNATURE_MARK.len()).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(mark)))
+        .ok()?;
+    let mut end = Vec::new();
+    file.take(mark).read_to_end(&mut end).ok()?;
+    Some(end == SIGNATURE_MARK)
 }
 
 fn folder(root: &Path, name: &str) -> PathBuf {
@@ -144,6 +178,49 @@ mod tests {
         host(root, &mut facts);
         assert!(facts.is_module_loaded);
         assert_eq!(facts.module_version.as_deref(), Some("0.2.0"));
+    }
+
+    #[test]
+    fn signatures_in_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        file(root, "proc/sys/kernel/osrelease", "6.1.0\n");
+        let read = || {
+            let mut facts = Facts::default();
+            host(root, &mut facts);
+            (facts.are_signatures_enforced, facts.is_module_signed)
+        };
+        assert_eq!(read(), (false, None));
+        let modules = "lib/modules/6.1.0";
+        file(root, &format!("{modules}/modules.dep"), "sch_psp.ko:\n");
+        assert_eq!(read(), (false, None));
+        for (content, expected) in [
+            ("", Some(false)),
+            ("ELF", Some(false)),
+            ("ELF ~Module signature appended~", Some(false)),
+            ("ELF ~Module signature appended~\n", Some(true)),
+        ] {
+            file(root, &format!("{modules}/sch_psp.ko"), content);
+            assert_eq!(read(), (false, expected), "{content:?}");
+        }
+        let dep = format!("{modules}/modules.dep");
+        file(root, &dep, "sch_psp.ko.xz:\n");
+        file(root, &format!("{modules}/sch_psp.ko.xz"), "xz");
+        assert_eq!(read().1, None);
+
+        let enforce = "sys/module/module/parameters/sig_enforce";
+        file(root, enforce, "Y\n");
+        assert!(read().0);
+        file(root, enforce, "N\n");
+        for (modes, expected) in [
+            ("[none] integrity confidentiality\n", false),
+            ("none [integrity] confidentiality\n", true),
+            ("none integrity [confidentiality]\n", true),
+            ("", false),
+        ] {
+            file(root, "sys/kernel/security/lockdown", modes);
+            assert_eq!(read().0, expected, "{modes}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ const FAST_CLOCKS: &[&str] = &[
     "hyperv_clocksource_tsc_page",
     "timebase",
 ];
+/// DKMS' key for modules, `.key`, and its certificate, `.pub`.
+const KEY: &str = "/var/lib/dkms/mok";
 /// A processor that takes longer to wake than some frames of 1500 bytes at 1 Gbit/s take.
 const SLOW_WAKE_US: u64 = 50;
 /// Timers that are later than this miss what psp's mode hybrid leads by, see tc-psp(8).
@@ -43,6 +45,7 @@ fn of_host(
 pub fn module(facts: &Facts) -> Option<Finding> {
     match (facts.is_module_loaded, facts.is_module_installed) {
         (true, _) => None,
+        (false, true) if facts.are_signatures_enforced => signature(facts),
         (false, true) => of_host(
             "module-not-loaded",
             Severity::Note,
@@ -61,6 +64,31 @@ pub fn module(facts: &Facts) -> Option<Finding> {
             "make install",
         ),
     }
+}
+
+/// The module is one that this kernel loads, as far as its file tells: not whether the kernel
+/// trusts the key.
+fn signature(facts: &Facts) -> Option<Finding> {
+    let enrol = format!("mokutil --import {KEY}.pub");
+    if facts.is_module_signed == Some(false) {
+        let sign = "/lib/modules/$(uname -r)/build/scripts/sign-file sha256";
+        let file = facts.module_file.as_deref().unwrap_or_default();
+        return of_host(
+            "module-not-signed",
+            Severity::Fault,
+            "sch_psp is not signed, and this kernel loads only signed modules.".to_owned(),
+            "modprobe is refused: sign the module, enrol the key in the next boot's MOK manager.",
+            &format!("{sign} {KEY}.key {KEY}.pub {file} && {enrol}"),
+        );
+    }
+    of_host(
+        "module-signature",
+        Severity::Warning,
+        "sch_psp is not loaded, and this kernel loads only modules of keys that it trusts."
+            .to_owned(),
+        "If modprobe is refused, enrol the key in the next boot's MOK manager.",
+        &format!("modprobe sch_psp || {enrol}"),
+    )
 }
 
 /// Module and program are of one version.
