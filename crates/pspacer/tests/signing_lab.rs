@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels that load only signed modules, and what `pspacer doctor` says on them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod common;
+
+use common::guest;
+use scenario::Kernel;
+
+fn unsigned_modules_are_refused(kernel: Kernel) {
+    let files = [
+        "crates/pspacer/tests/signing/enforced.sh",
+        "kernel/tests/lib.sh",
+    ];
+    let output = guest::output(kernel, "signing", &["sch_psp", "dummy"], &files);
+    assert!(output.contains("\n1.."), "{output}");
+}
+
+#[test]
+fn unsigned_modules_are_refused_on_6_1() {
+    unsigned_modules_are_refused(Kernel::V6_1);
+}
+
+#[test]
+fn unsigned_modules_are_refused_on_6_12() {
+    unsigned_modules_are_refused(Kernel::V6_12);
+}
