@@ -3,105 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
+mod host;
+
 use std::collections::BTreeSet;
 
-use doctor::facts::{Device, Facts, IdleState, Lateness, Psp, Qdisc, Trial};
+use doctor::facts::{Facts, IdleState, Lateness, Trial};
 use doctor::{Severity, findings};
-use tcpsp::{Gap, Handle, Mode, QdiscOptions, QdiscStats, SplitGso, Why};
-
-const ROOT: Handle = Handle::new(1, 0);
-
-/// A host on which nothing is to be found: psp in mode hybrid on a NIC of 10 Gbit/s.
-fn fine() -> Facts {
-    let stats = QdiscStats {
-        mode: Mode::Hybrid.number(),
-        line_rate_bps: 10_000_000_000,
-        line_known: 1,
-        line_measured_bps: 9_990_000_000,
-        queues: 1,
-        ..QdiscStats::default()
-    };
-    let psp = Psp {
-        handle: ROOT,
-        parent: Handle::ROOT,
-        options: QdiscOptions::default_of(true),
-        stats,
-        rates_bps: 5_000_000_000,
-        drops: vec![("drop_child", 0), ("drop_late", 0)],
-    };
-    let eth0 = Device {
-        name: "eth0".to_owned(),
-        driver: Some("ixgbe".to_owned()),
-        pci_id: Some(0x8086_10fb),
-        has_sent_timestamps: Some(true),
-        ptp_clock: Some(0),
-        is_ethernet: true,
-        has_carrier: Some(true),
-        line_rate_bps: Some(10_000_000_000),
-        is_full_duplex: Some(true),
-        is_held_by_pause: Some(false),
-        sends_pause: Some(false),
-        tx_coalesce_us: Some(50),
-        has_tso: Some(true),
-        has_gso: Some(true),
-        queue_limits_min_bytes: vec![75_000; 4],
-        qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
-        psp: vec![psp],
-        trial: None,
-    };
-    Facts {
-        program_version: "0.2.0".to_owned(),
-        kernel_release: "6.12.48+deb13-amd64".to_owned(),
-        is_module_loaded: true,
-        is_module_installed: true,
-        module_file: Some("/lib/modules/6.12/sch_psp.ko".to_owned()),
-        is_module_signed: Some(true),
-        are_signatures_enforced: true,
-        module_version: Some("0.2.0".to_owned()),
-        timer_resolution_ns: 1,
-        clocksource: Some("tsc".to_owned()),
-        idle_states: vec![IdleState {
-            name: "C1E".to_owned(),
-            latency_us: 10,
-        }],
-        paced_sockets: Some(0),
-        timers: Some(Lateness {
-            timers: 1000,
-            median_ns: 5_000,
-            p99_ns: 60_000,
-            max_ns: 200_000,
-        }),
-        devices: vec![eth0],
-    }
-}
-
-fn qdisc(kind: &str, handle: Handle, parent: Handle) -> Qdisc {
-    Qdisc {
-        kind: kind.to_owned(),
-        handle,
-        parent,
-        is_offloaded: None,
-    }
-}
-
-/// Makes it a NIC that launches by time, with etf on its first transmit queue.
-fn launches(facts: &mut Facts, etf_is_offloaded: Option<bool>) {
-    let eth0 = device(facts);
-    eth0.driver = Some("igc".to_owned());
-    let etf = etf_is_offloaded.map(|is_offloaded| Qdisc {
-        is_offloaded: Some(is_offloaded),
-        ..qdisc("etf", Handle::new(0x10, 0), Handle::new(100, 1))
-    });
-    eth0.qdiscs.extend(etf);
-}
-
-fn device(facts: &mut Facts) -> &mut Device {
-    &mut facts.devices[0]
-}
-
-fn psp(facts: &mut Facts) -> &mut Psp {
-    &mut facts.devices[0].psp[0]
-}
+use host::{ROOT, device, fine, launches, psp, qdisc};
+use tcpsp::{Gap, Handle, QdiscOptions, QdiscStats, SplitGso, Why};
 
 type Change = fn(&mut Facts);
 
