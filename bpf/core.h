@@ -26,6 +26,7 @@
 #include "../core/src/stale.c"
 #include "../core/src/paced.c"
 #include "../core/src/borrow.c"
+#include "../core/src/launch.c"
 #include "../core/src/ring.c"
 #include "../core/src/best_effort.c"
 #include "../core/src/reservation.c"

@@ -17,6 +17,7 @@
 #include "src/stale.c"
 #include "src/paced.c"
 #include "src/borrow.c"
+#include "src/launch.c"
 #include "src/ring.c"
 #include "src/best_effort.c"
 #include "src/reservation.c"

@@ -15,6 +15,7 @@
 #include "stale_model.h"
 #include "paced.c"
 #include "borrow.c"
+#include "launch.c"
 #include "ring.c"
 #include "best_effort.c"
 #include "reservation.c"

@@ -84,6 +84,8 @@ static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
 	const struct pace_class *first = pace_first_waiting(s);
 
+	if (s->launching.count && wire_bytes > s->launch_at - s->global)
+		return false;
 	return !first || wire_bytes <= pace_eligible_time(first) -
 				       pace_schedule_clock(s);
 }

@@ -86,6 +86,15 @@ static u64 max_cost(const struct pace_config *cfg, u64 rate_bps)
 }
 
 /*
+ * Returns by how much the virtual finish time of a class is ahead of its clock.  A
+ * class that launches is ordered as if its rate were the line's.
+ */
+static u64 class_max_cost(const struct pace_sched *s, const struct pace_class *c)
+{
+	return max_cost(&s->cfg, c->launches ? s->cfg.line_rate_bps : c->rate_bps);
+}
+
+/*
  * Solves max_cost() < PACE_LEAD_MAX for the rate.  PACE_BURST_WIRE_MAX x line is
  * below 2^62, and the result is at most the line's rate.
  */

@@ -26,6 +26,9 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	if (c->reservation && c->type != cfg->type)
 		pace_reservation_end(s, c);
 	c->type = cfg->type;
+	c->launches = cfg->type == PACE_TYPE_PACED && cfg->launches;
+	if (!c->launches)
+		c->launch_ns = 0;
 	c->head_wire_bytes = 0;
 	if (pace_type_reserves(cfg->type)) {
 		pace_reservation_begin(s, c, cfg);
@@ -49,7 +52,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
 	c->has_ceil = ceil_bps != 0;
-	c->max_cost_bytes = max_cost(&s->cfg, c->rate_bps);
+	c->max_cost_bytes = class_max_cost(s, c);
 	pace_class_set_frame_cost(s, c, &last);
 	pace_eligible_update(c);
 }
@@ -90,7 +93,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
-	if (c->type != cfg->type) {
+	if (c->type != cfg->type || pace_is_launching(c)) {
 		pace_unschedule_class(s, c);
 		configure_class(s, c, cfg);
 		pace_schedule_class(s, c);
@@ -224,9 +227,9 @@ static void set_all_frame_costs(struct pace_sched *s)
 		c->last = t;
 		if (c->type != PACE_TYPE_PACED)
 			continue;
-		c->max_cost_bytes = max_cost(&s->cfg, c->rate_bps);
+		c->max_cost_bytes = class_max_cost(s, c);
 		pace_class_set_frame_cost(s, c, &t);
-		if (c->active)
+		if (c->active && !pace_is_launching(c))
 			pace_load_add(s, c);
 	}
 }

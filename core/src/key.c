@@ -66,7 +66,8 @@ static inline enum pace_place place_in(const struct pace_sched *s,
 {
 	return q == &s->waiting ? PACE_WAITING :
 	       q == &s->eligible ? PACE_ELIGIBLE :
-	       q == &s->at_ceil ? PACE_AT_CEIL : PACE_BORROWING;
+	       q == &s->at_ceil ? PACE_AT_CEIL :
+	       q == &s->launching ? PACE_LAUNCHING : PACE_BORROWING;
 }
 
 /* Says that a class is in the queue, or in neither of its kind. */
@@ -74,7 +75,7 @@ static inline void set_place(const struct pace_sched *s,
 			     const struct pace_queue *q, struct pace_class *c,
 			     enum pace_place place)
 {
-	if (q == &s->waiting || q == &s->eligible)
+	if (q == &s->waiting || q == &s->eligible || q == &s->launching)
 		c->place = place;
 	else
 		c->ceil_place = place;
@@ -91,6 +92,8 @@ static inline u64 key_in(const struct pace_sched *s, const struct pace_queue *q,
 		return eligible_key(s, c);
 	case PACE_AT_CEIL:
 		return pace_clock_key(c->ceil_clock.bytes, c);
+	case PACE_LAUNCHING:
+		return pace_clock_key(c->launch_ns, c);
 	default:
 		return pace_clock_key(c->borrow_clock.bytes, c);
 	}

@@ -38,6 +38,10 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_reservation_insert(s, c);
 		return;
 	}
+	if (c->launches && c->launch_ns) {
+		pace_launch_insert(s, c);
+		return;
+	}
 	pace_load_add(s, c);
 	pace_paced_return(s, c);
 	if (c->has_ceil) {
@@ -58,6 +62,8 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_best_effort_remove(s, c);
 	} else if (c->reservation) {
 		pace_reservation_remove(s, c);
+	} else if (pace_is_launching(c)) {
+		pace_launch_remove(s, c);
 	} else {
 		pace_paced_remove(s, c);
 		if (c->has_ceil)
@@ -107,6 +113,25 @@ void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 	pace_unschedule_class(s, c);
 }
 
+void pace_activate_at(struct pace_sched *s, struct pace_class *c, u64 launch_ns,
+		      u64 now_ns)
+{
+	u64 least = now_ns > PACE_LAUNCH_PAST_NS ? now_ns - PACE_LAUNCH_PAST_NS : 1;
+
+	if (!PACE_ASSERT(pace_id_held(s, c)))
+		return;
+	pace_deactivate(s, c, now_ns);
+	advance_to_arrival(s, now_ns);
+	/* Keys of a queue are close: those whose instant has passed leave it. */
+	pace_launch_due(s, now_ns);
+	if (launch_ns < least)
+		launch_ns = least;
+	if (launch_ns > now_ns + PACE_LAUNCH_NS_MAX)
+		launch_ns = now_ns + PACE_LAUNCH_NS_MAX;
+	c->launch_ns = launch_ns;
+	pace_schedule_class(s, c);
+}
+
 /*
  * Returns the wire bytes of the next gap frame, for a gap above half a smallest
  * frame: as many as possible without leaving a remainder too small for a frame.
@@ -127,12 +152,6 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 	 * send `min`.
 	 */
 	return gap_bytes >= 2 * (u64)min ? (u32)gap_bytes - min : min;
-}
-
-/* Returns how early a frame may leave, because no gap is as short. */
-static inline u64 early_limit_bytes(const struct pace_sched *s)
-{
-	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
 }
 
 /* Returns true if what `c` sends now is at its rate, and not borrowed. */
@@ -161,6 +180,8 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 	u64 clock, gap;
 
 	for (;;) {
+		if (s->launching.count)
+			pace_launch_due(s, now_ns);
 		c = pace_select(s);
 		if (c)
 			return send_decision(s, c);
@@ -200,12 +221,14 @@ static inline struct pace_decision wait_decision(const struct pace_sched *s,
  * Decides in TIMER.  The line is virtual: a frame may leave when the one before
  * it would have left the wire.
  */
-static struct pace_decision next_timer(struct pace_sched *s)
+static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 {
 	bool free = (s64)(s->global - s->busy_until) >= 0;
 	struct pace_class *c;
 	u64 at;
 
+	if (s->launching.count)
+		pace_launch_due(s, now_ns);
 	if (!pace_active(s))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
 	if (!free && pace_any_ready(s))
@@ -239,7 +262,7 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 	pace_invalidate(s);
 	pace_advance_clock(s, now_ns);
 	if (s->cfg.mode == PACE_MODE_TIMER)
-		d = next_timer(s);
+		d = next_timer(s, now_ns);
 	else
 		d = next_gap(s, now_ns);
 	/* guard counts how often it holds a frame back. */
@@ -305,6 +328,18 @@ u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 	}
 	now -= s->offset;
 	return pace_clock_ahead(c->clock.bytes, now) ? c->clock.bytes - now : 0;
+}
+
+u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
+{
+	struct pace_line line = s->line;
+
+	if (s->cfg.mode == PACE_MODE_TIMER)
+		return now_ns;
+	pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
+	if ((s64)(line.bytes - s->global) >= 0)
+		return now_ns;
+	return pace_line_reaches_ns(&line, s->cfg.line_rate_bps, s->global);
 }
 
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)

@@ -9,10 +9,11 @@
  */
 #include <pace/pace_sched.h>
 
-/* Returns how many classes have a packet. */
+/* Returns how many classes have a packet, or more; 0 if none has. */
 static inline u32 pace_active(const struct pace_sched *s)
 {
-	return s->active_paced + s->active_normal + s->period.active;
+	return s->active_paced + s->active_normal + s->period.active +
+	       s->launching.count;
 }
 
 /*
@@ -67,7 +68,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 static inline bool only_paced(const struct pace_sched *s)
 {
 	return !(s->active_normal | s->period.active | s->at_ceil.count |
-		 s->borrowing.count);
+		 s->borrowing.count | s->launching.count);
 }
 
 /* Returns the class to serve now if others than paced ones may be active. */
@@ -106,6 +107,11 @@ static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
 					     borrower->ceil_clock.bytes))) {
 		*clock = borrower->ceil_clock.bytes;
 		c = borrower;
+	}
+	if (s->launching.count &&
+	    (!c || pace_clock_ahead(*clock, s->launch_at - s->offset))) {
+		*clock = s->launch_at - s->offset;
+		c = queue_head(s, &s->launching);
 	}
 	*cls = c;
 	if (!pace_period_awaited(s) || (c && !pace_clock_ahead(*clock, end)))

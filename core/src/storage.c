@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The scheduler's storage.  One block of memory, which the host owns, holds
- * everything that grows with the number of classes: four queues and the pool of
+ * everything that grows with the number of classes: five queues and the pool of
  * their wheels, the table of classes by id, and the list of free ids.
  */
 #include <pace/pace_sched.h>
 
-#define QUEUES		4
+#define QUEUES		5
 #define QUEUES_OF(s)	{ &(s)->waiting, &(s)->eligible, &(s)->at_ceil, \
-			  &(s)->borrowing }
+			  &(s)->borrowing, &(s)->launching }
+/* Those that share the pool: a class is in two of them.  The last one is a heap. */
+#define QUEUES_WITH_WHEEL	4
 
 static u32 clamp_capacity(u32 capacity)
 {
@@ -56,8 +58,9 @@ void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity)
 	s->pool = pace_pool_init(at, capacity);
 	at += pace_pool_bytes(capacity);
 	for (i = 0; i < QUEUES; i++) {
-		pace_queue_resize(queue[i], s->pool, at, capacity, key[i],
-				  keys[i]);
+		pace_queue_resize(queue[i],
+				  i < QUEUES_WITH_WHEEL ? s->pool : NULL, at,
+				  capacity, key[i], keys[i]);
 		at += pace_queue_bytes(capacity);
 	}
 	by_id = (struct pace_class **)at;

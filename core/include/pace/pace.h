@@ -56,6 +56,9 @@
 #define PACE_ETH_OVERHEAD	24
 #define PACE_ETH_HEADER		14
 
+/* A launch time is taken to be at most so far ahead. */
+#define PACE_LAUNCH_NS_MAX	(1ull << 42)		/* 73 minutes */
+
 /* Periods of rt and nrt classes.  The largest budget is a second at 1 Tbit/s. */
 #define PACE_PERIOD_NS_MIN	125000ull
 #define PACE_PERIOD_NS_MAX	1000000000ull
@@ -180,6 +183,7 @@ struct pace_reservation {
 
 struct pace_class_config {
 	enum pace_type type;
+	bool launches;		/* PACED: pace_activate_at() says when it may send */
 	u64 rate_bps;		/* PACED: guaranteed */
 	/*
 	 * PACED: classes below their ceil borrow what would be a gap, in
@@ -247,6 +251,7 @@ enum pace_place {
 	PACE_SOLE,		/* the only eligible one: its key is among the waiting */
 	PACE_AT_CEIL,
 	PACE_BORROWING,
+	PACE_LAUNCHING,		/* waits for its launch time: src/launch.c */
 };
 
 /*
@@ -287,6 +292,7 @@ struct pace_class {
 	u64 ceil_quot;
 	u64 ceil_rem;
 	u8 ceil_place;		/* enum pace_place: at its ceil or borrowing */
+	bool launches;
 	/* NORMAL */
 	bool passed;		/* guard band: its visit ended unserved */
 	u32 quantum_bytes;
@@ -294,7 +300,8 @@ struct pace_class {
 	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
 	struct pace_reservation *reservation;	/* RT, NRT */
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
-	u64 unused[2];		/* makes it four lines */
+	u64 launch_ns;		/* launches: of the first frame; 0: at once */
+	u64 unused[1];		/* makes it four lines */
 };
 
 #define PACE_ID_NONE	(~0u)
@@ -345,7 +352,7 @@ struct pace_stats {
 };
 
 /*
- * Storage: four queues, a pool that they share from 2048 classes on, and the
+ * Storage: five queues, a pool that four of them share from 2048 classes on, and the
  * table of classes by id, in one block of memory that the host owns.
  * pace_storage_bytes(n) returns what n classes need, a multiple of 8 aligned as
  * u64.  To grow, the host allocates a larger block, calls pace_set_storage()
@@ -416,6 +423,20 @@ PACE_API void pace_dropped(struct pace_sched *s, struct pace_class *c, u32 wire_
 
 /* Adds a class that has a packet to the schedule.  No effect if it is active. */
 PACE_API void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
+/*
+ * The same for a class that launches, and its first packet may not leave before
+ * launch_ns: src/launch.c.  A host that has more packets after pace_sent() reports
+ * there that it has none, and then the next one here.  The instant of an active class
+ * is changed.  Instants beyond PACE_LAUNCH_NS_MAX are taken to be that far ahead.
+ * On a class that does not launch the instant has no effect.  O(log n).
+ */
+PACE_API void pace_activate_at(struct pace_sched *s, struct pace_class *c, u64 launch_ns,
+			       u64 now_ns);
+/*
+ * Returns the instant at which what is handed out at now_ns leaves: now_ns, or when
+ * the wire has carried what was handed out before.  O(1).
+ */
+PACE_API u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
 PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 

@@ -91,6 +91,8 @@ struct pace_sched {
 	u64 sole_until;		/* no other class has a key before this in `waiting` */
 	struct pace_queue at_ceil;	/* with a ceil, and not below it: by ceil clock */
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
+	struct pace_queue launching;	/* active, before their launch time: by that */
+	u64 launch_at;		/* position of the first of those, as global counts */
 	u64 borrow_time;		/* borrow clock of the last borrowed frame */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */

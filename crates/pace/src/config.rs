@@ -157,6 +157,11 @@ pub enum ClassConfig {
         /// Most that the class may send, borrowed frames included.
         ceil_bps: u64,
     },
+    /// A paced class whose first frame leaves at an instant: [`crate::Scheduler::activate_at`].
+    Launching {
+        /// Most that the class may send, at the port's [`Layer`].
+        rate_bps: u64,
+    },
     /// Best effort, served round robin by wire bytes.
     Normal {
         /// Wire bytes per round, 256 to 2^20; `None` is one longest frame.
@@ -184,6 +189,11 @@ impl ClassConfig {
                 // The core writes "no ceiling" as 0. An explicit 0 becomes 1: it is below
                 // every rate except 0, which is refused first.
                 ceil_bps: ceil_bps.max(1),
+                ..none
+            },
+            ClassConfig::Launching { rate_bps } => RawClassConfig {
+                launches: true,
+                rate_bps,
                 ..none
             },
             ClassConfig::Normal { quantum_bytes } => RawClassConfig {

@@ -67,6 +67,8 @@ unsafe extern "C" {
     fn pace_arrived(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
     fn pace_dropped(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
     fn pace_activate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
+    fn pace_activate_at(s: *mut RawSched, c: *mut RawClass, launch_ns: u64, now_ns: u64);
+    fn pace_departure_ns(s: *const RawSched, now_ns: u64) -> u64;
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
@@ -321,6 +323,18 @@ impl Port {
         // SAFETY: the class is alive and in this scheduler.
         unsafe { pace_activate(self.sched(), class, now_ns) };
         Some(())
+    }
+
+    pub fn activate_at(&mut self, slot: u32, launch_ns: u64, now_ns: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: as above.
+        unsafe { pace_activate_at(self.sched(), class, launch_ns, now_ns) };
+        Some(())
+    }
+
+    pub fn departure_ns(&mut self, now_ns: u64) -> u64 {
+        // SAFETY: the scheduler is alive.
+        unsafe { pace_departure_ns(self.sched(), now_ns) }
     }
 
     pub fn deactivate(&mut self, slot: u32, now_ns: u64) -> Option<()> {

@@ -38,6 +38,7 @@ pub(crate) struct RawConfig {
 #[derive(Clone, Copy)]
 pub(crate) struct RawClassConfig {
     pub class_type: u32,
+    pub launches: bool,
     pub rate_bps: u64,
     pub ceil_bps: u64,
     pub quantum_bytes: u32,
@@ -48,6 +49,7 @@ pub(crate) struct RawClassConfig {
 impl RawClassConfig {
     pub const NONE: Self = RawClassConfig {
         class_type: TYPE_PACED,
+        launches: false,
         rate_bps: 0,
         ceil_bps: 0,
         quantum_bytes: 0,
@@ -139,6 +141,7 @@ layout!(
 layout!(
     RawClassConfig,
     48: class_type 0,
+    launches 4,
     rate_bps 8,
     ceil_bps 16,
     quantum_bytes 24,

@@ -347,6 +347,31 @@ impl Scheduler {
         self.port.activate(slot, now_ns).ok_or(Error::UnknownClass)
     }
 
+    /// As [`Scheduler::activate`], for a [`ClassConfig::Launching`] class whose first frame may
+    /// not leave before `launch_ns`. A host that has more packets reports to
+    /// [`Scheduler::sent`] that it has none, and then the next one here. Changes the instant of
+    /// an active class. O(log n).
+    ///
+    /// # Errors
+    /// [`Error::UnknownClass`].
+    pub fn activate_at(
+        &mut self,
+        class: ClassId,
+        launch_ns: u64,
+        now_ns: u64,
+    ) -> Result<(), Error> {
+        let slot = self.slot(class)?;
+        self.port
+            .activate_at(slot, launch_ns, now_ns)
+            .ok_or(Error::UnknownClass)
+    }
+
+    /// Returns the instant at which what is handed out at `now_ns` leaves the host: when the
+    /// wire has carried what was handed out before. O(1).
+    pub fn departure_ns(&mut self, now_ns: u64) -> u64 {
+        self.port.departure_ns(now_ns)
+    }
+
     /// Removes from the schedule a class whose packets were dropped. No effect if it is
     /// inactive. O(log n).
     ///

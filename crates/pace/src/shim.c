@@ -29,6 +29,7 @@ SAME_OFFSET(pace_config, align_ns, 64);
 
 SAME_SIZE(struct pace_class_config, 48);
 SAME_OFFSET(pace_class_config, type, 0);
+SAME_OFFSET(pace_class_config, launches, 4);
 SAME_OFFSET(pace_class_config, rate_bps, 8);
 SAME_OFFSET(pace_class_config, ceil_bps, 16);
 SAME_OFFSET(pace_class_config, quantum_bytes, 24);

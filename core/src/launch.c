@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Launch times: a class whose first frame the host gives an instant.
+ *
+ * A class with `launches` waits in a queue of its own, by the host's clock, until
+ * the port's clock reaches that instant.  Then it becomes a paced class like any
+ * other: its clock is the later of the instant's position and what its rate allows.
+ * So an idle class loads no line and is in no order of the others, and neither a
+ * common move of all clocks nor a new anchor of the line touches what waits.
+ *
+ * The position of an instant on the port's clock is what the wire will have carried
+ * by then: line(instant), if what was handed out keeps the wire busy until now or
+ * longer; else the clock now, and the line's bytes from now to the instant, because
+ * nothing that is handed out now leaves earlier.  It is worked out anew for the
+ * first class of the queue with each decision, so that it follows the wire.
+ *
+ * Error bound: as any paced frame's, -42 .. +41 bytes of that position, if no other
+ * frame is on the wire then (guard band: src/best_effort.c) and no other paced class
+ * is due.  In TIMER the frame is as late as the timer.  A class that launches counts
+ * in ORDER_NEXT as if its rate were the line's, so its virtual finish time is when
+ * its frame would end: classes whose next frame is due later go behind it, and
+ * wait for one frame of it more than they would.
+ *
+ * Wire and system clock drift apart while the wire is never idle: HYBRID brings them
+ * together at each wait (src/waiting.c), GAP when no class has a packet.
+ * docs/decisions/qdisc.md, "Launch times".
+ */
+#include <pace/pace_sched.h>
+
+/*
+ * Instants farther ahead are looked at again when so much time has passed: so the
+ * position is near enough to compare clocks.
+ */
+#define PACE_LAUNCH_LOOK_NS	((1ull << 32) - 1)
+/* Keys are compared on a circle of 2^44 ns: they lie within 2^43 of each other. */
+#define PACE_LAUNCH_PAST_NS	(1ull << 30)
+
+/* Returns how early a frame may leave, because no gap is as short. */
+static inline u64 early_limit_bytes(const struct pace_sched *s)
+{
+	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
+}
+
+static inline bool pace_is_launching(const struct pace_class *c)
+{
+	return c->place == PACE_LAUNCHING;
+}
+
+/* Returns the position of an instant, as global counts: see above. */
+static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
+{
+	bool past = launch_ns < now_ns;
+	u64 ns = past ? now_ns - launch_ns : launch_ns - now_ns;
+	u64 base, bytes;
+
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	base = (s64)(s->line.bytes - s->global) > 0 ? s->global : s->line.bytes;
+	if (ns > PACE_LAUNCH_LOOK_NS)
+		ns = PACE_LAUNCH_LOOK_NS;
+	bytes = pace_line_bytes(s->cfg.line_rate_bps, ns);
+	return past ? base - bytes : base + bytes;
+}
+
+/*
+ * Makes a class whose instant has come, or almost, a paced class among the others.
+ * If the load exceeds the line their clocks lag, and it is given the same lag.
+ */
+static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position)
+{
+	u64 least = pace_schedule_clock(s) - pace_lag_max(s);
+	u64 clock = position - s->offset;
+
+	pace_key_remove(s, &s->launching, c);
+	pace_load_add(s, c);
+	if (pace_over_subscribed(s))
+		clock -= virtual_time_lag(s);
+	/* A host that stood still. */
+	if ((s64)(clock - least) < 0)
+		clock = least;
+	pace_clock_raise(&c->clock, clock);
+	pace_eligible_update(c);
+	if (c->has_ceil) {
+		pace_ceil_return(s, c);
+		pace_borrow_insert(s, c);
+	}
+	pace_paced_insert(s, c);
+}
+
+/* Begins all launches that are due, and notes when the next one is. */
+static void pace_launch_due(struct pace_sched *s, u64 now_ns)
+{
+	struct pace_class *c;
+
+	while ((c = queue_head(s, &s->launching))) {
+		s->launch_at = launch_position(s, c->launch_ns, now_ns);
+		if ((s64)(s->launch_at - s->global) > (s64)early_limit_bytes(s))
+			return;
+		launch_begin(s, c, s->launch_at);
+	}
+}
+
+/* Adds a class that waits for its instant; those that are due have begun. */
+static void pace_launch_insert(struct pace_sched *s, struct pace_class *c)
+{
+	pace_key_add(s, &s->launching, c);
+}
+
+static void pace_launch_remove(struct pace_sched *s, struct pace_class *c)
+{
+	pace_key_remove(s, &s->launching, c);
+}
