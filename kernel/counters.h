@@ -39,6 +39,8 @@ struct psp_drops {
 	u64 drop_limit;
 	u64 drop_horizon;
 	u64 drop_evicted;
+	u64 drop_txtime_invalid;
+	u64 drop_txtime_missed;
 };
 
 /* Of a class. */
@@ -159,7 +161,8 @@ static inline u64 psp_class_drops(const struct psp_class_counters *count)
 
 	return drops->drop_child + drops->drop_segment + drops->drop_long +
 	       drops->drop_late + drops->drop_flow + drops->drop_limit +
-	       drops->drop_horizon + drops->drop_evicted;
+	       drops->drop_horizon + drops->drop_evicted +
+	       drops->drop_txtime_invalid + drops->drop_txtime_missed;
 }
 
 #endif

@@ -71,6 +71,7 @@ static void psp_free_fifo(struct psp_class *cl)
 {
 	struct psp_entity *e = &cl->entity;
 
+	psp_launch_purge(cl);
 	rtnl_kfree_skbs(e->queue.head, e->queue.tail);
 	e->queue = (struct qdisc_skb_head){};
 	e->backlog = 0;
@@ -165,6 +166,7 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 		.type = PACE_TYPE_PACED,
 		.rate_bps = min(rate_bps, most_bps),
 		.ceil_bps = min(ceil_bps, most_bps),
+		.launches = opt->txtime && !opt->txtime_deadline,
 	};
 }
 
@@ -247,6 +249,10 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 {
 	u32 reserved = cl->flows ? cl->flows->reserved : 0;
 
+	q->tai_classes -= cl->opt.txtime == TC_PSP_TXTIME_TAI;
+	q->tai_classes += opt->txtime == TC_PSP_TXTIME_TAI;
+	q->launch_classes -= !!cl->opt.txtime;
+	q->launch_classes += !!opt->txtime;
 	cl->opt = *opt;
 	if (*made && cl->flows)
 		psp_flows_resize(cl->flows, *made);
@@ -356,6 +362,8 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	if (err)
 		goto failed;
 	cl->entity.cl = cl;
+	cl->sch = q->sch;
+	cl->launch = RB_ROOT_CACHED;
 	cl->limit = psp_default_limit(q);
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
@@ -404,6 +412,33 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 	return 0;
 }
 
+/*
+ * Frames are in a FIFO or in the order of their launch times, and do not change
+ * over.  Tree lock.
+ */
+static int psp_class_check_txtime(const struct psp_class *cl,
+				  const struct psp_class_options *opt,
+				  struct netlink_ext_ack *extack)
+{
+	u32 id = cl->common.classid;
+
+	if (opt->txtime == cl->opt.txtime &&
+	    opt->txtime_deadline == cl->opt.txtime_deadline)
+		return 0;
+	if (cl->entity.child) {
+		psp_set_extack(extack, "txtime of %x:%x: it has a qdisc below it, expected none",
+			       TC_H_MAJ(id) >> 16, TC_H_MIN(id));
+		return -EINVAL;
+	}
+	if (cl->entity.queue.qlen) {
+		psp_set_extack(extack, "txtime of %x:%x: %u frames wait, expected none",
+			       TC_H_MAJ(id) >> 16, TC_H_MIN(id),
+			       cl->entity.queue.qlen);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 				 const struct psp_class_options *opt,
 				 struct netlink_ext_ack *extack)
@@ -421,6 +456,13 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 		return err;
 	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
+	err = psp_class_check_txtime(cl, opt, extack);
+	if (err) {
+		sch_tree_unlock(q->sch);
+		if (flows)
+			psp_flows_free(flows);
+		return err;
+	}
 	was_rt = cl->pace.type == PACE_TYPE_RT;
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
@@ -452,6 +494,8 @@ static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 	pace_class_del(&q->pace, &cl->pace);
 	qdisc_class_hash_remove(&q->classes, &cl->common);
 	q->reserved--;
+	q->tai_classes -= cl->opt.txtime == TC_PSP_TXTIME_TAI;
+	q->launch_classes -= !!cl->opt.txtime;
 	sch_tree_unlock(q->sch);
 
 	psp_class_clear(q, cl);
@@ -669,6 +713,12 @@ static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 
+	if (new && cl->opt.txtime) {
+		psp_set_extack(extack, "qdisc below %x:%x: expected none, the class has txtime",
+			       TC_H_MAJ(cl->common.classid) >> 16,
+			       TC_H_MIN(cl->common.classid));
+		return -EOPNOTSUPP;
+	}
 	*old = qdisc_replace(sch, new, &cl->entity.child);
 
 	sch_tree_lock(sch);

@@ -292,6 +292,10 @@ static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 	[TCA_PSP_CLASS_FLOW_LIMIT] = { .type = NLA_U32 },
 	[TCA_PSP_CLASS_HORIZON]	= { .type = NLA_U64 },
 	[TCA_PSP_CLASS_PACING_FLOOR] = { .type = NLA_U64 },
+	[TCA_PSP_CLASS_TXTIME]	= NLA_POLICY_MAX(NLA_U8,
+						 __TC_PSP_TXTIME_MAX - 1),
+	[TCA_PSP_CLASS_TXTIME_DEADLINE] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_PSP_CLASS_TXTIME_LATE] = { .type = NLA_U64 },
 };
 
 /* The types of class that have an option.  All have deadline. */
@@ -315,8 +319,14 @@ static const struct {
 	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_FLOW_LIMIT, "flow-limit", "mode dynamic",
 	  BIT(TC_PSP_TYPE_DYNAMIC) },
-	{ TCA_PSP_CLASS_HORIZON, "horizon", "mode dynamic",
-	  BIT(TC_PSP_TYPE_DYNAMIC) },
+	{ TCA_PSP_CLASS_HORIZON, "horizon", "mode dynamic or txtime",
+	  BIT(TC_PSP_TYPE_DYNAMIC) | BIT(TC_PSP_TYPE_PACED) },
+	{ TCA_PSP_CLASS_TXTIME, "txtime", "mode paced",
+	  BIT(TC_PSP_TYPE_PACED) },
+	{ TCA_PSP_CLASS_TXTIME_DEADLINE, "txtime-deadline", "mode paced",
+	  BIT(TC_PSP_TYPE_PACED) },
+	{ TCA_PSP_CLASS_TXTIME_LATE, "txtime-late", "mode paced",
+	  BIT(TC_PSP_TYPE_PACED) },
 	{ TCA_PSP_CLASS_PACING_FLOOR, "pacing-floor", "mode dynamic",
 	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_RESERVE, "reserve", "mode rt or nrt",
@@ -375,9 +385,15 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 		opt->flows = 0;
 		opt->limit = 0;
 		opt->flow_limit = 0;
-		opt->horizon_ns = 0;
 		opt->pacing_floor_bps = 0;
 	}
+	if (opt->type != TC_PSP_TYPE_PACED) {
+		opt->txtime = TC_PSP_TXTIME_OFF;
+		opt->txtime_deadline = false;
+		opt->txtime_late_ns = 0;
+	}
+	if (opt->type != TC_PSP_TYPE_DYNAMIC && !opt->txtime)
+		opt->horizon_ns = 0;
 }
 
 static int psp_check_limit(const char *name, u32 limit,
@@ -390,20 +406,28 @@ static int psp_check_limit(const char *name, u32 limit,
 	return -ERANGE;
 }
 
+static int psp_check_horizon(struct psp_class_options *opt,
+			     struct netlink_ext_ack *extack)
+{
+	opt->horizon_ns = opt->horizon_ns ?: PSP_HORIZON_DEFAULT;
+	if (opt->horizon_ns >= TC_PSP_HORIZON_MIN &&
+	    opt->horizon_ns <= TC_PSP_HORIZON_MAX)
+		return 0;
+	psp_set_extack(extack, "horizon %lluns: expected %lluns to %lluns",
+		       opt->horizon_ns, TC_PSP_HORIZON_MIN, TC_PSP_HORIZON_MAX);
+	return -ERANGE;
+}
+
 /* Fills in and checks the bounds of flows. */
 static int psp_check_bounds(struct psp_class_options *opt,
 			    struct netlink_ext_ack *extack)
 {
+	int err = psp_check_horizon(opt, extack);
+
+	if (err)
+		return err;
 	opt->limit = opt->limit ?: PSP_LIMIT_DEFAULT;
 	opt->flow_limit = opt->flow_limit ?: PSP_FLOW_LIMIT_DEFAULT;
-	opt->horizon_ns = opt->horizon_ns ?: PSP_HORIZON_DEFAULT;
-	if (opt->horizon_ns < TC_PSP_HORIZON_MIN ||
-	    opt->horizon_ns > TC_PSP_HORIZON_MAX) {
-		psp_set_extack(extack, "horizon %lluns: expected %lluns to %lluns",
-			       opt->horizon_ns, TC_PSP_HORIZON_MIN,
-			       TC_PSP_HORIZON_MAX);
-		return -ERANGE;
-	}
 	if (opt->ceil_bps && opt->pacing_floor_bps > opt->ceil_bps) {
 		psp_set_extack(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
 			       opt->pacing_floor_bps, opt->ceil_bps);
@@ -445,6 +469,43 @@ static void psp_parse_bounds(struct nlattr **tb, struct psp_class_options *opt)
 			nla_get_u64(tb[TCA_PSP_CLASS_PACING_FLOOR]);
 }
 
+/* Reads and checks the options of launch times. */
+static int psp_parse_txtime(struct nlattr **tb, struct psp_class_options *opt,
+			    struct netlink_ext_ack *extack)
+{
+	if (tb[TCA_PSP_CLASS_TXTIME])
+		opt->txtime = nla_get_u8(tb[TCA_PSP_CLASS_TXTIME]);
+	if (!opt->txtime) {
+		const char *alone = tb[TCA_PSP_CLASS_TXTIME_DEADLINE] ? "txtime-deadline" :
+				    tb[TCA_PSP_CLASS_TXTIME_LATE] ? "txtime-late" :
+				    tb[TCA_PSP_CLASS_HORIZON] ? "horizon" : NULL;
+
+		opt->txtime_deadline = false;
+		opt->txtime_late_ns = 0;
+		opt->horizon_ns = 0;
+		if (!alone)
+			return 0;
+		psp_set_extack(extack, "%s: expected only with txtime, in mode paced",
+			       alone);
+		return -EINVAL;
+	}
+	if (tb[TCA_PSP_CLASS_TXTIME_DEADLINE])
+		opt->txtime_deadline =
+			nla_get_u8(tb[TCA_PSP_CLASS_TXTIME_DEADLINE]);
+	if (tb[TCA_PSP_CLASS_TXTIME_LATE])
+		opt->txtime_late_ns = nla_get_u64(tb[TCA_PSP_CLASS_TXTIME_LATE]);
+	if (opt->txtime_late_ns > TC_PSP_TXTIME_LATE_MAX) {
+		psp_set_extack(extack, "txtime-late %lluns: expected at most %lluns",
+			       opt->txtime_late_ns, TC_PSP_TXTIME_LATE_MAX);
+		return -ERANGE;
+	}
+	if (opt->deadline_ns) {
+		psp_set_extack(extack, "deadline: expected none with txtime, but txtime-late");
+		return -EINVAL;
+	}
+	return psp_check_horizon(opt, extack);
+}
+
 /*
  * Changes in *opt what `attr` names.  A new class has to name its type or a
  * rate.
@@ -484,8 +545,11 @@ static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 	if (tb[TCA_PSP_CLASS_RESERVE])
 		opt->reserve_bytes = nla_get_u64(tb[TCA_PSP_CLASS_RESERVE]);
 	psp_parse_bounds(tb, opt);
-	return opt->type == TC_PSP_TYPE_DYNAMIC ? psp_check_dynamic(opt, extack)
-						: 0;
+	if (opt->type == TC_PSP_TYPE_DYNAMIC)
+		return psp_check_dynamic(opt, extack);
+	if (opt->type == TC_PSP_TYPE_PACED)
+		return psp_parse_txtime(tb, opt, extack);
+	return 0;
 }
 
 static int psp_put_u64(struct sk_buff *skb, int attr, u64 value)
@@ -502,6 +566,19 @@ static int psp_put_bounds(struct sk_buff *skb,
 	    (opt->pacing_floor_bps &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_PACING_FLOOR,
 			 opt->pacing_floor_bps)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int psp_put_txtime(struct sk_buff *skb,
+			  const struct psp_class_options *opt)
+{
+	if (nla_put_u8(skb, TCA_PSP_CLASS_TXTIME, opt->txtime) ||
+	    nla_put_u8(skb, TCA_PSP_CLASS_TXTIME_DEADLINE,
+		       opt->txtime_deadline) ||
+	    psp_put_u64(skb, TCA_PSP_CLASS_HORIZON, opt->horizon_ns) ||
+	    (opt->txtime_late_ns &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_TXTIME_LATE, opt->txtime_late_ns)))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -533,6 +610,8 @@ static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 	    (opt->reserve_bytes &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_RESERVE, opt->reserve_bytes)))
 		return -EMSGSIZE;
+	if (opt->txtime)
+		return psp_put_txtime(skb, opt);
 	return opt->type == TC_PSP_TYPE_DYNAMIC ? psp_put_bounds(skb, opt) : 0;
 }
 

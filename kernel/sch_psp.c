@@ -7,7 +7,8 @@
  *   is cut into frames unless it may leave whole.  Each frame is queued,
  *       of a dynamic class in the flow of its socket:	psp_flow_enqueue(),
  *       else in the FIFO of the class:			psp_enqueue_fifo(),
- *       or in the child qdisc that was grafted:	psp_enqueue_child();
+ *       or in the child qdisc that was grafted:	psp_enqueue_child(),
+ *       or by its launch time:				psp_launch_enqueue();
  *   the first one makes the class, or flow, active in core/.
  *
  *   psp_dequeue(): pace_next() decides,
@@ -33,6 +34,7 @@
  * qdiscs are released, without it.
  */
 #include <linux/cred.h>
+#include <linux/errqueue.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/hash.h>
@@ -47,6 +49,7 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/pm_runtime.h>
+#include <linux/rbtree.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -230,8 +233,12 @@ struct psp_class_options {
 	/* Type dynamic: */
 	u32 limit;			/* most frames in all flows */
 	u32 flow_limit;			/* most frames in one flow */
-	u64 horizon_ns;
+	u64 horizon_ns;			/* also with txtime */
 	u64 pacing_floor_bps;
+	/* Type paced: */
+	u8 txtime;			/* enum tc_psp_txtime */
+	bool txtime_deadline;
+	u64 txtime_late_ns;		/* 0: psp_launch_late_ns() */
 };
 
 struct psp_class {
@@ -240,7 +247,9 @@ struct psp_class {
 		struct pace_class pace;
 	};
 	struct Qdisc_class_common common;
+	struct Qdisc *sch;
 	struct psp_flows *flows;	/* type dynamic; else NULL */
+	struct rb_root_cached launch;	/* option txtime: the frames, instead of the FIFO */
 	u32 limit;			/* most frames in entity.queue */
 	unsigned int filters;		/* number of filters that name this class */
 	struct psp_lateness *lateness;	/* NULL: has never been paced */
@@ -284,6 +293,16 @@ struct psp_qdisc {
 	struct psp_class *serving;	/* class whose child is being asked for a frame */
 	struct list_head throttled;	/* the first is asked next */
 	u32 throttled_count;
+	u32 tai_classes;	/* whose launch times are on CLOCK_TAI */
+	s64 tai_ns;		/* CLOCK_TAI less CLOCK_MONOTONIC */
+	u32 launch_classes;	/* with the option txtime */
+	/* When a gap frame goes to a wire that is free: psp_probe(). */
+	bool probe_ends_bulk;
+	unsigned int probe_queued;	/* psp_driver_bytes() before it */
+	u64 probe_asked_ns;
+	u64 probe_ns;		/* the driver gets it after this; 0: no probe is on its way */
+	u64 probe_half_ns;	/* half of the time from then until the stack asks again */
+	u64 probe_took_ns;	/* from asking until it began to leave; 0: not measured */
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct hrtimer timer;		/* runs the root: psp_timer() */
@@ -491,6 +510,7 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
 
 #include "psp_netlink.c"
 #include "psp_flow.c"
+#include "psp_launch.c"
 #include "psp_class.c"
 #include "psp_dev.c"
 
@@ -718,6 +738,8 @@ static inline struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_entity *e
 	if (e->child)
 		return psp_pull_child(q, e);
 	skb = __qdisc_dequeue_head(&e->queue);
+	if (unlikely(!skb) && e->queue.qlen)
+		skb = psp_launch_pull(e);
 	if (likely(skb))
 		e->backlog -= qdisc_pkt_len(skb);
 	return skb;
@@ -1113,6 +1135,8 @@ static int psp_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
 		return psp_flow_enqueue(skb, sch, f, to_free);
 	if (cl->entity.child)
 		return psp_enqueue_child(skb, sch, cl, to_free);
+	if (cl->opt.txtime)
+		return psp_launch_enqueue(skb, sch, cl, to_free);
 	return psp_enqueue_fifo(skb, sch, cl, to_free);
 }
 
@@ -1182,6 +1206,13 @@ static noinline int psp_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch,
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = NULL;
 
+	if (cl->opt.txtime) {
+		u64 now_ns = ktime_get_ns();
+
+		psp_launch_follow(q, now_ns);
+		if (!psp_launch_accept(q, cl, skb, now_ns))
+			return qdisc_drop(skb, sch, to_free);
+	}
 	if (cl->opt.deadline_ns)
 		psp_set_arrival(skb, ktime_get_ns());
 	/* Before the burst is cut: its frames may have no socket. */
@@ -1201,7 +1232,7 @@ static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return psp_obey(skb, sch, -PTR_ERR(cl), to_free);
 	/* Most frames need no more than this; the rest is out of their way. */
 	if (likely(!skb_is_gso(skb) && !cl->entity.child && !cl->flows &&
-		   !cl->opt.deadline_ns))
+		   !cl->opt.deadline_ns && !cl->opt.txtime))
 		return psp_enqueue_fifo(skb, sch, cl, to_free);
 	return psp_enqueue_packet(skb, sch, cl, to_free);
 }
@@ -1245,7 +1276,7 @@ static struct sk_buff *psp_gap_frame(struct psp_qdisc *q, u32 gap_bytes)
  * their sender ignores it.
  */
 static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
-			 const struct sk_buff *skb, const struct psp_packet_info *info,
+			 struct sk_buff *skb, const struct psp_packet_info *info,
 			 u64 now_ns, enum psp_drop_reason *reason)
 {
 	if (unlikely(psp_is_long(q, skb, info->frame_bytes))) {
@@ -1256,6 +1287,11 @@ static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
 	if (cl->opt.deadline_ns &&
 	    psp_deadline_passed(skb, cl->opt.deadline_ns, now_ns)) {
 		psp_count_cause(q, cl, drop_late);
+		*reason = PSP_DROP_LATE;
+		return false;
+	}
+	if (cl->opt.txtime && psp_launch_missed(q, cl, skb, now_ns)) {
+		psp_count_cause(q, cl, drop_txtime_missed);
 		*reason = PSP_DROP_LATE;
 		return false;
 	}
@@ -1283,6 +1319,8 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 	if (psp_has_more(q, &cl->entity)) {
 		pace_dropped(&q->pace, &e->pace, wire_bytes, now_ns);
 		psp_report_head(q, cl);
+		if (psp_launches(cl))
+			psp_launch_activate(q, cl, now_ns);
 		return;
 	}
 	psp_class_set_empty(q, cl, now_ns);
@@ -1296,6 +1334,14 @@ static void psp_sent(struct psp_qdisc *q, struct psp_entity *e,
 	struct psp_class *cl = e->cl;
 	bool more = psp_has_more(q, e);
 
+	/* The next frame has a time of its own. */
+	if (more && psp_launches(cl)) {
+		pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
+				info->burst.wire_bytes, info->burst.frames,
+				false, now_ns);
+		psp_launch_activate(q, cl, now_ns);
+		return;
+	}
 	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
 			info->burst.wire_bytes, info->burst.frames, more,
 			now_ns);
@@ -1348,6 +1394,8 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 	psp_count_sent(q, cl, &info, late_bytes, now_ns);
 	if (cl->opt.deadline_ns)
 		psp_clear_arrival(skb, now_ns);
+	if (cl->opt.txtime)
+		psp_launch_clear(skb);
 	bstats_update(&cl->bstats, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -1358,6 +1406,8 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 {
 	struct sk_buff *skb = psp_gap_frame(q, gap_bytes);
 
+	if (unlikely(q->launch_classes))
+		psp_probe(q, now_ns);
 	if (unlikely(!skb)) {
 		/* The byte clock stands still meanwhile: only time is lost. */
 		q->count.gap_failed++;
@@ -1375,14 +1425,14 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 #define PSP_TIMER_APART_NS	(5 * NSEC_PER_USEC)
 
 /* Carries out WAIT: sets the timer that runs the root. */
-static void psp_wait(struct psp_qdisc *q, u64 until_ns)
+static void psp_wait(struct psp_qdisc *q, u64 until_ns, u64 now_ns)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
 	u64 after_ns;
 
 	/* Elsewhere a gap frame comes after a frame; guard counts decisions. */
 	q->ahead = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
-	psp_timer_set(q, until_ns);
+	psp_timer_set(q, psp_launch_wait_ns(q, until_ns, now_ns));
 	if (q->watch.line_rate_bps)
 		psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
 	/* The frame for which psp waits now, and one to wait for after it. */
@@ -1423,7 +1473,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 		if (skb) {
 			q->ahead = d.verdict == PACE_WAIT;
 			if (q->ahead)
-				psp_wait(q, d.until_ns);
+				psp_wait(q, d.until_ns, now_ns);
 			return skb;
 		}
 		if (d.verdict == PACE_SEND) {
@@ -1451,7 +1501,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 				continue;
 		}
 		if (d.verdict == PACE_WAIT)
-			psp_wait(q, d.until_ns);
+			psp_wait(q, d.until_ns, now_ns);
 		else
 			psp_line_idle(&q->watch);
 		psp_ask_others(q);
@@ -1482,6 +1532,10 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
 	now_ns = ktime_get_ns();
+	if (unlikely(q->probe_ns))
+		psp_probe_done(q, now_ns);
+	if (unlikely(q->tai_classes))
+		psp_launch_follow(q, now_ns);
 	skb = psp_next_frame(sch, now_ns);
 	if (!skb)
 		return NULL;
@@ -1497,6 +1551,8 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	/* The stack asks once more after the last frame of each run. */
+	if (unlikely(q->probe_ends_bulk) && psp_probe_end_bulk(q))
+		return NULL;
 	if (!sch->q.qlen) {
 		psp_line_idle(&q->watch);
 		return NULL;
@@ -1561,6 +1617,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	INIT_LIST_HEAD(&q->link);
 	psp_ask_init(q);
 	psp_timer_init(q);
+	q->probe_half_ns = PSP_PROBE_HALF_NS;
 
 	err = psp_check_parent(sch, extack);
 	if (err)

@@ -44,6 +44,8 @@ static void explain_qdisc(void)
 static void explain_class(void)
 {
 	fputs("Usage: ... psp [ mode paced ] rate RATE [ ceil RATE ] [ deadline TIME ]\n"
+	      "               [ txtime { monotonic | tai | off } ] [ txtime-late TIME ]\n"
+	      "               [ txtime-deadline { on | off } ] [ horizon TIME ]\n"
 	      "       ... psp mode normal [ quantum BYTES ] [ deadline TIME ]\n"
 	      "       ... psp mode dynamic [ rate RATE ] [ ceil RATE ] [ floor RATE ]\n"
 	      "               [ flows NUMBER ] [ limit FRAMES ] [ flow-limit FRAMES ]\n"
@@ -62,6 +64,9 @@ static void explain_class(void)
 	      "horizon   frames that would wait for longer are dropped {10s}\n"
 	      "pacing-floor  no flow is slower {one largest frame in a horizon}\n"
 	      "deadline  frames that waited for longer are dropped; 0: none {0}\n"
+	      "txtime    frames leave at the time that their sockets say (SO_TXTIME) {off}\n"
+	      "txtime-late      those that would leave so much later are dropped {1ms}\n"
+	      "txtime-deadline  they may leave earlier {off}\n"
 	      "See tc-psp(8).\n", stderr);
 }
 
@@ -299,6 +304,30 @@ static int parse_pacing_floor(struct nlmsghdr *n, const char *key,
 	return put_rate(n, TCA_PSP_CLASS_PACING_FLOOR, key, value);
 }
 
+static int parse_txtime(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_CLASS_TXTIME, key, value, &psp_txtimes);
+}
+
+static int parse_txtime_deadline(struct nlmsghdr *n, const char *key,
+				 const char *value)
+{
+	return put_word(n, TCA_PSP_CLASS_TXTIME_DEADLINE, key, value,
+			&psp_switches);
+}
+
+static int parse_txtime_late(struct nlmsghdr *n, const char *key,
+			     const char *value)
+{
+	uint64_t time_ns;
+
+	if (!psp_parse_time(value, &time_ns) ||
+	    time_ns > TC_PSP_TXTIME_LATE_MAX)
+		return psp_bad_value(key, value,
+				     "at most 1s, or 0 for the default");
+	return put_u64(n, TCA_PSP_CLASS_TXTIME_LATE, time_ns);
+}
+
 static int parse_deadline(struct nlmsghdr *n, const char *key,
 			  const char *value)
 {
@@ -359,6 +388,9 @@ static const struct option class_options[] = {
 	{ "flow-limit", parse_flow_limit },
 	{ "horizon", parse_horizon },
 	{ "pacing-floor", parse_pacing_floor },
+	{ "txtime", parse_txtime },
+	{ "txtime-deadline", parse_txtime_deadline },
+	{ "txtime-late", parse_txtime_late },
 	{ NULL, NULL },
 };
 

@@ -63,6 +63,9 @@ class "$good" mode normal quantum 3000b deadline 5ms
 qdisc "$good" mode hybrid gap pause guard on split-gso off
 qdisc "$good" mode auto gap multicast guard off split-gso auto
 class "$good" rate 10mbit ceil 20mbit deadline 500us
+class "$good" rate 10mbit txtime tai txtime-deadline on txtime-late 20us horizon 2s
+class "$good" rate 10mbit txtime monotonic txtime-late 0 txtime-deadline off
+class "$good" txtime off
 class "$good" rate 10mbit ceil 0 deadline 0
 class "$good" mode dynamic
 class "$good" mode dynamic rate 10mbit ceil 1gbit floor 100kbit flows 1000
@@ -107,6 +110,9 @@ class 'floor "-1": expected whole bits per second' mode dynamic floor -1
 class 'flows "0": expected a number of flows' mode dynamic flows 0
 class 'flows "4294967296": expected a number' mode dynamic flows 4294967296
 class 'deadline "soon": expected a time' rate 1mbit deadline soon
+class 'txtime "utc": expected monotonic, tai or off' rate 1mbit txtime utc
+class 'txtime-late "2s": expected at most 1s' rate 1mbit txtime tai txtime-late 2s
+class 'txtime-deadline "1": expected on or off' rate 1mbit txtime tai txtime-deadline 1
 class 'deadline "-1ms": expected a time' rate 1mbit deadline -1ms
 class 'quantum "0": expected 256 to 1048576' mode normal quantum 0
 class 'quantum "1048577": expected 256 to 1048576' mode normal quantum 1048577

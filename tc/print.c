@@ -164,6 +164,20 @@ static void print_bounds(FILE *f, struct rtattr **tb)
 			      get_uint(tb[TCA_PSP_CLASS_PACING_FLOOR]));
 }
 
+static void print_txtime(FILE *f, struct rtattr **tb)
+{
+	if (tb[TCA_PSP_CLASS_TXTIME])
+		psp_show_word(f, "txtime",
+			      psp_word(&psp_txtimes,
+				       get_uint(tb[TCA_PSP_CLASS_TXTIME])));
+	if (tb[TCA_PSP_CLASS_TXTIME_DEADLINE])
+		psp_show_truth(f, "txtime-deadline",
+			       get_uint(tb[TCA_PSP_CLASS_TXTIME_DEADLINE]));
+	if (tb[TCA_PSP_CLASS_TXTIME_LATE])
+		psp_show_time(f, "txtime-late",
+			      get_uint(tb[TCA_PSP_CLASS_TXTIME_LATE]));
+}
+
 int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_PSP_CLASS_MAX + 1];
@@ -186,6 +200,7 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (tb[TCA_PSP_CLASS_FLOWS])
 		psp_show_number(f, "flows", get_uint(tb[TCA_PSP_CLASS_FLOWS]));
 	print_bounds(f, tb);
+	print_txtime(f, tb);
 	if (tb[TCA_PSP_CLASS_RESERVE])
 		psp_show_number(f, "reserve",
 				get_uint(tb[TCA_PSP_CLASS_RESERVE]));

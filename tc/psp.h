@@ -15,7 +15,8 @@ struct psp_words {
 };
 
 extern const struct psp_words psp_modes, psp_layers, psp_orders, psp_gaps,
-			      psp_switches, psp_splits, psp_types, psp_whys;
+			      psp_switches, psp_splits, psp_types, psp_txtimes,
+			      psp_whys;
 
 /* Returns a value's word, or "?" for a value that this plugin does not know. */
 const char *psp_word(const struct psp_words *words, unsigned int value);

@@ -15,6 +15,7 @@ static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
 static const char *const types[] = { "normal", "paced", "dynamic", "rt", "nrt",
 				     NULL };
+static const char *const txtimes[] = { "off", "monotonic", "tai", NULL };
 /* The words of enum tc_psp_why: the reason why mode auto is not hybrid. */
 static const char *const whys[] = {
 	"", "not_ethernet", "no_transmit_queue", "software_device",
@@ -29,6 +30,7 @@ const struct psp_words psp_switches = { switches, "on or off" };
 const struct psp_words psp_splits = { splits, "auto, on or off" };
 const struct psp_words psp_types = { types,
 				     "paced, normal, dynamic, rt, nrt, 1 or 0" };
+const struct psp_words psp_txtimes = { txtimes, "monotonic, tai or off" };
 const struct psp_words psp_whys = { whys, "" };
 
 const char *psp_word(const struct psp_words *words, unsigned int value)

@@ -77,11 +77,19 @@ enum {
 	TCA_PSP_CLASS_LIMIT,	/* u32: most frames in all flows together */
 	TCA_PSP_CLASS_FLOW_LIMIT,	/* u32: most frames in one flow */
 	TCA_PSP_CLASS_HORIZON,	/* u64, ns: a frame that would wait for longer, at
-				 * its flow's rate, is dropped
+				 * its flow's rate, is dropped; with txtime: for
+				 * longer until its launch time
 				 */
 	TCA_PSP_CLASS_PACING_FLOOR,	/* u64, bit/s: no flow is slower, whatever its
 					 * socket asks for; 0: one largest frame
 					 * in a horizon
+					 */
+	/* Type paced */
+	TCA_PSP_CLASS_TXTIME,	/* u8: enum tc_psp_txtime */
+	TCA_PSP_CLASS_TXTIME_DEADLINE,	/* u8, 0 or 1: launch times are deadlines */
+	TCA_PSP_CLASS_TXTIME_LATE,	/* u64, ns: a frame that would leave so much
+					 * later than its launch time is dropped; 0:
+					 * 1 ms, or of deadlines none
 					 */
 	__TCA_PSP_CLASS_MAX,
 };
@@ -138,6 +146,15 @@ enum tc_psp_type {
 	__TC_PSP_TYPE_MAX,
 };
 
+/* The clock of the launch times of a class's frames. */
+enum tc_psp_txtime {
+	TC_PSP_TXTIME_OFF,	/* none: frames leave at the rate of the class */
+	TC_PSP_TXTIME_MONOTONIC,
+	TC_PSP_TXTIME_TAI,
+	__TC_PSP_TXTIME_MAX,
+};
+
+#define TC_PSP_TXTIME_LATE_MAX	1000000000ull	/* ns */
 #define TC_PSP_LIMIT_MAX	(1u << 20)	/* frames */
 #define TC_PSP_HORIZON_MIN	1000000000ull	/* ns */
 #define TC_PSP_HORIZON_MAX	3600000000000ull	/* ns */
@@ -210,6 +227,8 @@ struct tc_psp_qdisc_stats {
 	__u64 drop_horizon;
 	__u64 drop_evicted;
 	__u64 rt_excess;
+	__u64 drop_txtime_invalid;
+	__u64 drop_txtime_missed;
 };
 
 /* Why gap frames are not sent. */
@@ -267,6 +286,8 @@ struct tc_psp_class_stats {
 	__u32 flow_users;
 	__u32 pad;
 	__u64 excess;
+	__u64 drop_txtime_invalid;
+	__u64 drop_txtime_missed;
 };
 
 #endif /* _UAPI_SCH_PSP_H */

@@ -154,6 +154,12 @@ PSP_QDISC_STAT(drop_horizon, "drop_horizon", FRAMES, counter, always, drops,
 	"Type dynamic: frames that would have waited beyond the `horizon`.")
 PSP_QDISC_STAT(drop_evicted, "drop_evicted", FRAMES, counter, always, drops,
 	"Type dynamic: frames of flows that made room for another user's.")
+PSP_QDISC_STAT(drop_txtime_invalid, "drop_txtime_invalid", FRAMES, counter, nonzero, drops,
+	"Frames refused by a class with `txtime`: without a launch time on its clock, of a\n"
+	"socket in the other mode (`txtime-deadline`), too late already, or beyond the\n"
+	"`horizon`.")
+PSP_QDISC_STAT(drop_txtime_missed, "drop_txtime_missed", FRAMES, counter, nonzero, drops,
+	"Frames that would have left later than their launch time by more than `txtime-late`.")
 PSP_QDISC_LINE(periods)
 PSP_QDISC_STAT(period_ns, "period_in_force", TIME, gauge, periods, other,
 	"The period. Text shows it and what follows while a class goes by periods.")
@@ -206,6 +212,8 @@ PSP_CLASS_STAT(drop_segment, "drop_segment", FRAMES, counter, always, drops, "")
 PSP_CLASS_STAT(drop_long, "drop_long", FRAMES, counter, always, drops, "")
 PSP_CLASS_STAT(drop_late, "drop_late", FRAMES, counter, always, drops, "")
 PSP_CLASS_STAT(drop_flow, "drop_flow", FRAMES, counter, always, drops, "")
+PSP_CLASS_STAT(drop_txtime_invalid, "drop_txtime_invalid", FRAMES, counter, nonzero, drops, "")
+PSP_CLASS_STAT(drop_txtime_missed, "drop_txtime_missed", FRAMES, counter, nonzero, drops, "")
 PSP_CLASS_LINE(reserved)
 PSP_CLASS_STAT(reserve_bytes, "reserve", HIDDEN, gauge, always, other,
 	"Bytes of a period that the class reserves, 0 of other types. The option `reserve`\n"

@@ -54,7 +54,9 @@ static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
 	u64 base, bytes;
 
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	base = (s64)(s->line.bytes - s->global) > 0 ? s->global : s->line.bytes;
+	base = s->line.bytes - s->handover_bytes;
+	if ((s64)(base - s->global) > 0)
+		base = s->global;
 	if (ns > PACE_LAUNCH_LOOK_NS)
 		ns = PACE_LAUNCH_LOOK_NS;
 	bytes = pace_line_bytes(s->cfg.line_rate_bps, ns);
@@ -69,10 +71,11 @@ static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 positio
 {
 	u64 least = pace_schedule_clock(s) - pace_lag_max(s);
 	u64 clock = position - s->offset;
+	bool over = pace_over_subscribed(s);
 
 	pace_key_remove(s, &s->launching, c);
 	pace_load_add(s, c);
-	if (pace_over_subscribed(s))
+	if (over)
 		clock -= virtual_time_lag(s);
 	/* A host that stood still. */
 	if ((s64)(clock - least) < 0)

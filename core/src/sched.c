@@ -330,6 +330,29 @@ u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 	return pace_clock_ahead(c->clock.bytes, now) ? c->clock.bytes - now : 0;
 }
 
+bool pace_wire_is_free(struct pace_sched *s, u64 now_ns)
+{
+	struct pace_line line = s->line;
+
+	pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
+	s->probe_bytes = s->global;
+	s->probe_idle = s->idling || s->wire_idled;
+	return s->probe_idle || (s64)(line.bytes - s->handover_bytes - s->global) >= 0;
+}
+
+void pace_started(struct pace_sched *s, u64 started_ns)
+{
+	struct pace_line line = s->line;
+
+	pace_invalidate(s);
+	pace_line_advance(&line, s->cfg.line_rate_bps, started_ns);
+	if ((s64)(line.bytes - s->probe_bytes) < 0)
+		return;
+	s->handover_bytes = line.bytes - s->probe_bytes;
+	if (s->probe_idle)
+		s->handover_first_bytes = s->handover_bytes;
+}
+
 u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
 {
 	struct pace_line line = s->line;

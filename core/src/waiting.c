@@ -33,6 +33,7 @@ static inline void pace_handed_out(struct pace_sched *s)
 {
 	s->idling = false;
 	s->armed = false;
+	s->wire_idled = false;
 }
 
 /*
@@ -175,6 +176,7 @@ static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 	u64 ring = pace_ring_bytes(s);
 	s64 ahead;
 
+	s->handover_bytes = s->handover_first_bytes;
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
 	ahead = (s64)(s->line.bytes - s->global);
 	if (ahead > (s64)s->lead_bytes)
@@ -264,6 +266,11 @@ static void end_idle(struct pace_sched *s, u64 now_ns)
 	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
 	ahead = (s64)(s->line.bytes - s->global);
 	if (ahead >= 0) {
+		/* The wire was silent for what line() is ahead of it, too. */
+		s->wire_idled = (u64)ahead >= s->handover_bytes;
+		s->handover_bytes = s->wire_idled ?
+				    s->handover_first_bytes :
+				    s->handover_bytes - (u64)ahead;
 		s->global = s->line.bytes;
 		s->idled = pace_schedule_clock(s);
 		return;

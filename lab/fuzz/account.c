@@ -78,7 +78,8 @@ static void read_causes(const struct nlattr *stats, struct tree *tree)
 	tree->drop_segment = said.drop_segment;
 	tree->drops_by_cause = said.drop_filter + said.drop_child + said.drop_segment +
 			       said.drop_long + said.drop_late + said.drop_flow +
-			       said.drop_limit + said.drop_horizon + said.drop_evicted;
+			       said.drop_limit + said.drop_horizon + said.drop_evicted +
+			       said.drop_txtime_invalid + said.drop_txtime_missed;
 }
 
 /*

@@ -131,6 +131,19 @@ static void psp_bounds(struct random *r, struct message *m)
 		put_u64(m, TCA_PSP_CLASS_PACING_FLOOR, random_value(r, 30));
 }
 
+/* Adds what a class says of launch times. */
+static void psp_txtime(struct random *r, struct message *m)
+{
+	if (random_percent(r, 80))
+		put_u8(m, TCA_PSP_CLASS_TXTIME, some_word(r, __TC_PSP_TXTIME_MAX));
+	if (random_percent(r, 30))
+		put_u8(m, TCA_PSP_CLASS_TXTIME_DEADLINE, some_word(r, 2));
+	if (random_percent(r, 30))
+		put_u64(m, TCA_PSP_CLASS_TXTIME_LATE, random_value(r, 31));
+	if (random_percent(r, 30))
+		put_u64(m, TCA_PSP_CLASS_HORIZON, random_value(r, 42));
+}
+
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
 	uint32_t kind = random_below(r, __TC_PSP_TYPE_MAX);
@@ -167,6 +180,8 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 			random_percent(r, 90) ? 1 + random_below(r, 100000) : random_value(r, 64));
 	if (random_percent(r, 15))
 		put_u64(m, TCA_PSP_CLASS_DEADLINE, random_value(r, 34));
+	if (random_percent(r, kind == TC_PSP_TYPE_PACED ? 20 : 3))
+		psp_txtime(r, m);
 	message_nest_end(m, nest);
 }
 

@@ -73,6 +73,38 @@ static bool parse_class(const char *text, uint32_t *class)
 	return true;
 }
 
+/* Parses the clock of launch times, and whether they are deadlines. */
+static bool parse_txtime(struct flow_spec *flow, const char *text)
+{
+	size_t clock = strcspn(text, "-");
+
+	flow->txtime = true;
+	flow->deadline = !strcmp(text + clock, "-deadline");
+	if (text[clock] && !flow->deadline)
+		return false;
+	if (clock == 9 && !strncmp(text, "monotonic", clock))
+		flow->clock = CLOCK_MONOTONIC;
+	else if (clock == 3 && !strncmp(text, "tai", clock))
+		flow->clock = CLOCK_TAI;
+	else if (clock == 4 && !strncmp(text, "real", clock))
+		flow->clock = CLOCK_REALTIME;
+	else
+		return false;
+	return true;
+}
+
+/* Parses a lead: below 0, the launch time has passed when the datagram is sent. */
+static bool parse_lead(const char *text, int64_t *ns)
+{
+	bool past = *text == '-';
+
+	if (!parse_time(text + past, ns))
+		return false;
+	if (past)
+		*ns = -*ns;
+	return true;
+}
+
 static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 {
 	if (!strcmp(key, "payload"))
@@ -85,6 +117,10 @@ static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->classes);
 	if (!strcmp(key, "ports"))
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->ports);
+	if (!strcmp(key, "txtime"))
+		return parse_txtime(flow, value);
+	if (!strcmp(key, "lead"))
+		return parse_lead(value, &flow->lead_ns);
 	if (!strcmp(key, "rate")) {
 		flow->rate_bps = 0;
 		return !strcmp(value, "max") ||
@@ -139,6 +175,7 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	flow->batch = 1;
 	flow->classes = 1;
 	flow->ports = 1;
+	flow->lead_ns = 1000000;
 	flow->start_ns = flow->stop_ns = -1;
 	while ((word = strsep(&text, ","))) {
 		value = strchr(word, '=');
@@ -166,6 +203,11 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	}
 	if (!flow->message != !flow->every_ns) {
 		snprintf(why, why_size, "%s: message= and every= ask for each other", flow->name);
+		return false;
+	}
+	if (flow->txtime && (flow->ports > 1 || flow->batch > 1)) {
+		snprintf(why, why_size, "%s: txtime= takes neither ports= nor batch=",
+			 flow->name);
 		return false;
 	}
 	if (flow->batch * flow->payload > FLOW_BYTES_MAX) {

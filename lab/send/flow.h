@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define FLOW_NAME_MAX	64
 #define FLOW_HEADERS	42	/* Ethernet 14, IPv4 20, UDP 8 */
@@ -24,6 +25,9 @@ struct flow_spec {
 	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
 	uint64_t classes, ports;	/* UDP: used in round robin from the first */
 	uint64_t rate_bps;		/* UDP, link layer; 0: unlimited */
+	bool txtime, deadline;		/* UDP: launch times, or deadlines */
+	clockid_t clock;		/* of launch times */
+	int64_t lead_ns;		/* handed over so long before its launch time */
 	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's default */
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's default */
 	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */

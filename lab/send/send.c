@@ -25,12 +25,15 @@
 #include "flow.h"
 #include "sampler.h"
 #include "tcp.h"
+#include "txtime.h"
 #include "user.h"
 
 #define NSEC_PER_SEC	1000000000LL
 #define EVENTS_MAX	64
 /* Rounds after which psp-send polls for sockets that have room again. */
 #define TURNS_MAX	16
+/* A report comes at most so long after the launch time. */
+#define REPORT_NS	5000000LL
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT	103
@@ -44,6 +47,7 @@ struct flow {
 	int64_t stop_ns, first_ns, last_ns;
 	uint64_t interval_ns, interval_rest, carry;	/* between calls, for a flow with a rate */
 	uint64_t sequence, calls, blocked;
+	uint64_t missed, refused;	/* launch times that the error queue reports */
 	uint64_t left;			/* TCP: bytes left of the message being sent */
 	unsigned char *buffer;
 	struct sockaddr_in from;	/* the local address in use */
@@ -82,6 +86,7 @@ static void usage(const char *why)
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
 		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
 		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
+		"      [,txtime={monotonic|tai|real}[-deadline][,lead=NS]]\n"
 		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
 		"      [,window=BYTES][,pacing=BPS][,sample=NS][,message=BYTES,every=NS]\n"
 		"      [,start=NS][,stop=NS]\n"
@@ -159,6 +164,8 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 	if (pacing &&
 	    setsockopt(flow->fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pacing, sizeof(pacing)))
 		fail(spec->name, strerror(errno));
+	if (spec->txtime && txtime_open(flow->fd, spec->clock, spec->deadline))
+		fail(spec->name, strerror(errno));
 	if (spec->batch > 1 &&
 	    setsockopt(flow->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
 		fail(spec->name, strerror(errno));
@@ -218,13 +225,15 @@ static void advance(struct flow *flow)
 	}
 }
 
-static ssize_t send_datagrams(const struct flow *flow, size_t bytes)
+static ssize_t send_datagrams(const struct flow *flow, size_t bytes, int64_t launch_ns)
 {
 	const struct flow_spec *spec = &flow->spec;
 	struct sockaddr_in to = spec->to;
 
 	if (spec->classes > 1 && set_class(flow, spec->class + flow->calls % spec->classes))
 		return -1;
+	if (spec->txtime)
+		return txtime_send(flow->fd, flow->buffer, bytes, spec->clock, launch_ns);
 	if (spec->ports == 1)
 		return send(flow->fd, flow->buffer, bytes, 0);
 	to.sin_port = htons(ntohs(to.sin_port) + flow->calls % spec->ports);
@@ -238,9 +247,15 @@ static ssize_t send_datagrams(const struct flow *flow, size_t bytes)
 static void send_udp(struct flow *flow, int64_t time_ns)
 {
 	size_t bytes = flow->spec.batch * flow->spec.payload;
+	int64_t launch_ns = time_ns;
 
-	write_headers(flow, time_ns);
-	if (send_datagrams(flow, bytes) == (ssize_t)bytes) {
+	if (flow->spec.txtime) {
+		launch_ns = (flow->spec.rate_bps ? flow->next_ns : time_ns) +
+			    flow->spec.lead_ns;
+		txtime_read_reports(flow->fd, &flow->missed, &flow->refused);
+	}
+	write_headers(flow, launch_ns);
+	if (send_datagrams(flow, bytes, launch_ns) == (ssize_t)bytes) {
 		if (!flow->calls++)
 			flow->first_ns = time_ns;
 		flow->last_ns = time_ns;
@@ -423,6 +438,9 @@ static void report(const struct flow *flow)
 	else
 		printf("\"payload\":%" PRIu64 ",\"datagrams\":%" PRIu64 ",\"bytes\":%" PRIu64
 		       ",", spec->payload, flow->sequence, flow->sequence * spec->payload);
+	if (spec->txtime)
+		printf("\"missed\":%" PRIu64 ",\"refused\":%" PRIu64 ",", flow->missed,
+		       flow->refused);
 	printf("\"calls\":%" PRIu64 ",\"blocked\":%" PRIu64
 	       ",\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "}\n",
 	       flow->calls, flow->blocked, flow->first_ns, flow->last_ns);
@@ -456,6 +474,24 @@ static void run(int64_t epoch_ns, int64_t start_ns, int64_t stop_ns, int sndbuf,
 	if (sampler_start())
 		fail("a thread for samples", strerror(errno));
 	send_all(events);
+}
+
+/* Waits until the last launch times have passed, and reads what became of them. */
+static void await_reports(void)
+{
+	int64_t longest_ns = 0;
+	struct timespec pause;
+
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++)
+		if (flow->spec.txtime && flow->spec.lead_ns >= longest_ns)
+			longest_ns = flow->spec.lead_ns + 2 * REPORT_NS;
+	pause.tv_sec = longest_ns / NSEC_PER_SEC;
+	pause.tv_nsec = longest_ns % NSEC_PER_SEC;
+	if (longest_ns)
+		nanosleep(&pause, NULL);
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++)
+		if (flow->spec.txtime)
+			txtime_read_reports(flow->fd, &flow->missed, &flow->refused);
 }
 
 int main(int argc, char **argv)
@@ -495,6 +531,7 @@ int main(int argc, char **argv)
 		fail("--uid", strerror(errno));
 
 	run(number['e'], number['s'], number['t'], number['b'], samples);
+	await_reports();
 	for (size_t i = 0; i < flow_count; i++)
 		report(&flows[i]);
 	return 0;

@@ -123,6 +123,7 @@ static void test_drops(void)
 		&class.drops.drop_child, &class.drops.drop_segment, &class.drops.drop_long,
 		&class.drops.drop_late, &class.drops.drop_flow, &class.drops.drop_limit,
 		&class.drops.drop_horizon, &class.drops.drop_evicted,
+		&class.drops.drop_txtime_invalid, &class.drops.drop_txtime_missed,
 	};
 	u64 sum = 0;
 	u32 i;

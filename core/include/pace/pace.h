@@ -437,6 +437,14 @@ PACE_API void pace_activate_at(struct pace_sched *s, struct pace_class *c, u64 l
  * the wire has carried what was handed out before.  O(1).
  */
 PACE_API u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns);
+/*
+ * Returns true if what is handed out at now_ns leaves at once, but for the time that
+ * handing it over takes.  A host that measures that time meets launch times better:
+ * it asks before it reports what it hands out, and then reports when the first byte
+ * of that began to leave.  It counts for the frames that follow.  O(1).
+ */
+PACE_API bool pace_wire_is_free(struct pace_sched *s, u64 now_ns);
+PACE_API void pace_started(struct pace_sched *s, u64 started_ns);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
 PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 

@@ -93,6 +93,11 @@ struct pace_sched {
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
 	struct pace_queue launching;	/* active, before their launch time: by that */
 	u64 launch_at;		/* position of the first of those, as global counts */
+	u64 handover_bytes;	/* the wire is so far behind line(): pace_started() */
+	u64 handover_first_bytes;	/* that was so after the last idle spell */
+	u64 probe_bytes;	/* `global` when pace_wire_is_free() said so */
+	bool probe_idle;	/* the wire had idled until then */
+	bool wire_idled;	/* and has got nothing since */
 	u64 borrow_time;		/* borrow clock of the last borrowed frame */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */

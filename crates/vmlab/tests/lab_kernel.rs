@@ -51,6 +51,7 @@ on_every_kernel! {
     bursts_cut_and_whole: "bursts.sh";
     deadlines_and_ceil: "waits.sh";
     guard: "guard.sh";
+    launch_times: "txtime.sh";
     the_queue_of_a_class: "fifo.sh";
     shares_of_a_line_below_mq: "shares.sh";
     the_papers_commands_work_word_for_word: "papers.sh";

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Launch times: classes with the option txtime.
+ *
+ * The sender says when each frame is to leave (SO_TXTIME, or skb->tstamp written by
+ * BPF).  The frames of such a class wait in a tree, in the order of these times, and
+ * core/ is told the time of the first one.  In deadline mode a frame may leave
+ * earlier, and core/ is told nothing.
+ *
+ * Refused when it comes is a frame without a launch time on the clock of the class,
+ * of a socket in the other mode, or whose time has passed or is beyond the horizon;
+ * dropped when it is served is one that would leave too late.  Both are counted, and
+ * reported on the error queue of a socket that asks for it, with the codes of etf.
+ *
+ * Bounds: psp_class.limit frames, psp_class_options.horizon_ns.  An operation is
+ * O(log n) in the frames of the class.  docs/decisions/qdisc.md, "Launch times".
+ */
+
+/* How much later than its launch time a frame may leave, unless txtime-late says. */
+#define PSP_TXTIME_LATE_DEFAULT	(1ull * NSEC_PER_MSEC)
+/*
+ * CLOCK_TAI may be set while psp waits, and tells nobody.  While frames wait for an
+ * instant of it, its distance from CLOCK_MONOTONIC is read so often.
+ */
+#define PSP_TAI_LOOK_NS		(100ull * NSEC_PER_MSEC)
+
+/* Does core/ have to know the launch times of the class? */
+static inline bool psp_launches(const struct psp_class *cl)
+{
+	return cl->opt.txtime && !cl->opt.txtime_deadline;
+}
+
+static u64 psp_launch_late_ns(const struct psp_class *cl)
+{
+	if (cl->opt.txtime_late_ns || cl->opt.txtime_deadline)
+		return cl->opt.txtime_late_ns;
+	return PSP_TXTIME_LATE_DEFAULT;
+}
+
+/* Returns the launch time on CLOCK_MONOTONIC. */
+static s64 psp_launch_ns(const struct psp_qdisc *q, const struct psp_class *cl,
+			 const struct sk_buff *skb)
+{
+	s64 ns = ktime_to_ns(skb->tstamp);
+
+	return cl->opt.txtime == TC_PSP_TXTIME_TAI ? ns - q->tai_ns : ns;
+}
+
+static const struct sock *psp_txtime_sock(const struct sk_buff *skb)
+{
+	const struct sock *sk = skb->sk;
+
+	return sk && sk_fullsock(sk) && sock_flag(sk, SOCK_TXTIME) ? sk : NULL;
+}
+
+/*
+ * Returns the clock of a frame's launch time: enum tc_psp_txtime.  Older kernels mark
+ * no clock in the frames of datagram sockets, but there the socket knows it.
+ */
+static u8 psp_txtime_clock(const struct sk_buff *skb)
+{
+	const struct sock *sk = psp_txtime_sock(skb);
+
+	if (!skb->tstamp)
+		return TC_PSP_TXTIME_OFF;
+	if (!sk)
+		return psp_has_delivery_time(skb) ? TC_PSP_TXTIME_MONOTONIC :
+		       psp_has_tai_time(skb)	  ? TC_PSP_TXTIME_TAI :
+						    TC_PSP_TXTIME_OFF;
+	switch (sk->sk_clockid) {
+	case CLOCK_MONOTONIC:
+		return TC_PSP_TXTIME_MONOTONIC;
+	case CLOCK_TAI:
+		return TC_PSP_TXTIME_TAI;
+	default:
+		return TC_PSP_TXTIME_OFF;
+	}
+}
+
+/* Reports a frame that will not leave to its socket, if that asks for it. */
+static void psp_launch_report(struct sk_buff *skb, int error, u8 code)
+{
+	const struct sock *asks = psp_txtime_sock(skb);
+	struct sock_extended_err *ee;
+	struct sk_buff *report;
+
+	if (!asks || !asks->sk_txtime_report_errors)
+		return;
+	report = skb_clone(skb, GFP_ATOMIC);
+	if (!report)
+		return;
+	ee = &SKB_EXT_ERR(report)->ee;
+	*ee = (struct sock_extended_err){
+		.ee_errno = error,
+		.ee_origin = SO_EE_ORIGIN_TXTIME,
+		.ee_code = code,
+		.ee_info = lower_32_bits(ktime_to_ns(skb->tstamp)),
+		.ee_data = upper_32_bits(ktime_to_ns(skb->tstamp)),
+	};
+	if (sock_queue_err_skb(skb->sk, report))
+		kfree_skb(report);
+}
+
+/* May a frame that comes now wait in the class?  If not, counts and reports it. */
+static bool psp_launch_accept(struct psp_qdisc *q, struct psp_class *cl,
+			      struct sk_buff *skb, u64 now_ns)
+{
+	const struct sock *sk = psp_txtime_sock(skb);
+	s64 ahead_ns = psp_launch_ns(q, cl, skb) - (s64)now_ns;
+
+	if (psp_txtime_clock(skb) == cl->opt.txtime &&
+	    (!sk || sk->sk_txtime_deadline_mode == cl->opt.txtime_deadline) &&
+	    ahead_ns >= -(s64)psp_launch_late_ns(cl) &&
+	    ahead_ns <= (s64)cl->opt.horizon_ns)
+		return true;
+	psp_count_cause(q, cl, drop_txtime_invalid);
+	psp_launch_report(skb, EINVAL, SO_EE_CODE_TXTIME_INVALID_PARAM);
+	return false;
+}
+
+/* Would a frame that is handed out now leave too late?  Then reports it. */
+static bool psp_launch_missed(const struct psp_qdisc *q, const struct psp_class *cl,
+			      struct sk_buff *skb, u64 now_ns)
+{
+	s64 leaves_ns = pace_departure_ns(&q->pace, now_ns);
+
+	if (leaves_ns - psp_launch_ns(q, cl, skb) <= (s64)psp_launch_late_ns(cl))
+		return false;
+	psp_launch_report(skb, ECANCELED, SO_EE_CODE_TXTIME_MISSED);
+	return true;
+}
+
+/* Removes what neither the device nor the next host has a use for. */
+static void psp_launch_clear(struct sk_buff *skb)
+{
+	skb_set_delivery_time(skb, 0, PSP_MONOTONIC);
+}
+
+/* Inserts a frame behind those of the same time.  Returns true if it is the first. */
+static bool psp_launch_insert(struct psp_class *cl, struct sk_buff *skb)
+{
+	struct rb_node **link = &cl->launch.rb_root.rb_node, *parent = NULL;
+	bool first = true;
+
+	while (*link) {
+		parent = *link;
+		if (ktime_before(skb->tstamp, rb_to_skb(parent)->tstamp)) {
+			link = &parent->rb_left;
+		} else {
+			link = &parent->rb_right;
+			first = false;
+		}
+	}
+	rb_link_node(&skb->rbnode, parent, link);
+	rb_insert_color_cached(&skb->rbnode, &cl->launch, first);
+	return first;
+}
+
+/* Takes the first frame out of the tree.  There is one. */
+static noinline struct sk_buff *psp_launch_pull(struct psp_entity *e)
+{
+	struct psp_class *cl = e->cl;
+	struct sk_buff *skb = skb_rb_first(&cl->launch.rb_root);
+
+	rb_erase_cached(&skb->rbnode, &cl->launch);
+	e->queue.qlen--;
+	/* The node lay over these. */
+	skb->next = NULL;
+	skb->prev = NULL;
+	skb->dev = qdisc_dev(cl->sch);
+	return skb;
+}
+
+/* Makes the class active for its first frame, or changes the time of that. */
+static void psp_launch_activate(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	struct rb_node *first = rb_first_cached(&cl->launch);
+
+	if (!first)
+		return;
+	if (!psp_launches(cl)) {
+		pace_activate(&q->pace, &cl->pace, now_ns);
+		return;
+	}
+	pace_activate_at(&q->pace, &cl->pace,
+			 max(psp_launch_ns(q, cl, rb_to_skb(first)), 0ll), now_ns);
+}
+
+/* Reads how far CLOCK_TAI is ahead.  If it was set, all times on it have moved. */
+static void psp_launch_follow(struct psp_qdisc *q, u64 now_ns)
+{
+	s64 tai_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI));
+	struct psp_class *cl;
+	unsigned int i;
+
+	if (tai_ns == q->tai_ns)
+		return;
+	q->tai_ns = tai_ns;
+	for (i = 0; i < q->classes.hashsize; i++) {
+		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
+			if (cl->opt.txtime == TC_PSP_TXTIME_TAI &&
+			    psp_launches(cl))
+				psp_launch_activate(q, cl, now_ns);
+		}
+	}
+}
+
+/* Returns when to look at the clocks again, if psp would wait until until_ns. */
+static inline u64 psp_launch_wait_ns(const struct psp_qdisc *q, u64 until_ns, u64 now_ns)
+{
+	return q->tai_classes ? min(until_ns, now_ns + PSP_TAI_LOOK_NS) : until_ns;
+}
+
+/* Queues a frame that psp_launch_accept() accepted. */
+static int psp_launch_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			      struct psp_class *cl, struct sk_buff **to_free)
+{
+	struct psp_qdisc *q = qdisc_priv(sch);
+	unsigned int bytes = qdisc_pkt_len(skb);
+	struct psp_entity *e = &cl->entity;
+
+	if (unlikely(e->queue.qlen >= cl->limit)) {
+		psp_count_drops(sch, 1);
+		psp_count_cause(q, cl, drop_child);
+		__qdisc_drop(skb, to_free);
+		return NET_XMIT_DROP;
+	}
+	e->queue.qlen++;
+	e->backlog += bytes;
+	psp_qlen_add(sch, 1, bytes);
+	if (psp_launch_insert(cl, skb))
+		psp_launch_activate(q, cl, ktime_get_ns());
+	return NET_XMIT_SUCCESS;
+}
+
+/* Frees all frames of the class.  RTNL. */
+static void psp_launch_purge(struct psp_class *cl)
+{
+	while (rb_first_cached(&cl->launch)) {
+		struct sk_buff *skb = psp_launch_pull(&cl->entity);
+
+		rtnl_kfree_skbs(skb, skb);
+	}
+}
+
+/*
+ * When does a frame that is handed out begin to leave?  The driver gets it after
+ * psp has read the clock, and later still if the stack collects more frames for the
+ * driver first.  That takes microseconds, by which a launch time would be missed.  So
+ * psp hands over the first gap frame that finds the wire free alone: it gives the
+ * stack nothing when that asks for more, and notes when it is asked again.  The frame
+ * began to leave between these two calls.
+ *
+ * The second one may come late, because the driver's queue is full: half of the least
+ * time between both is taken, which grows by a sixteenth each time.  If the stack
+ * collects no frames, because the byte queue limit allows none, the driver has the
+ * frame at the first call: the same is done with that, but the time is at most what
+ * it took before.
+ */
+
+/* Half of the time, until it is measured. */
+#define PSP_PROBE_HALF_NS	NSEC_PER_USEC
+
+/* Returns the bytes that the driver was ever given, if it counts them. */
+static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
+{
+#ifdef CONFIG_BQL
+	return READ_ONCE(q->sch->dev_queue->dql.num_queued);
+#else
+	return 0;
+#endif
+}
+
+static void psp_probe(struct psp_qdisc *q, u64 now_ns)
+{
+	q->probe_ends_bulk = pace_wire_is_free(&q->pace, now_ns);
+	q->probe_queued = psp_driver_bytes(q);
+	q->probe_asked_ns = now_ns;
+	q->probe_ns = 0;
+}
+
+/*
+ * Returns true if the stack is to get nothing more for now.  It asks again at once if
+ * it was collecting frames, and only then.
+ */
+static noinline bool psp_probe_end_bulk(struct psp_qdisc *q)
+{
+	u64 now_ns = ktime_get_ns(), half_ns;
+
+	q->probe_ends_bulk = false;
+	if (psp_driver_bytes(q) != q->probe_queued) {
+		half_ns = min((now_ns - q->probe_asked_ns) / 2, q->probe_took_ns);
+		pace_started(&q->pace, q->probe_asked_ns + half_ns);
+		return false;
+	}
+	q->probe_ns = now_ns;
+	__netif_schedule(q->sch);
+	return true;
+}
+
+/* Returns the least of what was measured, which grows slowly. */
+static u64 psp_probe_least(u64 least_ns, u64 ns)
+{
+	return least_ns ? min(ns, least_ns + least_ns / 16 + 1) : ns;
+}
+
+static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
+{
+	u64 started_ns;
+
+	q->probe_half_ns = psp_probe_least(q->probe_half_ns, (now_ns - q->probe_ns) / 2);
+	started_ns = q->probe_ns + q->probe_half_ns;
+	q->probe_took_ns = psp_probe_least(q->probe_took_ns,
+					   started_ns - q->probe_asked_ns);
+	pace_started(&q->pace, started_ns);
+	q->probe_ns = 0;
+}

@@ -1,0 +1,215 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Launch times: classes with txtime, and what becomes of sockets with SO_TXTIME.
+#
+#   psp-send -> c1a (psp) ==== 1 Gbit/s ==== c1b (sink)
+#
+# The cable records when each frame left; psp-launched compares that with the launch
+# time in the frame.  Half of the smallest gap is 42 bytes, 336 ns.
+
+. "$(dirname "$0")/lib.sh"
+
+SNAP=64
+cable c1 1000000000 sink=1 snap=$SNAP
+ip addr add 10.9.0.1/24 dev c1a
+ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
+
+# fresh MODE OPTION...: makes a new psp on c1a; SO_PRIORITY 1:1 is a class with these options.
+fresh() {
+	mode=$1
+	shift
+	tc qdisc del dev c1a root 2>/dev/null || :
+	tc qdisc add dev c1a root handle 1: psp mode "$mode" default 3
+	tc class add dev c1a parent 1: classid 1:1 psp "$@"
+	tc class add dev c1a parent 1: classid 1:2 psp rate 300mbit
+	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	echo 1 >$WIRE/c1/reset
+}
+
+# launch MILLISECONDS SPEC: sends to port 9 through class 1:1; the report is in /tmp/sent.
+launch() {
+	psp-send --epoch-ns "$(now_ns)" --start-ns 5000000 \
+		--stop-ns $(($1 * 1000000 + 5000000)) --sndbuf 1000000 \
+		--flow "to=10.9.0.2:9,class=1:1,$2" >/tmp/sent
+	drained c1a
+}
+
+# errors: prints what psp-launched finds on the cable.
+errors() { psp-launched $WIRE/c1/timeline.a $WIRE/c1/snap.a 9 $SNAP; }
+
+# launched KEY: prints a number of what psp-launched finds on the cable.
+launched() {
+	errors | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"
+}
+class_of() { class_stat_of c1a 1:1 "$1"; }
+
+# A frame of 1242 bytes each 213 us, no multiple of anything that psp counts in.
+STREAM="payload=1200,rate=46647887"
+HALF_GAP=336
+
+# all_sent FRAMES: succeeds if so many left, and none was dropped or reported.
+all_sent() {
+	same "$1 0 0" "$(launched frames) $(sent missed) $(sent refused)" &&
+		same " " "$(class_of drop_txtime_missed) $(class_of drop_txtime_invalid)"
+}
+
+# --- when frames leave --------------------------------------------------------
+
+for noise in 0 60000; do
+	echo "hold_max_ns=$noise every_ns=500000 seed=3" >$WIRE/noise
+	for mode in gap hybrid timer; do
+		for clock in monotonic tai; do
+			what="$mode, $clock, interrupts held up to $noise ns"
+			fresh $mode rate 500mbit txtime $clock
+			launch 200 "$STREAM,txtime=$clock,lead=3000000"
+			echo "# $what: $(errors)"
+			check "$what: every frame leaves" all_sent 939
+			case $mode-$noise in
+			gap-0)
+				check "$what: none is half a gap early" at_least -$HALF_GAP "$(launched least_ns)"
+				check "$what: none is half a gap late" at_most $HALF_GAP "$(launched most_ns)"
+				;;
+			hybrid-0)
+				check "$what: one in ten at most is half a gap early" \
+					at_least -$HALF_GAP "$(launched p10_ns)"
+				check "$what: one in a hundred at most is half a gap late" \
+					at_most $HALF_GAP "$(launched p99_ns)"
+				;;
+			hybrid-*)
+				check "$what: half of them leave within half a gap" \
+					between -$HALF_GAP $HALF_GAP "$(launched p50_ns)"
+				;;
+			timer-*)
+				check "$what: none is early" at_least 0 "$(launched least_ns)"
+				check "$what: half of them are not late by more than a timer" \
+					at_most 20000 "$(launched p50_ns)"
+				;;
+			esac
+		done
+	done
+done
+echo "hold_max_ns=0" >$WIRE/noise
+
+# Two sockets whose frames come in another order than they leave.
+fresh gap rate 500mbit txtime monotonic
+psp-send --epoch-ns "$(now_ns)" --start-ns 5000000 --stop-ns 105000000 \
+	--flow "name=far,to=10.9.0.2:9,class=1:1,$STREAM,txtime=monotonic,lead=9000000" \
+	--flow "name=near,to=10.9.0.2:9,class=1:1,$STREAM,txtime=monotonic,lead=3100000" >/tmp/sent
+check "two sockets: every frame leaves" same 940 "$(launched frames)"
+check "two sockets: none is half a gap early" at_least -$HALF_GAP "$(launched least_ns)"
+check "two sockets: one in a hundred at most is half a gap late" at_most $HALF_GAP "$(launched p99_ns)"
+
+# Beside a paced class that is always busy, and normal frames.
+fresh hybrid rate 100mbit txtime monotonic
+psp-send --epoch-ns "$(now_ns)" --start-ns 5000000 --stop-ns 105000000 \
+	--flow "to=10.9.0.2:9,class=1:1,$STREAM,txtime=monotonic,lead=3000000" \
+	--flow "to=10.9.0.2:10,class=1:2,rate=350000000" \
+	--flow "to=10.9.0.2:11,class=1:3,rate=200000000" >/tmp/sent
+drained c1a
+echo "# beside others: $(errors)"
+check "beside others: every frame leaves" same 470 "$(launched frames)"
+check "beside others: none waits for more than three frames of the line" \
+	at_most 40000 "$(launched p99_ns)"
+check "beside others: the paced class keeps its rate" at_least 2400 "$(class_stat_of c1a 1:2 sent_frames)"
+
+# --- what is refused and dropped ------------------------------------------------
+
+# refused_by WHAT OPTIONS SPEC: every frame of the flow is refused, counted and reported.
+refused_by() {
+	what=$1
+	# shellcheck disable=SC2086
+	fresh timer rate 500mbit $2
+	launch 20 "$STREAM,$3"
+	check "$what: none leaves" same 0 "$(launched frames)"
+	check "$what: all are counted" same 94 "$(class_of drop_txtime_invalid)"
+	check "$what: the qdisc counts them too" same 94 "$(stat_of c1a drop_txtime_invalid)"
+	check "$what: tc's sum of drops is the same" same 94 \
+		"$(tc -s class show dev c1a classid 1:1 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p')"
+}
+refused_by "launch times that have passed" "txtime monotonic" "txtime=monotonic,lead=-5000000"
+check "launch times that have passed: all are reported" same 94 "$(sent refused)"
+refused_by "another clock" "txtime tai" "txtime=monotonic,lead=3000000"
+check "another clock: all are reported" same 94 "$(sent refused)"
+refused_by "a clock that psp has not" "txtime tai" "txtime=real,lead=3000000"
+check "a clock that psp has not: all are reported" same 94 "$(sent refused)"
+refused_by "strict times in deadline mode" "txtime monotonic txtime-deadline on" "txtime=monotonic,lead=3000000"
+check "strict times in deadline mode: all are reported" same 94 "$(sent refused)"
+refused_by "deadlines in strict mode" "txtime monotonic" "txtime=monotonic-deadline,lead=3000000"
+check "deadlines in strict mode: all are reported" same 94 "$(sent refused)"
+refused_by "beyond the horizon" "txtime monotonic horizon 1s" "txtime=monotonic,lead=1100000000"
+check "beyond the horizon: all are reported" same 94 "$(sent refused)"
+refused_by "no launch time" "txtime monotonic" "batch=1"
+
+fresh timer rate 500mbit txtime monotonic
+launch 20 "$STREAM,txtime=monotonic,lead=-500000"
+check "late by less than a millisecond: all leave" all_sent 94
+# A timer is later than this.
+fresh timer rate 500mbit txtime monotonic txtime-late 1us
+launch 20 "$STREAM,txtime=monotonic,lead=3000000"
+check "later than txtime-late: none leaves" same 0 "$(launched frames)"
+check "later than txtime-late: all are counted" same 94 "$(class_of drop_txtime_missed)"
+check "later than txtime-late: the qdisc counts them too" same 94 "$(stat_of c1a drop_txtime_missed)"
+check "later than txtime-late: all are reported" same 94 "$(sent missed)"
+check "later than txtime-late: the queue is empty, not below" empty c1a
+
+# --- deadline mode --------------------------------------------------------------
+
+fresh hybrid rate 500mbit txtime tai txtime-deadline on
+launch 20 "$STREAM,txtime=tai-deadline,lead=3000000"
+check "deadlines: all leave" all_sent 94
+check "deadlines: frames leave when they come" at_most -2500000 "$(launched most_ns)"
+
+# --- changes --------------------------------------------------------------------
+
+# waiting: 94 frames wait for two seconds.
+waiting() {
+	fresh hybrid rate 500mbit txtime monotonic
+	psp-send --epoch-ns "$(now_ns)" --start-ns 5000000 --stop-ns 25000000 \
+		--flow "to=10.9.0.2:9,class=1:1,$STREAM,txtime=monotonic,lead=2000000000" >/tmp/sent &
+	nap 100
+	check "$1: frames wait" same 94 "$(class_backlog_of c1a 1:1)"
+}
+waiting "a change"
+refuse "another clock while frames wait is refused" "94 frames wait, expected none" \
+	tc class change dev c1a parent 1: classid 1:1 psp txtime tai
+check "another rate while frames wait" tc class change dev c1a parent 1: classid 1:1 psp rate 100mbit
+refuse "a qdisc below the class is refused" "expected none, the class has txtime" \
+	tc qdisc add dev c1a parent 1:1 handle 11: pfifo
+wait
+drained c1a
+check "a change: every frame leaves" same 94 "$(launched frames)"
+check "a change: half of them leave within half a gap" between -$HALF_GAP $HALF_GAP "$(launched p50_ns)"
+check "without frames the option goes" tc class change dev c1a parent 1: classid 1:1 psp txtime off
+waiting "a class that is deleted"
+check "the class is deleted" tc class del dev c1a classid 1:1
+check "no frame of the deleted class stays" empty c1a
+wait
+waiting "a link that goes down"
+ip link set c1a down
+check "a link that goes down leaves no frame" empty c1a
+ip link set c1a up
+ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
+wait
+waiting "a qdisc that is deleted"
+check "the qdisc is deleted" tc qdisc del dev c1a root
+wait
+
+# --- CLOCK_TAI is set -------------------------------------------------------------
+
+fresh hybrid rate 500mbit txtime tai
+psp-send --epoch-ns "$(now_ns)" --start-ns 5000000 --stop-ns 405000000 \
+	--flow "to=10.9.0.2:9,class=1:1,$STREAM,txtime=tai,lead=3000000" >/tmp/sent &
+nap 200
+date -s "@$(($(date +%s) + 100))" >/dev/null
+wait
+drained c1a
+echo "# CLOCK_TAI set: $(errors)"
+check "CLOCK_TAI set: only frames that waited then are lost" at_least 1850 "$(launched frames)"
+check "CLOCK_TAI set: each frame left or was reported" \
+	same 1878 $(($(launched frames) + $(sent missed) + $(sent refused)))
+check "CLOCK_TAI set: one in ten at most is half a gap early" at_least -$HALF_GAP "$(launched p10_ns)"
+check "CLOCK_TAI set: one in a hundred at most is half a gap late" at_most $HALF_GAP "$(launched p99_ns)"
+
+cut_cable c1
+finish
