@@ -54,6 +54,24 @@ static void test_all_keys(void)
 	      !flow.rate_bps, "from any");
 }
 
+static void test_txtime(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=tai-deadline,lead=5", why, sizeof(why)), "%s", why);
+	CHECK(flow.txtime && flow.deadline && flow.clock == CLOCK_TAI && flow.lead_ns == 5, "tai");
+	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=monotonic,lead=-7", why, sizeof(why)), "%s", why);
+	CHECK(flow.txtime && !flow.deadline && flow.clock == CLOCK_MONOTONIC &&
+	      flow.lead_ns == -7, "monotonic");
+	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=real", why, sizeof(why)) &&
+	      flow.clock == CLOCK_REALTIME && flow.lead_ns == 1000000, "%s", why);
+	refused("to=1.2.3.4:1,txtime=utc", "'txtime=utc' is not a part of a flow");
+	refused("to=1.2.3.4:1,txtime=tai-strict", "'txtime=tai-strict' is not a part of a flow");
+	refused("to=1.2.3.4:1,lead=-", "'lead=-' is not a part of a flow");
+	refused("name=a,to=1.2.3.4:1,txtime=tai,batch=2", "a: txtime= takes neither ports= nor batch=");
+}
+
 static void test_tcp(void)
 {
 	struct flow_spec flow;
@@ -120,6 +138,7 @@ int main(void)
 {
 	test_defaults();
 	test_all_keys();
+	test_txtime();
 	test_tcp();
 	test_spread();
 	test_refusals();

@@ -69,6 +69,8 @@ unsafe extern "C" {
     fn pace_activate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_activate_at(s: *mut RawSched, c: *mut RawClass, launch_ns: u64, now_ns: u64);
     fn pace_departure_ns(s: *const RawSched, now_ns: u64) -> u64;
+    fn pace_wire_is_free(s: *mut RawSched, now_ns: u64) -> bool;
+    fn pace_started(s: *mut RawSched, started_ns: u64);
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
@@ -330,6 +332,16 @@ impl Port {
         // SAFETY: as above.
         unsafe { pace_activate_at(self.sched(), class, launch_ns, now_ns) };
         Some(())
+    }
+
+    pub fn wire_is_free(&mut self, now_ns: u64) -> bool {
+        // SAFETY: the scheduler is alive.
+        unsafe { pace_wire_is_free(self.sched(), now_ns) }
+    }
+
+    pub fn started(&mut self, started_ns: u64) {
+        // SAFETY: the scheduler is alive.
+        unsafe { pace_started(self.sched(), started_ns) }
     }
 
     pub fn departure_ns(&mut self, now_ns: u64) -> u64 {

@@ -366,6 +366,19 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
+    /// Returns true if what is handed out at `now_ns` leaves at once, but for the time that
+    /// handing it over takes. A host that measures that time asks before it reports what it
+    /// hands out, and reports the start to [`Scheduler::started`]. O(1).
+    pub fn wire_is_free(&mut self, now_ns: u64) -> bool {
+        self.port.wire_is_free(now_ns)
+    }
+
+    /// Reports when the first byte of what was handed out after [`Scheduler::wire_is_free`]
+    /// began to leave: launch times of the frames that follow are met by it. O(1).
+    pub fn started(&mut self, started_ns: u64) {
+        self.port.started(started_ns);
+    }
+
     /// Returns the instant at which what is handed out at `now_ns` leaves the host: when the
     /// wire has carried what was handed out before. O(1).
     pub fn departure_ns(&mut self, now_ns: u64) -> u64 {

@@ -30,6 +30,9 @@ struct Host {
     launches: BTreeMap<ClassId, VecDeque<u64>>,
     /// When frames started on the wire.
     frames: Vec<(u64, ClassId)>,
+    /// What is handed out reaches the wire so much later, and whether the host measures that.
+    handover_ns: u64,
+    measures: bool,
 }
 
 impl Host {
@@ -47,6 +50,8 @@ impl Host {
             ring: VecDeque::new(),
             launches: BTreeMap::new(),
             frames: Vec::new(),
+            handover_ns: 0,
+            measures: false,
         }
     }
 
@@ -66,7 +71,7 @@ impl Host {
     }
 
     fn transmit(&mut self, bytes: u32) -> u64 {
-        let start = self.wire_free.max(self.now);
+        let start = self.wire_free.max(self.now + self.handover_ns);
         self.wire_free = start + u64::from(bytes) * BYTE_NS;
         self.ring.push_back(self.wire_free);
         start
@@ -98,8 +103,12 @@ impl Host {
             match self.port.next(now) {
                 Decision::Send(id) => self.send(id),
                 Decision::Gap { wire_bytes } => {
-                    self.transmit(wire_bytes);
+                    let free = self.measures && self.port.wire_is_free(now);
+                    let start = self.transmit(wire_bytes);
                     self.port.gap_sent(wire_bytes);
+                    if free {
+                        self.port.started(start);
+                    }
                 }
                 Decision::Wait { until_ns } => {
                     assert!(until_ns > now, "waits for the past");
@@ -161,6 +170,33 @@ fn in_timer_mode_a_frame_is_as_late_as_the_timer() {
     let class = host.launching(GBIT, at.iter().copied());
     host.run_until(200 * MS, || random.below(9 * US));
     assert_close(&host.starts(class), &at, BYTE_NS, 9 * US, "timer");
+}
+
+/// What is handed out leaves 5 us later: a host that measures this meets launch times
+/// all the same, one that does not is late by as much.
+#[test]
+fn the_time_that_handing_over_takes_is_corrected() {
+    for mode in [Mode::Gap, Mode::Hybrid] {
+        for measures in [true, false] {
+            let mut random = Random(23);
+            let at = instants(&mut random, 300);
+            let mut host = Host::new(mode, Order::Next, false);
+            host.handover_ns = 5 * US;
+            host.measures = measures;
+            let class = host.launching(GBIT, at.iter().copied());
+            host.run_until(200 * MS, || random.below(5 * US));
+            let starts = host.starts(class);
+            let what = format!("{mode:?} {measures}");
+            if measures {
+                assert_close(&starts, &at, HALF_GAP_NS, HALF_GAP_NS, &what);
+                continue;
+            }
+            let late = 5 * US - HALF_GAP_NS;
+            let is_late = |(start, at): &(&u64, &u64)| **start >= **at + late;
+            let count = starts.iter().zip(&at).filter(is_late).count();
+            assert!(count > 250, "{what}: {count}");
+        }
+    }
 }
 
 /// Instants that are due while the wire is busy: in their order, back to back.
