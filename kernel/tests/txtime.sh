@@ -189,6 +189,8 @@ waiting "a link that goes down"
 ip link set c1a down
 check "a link that goes down leaves no frame" empty c1a
 ip link set c1a up
+# The kernel may take a second to notice the carrier.
+nap 1200
 ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
 wait
 waiting "a qdisc that is deleted"

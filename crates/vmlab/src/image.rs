@@ -95,10 +95,7 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     image.file("usr/bin/psp-send", read(programs.join("psp-send"))?);
     image.file("usr/bin/psp-hostile", read(programs.join("psp-hostile"))?);
     image.file("usr/bin/psp-recv", read(programs.join("psp-recv"))?);
-    image.file(
-        "usr/bin/psp-launched",
-        read(programs.join("psp-launched"))?,
-    );
+    image.file("usr/bin/psp-launched", read(programs.join("psp-launched"))?);
     image.file(
         &format!("{TC_PLUGINS}/q_psp.so"),
         read(programs.join("q_psp.so"))?,
