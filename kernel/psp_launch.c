@@ -252,14 +252,25 @@ static void psp_launch_purge(struct psp_class *cl)
  * began to leave between these two calls.
  *
  * The second one may come late, because the driver's queue is full: half of the least
- * time between both is taken, which grows by a sixteenth each time.  If the stack
+ * time between both is taken, which grows slowly.  If the stack
  * collects no frames, because the byte queue limit allows none, the driver has the
  * frame at the first call: the same is done with that, but the time is at most what
  * it took before.
+ *
+ * The first frames take longer.  So the first ones go alone even if they find the wire
+ * busy, only to measure the time, and what was noted before is corrected.
  */
 
 /* Half of the time, until it is measured. */
 #define PSP_PROBE_HALF_NS	NSEC_PER_USEC
+/*
+ * The least time grows by this part each time.  An interrupt that comes between the two
+ * calls a hundred times in a row, because the sender's timer keeps step with the launch
+ * times, shifts it by less than half.
+ */
+#define PSP_PROBE_GROWTH	256
+/* So many gap frames go alone, whether or not they find the wire free. */
+#define PSP_PROBES		4
 
 /* Returns the bytes that the driver was ever given, if it counts them. */
 static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
@@ -273,7 +284,8 @@ static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
 
 static void psp_probe(struct psp_qdisc *q, u64 now_ns)
 {
-	q->probe_ends_bulk = pace_wire_is_free(&q->pace, now_ns);
+	q->probe_is_free = pace_wire_is_free(&q->pace, now_ns);
+	q->probe_ends_bulk = q->probe_is_free || q->probes < PSP_PROBES;
 	q->probe_queued = psp_driver_bytes(q);
 	q->probe_asked_ns = now_ns;
 	q->probe_ns = 0;
@@ -289,8 +301,11 @@ static noinline bool psp_probe_end_bulk(struct psp_qdisc *q)
 
 	q->probe_ends_bulk = false;
 	if (psp_driver_bytes(q) != q->probe_queued) {
+		if (!q->probe_is_free)
+			return false;
 		half_ns = min((now_ns - q->probe_asked_ns) / 2, q->probe_took_ns);
 		pace_started(&q->pace, q->probe_asked_ns + half_ns);
+		q->probe_used_ns = 0;
 		return false;
 	}
 	q->probe_ns = now_ns;
@@ -301,17 +316,24 @@ static noinline bool psp_probe_end_bulk(struct psp_qdisc *q)
 /* Returns the least of what was measured, which grows slowly. */
 static u64 psp_probe_least(u64 least_ns, u64 ns)
 {
-	return least_ns ? min(ns, least_ns + least_ns / 16 + 1) : ns;
+	return least_ns ? min(ns, least_ns + least_ns / PSP_PROBE_GROWTH + 1) : ns;
 }
 
 static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
 {
 	u64 started_ns;
 
+	q->probes += q->probes < PSP_PROBES;
 	q->probe_half_ns = psp_probe_least(q->probe_half_ns, (now_ns - q->probe_ns) / 2);
 	started_ns = q->probe_ns + q->probe_half_ns;
 	q->probe_took_ns = psp_probe_least(q->probe_took_ns,
 					   started_ns - q->probe_asked_ns);
-	pace_started(&q->pace, started_ns);
 	q->probe_ns = 0;
+	if (q->probe_is_free)
+		pace_started(&q->pace, started_ns);
+	else if (q->probe_half_ns < q->probe_used_ns)
+		pace_started_earlier(&q->pace, q->probe_used_ns - q->probe_half_ns);
+	else
+		return;
+	q->probe_used_ns = q->probe_half_ns;
 }

@@ -297,11 +297,14 @@ struct psp_qdisc {
 	s64 tai_ns;		/* CLOCK_TAI less CLOCK_MONOTONIC */
 	u32 launch_classes;	/* with the option txtime */
 	/* When a gap frame goes to a wire that is free: psp_probe(). */
+	bool probe_is_free;
 	bool probe_ends_bulk;
+	u8 probes;		/* at most PSP_PROBES */
 	unsigned int probe_queued;	/* psp_driver_bytes() before it */
 	u64 probe_asked_ns;
 	u64 probe_ns;		/* the driver gets it after this; 0: no probe is on its way */
 	u64 probe_half_ns;	/* half of the time from then until the stack asks again */
+	u64 probe_used_ns;	/* probe_half_ns in the last pace_started() */
 	u64 probe_took_ns;	/* from asking until it began to leave; 0: not measured */
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;

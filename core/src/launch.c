@@ -64,6 +64,21 @@ static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
 }
 
 /*
+ * A frame is handed out at now_ns.  If the wire has carried all that was handed out
+ * before, it has waited, and carries this frame when it has been handed over, which
+ * takes as long as it took at first.
+ */
+static void launch_wire_waited(struct pace_sched *s, u64 now_ns)
+{
+	s64 free_bytes;
+
+	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	free_bytes = (s64)(s->line.bytes - s->handover_bytes - s->global);
+	if (free_bytes >= 0)
+		s->handover_bytes += (u64)free_bytes + s->handover_first_bytes;
+}
+
+/*
  * Makes a class whose instant has come, or almost, a paced class among the others.
  * If the load exceeds the line their clocks lag, and it is given the same lag.
  */

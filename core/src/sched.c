@@ -332,12 +332,15 @@ u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
 
 bool pace_wire_is_free(struct pace_sched *s, u64 now_ns)
 {
+	bool idle = s->idling || s->wire_idled;
 	struct pace_line line = s->line;
 
 	pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
+	if (!idle && (s64)(line.bytes - s->handover_bytes - s->global) < 0)
+		return false;
 	s->probe_bytes = s->global;
-	s->probe_idle = s->idling || s->wire_idled;
-	return s->probe_idle || (s64)(line.bytes - s->handover_bytes - s->global) >= 0;
+	s->probe_idle = idle;
+	return true;
 }
 
 void pace_started(struct pace_sched *s, u64 started_ns)
@@ -348,7 +351,20 @@ void pace_started(struct pace_sched *s, u64 started_ns)
 	pace_line_advance(&line, s->cfg.line_rate_bps, started_ns);
 	if ((s64)(line.bytes - s->probe_bytes) < 0)
 		return;
+	s->handover_measured = true;
 	s->handover_bytes = line.bytes - s->probe_bytes;
+	if (s->probe_idle)
+		s->handover_first_bytes = s->handover_bytes;
+}
+
+void pace_started_earlier(struct pace_sched *s, u64 earlier_ns)
+{
+	u64 bytes = pace_line_bytes(s->cfg.line_rate_bps, earlier_ns);
+
+	pace_invalidate(s);
+	if (bytes > s->handover_bytes)
+		bytes = s->handover_bytes;
+	s->handover_bytes -= bytes;
 	if (s->probe_idle)
 		s->handover_first_bytes = s->handover_bytes;
 }
@@ -494,6 +510,8 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	if (!s->advanced || now_ns != s->asked_ns || s->period.classes)
 		pace_advance_clock(s, now_ns);
 	s->advanced = false;
+	if (s->handover_measured)
+		launch_wire_waited(s, now_ns);
 	c->head_wire_bytes = 0;
 	if (s->period.classes)
 		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);

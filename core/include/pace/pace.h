@@ -445,6 +445,11 @@ PACE_API u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns);
  */
 PACE_API bool pace_wire_is_free(struct pace_sched *s, u64 now_ns);
 PACE_API void pace_started(struct pace_sched *s, u64 started_ns);
+/*
+ * Corrects the last pace_started(): it was so much earlier, at most 2^32 ns.  For a host
+ * that learns later how long handing over takes.  O(1).
+ */
+PACE_API void pace_started_earlier(struct pace_sched *s, u64 earlier_ns);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
 PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 

@@ -96,6 +96,7 @@ struct pace_sched {
 	u64 handover_bytes;	/* the wire is so far behind line(): pace_started() */
 	u64 handover_first_bytes;	/* that was so after the last idle spell */
 	u64 probe_bytes;	/* `global` when pace_wire_is_free() said so */
+	bool handover_measured;
 	bool probe_idle;	/* the wire had idled until then */
 	bool wire_idled;	/* and has got nothing since */
 	u64 borrow_time;		/* borrow clock of the last borrowed frame */

@@ -71,6 +71,7 @@ unsafe extern "C" {
     fn pace_departure_ns(s: *const RawSched, now_ns: u64) -> u64;
     fn pace_wire_is_free(s: *mut RawSched, now_ns: u64) -> bool;
     fn pace_started(s: *mut RawSched, started_ns: u64);
+    fn pace_started_earlier(s: *mut RawSched, earlier_ns: u64);
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
@@ -342,6 +343,11 @@ impl Port {
     pub fn started(&mut self, started_ns: u64) {
         // SAFETY: the scheduler is alive.
         unsafe { pace_started(self.sched(), started_ns) }
+    }
+
+    pub fn started_earlier(&mut self, earlier_ns: u64) {
+        // SAFETY: the scheduler is alive.
+        unsafe { pace_started_earlier(self.sched(), earlier_ns) }
     }
 
     pub fn departure_ns(&mut self, now_ns: u64) -> u64 {

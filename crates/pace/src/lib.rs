@@ -379,6 +379,11 @@ impl Scheduler {
         self.port.started(started_ns);
     }
 
+    /// Corrects the last [`Scheduler::started`]: it was so much earlier, at most 2^32 ns. O(1).
+    pub fn started_earlier(&mut self, earlier_ns: u64) {
+        self.port.started_earlier(earlier_ns);
+    }
+
     /// Returns the instant at which what is handed out at `now_ns` leaves the host: when the
     /// wire has carried what was handed out before. O(1).
     pub fn departure_ns(&mut self, now_ns: u64) -> u64 {
