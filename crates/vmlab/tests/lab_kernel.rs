@@ -50,6 +50,7 @@ on_every_kernel! {
     traps_of_other_qdiscs: "traps.sh";
     bursts_cut_and_whole: "bursts.sh";
     deadlines_and_ceil: "waits.sh";
+    launch_times: "txtime.sh";
     guard: "guard.sh";
     the_queue_of_a_class: "fifo.sh";
     shares_of_a_line_below_mq: "shares.sh";
@@ -60,26 +61,4 @@ on_every_kernel! {
 #[test]
 fn changes_under_traffic() {
     run(Kernel::V6_1, "stress.sh");
-}
-
-/// Makes `launch_times` a test of one kernel, until the script has run to its end on each.
-macro_rules! launch_times {
-    ($($name:ident: $kernel:expr;)+) => {
-        mod launch_times {
-            use super::{Kernel, run};
-            $(
-                #[test]
-                #[ignore = "the script has not run to its end on any kernel yet"]
-                fn $name() {
-                    run($kernel, "txtime.sh");
-                }
-            )+
-        }
-    };
-}
-
-launch_times! {
-    v6_1: Kernel::V6_1;
-    v6_12: Kernel::V6_12;
-    v7: Kernel::V7;
 }
