@@ -202,7 +202,19 @@ fn paced_class(class: &Class) -> Result<Option<PacedClass>, Refusal> {
     } = &class.options;
     let name = &class.name;
     match by_type {
-        TypeOptions::Paced { rate_bps, ceil_bps } => {
+        TypeOptions::Paced {
+            launch: Some(launch),
+            ..
+        } => refuse(format!(
+            "class {name}: `txtime` is \"{}\", expected none by backend \"edt\": frames leave \
+             when the class's clock says",
+            launch.clock
+        )),
+        TypeOptions::Paced {
+            rate_bps,
+            ceil_bps,
+            launch: None,
+        } => {
             if let Some(ceil_bps) = ceil_bps.filter(|ceil_bps| ceil_bps != rate_bps) {
                 return refuse(format!(
                     "class {name}: `ceil` is {}, expected none by backend \"edt\": classes do \

@@ -111,6 +111,7 @@ fn classes_beyond_the_most_are_summed() {
         let of = TypeOptions::Paced {
             rate_bps: 1,
             ceil_bps: None,
+            launch: None,
         };
         class(minor, of)
     };
@@ -162,6 +163,7 @@ fn classes_of_the_hosts_file_have_their_names() {
         let of = TypeOptions::Paced {
             rate_bps: 1,
             ceil_bps: None,
+            launch: None,
         };
         PortClass {
             id: Handle::new(major, minor),

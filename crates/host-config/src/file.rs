@@ -2,8 +2,8 @@
 //! A host's file: devices, their classes, and which frames go to which class. It is read and
 //! checked completely before anything is changed (docs/host-file.md).
 
-use tcpsp::{Budget, ClassOptions, Dynamic, Match, QdiscOptions, TypeOptions};
-use tcpsp::{ClassType, Gap, Layer, Mode, Order, SplitGso};
+use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Match, QdiscOptions, TypeOptions};
+use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use units::parse;
 
 use crate::error::ConfigError;
@@ -70,6 +70,9 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("limit", FRAMES),
     key("flow_limit", FRAMES),
     key("horizon", "a time from \"1s\" to \"3600s\""),
+    key("txtime", "\"monotonic\" or \"tai\""),
+    key("txtime_deadline", WORD_ANY),
+    key("txtime_late", "a time up to \"1s\""),
     key(
         "match",
         "a list of tables such as [{ to = \"192.0.2.0/24\" }]",
@@ -108,8 +111,16 @@ const KEYS_OF_TYPES: &[(&str, &[ClassType], &str)] = &[
     ("flows", &[ClassType::Dynamic], DYNAMIC),
     ("limit", &[ClassType::Dynamic], DYNAMIC),
     ("flow_limit", &[ClassType::Dynamic], DYNAMIC),
-    ("horizon", &[ClassType::Dynamic], DYNAMIC),
+    (
+        "horizon",
+        &[ClassType::Paced, ClassType::Dynamic],
+        "it only with type \"dynamic\" or with `txtime`",
+    ),
+    ("txtime", &[ClassType::Paced], PACED),
+    ("txtime_deadline", &[ClassType::Paced], PACED),
+    ("txtime_late", &[ClassType::Paced], PACED),
 ];
+const PACED: &str = "it only with type \"paced\"";
 const DYNAMIC: &str = "it only with type \"dynamic\"";
 
 /// What a file says of a host.
@@ -468,7 +479,40 @@ fn paced(
     };
     let ceil_bps = within_line(section, "ceil", of)?;
     at_least(section.get("ceil"), ceil_bps, Some(rate_bps), "rate")?;
-    Ok(TypeOptions::Paced { rate_bps, ceil_bps })
+    Ok(TypeOptions::Paced {
+        rate_bps,
+        ceil_bps,
+        launch: launch(section)?,
+    })
+}
+
+/// How a class's frames leave at the time that their sockets say.
+fn launch(section: Section<'_>) -> Result<Option<Launch>, ConfigError> {
+    let Some(clock) = section.word("txtime", &words(LaunchClock::ALL, LaunchClock::word))? else {
+        for key in ["txtime_deadline", "txtime_late", "horizon"] {
+            if let Some(item) = section.get(key) {
+                return Err(item.fault("it only with `txtime`"));
+            }
+        }
+        return Ok(None);
+    };
+    if let Some(item) = section.get("deadline") {
+        return Err(item.fault("none with `txtime`, but `txtime_late`"));
+    }
+    let none = Launch::new(clock);
+    let late_ns = section.time("txtime_late", 0..=1_000_000_000)?;
+    Ok(Some(Launch {
+        clock,
+        is_deadline: section
+            .boolean("txtime_deadline")?
+            .unwrap_or(none.is_deadline),
+        late_ns: late_ns.filter(|late_ns| *late_ns > 0),
+        horizon_ns: horizon_ns(section)?.unwrap_or(none.horizon_ns),
+    }))
+}
+
+fn horizon_ns(section: Section<'_>) -> Result<Option<u64>, ConfigError> {
+    section.time("horizon", 1_000_000_000..=3_600_000_000_000)
 }
 
 fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, ConfigError> {
@@ -486,9 +530,7 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, ConfigErr
         flow_limit_frames: section
             .number("flow_limit", frames)?
             .unwrap_or(none.flow_limit_frames),
-        horizon_ns: section
-            .time("horizon", 1_000_000_000..=3_600_000_000_000)?
-            .unwrap_or(none.horizon_ns),
+        horizon_ns: horizon_ns(section)?.unwrap_or(none.horizon_ns),
     };
     for (least, what) in [
         (dynamic.rate_bps, "rate"),

@@ -196,7 +196,9 @@ fn slot(slots: &mut [Slot], parent: Handle) -> Result<&mut Slot, String> {
 /// Returns the highest rate that a class asks for.
 pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
     match &options.by_type {
-        TypeOptions::Paced { rate_bps, ceil_bps } => ceil_bps.unwrap_or(0).max(*rate_bps),
+        TypeOptions::Paced {
+            rate_bps, ceil_bps, ..
+        } => ceil_bps.unwrap_or(0).max(*rate_bps),
         TypeOptions::Dynamic(dynamic) => {
             let [rate, ceil] = [dynamic.rate_bps, dynamic.ceil_bps];
             rate.unwrap_or(0).max(ceil.unwrap_or(0))

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
 use host_config::{Host, Queues, Target, TargetRoot};
-use tcpsp::{Budget, Family, Match, Mode, Protocol, TypeOptions};
+use tcpsp::{Budget, Family, Launch, LaunchClock, Match, Mode, Protocol, TypeOptions};
 
 const GOOD: &str = r#"
 [[device]]
@@ -61,7 +61,8 @@ fn a_good_one() {
         backup.options.by_type,
         TypeOptions::Paced {
             rate_bps: 2_000_000_000,
-            ceil_bps: Some(4_000_000_000)
+            ceil_bps: Some(4_000_000_000),
+            launch: None
         }
     );
     assert_eq!(backup.options.deadline_ns, Some(20_000_000));
@@ -274,4 +275,79 @@ fn a_device_of_another_kind_has_no_overhead() {
         psp.options.overhead_bytes
     };
     assert_eq!((overhead(true), overhead(false)), (24, 0));
+}
+
+const LAUNCH: &str = r#"
+[[device]]
+name = "eth0"
+
+[[device.class]]
+name = "camera"
+rate = "3gbit"
+txtime = "tai"
+txtime_late = "200us"
+
+[[device.class]]
+name = "bulk"
+type = "normal"
+"#;
+
+#[test]
+fn launch_times() {
+    let read = |text: &str| match &Host::read("f", text).unwrap().devices[0].classes[0]
+        .options
+        .by_type
+    {
+        TypeOptions::Paced { launch, .. } => launch.clone(),
+        other => panic!("{other:?}"),
+    };
+    let tai = Launch::new(LaunchClock::Tai);
+    let late_ns = Some(200_000);
+    assert_eq!(read(LAUNCH), Some(Launch { late_ns, ..tai }));
+    let more = "\"monotonic\"\ntxtime_deadline = true\nhorizon = \"2s\"";
+    assert_eq!(
+        read(&LAUNCH.replace("\"tai\"", more)),
+        Some(Launch {
+            clock: LaunchClock::Monotonic,
+            is_deadline: true,
+            late_ns,
+            horizon_ns: 2_000_000_000,
+        })
+    );
+    for (from, to, words) in [
+        (
+            "\"tai\"",
+            "\"realtime\"",
+            "f:8: `txtime` is \"realtime\", expected \"monotonic\" or \"tai\"",
+        ),
+        (
+            "txtime = \"tai\"\n",
+            "",
+            "f:8: `txtime_late` is \"200us\", expected it only with `txtime`",
+        ),
+        (
+            "txtime = \"tai\"\ntxtime_late = \"200us\"",
+            "horizon = \"2s\"",
+            "f:8: `horizon` is \"2s\", expected it only with `txtime`",
+        ),
+        (
+            "txtime_late = \"200us\"",
+            "deadline = \"1ms\"",
+            "f:9: `deadline` is \"1ms\", expected none with `txtime`, but `txtime_late`",
+        ),
+        (
+            "\"200us\"",
+            "\"2s\"",
+            "f:9: `txtime_late` is \"2s\", expected a time up to \"1s\"",
+        ),
+        (
+            "type = \"normal\"",
+            "type = \"normal\"\ntxtime = \"tai\"",
+            "f:14: `txtime` is \"tai\", expected it only with type \"paced\"",
+        ),
+    ] {
+        assert!(LAUNCH.contains(from), "{from}");
+        let said = Host::read("f", &LAUNCH.replacen(from, to, 1)).unwrap_err();
+        assert!(said.to_string().starts_with(words), "{to}: {said}");
+    }
 }

@@ -74,6 +74,7 @@ fn options() -> impl Strategy<Value = ClassOptions> {
         (1..9u64).prop_map(|mbit| TypeOptions::Paced {
             rate_bps: mbit * 1_000_000,
             ceil_bps: None,
+            launch: None
         }),
         (1..9u64).prop_map(|kb| TypeOptions::Rt {
             reserve_bytes: kb * 1000,

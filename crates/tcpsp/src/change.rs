@@ -223,6 +223,7 @@ mod tests {
         let options = ClassOptions::new(TypeOptions::Paced {
             rate_bps: 8_000,
             ceil_bps: None,
+            launch: None,
         });
         let add = Change::AddClass {
             id,

@@ -128,6 +128,15 @@ words! {
     }
 }
 words! {
+    /// Clock of the launch times of a class's frames.
+    LaunchClock {
+        /// CLOCK_MONOTONIC.
+        Monotonic = TC_PSP_TXTIME_MONOTONIC "monotonic",
+        /// CLOCK_TAI.
+        Tai = TC_PSP_TXTIME_TAI "tai",
+    }
+}
+words! {
     /// Why gap frames are not sent. If they are, the kernel gives 0, which is none of these.
     Why {
         /// The device is not Ethernet.
@@ -194,6 +203,10 @@ mod tests {
         check("splits", SplitGso::ALL, SplitGso::word, SplitGso::number);
         check("types", ClassType::ALL, ClassType::word, ClassType::number);
         check("whys", Why::ALL, Why::word, Why::number);
+        let clocks = LaunchClock::ALL.iter().map(|clock| clock.word());
+        let clocks: Vec<_> = ["off"].into_iter().chain(clocks).collect();
+        assert_eq!(of_tc("txtimes"), clocks);
+        assert_eq!(LaunchClock::Tai.number(), 2);
     }
 
     #[test]

@@ -20,11 +20,11 @@ mod table;
 mod uapi;
 
 pub use change::{Change, FilterId, QdiscKind};
-pub use choices::{ClassType, Gap, Layer, Mode, Order, SplitGso, Why};
+pub use choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso, Why};
 pub use filter::{Family, Filter, Flower, Match, Ports, Prefix, Protocol};
 pub use handle::Handle;
 pub use linux_io::rtnetlink::Error;
-pub use options::{Budget, ClassOptions, Dynamic, QdiscOptions, TypeOptions};
+pub use options::{Budget, ClassOptions, Dynamic, Launch, QdiscOptions, TypeOptions};
 pub use plain::{PlainFilter, PlainQdisc};
 pub use stats::{ClassStats, Counters, QdiscStats};
 pub use table::{Class, PSP, PspClass, PspQdisc, Qdisc, Tc};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use units::ethernet;
 
 use crate::attribute::{self, Attribute, Found};
-use crate::choices::{ClassType, Gap, Layer, Mode, Order, SplitGso};
+use crate::choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use crate::uapi::*;
 
 /// Default period: paper 004's.
@@ -174,6 +174,8 @@ pub enum TypeOptions {
         rate_bps: u64,
         /// Borrows up to this rate; `None`: never.
         ceil_bps: Option<u64>,
+        /// Frames leave at the time that their sockets say; `None`: at the rate.
+        launch: Option<Launch>,
     },
     /// Each TCP flow at packet size x cwnd / RTT.
     Dynamic(Dynamic),
@@ -187,6 +189,58 @@ pub enum TypeOptions {
         /// Bytes of a period.
         reserve_bytes: u64,
     },
+}
+
+/// Options of a class whose frames have launch times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Launch {
+    /// Their clock.
+    pub clock: LaunchClock,
+    /// They are deadlines: frames may leave earlier.
+    pub is_deadline: bool,
+    /// A frame that would leave so much later is dropped; `None`: 1 ms, or of deadlines none.
+    pub late_ns: Option<u64>,
+    /// A frame that would wait for longer is refused.
+    pub horizon_ns: u64,
+}
+
+impl Launch {
+    /// Returns the kernel's defaults.
+    #[must_use]
+    pub fn new(clock: LaunchClock) -> Self {
+        Self {
+            clock,
+            is_deadline: false,
+            late_ns: None,
+            horizon_ns: HORIZON_NS,
+        }
+    }
+
+    fn read(found: Found<'_>) -> Option<Self> {
+        let clock = LaunchClock::from_number(found.number(TCA_PSP_CLASS_TXTIME)?)?;
+        let some = |kind| found.number(kind).filter(|number| *number != 0);
+        Some(Self {
+            is_deadline: some(TCA_PSP_CLASS_TXTIME_DEADLINE).is_some(),
+            late_ns: some(TCA_PSP_CLASS_TXTIME_LATE),
+            horizon_ns: some(TCA_PSP_CLASS_HORIZON).unwrap_or(HORIZON_NS),
+            ..Self::new(clock)
+        })
+    }
+
+    /// The kernel refuses the others without the first.
+    fn write(launch: Option<&Self>, all: &mut Vec<Attribute>) {
+        let word = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+        let Some(launch) = launch else {
+            all.push(Attribute::u8(TCA_PSP_CLASS_TXTIME, 0));
+            return;
+        };
+        all.extend([
+            Attribute::u8(TCA_PSP_CLASS_TXTIME, word(launch.clock.number())),
+            Attribute::u8(TCA_PSP_CLASS_TXTIME_DEADLINE, launch.is_deadline.into()),
+            Attribute::u64(TCA_PSP_CLASS_TXTIME_LATE, launch.late_ns.unwrap_or(0)),
+            Attribute::u64(TCA_PSP_CLASS_HORIZON, launch.horizon_ns),
+        ]);
+    }
 }
 
 /// Options of a dynamic class.
@@ -273,6 +327,7 @@ impl ClassOptions {
             ClassType::Paced => TypeOptions::Paced {
                 rate_bps: some(TCA_PSP_CLASS_RATE).unwrap_or(0),
                 ceil_bps: some(TCA_PSP_CLASS_CEIL),
+                launch: Launch::read(found),
             },
             ClassType::Dynamic => TypeOptions::Dynamic(Dynamic::read(found)),
             ClassType::Rt => TypeOptions::Rt { reserve_bytes },
@@ -299,9 +354,14 @@ impl ClassOptions {
                     quantum_bytes.unwrap_or(0),
                 ));
             }
-            TypeOptions::Paced { rate_bps, ceil_bps } => {
+            TypeOptions::Paced {
+                rate_bps,
+                ceil_bps,
+                launch,
+            } => {
                 all.push(Attribute::u64(TCA_PSP_CLASS_RATE, *rate_bps));
                 all.push(Attribute::u64(TCA_PSP_CLASS_CEIL, ceil_bps.unwrap_or(0)));
+                Launch::write(launch.as_ref(), &mut all);
             }
             TypeOptions::Dynamic(dynamic) => dynamic.write(&mut all),
             TypeOptions::Rt { reserve_bytes } | TypeOptions::Nrt { reserve_bytes } => {
@@ -394,6 +454,19 @@ mod tests {
         })
     }
 
+    fn launches() -> impl Strategy<Value = Launch> {
+        let clock = proptest::sample::select(LaunchClock::ALL);
+        let late = proptest::option::of(1..9u64);
+        (clock, any::<bool>(), late, 1..9u64).prop_map(
+            |(clock, is_deadline, late_ns, horizon_ns)| Launch {
+                clock,
+                is_deadline,
+                late_ns,
+                horizon_ns,
+            },
+        )
+    }
+
     fn classes() -> impl Strategy<Value = ClassOptions> {
         let dynamic = (
             some(),
@@ -420,8 +493,13 @@ mod tests {
         let by_type = prop_oneof![
             proptest::option::of(256..99_999u32)
                 .prop_map(|quantum_bytes| TypeOptions::Normal { quantum_bytes }),
-            (1..u64::MAX, some())
-                .prop_map(|(rate_bps, ceil_bps)| TypeOptions::Paced { rate_bps, ceil_bps }),
+            (1..u64::MAX, some(), proptest::option::of(launches())).prop_map(
+                |(rate_bps, ceil_bps, launch)| TypeOptions::Paced {
+                    rate_bps,
+                    ceil_bps,
+                    launch,
+                }
+            ),
             (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Rt { reserve_bytes }),
             (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Nrt { reserve_bytes }),
             dynamic,
@@ -481,10 +559,16 @@ mod tests {
         let class = ClassOptions::new(TypeOptions::Paced {
             rate_bps: 5,
             ceil_bps: None,
+            launch: None,
         });
         assert_eq!(
             serde_json::to_string(&class).unwrap(),
-            r#"{"type":"paced","rate_bps":5,"ceil_bps":null,"deadline_ns":null}"#
+            r#"{"type":"paced","rate_bps":5,"ceil_bps":null,"launch":null,"deadline_ns":null}"#
+        );
+        let launch = Launch::new(LaunchClock::Tai);
+        assert_eq!(
+            serde_json::to_string(&launch).unwrap(),
+            r#"{"clock":"tai","is_deadline":false,"late_ns":null,"horizon_ns":10000000000}"#
         );
     }
 }

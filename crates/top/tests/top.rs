@@ -41,6 +41,7 @@ fn paced(minor: u16, frames: u64) -> PortClass {
             options: ClassOptions::new(TypeOptions::Paced {
                 rate_bps: 100_000_000,
                 ceil_bps: None,
+                launch: None,
             }),
             stats,
         },

@@ -59,6 +59,7 @@ pub fn all_types() -> Vec<Port> {
         TypeOptions::Paced {
             rate_bps: 1,
             ceil_bps: None,
+            launch: None,
         },
         TypeOptions::Dynamic(Dynamic::default()),
         TypeOptions::Rt { reserve_bytes: 1 },
