@@ -36,6 +36,8 @@ const STEADY: [(u16, u64); 2] = [(5001, 20), (5002, 35)];
 const CHANGED: [u16; 2] = [5003, 5004];
 /// Ports whose frames go to other classes, which come and go.
 const MOVING: [u16; 2] = [5005, 5006];
+/// Port of a class with launch times, which no frame has.
+const LAUNCHED: u16 = 5999;
 
 /// Pseudo-random numbers (Knuth's MMIX constants), the same in every run.
 struct Random(u64);
@@ -65,6 +67,8 @@ struct File {
     /// Where in the file each class is.
     order: Vec<usize>,
     guard: bool,
+    /// `txtime_late` of a class whose frames have launch times, in us.
+    late_us: u64,
 }
 
 impl File {
@@ -76,6 +80,7 @@ impl File {
             others: Vec::new(),
             order: (0..7).collect(),
             guard: false,
+            late_us: 200,
         }
     }
 
@@ -98,6 +103,7 @@ impl File {
             others: vec![3, 9, 12, 8, 6],
             order: vec![0, 4, 2, 3, 6, 1, 5],
             guard: true,
+            late_us: 300,
         }
     }
 
@@ -109,6 +115,7 @@ impl File {
                 let rate = 5 + pick(26) as u64;
                 let ceil = Some(rate + pick(20) as u64).filter(|ceil| ceil % 2 == 0);
                 self.changed[pick(2)] = (rate, ceil);
+                self.late_us = 100 + pick(900) as u64;
             }
             b'c' => {
                 let class = &mut self.going[pick(3)];
@@ -180,6 +187,12 @@ impl File {
                 }
             }
         }
+        let launch = format!("txtime = \"tai\"\ntxtime_late = \"{}us\"", self.late_us);
+        class(
+            "launched".to_owned(),
+            &format!("rate = \"1mbit\"\n{launch}"),
+            &[udp(LAUNCHED)],
+        );
         class("rest".to_owned(), "type = \"normal\"", &[]);
         text
     }
