@@ -12,7 +12,7 @@ use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, Curves, QueueWindow};
 use crate::flow::WIRE;
 use crate::gaps::Distribution;
-use crate::measure::{self, End, Placed, Span};
+use crate::measure::{self, End, Placed, Span, Timestamps};
 use crate::tcp::{self, TcpCurves};
 use crate::waits;
 
@@ -142,7 +142,7 @@ pub fn analyse_cell(
     }
     let waits = placed
         .iter()
-        .map(|p| waits::all(p.timestamps(), p.active_ps));
+        .map(|p| waits::all(p.timestamps(Timestamps::Sent), p.active_ps));
     let mut waits: Vec<_> = waits.collect();
     for (flow, waits) in curves.flows.iter_mut().zip(&mut waits) {
         flow.waits = waits.histogram(waits::BYTE_A_MICROSECOND_BPS);
@@ -246,7 +246,11 @@ fn place<'a>(flow: &Flow, end: &'a End<'a>, zero_ps: u64) -> Placed<'a> {
         target: flow.target,
         active_ps: (at(zero_ps, flow.start_ns), at(zero_ps, flow.stop_ns)),
         end,
-        timestamped: matches!(flow.kind, FlowKind::Udp { .. }),
+        timestamps: match &flow.kind {
+            FlowKind::Udp { launch: None, .. } => Timestamps::Sent,
+            FlowKind::Udp { .. } => Timestamps::Launch,
+            _ => Timestamps::None,
+        },
         positions: end.of(&key),
     }
 }

@@ -17,6 +17,7 @@ pub mod burstiness;
 pub mod curves;
 pub mod flow;
 pub mod gaps;
+mod launch;
 mod measure;
 pub mod rates;
 pub mod survey;

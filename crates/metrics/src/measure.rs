@@ -13,6 +13,7 @@ use units::time::PS_PER_S;
 use units::time::duration_ps;
 
 use crate::flow::{Frame, WIRE, flow_metrics};
+use crate::launch;
 use crate::waits;
 
 /// A span of time, ps, on a clock whose t = 0 is `zero_ps`.
@@ -78,6 +79,17 @@ impl<'a> End<'a> {
     }
 }
 
+/// What the timestamp is that a flow's datagrams hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timestamps {
+    /// They hold none.
+    None,
+    /// The instant at which they were sent.
+    Sent,
+    /// Their launch time.
+    Launch,
+}
+
 /// A flow at the direction in which it is measured.
 pub(crate) struct Placed<'a> {
     pub(crate) name: String,
@@ -85,8 +97,7 @@ pub(crate) struct Placed<'a> {
     /// Begin and end of the time in which it is meant to send.
     pub(crate) active_ps: (u64, u64),
     pub(crate) end: &'a End<'a>,
-    /// Whether its datagrams hold the instant at which they were sent.
-    pub(crate) timestamped: bool,
+    pub(crate) timestamps: Timestamps,
     pub(crate) positions: Vec<u32>,
 }
 
@@ -97,9 +108,9 @@ impl Placed<'_> {
             .filter_map(|&i| self.end.records.get(i as usize))
     }
 
-    /// Iterates over the flow's frames that hold a timestamp, with the timestamp.
-    pub(crate) fn timestamps(&self) -> impl Iterator<Item = (&Record, u64)> {
-        let timestamps_ps = self.timestamped.then_some(&self.end.timestamps_ps[..]);
+    /// Iterates over the flow's frames that hold such a timestamp, with the timestamp.
+    pub(crate) fn timestamps(&self, of: Timestamps) -> impl Iterator<Item = (&Record, u64)> {
+        let timestamps_ps = (self.timestamps == of).then_some(&self.end.timestamps_ps[..]);
         let of = move |&i: &u32| {
             let timestamp_ps = timestamps_ps?.get(i as usize)?;
             Some((self.end.records.get(i as usize)?, *timestamp_ps))
@@ -130,7 +141,9 @@ pub(crate) fn window(
             target: p.target,
         };
         let mut metrics = flow_metrics(p.records(), &frame);
-        waits::measure(&mut metrics, p.timestamps(), (frame.from_ps, frame.to_ps));
+        let span_ps = (frame.from_ps, frame.to_ps);
+        waits::measure(&mut metrics, p.timestamps(Timestamps::Sent), span_ps);
+        launch::measure(&mut metrics, p.timestamps(Timestamps::Launch), span_ps);
         FlowResult {
             name: p.name.clone(),
             metrics,

@@ -8,7 +8,7 @@ use scenario::result::WindowResult;
 
 use crate::bandwidth::even_interval_ps;
 use crate::curves::{self, Curves, QueueWindow};
-use crate::measure::{self, End, Placed, Span};
+use crate::measure::{self, End, Placed, Span, Timestamps};
 
 /// The series to survey.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub fn survey(
             name: series.flows.name(index).unwrap_or_else(|| key.to_string()),
             target: None,
             active_ps: (span.from_ps, span.to_ps),
-            timestamped: false,
+            timestamps: Timestamps::None,
             positions: end.of_index(index),
             end: &end,
         })

@@ -81,6 +81,32 @@ pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
     Some([m.wait_p50_us?, m.wait_p99_us?, m.wait_max_us?])
 }
 
+/// Returns the distances of flows' datagrams from their launch times, ns: median, 99th percentile,
+/// largest, each the largest of all flows.
+#[must_use]
+pub fn launches(cell: &CellResult, window: &str) -> Option<[f64; 3]> {
+    let most = |metric: fn(&FlowMetrics) -> Option<f64>| Some(spread(cell, window, metric)?[2]);
+    Some([
+        most(|m| m.launch_p50_ns)?,
+        most(|m| m.launch_p99_ns)?,
+        most(|m| m.launch_max_ns)?,
+    ])
+}
+
+/// Returns the datagrams of flows with launch times that a qdisc dropped, or refused, as their
+/// sockets report.
+#[must_use]
+pub fn launches_dropped(cell: &CellResult) -> Option<f64> {
+    let of = |report: &serde_json::Value| {
+        let count = |key| report.get(key)?.as_f64();
+        Some(count("missed")? + count("refused")?)
+    };
+    cell.flow_reports
+        .values()
+        .filter_map(of)
+        .reduce(|a, b| a + b)
+}
+
 /// Returns the flows of a cell in a window, without the sum of all flows.
 pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a FlowResult> {
     let window = cell.windows.iter().find(|w| w.name == window);

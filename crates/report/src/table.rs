@@ -285,6 +285,10 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     table.number("wait p99", "µs");
     table.number("wait max", "µs");
     table.number("lost", "of these");
+    table.number("launch p50", "ns");
+    table.number("launch p99", "ns");
+    table.number("launch max", "ns");
+    table.number("launch dropped", "");
     table.number("wire busy", "%");
     table.number("CPU", "ns/frame");
     table.number("bounds", "held");
@@ -309,6 +313,11 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
             row.push(maybe(waits.map(|waits| waits[place]), 0).into());
         }
         row.push(maybe(waiting.and_then(|flow| lost(cell, flow)), 0).into());
+        let launches = sweep::launches(cell, window);
+        for place in 0..3 {
+            row.push(maybe(launches.map(|ns| ns[place]), 0).into());
+        }
+        row.push(maybe(launches.and_then(|_| sweep::launches_dropped(cell)), 0).into());
         row.push(maybe(measured.and_then(busiest), 1).into());
         row.push(maybe(all("busy_ns_per_frame"), 0).into());
         row.push(held(cell));

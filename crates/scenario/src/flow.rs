@@ -5,7 +5,9 @@ use toml_faults::quote;
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, Direction, Flow, FlowKind, Layer, Messages, OnOff, Spread, Target};
+use crate::model::{
+    Cell, Direction, Flow, FlowKind, Launch, Layer, Messages, OnOff, Spread, Target,
+};
 use crate::reader::Section;
 use crate::tables::{
     Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
@@ -28,6 +30,8 @@ const FLOW: &[&str] = &[
     "buffer",
     "on",
     "off",
+    "txtime",
+    "lead",
     "rate",
     "congestion",
     "window",
@@ -53,6 +57,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("buffer", &["udp"]),
     ("on", &["udp"]),
     ("off", &["udp"]),
+    ("txtime", &["udp"]),
+    ("lead", &["udp"]),
     ("congestion", &["tcp"]),
     ("window", &["tcp"]),
     ("pacing_rate", &["tcp"]),
@@ -238,7 +244,42 @@ fn kind_of(
         spread: spread(section)?,
         buffer_bytes: buffer_bytes.and_then(|bytes| u32::try_from(bytes).ok()),
         on_off: on_off(section)?,
+        launch: launch(section, batch, rate_bps)?,
     })
+}
+
+/// Returns how the datagrams get launch times: one each, at the flow's rate.
+fn launch(
+    section: &Section<'_, '_>,
+    batch: u32,
+    rate_bps: Option<u64>,
+) -> Result<Option<Launch>, Error> {
+    let lead_ns = section.time("lead")?;
+    if section.get("txtime").is_none() {
+        let stray = section.get("lead");
+        return match stray {
+            Some(item) => Err(item.expected("nothing: only flows with `txtime` have it")),
+            None => Ok(None),
+        };
+    }
+    let clocks = ["monotonic", "tai"];
+    let clock = clocks[reference(section, "txtime", "clock", clocks.into_iter())?];
+    if batch > 1 {
+        let expected = "1, because each datagram has a launch time";
+        return Err(section.require("batch", expected)?.expected(expected));
+    }
+    if let Some(item) = section.get("ports") {
+        return Err(item.expected("nothing: a flow with `txtime` goes to one port"));
+    }
+    if rate_bps.is_none() {
+        let expected = "a rate, because launch times follow one another at it";
+        return Err(section.require("rate", expected)?.expected(expected));
+    }
+    within(section, "lead", lead_ns.unwrap_or(0), 0, 1_000_000_000)?;
+    Ok(Some(Launch {
+        clock,
+        lead_ns: lead_ns.unwrap_or(1_000_000),
+    }))
 }
 
 /// Returns the alternating times of sending and of silence.

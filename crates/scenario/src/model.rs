@@ -485,6 +485,15 @@ pub struct Messages {
     pub every_ns: u64,
 }
 
+/// Launch times (SO_TXTIME) of a flow's datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Their clock as psp-send names it: `monotonic` or `tai`.
+    pub clock: &'static str,
+    /// Each datagram is handed over so long before its launch time.
+    pub lead_ns: u64,
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
@@ -503,6 +512,8 @@ pub enum FlowKind {
         buffer_bytes: Option<u32>,
         /// Sending times and silences; `None`: no silences. The simulator only.
         on_off: Option<OnOff>,
+        /// Launch times of the datagrams; `None`: they have none. The laboratory only.
+        launch: Option<Launch>,
     },
     /// One TCP connection.
     Tcp {

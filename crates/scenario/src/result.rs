@@ -415,6 +415,15 @@ flow_metrics! {
     wait_p99_us: Option<f64>,
     /// ... largest.
     wait_max_us: Option<f64>,
+    /// Time between a datagram's launch time and the first bit leaving, early or late, of flows
+    /// with `txtime`: median.
+    launch_p50_ns: Option<f64>,
+    /// ... 99th percentile.
+    launch_p99_ns: Option<f64>,
+    /// ... largest.
+    launch_max_ns: Option<f64>,
+    /// Largest time by which a datagram left before its launch time; 0: none did.
+    launch_early_ns: Option<f64>,
     /// CPU time per data frame, only of `wire` in the laboratory: time in which the CPU was
     /// not idle, senders and receivers included, over data frames; one instruction takes 1 ns.
     busy_ns_per_frame: Option<f64>,

@@ -200,6 +200,7 @@ fn flows_have_their_path_and_their_defaults() {
         spread: Spread::default(),
         buffer_bytes: None,
         on_off: None,
+        launch: None,
     };
     assert_eq!(f2.kind, kind);
     assert_eq!(

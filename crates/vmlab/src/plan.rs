@@ -428,6 +428,7 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             batch,
             rate_bps,
             spread,
+            launch,
             ..
         } => {
             let rate = rate_bps.map_or_else(|| "max".to_owned(), |rate| rate.to_string());
@@ -438,6 +439,9 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             }
             if spread.ports > 1 {
                 kind += &format!(",ports={}", spread.ports);
+            }
+            if let Some(launch) = launch {
+                kind += &format!(",txtime={},lead={}", launch.clock, launch.lead_ns);
             }
             kind
         }

@@ -242,6 +242,7 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             spread,
             buffer_bytes,
             on_off,
+            launch: None,
         } => Ok(SourceConfig {
             frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
             burst: *batch,
@@ -268,6 +269,14 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             class: 0,
             classes: 1,
             ports: 1,
+        }),
+        FlowKind::Udp { .. } => Err(Refusal {
+            place: flow.place.clone(),
+            reason: format!(
+                "flow `{}` has launch times, which the simulator does not model: expected no \
+                 `txtime`",
+                flow.name
+            ),
         }),
         FlowKind::Pktgen { .. } | FlowKind::Tcp { .. } => Err(Refusal {
             place: flow.place.clone(),

@@ -78,6 +78,12 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
         format!("Goodput is payload acknowledged. Delay is {flow}'s, a dot at its 99th percentile.")
     } else if has_goodput(run, window) {
         "Goodput is payload acknowledged.".to_owned()
+    } else if run
+        .cells
+        .iter()
+        .any(|c| sweep::launches(c, window).is_some())
+    {
+        "Further left is nearer to the launch times, a dot at the 99th percentile.".to_owned()
     } else {
         "Further left is smoother: precise pacing has a burstiness of at most 2 MTU (dotted) and \
          all gaps alike, a dot without a bar."
@@ -161,7 +167,14 @@ fn panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
     if has_goodput(run, window) {
         return tcp_panels(places, run, window);
     }
+    let launched = |cell: &CellResult| sweep::launches(cell, window);
     let panels = [
+        Panel {
+            title: "from launch time p50, p99, largest; ns",
+            marks: &[],
+            log: true,
+            values: places.table(run, launched),
+        },
         Panel {
             title: "burstiness, MTU",
             marks: &[2.0],
