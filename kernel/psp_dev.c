@@ -201,12 +201,6 @@ static u32 psp_device_link_changes(const struct net_device *dev)
 	       atomic_read(&dev->carrier_down_count);
 }
 
-/* Returns the bytes of frames and gap frames that were handed to the device. */
-static u64 psp_handed_bytes(const struct psp_qdisc *q)
-{
-	return q->pace.stats.sent_wire_bytes + q->pace.stats.gap_wire_bytes;
-}
-
 /* Starts the watch of the wire anew.  Tree lock. */
 static void psp_watch_start(struct psp_qdisc *q)
 {

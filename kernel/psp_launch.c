@@ -282,6 +282,77 @@ static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
 #endif
 }
 
+/*
+ * Mode gap: the wire must not run dry unseen, because all launch times after it would be
+ * missed by as long.
+ *
+ * The stack collects frames as long as the byte queue limit allows before the driver
+ * gets the first of them, and that may be longer than what the driver has lasts.  So psp
+ * gives it nothing more after half of that time.
+ *
+ * A host that is held up between psp and the driver lets the wire run dry nevertheless.
+ * When the stack asks again the driver has the frames; if what it had before has
+ * left by then, nobody knows when they began to leave.  Then psp hands out nothing until
+ * all has left for certain, and measures again, with a gap frame that goes alone.
+ */
+
+/*
+ * So often at most until a measurement succeeds, or as much time has passed: a host may
+ * take longer each time.
+ */
+#define PSP_DRAINS		8
+#define PSP_DRAINS_NS		(10 * NSEC_PER_MSEC)
+
+/*
+ * What psp thinks began to leave at since_ns, or later, did so by now_ns.  Hands out
+ * nothing until all has left for certain.
+ */
+static void psp_drain(struct psp_qdisc *q, u64 since_ns, u64 now_ns)
+{
+	if (q->pace.cfg.mode != PACE_MODE_GAP)
+		return;
+	if (now_ns - q->drained_first_ns > PSP_DRAINS_NS) {
+		q->drained_first_ns = now_ns;
+		q->drains = 0;
+	}
+	if (q->drains == PSP_DRAINS)
+		return;
+	q->drains++;
+	q->drained_ns = now_ns + pace_departure_ns(&q->pace, now_ns) - since_ns;
+}
+
+/* Returns true if the stack is to get nothing for now. */
+static noinline bool psp_bulk_ends(struct psp_qdisc *q)
+{
+	u64 handed = psp_handed_bytes(q), now_ns;
+	unsigned int queued = psp_driver_bytes(q);
+	bool collects = handed != q->bulk_handed && queued == q->bulk_queued;
+
+	if (q->pace.cfg.mode != PACE_MODE_GAP)
+		return false;
+	now_ns = ktime_get_ns();
+	if (!collects && handed != q->bulk_handed && now_ns > q->bulk_dry_ns &&
+	    q->bulk_dry_ns && !q->drained_ns)
+		psp_drain(q, q->bulk_dry_ns, now_ns);
+	if (q->drained_ns > now_ns) {
+		psp_timer_set(q, q->drained_ns);
+		return true;
+	}
+	if (collects && now_ns < q->bulk_until_ns)
+		return false;
+	q->drained_ns = 0;
+	q->bulk_queued = queued;
+	q->bulk_handed = handed;
+	q->bulk_dry_ns = pace_departure_ns(&q->pace, now_ns);
+	q->bulk_until_ns = now_ns + (q->bulk_dry_ns - now_ns) / 2;
+	/* What finds the wire free is measured: psp_probe(). */
+	if (q->bulk_dry_ns <= now_ns)
+		q->bulk_dry_ns = 0;
+	if (collects)
+		__netif_schedule(q->sch);
+	return collects;
+}
+
 static void psp_probe(struct psp_qdisc *q, u64 now_ns)
 {
 	q->probe_is_free = pace_wire_is_free(&q->pace, now_ns);
@@ -292,19 +363,39 @@ static void psp_probe(struct psp_qdisc *q, u64 now_ns)
 }
 
 /*
+ * Returns true if the host was held up while a frame went alone: before that began to
+ * leave, or after it.
+ */
+static bool psp_probe_doubt(struct psp_qdisc *q, u64 started_ns, u64 now_ns)
+{
+	u64 took_ns = now_ns - q->probe_asked_ns;
+
+	if (took_ns <= q->probe_least_ns + q->probe_least_ns / 4) {
+		q->drains = 0;
+		return false;
+	}
+	if (q->probe_is_free)
+		psp_drain(q, started_ns, now_ns);
+	return true;
+}
+
+/*
  * Returns true if the stack is to get nothing more for now.  It asks again at once if
  * it was collecting frames, and only then.
  */
 static noinline bool psp_probe_end_bulk(struct psp_qdisc *q)
 {
-	u64 now_ns = ktime_get_ns(), half_ns;
+	u64 now_ns = ktime_get_ns(), started_ns;
 
 	q->probe_ends_bulk = false;
 	if (psp_driver_bytes(q) != q->probe_queued) {
 		if (!q->probe_is_free)
 			return false;
-		half_ns = min((now_ns - q->probe_asked_ns) / 2, q->probe_took_ns);
-		pace_started(&q->pace, q->probe_asked_ns + half_ns);
+		started_ns = q->probe_asked_ns +
+			     min((now_ns - q->probe_asked_ns) / 2, q->probe_took_ns);
+		if (!psp_probe_doubt(q, started_ns, now_ns))
+			started_ns = max(started_ns, now_ns - q->probe_half_ns);
+		pace_started(&q->pace, started_ns);
 		q->probe_used_ns = 0;
 		return false;
 	}
@@ -328,6 +419,8 @@ static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
 	started_ns = q->probe_ns + q->probe_half_ns;
 	q->probe_took_ns = psp_probe_least(q->probe_took_ns,
 					   started_ns - q->probe_asked_ns);
+	q->probe_least_ns = psp_probe_least(q->probe_least_ns, now_ns - q->probe_asked_ns);
+	psp_probe_doubt(q, started_ns, now_ns);
 	q->probe_ns = 0;
 	if (q->probe_is_free)
 		pace_started(&q->pace, started_ns);

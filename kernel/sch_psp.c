@@ -305,7 +305,16 @@ struct psp_qdisc {
 	u64 probe_ns;		/* the driver gets it after this; 0: no probe is on its way */
 	u64 probe_half_ns;	/* half of the time from then until the stack asks again */
 	u64 probe_used_ns;	/* probe_half_ns in the last pace_started() */
+	u64 probe_least_ns;	/* from asking until the stack asked again; 0: not measured */
 	u64 probe_took_ns;	/* from asking until it began to leave; 0: not measured */
+	/* In mode gap: psp_bulk_ends(). */
+	unsigned int bulk_queued;	/* psp_driver_bytes() when the bulk began */
+	u64 bulk_handed;		/* psp_handed_bytes() then */
+	u64 bulk_dry_ns;		/* what was handed out before has left; 0: it had */
+	u64 bulk_until_ns;		/* the bulk ends after this */
+	u64 drained_ns;			/* nothing goes before this; 0: psp does not wait */
+	u64 drained_first_ns;		/* the first of these drains */
+	u8 drains;			/* at most PSP_DRAINS */
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct hrtimer timer;		/* runs the root: psp_timer() */
@@ -360,6 +369,12 @@ static inline u64 psp_class_backlog(const struct psp_class *cl)
 	const struct psp_entity *e = &cl->entity;
 
 	return e->child ? e->child->qstats.backlog : e->backlog;
+}
+
+/* Returns the bytes of frames and gap frames that were handed to the device. */
+static inline u64 psp_handed_bytes(const struct psp_qdisc *q)
+{
+	return q->pace.stats.sent_wire_bytes + q->pace.stats.gap_wire_bytes;
 }
 
 /*
@@ -1560,6 +1575,8 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 		psp_line_idle(&q->watch);
 		return NULL;
 	}
+	if (unlikely(q->launch_classes) && psp_bulk_ends(q))
+		return NULL;
 	return psp_waits(q) ? NULL : psp_decide(sch);
 }
 
