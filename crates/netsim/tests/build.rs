@@ -181,6 +181,10 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
             "type = \"tcp\"\nmessage = \"1kb\"\nevery = \"1ms\"",
             "`message` is not modelled",
         ),
+        (
+            "type = \"udp\"\nrate = \"1mbit\"\ntxtime = \"tai\"",
+            "launch times",
+        ),
     ] {
         let refusal = build(&cell(&[], flow), 1).unwrap_err().to_string();
         assert!(refusal.starts_with("t.toml:16: flow `bulk`"), "{refusal}");

@@ -8,9 +8,8 @@ use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{
-    Bottleneck, Bound, Cell, FlowKind, Host, Noise, Subject, Sysctl, TcLine, Window,
-};
+use crate::flow_kind::FlowKind;
+use crate::model::{Bottleneck, Bound, Cell, Host, Noise, Subject, Sysctl, TcLine, Window};
 use crate::reader::{Section, table};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::tables::{

@@ -5,9 +5,8 @@ use toml_faults::quote;
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{
-    Cell, Direction, Flow, FlowKind, Launch, Layer, Messages, OnOff, Spread, Target,
-};
+use crate::flow_kind::{FlowKind, Launch, Messages, OnOff, Spread};
+use crate::model::{Cell, Direction, Flow, Layer, Target};
 use crate::reader::Section;
 use crate::tables::{
     Names, Reading, find, host, is_word, reference, required, sink_on, span, within,

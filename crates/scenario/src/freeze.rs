@@ -4,7 +4,8 @@
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::model::{Cell, FlowKind, Freeze, Program};
+use crate::flow_kind::FlowKind;
+use crate::model::{Cell, Freeze, Program};
 use crate::reader::Section;
 use crate::tables::{Reading, host, required, span};
 

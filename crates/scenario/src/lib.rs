@@ -11,6 +11,7 @@ mod closeup;
 mod error;
 mod expr;
 mod flow;
+mod flow_kind;
 mod freeze;
 mod ground_truth;
 mod impairment;
@@ -26,11 +27,11 @@ mod transfers;
 
 pub use error::{Error, Place};
 pub use expr::Env;
+pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Spread};
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction, End, Flow,
-    FlowKind, Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Messages, Noise,
-    OnOff, Program, Scenario, Spread, StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel,
-    Window,
+    Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Noise, Program, Scenario,
+    StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
 pub use toml_faults::Problem;

@@ -317,6 +317,26 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "s.toml:30: `window` is \"1mb\", expected nothing: only tcp flows have it, this is udp",
     ),
     (
+        "type = \"udp\"",
+        "type = \"udp\"\ntxtime = \"realtime\"\nrate = \"1mbit\"",
+        "s.toml:30: `txtime` names \"realtime\", expected a clock; there is `monotonic`, `tai`",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\ntxtime = \"tai\"",
+        "s.toml:27: [[flow]] lacks `rate`, expected a rate, because launch times follow one another at it",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\nlead = \"1ms\"",
+        "s.toml:30: `lead` is \"1ms\", expected nothing: only flows with `txtime` have it",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\ntxtime = \"tai\"\nrate = \"1mbit\"\nports = 2",
+        "s.toml:32: `ports` is 2, expected nothing: a flow with `txtime` goes to one port",
+    ),
+    (
         "to = \"rx#2\"",
         "to = \"rx#3\"",
         "s.toml:31: `to` is \"rx#3\", expected an address number from 1 to 2, the host's `addresses`",
