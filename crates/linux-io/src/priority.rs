@@ -22,7 +22,7 @@ pub enum Scheduling {
     },
     /// SCHED_FIFO with a priority of 1 to 99.
     Fifo(u8),
-    /// Scheduling of an ordinary thread, because every wish was refused.
+    /// Scheduling of an ordinary thread: no wish, or every one was refused.
     Other,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Scheduling {
                 write!(f, "SCHED_DEADLINE, {runtime:?} of every {period:?}")
             }
             Self::Fifo(priority) => write!(f, "SCHED_FIFO, priority {priority}"),
-            Self::Other => write!(f, "SCHED_OTHER (real-time scheduling was refused)"),
+            Self::Other => write!(f, "SCHED_OTHER"),
         }
     }
 }

@@ -149,7 +149,13 @@ pub fn main(
             }
         }
     };
-    let granted = schedule(&[Scheduling::Fifo(PRIORITY)]).to_string();
+    // A launch time does not depend on the sender. On kernels before 6.5 a real-time thread keeps ksoftirqd
+    // from the processor, and with it the frames and gap frames that it hands to the NIC.
+    let wishes: &[Scheduling] = match handing {
+        Handing::Frame => &[Scheduling::Fifo(PRIORITY)],
+        Handing::Launch { .. } => &[],
+    };
+    let granted = schedule(wishes).to_string();
     note(&format!(
         "pspacer: sending {name} to {}; {granted}",
         args.to

@@ -12,10 +12,24 @@ use super::root;
 
 /// Runs a script, and returns what it printed; it must succeed. `files` are paths in the project's
 /// folder: the script, then what it needs. They are below `/GUEST`, beside the command.
-#[allow(clippy::panic, reason = "tests fail that way")]
+#[allow(dead_code, reason = "not all tests need it")]
 pub fn output(kernel: Kernel, guest: &str, modules: &[&str], files: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut placed = program(folder.path(), guest);
+    let command = |script: &str| format!("sh {script}");
+    run(kernel, guest, modules, files, (folder.path(), &command))
+}
+
+/// As [`output`], but what the script leaves in `/out` is in `folder` then, and `command` gives the
+/// command for the script's path.
+#[allow(clippy::panic, reason = "tests fail that way")]
+pub fn run(
+    kernel: Kernel,
+    guest: &str,
+    modules: &[&str],
+    files: &[&str],
+    (folder, command): (&Path, &dyn Fn(&str) -> String),
+) -> String {
+    let mut placed = program(folder, guest);
     let named = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
     for file in files {
         placed.push((root().join(file), format!("/{guest}/{}", named(file))));
@@ -28,13 +42,13 @@ pub fn output(kernel: Kernel, guest: &str, modules: &[&str], files: &[&str]) -> 
         kernel,
         modules,
         files: &placed,
-        command: &format!("sh /{guest}/{}", named(files[0])),
+        command: &command(&format!("/{guest}/{}", named(files[0]))),
         seed: 1,
         timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
+        out_dir: folder,
     };
     let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = std::fs::read_to_string(folder.path().join("console.log"));
+        let console = std::fs::read_to_string(folder.join("console.log"));
         panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
     });
     assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
