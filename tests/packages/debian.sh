@@ -16,7 +16,8 @@ old=${OLD:-$packages_top/build/deb-old}
 [ $# -gt 0 ] || set -- bookworm trixie
 ls "$debs"/pspacer_*_amd64.deb >/dev/null 2>&1 || die "no packages in $debs: run 'make deb' first"
 if ! ls "$old"/pspacer_*_amd64.deb >/dev/null 2>&1; then
-	# The same tree with a lower version: nothing is compiled anew.
+	# The same tree with a lower version. Its folder has another name, which compilers are told
+	# (packaging/build.sh), so all is compiled anew.
 	OUT="$old" BUILT="${BUILT:-$packages_top/build/packages/target}" \
 		"$packages_top/packaging/deb.sh" 0.0.1 >"$packages_top/build/deb-old.log" 2>&1 ||
 		die "the packages of a lower version do not build: build/deb-old.log"

@@ -91,6 +91,15 @@ pub(crate) const SYSTEMD: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// AppArmor's compiler of profiles and what profiles include.
+pub(crate) const APPARMOR: Set = Set {
+    name: "apparmor",
+    suites: &["bookworm"],
+    wanted: &["apparmor"],
+    keep: &[],
+    prepare: |_| Ok(()),
+};
+
 /// Returns the set of a kernel, its headers and what the headers' build tools need. From version 7
 /// on the headers ask for a compiler that Debian 12 does not have, so the set contains it.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
-use crate::packages::{self, CHECKPATCH, DPDK, GUEST, PROMETHEUS, QEMU, SYSTEMD};
+use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, GUEST, PROMETHEUS, QEMU, SYSTEMD};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -162,4 +162,12 @@ pub fn prometheus(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Err
 /// If the packages cannot be fetched.
 pub fn systemd(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &SYSTEMD, false, progress)
+}
+
+/// Returns the folder with AppArmor's programs and abstractions, laid out as in the package.
+///
+/// # Errors
+/// If the package cannot be fetched.
+pub fn apparmor(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
+    packages::root(cache, &APPARMOR, false, progress)
 }

@@ -20,8 +20,7 @@ pub enum Error {
     NoBtf(&'static str),
     /// The user lacks the rights to watch.
     #[error(
-        "the kernel does not let this user watch: run it as root, or with CAP_BPF, CAP_PERFMON \
-         and CAP_NET_ADMIN"
+        "the kernel does not let this user watch: run it as root, or with CAP_BPF and CAP_PERFMON"
     )]
     NoRights,
     /// The kernel lacks BPF, or BPF tracing.
