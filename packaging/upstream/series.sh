@@ -106,6 +106,13 @@ without a rate, which share the rest by deficit round robin. A guard band
 keeps them from delaying a paced frame.
 END
 
+core launch
+commit "add launch times" <<'END'
+Add classes whose first frame has an instant at which it is to leave. Such a
+class waits in a queue of its own, by the host's clock, until the clock of the
+port reaches that instant, and is then paced like any other.
+END
+
 core reservation
 commit "add reservations by period" <<'END'
 Add classes that reserve bytes of each period, for frames that must arrive in
@@ -114,6 +121,9 @@ END
 
 core sched configure
 put core/pace.c $psp/core
+for file in "$sources"/core/src/*.c; do
+	[ -f "$tree/$psp/core/src/$(basename "$file")" ] || die "core/src/$(basename "$file") is in no patch"
+done
 commit "add the API of the scheduler" <<'END'
 Add the calls of the qdisc: activate a class, ask which is next, report what
 was sent, and change the configuration, which is checked before it changes.
