@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a manager is asked by talkers and operators, and what it answers.
 
+use std::collections::BTreeMap;
+
 use admission::{Grant, LinkBytes, ListenerGrant, Refusal, StreamRequest};
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Reservation, ReservationState};
+use crate::record::{Measured, Reservation, ReservationState};
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,17 @@ pub enum Command {
         /// Whether it is in force there.
         is_in_force: bool,
     },
+    /// Record what was measured of a stream, in the place of what was before.
+    Measure {
+        /// Id of the reservation.
+        id: String,
+        /// Who asks.
+        caller: Caller,
+        /// Name of the listener.
+        listener: String,
+        /// The measurement.
+        measured: Measured,
+    },
 }
 
 /// Why a command failed though it may be valid.
@@ -101,6 +114,12 @@ pub enum Failure {
     /// The node does not send the stream.
     #[error("`node` is \"{0}\", expected a node that sends the stream")]
     Node(String),
+    /// The node does not receive the stream.
+    #[error("`listener` is \"{0}\", expected a listener of the stream")]
+    Listener(String),
+    /// A measurement of no packets.
+    #[error("`packets` is 0, expected at least 1: a delay needs a packet that came")]
+    Nothing,
     /// Too many requests wait for other managers.
     #[error("too many requests are under way; try again")]
     Busy,
@@ -146,6 +165,9 @@ pub struct View {
     pub listeners: Vec<ListenerGrant>,
     /// Wire bytes in each period, by link.
     pub links: Vec<LinkBytes>,
+    /// The last measurements, by listener; none of a listener that nobody has measured at.
+    #[serde(default)]
+    pub measured: BTreeMap<String, Measured>,
 }
 
 impl View {
@@ -167,6 +189,7 @@ impl View {
             spread_periods: grant.spread_periods,
             listeners: grant.listeners.clone(),
             links: grant.links.clone(),
+            measured: reservation.measured.clone(),
         }
     }
 }

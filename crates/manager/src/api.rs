@@ -127,7 +127,11 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
         }
         Answer::Failed(failure) => {
             let status = match failure {
-                Failure::Id(_) | Failure::Lease { .. } | Failure::Node(_) => 400,
+                Failure::Id(_)
+                | Failure::Lease { .. }
+                | Failure::Node(_)
+                | Failure::Listener(_)
+                | Failure::Nothing => 400,
                 Failure::Forbidden(_) => 403,
                 Failure::Unknown(_) => 404,
                 Failure::IdInUse(_) => 409,

@@ -13,6 +13,7 @@ use crate::api::{
 };
 use crate::enforce::NodeDuty;
 use crate::message::Envelope;
+use crate::record::Measured;
 
 /// Longest time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -249,6 +250,20 @@ impl Client {
     pub fn report(&self, id: &str, node: &str, in_force: bool) -> Result<View, ClientError> {
         let path = format!("/v1/reservations/{id}/in-force/{node}");
         self.json("PUT", &path, Some(&InForceBody { in_force }))
+    }
+
+    /// Records what was measured of a stream at a listener, in the place of what was before.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such reservation of this client, or listener.
+    pub fn measured(
+        &self,
+        id: &str,
+        listener: &str,
+        measured: &Measured,
+    ) -> Result<View, ClientError> {
+        let path = format!("/v1/reservations/{id}/measured/{listener}");
+        self.json("PUT", &path, Some(measured))
     }
 
     /// Hands a message of another manager over.

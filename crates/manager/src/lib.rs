@@ -11,6 +11,7 @@
 //! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
 //! | [`peers`] | messages to other managers |
 //! | [`client`] | a blocking client |
+//! | [`overview`], [`poll`] | reservations with margins and measurements, for those who show them |
 //! | [`enforce`] | what a node has to put into force |
 //! | [`commands`] | the subcommands |
 
@@ -26,9 +27,11 @@ pub mod enforce;
 pub mod engine;
 pub mod machine;
 pub mod message;
+pub mod overview;
 pub mod parts;
 pub mod peers;
 mod pending;
+pub mod poll;
 pub mod record;
 pub mod server;
 pub mod service;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a manager keeps over a crash, as keys and values of a store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{Grant, LinkBytes, StreamRequest};
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,18 @@ pub enum ReservationState {
     Ended,
 }
 
+/// What a listener or somebody in its place has measured of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// Longest delay of a packet that came, ns: from the talker's handing it to its kernel.
+    pub worst_delay_ns: u64,
+    /// Packets that came.
+    pub packets: u64,
+    /// Packets that did not.
+    pub lost_packets: u64,
+}
+
 /// What a coordinator has granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
@@ -94,6 +106,9 @@ pub struct Reservation {
     /// Names of the nodes that have put it into force.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub in_force: BTreeSet<String>,
+    /// The last measurements, by listener.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<String, Measured>,
 }
 
 /// A record as it is read back.

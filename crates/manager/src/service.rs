@@ -24,7 +24,7 @@ use crate::enforce::node_duty;
 use crate::engine::{Engine, Job, Refused};
 use crate::machine::Manager;
 use crate::message::Envelope;
-use crate::record::ReservationState;
+use crate::record::{Measured, ReservationState};
 
 /// The description of the API that `GET /openapi.json` returns.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -232,6 +232,24 @@ async fn in_force(
     command(&app, &id, asked).await
 }
 
+async fn measured(
+    State(app): State<App>,
+    who: Who,
+    Path((id, listener)): Path<(String, String)>,
+    headers: Headers,
+    bytes: Body,
+) -> Answered {
+    let caller = who.caller()?;
+    let measured: Measured = body(&headers, bytes)?;
+    let asked = Command::Measure {
+        id: id.clone(),
+        caller,
+        listener,
+        measured,
+    };
+    command(&app, &id, asked).await
+}
+
 async fn links(State(app): State<App>, who: Who) -> Answered {
     who.caller()?;
     let look = |manager: &Manager| {
@@ -307,6 +325,11 @@ fn routes() -> Vec<(&'static str, &'static [&'static str], MethodRouter<App>)> {
             &["put"],
             put(in_force),
         ),
+        (
+            "/v1/reservations/{id}/measured/{listener}",
+            &["put"],
+            put(measured),
+        ),
         ("/v1/links", &["get"], get(links)),
         ("/v1/nodes/{node}", &["get"], get(node)),
         ("/v1/peer", &["post"], post(peer)),
@@ -342,6 +365,7 @@ pub fn router(app: App) -> Router {
 mod tests {
     use super::*;
     use serde_json::Value;
+    use std::collections::BTreeMap;
 
     /// The description has every route and every method, and no others.
     #[test]
@@ -412,10 +436,19 @@ mod tests {
             spread_periods: 1,
             listeners: vec![],
             links: vec![],
+            measured: BTreeMap::new(),
         };
         for (name, value) in [
             ("Link", api::json(&link)),
             ("Reservation", api::json(&view)),
+            (
+                "Measured",
+                api::json(&Measured {
+                    worst_delay_ns: 1,
+                    packets: 1,
+                    lost_packets: 0,
+                }),
+            ),
             (
                 "Error",
                 api::json(&ErrorView {

@@ -24,6 +24,9 @@ use manager::client::{Client, ClientError, Reserved, Tls};
 use manager::engine::{self, Engine};
 use manager::machine::{Limits, Manager};
 use manager::message::{Envelope, Message};
+use manager::overview::Overview;
+use manager::poll::{Poll, ask};
+use manager::record::Measured;
 use manager::server::{ServerTls, serve};
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
@@ -280,6 +283,81 @@ fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
 }
 
 #[test]
+fn a_measurement_is_shown_beside_its_bound_until_the_next() {
+    let running = start(Access::Open, None);
+    let client = client(&running, None);
+    client.reserve(&body("x")).unwrap();
+    let shown = |client: &Client| client.reservations().unwrap()[0].measured.clone();
+    assert!(shown(&client).is_empty());
+    let measured = |worst_delay_ns, packets| Measured {
+        worst_delay_ns,
+        packets,
+        lost_packets: 3,
+    };
+    let refused = |listener: &str, of: &Measured| match client.measured("x", listener, of) {
+        Err(ClientError::Refused { status, message }) => (status, message),
+        other => panic!("{other:?}"),
+    };
+    let (status, said) = refused("a", &measured(1, 1));
+    assert_eq!(status, 400);
+    assert!(
+        said.contains("`listener` is \"a\", expected a listener"),
+        "{said}"
+    );
+    let (status, said) = refused("b", &measured(1, 0));
+    assert_eq!(status, 400);
+    assert!(
+        said.contains("`packets` is 0, expected at least 1"),
+        "{said}"
+    );
+    assert!(shown(&client).is_empty());
+    let view = client.measured("x", "b", &measured(12_000_000, 9)).unwrap();
+    assert_eq!(view.measured["b"], measured(12_000_000, 9));
+    // The lease begins anew and the measurement stays; the next one takes its place.
+    client.refresh("x", None).unwrap();
+    client.measured("x", "b", &measured(7, 8)).unwrap();
+    assert_eq!(shown(&client)["b"], measured(7, 8));
+    let put = "PUT /v1/reservations/x/measured/b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+               content-type: application/json\r\ncontent-length: 29\r\n\r\n\
+               {\"worst\":1,\"lost_packets\":1} ";
+    let (status, answer) = raw(&running, put.as_bytes());
+    assert_eq!(status, 400, "{answer}");
+    assert_eq!(shown(&client)["b"], measured(7, 8));
+}
+
+#[test]
+fn an_overview_is_of_all_managers_and_names_those_who_do_not_answer() {
+    let running = start(Access::Open, None);
+    let asker = client(&running, None);
+    asker.reserve(&body("x")).unwrap();
+    // A port that nobody listens on.
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let away = Client::new(&format!("http://{free}"), None, &Tls::default()).unwrap();
+    let managers = vec![("m1".to_owned(), asker), ("m2".to_owned(), away)];
+    let overview = ask(&managers);
+    let row = &overview.reservations[0];
+    assert_eq!((row.talker.as_str(), row.links[0].bytes), ("a", 1038));
+    let free_bytes = client(&running, None).links().unwrap()[0].free_bytes;
+    assert_eq!(row.links[0].free_bytes, Some(free_bytes));
+    assert_eq!(row.listeners[0].bound_ns, 11_000_000);
+    assert_eq!(row.tightest.as_deref(), Some("s"));
+    assert!(overview.managers[0].problem.is_none());
+    assert!(overview.managers[1].problem.is_some());
+    // The same from a thread, which goes on after that.
+    let poll = Poll::start(managers, Duration::from_millis(10)).unwrap();
+    assert_eq!(poll.latest().reservations[0].id, "x");
+    client(&running, None).release("x").unwrap();
+    let is_empty = |of: Overview| of.reservations.is_empty();
+    assert!((0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_empty(poll.latest())
+    }));
+}
+
+#[test]
 fn roles_bound_what_a_token_may_do() {
     let running = start(
         known(&[
@@ -310,6 +388,13 @@ fn roles_bound_what_a_token_may_do() {
     assert_eq!(refused(two.release("x").unwrap_err()).0, 403);
     assert_eq!(refused(two.refresh("x", None).unwrap_err()).0, 403);
     assert_eq!(refused(two.report("x", "a", true).unwrap_err()).0, 403);
+    let measured = Measured {
+        worst_delay_ns: 1,
+        packets: 1,
+        lost_packets: 0,
+    };
+    let foreign = two.measured("x", "b", &measured).unwrap_err();
+    assert_eq!(refused(foreign).0, 403);
     assert_eq!(refused(two.reserve(&body("x")).unwrap_err()).0, 409);
     assert_eq!(refused(two.duty("a").unwrap_err()).0, 403);
     // An operator sees what a node has to do, and reports that it does.

@@ -11,7 +11,7 @@ use report::terminal::Style;
 
 pub use outcome::{CONNECTION, OUTPUT, Outcome, RUN, Usage, some_time, status_of};
 pub use serve::ManagerArgs;
-pub use talk::{Credentials, ReleaseArgs, ReservationsArgs, ReserveArgs};
+pub use talk::{Connection, Credentials, Managers, ReleaseArgs, ReservationsArgs, ReserveArgs};
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]

@@ -55,6 +55,46 @@ pub struct Credentials {
     pub key: Option<PathBuf>,
 }
 
+/// The managers whose reservations are shown.
+#[derive(Debug, Args)]
+pub struct Managers {
+    /// Show the reservations of these managers, too: URLs with commas. A talker's token shows its own, an operator's
+    /// all; it is in the environment, PSPACER_TOKEN, or in --token-file
+    #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',')]
+    pub managers: Vec<String>,
+    /// Who asks, and whom to trust
+    #[command(flatten)]
+    pub credentials: Credentials,
+}
+
+impl Managers {
+    /// Returns a client of each manager, with its URL; none if none was named.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or a manager was named twice.
+    pub fn clients(&self) -> Result<Vec<(String, Client)>> {
+        for (n, url) in self.managers.iter().enumerate() {
+            if self.managers.iter().take(n).any(|other| other == url) {
+                let problem = format!("--manager {url}: expected each manager once");
+                return Err(anyhow!(Usage(problem)));
+            }
+        }
+        let all = self.managers.iter();
+        all.map(|url| Ok((url.clone(), self.credentials.client(url)?)))
+            .collect()
+    }
+}
+
+impl Connection {
+    /// Returns a client of the manager.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn client(&self) -> Result<Client> {
+        self.credentials.client(&self.manager)
+    }
+}
+
 /// Arguments of `pspacer reserve`.
 #[derive(Debug, Args)]
 pub struct ReserveArgs {
@@ -167,10 +207,6 @@ impl Credentials {
     }
 }
 
-fn client(connection: &Connection) -> Result<Client> {
-    connection.credentials.client(&connection.manager)
-}
-
 /// Returns an id that nobody else chooses.
 fn random_id() -> Result<String> {
     let mut bytes = [0; 16];
@@ -192,7 +228,7 @@ fn json(value: &impl serde::Serialize, status: u8) -> Result<Outcome> {
 /// When the manager cannot be reached, or refuses what it was asked for another reason than that
 /// the stream does not fit.
 pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
-    let client = client(&args.connection)?;
+    let client = args.connection.client()?;
     let id = args.id.clone().map_or_else(random_id, Ok)?;
     let listener = |name: &String| Listener {
         name: name.clone(),
@@ -306,7 +342,7 @@ fn column(title: &str, unit: &str) -> Column {
 /// # Errors
 /// When the manager cannot be reached or refuses.
 pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
-    let client = client(&args.connection)?;
+    let client = args.connection.client()?;
     if args.links {
         let links = client.links()?;
         if args.json {
@@ -381,7 +417,7 @@ pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
 /// # Errors
 /// When the manager cannot be reached, or has no such reservation.
 pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
-    let client = client(&args.connection)?;
+    let client = args.connection.client()?;
     // Names alone: anything else would be another path.
     if !admission::is_name(&args.id) {
         return Err(anyhow!(Usage(format!(

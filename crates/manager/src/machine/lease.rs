@@ -4,7 +4,7 @@
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::pending::{Operation, Pending};
-use crate::record::{Reservation, ReservationState, part_name};
+use crate::record::{Measured, Reservation, ReservationState, part_name};
 
 impl Manager {
     /// Ends a reservation everywhere.
@@ -208,6 +208,34 @@ impl Manager {
         }
         if is_whole {
             self.answer_waiting(id, &answer);
+        }
+        answer
+    }
+
+    /// Records what was measured at a listener.
+    pub(super) fn measure(
+        &mut self,
+        id: &str,
+        caller: &Caller,
+        listener: String,
+        measured: Measured,
+    ) -> Answer {
+        let mut reservation = match self.granted(id, caller) {
+            Ok(reservation) => reservation.clone(),
+            Err(failure) => return Answer::Failed(failure),
+        };
+        let listeners = &reservation.grant.listeners;
+        if !listeners.iter().any(|of| of.name == listener) {
+            let listener = listener.chars().take(64).collect();
+            return Answer::Failed(Failure::Listener(listener));
+        }
+        if measured.packets == 0 {
+            return Answer::Failed(Failure::Nothing);
+        }
+        let before = reservation.measured.insert(listener, measured);
+        let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
+        if before != Some(measured) {
+            self.store(id, reservation);
         }
         answer
     }

@@ -313,6 +313,12 @@ impl Manager {
                 node,
                 is_in_force,
             } => Some(self.report(&id, &caller, node, is_in_force)),
+            Command::Measure {
+                id,
+                caller,
+                listener,
+                measured,
+            } => Some(self.measure(&id, &caller, listener, measured)),
         };
         if let Some(answer) = answer {
             self.effects.answers.push((ticket, answer));

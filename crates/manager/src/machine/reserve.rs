@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A request to reserve: held hop by hop, committed, granted, or given up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
 
@@ -222,6 +222,7 @@ impl Manager {
                 .in_force_ns
                 .map(|within_ns| self.now_ns.saturating_add(within_ns)),
             in_force: BTreeSet::new(),
+            measured: BTreeMap::new(),
         };
         let has_own = hops.iter().any(|hop| hop.manager == self.name);
         let name = part_name(&self.name, id);
