@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Any bytes as what a manager reads: a body of a request, another manager's message, a record of
+//! the store, a file of topology. What can be read is also carried out. Whoever includes this has the
+//! manager's modules `answer`, `api`, `machine`, `message` and `record` at its root.
+
+use std::sync::Arc;
+
+use admission::{LinkId, Topology};
+
+use crate::answer::{Answer, Caller, Command};
+use crate::api::{InForceBody, LeaseBody, ReserveBody, read, render};
+use crate::machine::{Effects, Limits, Manager};
+use crate::message::{Envelope, Message};
+use crate::record::{Measured, Record};
+
+const NET: &str = r#"
+[[manager]]
+name = "m1"
+url = "http://127.0.0.1:1"
+[[manager]]
+name = "m2"
+url = "http://127.0.0.1:2"
+[[host]]
+name = "a"
+[[router]]
+name = "r"
+[[host]]
+name = "b"
+[[segment]]
+name = "s"
+medium = "shared"
+rate = "100mbit"
+members = ["a", "r"]
+manager = "m1"
+[[segment]]
+name = "t"
+medium = "switched"
+rate = "1gbit"
+mtu = 576
+members = ["r", "b"]
+manager = "m2"
+"#;
+
+/// A request over both segments, which is granted.
+const GOOD: &[u8] = br#"{"id": "good", "lease_ns": 60000000000, "stream": {"stream-id": "good",
+    "talker": {"name": "a", "traffic-specification": {"interval": {"numerator": 1,
+    "denominator": 100}, "max-frames-per-interval": 1, "max-frame-size": 500}},
+    "listeners": [{"name": "b"}]}}"#;
+
+const NOW_NS: u64 = 1_000_000_000;
+/// Most rounds of messages that a command takes.
+const ROUNDS: usize = 8;
+
+/// The manager m1, and m2 in a few words: it agrees to everything.
+struct Pair {
+    manager: Manager,
+    ticket: u64,
+    /// Digest of the topology, as m1 says it.
+    topology: u64,
+}
+
+impl Pair {
+    fn new(net: &Arc<Topology>) -> Option<Self> {
+        let (limits, clock) = (Limits::default(), ("boot", NOW_NS));
+        let manager = Manager::restore("m1", Arc::clone(net), limits, [], clock).ok()?;
+        let mut pair = Self {
+            manager,
+            ticket: 0,
+            topology: 0,
+        };
+        let good = read::<ReserveBody>(GOOD).ok()?;
+        let granted = pair.reserve(good);
+        let is_granted = matches!(granted.as_slice(), [Answer::Granted(view)] if view.granted);
+        is_granted.then_some(pair)
+    }
+
+    /// Carries out a command; returns its answers.
+    fn command(&mut self, command: Command) -> Vec<Answer> {
+        self.ticket += 1;
+        self.manager.command(NOW_NS, self.ticket, command);
+        let mut answers = Vec::new();
+        for _ in 0..ROUNDS {
+            let Effects {
+                messages,
+                answers: said,
+                ..
+            } = self.manager.take_effects();
+            answers.extend(said.into_iter().map(|(_, answer)| answer));
+            for (to, message) in messages {
+                assert_eq!(to, "m2");
+                if let Some(agreed) = self.agree(message) {
+                    self.manager.receive(NOW_NS, "m2", agreed);
+                }
+            }
+            self.check();
+        }
+        answers
+    }
+
+    fn reserve(&mut self, body: ReserveBody) -> Vec<Answer> {
+        self.command(Command::Reserve {
+            id: body.id,
+            caller: caller(),
+            request: body.stream,
+            lease_ns: body.lease_ns,
+        })
+    }
+
+    fn agree(&mut self, message: Message) -> Option<Message> {
+        Some(match message {
+            Message::Hold {
+                id,
+                attempt,
+                topology,
+                ..
+            } => {
+                self.topology = topology;
+                Message::Held { id, attempt }
+            }
+            Message::Commit { id, attempt, .. } => Message::Committed { id, attempt },
+            Message::Refresh {
+                id, attempt, round, ..
+            } => Message::Refreshed { id, attempt, round },
+            Message::Release { id, attempt } => Message::Released { id, attempt },
+            _ => return None,
+        })
+    }
+
+    /// No link is above its budget.
+    fn check(&self) {
+        let topology = self.manager.topology();
+        let ledger = self.manager.parts().ledger();
+        for (n, link) in topology.links().iter().enumerate() {
+            assert!(
+                ledger.reserved_bytes(LinkId(n)) <= link.budget_bytes,
+                "{}",
+                link.name
+            );
+        }
+    }
+
+    /// Nothing is reserved for longer than the longest lease.
+    fn end(mut self) {
+        let limits = Limits::default();
+        let past_ns = limits.most_lease_ns + limits.hold_ns + limits.deadline_ns;
+        self.manager.advance(NOW_NS + past_ns);
+        self.manager
+            .advance(NOW_NS + past_ns + 2 * limits.tombstone_ns);
+        let links = 0..self.manager.topology().links().len();
+        let ledger = self.manager.parts().ledger();
+        let left: u64 = links.map(|n| ledger.reserved_bytes(LinkId(n))).sum();
+        assert_eq!(left, 0, "bytes without a lease");
+    }
+}
+
+fn caller() -> Caller {
+    Caller {
+        name: "me".to_owned(),
+        is_operator: true,
+    }
+}
+
+/// Reads bytes as everything that a manager reads, and carries out what can be read.
+///
+/// # Panics
+/// If a link is above its budget, bytes stay without a lease, an answer has no status of HTTP, or
+/// what is written is not what was read.
+pub fn replay(bytes: &[u8]) {
+    let file = admission::read(NET).map(|file| Arc::new(file.topology));
+    let Ok(net) = file else {
+        panic!("the topology of this file is not valid");
+    };
+    let Some(mut pair) = Pair::new(&net) else {
+        panic!("the good request is not granted");
+    };
+    carry_out(bytes, &mut pair);
+    if let Ok(envelope) = read::<Envelope>(bytes) {
+        take(envelope, &mut pair);
+    }
+    pair.end();
+    for key in ["meta", "part/m2/x", "reservation/x", "part/", "else"] {
+        if Record::read(key, bytes).is_ok() {
+            let records = [(key.to_owned(), bytes.to_vec())];
+            for boot in ["boot", "another"] {
+                let clock = (boot, NOW_NS);
+                let limits = Limits::default();
+                let manager =
+                    Manager::restore("m1", Arc::clone(&net), limits, records.clone(), clock);
+                if let Ok(manager) = manager {
+                    let pair = Pair {
+                        manager,
+                        ticket: 0,
+                        topology: 0,
+                    };
+                    pair.check();
+                }
+            }
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = admission::read(text);
+    }
+}
+
+/// Carries out what bytes are a body of.
+fn carry_out(bytes: &[u8], pair: &mut Pair) {
+    let mut answers = Vec::new();
+    let good = || "good".to_owned();
+    if let Ok(body) = read::<ReserveBody>(bytes) {
+        let written = serde_json::to_vec(&body).map(|text| read::<ReserveBody>(&text));
+        assert!(
+            matches!(&written, Ok(Ok(again)) if *again == body),
+            "{written:?}"
+        );
+        let first = pair.reserve(body.clone());
+        assert_eq!(first.len(), 1, "{first:?}");
+        let reserved = pair.manager.parts().ledger().clone();
+        // The same request again reserves nothing more.
+        let again = pair.reserve(body);
+        assert_eq!(again.len(), 1, "{again:?}");
+        let ledger = pair.manager.parts().ledger();
+        let links = 0..pair.manager.topology().links().len();
+        for link in links.map(LinkId) {
+            assert_eq!(ledger.reserved_bytes(link), reserved.reserved_bytes(link));
+        }
+        answers.extend(first);
+        answers.extend(again);
+    }
+    if let Ok(InForceBody { in_force }) = read(bytes) {
+        answers.extend(pair.command(Command::Report {
+            id: good(),
+            caller: caller(),
+            node: "a".to_owned(),
+            is_in_force: in_force,
+        }));
+    }
+    if let Ok(measured) = read::<Measured>(bytes) {
+        answers.extend(pair.command(Command::Measure {
+            id: good(),
+            caller: caller(),
+            listener: "b".to_owned(),
+            measured,
+        }));
+    }
+    if let Ok(LeaseBody { lease_ns }) = read(bytes) {
+        answers.extend(pair.command(Command::Refresh {
+            id: good(),
+            caller: caller(),
+            lease_ns,
+        }));
+    }
+    for answer in answers {
+        let (status, json) = render("good", answer);
+        assert!([200, 400, 409, 410, 503, 504].contains(&status), "{status}");
+        assert!(json.is_object(), "{json}");
+    }
+}
+
+/// Takes another manager's message, and one that commits what it may hold.
+fn take(envelope: Envelope, pair: &mut Pair) {
+    let Envelope { from, mut message } = envelope;
+    let mut commit = None;
+    if let Message::Hold {
+        id,
+        attempt,
+        topology,
+        ..
+    } = &mut message
+    {
+        // Nobody guesses a digest.
+        *topology = pair.topology;
+        commit = Some(Message::Commit {
+            id: id.clone(),
+            attempt: *attempt,
+            lease_ns: u64::MAX,
+        });
+    }
+    for message in [Some(message.clone()), commit, Some(message)] {
+        if let Some(message) = message {
+            pair.manager.receive(NOW_NS, &from, message);
+            pair.check();
+        }
+    }
+    drop(pair.manager.take_effects());
+}
