@@ -9,6 +9,7 @@
 mod families;
 mod file;
 mod http;
+mod reservations;
 mod scraper;
 mod stall_watch;
 mod stalls;
@@ -17,6 +18,7 @@ pub mod text;
 pub use families::{Family, Kind, Number, Sample, families};
 pub use file::replace;
 pub use http::{Bounds, serve};
-pub use scraper::{Health, ReadNames, Scraper};
+pub use reservations::reservation_families;
+pub use scraper::{Health, ReadNames, ReadOverview, Scraper};
 pub use stall_watch::count_stalls;
 pub use stalls::Stalls;

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, fs, io};
 
 use host_config::ClassNames;
+use manager::overview::Overview;
 use ports::Port;
 use tcpsp::Tc;
 
 use crate::families::{Family, Kind, Number, Sample, families};
+use crate::reservations::reservation_families;
 use crate::stalls::Stalls;
 use crate::text;
 
@@ -87,6 +89,9 @@ impl Health {
 /// Reads the names of classes; an error is a sentence.
 pub type ReadNames = Box<dyn FnMut() -> Result<ClassNames, String> + Send>;
 
+/// Returns what managers said last.
+pub type ReadOverview = Box<dyn FnMut() -> Overview + Send>;
+
 /// Reads this host.
 pub struct Scraper {
     most_classes: usize,
@@ -95,6 +100,8 @@ pub struct Scraper {
     read_names: ReadNames,
     names: ClassNames,
     stalls: Option<Arc<Mutex<Stalls>>>,
+    /// With the most reservations that have samples.
+    reservations: Option<(ReadOverview, usize)>,
 }
 
 impl Scraper {
@@ -111,6 +118,7 @@ impl Scraper {
             read_names: Box::new(|| Ok(ClassNames::default())),
             names: ClassNames::default(),
             stalls: None,
+            reservations: None,
         }
     }
 
@@ -125,6 +133,13 @@ impl Scraper {
     #[must_use]
     pub fn with_stalls(mut self, stalls: Arc<Mutex<Stalls>>) -> Self {
         self.stalls = Some(stalls);
+        self
+    }
+
+    /// Adds what managers said last, of at most so many reservations.
+    #[must_use]
+    pub fn with_reservations(mut self, read: ReadOverview, most: usize) -> Self {
+        self.reservations = Some((read, most));
         self
     }
 
@@ -155,6 +170,9 @@ impl Scraper {
         if let Some(stalls) = &self.stalls {
             let stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
             all.extend(stalls.families());
+        }
+        if let Some((read, most)) = &mut self.reservations {
+            all.extend(reservation_families(&read(), *most));
         }
         let ports = read.unwrap_or_default();
         all.extend(families(&ports, self.most_classes, &self.names));
@@ -203,6 +221,28 @@ mod tests {
         assert_eq!(scraper.last_error(), Some("no table"));
         scraper.scrape_of(|| Ok(Vec::new())).unwrap();
         assert_eq!(scraper.last_error(), None);
+    }
+
+    #[test]
+    fn reservations_are_those_of_each_scrape() {
+        let mut asked = 0;
+        let read = move || {
+            asked += 1;
+            let manager = manager::overview::ManagerRow {
+                manager: format!("m{asked}"),
+                problem: None,
+            };
+            Overview {
+                managers: vec![manager],
+                ..Overview::default()
+            }
+        };
+        let mut scraper = Scraper::new("0", 10).with_reservations(Box::new(read), 10);
+        for expected in ["m1", "m2"] {
+            let text = scraper.scrape_of(|| Ok(Vec::new())).unwrap();
+            let sample = format!("psp_manager_up{{manager=\"{expected}\"}} 1\n");
+            assert!(text.contains(&sample), "{text}");
+        }
     }
 
     #[test]

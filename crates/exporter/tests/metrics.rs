@@ -10,8 +10,11 @@ use std::fs;
 use std::path::Path;
 
 use common::{all_types, class, port, rendered};
-use exporter::{Stalls, families, text};
+use exporter::{Stalls, families, reservation_families, text};
 use host_config::{ClassNames, Host};
+use manager::api::LinkView;
+use manager::overview::{LinkRow, ListenerRow, ManagerRow, Overview, OverviewLink, ReservationRow};
+use manager::record::Measured;
 use ports::{Port, PortClass};
 use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::stats::{Metric, Stats, Unit};
@@ -348,4 +351,133 @@ fn the_alerts_name_metrics_that_exist() {
     for alert in ["PspDrops", "PspLate", "PspFallback", "PspScrapeErrors"] {
         assert!(rules.contains(&format!("- alert: {alert}\n")), "{alert}");
     }
+}
+
+/// A reservation with two listeners, of which one was measured at, in a network of two managers.
+fn overview() -> Overview {
+    let listener = |name: &str, measured| ListenerRow {
+        name: name.to_owned(),
+        bound_ns: 22_000_000,
+        measured,
+    };
+    let measured = Measured {
+        worst_delay_ns: 21_500_000,
+        packets: 6000,
+        lost_packets: 3,
+    };
+    let link = LinkView {
+        link: "studio".to_owned(),
+        period_ns: 10_000_000,
+        budget_bytes: 85_962,
+        reserved_bytes: 83_696,
+        free_bytes: 2266,
+    };
+    let row = LinkRow {
+        link: "studio".to_owned(),
+        bytes: 10_462,
+        period_ns: Some(10_000_000),
+        budget_bytes: Some(85_962),
+        free_bytes: Some(2266),
+    };
+    let manager = |url: &str, problem: Option<&str>| ManagerRow {
+        manager: url.to_owned(),
+        problem: problem.map(str::to_owned),
+    };
+    Overview {
+        reservations: vec![ReservationRow {
+            manager: "http://m1".to_owned(),
+            id: "cam1".to_owned(),
+            stream_id: "cam1".to_owned(),
+            owner: "studio".to_owned(),
+            talker: "camera".to_owned(),
+            in_force: true,
+            not_in_force: Vec::new(),
+            expires_in_ns: 1_500_000_000,
+            listeners: vec![listener("screen", Some(measured)), listener("wall", None)],
+            links: vec![row],
+            tightest: Some("studio".to_owned()),
+        }],
+        links: vec![OverviewLink {
+            manager: "http://m1".to_owned(),
+            link,
+        }],
+        managers: vec![
+            manager("http://m1", None),
+            manager("http://m2", Some("gone")),
+        ],
+    }
+}
+
+#[test]
+fn reservations_and_links_have_metrics() {
+    let text = text::open_metrics(reservation_families(&overview(), 10)).unwrap();
+    let of = "manager=\"http://m1\",reservation=\"cam1\",talker=\"camera\"";
+    for (sample, expected) in [
+        ("psp_manager_up{manager=\"http://m1\"}".to_owned(), "1"),
+        ("psp_manager_up{manager=\"http://m2\"}".to_owned(), "0"),
+        (
+            format!("psp_reservation_bound_seconds{{{of},listener=\"screen\"}}"),
+            "0.022",
+        ),
+        (
+            format!("psp_reservation_bound_seconds{{{of},listener=\"wall\"}}"),
+            "0.022",
+        ),
+        (
+            format!("psp_reservation_measured_delay_seconds{{{of},listener=\"screen\"}}"),
+            "0.0215",
+        ),
+        (
+            format!("psp_reservation_measured_packets{{{of},listener=\"screen\"}}"),
+            "6000",
+        ),
+        (
+            format!("psp_reservation_measured_lost_packets{{{of},listener=\"screen\"}}"),
+            "3",
+        ),
+        (format!("psp_reservation_in_force{{{of}}}"), "1"),
+        (format!("psp_reservation_lease_left_seconds{{{of}}}"), "1.5"),
+        (
+            format!("psp_reservation_link_bytes{{{of},link=\"studio\"}}"),
+            "10462",
+        ),
+        (
+            "psp_link_free_bytes{manager=\"http://m1\",link=\"studio\"}".to_owned(),
+            "2266",
+        ),
+        (
+            "psp_link_budget_bytes{manager=\"http://m1\",link=\"studio\"}".to_owned(),
+            "85962",
+        ),
+        (
+            "psp_link_reserved_bytes{manager=\"http://m1\",link=\"studio\"}".to_owned(),
+            "83696",
+        ),
+        (
+            "psp_link_period_seconds{manager=\"http://m1\",link=\"studio\"}".to_owned(),
+            "0.01",
+        ),
+        ("psp_exporter_reservations_left_out".to_owned(), "0"),
+    ] {
+        assert_eq!(value(&text, &sample), expected, "{sample}");
+    }
+    // Nobody measured at the wall, and so nothing is said of it.
+    let is_measured = |line: &&str| line.contains("_measured_") && line.contains("\"wall\"");
+    assert_eq!(text.lines().find(is_measured), None);
+}
+
+#[test]
+fn reservations_beyond_the_bound_are_counted() {
+    let mut overview = overview();
+    let of = |n| ReservationRow {
+        id: format!("cam{n}"),
+        ..overview.reservations[0].clone()
+    };
+    overview.reservations = (0..7).map(of).collect();
+    let text = text::open_metrics(reservation_families(&overview, 3)).unwrap();
+    assert_eq!(value(&text, "psp_exporter_reservations_left_out"), "4");
+    let bounds = text
+        .lines()
+        .filter(|line| line.starts_with("psp_reservation_in_force{"));
+    assert_eq!(bounds.count(), 3);
 }

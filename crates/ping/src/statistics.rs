@@ -53,6 +53,9 @@ pub struct Statistics {
 
 #[derive(Clone, Copy, Debug)]
 struct Probe {
+    /// When the program handed it over.
+    handed_ns: u64,
+    /// The same, or the kernel's timestamp.
     sent_ns: u64,
     by_kernel: bool,
     answered: bool,
@@ -62,6 +65,7 @@ struct Probe {
 struct Distributions {
     round_trip: Delays,
     there: Delays,
+    there_with_wait: Delays,
     back: Delays,
     late: Delays,
 }
@@ -101,6 +105,9 @@ pub struct Results {
     pub round_trip: Option<Summary>,
     /// Delays from the sender to the reflector.
     pub one_way: Option<Summary>,
+    /// Delays from the sender's handing a probe to its kernel to the reflector: with the wait in the
+    /// sender's own queues, which the kernel's timestamps of `one_way` come after.
+    pub one_way_with_wait: Option<Summary>,
     /// Delays from the reflector to the sender.
     pub way_back: Option<Summary>,
     /// Error of the sender itself: how late it sent the probes.
@@ -133,6 +140,7 @@ impl Statistics {
             self.first += 1;
         }
         self.probes.push_back(Probe {
+            handed_ns: sent.sent_ns,
             sent_ns: sent.sent_ns,
             by_kernel: false,
             answered: false,
@@ -175,7 +183,8 @@ impl Statistics {
             return Outcome::Duplicate;
         }
         probe.answered = true;
-        let (sent_ns, by_kernel) = (probe.sent_ns, by_kernel && probe.by_kernel);
+        let (handed_ns, sent_ns) = (probe.handed_ns, probe.sent_ns);
+        let by_kernel = by_kernel && probe.by_kernel;
         let sequence = header.sequence;
         self.counts.received += 1;
         self.counts.kernel_stamped += u64::from(by_kernel);
@@ -187,7 +196,7 @@ impl Statistics {
         let round_trip_ns = received_ns.saturating_sub(sent_ns);
         self.delays.round_trip.record(sequence, round_trip_ns);
         let one_way_ns = match self.one_way {
-            true => self.record_directions(header, sent_ns, received_ns),
+            true => self.record_directions(header, (handed_ns, sent_ns), received_ns),
             false => None,
         };
         Outcome::Answer {
@@ -201,7 +210,7 @@ impl Statistics {
     fn record_directions(
         &mut self,
         header: &Header,
-        sent_ns: u64,
+        (handed_ns, sent_ns): (u64, u64),
         received_ns: u64,
     ) -> Option<u64> {
         let there_ns = header.received_ns.checked_sub(sent_ns);
@@ -211,6 +220,10 @@ impl Statistics {
             return None;
         };
         self.delays.there.record(header.sequence, there_ns);
+        let with_wait_ns = header.received_ns.saturating_sub(handed_ns);
+        self.delays
+            .there_with_wait
+            .record(header.sequence, with_wait_ns);
         self.delays.back.record(header.sequence, back_ns);
         Some(there_ns)
     }
@@ -236,6 +249,7 @@ impl Statistics {
             },
             round_trip: self.delays.round_trip.summary(),
             one_way: self.delays.there.summary(),
+            one_way_with_wait: self.delays.there_with_wait.summary(),
             way_back: self.delays.back.summary(),
             send_late: self.delays.late.summary(),
         }
@@ -294,6 +308,8 @@ mod tests {
         let results = run.results();
         assert_eq!(results.counts.kernel_stamped, 1);
         assert_eq!(results.way_back.unwrap().max_ns, 70);
+        // The kernel's timestamp came 10 ns after the program's.
+        assert_eq!(results.one_way_with_wait.unwrap().max_ns, 30);
         assert_eq!(results.send_late.unwrap().max_sequence, 1);
     }
 

@@ -88,6 +88,7 @@ pub fn summary(plan: &Plan, done: &Done) -> String {
     for (name, summary) in [
         ("round trip", &results.round_trip),
         ("one way", &results.one_way),
+        ("with wait", &results.one_way_with_wait),
         ("way back", &results.way_back),
         ("sent late", &results.send_late),
     ] {
@@ -128,7 +129,7 @@ pub fn summary(plan: &Plan, done: &Done) -> String {
 
 /// Smallest change of the clock that is reported: a clock that is only slewed moves less in a
 /// minute.
-const CLOCK_STEP_NS: u64 = 30_000_000;
+pub const CLOCK_STEP_NS: u64 = 30_000_000;
 
 fn row(name: &str, s: &Summary) -> String {
     let values = [s.min_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns].map(ms);

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -12,6 +13,8 @@ use exporter::{Bounds, Scraper, replace, serve, text};
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
+use manager::commands::Managers;
+use manager::poll::{Poll, ask};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, values};
@@ -36,7 +39,16 @@ pub struct ExporterArgs {
     /// Most classes with metrics of their own; the others are summed as class "other"
     #[arg(long, value_name = "N", default_value_t = 1000, help_heading = OUTPUT)]
     pub classes: usize,
+    /// Most reservations with metrics; the others are counted
+    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = OUTPUT)]
+    pub reservations: usize,
+    /// Whose reservations to export, too
+    #[command(flatten)]
+    pub managers: Managers,
 }
+
+/// Time between two questions to managers.
+const ASK_EVERY: Duration = Duration::from_secs(5);
 
 /// Exports until SIGINT or SIGTERM, or once.
 ///
@@ -46,7 +58,12 @@ pub struct ExporterArgs {
 pub fn main(args: &ExporterArgs) -> Result<()> {
     let scraper = Scraper::new(env!("CARGO_PKG_VERSION"), args.classes);
     let mut scraper = scraper.with_names(Box::new(host_apply::class_names));
+    let managers = args.managers.clients()?;
     if args.once {
+        if !managers.is_empty() {
+            let asked = Box::new(move || ask(&managers));
+            scraper = scraper.with_reservations(asked, args.reservations);
+        }
         let scraped = scraper.scrape()?;
         if let Some(why) = scraper.last_error() {
             bail!("cannot read the kernel's tables: {why}");
@@ -56,7 +73,14 @@ pub fn main(args: &ExporterArgs) -> Result<()> {
             None => output::print(&scraped),
         };
     }
+    // Before a thread starts, so that it is not ended by a signal.
     let signals = Signals::block().context("signals")?;
+    if !managers.is_empty() {
+        // A scrape waits for no manager.
+        let poll = Poll::start(managers, ASK_EVERY).context("a thread that asks managers")?;
+        let latest = Box::new(move || poll.latest());
+        scraper = scraper.with_reservations(latest, args.reservations);
+    }
     let Some(path) = &args.textfile else {
         let listener = TcpListener::bind(args.listen)
             .with_context(|| format!("--listen {}: cannot listen", args.listen))?;

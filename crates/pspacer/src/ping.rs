@@ -7,9 +7,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use linux_io::udp::Class;
+use manager::client::Client;
+use manager::commands::Connection;
+use manager::record::Measured;
 use ping::packet::{LEAST_BYTES, MOST_BYTES, PORT};
 use ping::run::{Above, Done, Plan, run};
 use ping::schedule::Schedule;
@@ -68,6 +71,16 @@ pub struct PingArgs {
     /// One JSON object on standard output at the end, nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
+    /// Probes are the packets of this reservation: at the end its manager is told the worst one-way
+    /// delay, with the wait in this host's queues. `top` and the exporter show it beside the bound
+    #[arg(long, value_name = "ID", requires = "listener", help_heading = OUTPUT)]
+    pub reservation: Option<String>,
+    /// The reservation's listener where the reflector runs
+    #[arg(long, value_name = "HOST", requires = "reservation", help_heading = OUTPUT)]
+    pub listener: Option<String>,
+    /// Whom to tell
+    #[command(flatten)]
+    pub connection: Connection,
     /// Also draw the distribution of round trips
     #[arg(long, value_name = "OUT.svg", help_heading = OUTPUT)]
     pub plot: Option<PathBuf>,
@@ -97,10 +110,91 @@ struct Report<'a> {
     results: &'a Results,
 }
 
+/// Where a measurement goes.
+struct Target {
+    client: Client,
+    reservation: String,
+    listener: String,
+}
+
+impl Target {
+    /// Returns where the measurement goes; `None` if nowhere. What would not be found out before the
+    /// end is refused before the first probe.
+    fn of(args: &PingArgs, is_one_way: bool) -> Result<Option<Self>> {
+        let Some((reservation, listener)) = args.reservation.clone().zip(args.listener.clone())
+        else {
+            return Ok(None);
+        };
+        if !is_one_way {
+            bail!(
+                "--reservation {reservation}: a bound is of one way, expected --synced, with clocks \
+                 that are kept alike"
+            );
+        }
+        let client = args.connection.client()?;
+        let views = client.reservations()?;
+        let Some(view) = views.iter().find(|view| view.id == reservation) else {
+            bail!("--reservation {reservation}: the manager has no such reservation of yours");
+        };
+        if !view.listeners.iter().any(|of| of.name == listener) {
+            let names: Vec<_> = view.listeners.iter().map(|of| of.name.as_str()).collect();
+            bail!(
+                "--listener {listener}: expected a listener of {reservation}: {}",
+                names.join(", ")
+            );
+        }
+        Ok(Some(Self {
+            client,
+            reservation,
+            listener,
+        }))
+    }
+
+    /// Tells the manager what was measured.
+    fn tell(&self, done: &Done) -> Result<()> {
+        let measured = measured(done).with_context(|| {
+            format!(
+                "--reservation {}: nothing was measured that its manager could be told",
+                self.reservation
+            )
+        })?;
+        let sent = self
+            .client
+            .measured(&self.reservation, &self.listener, &measured);
+        sent.with_context(|| format!("--reservation {}", self.reservation))?;
+        Ok(())
+    }
+}
+
+/// Returns what a run has measured of the way to the reflector.
+///
+/// # Errors
+/// If no probe came, or the clocks disagree.
+fn measured(done: &Done) -> Result<Measured> {
+    let counts = &done.results.counts;
+    if counts.implausible > 0 {
+        bail!(
+            "{} one-way delays were below 0: the clocks disagree",
+            counts.implausible
+        );
+    }
+    if done.clock_step_ns > text::CLOCK_STEP_NS {
+        bail!("the clock was set meanwhile");
+    }
+    match &done.results.one_way_with_wait {
+        None => bail!("no answer came"),
+        Some(summary) => Ok(Measured {
+            worst_delay_ns: summary.max_ns,
+            packets: summary.count,
+            lost_packets: counts.lost,
+        }),
+    }
+}
+
 /// Sends the probes, waits for the answers and prints the results.
 ///
 /// # Errors
-/// When the host has no address, the socket fails, or an output cannot be written.
+/// When the host has no address, the reservation does not fit what is measured, the socket fails, or an output cannot be written.
 pub fn main(args: &PingArgs) -> Result<ExitCode> {
     let address = resolve(&args.host, args.port)?;
     let within = |duration| Schedule::count_within(duration, args.period);
@@ -114,6 +208,7 @@ pub fn main(args: &PingArgs) -> Result<ExitCode> {
         one_way: args.synced || address.ip().is_loopback(),
         stop_above_ns: args.stop_above,
     };
+    let target = Target::of(args, plan.one_way)?;
     let lines = !terminal::is_quiet() && !args.json;
     if !args.json {
         output::print(&format!("{}\n", text::head(&plan)))?;
@@ -128,6 +223,9 @@ pub fn main(args: &PingArgs) -> Result<ExitCode> {
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
     print(args, &plan, &done)?;
+    if let Some(target) = &target {
+        target.tell(&done)?;
+    }
     Ok(match (done.above, done.results.counts.received) {
         (Some(_), _) => ExitCode::from(ABOVE),
         (None, 0) => ExitCode::from(NO_ANSWER),

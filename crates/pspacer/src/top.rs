@@ -9,6 +9,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
+use manager::client::Client;
+use manager::commands::Managers;
+use manager::overview::Overview;
+use manager::poll::{Poll, ask};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use serde::Serialize;
@@ -35,6 +39,9 @@ pub struct TopArgs {
     /// Two samples, which is what rates need, and the second as text, or with --json as one line
     #[arg(long, help_heading = RUN)]
     pub once: bool,
+    /// Whose reservations to show, too
+    #[command(flatten)]
+    pub managers: Managers,
 }
 
 /// The JSON line of a sample.
@@ -45,6 +52,9 @@ struct Json {
     cost_ns: u64,
     qdiscs: Vec<PortRow>,
     classes: Vec<Row>,
+    /// With `--manager`.
+    #[serde(flatten)]
+    overview: Option<Overview>,
 }
 
 /// Shows the classes until the user ends it.
@@ -53,16 +63,19 @@ struct Json {
 /// When the kernel's tables cannot be read, or standard output is no terminal and neither `--once`
 /// nor `--json` was given.
 pub fn main(args: &TopArgs) -> Result<()> {
+    // Before threads start, so that none of them is ended by a signal.
     let signals = Signals::block().context("signals")?;
+    let managers = args.managers.clients()?;
     let mut tc = Tc::open()?;
     if args.json || args.once {
-        return lines(args, &mut tc, &signals);
+        return lines(args, managers, &mut tc, &signals);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!("standard input and output are no terminal: expected --once or --json");
     }
+    let poll = poll(args, managers)?;
     let mut terminal = ratatui::try_init()?;
-    let shown = screen(args, &mut tc, &signals, &mut terminal);
+    let shown = screen(args, poll.as_ref(), &mut tc, &signals, &mut terminal);
     ratatui::try_restore()?;
     shown
 }
@@ -85,6 +98,15 @@ fn read(tc: &mut Tc) -> Result<Sample> {
     })
 }
 
+/// Asks managers as often as samples are taken; `None` if there are none.
+fn poll(args: &TopArgs, managers: Vec<(String, Client)>) -> Result<Option<Poll>> {
+    if managers.is_empty() {
+        return Ok(None);
+    }
+    let poll = Poll::start(managers, Duration::from_nanos(args.every));
+    Ok(Some(poll.context("a thread that asks managers")?))
+}
+
 /// Waits until the time, or until a signal comes; returns whether one came.
 fn wait(due_ns: u64, signals: &Signals) -> Result<bool> {
     loop {
@@ -99,9 +121,19 @@ fn wait(due_ns: u64, signals: &Signals) -> Result<bool> {
     }
 }
 
-fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
+fn lines(
+    args: &TopArgs,
+    managers: Vec<(String, Client)>,
+    tc: &mut Tc,
+    signals: &Signals,
+) -> Result<()> {
     let mut model = Model::named(names());
     model.take(read(tc)?);
+    // One answer is enough for one line, and is asked for when the line is due.
+    let (once, poll) = match args.once {
+        true => (managers, None),
+        false => (Vec::new(), poll(args, managers)?),
+    };
     let mut due_ns = monotonic_ns()?;
     loop {
         due_ns += args.every;
@@ -111,6 +143,11 @@ fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
         let sample = read(tc)?;
         let (time_ns, cost_ns) = (sample.time_ns, sample.cost_ns);
         model.take(sample);
+        if let Some(poll) = &poll {
+            model.take_reservations(poll.latest());
+        } else if !once.is_empty() {
+            model.take_reservations(ask(&once));
+        }
         let mut out = output::out();
         if args.json {
             let json = Json {
@@ -119,6 +156,7 @@ fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
                 cost_ns,
                 qdiscs: model.ports(),
                 classes: model.rows(),
+                overview: model.reservations().cloned(),
             };
             serde_json::to_writer(&mut out, &json)?;
             writeln!(out)?;
@@ -138,6 +176,7 @@ fn lines(args: &TopArgs, tc: &mut Tc, signals: &Signals) -> Result<()> {
 
 fn screen(
     args: &TopArgs,
+    poll: Option<&Poll>,
     tc: &mut Tc,
     signals: &Signals,
     terminal: &mut DefaultTerminal,
@@ -151,6 +190,9 @@ fn screen(
             // A pause shows what was there; samples that are not taken make no rates of gaps.
             if !view.is_paused {
                 model.take(sample);
+                if let Some(poll) = poll {
+                    model.take_reservations(poll.latest());
+                }
             }
         }
         terminal.draw(|frame| draw(frame, &model, &view))?;

@@ -50,7 +50,13 @@ fn all_probes_are_answered_on_the_loopback() {
     ] {
         assert_eq!(run[key], expected, "{key}: {run}");
     }
-    for key in ["round_trip", "one_way", "way_back", "send_late"] {
+    for key in [
+        "round_trip",
+        "one_way",
+        "one_way_with_wait",
+        "way_back",
+        "send_late",
+    ] {
         let delays = &run[key];
         let bins = delays["histogram"].as_array().unwrap();
         let counted: u64 = bins.iter().map(|b| b["count"].as_u64().unwrap()).sum();

@@ -10,6 +10,7 @@
 )]
 
 mod common;
+mod hosts;
 
 use std::fs;
 use std::io::Read;
@@ -18,6 +19,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{pspacer, text};
+use hosts::reflector;
 use serde_json::Value;
 
 /// Longest wait for what has to happen at some time.
@@ -187,6 +189,96 @@ fn a_stream_is_granted_listed_and_released() {
     assert_eq!(out.status.code(), Some(1));
     let said = text(&out.stderr);
     assert!(said.contains("no reservation has the id never"), "{said}");
+}
+
+/// `ping` tells the manager what it measured; `top` and `exporter` show that beside the bound.
+#[test]
+fn measurements_are_shown_beside_their_bounds() {
+    let folder = folder();
+    let manager = manager(folder.path(), &[]);
+    let more = ["--bytes", "10000", "--for", "10m", "--id", "cam1"];
+    assert_eq!(manager.json(RESERVE, &more).0, Some(0));
+    let top = || manager.json("top --once --every 10ms", &[]).1;
+    let before = top();
+    let row = &before["reservations"][0];
+    assert_eq!(
+        (&row["id"], &row["talker"]),
+        (&"cam1".into(), &"camera".into())
+    );
+    assert_eq!(row["listeners"][0]["bound_ns"], 22_000_000);
+    assert_eq!(row["listeners"][0]["measured"], Value::Null);
+    assert_eq!(row["links"][0]["bytes"], WIRE_BYTES);
+    let free_bytes = 87_500 - 1_538 - WIRE_BYTES;
+    assert_eq!(row["links"][0]["free_bytes"], free_bytes);
+    assert_eq!(row["tightest"], "studio");
+    assert_eq!(before["links"][0]["free_bytes"], free_bytes);
+    let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
+    let ping = format!("ping 127.0.0.1 --port {port} -c 20 --period 1ms --reservation cam1");
+    let (status, run) = manager.json(&ping, &["--listener", "screen"]);
+    assert_eq!(status, Some(0), "{run}");
+    let worst_ns = run["one_way_with_wait"]["max_ns"].as_u64().unwrap();
+    let measured = serde_json::json!({
+        "worst_delay_ns": worst_ns, "packets": run["received"], "lost_packets": run["lost"],
+    });
+    assert_eq!(
+        top()["reservations"][0]["listeners"][0]["measured"],
+        measured
+    );
+    let shown = text(&manager.ask("", "top --once --every 10ms", &[]).stdout);
+    assert!(shown.contains("reservations: 1"), "{shown}");
+    assert!(
+        shown.contains("cam1         camera, screen   10,462"),
+        "{shown}"
+    );
+    assert!(shown.contains("not at camera r1"), "{shown}");
+    let exported = text(&manager.ask("", "exporter --once", &[]).stdout);
+    let samples = "psp_reservation_measured_packets{";
+    let line = exported.lines().find(|line| line.starts_with(samples));
+    assert!(
+        line.is_some_and(|line| line.ends_with("} 20")),
+        "{exported}"
+    );
+    assert!(exported.contains("} 0.022\n"), "{exported}");
+    // What would be wrong at the end is refused before the first probe.
+    for (words, more, expected) in [
+        (
+            &ping,
+            ["--listener", "r1"],
+            "expected a listener of cam1: screen",
+        ),
+        (
+            &ping.replace("cam1", "other"),
+            ["--listener", "screen"],
+            "the manager has no such reservation",
+        ),
+        (
+            &ping.replace("127.0.0.1", "192.0.2.1"),
+            ["--listener", "screen"],
+            "expected --synced",
+        ),
+    ] {
+        let out = manager.ask("", words, &more);
+        let said = text(&out.stderr);
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(
+            (out.status.code(), out.stdout.len()),
+            (Some(2), 0),
+            "{said}"
+        );
+    }
+    // A manager that is away is named, and its reservations are not there.
+    let url = manager.url.clone();
+    drop(manager);
+    let out = pspacer(&["top", "--once", "--every", "10ms", "--manager", &url]);
+    let shown = text(&out.stdout);
+    assert!(
+        shown.contains(&format!("manager {url} does not answer: ")),
+        "{shown}"
+    );
+    let twice = format!("{url},{url}");
+    let out = pspacer(&["top", "--once", "--manager", &twice]);
+    let said = text(&out.stderr);
+    assert!(said.contains("expected each manager once"), "{said}");
 }
 
 #[test]

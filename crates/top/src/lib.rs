@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod model;
+mod reservations;
 mod screen;
 mod view;
 

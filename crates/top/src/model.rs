@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host_config::ClassNames;
+use manager::overview::Overview;
 use ports::{Port, PortClass};
 use serde::Serialize;
 use tcpsp::stats::{Stats, Value};
@@ -118,6 +119,7 @@ pub struct Model {
     samples: VecDeque<Sample>,
     histories: BTreeMap<Key, VecDeque<u64>>,
     names: ClassNames,
+    reservations: Option<Overview>,
 }
 
 impl Model {
@@ -153,6 +155,17 @@ impl Model {
         while self.samples.len() > LATE_SAMPLES {
             self.samples.pop_front();
         }
+    }
+
+    /// Takes what managers said last.
+    pub fn take_reservations(&mut self, overview: Overview) {
+        self.reservations = Some(overview);
+    }
+
+    /// Returns what managers said last; `None` if none is asked.
+    #[must_use]
+    pub fn reservations(&self) -> Option<&Overview> {
+        self.reservations.as_ref()
     }
 
     /// Returns the newest sample.

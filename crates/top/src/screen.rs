@@ -14,6 +14,7 @@ use tcpsp::stats::{Shown, Stats, Unit, Value};
 use units::terse;
 
 use crate::model::{Late, Model, PortRow, Row};
+use crate::reservations;
 use crate::view::View;
 
 /// Columns of a row's history.
@@ -33,18 +34,28 @@ const COLUMNS: [(&str, Constraint); 9] = [
     ("drops", Constraint::Min(12)),
 ];
 
-/// Draws a frame: the qdiscs, below them the classes or the selected one close up.
+/// Most of the screen that reservations take: one part of so many.
+const RESERVATIONS_PART: u16 = 2;
+
+/// Draws a frame: the qdiscs, below them the classes or the selected one close up, then the
+/// reservations if managers are asked.
 pub fn draw(frame: &mut Frame<'_>, model: &Model, view: &View) {
     let ports = model.ports();
     let shown = view.shown(model.rows());
     let lines = u16::try_from(ports.len()).unwrap_or(u16::MAX);
-    let [head, top, below, foot] = Layout::vertical([
+    let reserved = reservations::lines(model.reservations());
+    let part = frame.area().height / RESERVATIONS_PART;
+    let [head, top, below, granted, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Max(lines.saturating_add(1)),
         Constraint::Min(3),
+        Constraint::Length(reserved.min(part)),
         Constraint::Length(1),
     ])
     .areas(frame.area());
+    if let Some(overview) = model.reservations() {
+        reservations::draw(frame, granted, overview);
+    }
     frame.render_widget(Line::from(summary(model, view, shown.len())), head);
     let ports: Vec<_> = ports
         .iter()
@@ -71,6 +82,11 @@ pub fn text(model: &Model, view: &View, width: u16) -> io::Result<String> {
     let rows = model.ports().len() + view.shown(model.rows()).len();
     // The summary, the heads of both tables, and the line of keys.
     let height = u16::try_from(rows + 4).unwrap_or(u16::MAX).max(8);
+    // Reservations have a part of the whole, and what is empty above them is left out below.
+    let reserved = reservations::lines(model.reservations());
+    let height = height
+        .saturating_add(reserved)
+        .max(reserved.saturating_mul(RESERVATIONS_PART).saturating_add(1));
     let mut terminal = Terminal::new(TestBackend::new(width, height))?;
     terminal.draw(|frame| draw(frame, model, view))?;
     let buffer = terminal.backend().buffer();
@@ -80,7 +96,15 @@ pub fn text(model: &Model, view: &View, width: u16) -> io::Result<String> {
         line.trim_end().to_owned() + "\n"
     };
     let lines: Vec<String> = cells.map(line).collect();
-    let text: String = lines[..lines.len().saturating_sub(1)].concat();
+    let shown = &lines[..lines.len().saturating_sub(1)];
+    let text = match reserved {
+        0 => shown.concat(),
+        _ => {
+            let (above, granted) =
+                shown.split_at(shown.len().saturating_sub(usize::from(reserved)));
+            format!("{}\n\n{}", above.concat().trim_end(), granted.concat())
+        }
+    };
     Ok(text.trim_end().to_owned() + "\n")
 }
 

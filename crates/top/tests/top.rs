@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
 use host_config::Host;
+use manager::overview::{LinkRow, ListenerRow, ManagerRow, Overview, ReservationRow};
+use manager::record::Measured;
 use ports::{Port, PortClass};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -395,6 +397,141 @@ fn a_screen_without_classes() {
     many.ports = vec![many.ports[0].clone(); 40];
     model.take(many);
     screen(&model, &View::default());
+    for (width, height) in [(1, 1), (10, 3), (40, 5)] {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal
+            .draw(|frame| draw(frame, &model, &View::default()))
+            .unwrap();
+    }
+}
+
+/// A reservation with two listeners, measured at one of them, and a manager that is away.
+fn reservations(worst_delay_ns: u64) -> Overview {
+    let measured = Measured {
+        worst_delay_ns,
+        packets: 6000,
+        lost_packets: 3,
+    };
+    let listener = |name: &str, measured| ListenerRow {
+        name: name.to_owned(),
+        bound_ns: 22_000_000,
+        measured,
+    };
+    let link = |name: &str, free_bytes| LinkRow {
+        link: name.to_owned(),
+        bytes: 10_462,
+        period_ns: Some(10_000_000),
+        budget_bytes: Some(85_962),
+        free_bytes,
+    };
+    let manager = |url: &str, problem: Option<&str>| ManagerRow {
+        manager: url.to_owned(),
+        problem: problem.map(str::to_owned),
+    };
+    Overview {
+        reservations: vec![ReservationRow {
+            manager: "http://m1".to_owned(),
+            id: "cam1".to_owned(),
+            stream_id: "cam1".to_owned(),
+            owner: "studio".to_owned(),
+            talker: "camera".to_owned(),
+            in_force: false,
+            not_in_force: vec!["r1".to_owned()],
+            expires_in_ns: 5 * S,
+            listeners: vec![listener("screen", Some(measured)), listener("wall", None)],
+            links: vec![link("studio", Some(2266)), link("hall/r1/up", None)],
+            tightest: Some("studio".to_owned()),
+        }],
+        links: Vec::new(),
+        managers: vec![
+            manager("http://m1", None),
+            manager("http://m2", Some("no route")),
+        ],
+    }
+}
+
+#[test]
+fn reservations_are_below_the_classes() {
+    let view = View::default();
+    let shown = |overview: Overview| {
+        let mut model = after(20);
+        model.take_reservations(overview);
+        text(&model, &view, 130).unwrap()
+    };
+    let classes = text(&after(20), &view, 130).unwrap();
+    let with = shown(reservations(21_400_000));
+    let (above, below) = with.split_once("\n\nreservations: 1\n").unwrap();
+    assert_eq!(above, classes.trim_end());
+    let row = |cells: [&str; 7]| {
+        let [id, ends, bytes, bound, worst, free, force] = cells;
+        format!("{id:<12} {ends:<16} {bytes:<8} {bound:<9} {worst:<28} {free:<25} {force}")
+    };
+    let free = "2,266 studio, 1 not known";
+    let (screen, wall) = ("camera, screen", "camera, wall");
+    let expected = [
+        "manager http://m2 does not answer: no route".to_owned(),
+        row([
+            "reservation",
+            "from, to",
+            "bytes",
+            "bound",
+            "worst measured",
+            "free of the tightest link",
+            "in force",
+        ]),
+        row([
+            "cam1",
+            screen,
+            "10,462",
+            "22 ms",
+            "21.4 ms of 6,000, 3 lost",
+            free,
+            "not at r1",
+        ]),
+        row([
+            "cam1",
+            wall,
+            "10,462",
+            "22 ms",
+            "not measured",
+            free,
+            "not at r1",
+        ]),
+    ];
+    assert_eq!(below.lines().collect::<Vec<_>>(), expected);
+    // A delay above what was granted is said twice.
+    let late = shown(reservations(23_000_000));
+    assert!(
+        late.contains("reservations: 1; 1 measured above the bound\n"),
+        "{late}"
+    );
+    assert!(late.contains("23 ms ABOVE of 6,000, 3 lost"), "{late}");
+    // None is said, too, and that nobody knows.
+    let none = Overview {
+        reservations: Vec::new(),
+        ..reservations(1)
+    };
+    assert!(
+        shown(none).ends_with("\n\nreservations: 0\nmanager http://m2 does not answer: no route\n")
+    );
+    let mut unknown = reservations(1);
+    unknown.reservations[0].tightest = None;
+    assert!(shown(unknown).contains(" not known   "));
+}
+
+#[test]
+fn many_reservations_leave_room_for_classes() {
+    let mut model = after(20);
+    let mut many = reservations(1);
+    many.reservations = vec![many.reservations[0].clone(); 40];
+    model.take_reservations(many);
+    let shown = screen(&model, &View::default());
+    assert!(shown.contains("eth0       1:1          paced"), "{shown}");
+    assert!(shown.contains("reservations: 40"), "{shown}");
+    // All of them as text, which is as high as it has to be.
+    let all = text(&model, &View::default(), 130).unwrap();
+    assert_eq!(all.matches("camera, wall").count(), 40);
+    assert_eq!(all.matches("paced").count(), 3);
     for (width, height) in [(1, 1), (10, 3), (40, 5)] {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal

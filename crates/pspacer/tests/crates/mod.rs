@@ -92,6 +92,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "host-config",
             "linux-io",
+            "manager",
             "ports",
             "stall",
             "tcpsp",
@@ -100,7 +101,11 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("doctor", &["linux-io", "ports", "tcpsp", "units"]),
-    ("top", &["host-config", "ports", "tcpsp", "units"]),
+    // Both show what managers have granted.
+    (
+        "top",
+        &["host-config", "manager", "ports", "tcpsp", "units"],
+    ),
     ("router", &["afxdp", "linux-io", "toml-faults", "units"]),
     (
         "manager",
