@@ -20,6 +20,9 @@ pub struct AgentArgs {
     /// Replace qdiscs, classes and filters that others configured on the devices
     #[arg(long, help_heading = RUN)]
     pub take_over: bool,
+    /// Follow the kernel's routes: a stream whose frames they lead by another device is not in force
+    #[arg(long, help_heading = RUN)]
+    pub follow_routes: bool,
     /// URLs of all managers of the network, with commas; the token is an operator's, in the
     /// environment, PSPACER_TOKEN, or in --token-file
     #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',',

@@ -3,6 +3,7 @@
 //! reports that the managers are due. All of it is pure: the time is an argument.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use admission::FrameSpecification;
 use manager::enforce::{NodeDuty, StreamDuty};
@@ -53,6 +54,21 @@ pub struct Report {
     pub in_force: bool,
 }
 
+/// The device by which packets to an address leave; `None`: there is no route.
+pub type Routes = BTreeMap<IpAddr, Option<String>>;
+
+/// Streams whose frames the kernel does not send by the device of their segment, by id of the
+/// reservation and segment: what is wrong, in a sentence.
+pub type Astray = BTreeMap<(String, String), String>;
+
+/// Returns the address that frames are sent to.
+fn destination(frames: &FrameSpecification) -> IpAddr {
+    match frames {
+        FrameSpecification::Ipv4Tuple(tuple) => tuple.destination_ip_address.into(),
+        FrameSpecification::Ipv6Tuple(tuple) => tuple.destination_ip_address.into(),
+    }
+}
+
 impl Heard {
     fn end_ns(&self, stream: &StreamDuty) -> u64 {
         self.asked_ns.saturating_add(stream.expires_in_ns)
@@ -69,13 +85,15 @@ impl Heard {
     }
 
     /// Returns the reports that the manager is due if the ports of these segments are in force.
-    /// A reservation is in force if all ports that send it are, and its frames are known.
+    /// A reservation is in force if all ports that send it are, its frames are known, and none of
+    /// its ports is astray.
     #[must_use]
-    pub fn reports(&self, in_force: &BTreeSet<String>) -> Vec<Report> {
+    pub fn reports(&self, in_force: &BTreeSet<String>, astray: &Astray) -> Vec<Report> {
         let mut found: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
         for (segment, port) in &self.duty.ports {
             for stream in &port.streams {
-                let is_here = in_force.contains(segment) && !stream.frames.is_empty();
+                let is_astray = astray.contains_key(&(stream.id.clone(), segment.clone()));
+                let is_here = in_force.contains(segment) && !stream.frames.is_empty() && !is_astray;
                 let (is_in_force, is_reported) = found.entry(&stream.id).or_insert((true, true));
                 *is_in_force &= is_here;
                 *is_reported = stream.in_force;
@@ -119,6 +137,48 @@ impl Known {
             streams.map(|stream| heard.end_ns(stream))
         });
         ends.min()
+    }
+
+    /// Returns where the frames of all streams are sent to.
+    #[must_use]
+    pub fn destinations(&self) -> BTreeSet<IpAddr> {
+        let ports = self.0.values().flat_map(|heard| heard.duty.ports.values());
+        let frames = ports.flat_map(|port| port.streams.iter().flat_map(|stream| &stream.frames));
+        frames.map(destination).collect()
+    }
+
+    /// Returns the streams that go astray at a node with these devices, by segment. A stream may go
+    /// to several listeners by several ports, so one destination that leaves by a port is enough for
+    /// that port. O(destinations of all streams).
+    #[must_use]
+    pub fn astray(&self, ports: &BTreeMap<String, String>, routes: &Routes) -> Astray {
+        let mut astray = Astray::new();
+        let heard = self.0.values().flat_map(|heard| &heard.duty.ports);
+        for (segment, port) in heard {
+            let Some(device) = ports.get(segment) else {
+                continue;
+            };
+            for stream in &port.streams {
+                let leave = |to: &IpAddr| routes.get(to).and_then(Option::as_deref);
+                let to: Vec<_> = stream.frames.iter().map(destination).collect();
+                if to.is_empty() || to.iter().any(|to| leave(to) == Some(device)) {
+                    continue;
+                }
+                let found = to.iter().map(|to| match leave(to) {
+                    Some(other) => format!("to {to} by {other}"),
+                    None => format!("to {to} by no route"),
+                });
+                let found: Vec<_> = found.collect();
+                let sentence = format!(
+                    "reservation {} is not in force: its frames go {}, expected {device} of \
+                     segment {segment}",
+                    stream.id,
+                    found.join(", ")
+                );
+                astray.insert((stream.id.clone(), segment.clone()), sentence);
+            }
+        }
+        astray
     }
 
     /// Returns what keeps reservations from being in force at a node with these devices, by segment.

@@ -23,8 +23,9 @@ use tcpsp::Tc;
 use crate::args::AgentArgs;
 use crate::enforce::enforce;
 use crate::event::Event;
-use crate::known::{Heard, Known, Report};
+use crate::known::{Astray, Heard, Known, Report};
 use crate::memory::Memory;
+use crate::routes::{Changes, routes};
 
 /// Longest wait without a look at the clock.
 const LONGEST_WAIT_NS: u64 = 60_000_000_000;
@@ -47,6 +48,8 @@ enum Input {
     },
     /// A manager has taken a report.
     Reported(Report),
+    /// Routes, rules or devices have changed.
+    Routes,
     /// A signal came, or waiting for one failed.
     Stop(io::Result<()>),
 }
@@ -82,6 +85,7 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         folder,
         known: Known::default(),
         in_force: BTreeSet::new(),
+        astray: Astray::new(),
         away: BTreeSet::new(),
         faults: BTreeSet::new(),
         io,
@@ -105,6 +109,22 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         let (url, node, sender) = (url.clone(), args.node.clone(), sender.clone());
         let poll = Duration::from_nanos(args.poll);
         spawn(move || ask(&url, &client, &node, poll, &sender, &of_manager));
+    }
+    if args.follow_routes {
+        let changes = Changes::open().context("changes of routes")?;
+        let sender = sender.clone();
+        spawn(move || {
+            loop {
+                let changed = match changes.wait() {
+                    Ok(()) => Input::Routes,
+                    Err(error) => Input::Stop(Err(error)),
+                };
+                // The agent may have ended.
+                if sender.send(changed).is_err() {
+                    return;
+                }
+            }
+        });
     }
     spawn(move || {
         let came = loop {
@@ -169,6 +189,8 @@ struct Agent<'a, 'b> {
     known: Known,
     /// Segments whose ports are as they shall be.
     in_force: BTreeSet<String>,
+    /// Streams that the kernel sends elsewhere.
+    astray: Astray,
     /// Managers that do not answer.
     away: BTreeSet<String>,
     /// What is wrong at present.
@@ -220,7 +242,7 @@ impl Agent<'_, '_> {
                     false => Event::NotInForce { id },
                 })?,
                 Ok(Input::Stop(stop)) => return Ok(stop?),
-                Err(RecvTimeoutError::Timeout) => self.enforce()?,
+                Ok(Input::Routes) | Err(RecvTimeoutError::Timeout) => self.enforce()?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
@@ -252,7 +274,9 @@ impl Agent<'_, '_> {
         memory.store(&self.known)?;
         self.enforce()?;
         let heard = self.known.0.get(manager);
-        Ok(heard.map_or_else(Vec::new, |heard| heard.reports(&self.in_force)))
+        Ok(heard.map_or_else(Vec::new, |heard| {
+            heard.reports(&self.in_force, &self.astray)
+        }))
     }
 
     fn is_away(&mut self, manager: &str, error: &ClientError) -> Result<()> {
@@ -277,6 +301,14 @@ impl Agent<'_, '_> {
         }
         let demands = self.known.demands();
         let mut faults = self.known.faults(&self.ports);
+        if self.args.follow_routes {
+            // Without an answer of the kernel all is as it was.
+            match routes(self.known.destinations()) {
+                Ok(routes) => self.astray = self.known.astray(&self.ports, &routes),
+                Err(error) => drop(faults.insert(format!("routes: {error}"))),
+            }
+            faults.extend(self.astray.values().cloned());
+        }
         let mut lines = Vec::new();
         let lock = Lock::take(&self.folder)?;
         for (segment, device) in &self.ports {

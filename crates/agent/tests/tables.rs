@@ -6,9 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
-use agent::known::{Heard, Known, PortDemand, Report, StreamDemand};
+use agent::known::{Astray, Heard, Known, PortDemand, Report, StreamDemand};
 use agent::target::{is_in_force, steps, target};
 use host_config::{Port, Psp, Root, Slot, minor, plan};
 use manager::enforce::{NodeDuty, PortDuty, StreamDuty};
@@ -140,9 +141,72 @@ fn what_is_in_force_is_reported_once_and_what_is_not_any_more() {
             id: "x".to_owned(),
             in_force,
         });
-        let found = heard.reports(&names(in_force));
+        let found = heard.reports(&names(in_force), &Astray::new());
         assert_eq!(found, Vec::from_iter(expected), "{reported} {in_force:?}");
     }
+}
+
+/// A host whose routes lead a stream's frames elsewhere does not keep to its reservation.
+#[test]
+fn a_stream_whose_frames_leave_elsewhere_is_not_in_force() {
+    let to: IpAddr = [10, 0, 0, 2].into();
+    let other: IpAddr = [10, 0, 0, 3].into();
+    let mut two = stream("two", 1, 9, true);
+    let FrameSpecification::Ipv4Tuple(mut second) = frames(5004)[0] else {
+        panic!("IPv4")
+    };
+    second.destination_ip_address = [10, 0, 0, 3].into();
+    two.frames.push(FrameSpecification::Ipv4Tuple(second));
+    let streams = [stream("one", 1, 9, true), two];
+    let heard = heard(1, &[("s", 1, &streams), ("t", 1, &streams[1..])]);
+    let known = known(&[("m", heard.clone())]);
+    assert_eq!(known.destinations(), [to, other].into());
+    let port = |(segment, device): (&str, &str)| (segment.to_owned(), device.to_owned());
+    let ports: BTreeMap<_, _> = [("s", "eth0"), ("t", "eth1")].map(port).into();
+    let astray = |by: Option<&str>, other_by: Option<&str>| {
+        let routes = [
+            (to, by.map(str::to_owned)),
+            (other, other_by.map(str::to_owned)),
+        ];
+        known.astray(&ports, &routes.into())
+    };
+    let names = |astray: &Astray| -> Vec<String> {
+        astray
+            .keys()
+            .map(|(id, segment)| format!("{id} {segment}"))
+            .collect()
+    };
+    let in_force = ["s", "t"].map(str::to_owned).into();
+    let lost = |astray: &Astray| -> Vec<String> {
+        let reports = heard.reports(&in_force, astray);
+        assert!(reports.iter().all(|of| !of.in_force));
+        reports.into_iter().map(|of| of.id).collect()
+    };
+    // Each port has a destination.
+    let none = astray(Some("eth0"), Some("eth1"));
+    assert!(none.is_empty() && lost(&none).is_empty(), "{none:?}");
+    // The only destination of one, and one of two's.
+    let found = astray(Some("eth2"), Some("eth1"));
+    assert_eq!(names(&found), ["one s", "two s"]);
+    assert_eq!(lost(&found), ["one", "two"]);
+    let said = &found[&("one".to_owned(), "s".to_owned())];
+    let expected = "reservation one is not in force: its frames go to 10.0.0.2 by eth2, expected \
+                    eth0 of segment s";
+    assert_eq!(said, expected);
+    // No route at all.
+    let found = astray(None, Some("eth1"));
+    assert_eq!(names(&found), ["one s", "two s"]);
+    assert!(
+        found
+            .values()
+            .all(|said| said.contains("to 10.0.0.2 by no route"))
+    );
+    let found = astray(Some("eth0"), Some("eth0"));
+    assert_eq!(names(&found), ["two t"]);
+    // What the kernel was not asked about is not known to be elsewhere, but not known to be here either.
+    assert_eq!(names(&known.astray(&ports, &BTreeMap::new())).len(), 3);
+    // A port that the agent was not given is another fault's.
+    assert!(known.astray(&BTreeMap::new(), &BTreeMap::new()).is_empty());
 }
 
 #[test]

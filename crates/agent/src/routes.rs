@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! By which device the kernel sends packets to an address, and a word whenever that may have changed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use linux_io::links::links;
+use linux_io::rtnetlink::Socket;
+use linux_io::wait::readable;
+use netlink_packet_route::route::{RouteAttribute, RouteMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket as NetlinkSocket, SocketAddr};
+
+use crate::known::Routes;
+
+/// Groups of rtnetlink that tell of devices, of routes and of rules, of IPv4 and IPv6 (RTNLGRP_LINK,
+/// _IPV4_ROUTE, _IPV4_RULE, _IPV6_ROUTE, _IPV6_RULE).
+const GROUPS: [u32; 5] = [1, 7, 8, 11, 19];
+/// Errors that say that there is no route: ENETUNREACH, EHOSTUNREACH; and those of routes that refuse:
+/// EACCES, EINVAL of a black hole.
+const NO_ROUTE: [i32; 4] = [101, 113, 13, 22];
+/// The kernel had more to tell than the socket has room for.
+const ENOBUFS: i32 = 105;
+/// Time in which changes that follow each other are one.
+const SETTLE: Duration = Duration::from_millis(100);
+/// Longest wait without a look.
+const LONGEST_WAIT_NS: u64 = 60_000_000_000;
+/// Bytes of a message that are read; what it says is looked up anew.
+const READ_BYTES: usize = 4096;
+
+/// Returns by which devices the kernel sends packets of this host to addresses.
+///
+/// # Errors
+/// If the kernel cannot be asked.
+pub fn routes(to: impl IntoIterator<Item = IpAddr>) -> io::Result<Routes> {
+    let mut socket = Socket::open()?;
+    let names = links()?.into_iter().map(|link| (link.index, link.name));
+    let names: BTreeMap<_, _> = names.collect();
+    let device = |to: IpAddr| {
+        let index = device_to(&mut socket, to)?;
+        Ok((to, index.and_then(|index| names.get(&index).cloned())))
+    };
+    to.into_iter().map(device).collect()
+}
+
+fn device_to(socket: &mut Socket, to: IpAddr) -> io::Result<Option<u32>> {
+    let mut ask = RouteMessage::default();
+    (
+        ask.header.address_family,
+        ask.header.destination_prefix_length,
+    ) = match to {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
+    };
+    ask.attributes.push(RouteAttribute::Destination(to.into()));
+    let answers = match socket.ask(RouteNetlinkMessage::GetRoute(ask)) {
+        Ok(answers) => answers,
+        Err(error) => {
+            let errno = error.cause.raw_os_error();
+            return match errno.is_some_and(|errno| NO_ROUTE.contains(&errno)) {
+                true => Ok(None),
+                false => Err(error.into()),
+            };
+        }
+    };
+    let mut attributes = answers.into_iter().flat_map(|answer| match answer {
+        RouteNetlinkMessage::NewRoute(route) => route.attributes,
+        _ => Vec::new(),
+    });
+    Ok(attributes.find_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => Some(index),
+        _ => None,
+    }))
+}
+
+/// Tells of changes.
+#[derive(Debug)]
+pub struct Changes(NetlinkSocket);
+
+impl Changes {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = NetlinkSocket::new(NETLINK_ROUTE)?;
+        socket.bind(&SocketAddr::new(0, 0))?;
+        for group in GROUPS {
+            socket.add_membership(group)?;
+        }
+        socket.set_non_blocking(true)?;
+        Ok(Self(socket))
+    }
+
+    /// Waits until something has changed; many changes at once are one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait(&self) -> io::Result<()> {
+        while !self.has_changed()? {
+            readable(&[self.0.as_fd()], LONGEST_WAIT_NS)?;
+        }
+        std::thread::sleep(SETTLE);
+        while self.has_changed()? {}
+        Ok(())
+    }
+
+    fn has_changed(&self) -> io::Result<bool> {
+        let mut buffer = Vec::with_capacity(READ_BYTES);
+        match self.0.recv(&mut buffer, 0) {
+            Ok(_) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(ENOBUFS) => Ok(true),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+}
