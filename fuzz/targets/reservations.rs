@@ -24,5 +24,7 @@ mod parts;
 mod pending;
 #[path = "../../crates/manager/src/record.rs"]
 mod record;
+#[path = "../../crates/manager/src/reroute.rs"]
+mod reroute;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| any_request::replay(bytes));

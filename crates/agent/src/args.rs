@@ -20,7 +20,8 @@ pub struct AgentArgs {
     /// Replace qdiscs, classes and filters that others configured on the devices
     #[arg(long, help_heading = RUN)]
     pub take_over: bool,
-    /// Follow the kernel's routes: a stream whose frames they lead by another device is not in force
+    /// Follow the kernel's routes: a stream whose frames they lead by another device is not in
+    /// force, and is negotiated anew
     #[arg(long, help_heading = RUN)]
     pub follow_routes: bool,
     /// URLs of all managers of the network, with commas; the token is an operator's, in the

@@ -52,6 +52,15 @@ pub enum Event {
         /// URL of the manager.
         manager: String,
     },
+    /// A reservation was negotiated anew, because the kernel sends its frames another way.
+    Rerouted {
+        /// Id of the reservation.
+        id: String,
+        /// The segment that they go into now.
+        segment: String,
+        /// Its bound now, ns.
+        bound_ns: u64,
+    },
     /// Something keeps a reservation or a port from being in force.
     Fault {
         /// What, and what to do.
@@ -97,6 +106,15 @@ impl fmt::Display for Event {
                 f,
                 "the lease of reservation {id} has ended and manager {manager} does not answer: \
                  its stream is best effort from now on"
+            ),
+            Self::Rerouted {
+                id,
+                segment,
+                bound_ns,
+            } => write!(
+                f,
+                "reservation {id} is granted by segment {segment} now, with a bound of {}",
+                units::display::time(*bound_ns as f64 / 1e9)
             ),
             Self::Fault { problem } => f.write_str(problem),
         }

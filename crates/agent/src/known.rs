@@ -58,8 +58,17 @@ pub struct Report {
 pub type Routes = BTreeMap<IpAddr, Option<String>>;
 
 /// Streams whose frames the kernel does not send by the device of their segment, by id of the
-/// reservation and segment: what is wrong, in a sentence.
-pub type Astray = BTreeMap<(String, String), String>;
+/// reservation and segment.
+pub type Astray = BTreeMap<(String, String), OtherWay>;
+
+/// Where the frames of a stream go instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherWay {
+    /// The segment, if it is one of this node's ports for all of them.
+    pub segment: Option<String>,
+    /// What is wrong, in a sentence.
+    pub problem: String,
+}
 
 /// Returns the address that frames are sent to.
 fn destination(frames: &FrameSpecification) -> IpAddr {
@@ -82,6 +91,17 @@ impl Heard {
             .map(|stream| &stream.id)
             .collect::<BTreeSet<_>>()
             .len()
+    }
+
+    /// Returns the manager's reservations that it shall negotiate anew, each with the segment that
+    /// its frames go into.
+    #[must_use]
+    pub fn reroutes(&self, astray: &Astray) -> Vec<(String, String)> {
+        let own = self.duty.ports.values().flat_map(|of| &of.streams);
+        let own: BTreeSet<_> = own.map(|stream| &stream.id).collect();
+        let ways = astray.iter().filter(|((id, _), _)| own.contains(id));
+        ways.filter_map(|((id, _), way)| Some((id.clone(), way.segment.clone()?)))
+            .collect()
     }
 
     /// Returns the reports that the manager is due if the ports of these segments are in force.
@@ -154,8 +174,8 @@ impl Known {
     pub fn astray(&self, ports: &BTreeMap<String, String>, routes: &Routes) -> Astray {
         let mut astray = Astray::new();
         let heard = self.0.values().flat_map(|heard| &heard.duty.ports);
-        for (segment, port) in heard {
-            let Some(device) = ports.get(segment) else {
+        for (here, port) in heard {
+            let Some(device) = ports.get(here) else {
                 continue;
             };
             for stream in &port.streams {
@@ -169,13 +189,25 @@ impl Known {
                     None => format!("to {to} by no route"),
                 });
                 let found: Vec<_> = found.collect();
-                let sentence = format!(
+                let problem = format!(
                     "reservation {} is not in force: its frames go {}, expected {device} of \
-                     segment {segment}",
+                     segment {here}",
                     stream.id,
                     found.join(", ")
                 );
-                astray.insert((stream.id.clone(), segment.clone()), sentence);
+                let by = |of: &str| {
+                    let mut ports = ports.iter();
+                    ports
+                        .find(|(_, device)| *device == of)
+                        .map(|(name, _)| name.clone())
+                };
+                let others: BTreeSet<_> = to.iter().map(|to| leave(to).and_then(by)).collect();
+                let segment = match others.len() {
+                    1 => others.into_iter().next().flatten(),
+                    _ => None,
+                };
+                let way = OtherWay { segment, problem };
+                astray.insert((stream.id.clone(), here.clone()), way);
             }
         }
         astray

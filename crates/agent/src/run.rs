@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::spawn;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use host_apply::{Lock, folder};
 use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
-use manager::client::{Client, ClientError};
+use manager::client::{Client, ClientError, Reserved};
 use manager::commands::Usage;
 use manager::enforce::NodeDuty;
 use tcpsp::Tc;
@@ -48,6 +49,12 @@ enum Input {
     },
     /// A manager has taken a report.
     Reported(Report),
+    /// A manager has answered to a new route, or has not.
+    Rerouted {
+        id: String,
+        segment: String,
+        answer: Result<Reserved, ClientError>,
+    },
     /// Routes, rules or devices have changed.
     Routes,
     /// A signal came, or waiting for one failed.
@@ -70,8 +77,10 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         }
         ports.insert(segment.clone(), device.clone());
     }
-    let clients = args.managers.iter().map(|url| args.credentials.client(url));
-    let clients = clients.collect::<Result<Vec<_>>>()?;
+    let mut clients = BTreeMap::new();
+    for url in &args.managers {
+        clients.insert(url.clone(), Arc::new(args.credentials.client(url)?));
+    }
     let folder = folder()?;
     let memory = Memory::new(
         &folder,
@@ -86,6 +95,8 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         known: Known::default(),
         in_force: BTreeSet::new(),
         astray: Astray::new(),
+        rerouting: BTreeSet::new(),
+        not_rerouted: BTreeMap::new(),
         away: BTreeSet::new(),
         faults: BTreeSet::new(),
         io,
@@ -103,10 +114,10 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
     let signals = Signals::block()?;
     let (sender, inputs) = channel();
     let mut due = BTreeMap::new();
-    for (url, client) in args.managers.iter().zip(clients) {
+    for (url, client) in clients.clone() {
         let (reports, of_manager) = channel();
         due.insert(url.clone(), reports);
-        let (url, node, sender) = (url.clone(), args.node.clone(), sender.clone());
+        let (node, sender) = (args.node.clone(), sender.clone());
         let poll = Duration::from_nanos(args.poll);
         spawn(move || ask(&url, &client, &node, poll, &sender, &of_manager));
     }
@@ -126,6 +137,10 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
             }
         });
     }
+    let reroutes = Reroutes {
+        clients,
+        sender: sender.clone(),
+    };
     spawn(move || {
         let came = loop {
             match readable(&[signals.as_fd()], LONGEST_WAIT_NS).and_then(|()| signals.came()) {
@@ -140,7 +155,7 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         node: args.node.clone(),
         kept: agent.known.0.values().map(Heard::reservations).sum(),
     })?;
-    agent.work(&memory, &inputs, &due)
+    agent.work(&memory, &inputs, &due, &reroutes)
 }
 
 /// Asks a manager until nobody wants its answers, and reports what it is due after each.
@@ -180,6 +195,32 @@ fn ask(
     }
 }
 
+/// What it takes to ask for new routes, each in a thread of its own: the answer may have to wait until
+/// this agent has put it into force.
+struct Reroutes {
+    clients: BTreeMap<String, Arc<Client>>,
+    sender: Sender<Input>,
+}
+
+impl Reroutes {
+    fn ask(&self, manager: &str, node: &str, id: &str, segment: &str) {
+        let Some(client) = self.clients.get(manager).map(Arc::clone) else {
+            return;
+        };
+        let sender = self.sender.clone();
+        let [node, id, segment] = [node, id, segment].map(str::to_owned);
+        spawn(move || {
+            let answer = client.reroute(&id, &node, &segment);
+            // The agent may have ended.
+            let _ = sender.send(Input::Rerouted {
+                id,
+                segment,
+                answer,
+            });
+        });
+    }
+}
+
 struct Agent<'a, 'b> {
     args: &'a AgentArgs,
     /// Devices, by segment.
@@ -191,6 +232,10 @@ struct Agent<'a, 'b> {
     in_force: BTreeSet<String>,
     /// Streams that the kernel sends elsewhere.
     astray: Astray,
+    /// Reservations for which a manager is asked for a new route.
+    rerouting: BTreeSet<String>,
+    /// Why there was none, by reservation.
+    not_rerouted: BTreeMap<String, String>,
     /// Managers that do not answer.
     away: BTreeSet<String>,
     /// What is wrong at present.
@@ -220,6 +265,7 @@ impl Agent<'_, '_> {
         memory: &Memory,
         inputs: &Receiver<Input>,
         due: &BTreeMap<String, Sender<Vec<Report>>>,
+        reroutes: &Reroutes,
     ) -> Result<()> {
         self.enforce()?;
         loop {
@@ -232,6 +278,7 @@ impl Agent<'_, '_> {
                     answer,
                 }) => {
                     let reports = self.heard(memory, &manager, asked_ns, answer)?;
+                    self.ask_for_routes(&manager, reroutes);
                     if let Some(to) = due.get(&manager) {
                         // A manager's thread ends with the agent only.
                         let _ = to.send(reports);
@@ -241,6 +288,11 @@ impl Agent<'_, '_> {
                     true => Event::InForce { id },
                     false => Event::NotInForce { id },
                 })?,
+                Ok(Input::Rerouted {
+                    id,
+                    segment,
+                    answer,
+                }) => self.rerouted(id, segment, answer)?,
                 Ok(Input::Stop(stop)) => return Ok(stop?),
                 Ok(Input::Routes) | Err(RecvTimeoutError::Timeout) => self.enforce()?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -279,6 +331,52 @@ impl Agent<'_, '_> {
         }))
     }
 
+    /// Asks a manager for new routes of its reservations that go astray, of each once at a time.
+    fn ask_for_routes(&mut self, manager: &str, reroutes: &Reroutes) {
+        let Some(heard) = self.known.0.get(manager) else {
+            return;
+        };
+        self.not_rerouted
+            .retain(|id, _| self.astray.keys().any(|(of, _)| of == id));
+        if self.away.contains(manager) {
+            return;
+        }
+        for (id, segment) in heard.reroutes(&self.astray) {
+            if self.rerouting.insert(id.clone()) {
+                reroutes.ask(manager, &self.args.node, &id, &segment);
+            }
+        }
+    }
+
+    /// Says what came of a new route: a failure once, although it is tried over and over.
+    fn rerouted(
+        &mut self,
+        id: String,
+        segment: String,
+        answer: Result<Reserved, ClientError>,
+    ) -> Result<()> {
+        self.rerouting.remove(&id);
+        let problem = match answer {
+            Ok(Reserved::Granted(view)) => {
+                return self.say(&Event::Rerouted {
+                    id,
+                    segment,
+                    bound_ns: view.bound_ns,
+                });
+            }
+            Ok(Reserved::Refused(view)) => view.message,
+            // Something else is under way.
+            Err(ClientError::Refused { status: 503, .. }) => return Ok(()),
+            Err(error) => error.to_string(),
+        };
+        let problem = format!("reservation {id} has no bytes by segment {segment}: {problem}");
+        let before = self.not_rerouted.insert(id, problem.clone());
+        match before.as_ref() == Some(&problem) {
+            true => Ok(()),
+            false => self.fault(problem),
+        }
+    }
+
     fn is_away(&mut self, manager: &str, error: &ClientError) -> Result<()> {
         if !self.away.insert(manager.to_owned()) {
             return Ok(());
@@ -307,7 +405,7 @@ impl Agent<'_, '_> {
                 Ok(routes) => self.astray = self.known.astray(&self.ports, &routes),
                 Err(error) => drop(faults.insert(format!("routes: {error}"))),
             }
-            faults.extend(self.astray.values().cloned());
+            faults.extend(self.astray.values().map(|way| way.problem.clone()));
         }
         let mut lines = Vec::new();
         let lock = Lock::take(&self.folder)?;

@@ -58,6 +58,17 @@ pub enum Command {
         /// Whether it is in force there.
         is_in_force: bool,
     },
+    /// Negotiate anew, because a node sends the stream another way.
+    Reroute {
+        /// Id of the reservation.
+        id: String,
+        /// Who asks.
+        caller: Caller,
+        /// Name of the node.
+        node: String,
+        /// Name of the segment that it sends the stream into.
+        segment: String,
+    },
     /// Record what was measured of a stream, in the place of what was before.
     Measure {
         /// Id of the reservation.
@@ -114,6 +125,9 @@ pub enum Failure {
     /// The node does not send the stream.
     #[error("`node` is \"{0}\", expected a node that sends the stream")]
     Node(String),
+    /// The node is not in the segment.
+    #[error("`segment` is \"{0}\", expected a segment of the node")]
+    Segment(String),
     /// The node does not receive the stream.
     #[error("`listener` is \"{0}\", expected a listener of the stream")]
     Listener(String),

@@ -39,6 +39,14 @@ pub struct InForceBody {
     pub in_force: bool,
 }
 
+/// Body of `PUT /v1/reservations/{id}/route/{node}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteBody {
+    /// Name of the segment that the node sends the stream into.
+    pub segment: String,
+}
+
 /// A link, as `GET /v1/links` lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkView {
@@ -130,6 +138,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
                 Failure::Id(_)
                 | Failure::Lease { .. }
                 | Failure::Node(_)
+                | Failure::Segment(_)
                 | Failure::Listener(_)
                 | Failure::Nothing => 400,
                 Failure::Forbidden(_) => 403,

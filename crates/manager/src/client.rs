@@ -9,7 +9,7 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 
 use crate::answer::View;
 use crate::api::{
-    ErrorView, InForceBody, LeaseBody, LinkView, RefusedView, ReleasedView, ReserveBody,
+    ErrorView, InForceBody, LeaseBody, LinkView, RefusedView, ReleasedView, ReserveBody, RouteBody,
 };
 use crate::enforce::NodeDuty;
 use crate::message::Envelope;
@@ -195,11 +195,15 @@ impl Client {
     pub fn reserve(&self, body: &ReserveBody) -> Result<Reserved, ClientError> {
         const PATH: &str = "/v1/reservations";
         let (status, answer) = self.call("POST", PATH, Some(body))?;
+        self.reserved(PATH, status, &answer)
+    }
+
+    fn reserved(&self, path: &str, status: u16, answer: &[u8]) -> Result<Reserved, ClientError> {
         let read = match status {
-            409 => serde_json::from_slice(&answer).map(|view| Reserved::Refused(Box::new(view))),
-            _ => serde_json::from_slice(&answer).map(|view| Reserved::Granted(Box::new(view))),
+            409 => serde_json::from_slice(answer).map(|view| Reserved::Refused(Box::new(view))),
+            _ => serde_json::from_slice(answer).map(|view| Reserved::Granted(Box::new(view))),
         };
-        read.map_err(|error| self.no_answer(PATH, &error))
+        read.map_err(|error| self.no_answer(path, &error))
     }
 
     /// Begins a lease anew.
@@ -250,6 +254,17 @@ impl Client {
     pub fn report(&self, id: &str, node: &str, in_force: bool) -> Result<View, ClientError> {
         let path = format!("/v1/reservations/{id}/in-force/{node}");
         self.json("PUT", &path, Some(&InForceBody { in_force }))
+    }
+
+    /// Has a reservation negotiated anew, because a node sends its stream into this segment.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such reservation of this client, node or segment.
+    pub fn reroute(&self, id: &str, node: &str, segment: &str) -> Result<Reserved, ClientError> {
+        let path = format!("/v1/reservations/{id}/route/{node}");
+        let segment = segment.to_owned();
+        let (status, answer) = self.call("PUT", &path, Some(&RouteBody { segment }))?;
+        self.reserved(&path, status, &answer)
     }
 
     /// Records what was measured of a stream at a listener, in the place of what was before.

@@ -10,6 +10,7 @@
 //! | [`engine`] | runs a manager with its store |
 //! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
 //! | [`peers`] | messages to other managers |
+//! | [`mod@reroute`] | the route of a stream that a node sends another way |
 //! | [`client`] | a blocking client |
 //! | [`overview`], [`poll`] | reservations with margins and measurements, for those who show them |
 //! | [`enforce`] | what a node has to put into force |
@@ -33,6 +34,7 @@ pub mod peers;
 mod pending;
 pub mod poll;
 pub mod record;
+pub mod reroute;
 pub mod server;
 pub mod service;
 pub mod store;

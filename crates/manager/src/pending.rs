@@ -35,6 +35,8 @@ pub enum Operation {
         hops: Vec<Hop>,
         /// Length of the lease, ns.
         lease_ns: u64,
+        /// Length of the leases that begin later, if the talker does not say otherwise, ns.
+        renewed_ns: u64,
         /// Number of hops that hold.
         held: usize,
         /// When all held; `None` before.

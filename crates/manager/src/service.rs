@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 use crate::access::{Access, Identity, Role};
 use crate::answer::{Caller, Command, View};
 use crate::api::{
-    self, ErrorView, InForceBody, LeaseBody, LinkView, MOST_BODY_BYTES, ReserveBody, render,
+    self, ErrorView, InForceBody, LeaseBody, LinkView, MOST_BODY_BYTES, ReserveBody, RouteBody,
+    render,
 };
 use crate::enforce::node_duty;
 use crate::engine::{Engine, Job, Refused};
@@ -232,6 +233,24 @@ async fn in_force(
     command(&app, &id, asked).await
 }
 
+async fn route(
+    State(app): State<App>,
+    who: Who,
+    Path((id, node)): Path<(String, String)>,
+    headers: Headers,
+    bytes: Body,
+) -> Answered {
+    let caller = who.caller()?;
+    let RouteBody { segment } = body(&headers, bytes)?;
+    let asked = Command::Reroute {
+        id: id.clone(),
+        caller,
+        node,
+        segment,
+    };
+    command(&app, &id, asked).await
+}
+
 async fn measured(
     State(app): State<App>,
     who: Who,
@@ -325,6 +344,7 @@ fn routes() -> Vec<(&'static str, &'static [&'static str], MethodRouter<App>)> {
             &["put"],
             put(in_force),
         ),
+        ("/v1/reservations/{id}/route/{node}", &["put"], put(route)),
         (
             "/v1/reservations/{id}/measured/{listener}",
             &["put"],

@@ -27,6 +27,7 @@ fn the_corpus_of_requests_is_in_order() {
     let reads = |can: fn(&[u8]) -> bool| corpus.iter().any(|bytes| can(bytes));
     assert!(reads(|b| api::read::<api::ReserveBody>(b).is_ok()));
     assert!(reads(|b| api::read::<api::InForceBody>(b).is_ok()));
+    assert!(reads(|b| api::read::<api::RouteBody>(b).is_ok()));
     assert!(reads(|b| api::read::<record::Measured>(b).is_ok()));
     assert!(reads(|b| api::read::<message::Envelope>(b).is_ok()));
     assert!(reads(|b| record::Record::read("reservation/x", b).is_ok()));

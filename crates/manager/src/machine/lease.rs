@@ -38,6 +38,11 @@ impl Manager {
         self.release_at(id, attempt, managers);
     }
 
+    fn is_reserving(&self, id: &str) -> bool {
+        let pending = self.pending.get(id);
+        pending.is_some_and(|pending| pending.reserve_owner().is_some())
+    }
+
     /// Returns a reservation that is in use and that the caller may change.
     pub(super) fn granted(&self, id: &str, caller: &Caller) -> Result<&Reservation, Failure> {
         let id = || id.chars().take(64).collect::<String>();
@@ -50,6 +55,8 @@ impl Manager {
         }
         match found.state {
             ReservationState::Granted => Ok(found),
+            // It is negotiated anew: whoever asks again in a moment has an answer.
+            ReservationState::Ended if self.is_reserving(&id()) => Err(Failure::Busy),
             ReservationState::Ended => Err(Failure::Ended(id())),
         }
     }

@@ -7,6 +7,7 @@
 
 mod lease;
 mod receive;
+mod reroute;
 mod reserve;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -313,6 +314,12 @@ impl Manager {
                 node,
                 is_in_force,
             } => Some(self.report(&id, &caller, node, is_in_force)),
+            Command::Reroute {
+                id,
+                caller,
+                node,
+                segment,
+            } => self.reroute(ticket, &id, &caller, (&node, &segment)),
             Command::Measure {
                 id,
                 caller,

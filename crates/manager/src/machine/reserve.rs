@@ -43,7 +43,14 @@ impl Manager {
                 ReservationState::Granted => {
                     Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
                 }
-                ReservationState::Ended => failed(Failure::Ended(id.to_owned())),
+                ReservationState::Ended => match self.pending.get_mut(id) {
+                    // It is negotiated anew.
+                    Some(pending) if pending.is_reserve(&caller.name, &request) => {
+                        pending.tickets.push(ticket);
+                        None
+                    }
+                    _ => failed(Failure::Ended(id.to_owned())),
+                },
             };
         }
         match self.pending.get_mut(id) {
@@ -74,6 +81,7 @@ impl Manager {
                 hops: self.hops(&plan.grant.links),
                 grant: plan.grant,
                 lease_ns,
+                renewed_ns: lease_ns,
                 held: 0,
                 committing_since_ns: None,
             },
@@ -199,6 +207,7 @@ impl Manager {
             grant,
             hops,
             lease_ns,
+            renewed_ns,
             committing_since_ns: Some(since_ns),
             ..
         } = &pending.operation
@@ -214,7 +223,7 @@ impl Manager {
             request: request.clone(),
             grant: grant.clone(),
             attempt,
-            lease_ns: *lease_ns,
+            lease_ns: *renewed_ns,
             // The others' leases began after this.
             expires_ns: since_ns.saturating_add(*lease_ns),
             in_force_by_ns: self

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use admission::{LinkId, Topology};
 
 use crate::answer::{Answer, Caller, Command};
-use crate::api::{InForceBody, LeaseBody, ReserveBody, read, render};
+use crate::api::{InForceBody, LeaseBody, ReserveBody, RouteBody, read, render};
 use crate::machine::{Effects, Limits, Manager};
 use crate::message::{Envelope, Message};
 use crate::record::{Measured, Record};
@@ -232,6 +232,14 @@ fn carry_out(bytes: &[u8], pair: &mut Pair) {
             caller: caller(),
             node: "a".to_owned(),
             is_in_force: in_force,
+        }));
+    }
+    if let Ok(RouteBody { segment }) = read(bytes) {
+        answers.extend(pair.command(Command::Reroute {
+            id: good(),
+            caller: caller(),
+            node: "a".to_owned(),
+            segment,
         }));
     }
     if let Ok(measured) = read::<Measured>(bytes) {
