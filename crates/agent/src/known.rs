@@ -59,11 +59,11 @@ pub type Routes = BTreeMap<IpAddr, Option<String>>;
 
 /// Streams whose frames the kernel does not send by the device of their segment, by id of the
 /// reservation and segment.
-pub type Astray = BTreeMap<(String, String), OtherWay>;
+pub type Astray = BTreeMap<(String, String), Detour>;
 
 /// Where the frames of a stream go instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherWay {
+pub struct Detour {
     /// The segment, if it is one of this node's ports for all of them.
     pub segment: Option<String>,
     /// What is wrong, in a sentence.
@@ -99,8 +99,9 @@ impl Heard {
     pub fn reroutes(&self, astray: &Astray) -> Vec<(String, String)> {
         let own = self.duty.ports.values().flat_map(|of| &of.streams);
         let own: BTreeSet<_> = own.map(|stream| &stream.id).collect();
-        let ways = astray.iter().filter(|((id, _), _)| own.contains(id));
-        ways.filter_map(|((id, _), way)| Some((id.clone(), way.segment.clone()?)))
+        let detours = astray.iter().filter(|((id, _), _)| own.contains(id));
+        detours
+            .filter_map(|((id, _), detour)| Some((id.clone(), detour.segment.clone()?)))
             .collect()
     }
 
@@ -206,8 +207,8 @@ impl Known {
                     1 => others.into_iter().next().flatten(),
                     _ => None,
                 };
-                let way = OtherWay { segment, problem };
-                astray.insert((stream.id.clone(), here.clone()), way);
+                let detour = Detour { segment, problem };
+                astray.insert((stream.id.clone(), here.clone()), detour);
             }
         }
         astray

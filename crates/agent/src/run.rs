@@ -405,7 +405,7 @@ impl Agent<'_, '_> {
                 Ok(routes) => self.astray = self.known.astray(&self.ports, &routes),
                 Err(error) => drop(faults.insert(format!("routes: {error}"))),
             }
-            faults.extend(self.astray.values().map(|way| way.problem.clone()));
+            faults.extend(self.astray.values().map(|detour| detour.problem.clone()));
         }
         let mut lines = Vec::new();
         let lock = Lock::take(&self.folder)?;

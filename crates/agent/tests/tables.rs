@@ -189,10 +189,13 @@ fn a_stream_whose_frames_leave_elsewhere_is_not_in_force() {
     let found = astray(Some("eth2"), Some("eth1"));
     assert_eq!(names(&found), ["one s", "two s"]);
     assert_eq!(lost(&found), ["one", "two"]);
-    let way = &found[&("one".to_owned(), "s".to_owned())];
+    let detour = &found[&("one".to_owned(), "s".to_owned())];
     let expected = "reservation one is not in force: its frames go to 10.0.0.2 by eth2, expected \
                     eth0 of segment s";
-    assert_eq!((way.problem.as_str(), &way.segment), (expected, &None));
+    assert_eq!(
+        (detour.problem.as_str(), &detour.segment),
+        (expected, &None)
+    );
     assert_eq!(heard.reroutes(&found), []);
     // By another port of this node: then its manager is asked for that way. Both destinations of two
     // have to go there.
@@ -208,7 +211,7 @@ fn a_stream_whose_frames_leave_elsewhere_is_not_in_force() {
     assert!(
         found
             .values()
-            .all(|way| way.problem.contains("to 10.0.0.2 by no route"))
+            .all(|detour| detour.problem.contains("to 10.0.0.2 by no route"))
     );
     let found = astray(Some("eth0"), Some("eth0"));
     assert_eq!(names(&found), ["two t"]);

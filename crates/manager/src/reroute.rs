@@ -25,7 +25,7 @@ pub fn rerouted(
         listener.route = match at {
             Some(at) if granted.route.get(at + 1).is_none_or(|of| of != segment) => {
                 is_other = true;
-                way(topology, request, granted, at, segment)?
+                path_by(topology, request, granted, at, segment)?
             }
             _ => granted.route.clone(),
         };
@@ -34,7 +34,7 @@ pub fn rerouted(
 }
 
 /// Returns the names of a listener's route that leaves the old one at a node for a segment.
-fn way(
+fn path_by(
     topology: &Topology,
     request: &StreamRequest,
     granted: &ListenerGrant,

@@ -36,9 +36,9 @@ impl Manager {
         if !own.is_some_and(|own| entered.is_some_and(|of| own.contains(&of))) {
             return Some(Answer::Failed(Failure::Segment(short(segment))));
         }
-        let way = (node, segment);
+        let turn = (node, segment);
         let request = &reservation.request;
-        let wanted = match rerouted(&self.topology, request, &reservation.grant, way) {
+        let wanted = match rerouted(&self.topology, request, &reservation.grant, turn) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => {
                 let view = View::new(id, &reservation, self.now_ns);

@@ -120,7 +120,8 @@ has_all() {
 draw="predict --beta 0.2 --hops 4 --period 10ms --plot /etc/drawn.svg"
 echo "root:*:20000:0:99999:7:::" >/etc/shadow
 chmod 600 /etc/shadow
-echo token >/root/token
+mkdir -p /srv
+echo token >/srv/token
 refuse "without a profile passwords are read" "pcap" pspacer measure /etc/shadow
 check "without a profile a file is written" pspacer $draw
 check "the profiles are loaded" apparmor_parser --skip-cache --replace /etc/apparmor.d/pspacer
@@ -155,7 +156,7 @@ stop
 check "exporter: writes for node_exporter" confined exporter exporter --once --textfile /var/lib/prometheus/node-exporter/psp.prom
 check "exporter: the file has psp's statistics" grep -q '^psp_class_sent_frames_total{.*device="d0"' /var/lib/prometheus/node-exporter/psp.prom
 undisturbed exporter
-refuse "exporter: writes nowhere else" "Permission denied" confined exporter exporter --once --textfile /root/psp.prom
+refuse "exporter: writes nowhere else" "Permission denied" confined exporter exporter --once --textfile /srv/psp.prom
 fenced exporter
 
 # manager and agent
@@ -170,7 +171,7 @@ medium = "shared"
 rate = "100mbit"
 members = ["a", "b"]
 END
-cp /etc/pspacer/net.toml /root/net.toml
+cp /etc/pspacer/net.toml /srv/net.toml
 ip link add d1 type dummy
 ip link set d1 up
 start manager manager --topology /etc/pspacer/net.toml --store sqlite:/var/lib/pspacer/r.db --in-force-within 20s \
@@ -196,10 +197,10 @@ for capability in $(capabilities agent); do
 done
 pid=$manager
 stop
-refuse "manager: reads no topology elsewhere" "Permission denied" confined manager manager --topology /root/net.toml --check
-refuse "manager: keeps no store elsewhere" "." confined manager manager --topology /etc/pspacer/net.toml --store sqlite:/root/r.db
+refuse "manager: reads no topology elsewhere" "Permission denied" confined manager manager --topology /srv/net.toml --check
+refuse "manager: keeps no store elsewhere" "." confined manager manager --topology /etc/pspacer/net.toml --store sqlite:/srv/r.db
 refuse "manager: changes no port" "." confined manager agent --node a --port s=d1
-refuse "agent: reads no token elsewhere" "Permission denied" confined agent agent --node a --port s=d1 --token-file /root/token
+refuse "agent: reads no token elsewhere" "Permission denied" confined agent agent --node a --port s=d1 --token-file /srv/token
 fenced manager
 fenced agent
 
@@ -230,7 +231,7 @@ undisturbed watch 'capname="\(net_admin\|sys_admin\)"'
 for capability in $(capabilities watch); do
 	needs watch "$capability" watch --pid $stranger --duration 100ms
 done
-refuse "watch: writes no tables elsewhere" "Permission denied" confined watch watch --duration 100ms --out /root/tables
+refuse "watch: writes no tables elsewhere" "Permission denied" confined watch watch --duration 100ms --out /srv/tables
 fenced watch
 
 # router
@@ -285,7 +286,7 @@ for capability in $(capabilities router); do
 done
 start_in=
 kill $reflect
-cp /etc/pspacer/router.toml /root/router.toml
-refuse "router: reads no file elsewhere" "Permission denied" confined router router /root/router.toml --check
+cp /etc/pspacer/router.toml /srv/router.toml
+refuse "router: reads no file elsewhere" "Permission denied" confined router router /srv/router.toml --check
 fenced router
 finish
