@@ -36,9 +36,9 @@ impl Manager {
         if !own.is_some_and(|own| entered.is_some_and(|of| own.contains(&of))) {
             return Some(Answer::Failed(Failure::Segment(short(segment))));
         }
-        let turn = (node, segment);
+        let hop = (node, segment);
         let request = &reservation.request;
-        let wanted = match rerouted(&self.topology, request, &reservation.grant, turn) {
+        let wanted = match rerouted(&self.topology, request, &reservation.grant, hop) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => {
                 let view = View::new(id, &reservation, self.now_ns);

@@ -283,11 +283,10 @@ fn take(envelope: Envelope, pair: &mut Pair) {
             lease_ns: u64::MAX,
         });
     }
-    for message in [Some(message.clone()), commit, Some(message)] {
-        if let Some(message) = message {
-            pair.manager.receive(NOW_NS, &from, message);
-            pair.check();
-        }
+    let messages = [Some(message.clone()), commit, Some(message)];
+    for message in messages.into_iter().flatten() {
+        pair.manager.receive(NOW_NS, &from, message);
+        pair.check();
     }
     drop(pair.manager.take_effects());
 }
