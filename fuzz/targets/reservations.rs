@@ -26,5 +26,7 @@ mod pending;
 mod record;
 #[path = "../../crates/manager/src/reroute.rs"]
 mod reroute;
+#[path = "../../crates/manager/src/update.rs"]
+mod update;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| any_request::replay(bytes));

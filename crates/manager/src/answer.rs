@@ -134,6 +134,9 @@ pub enum Failure {
     /// A measurement of no packets.
     #[error("`packets` is 0, expected at least 1: a delay needs a packet that came")]
     Nothing,
+    /// The store of several managers does not answer.
+    #[error("{0}; nothing is promised that is not stored: try again")]
+    Store(String),
     /// Too many requests wait for other managers.
     #[error("too many requests are under way; try again")]
     Busy,

@@ -84,32 +84,40 @@ fn certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, Cli
     }
 }
 
+/// Returns what asks over HTTP and trusts these certificates.
+///
+/// # Errors
+/// If a certificate cannot be read.
+pub(crate) fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientError> {
+    let mut config = TlsConfig::builder();
+    if let Some(ca) = &tls.ca {
+        let roots = certificates(ca, "the authority's certificate")?;
+        config = config.root_certs(RootCerts::new_with_certs(&roots));
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        let chain = certificates(certificate, "the client's certificate")?;
+        let key = PrivateKey::from_pem(key)
+            .map_err(|error| ClientError::Certificate(format!("the key: {error}")))?;
+        config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
+    }
+    let agent = ureq::Agent::config_builder()
+        .timeout_global(Some(timeout))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(None)
+        .tls_config(config.build())
+        .build();
+    Ok(agent.into())
+}
+
 impl Client {
     /// Returns a client of the manager at a URL. Nothing is sent yet.
     ///
     /// # Errors
     /// If a certificate cannot be read.
     pub fn new(url: &str, token: Option<String>, tls: &Tls) -> Result<Self, ClientError> {
-        let mut config = TlsConfig::builder();
-        if let Some(ca) = &tls.ca {
-            let roots = certificates(ca, "the authority's certificate")?;
-            config = config.root_certs(RootCerts::new_with_certs(&roots));
-        }
-        if let Some((certificate, key)) = &tls.identity {
-            let chain = certificates(certificate, "the client's certificate")?;
-            let key = PrivateKey::from_pem(key)
-                .map_err(|error| ClientError::Certificate(format!("the key: {error}")))?;
-            config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
-        }
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .tls_config(config.build())
-            .build();
         Ok(Self {
-            agent: agent.into(),
+            agent: http_agent(tls, TIMEOUT)?,
             base: url.trim_end_matches('/').to_owned(),
             token,
         })

@@ -39,6 +39,8 @@ pub enum Job {
     },
     /// Look at the manager as it is stored.
     Query(Box<dyn FnOnce(&Manager) + Send>),
+    /// Nothing: whether it is taken tells whether the manager runs.
+    Nothing,
     /// End, after what came before.
     Stop,
 }
@@ -49,8 +51,8 @@ pub enum Refused {
     /// Too many wait.
     #[error("too many requests are under way; try again")]
     Busy,
-    /// The manager has ended.
-    #[error("the manager is ending; ask it again when it runs")]
+    /// The manager has ended, or its store does not answer.
+    #[error("the manager has no answer: it is ending, or its store is away; ask it again")]
     Ended,
 }
 
@@ -115,8 +117,7 @@ impl Engine {
     /// Returns whether the manager takes no more jobs.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let look = Box::new(|_: &Manager| {});
-        self.submit(Job::Query(look)) == Err(Refused::Ended)
+        self.submit(Job::Nothing) == Err(Refused::Ended)
     }
 
     /// Asks the manager to end.
@@ -165,6 +166,7 @@ pub fn run(
                 }
                 Job::Message { from, message } => manager.receive(now_ns()?, &from, message),
                 Job::Query(look) => queries.push(look),
+                Job::Nothing => {}
                 Job::Stop => is_running = false,
             }
         }

@@ -8,9 +8,11 @@
 //! | [`message`], [`answer`], [`record`] | what goes in and out of it, and into the store |
 //! | [`store`] | where records survive a crash: SQLite, or memory |
 //! | [`engine`] | runs a manager with its store |
+//! | [`etcd`] | managers that share their links, and their store |
 //! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
 //! | [`peers`] | messages to other managers |
 //! | [`mod@reroute`] | the route of a stream that a node sends another way |
+//! | [`update`] | what is reported and measured of a reservation |
 //! | [`client`] | a blocking client |
 //! | [`overview`], [`poll`] | reservations with margins and measurements, for those who show them |
 //! | [`enforce`] | what a node has to put into force |
@@ -26,6 +28,7 @@ pub mod commands;
 mod digest;
 pub mod enforce;
 pub mod engine;
+pub mod etcd;
 pub mod machine;
 pub mod message;
 pub mod overview;
@@ -38,3 +41,4 @@ pub mod reroute;
 pub mod server;
 pub mod service;
 pub mod store;
+pub mod update;

@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The route of a stream after a node has begun to send it into another segment. Pure.
 
+use crate::answer::{Answer, Failure};
+use crate::record::Reservation;
 use admission::{Grant, ListenerGrant, Refusal, Requirements, StreamRequest, Topology, plan};
+
+/// Returns the request that a reservation becomes if a node sends its frames into a segment, or the
+/// answer to that. `None`: it sends them there already.
+///
+/// # Errors
+/// If the node does not send the stream or is not in the segment, or no route leads on from there.
+pub fn wanted_route(
+    topology: &Topology,
+    reservation: &Reservation,
+    (node, segment): (&str, &str),
+) -> Result<Option<StreamRequest>, Box<Answer>> {
+    let failed = |failure| Err(Box::new(Answer::Failed(failure)));
+    let short = |name: &str| name.chars().take(64).collect::<String>();
+    if !reservation.grant.senders().contains(&node) {
+        return failed(Failure::Node(short(node)));
+    }
+    let own = topology.node_id(node);
+    let own = own.map(|id| &topology.node(id).segments);
+    let entered = topology.segment_id(segment);
+    if !own.is_some_and(|own| entered.is_some_and(|of| own.contains(&of))) {
+        return failed(Failure::Segment(short(segment)));
+    }
+    let (request, grant) = (&reservation.request, &reservation.grant);
+    let wanted = rerouted(topology, request, grant, (node, segment));
+    wanted.map_err(|refusal| Box::new(Answer::Refused(refusal)))
+}
 
 /// Returns the request with the routes that its frames take if a node sends them into a segment:
 /// as they were up to the node, and from there the shortest. `None`: it sends them there already.
 ///
 /// # Errors
 /// If no such route leads to a listener. The node sends the stream, and is in the segment.
-pub fn rerouted(
+fn rerouted(
     topology: &Topology,
     request: &StreamRequest,
     grant: &Grant,
@@ -43,6 +71,8 @@ fn path_by(
 ) -> Result<Vec<String>, Refusal> {
     let mut before: Vec<_> = granted.route.iter().take(at + 1).cloned().collect();
     let node = before.last().cloned().unwrap_or_default();
+    // A route enters each node and each segment once.
+    let is_back = before.iter().skip(1).step_by(2).any(|of| of == segment);
     before.push(segment.to_owned());
     let members = topology.segment_id(segment).map(|id| topology.segment(id));
     let members = members.map(|of| of.members.clone()).unwrap_or_default();
@@ -53,8 +83,7 @@ fn path_by(
             false if member.is_router => rest(topology, request, &member.name, &granted.name)?,
             false => return None,
         };
-        // A route enters each node and each segment once.
-        let is_new = rest.iter().all(|name| !before.contains(name));
+        let is_new = !is_back && rest.iter().all(|name| !before.contains(name));
         is_new.then_some((bound_ns, rest))
     });
     // Of routes that are as fast the first in the topology's order.

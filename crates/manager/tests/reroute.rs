@@ -20,7 +20,8 @@ const LEASE_NS: u64 = 60 * S;
 /// A frame of 1000 bytes with all that is around it.
 const WIRE_BYTES: u64 = 1038;
 
-/// From `a` over `s` and `r1` to `b`: by `t`, or by `u`, `r2` and `v`, which are of another manager.
+/// From `a` over `s` and `r1` to `b`: by `t`, or by `u`, `r2` and `v`, which are of another
+/// manager. Over `r3` nothing goes, as `t` is before it.
 fn topology() -> Arc<Topology> {
     let node = |name: &str| NodeSpec {
         name: name.to_owned(),
@@ -31,12 +32,13 @@ fn topology() -> Arc<Topology> {
         of.manager = Some(manager.to_owned());
         of
     };
-    let nodes = ["a", "c", "r1", "r2", "b"].map(node);
+    let nodes = ["a", "c", "r1", "r2", "r3", "b"].map(node);
     let segments = [
-        segment("s", &["a", "c", "r1"], "m1"),
+        segment("s", &["a", "c", "r1", "r3"], "m1"),
         segment("t", &["r1", "b"], "m1"),
         segment("u", &["r1", "r2"], "m2"),
         segment("v", &["r2", "b"], "m2"),
+        segment("w", &["r3", "b"], "m2"),
     ];
     Arc::new(Topology::new(&nodes, &segments).unwrap())
 }
@@ -256,7 +258,7 @@ fn a_way_that_is_too_long_changes_nothing() {
         let answer = net.reroute(node, segment).unwrap();
         assert_eq!(answer, Answer::Failed(failure), "{node} {segment}");
     }
-    // Nowhere but back.
+    // Nowhere but back, where another way would begin.
     let refused = net.reroute("r1", "s").unwrap();
     assert!(
         matches!(&refused, Answer::Refused(Refusal::NoRoute { talker, .. }) if talker == "r1"),

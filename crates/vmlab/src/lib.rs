@@ -42,6 +42,6 @@ pub use progress::{Event, Progress, Quiet};
 pub use repo::{Sources, named_root, roots};
 pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, run};
 pub use script::{QDISC_MODULES, ScriptOutput, ScriptSpec, run_script};
-pub use setup::{Lab, apparmor, dpdk, prometheus, systemd};
+pub use setup::{Lab, apparmor, dpdk, etcd, prometheus, systemd};
 pub use tdc::{Case, Plugins, Verdict, load as load_cases};
 pub use tdc_run::{TdcOutput, run_tdc};

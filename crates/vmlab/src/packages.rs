@@ -82,6 +82,15 @@ pub(crate) const PROMETHEUS: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// etcd, a store that several managers share.
+pub(crate) const ETCD: Set = Set {
+    name: "etcd",
+    suites: &["bookworm"],
+    wanted: &["etcd-server"],
+    keep: &[],
+    prepare: |_| Ok(()),
+};
+
 /// systemd with udev, which starts the package's units in a guest.
 pub(crate) const SYSTEMD: Set = Set {
     name: "systemd",

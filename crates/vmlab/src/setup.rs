@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
-use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, GUEST, PROMETHEUS, QEMU, SYSTEMD};
+use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS, QEMU, SYSTEMD};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -153,6 +153,14 @@ pub fn dpdk(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
 /// If the package cannot be fetched.
 pub fn prometheus(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &PROMETHEUS, false, progress)
+}
+
+/// Returns the folder with the program of Debian's etcd, laid out as in the package.
+///
+/// # Errors
+/// If the package cannot be fetched.
+pub fn etcd(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
+    packages::root(cache, &ETCD, false, progress)
 }
 
 /// Returns the folder with systemd, udev and the libraries that they need, laid out as in the

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use admission::{Manager as ManagerEntry, TopologyFile, nrt_shares};
+use admission::{Manager as ManagerEntry, Topology, TopologyFile, nrt_shares};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use linux_io::clock::{boot_id, boottime_ns};
@@ -21,6 +21,9 @@ use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time, time};
 use crate::access::{self, Access};
 use crate::client::{Client, Tls};
 use crate::engine;
+use crate::etcd;
+use crate::etcd::gateway::Gateway;
+use crate::etcd::shared::Shared;
 use crate::machine::{Limits, Manager};
 use crate::peers::Peers;
 use crate::server::{ServerTls, serve};
@@ -40,8 +43,9 @@ pub struct ManagerArgs {
     /// Hosts, routers and segments, as TOML
     #[arg(long, value_name = "NET.toml", help_heading = RUN)]
     pub topology: PathBuf,
-    /// Where reservations survive a crash: sqlite:FILE, or memory:
-    #[arg(long, value_name = "sqlite:FILE", help_heading = RUN, required_unless_present = "check")]
+    /// Where reservations survive a crash: sqlite:FILE; etcd:URL,... that several managers share, which
+    /// all decide over all segments; or memory:
+    #[arg(long, value_name = "STORE", help_heading = RUN, required_unless_present = "check")]
     pub store: Option<String>,
     /// Which manager of the topology this is [default: the only one]
     #[arg(long, value_name = "NAME", help_heading = RUN)]
@@ -71,7 +75,7 @@ pub struct ManagerArgs {
     /// TLS: the authority of the clients' certificates, PEM
     #[arg(long, value_name = "FILE", help_heading = CONNECTION, requires = "tls_cert")]
     pub client_ca: Option<PathBuf>,
-    /// The authority of the other managers' certificates, PEM; they are shown --tls-cert
+    /// The authority of the certificates of other managers and etcd, PEM; they are shown --tls-cert
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     pub peer_ca: Option<PathBuf>,
     /// A file with the token that the other managers know this one by
@@ -128,7 +132,6 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         args.listen
     );
     let tls = tls.map(|tls| tls.config()).transpose()?;
-    let mut store = store(args.store.as_deref().unwrap_or_default())?;
     let limits = Limits {
         most_lease_ns: args.longest_lease,
         in_force_ns: args.in_force_within,
@@ -137,8 +140,21 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
     let boot = boot_id().context("the id of the boot")?;
     let clock = (boot.as_str(), boottime_ns()?);
     let topology = Arc::new(file.topology);
-    let mut manager = Manager::restore(&name, topology, limits, store.load()?, clock)?;
-    let others = peers(args, &name, &file.managers)?;
+    let given = args.store.as_deref().unwrap_or_default();
+    let decider = match given.strip_prefix("etcd:") {
+        Some(urls) => shared(args, (&name, topology), limits, urls, boot.clone())?,
+        None => {
+            let mut store = store(given)?;
+            let records = store.load()?;
+            let manager = Manager::restore(&name, topology, limits, records, clock)?;
+            Decider::Alone(Box::new(manager), store)
+        }
+    };
+    let others = match decider {
+        Decider::Alone(..) => peers(args, &name, &file.managers)?,
+        // Managers that share a store send each other nothing.
+        Decider::Shared(_) => Vec::new(),
+    };
     // Before threads start, so that none of them is ended by a signal.
     let signals = Signals::block()?;
     let app_peers: Vec<_> = others.iter().map(|(name, _)| name.clone()).collect();
@@ -181,7 +197,15 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
             "pspacer: manager {name} at {scheme}://{address}; SIGINT or SIGTERM ends it"
         ));
         let post = |to: &str, message| peers.post(to, message);
-        let ran = engine::run(&mut manager, store.as_mut(), &jobs, boottime_ns, post);
+        let ran = match decider {
+            Decider::Alone(mut manager, mut store) => {
+                engine::run(&mut manager, store.as_mut(), &jobs, boottime_ns, post)
+            }
+            Decider::Shared(shared) => {
+                etcd::run::run(&shared, &jobs);
+                Ok(())
+            }
+        };
         drop(jobs);
         drop(stop_serving);
         let served = serving.join().map_err(|_| anyhow!("the service failed"))?;
@@ -192,6 +216,59 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         served
     })?;
     Ok(Outcome::default())
+}
+
+/// Who decides.
+enum Decider {
+    /// This manager, by what it knows and stores.
+    Alone(Box<Manager>, Box<dyn Store>),
+    /// The transactions of an etcd that others use, too.
+    Shared(Box<Shared>),
+}
+
+/// Makes a manager that shares an etcd with others.
+fn shared(
+    args: &ManagerArgs,
+    (name, topology): (&str, Arc<Topology>),
+    limits: Limits,
+    urls: &str,
+    boot: String,
+) -> Result<Decider> {
+    let urls: Vec<_> = urls
+        .split(',')
+        .map(|url| url.trim_end_matches('/'))
+        .collect();
+    for url in &urls {
+        let host = ["http://", "https://"].iter();
+        let host = host.filter_map(|scheme| url.strip_prefix(scheme)).next();
+        let fits = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '@', ' ']));
+        ensure!(
+            fits,
+            "--store etcd:{url}: expected etcd:http://ADDRESS:PORT or etcd:https://ADDRESS:PORT, several \
+             with commas"
+        );
+    }
+    let mut own = topology.segments().iter().map(|segment| &segment.spec);
+    let other = own.find(|spec| spec.manager.is_some());
+    if let Some(spec) = other {
+        bail!(
+            "{}: segment {} has the manager {}, expected none with --store etcd: the managers that share \
+             it decide over all segments",
+            args.topology.display(),
+            spec.name,
+            spec.manager.as_deref().unwrap_or_default()
+        );
+    }
+    ensure!(
+        args.in_force_within.is_none(),
+        "--in-force-within: expected --store sqlite: beside it: agents may report to another manager \
+         than the one whose talker waits"
+    );
+    let urls = urls.into_iter().map(str::to_owned).collect();
+    let etcd = Gateway::new(urls, &peer_tls(args, false)?)?;
+    let shared = Shared::start(name, topology, limits, etcd, boot);
+    let shared = shared.context("--store")?;
+    Ok(Decider::Shared(Box::new(shared)))
 }
 
 /// Returns which manager of the topology this is.
@@ -237,21 +314,26 @@ fn store(given: &str) -> Result<Box<dyn Store>> {
         Some(("sqlite", path)) if !path.is_empty() => {
             Ok(Box::new(SqliteStore::open(Path::new(path))?))
         }
-        _ => bail!("--store {given}: expected sqlite:FILE or memory:"),
+        _ => bail!("--store {given}: expected sqlite:FILE, etcd:URL,... or memory:"),
     }
+}
+
+/// Returns the certificates that this manager shows and trusts as a client.
+fn peer_tls(args: &ManagerArgs, has_token: bool) -> Result<Tls> {
+    let identity = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) if !has_token => Some((read(certificate)?, read(key)?)),
+        _ => None,
+    };
+    Ok(Tls {
+        ca: args.peer_ca.as_deref().map(read).transpose()?,
+        identity,
+    })
 }
 
 /// Returns the other managers with clients of theirs.
 fn peers(args: &ManagerArgs, own: &str, all: &[ManagerEntry]) -> Result<Vec<(String, Client)>> {
     let token = args.peer_token_file.as_deref().map(read_word).transpose()?;
-    let identity = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) if token.is_none() => Some((read(certificate)?, read(key)?)),
-        _ => None,
-    };
-    let tls = Tls {
-        ca: args.peer_ca.as_deref().map(read).transpose()?,
-        identity,
-    };
+    let tls = peer_tls(args, token.is_some())?;
     let others = all.iter().filter(|manager| manager.name != own);
     others
         .map(|manager| {

@@ -5,6 +5,7 @@ use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::pending::{Operation, Pending};
 use crate::record::{Measured, Reservation, ReservationState, part_name};
+use crate::update;
 
 impl Manager {
     /// Ends a reservation everywhere.
@@ -76,7 +77,7 @@ impl Manager {
         let lease_ns = lease_ns.unwrap_or(reservation.lease_ns);
         let attempt = reservation.attempt;
         let hops = self.hops(&reservation.grant.links);
-        if let Err(failure) = self.check_lease(lease_ns) {
+        if let Err(failure) = self.limits.check_lease(lease_ns) {
             return Some(Answer::Failed(failure));
         }
         if let Some(pending) = self.pending.get_mut(id) {
@@ -197,18 +198,11 @@ impl Manager {
             Ok(reservation) => reservation.clone(),
             Err(failure) => return Answer::Failed(failure),
         };
-        if !reservation.grant.senders().contains(&node.as_str()) {
-            let node = node.chars().take(64).collect();
-            return Answer::Failed(Failure::Node(node));
-        }
-        let is_changed = match is_in_force {
-            true => reservation.in_force.insert(node),
-            false => reservation.in_force.remove(&node),
+        let is_changed = match update::report(&mut reservation, node, is_in_force) {
+            Ok(is_changed) => is_changed,
+            Err(failure) => return Answer::Failed(failure),
         };
         let is_whole = reservation.not_in_force().is_empty();
-        if is_whole {
-            reservation.in_force_by_ns = None;
-        }
         let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
         if is_changed {
             self.store(id, reservation);
@@ -231,17 +225,12 @@ impl Manager {
             Ok(reservation) => reservation.clone(),
             Err(failure) => return Answer::Failed(failure),
         };
-        let listeners = &reservation.grant.listeners;
-        if !listeners.iter().any(|of| of.name == listener) {
-            let listener = listener.chars().take(64).collect();
-            return Answer::Failed(Failure::Listener(listener));
-        }
-        if measured.packets == 0 {
-            return Answer::Failed(Failure::Nothing);
-        }
-        let before = reservation.measured.insert(listener, measured);
+        let is_changed = match update::measure(&mut reservation, listener, measured) {
+            Ok(is_changed) => is_changed,
+            Err(failure) => return Answer::Failed(failure),
+        };
         let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
-        if before != Some(measured) {
+        if is_changed {
             self.store(id, reservation);
         }
         answer

@@ -60,6 +60,24 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Checks the length of a lease.
+    ///
+    /// # Errors
+    /// If it is too short or too long.
+    pub fn check_lease(&self, lease_ns: u64) -> Result<(), Failure> {
+        let (least_ns, most_ns) = (self.least_lease_ns, self.most_lease_ns);
+        match (least_ns..=most_ns).contains(&lease_ns) {
+            true => Ok(()),
+            false => Err(Failure::Lease {
+                lease_ns,
+                least_ns,
+                most_ns,
+            }),
+        }
+    }
+}
+
 /// What a step of a manager brings about, in this order: changes are stored, then the rest is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {

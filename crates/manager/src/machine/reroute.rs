@@ -9,7 +9,7 @@ use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::pending::{Operation, Pending};
 use crate::record::part_name;
-use crate::reroute::rerouted;
+use crate::reroute::wanted_route;
 
 impl Manager {
     /// Returns the answer, unless other managers are asked first. What this manager can refuse by
@@ -20,31 +20,19 @@ impl Manager {
         ticket: u64,
         id: &str,
         caller: &Caller,
-        (node, segment): (&str, &str),
+        path: (&str, &str),
     ) -> Option<Answer> {
         let reservation = match self.granted(id, caller) {
             Ok(reservation) => reservation.clone(),
             Err(failure) => return Some(Answer::Failed(failure)),
         };
-        let short = |name: &str| name.chars().take(64).collect::<String>();
-        if !reservation.grant.senders().contains(&node) {
-            return Some(Answer::Failed(Failure::Node(short(node))));
-        }
-        let own = self.topology.node_id(node);
-        let own = own.map(|id| &self.topology.node(id).segments);
-        let entered = self.topology.segment_id(segment);
-        if !own.is_some_and(|own| entered.is_some_and(|of| own.contains(&of))) {
-            return Some(Answer::Failed(Failure::Segment(short(segment))));
-        }
-        let hop = (node, segment);
-        let request = &reservation.request;
-        let wanted = match rerouted(&self.topology, request, &reservation.grant, hop) {
+        let wanted = match wanted_route(&self.topology, &reservation, path) {
             Ok(Some(wanted)) => wanted,
             Ok(None) => {
                 let view = View::new(id, &reservation, self.now_ns);
                 return Some(Answer::Granted(Box::new(view)));
             }
-            Err(refusal) => return Some(Answer::Refused(refusal)),
+            Err(answer) => return Some(*answer),
         };
         // A change under way, or a grant that nobody knows of yet, comes first.
         let is_busy = self

@@ -26,7 +26,7 @@ impl Manager {
             let id = id.chars().take(64).collect();
             return failed(Failure::Id(id));
         }
-        if let Err(failure) = self.check_lease(lease_ns) {
+        if let Err(failure) = self.limits.check_lease(lease_ns) {
             return failed(failure);
         }
         if let Some(old) = self.reservations.get(id) {
@@ -94,18 +94,6 @@ impl Manager {
         self.pending.insert(id.to_owned(), pending);
         self.proceed(id);
         None
-    }
-
-    pub(super) fn check_lease(&self, lease_ns: u64) -> Result<(), Failure> {
-        let (least_ns, most_ns) = (self.limits.least_lease_ns, self.limits.most_lease_ns);
-        match (least_ns..=most_ns).contains(&lease_ns) {
-            true => Ok(()),
-            false => Err(Failure::Lease {
-                lease_ns,
-                least_ns,
-                most_ns,
-            }),
-        }
     }
 
     /// Plans a stream whose id no other reservation of this manager has.

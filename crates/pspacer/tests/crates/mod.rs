@@ -107,9 +107,17 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         &["host-config", "manager", "ports", "tcpsp", "units"],
     ),
     ("router", &["afxdp", "linux-io", "toml-faults", "units"]),
+    // Its tests run the etcd that vmlab unpacks.
     (
         "manager",
-        &["admission", "linux-io", "report", "toml-faults", "units"],
+        &[
+            "admission",
+            "linux-io",
+            "report",
+            "toml-faults",
+            "units",
+            "vmlab",
+        ],
     ),
     (
         "agent",
