@@ -51,8 +51,9 @@ declared() {
 }
 
 # Options of cargo that select the test files without guests (tools/guest-tests.sh has the
-# rule for names).
-host="--lib --bins $(ls crates/*/tests xtask/tests | sed -n 's/\.rs$//p' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
+# rule for names), and the folders that are one.
+host="--lib --bins $(ls -d crates/*/tests/*.rs xtask/tests/*.rs crates/*/tests/*/main.rs |
+	sed 's|/main\.rs$||; s|\.rs$||; s|.*/||' | sort -u | grep -vE '^lab_|_lab$' | sed 's/^/--test /')"
 
 # lane NAME THREADS OPTIONS...: runs cargo test and prints a line for each file, or all
 # output of a file in which a test failed. The log keeps cargo test's whole output.
