@@ -226,7 +226,7 @@ fn a_lease_that_ends_frees_its_bytes_without_a_manager() {
     let etcd = Etcd::start(folder.path(), 1);
     let one = ManagerProcess::start(folder.path(), "one", &etcd);
     let client = one.client();
-    let wanted = body("x", 2, 2 * S);
+    let wanted = body("x", 2, 10 * S);
     assert!(matches!(client.reserve(&wanted), Ok(Reserved::Granted(_))));
     assert!(matches!(
         client.reserve(&body("y", 2, 600 * S)),
