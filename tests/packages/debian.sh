@@ -117,7 +117,7 @@ reserve() {
 		set -eu
 		cd /tmp
 		cc -Wall -Werror -o use use.c $(pkg-config --cflags --libs psp_reserve)
-		pspacer manager --topology net.toml --listen 127.0.0.1:0 --address-file address &
+		pspacer manager --topology net.toml --store memory: --listen 127.0.0.1:0 --address-file address &
 		trap "kill $!" EXIT
 		for i in $(seq 200); do [ -s address ] && break; sleep 0.1; done
 		./use "http://$(cat address)"

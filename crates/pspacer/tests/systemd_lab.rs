@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's systemd in a guest: `pspacer@.service` paces a device at boot, before the network is
-//! online, and again when the device comes back.
+//! online, and again when the device comes back; `pspacer-agent.service` puts a reservation into
+//! force. Each has the rights of its unit alone.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
@@ -22,7 +23,7 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 #[test]
-fn systemd_paces_a_device_at_boot() {
+fn systemd_paces_a_device_at_boot_and_keeps_reservations() {
     let folder = Folder::new("systemd");
     let archive = folder.0.join("root.tar");
     let root = vmlab::systemd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
@@ -35,6 +36,7 @@ fn systemd_paces_a_device_at_boot() {
         "crates/pspacer/tests/systemd/inside.sh",
         "kernel/tests/lib.sh",
         "packaging/systemd/pspacer@.service",
+        "packaging/systemd/pspacer-agent.service",
         archive.to_str().unwrap(),
     ];
     let output = guest::output(Kernel::V6_12, "systemd", &["sch_psp", "wire"], &files);

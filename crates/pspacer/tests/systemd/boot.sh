@@ -13,7 +13,7 @@ new=/root.new
 mkdir $new
 mount -t tmpfs -o mode=755 tmpfs $new
 tar -xf /systemd/root.tar -C $new
-for folder in proc sys dev run tmp var/log etc/pspacer root usr/bin guest out systemd; do
+for folder in proc sys dev run srv tmp var/log etc/pspacer root usr/bin guest out systemd; do
 	mkdir -p $new/$folder
 done
 mount --bind /systemd $new/systemd
@@ -34,8 +34,10 @@ cat >$new/usr/bin/pspacer <<-'END'
 	exec /systemd/ld.so --library-path /systemd /systemd/pspacer "$@"
 END
 chmod 755 $new/usr/bin/pspacer
-cp /systemd/pspacer@.service $new/usr/lib/systemd/system/
-chmod 644 $new/usr/lib/systemd/system/pspacer@.service
+for unit in pspacer@.service pspacer-agent.service; do
+	cp /systemd/$unit $new/usr/lib/systemd/system/
+	chmod 644 $new/usr/lib/systemd/system/$unit
+done
 cat >$new/etc/pspacer/c1a.toml <<-'END'
 	[[device]]
 	name = "c1a"
@@ -48,6 +50,22 @@ cat >$new/etc/pspacer/c1a.toml <<-'END'
 	[[device.class]]
 	name = "rest"
 	type = "normal"
+END
+
+mkdir -p $new/etc/default
+cat >$new/etc/default/pspacer-agent <<-'END'
+	AGENT="--node a --port s=c1b --poll 200ms"
+END
+cat >$new/srv/net.toml <<-'END'
+	[[host]]
+	name = "a"
+	[[host]]
+	name = "b"
+	[[segment]]
+	name = "s"
+	medium = "shared"
+	rate = "100mbit"
+	members = ["a", "b"]
 END
 
 # The check runs as a service that, like any user of the network, comes after it is online.

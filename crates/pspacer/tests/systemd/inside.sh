@@ -55,6 +55,38 @@ check "stop" systemctl stop $unit
 check "after a stop the device is still paced" paced 100Mbit
 check "start" systemctl start $unit
 check "the rate is as before" paced 100Mbit
+
+# The agent, and a manager that is started by hand.
+ip link set lo up
+pspacer manager --topology /srv/net.toml --store memory: >/run/manager 2>&1 &
+manager=$!
+agent=pspacer-agent.service
+answers() { pspacer reservations || { cat /run/manager; return 1; }; }
+soon "the manager answers" answers
+check "the agent starts" systemctl start $agent
+# has TEXT: c1b has a class like this.
+has() { tc class show dev c1b 2>&1 | tee /run/classes | grep -q "$1"; }
+soon "the agent sets the port of its host" has 'mode nrt'
+reserved() { pspacer reserve --from a --to b --bytes 10000 --period 10ms --for 10m --udp-to 10.0.0.2:5004; }
+check "a stream is reserved" reserved
+soon "the agent puts it into force" has 'mode rt'
+pid=$(of $agent MainPID)
+# status KEY: prints a line of what the kernel says of the agent's process.
+status() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$pid/status"; }
+check "the agent can have no capability but CAP_NET_ADMIN" same 0000000000001000 "$(status CapBnd)"
+check "the agent's system calls are filtered" same 2 "$(status Seccomp)"
+check "the agent gains no rights" same 1 "$(status NoNewPrivs)"
+# written PATH: opens it as the agent's mounts have it.
+written() { : >"/proc/$pid/root$1"; }
+check "the agent may write where it keeps its state" written /run/pspacer/probe
+grep ' /run' /proc/$pid/mountinfo | sed 's/^/# /'
+for path in /etc/probe /var/lib/probe /proc/sys/net/core/somaxconn; do
+	refuse "the agent cannot write $path" "Read-only" written $path
+done
+check "the agent stops" systemctl stop $agent
+check "after a stop the stream is still in force" has 'mode rt'
+check "the folder of its state stays" [ -d /run/pspacer ]
+kill $manager || true
 output=$(systemctl --failed --no-legend)
 check "no unit has failed" [ -z "$output" ]
 finish
