@@ -122,7 +122,7 @@ pub fn run(seed: u64) {
 
 impl World {
     fn talk(&self, seed: u64, talker: u64) {
-        let mut rng = Rng::new(seed << 8 | talker);
+        let mut rng = Rng::new((seed << 8) | talker);
         let clients: Vec<_> = self.managers.iter().map(ManagerProcess::client).collect();
         let mut own: Vec<(String, u16, u64)> = Vec::new();
         let mut next = 0;
