@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use host_config::{
-    ClassNames, Device, Host, Plan, Root, Saved, Slot, Target, plan as plan_of, text,
+    ClassNames, Device, Host, LaunchReport, Plan, Root, Saved, Slot, Target,
+    launches as launches_of, plan as plan_of, text,
 };
 use serde::Serialize;
 use tcpsp::Tc;
@@ -58,8 +59,8 @@ impl Work {
 
 /// What a device shall have.
 enum Wanted {
-    /// psp, and why, if the file leaves the choice.
-    Module(Target, Option<String>),
+    /// psp, what is known of launch times, and why, if the file leaves the choice.
+    Module(Target, Vec<LaunchReport>, Option<String>),
     /// Departure times, and why.
     DepartureTimes(Device, Option<String>),
 }
@@ -251,7 +252,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     for device in &saved.devices {
         let target = device.target();
         let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
-        let wanted = |_: &Observed| Ok(Wanted::Module(target, None));
+        let wanted = |_: &Observed| Ok(Wanted::Module(target, Vec::new(), None));
         work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
     // Nobody reads what the guard says.
@@ -282,7 +283,7 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let _lock = Lock::take(&folder)?;
     nothing_pending(&pending(&folder))?;
     let mut tc = Tc::open()?;
-    let wanted = |_: &Observed| Ok(Wanted::Module(Target::nothing(), None));
+    let wanted = |_: &Observed| Ok(Wanted::Module(Target::nothing(), Vec::new(), None));
     let work = planned(&mut tc, &args.device, wanted, false)?;
     if work.changes() == 0 {
         (io.note)(&format!(
@@ -301,8 +302,8 @@ fn planned(
     take_over: bool,
 ) -> Result<Work> {
     let mut observed = observe(tc, device)?;
-    let (target, why) = match wanted(&observed)? {
-        Wanted::Module(target, why) => (target, why),
+    let (target, launches, why) = match wanted(&observed)? {
+        Wanted::Module(target, launches, why) => (target, launches, why),
         Wanted::DepartureTimes(device, why) => {
             let times = departure_times::plan(tc, &observed, &device, why, take_over)?;
             let plan = Plan {
@@ -310,6 +311,7 @@ fn planned(
                 changes: Vec::new(),
                 notes: Vec::new(),
                 names: Default::default(),
+                launches: Vec::new(),
             };
             return Ok(Work {
                 observed,
@@ -329,6 +331,7 @@ fn planned(
     let mut plan = plan_of(&target, &observed.port, take_over)?;
     check(&observed, &plan)?;
     plan.notes.splice(0..0, why);
+    plan.launches = launches;
     Ok(Work {
         observed,
         departure_times,
@@ -347,7 +350,11 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
                 let (is_edt, why) = is_chosen(device)?;
                 Ok(match is_edt {
                     true => Wanted::DepartureTimes(device.clone(), why),
-                    false => Wanted::Module(Target::new(device, &observed.port), why),
+                    false => {
+                        let speed_bps = observed.port.speed_bps;
+                        let launches = launches_of(device, speed_bps, observed.max_frame_bytes)?;
+                        Wanted::Module(Target::new(device, &observed.port), launches, why)
+                    }
                 })
             },
             chosen.take_over,

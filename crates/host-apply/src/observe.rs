@@ -8,7 +8,10 @@ use anyhow::{Result, anyhow};
 use host_config::{Facts, Port, minor};
 use linux_io::links::{Link, links};
 use tcpsp::{Handle, Tc};
+use units::ethernet;
 use units::nearest::hint;
+
+const VLAN_TAG_BYTES: u32 = 4;
 
 /// A device, and what stands there.
 pub struct Observed {
@@ -16,6 +19,8 @@ pub struct Observed {
     pub facts: Facts,
     /// Its tables.
     pub port: Port,
+    /// Its longest frame, with a VLAN tag.
+    pub max_frame_bytes: u32,
 }
 
 /// Reads a device's tables.
@@ -30,6 +35,12 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
         anyhow!("{device}: expected a device{}", hint(device, &names))
     })?;
     let facts = facts(link);
+    let header_bytes = match link.is_ethernet {
+        true => ethernet::HEADER_BYTES + VLAN_TAG_BYTES,
+        false => 0,
+    };
+    let mtu_bytes = u32::try_from(link.mtu_bytes).unwrap_or(u32::MAX);
+    let max_frame_bytes = mtu_bytes.saturating_add(header_bytes);
     let qdiscs = tc.qdiscs()?;
     let classes = tc.classes(facts.index)?;
     let mut filters = Vec::new();
@@ -40,7 +51,11 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
         }
     }
     let port = Port::new(&facts, &qdiscs, &classes, &filters);
-    Ok(Observed { facts, port })
+    Ok(Observed {
+        facts,
+        port,
+        max_frame_bytes,
+    })
 }
 
 /// Returns the names of the devices on which there is something of ours.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Errors in a host's file, and their places.
+//! Errors in a host's file, and their places; why there is no plan.
 
 use toml_faults::Problem;
 
@@ -14,3 +14,8 @@ pub struct ConfigError {
     /// What is wrong.
     pub problem: Box<Problem>,
 }
+
+/// The reason why there is no plan, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);

@@ -7,6 +7,7 @@ use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use units::parse;
 
 use crate::error::ConfigError;
+use crate::launch_times::Launches;
 use crate::matching;
 use crate::minor;
 use crate::reader::{Item, Key, Section, Source, key};
@@ -74,6 +75,10 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("txtime_deadline", WORD_ANY),
     key("txtime_late", "a time up to \"1s\""),
     key(
+        "launches",
+        "a list of tables such as [{ every = \"1ms\", at = \"0us\", size = \"142b\" }]",
+    ),
+    key(
         "match",
         "a list of tables such as [{ to = \"192.0.2.0/24\" }]",
     ),
@@ -119,6 +124,7 @@ const KEYS_OF_TYPES: &[(&str, &[ClassType], &str)] = &[
     ("txtime", &[ClassType::Paced], PACED),
     ("txtime_deadline", &[ClassType::Paced], PACED),
     ("txtime_late", &[ClassType::Paced], PACED),
+    ("launches", &[ClassType::Paced], PACED),
 ];
 const PACED: &str = "it only with type \"paced\"";
 const DYNAMIC: &str = "it only with type \"dynamic\"";
@@ -180,6 +186,8 @@ pub struct Class {
     pub minor: u16,
     /// Its options.
     pub options: ClassOptions,
+    /// When its frames leave, if it says so.
+    pub launches: Vec<Launches>,
 }
 
 /// Frames of a class.
@@ -406,6 +414,7 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, C
             by_type,
             deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
         },
+        launches: Launches::read(section)?,
     })
 }
 

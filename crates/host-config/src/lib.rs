@@ -7,8 +7,10 @@
 
 #![forbid(unsafe_code)]
 
+mod collisions;
 mod error;
 mod file;
+mod launch_times;
 mod matching;
 mod merge;
 pub mod minor;
@@ -22,10 +24,12 @@ mod saved;
 mod schema_tests;
 mod text;
 
-pub use error::ConfigError;
+pub use collisions::{LaunchReport, launches};
+pub use error::{ConfigError, Refusal};
 pub use file::{Backend, Class, Device, Host, MOST_RULES, Queues, Rule};
+pub use launch_times::Launches;
 pub use names::ClassNames;
-pub use plan::{Plan, Refusal, Target, TargetPsp, TargetRoot, TargetRule, plan};
+pub use plan::{Plan, Target, TargetPsp, TargetRoot, TargetRule, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use saved::{Saved, SavedDevice};
 pub use text::{line, text};

@@ -15,6 +15,8 @@ use tcpsp::{
     Budget, Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions,
 };
 
+use crate::collisions::LaunchReport;
+use crate::error::Refusal;
 use crate::file::{Device, Queues, budget_bytes};
 use crate::merge::{Edit, Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
@@ -115,12 +117,10 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Names of classes, by the minor number of their ids.
     pub names: BTreeMap<u16, String>,
+    /// What is known of launch times that classes declare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<LaunchReport>,
 }
-
-/// The reason why there is no plan, as a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
 
 /// Returns the changes that lead to what is wanted. What others configured is replaced only with
 /// `take_over`.
@@ -158,6 +158,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         changes: planner.changes,
         notes: planner.notes,
         names: target.names.clone(),
+        launches: Vec::new(),
     })
 }
 

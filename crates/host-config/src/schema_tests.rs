@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::file::{CLASS_KEYS, DEVICE_KEYS, FILE_KEYS, Host};
+use crate::launch_times;
 use crate::matching;
 use crate::reader::Key;
 
@@ -30,6 +31,8 @@ fn the_schema_has_the_keys_of_the_reader() {
     let device = &schema["properties"]["device"]["items"];
     let class = &device["properties"]["class"]["items"];
     let matched = &class["properties"]["match"]["items"];
+    let launches = &class["properties"]["launches"]["items"];
+    assert_eq!(keys_of(launches), names(launch_times::KEYS));
     assert_eq!(keys_of(&schema), names(FILE_KEYS));
     assert_eq!(keys_of(device), names(DEVICE_KEYS));
     assert_eq!(keys_of(class), names(CLASS_KEYS));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tcpsp::{Change, ClassOptions, Flower, Handle, Match, QdiscKind};
 use units::display;
 
+use crate::collisions::LaunchReport;
 use crate::plan::Plan;
 use crate::port::Port;
 
@@ -27,10 +28,40 @@ pub fn text(plan: &Plan, port: &Port) -> String {
         // A plan is tried on the model before it is made; what fails is told there.
         let _ = now.apply(change);
     }
+    for report in &plan.launches {
+        let _ = writeln!(out, "  {}", launches(report));
+    }
     for note in &plan.notes {
         let _ = writeln!(out, "  note: {note}");
     }
     out
+}
+
+/// Returns the line about an entry of launch times.
+fn launches(report: &LaunchReport) -> String {
+    let mut line = format!("launch  class {}", report.class);
+    let say = |line: &mut String, text: &str| line.push_str(text);
+    if report.entry > 1 {
+        say(&mut line, &format!(" ({})", report.entry));
+    }
+    match &report.collides_with[..] {
+        [] => say(&mut line, ": collides with none"),
+        all => say(&mut line, &format!(": collides with {}", all.join(", "))),
+    }
+    match (&report.unbounded, report.late_at_most_ns) {
+        (None, Some(late_ns)) => {
+            let late = display::time(late_ns as f64 / 1e9);
+            say(
+                &mut line,
+                &format!("; other frames make it {late} late at most"),
+            );
+        }
+        (why, _) => {
+            let why = why.as_deref().unwrap_or("not known");
+            say(&mut line, &format!("; how late is not bounded: {why}"));
+        }
+    }
+    line
 }
 
 /// Returns the line of a change of a device that is as `port` says.

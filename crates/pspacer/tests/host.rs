@@ -53,6 +53,40 @@ fn a_plan_says_what_would_change_and_changes_nothing() {
 }
 
 #[test]
+fn a_plan_says_which_launch_times_collide() {
+    let folder = Folder::new("host-launches");
+    let timed = |name: &str, entry: &str| {
+        format!(
+            "[[device.class]]\nname = \"{name}\"\nrate = \"100mbit\"\ntxtime = \"tai\"\n\
+             launches = [{{ every = \"1ms\", size = \"100b\", {entry} }}]\n"
+        )
+    };
+    let device = "[[device]]\nname = \"lo\"\nline = \"1gbit\"\noverhead = 24\nguard = true\n";
+    let file = |first: &str| {
+        let classes =
+            timed("a", first) + &timed("b", "at = \"500us\"") + &timed("c", "at = \"0us\"");
+        folder.file("lo.toml", (device.to_owned() + &classes).as_bytes())
+    };
+    let good = file("at = \"0us\"");
+    let said = text(&pspacer(&["plan", &good]).stdout);
+    let lines = "  launch  class a: collides with c; other frames make it 1.984 µs late at most\n  \
+                 launch  class b: collides with none; other frames make it 0 ns late at most\n";
+    assert!(said.contains(lines), "{said}");
+    let json: Value = serde_json::from_slice(&pspacer(&["plan", "--json", &good]).stdout).unwrap();
+    let launches = &json["devices"][0]["launches"];
+    assert_eq!(launches[2]["collides_with"][0], "a");
+    assert_eq!(launches[2]["late_at_most_ns"], 1984);
+    let said = refusal(&pspacer(&[
+        "plan",
+        &file("at = \"0us\", late_at_most = \"1us\""),
+    ]));
+    assert!(
+        said.contains("lo.toml:2: lo: a: frames may leave 1.984 µs late, expected at most 1 µs"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let folder = Folder::new("host-wrong");
     let bad = folder.file("bad.toml", FILE.replace("100mbit", "fast").as_bytes());
