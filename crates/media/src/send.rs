@@ -15,8 +15,9 @@ use serde::Serialize;
 use st2110::format::{Format, Schedule};
 use st2110::synthetic;
 use units::display::{count, number};
+use units::time::PS_PER_NS;
 
-use crate::send_loop::{Handing, Plan, Source, Statistics, run};
+use crate::send_loop::{Handing, Plan, Source, Statistics, Stream, run};
 use crate::values;
 
 /// Headings of the options in the help.
@@ -81,6 +82,11 @@ pub struct SendArgs {
     #[arg(long, value_name = "TIME", help_heading = STREAM, requires = "audio",
         value_parser = values::time)]
     pub ptime: Option<u64>,
+    /// So many streams, to this port and those after it; each leaves a part of a packet's time (video: of
+    /// a frame's) after the one before
+    #[arg(long, value_name = "N", help_heading = STREAM, default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub streams: u16,
     /// What makes packets leave in time
     #[arg(long, value_name = "OPTION", help_heading = RUN, value_enum, default_value_t = By::None)]
     pub by: By,
@@ -125,10 +131,15 @@ pub fn main(
     out: &mut impl Write,
     note: impl FnOnce(&str),
 ) -> Result<()> {
-    let (source, name) = source(args)?;
+    let (streams, name) = streams(args)?;
     let signals = Signals::block()?;
-    let socket =
-        LaunchSocket::connect(args.to, BUFFER_BYTES).with_context(|| args.to.to_string())?;
+    let sockets = (0..args.streams)
+        .map(|number| {
+            let mut to = args.to;
+            to.set_port(to.port() + number);
+            LaunchSocket::connect(to, BUFFER_BYTES).with_context(|| to.to_string())
+        })
+        .collect::<Result<Vec<_>>>()?;
     let clock = match args.clock {
         Clock::Tai => LaunchClock::Tai,
         Clock::Monotonic => LaunchClock::Monotonic,
@@ -136,13 +147,17 @@ pub fn main(
     let handing = match args.by {
         By::None => Handing::Frame,
         By::SoMaxPacingRate => {
-            socket.set_max_pacing_rate(pacing_rate(&source, args.to))?;
+            for (socket, stream) in sockets.iter().zip(&streams) {
+                socket.set_max_pacing_rate(pacing_rate(&stream.source, args.to))?;
+            }
             Handing::Frame
         }
         By::SoTxtime => {
-            socket
-                .set_launch_clock(clock)
-                .map_err(|error| launch_error(error, args.clock))?;
+            for socket in &sockets {
+                socket
+                    .set_launch_clock(clock)
+                    .map_err(|error| launch_error(error, args.clock))?;
+            }
             Handing::Launch {
                 clock,
                 lead_ns: args.lead,
@@ -161,12 +176,12 @@ pub fn main(
         args.to
     ));
     let plan = Plan {
-        source,
+        streams,
         handing,
         ahead_ns: AHEAD_NS,
         duration_ns: args.duration,
     };
-    let statistics = run(&plan, &socket, &signals)?;
+    let statistics = run(&plan, &sockets, &signals)?;
     if args.json {
         let json = Json {
             format: FORMAT,
@@ -185,26 +200,53 @@ pub fn main(
     Ok(())
 }
 
-/// Returns the stream and its name.
-fn source(args: &SendArgs) -> Result<(Source, String)> {
+/// Returns the streams and their name.
+fn streams(args: &SendArgs) -> Result<(Vec<Stream>, String)> {
     const PACKET_TIME_NS: u64 = 1_000_000;
+    let streams = args.streams;
+    if args.to.port().checked_add(streams - 1).is_none() {
+        return Err(anyhow!(
+            "--streams {streams}: the ports from {} on are {}, expected that many",
+            args.to.port(),
+            u16::MAX - args.to.port() + 1
+        ));
+    }
+    let several = |name: String| match streams {
+        1 => name,
+        _ => format!("{streams} streams of {name}"),
+    };
+    // The time of a packet or a frame, divided among the streams.
+    let offset_ns = |time_ns: u64, number: u32| time_ns * u64::from(number) / u64::from(streams);
     if let Some(channels) = args.audio {
         let packet_time_ns = args.ptime.unwrap_or(PACKET_TIME_NS);
-        let audio = synthetic::Audio::new(channels, packet_time_ns, SSRC);
-        let audio = audio.map_err(|what| anyhow!("--audio {channels}: {what}"))?;
-        let name = format!("{channels} channels of audio");
-        return Ok((Source::Audio(audio), name));
+        let stream = |number: u32| {
+            let audio = synthetic::Audio::new(channels, packet_time_ns, SSRC + number);
+            Ok(Stream {
+                source: Source::Audio(audio.map_err(|what| anyhow!("--audio {channels}: {what}"))?),
+                offset_ns: offset_ns(packet_time_ns, number),
+            })
+        };
+        let all = (0..streams.into()).map(stream).collect::<Result<_>>()?;
+        return Ok((all, several(format!("{channels} channels of audio"))));
     }
     let usual = || values::format("1080p60").map_err(anyhow::Error::msg);
     let format = args.video.map_or_else(usual, Ok)?;
-    let video = synthetic::Video::new(format, args.schedule, args.early, SSRC);
-    let video = video.ok_or_else(|| {
-        anyhow!(
-            "--video {format}: expected at most {} packets in a frame",
-            st2110::limits::MOST_PACKETS
-        )
-    })?;
-    Ok((Source::Video(video), format!("{format}, {}", args.schedule)))
+    let stream = |number: u32| {
+        let video = synthetic::Video::new(format, args.schedule, args.early, SSRC + number);
+        let video = video.ok_or_else(|| {
+            anyhow!(
+                "--video {format}: expected at most {} packets in a frame",
+                st2110::limits::MOST_PACKETS
+            )
+        })?;
+        let frame_ns = (video.launch_ps(1, 0) - video.launch_ps(0, 0)) / i128::from(PS_PER_NS);
+        Ok(Stream {
+            offset_ns: offset_ns(u64::try_from(frame_ns).unwrap_or(0), number),
+            source: Source::Video(video),
+        })
+    };
+    let all = (0..streams.into()).map(stream).collect::<Result<_>>()?;
+    Ok((all, several(format!("{format}, {}", args.schedule))))
 }
 
 /// Returns SO_MAX_PACING_RATE: bytes a second as fq counts them, with Ethernet's header.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hands the packets of a synthetic stream to a socket in time.
+//! Hands the packets of synthetic streams to their sockets in time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind};
 
 use linux_io::clock::{monotonic_ns, sleep_until, tai_ns};
@@ -38,11 +40,20 @@ pub enum Handing {
     },
 }
 
+/// A stream that is sent.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// What it is made of.
+    pub source: Source,
+    /// Its packets leave so much later than the source says.
+    pub offset_ns: u64,
+}
+
 /// What to send.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The stream.
-    pub source: Source,
+    /// The streams.
+    pub streams: Vec<Stream>,
     /// When packets are handed over.
     pub handing: Handing,
     /// Time from now to the first packet, at least.
@@ -72,7 +83,7 @@ pub struct Statistics {
 }
 
 /// A packet that is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     /// Number of its frame or, of audio, its own; since the epoch.
     number: i128,
@@ -87,6 +98,7 @@ struct Due {
 /// The packets of a stream, in order.
 struct Packets<'a> {
     source: &'a Source,
+    offset_ns: u64,
     number: i128,
     index: u32,
     sequence: u32,
@@ -98,10 +110,12 @@ fn ns(ps: i128) -> u64 {
 
 impl<'a> Packets<'a> {
     /// Begins with the first packet at or after an instant of TAI.
-    fn new(source: &'a Source, from_ns: u64) -> Self {
+    fn new(stream: &'a Stream, from_ns: u64) -> Self {
         let from_ps = i128::from(from_ns) * i128::from(PS_PER_NS);
+        let source = &stream.source;
         Self {
             source,
+            offset_ns: stream.offset_ns,
             number: match source {
                 Source::Video(video) => video.first_after(from_ps),
                 Source::Audio(audio) => audio.first_after(from_ps),
@@ -125,8 +139,8 @@ impl<'a> Packets<'a> {
             number,
             index,
             sequence: self.sequence,
-            launch_ns: ns(launch_ps),
-            frame_ns: ns(frame_ps),
+            launch_ns: ns(launch_ps) + self.offset_ns,
+            frame_ns: ns(frame_ps) + self.offset_ns,
         };
         self.sequence = self.sequence.wrapping_add(1);
         self.index += 1;
@@ -144,18 +158,33 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// Sends the plan's packets.
+/// Sends the plan's packets, each stream's through the socket of its number.
 ///
 /// # Errors
 /// If a clock or the socket fails. A full queue is counted instead.
-pub fn run(plan: &Plan, socket: &LaunchSocket, signals: &Signals) -> io::Result<Statistics> {
+pub fn run(plan: &Plan, sockets: &[LaunchSocket], signals: &Signals) -> io::Result<Statistics> {
     // Frames begin on TAI's grid; the program waits on the monotonic clock. The offset is read once.
     let (monotonic_start_ns, tai_start_ns) = (monotonic_ns()?, tai_ns()?);
     let to_monotonic = |tai: u64| {
         let ahead = i128::from(tai) - i128::from(tai_start_ns);
         u64::try_from(i128::from(monotonic_start_ns) + ahead).unwrap_or(0)
     };
-    let mut packets = Packets::new(&plan.source, tai_start_ns + plan.ahead_ns);
+    let from_ns = tai_start_ns + plan.ahead_ns;
+    let streams = plan.streams.iter();
+    let mut streams: Vec<_> = streams.map(|s| Packets::new(s, from_ns)).collect();
+    let handed_at = |due: &Due| match plan.handing {
+        Handing::Frame => due.frame_ns,
+        Handing::Launch { .. } => due.launch_ns,
+    };
+    // The next packet of each stream; streams of equal time go by their numbers.
+    let mut next: BinaryHeap<_> = streams
+        .iter_mut()
+        .enumerate()
+        .map(|(number, packets)| {
+            let due = packets.next();
+            Reverse((handed_at(&due), number, due))
+        })
+        .collect();
     let mut statistics = Statistics::default();
     if matches!(plan.handing, Handing::Launch { .. }) {
         (statistics.missed, statistics.refused) = (Some(0), Some(0));
@@ -163,10 +192,12 @@ pub fn run(plan: &Plan, socket: &LaunchSocket, signals: &Signals) -> io::Result<
     let mut bytes = Vec::new();
     let mut first_ns = None;
     let mut handed = 0u64;
-    loop {
-        let due = packets.next();
+    while let Some(Reverse((_, number, due))) = next.pop() {
+        let (packets, Some(socket)) = (&mut streams[number], sockets.get(number)) else {
+            continue;
+        };
         let first = *first_ns.get_or_insert(due.launch_ns);
-        let passed_ns = due.launch_ns - first;
+        let passed_ns = due.launch_ns.saturating_sub(first);
         if plan
             .duration_ns
             .is_some_and(|duration| passed_ns >= duration)
@@ -184,10 +215,15 @@ pub fn run(plan: &Plan, socket: &LaunchSocket, signals: &Signals) -> io::Result<
             }
         };
         packets.write(&due, &mut bytes);
+        let after = packets.next();
+        next.push(Reverse((handed_at(&after), number, after)));
         let hand_ns = to_monotonic(hand_ns);
         let mut now_ns = monotonic_ns()?;
         if now_ns < hand_ns || handed % BATCH == 0 {
-            read_reports(socket, &mut statistics)?;
+            // Of many streams one has room for the reports of many packets.
+            if sockets.len() == 1 || handed % BATCH == 0 {
+                read_reports(sockets, &mut statistics)?;
+            }
             if signals.came()? {
                 break;
             }
@@ -203,7 +239,7 @@ pub fn run(plan: &Plan, socket: &LaunchSocket, signals: &Signals) -> io::Result<
             Err(error) if error.kind() == ErrorKind::WouldBlock => statistics.unsent += 1,
             Err(error) => return Err(error),
         }
-        statistics.sent_for_ns = passed_ns;
+        statistics.sent_for_ns = statistics.sent_for_ns.max(passed_ns);
     }
     if let Handing::Launch { lead_ns, .. } = plan.handing {
         sleep_until(
@@ -211,21 +247,23 @@ pub fn run(plan: &Plan, socket: &LaunchSocket, signals: &Signals) -> io::Result<
                 .saturating_add(lead_ns)
                 .saturating_add(LAST_REPORTS_NS),
         )?;
-        read_reports(socket, &mut statistics)?;
+        read_reports(sockets, &mut statistics)?;
     }
     Ok(statistics)
 }
 
-fn read_reports(socket: &LaunchSocket, statistics: &mut Statistics) -> io::Result<()> {
+fn read_reports(sockets: &[LaunchSocket], statistics: &mut Statistics) -> io::Result<()> {
     if statistics.missed.is_none() {
         return Ok(());
     }
-    while let Some(report) = socket.report()? {
-        let count = match report.missed {
-            Missed::Late => &mut statistics.missed,
-            Missed::Refused => &mut statistics.refused,
-        };
-        *count = Some(count.unwrap_or(0) + 1);
+    for socket in sockets {
+        while let Some(report) = socket.report()? {
+            let count = match report.missed {
+                Missed::Late => &mut statistics.missed,
+                Missed::Refused => &mut statistics.refused,
+            };
+            *count = Some(count.unwrap_or(0) + 1);
+        }
     }
     Ok(())
 }
@@ -245,7 +283,11 @@ mod tests {
         let video = Video::new(format, Schedule::Linear, 0, 1).unwrap();
         assert_eq!(video.packets(), 8);
         let source = Source::Video(video);
-        let mut packets = Packets::new(&source, 1_000_000_000_000);
+        let stream = Stream {
+            source,
+            offset_ns: 0,
+        };
+        let mut packets = Packets::new(&stream, 1_000_000_000_000);
         let all: Vec<_> = (0..17).map(|_| packets.next()).collect();
         assert!(
             all.windows(2)
@@ -266,6 +308,48 @@ mod tests {
         assert!(all[0].launch_ns >= 1_000_000_000_000);
     }
 
+    /// A stereo stream of a packet each millisecond.
+    fn audio(ssrc: u32, offset_ns: u64) -> Stream {
+        Stream {
+            source: Source::Audio(Audio::new(2, 1_000_000, ssrc).unwrap()),
+            offset_ns,
+        }
+    }
+
+    /// The packets of several streams go to their own sockets, in the order of their times.
+    #[test]
+    fn streams_take_turns() {
+        let far: Vec<_> = (0..3)
+            .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let sockets: Vec<_> = far
+            .iter()
+            .map(|far| LaunchSocket::connect(far.local_addr().unwrap(), 1 << 20).unwrap())
+            .collect();
+        let plan = Plan {
+            streams: (0..3).map(|k| audio(k, u64::from(k) * 333_333)).collect(),
+            handing: Handing::Frame,
+            ahead_ns: 1_000_000,
+            duration_ns: Some(9_500_000),
+        };
+        let statistics = run(&plan, &sockets, &Signals::block().unwrap()).unwrap();
+        // The third would leave its tenth at 9.67 ms.
+        assert_eq!((statistics.sent, statistics.sent_for_ns), (29, 9_333_333));
+        let mut buffer = [0; 2000];
+        for (k, count) in [(0, 10), (1, 10), (2, 9)] {
+            far[k].set_nonblocking(true).unwrap();
+            for number in 0..count {
+                let bytes = far[k].recv(&mut buffer).unwrap();
+                let packet = rtp::read(&buffer[..bytes], bytes as u32).unwrap();
+                assert_eq!(
+                    (packet.header.ssrc, packet.header.sequence),
+                    (k as u32, number)
+                );
+            }
+            assert!(far[k].recv(&mut buffer).is_err());
+        }
+    }
+
     /// Sends 20 packets over the loopback, and returns the statistics and their numbers.
     fn sent(handing: Handing, prepare: impl Fn(&LaunchSocket)) -> (Statistics, Vec<u16>) {
         let far = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -273,12 +357,13 @@ mod tests {
         let socket = LaunchSocket::connect(far.local_addr().unwrap(), 1 << 20).unwrap();
         prepare(&socket);
         let plan = Plan {
-            source: Source::Audio(Audio::new(2, 1_000_000, 5).unwrap()),
+            streams: vec![audio(5, 0)],
             handing,
             ahead_ns: 1_000_000,
             duration_ns: Some(20_000_000),
         };
-        let statistics = run(&plan, &socket, &Signals::block().unwrap()).unwrap();
+        let sockets = [socket];
+        let statistics = run(&plan, &sockets, &Signals::block().unwrap()).unwrap();
         let mut buffer = [0; 2000];
         let numbers = (0..statistics.sent).map(|_| {
             let bytes = far.recv(&mut buffer).unwrap();
@@ -322,12 +407,12 @@ mod tests {
             .unwrap();
         let socket = LaunchSocket::connect(gone, 1 << 20).unwrap();
         let plan = Plan {
-            source: Source::Audio(Audio::new(2, 1_000_000, 5).unwrap()),
+            streams: vec![audio(5, 0)],
             handing: Handing::Frame,
             ahead_ns: 0,
             duration_ns: Some(5_000_000),
         };
-        let statistics = run(&plan, &socket, &Signals::block().unwrap()).unwrap();
+        let statistics = run(&plan, &[socket], &Signals::block().unwrap()).unwrap();
         assert_eq!((statistics.sent, statistics.unsent), (5, 0));
     }
 }
