@@ -39,7 +39,7 @@ help:
 	@echo "make clean              removes what was built"
 
 setup:
-	@tools/setup.sh ar cargo cc clang dpkg-deb git make setpriv
+	@tools/setup.sh ar cargo cc clang-19 dpkg-deb git make setpriv
 
 build: setup
 	cargo build --release --locked --package pspacer
@@ -50,12 +50,13 @@ demo: setup
 	@$(PSPACER) lab run experiments/demo --out out/demo
 
 test: setup
-	@tools/setup.sh perl sparse nm tc xz
+	@tools/setup.sh libelf nm perl pkg-config sparse tc xz
 	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh all
 
 # Checks an edit: compiles and tests what was changed, and boots no guest.
 check: setup
+	@tools/setup.sh libelf pkg-config
 	@tools/test.sh check
 
 fresh:

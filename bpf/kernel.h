@@ -116,8 +116,57 @@ struct tcp_skb_cb {
 	u32 ack_seq;
 };
 
+struct skb_shared_info {
+	unsigned short gso_size;
+	unsigned short gso_segs;
+	unsigned int gso_type;
+};
+
 struct sk_buff {
+	unsigned int len;
+	u8 encapsulation : 1;
+	u32 priority;
+	u16 protocol;
+	u32 vlan_all;		/* Linux 6.2 */
+	u16 inner_transport_header;
+	u16 transport_header;
+	u16 network_header;
+	unsigned int end;
+	unsigned char *head;
+	unsigned char *data;
 	char cb[48];
+};
+
+struct net_device {
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct netdev_queue {
+	struct net_device *dev;
+};
+
+struct qdisc_skb_head {
+	u32 qlen;
+};
+
+struct gnet_stats_queue {
+	u32 backlog;
+	u32 drops;
+};
+
+struct Qdisc {
+	u32 limit;
+	u32 parent;
+	struct netdev_queue *dev_queue;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+
+struct qdisc_skb_cb {
+	struct {
+		unsigned int pkt_len;
+	};
 };
 
 #pragma clang attribute pop

@@ -18,7 +18,7 @@ export CARGO_TARGET_DIR CARGO_HOME
 PATH=$(tools/rust.sh path)$PATH
 export PATH
 tools/rust.sh fetch
-command -v clang >/dev/null || {
+command -v clang-19 >/dev/null || command -v clang >/dev/null || {
 	echo "build.sh: clang is missing, and without it watch and the router's AF_XDP would be left out" >&2
 	exit 1
 }

@@ -17,7 +17,7 @@ bison bison
 c++ g++
 cc gcc
 certificates ca-certificates
-clang clang
+clang-19 clang-19
 dh debhelper
 dh_apparmor dh-apparmor
 dh_dkms dh-dkms
@@ -82,7 +82,7 @@ install_missing() {
 }
 
 for program in "$@"; do
-	# libelf is not a program; the kernel's objtool is compiled with it.
+	# libelf is not a program; the kernel's objtool and libbpf are compiled with it.
 	if [ "$program" = libelf ]; then
 		[ -e /usr/include/libelf.h ] || need libelf
 		continue

@@ -73,9 +73,13 @@ static inline u32 pace_lowest_bit(u32 word)
 
 /*
  * BPF has no library: the compiler refuses the built-in functions for a length that
- * it does not know.  The empty statements keep it from making them of the loops.
+ * it does not know.  The empty statements keep it from making them of the loops.  The
+ * verifier goes round a loop whose length it knows, so these are functions of their own,
+ * which it looks at once.
  */
-static inline void pace_memset(void *dst, int byte, size_t n)
+#define PACE_GLOBAL	__attribute__((noinline, weak))
+
+PACE_GLOBAL void pace_memset(void *dst, int byte, size_t n)
 {
 	u8 *to = dst;
 
@@ -85,18 +89,39 @@ static inline void pace_memset(void *dst, int byte, size_t n)
 	}
 }
 
-static inline void pace_memmove(void *dst, const void *src, size_t n)
+PACE_GLOBAL void pace_copy_up(u8 *to, const u8 *from, size_t n)
 {
-	const u8 *from = src;
-	u8 *to = dst;
-	bool up = (u64)dst <= (u64)src;
+	size_t i = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		size_t at = up ? i : n - 1 - i;
-
-		to[at] = from[at];
+	for (; i + sizeof(u64) <= n; i += sizeof(u64)) {
+		*(u64 *)(to + i) = *(const u64 *)(from + i);
 		__asm__ __volatile__("" ::: "memory");
 	}
+	for (; i < n; i++) {
+		to[i] = from[i];
+		__asm__ __volatile__("" ::: "memory");
+	}
+}
+
+PACE_GLOBAL void pace_copy_down(u8 *to, const u8 *from, size_t n)
+{
+	for (; n % sizeof(u64); n--) {
+		to[n - 1] = from[n - 1];
+		__asm__ __volatile__("" ::: "memory");
+	}
+	for (; n; n -= sizeof(u64)) {
+		*(u64 *)(to + n - sizeof(u64)) = *(const u64 *)(from + n - sizeof(u64));
+		__asm__ __volatile__("" ::: "memory");
+	}
+}
+
+static inline __attribute__((always_inline)) void
+pace_memmove(void *dst, const void *src, size_t n)
+{
+	if ((u64)dst <= (u64)src)
+		pace_copy_up(dst, src, n);
+	else
+		pace_copy_down(dst, src, n);
 }
 
 /* True if the caller kept the contract; a breach refuses the call. */

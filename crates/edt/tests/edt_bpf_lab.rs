@@ -9,8 +9,7 @@
 #![allow(clippy::print_stdout, reason = "the guest's script reads it")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use edt::{Config, Running, steps};
@@ -19,6 +18,7 @@ use linux_io::links::links;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
 use scenario::Kernel;
 use tcpsp::Tc;
+use testkit::guest::{check_times, frames, starts, test_program};
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
@@ -88,57 +88,6 @@ fn in_guest() {
     }
 }
 
-/// This program without what a debugger needs, and what it is linked with.
-fn program(folder: &Path) -> Vec<(PathBuf, String)> {
-    let built = std::env::current_exe().unwrap();
-    let stripped = folder.join("test");
-    let strip = Command::new("strip")
-        .arg("-o")
-        .arg(&stripped)
-        .arg(&built)
-        .status();
-    assert!(strip.unwrap().success());
-    let linked = Command::new("ldd").arg(&built).output().unwrap();
-    let linked = String::from_utf8(linked.stdout).unwrap();
-    let mut files = vec![(stripped, "/edt/test".to_owned())];
-    for line in linked.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("/edt/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), "/edt/ld.so".to_owned()));
-            }
-            _ => {}
-        }
-    }
-    files
-}
-
-/// A frame of the cable's record: when it leaves, its bytes, the port that it goes to.
-type Frame = (u64, u32, u16);
-
-fn frames(folder: &Path, name: &str) -> Vec<Frame> {
-    let flows = fs::read_to_string(folder.join(format!("{name}.flows"))).unwrap();
-    let ports: Vec<u16> = flows
-        .lines()
-        .map(|line| {
-            let port = line.split_whitespace().nth(5);
-            port.and_then(|port| port.parse().ok()).unwrap_or(0)
-        })
-        .collect();
-    let records = fs::read(folder.join(format!("{name}.timeline"))).unwrap();
-    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
-    records
-        .chunks_exact(32)
-        .map(|record| {
-            let start_ps = u64::from_le_bytes(record[..8].try_into().unwrap());
-            let flow = usize::try_from(word(&record[24..28])).unwrap();
-            let port = ports.get(flow).copied().unwrap_or(0);
-            (start_ps / 1000, word(&record[16..20]), port)
-        })
-        .collect()
-}
-
 /// Returns when the core sends a class's bursts that all wait since 0, with timers on a line that
 /// carries a byte in a nanosecond.
 fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
@@ -165,42 +114,10 @@ fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
     left
 }
 
-/// Checks that what was sent at `starts_ns` left when the core says: 99 of 100 at most [`LATE_NS`]
-/// later, the last one too. Lateness is fq's timer's, so it may strike a frame, but must not move
-/// those behind it. The first may itself be late, so the earliest of all counts as on time.
-fn check_times(what: &str, starts_ns: &[u64], predicted_ns: &[u64]) {
-    assert_eq!(starts_ns.len(), predicted_ns.len());
-    assert!(starts_ns.len() > 20, "{what}: {} frames", starts_ns.len());
-    let late = starts_ns
-        .iter()
-        .zip(predicted_ns)
-        .map(|(start, due)| i128::from(*start) - i128::from(*due));
-    let earliest = late.clone().min().unwrap();
-    let late: Vec<i128> = late.map(|late| late - earliest).collect();
-    let worst = late.iter().max().unwrap();
-    let over = late.iter().filter(|late| **late > i128::from(LATE_NS));
-    let over = over.count();
-    println!(
-        "{what}: {} departures, {over} late by more than {LATE_NS} ns, the worst by {worst} ns",
-        starts_ns.len(),
-    );
-    assert!(over * 100 <= late.len(), "{what}: {over} of {}", late.len());
-    let last = late.last().unwrap();
-    assert!(
-        *last <= i128::from(LATE_NS),
-        "{what}: the last by {last} ns"
-    );
-}
-
-fn starts(frames: &[Frame], port: u16) -> Vec<u64> {
-    let of_port = frames.iter().filter(|frame| frame.2 == port);
-    of_port.map(|frame| frame.0).collect()
-}
-
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = program(folder.path());
+    let (mut files, command) = test_program(folder.path(), "in_guest");
     let second = FIRST.replace("70000003bit", &format!("{SECOND_BPS}bit"));
     let ceil = FIRST.replace("rate = \"9mbit\"", "rate = \"9mbit\"\nceil = \"12mbit\"");
     for (name, text) in [("first", FIRST), ("second", &second), ("ceil", &ceil)] {
@@ -222,7 +139,7 @@ fn check(kernel: Kernel) {
         kernel,
         modules: MODULES,
         files: &files,
-        command: "sh /edt/departures.sh",
+        command: &format!("EDT_PROGRAM='{command}' sh /edt/departures.sh"),
         seed: 1,
         timeout: Duration::from_secs(600),
         out_dir: folder.path(),
@@ -239,7 +156,7 @@ fn check(kernel: Kernel) {
     for (number, port) in (0..).zip([5001, 5002]) {
         let starts = starts(&first, port);
         let due = by_core(RATES_BPS[number], &vec![FRAME_BYTES[number]; starts.len()]);
-        check_times(&format!("{kernel}, port {port}"), &starts, &due);
+        check_times(&format!("{kernel}, port {port}"), &starts, &due, LATE_NS);
     }
     // A burst of ten datagrams is charged as ten frames, whether the device cut it or the kernel.
     let bursts = starts(&frames(folder.path(), "bursts"), 5001);
@@ -249,7 +166,7 @@ fn check(kernel: Kernel) {
         RATES_BPS[0],
         &vec![10 * FRAME_BYTES[0]; first_of_each.len()],
     );
-    check_times(&format!("{kernel}, bursts"), &first_of_each, &due);
+    check_times(&format!("{kernel}, bursts"), &first_of_each, &due, LATE_NS);
     // Both rates are kept, and at the change no frame is too early for the faster one.
     let changed = starts(&frames(folder.path(), "changed"), 5001);
     let gap_ns = |rate_bps: u64| 1500 * 8_000_000_000 / rate_bps;

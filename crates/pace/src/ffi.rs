@@ -15,6 +15,8 @@ use crate::layout::{
     ErrorCode, RawClass, RawClassConfig, RawConfig, RawDecision, RawReservation, RawStats, TYPE_RT,
 };
 
+/// No queue has a wheel: `PACE_HEAP_ONLY`.
+const HEAP_ONLY: u32 = u32::MAX;
 pub(crate) const ID_NONE: u32 = u32::MAX;
 
 /// Opaque: `struct pace_sched`.
@@ -113,6 +115,51 @@ impl Drop for Memory {
         // only this value frees it.
         drop(unsafe { Box::from_raw(slice.as_ptr()) });
     }
+}
+
+pub(crate) fn sched_bytes() -> usize {
+    // SAFETY: a constant of shim.c.
+    unsafe { pace_shim_sched_bytes }
+}
+
+pub(crate) fn class_bytes() -> usize {
+    // SAFETY: a constant of shim.c.
+    unsafe { pace_shim_class_bytes }
+}
+
+pub(crate) fn storage_bytes(capacity: u32) -> usize {
+    // SAFETY: a pure function.
+    unsafe { pace_storage_bytes(capacity) }
+}
+
+/// # Safety
+/// As of [`crate::placed::Placed::new`].
+pub(crate) unsafe fn init(
+    sched: *mut u64,
+    cfg: &RawConfig,
+    storage: *mut u64,
+    capacity: u32,
+    now_ns: u64,
+) -> ErrorCode {
+    // SAFETY: the caller's; with the error 0 the scheduler is initialised.
+    unsafe {
+        let error = pace_init(sched.cast(), cfg, storage, capacity, now_ns);
+        if error == 0 {
+            pace_set_wheel_from(sched.cast(), HEAP_ONLY);
+        }
+        error
+    }
+}
+
+/// # Safety
+/// As of [`crate::placed::Placed::add_class`].
+pub(crate) unsafe fn class_add(
+    sched: *mut u64,
+    class: *mut RawClass,
+    cfg: &RawClassConfig,
+) -> ErrorCode {
+    // SAFETY: the caller's.
+    unsafe { pace_class_add(sched.cast(), class, cfg) }
 }
 
 /// Returns the least rate of a paced class under a configuration that the core accepts.

@@ -24,6 +24,7 @@ mod config;
 mod ffi;
 mod launch;
 mod layout;
+pub mod placed;
 
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
 use ffi::Port;

@@ -10,8 +10,7 @@
 
 # edt WORDS...: runs the crate's own test program as a command: apply FILE, show, remove.
 edt() {
-	EDT="$*" /edt/ld.so --library-path /edt /edt/test --ignored --exact --nocapture in_guest \
-		>/tmp/edt.out 2>&1 || { cat /tmp/edt.out; return 1; }
+	EDT="$*" $EDT_PROGRAM >/tmp/edt.out 2>&1 || { cat /tmp/edt.out; return 1; }
 	# The test's own name stands before the first line.
 	sed -n 's/^\(test in_guest ... \)\{0,1\}EDT //p' /tmp/edt.out
 }

@@ -71,6 +71,11 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
             "vmlab",
         ],
     ),
+    // Its tests run in guests of vmlab.
+    (
+        "bpf-qdisc",
+        &["bpf-build", "linux-io", "pace", "scenario", "vmlab"],
+    ),
     // Its tests apply files under traffic, in guests of vmlab, and read what was on the cable.
     (
         "host-apply",

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ports of a device in the arena: what the qdisc knows of its classes, and the
+ * core that schedules them.
+ *
+ * A process lays an image out: the core's scheduler, its storage and its classes as
+ * pace_init() and pace_class_add() leave them.  A port has room for two.  To change
+ * the configuration the process writes the image that is not in use and says so;
+ * the qdisc takes it at the next packet that comes or goes, under the lock that it
+ * holds then (port_take_image()).  A class is known by its slot, which it keeps
+ * from image to image, so packets that wait go on waiting.
+ *
+ * crates/bpf-qdisc/src/layout.rs says the same layout.
+ */
+#ifndef BPF_PORT_H
+#define BPF_PORT_H
+
+#include "arena.h"
+#include "core.h"
+
+#define PORT_VERSION		1u
+#define PORT_NO_SLOT		(~0u)
+#define PORT_MINORS		65536u
+/* Major number of the ids of classes: minor.rs of crates/host-config. */
+#define PORT_MAJOR		0x7073u
+
+/* What the qdisc counts of a class, and what waits.  It outlives images. */
+struct port_slot {
+	u32 packets;		/* that wait */
+	u32 unused;
+	u64 bytes;
+	u64 sent_packets;
+	u64 sent_frames;
+	u64 sent_bytes;		/* of frames, link header included */
+	u64 sent_wire_bytes;
+	u64 dropped_full;	/* packets that found the limit reached */
+	u64 dropped_removed;	/* that waited when their class went */
+};
+
+/* A class in an image. */
+struct port_class {
+	struct pace_class pace;
+	u32 minor;		/* 0: no class has this slot */
+	u32 limit;		/* packets */
+	u64 unused[7];
+};
+
+struct port_image {
+	struct pace_sched sched;
+	u64 ready;		/* this image can be used */
+	u32 default_slot;	/* of packets that name no class */
+	u32 unused;
+	struct port_class *classes;	/* as many as the port has slots */
+	u32 *slots;		/* by minor number: PORT_MINORS of them */
+};
+
+/* A qdisc: the root's, or one of a transmit queue's below mq. */
+struct port {
+	u64 netns;		/* number of the device's network namespace */
+	u32 ifindex;
+	u32 parent;		/* class id that the qdisc is at */
+	u32 in_use;		/* by a qdisc */
+	u32 current;		/* number of the image in use */
+	u32 wanted;		/* and of the one that is to be */
+	u32 unused;
+	u64 images_taken;
+	u64 dropped_unclassified;
+	u64 dropped_lost;	/* without memory */
+	u64 until_ns;		/* the last answer WAIT */
+	struct port_image *image[2];
+	struct port_slot *slot;
+};
+
+/* At the start of the arena. */
+struct port_table {
+	u32 version;
+	u32 ports;
+	u32 slots;		/* of each port */
+	u32 unused;
+	struct port *port;	/* as many as `ports` */
+};
+
+#define SAME_OFFSET(type, member, offset) \
+	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
+_Static_assert(sizeof(struct pace_sched) == 976, "sched");
+_Static_assert(sizeof(struct pace_class) == 256, "class");
+_Static_assert(sizeof(struct port_table) == 24, "table");
+_Static_assert(sizeof(struct port) == 88, "port");
+_Static_assert(sizeof(struct port_slot) == 64, "slot");
+_Static_assert(sizeof(struct port_class) == 320, "port's class");
+_Static_assert(sizeof(struct port_image) == 1008, "image");
+SAME_OFFSET(port_table, slots, 8);
+SAME_OFFSET(port_table, port, 16);
+SAME_OFFSET(port, parent, 12);
+SAME_OFFSET(port, in_use, 16);
+SAME_OFFSET(port, current, 20);
+SAME_OFFSET(port, wanted, 24);
+SAME_OFFSET(port, images_taken, 32);
+SAME_OFFSET(port, dropped_unclassified, 40);
+SAME_OFFSET(port, dropped_lost, 48);
+SAME_OFFSET(port, image, 64);
+SAME_OFFSET(port, slot, 80);
+SAME_OFFSET(port_slot, bytes, 8);
+SAME_OFFSET(port_slot, sent_packets, 16);
+SAME_OFFSET(port_slot, sent_frames, 24);
+SAME_OFFSET(port_slot, sent_bytes, 32);
+SAME_OFFSET(port_slot, sent_wire_bytes, 40);
+SAME_OFFSET(port_slot, dropped_full, 48);
+SAME_OFFSET(port_slot, dropped_removed, 56);
+SAME_OFFSET(port_class, minor, 256);
+SAME_OFFSET(port_class, limit, 260);
+SAME_OFFSET(port_image, ready, 976);
+SAME_OFFSET(port_image, default_slot, 984);
+SAME_OFFSET(port_image, classes, 992);
+SAME_OFFSET(port_image, slots, 1000);
+
+#define PORT_TABLE	((struct port_table *)ARENA_START)
+
+static inline __attribute__((always_inline)) struct port *port_of(u32 number)
+{
+	return &PORT_TABLE->port[number];
+}
+
+static inline __attribute__((always_inline)) struct port_image *
+port_image_of(const struct port *p)
+{
+	return p->image[p->current & 1];
+}
+
+/* Returns the number of the port for a qdisc, or PORT_NO_SLOT. */
+ARENA_CODE u32 port_find(u64 netns, u32 ifindex, u32 parent)
+{
+	u32 number;
+
+	if (PORT_TABLE->version != PORT_VERSION)
+		return PORT_NO_SLOT;
+	for (number = 0; number < PORT_TABLE->ports; number++) {
+		const struct port *p = port_of(number);
+
+		if (p->netns == netns && p->ifindex == ifindex && p->parent == parent)
+			return number;
+	}
+	return PORT_NO_SLOT;
+}
+
+/* Begins the use of a port by a qdisc.  Returns 0 or a negative error. */
+ARENA_CODE int port_begin(u32 number)
+{
+	struct port *p = port_of(number);
+
+	if (p->in_use)
+		return -16;	/* EBUSY */
+	p->current = p->wanted & 1;
+	if (!port_image_of(p)->ready)
+		return -22;	/* EINVAL */
+	p->in_use = 1;
+	return 0;
+}
+
+ARENA_CODE void port_end(u32 number)
+{
+	port_of(number)->in_use = 0;
+}
+
+/* Returns how many slots each port has. */
+ARENA_CODE u32 port_slots(void)
+{
+	return PORT_TABLE->slots;
+}
+
+/* Returns the first slot from `from` on in which packets wait, or PORT_NO_SLOT. */
+ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
+{
+	const struct port *p = port_of(number);
+	u32 slots = PORT_TABLE->slots;
+
+	for (; from < slots; from++)
+		if (p->slot[from].packets)
+			return from;
+	return PORT_NO_SLOT;
+}
+
+/* Does the port have an image that is newer than the one in use? */
+ARENA_CODE u32 port_has_image(u32 number)
+{
+	const struct port *p = port_of(number);
+
+	return ((p->wanted ^ p->current) & 1) && p->image[p->wanted & 1]->ready;
+}
+
+/* Is there no class for what waits in a slot, in the image that comes? */
+ARENA_CODE u32 port_is_removed(u32 number, u32 slot)
+{
+	const struct port *p = port_of(number);
+
+	return !p->image[p->wanted & 1]->classes[slot].minor;
+}
+
+/* A class goes on where it was: as far ahead of its clock. */
+static void port_carry_clock(const struct pace_sched *to, struct pace_class *class,
+			     const struct pace_sched *from, const struct pace_class *old)
+{
+	u64 now = pace_schedule_clock(from), debt;
+
+	if (class->type != PACE_TYPE_PACED || old->type != PACE_TYPE_PACED)
+		return;
+	debt = pace_clock_ahead(old->clock.bytes, now) ? old->clock.bytes - now : 0;
+	pace_clock_set(&class->clock, pace_schedule_clock(to) + debt);
+	pace_eligible_update(class);
+}
+
+/*
+ * Takes the newer image; what waits in slots without a class was dropped before.
+ * O(slots).
+ */
+ARENA_CODE void port_take_image(u32 number, u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *old = port_image_of(p);
+	struct port_image *image = p->image[p->wanted & 1];
+	u32 slots = PORT_TABLE->slots, slot;
+
+	pace_advance_clock(&old->sched, now_ns);
+	pace_advance_clock(&image->sched, now_ns);
+	for (slot = 0; slot < slots; slot++) {
+		struct port_class *class = &image->classes[slot];
+		const struct port_class *was = &old->classes[slot];
+
+		if (!class->minor)
+			continue;
+		if (was->minor == class->minor)
+			port_carry_clock(&image->sched, &class->pace,
+					 &old->sched, &was->pace);
+		if (p->slot[slot].packets)
+			pace_activate(&image->sched, &class->pace, now_ns);
+	}
+	p->current = p->wanted & 1;
+	p->images_taken++;
+}
+
+/* Returns the slot of the class that a packet names, or of the default. */
+ARENA_CODE u32 port_classify(u32 number, u32 priority)
+{
+	struct port *p = port_of(number);
+	const struct port_image *image = port_image_of(p);
+	u32 slot = PORT_NO_SLOT;
+
+	if (priority >> 16 == PORT_MAJOR)
+		slot = image->slots[priority & (PORT_MINORS - 1)];
+	if (slot == PORT_NO_SLOT)
+		slot = image->default_slot;
+	if (slot == PORT_NO_SLOT)
+		p->dropped_unclassified++;
+	return slot;
+}
+
+/* May one more packet wait?  If not, counts it as dropped. */
+ARENA_CODE u32 port_has_room(u32 number, u32 slot)
+{
+	struct port *p = port_of(number);
+	const struct port_class *class = &port_image_of(p)->classes[slot];
+
+	if (p->slot[slot].packets < class->limit)
+		return 1;
+	p->slot[slot].dropped_full++;
+	return 0;
+}
+
+ARENA_CODE void port_count_lost(u32 number)
+{
+	port_of(number)->dropped_lost++;
+}
+
+/* Notes that a packet waits.  Returns 1 if it is the only one of its class. */
+ARENA_CODE u32 port_enqueued(u32 number, u32 slot, u32 bytes)
+{
+	struct port_slot *s = &port_of(number)->slot[slot];
+
+	s->bytes += bytes;
+	return ++s->packets == 1;
+}
+
+ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
+{
+	struct port_image *image = port_image_of(port_of(number));
+
+	pace_activate(&image->sched, &image->classes[slot].pace, now_ns);
+}
+
+/* Notes that packets of a class were dropped from its queue. */
+ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
+{
+	struct port_slot *s = &port_of(number)->slot[slot];
+
+	s->dropped_removed += packets;
+	s->packets -= packets;
+	s->bytes -= bytes;
+}
+
+/* Takes a class out of the schedule, none of whose packets wait any more. */
+ARENA_CODE void port_emptied(u32 number, u32 slot, u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *image = port_image_of(p);
+
+	p->slot[slot].packets = 0;
+	p->slot[slot].bytes = 0;
+	pace_deactivate(&image->sched, &image->classes[slot].pace, now_ns);
+}
+
+/* What port_next() returns beside a slot. */
+#define PORT_IDLE	(~0u)
+#define PORT_WAIT	(~1u)
+
+/* Returns the slot of the class to serve, PORT_WAIT: until port_until_ns(), or PORT_IDLE. */
+ARENA_CODE u32 port_next(u32 number, u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *image = port_image_of(p);
+	struct pace_decision d = pace_next(&image->sched, now_ns);
+
+	if (d.verdict == PACE_SEND && d.cls)
+		return (u32)(((u64)d.cls - (u64)image->classes) / sizeof(struct port_class));
+	p->until_ns = d.until_ns;
+	return d.verdict == PACE_WAIT ? PORT_WAIT : PORT_IDLE;
+}
+
+ARENA_CODE u64 port_until_ns(u32 number)
+{
+	return port_of(number)->until_ns;
+}
+
+/* What port_measure() needs of the configuration, in one number. */
+ARENA_CODE u32 port_wire_rule(u32 number)
+{
+	const struct pace_config *cfg = &port_image_of(port_of(number))->sched.cfg;
+
+	return cfg->min_frame_bytes << 16 | cfg->overhead_bytes;
+}
+
+/*
+ * Notes that a packet left: `frames` of them in len_bytes, wire_bytes on the
+ * wire, and `queued_bytes` less wait.
+ */
+ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and_queued,
+			  u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *image = port_image_of(p);
+	struct port_slot *s = &p->slot[slot];
+	u32 len_bytes = len_and_wire >> 32, wire_bytes = (u32)len_and_wire;
+	u32 frames = frames_and_queued >> 32;
+
+	s->packets--;
+	s->bytes -= (u32)frames_and_queued;
+	s->sent_packets++;
+	s->sent_frames += frames;
+	s->sent_bytes += len_bytes;
+	s->sent_wire_bytes += wire_bytes;
+	pace_sent_burst(&image->sched, &image->classes[slot].pace, len_bytes, wire_bytes,
+			frames, s->packets != 0, now_ns);
+}
+
+#endif

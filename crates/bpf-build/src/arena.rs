@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes code that knows no arena use one: rewrites what the compiler put into `.text`
+//! (bpf/arena.h).
+//!
+//! The verifier takes a number for a pointer into an arena where an instruction says so, and a loop
+//! if it counts. So before each access to memory stands `addr_space_cast` of its base, unless that
+//! was said just before, and at the head of each loop `may_goto`, which leaves the function. An
+//! instruction may not see a pointer on one way and a number on another: so a pointer is a number
+//! again (`wN = wN`; addresses have 32 bits) before anything but an access sees it.
+//!
+//! The verifier looks at a global function once, and at others wherever they are called, which for
+//! the core is too often. So these functions are global, and what they are given and return are
+//! numbers. The stack is not the arena: a function that takes the address of a local variable is
+//! refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::btf::Types;
+
+/// The section of the types.
+const TYPES: &str = ".BTF";
+/// Where the stack is.
+const STACK: &str = "r10";
+/// Registers that a call may change.
+const CALL_CHANGES: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
+/// Registers that a function finds as its caller left them, and that the verifier does not let it
+/// read.
+const KEPT: [&str; 4] = ["r6", "r7", "r8", "r9"];
+
+/// Returns the assembly with the arena's instructions in `.text`, and types that say so.
+///
+/// # Errors
+/// The function that cannot use an arena, and why.
+pub fn rewrite(assembly: &str) -> Result<String, String> {
+    let lines: Vec<&str> = assembly.lines().collect();
+    let starts = lines.iter().position(|line| section(line) == Some(TYPES));
+    let starts = starts.ok_or("the program has no types")? + 1;
+    let ends = lines[starts..]
+        .iter()
+        .position(|line| section(line).is_some());
+    let ends = ends.map_or(lines.len(), |length| starts + length);
+    let mut types = Types::read(&lines[starts..ends])?;
+
+    let mut out = String::with_capacity(assembly.len() * 2);
+    let functions = rewrite_code(&lines[..starts], &types, &mut out)?;
+    types.make_numbers(&functions)?;
+    for line in types.lines() {
+        push(&mut out, &line);
+    }
+    for line in &lines[ends..] {
+        push(&mut out, line);
+    }
+    Ok(out)
+}
+
+/// Returns the section that a line begins.
+fn section(line: &str) -> Option<&str> {
+    let rest = match line.trim() {
+        ".text" => return Some(".text"),
+        code => code.strip_prefix(".section")?.trim(),
+    };
+    rest.split(',').next().map(|name| name.trim_matches('"'))
+}
+
+/// Rewrites all functions of `.text` and returns their names.
+fn rewrite_code(lines: &[&str], types: &Types, out: &mut String) -> Result<Vec<String>, String> {
+    let mut functions = Vec::new();
+    let mut is_text = false;
+    let mut function: Option<(String, Vec<&str>)> = None;
+    for line in lines {
+        let code = line.trim();
+        if let Some((name, lines)) = &mut function {
+            if !code.starts_with(".Lfunc_end") {
+                lines.push(line);
+                continue;
+            }
+            let is_void = types.is_void(name);
+            let is_void = is_void.ok_or_else(|| format!("{name} has no type"))?;
+            rewrite_function(name, lines, is_void, out)?;
+            functions.push(std::mem::take(name));
+            function = None;
+        } else if let Some(section) = section(line) {
+            is_text = section == ".text";
+        } else if let Some(name) = label(code).filter(|name| is_text && !name.starts_with('.')) {
+            function = Some((name.to_owned(), Vec::new()));
+        }
+        push(out, line);
+    }
+    match function {
+        Some((name, _)) => Err(format!("{name} does not end")),
+        None => Ok(functions),
+    }
+}
+
+fn push(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}
+
+/// Returns the label that a line begins with.
+fn label(code: &str) -> Option<&str> {
+    let name = code.split_whitespace().next()?.strip_suffix(':')?;
+    (!name.is_empty() && !name.starts_with('#')).then_some(name)
+}
+
+/// Returns where an instruction jumps to.
+fn target(code: &str) -> Option<&str> {
+    let (_, target) = code.split_once("goto ")?;
+    Some(target.trim())
+}
+
+/// Returns the base register of an access to memory.
+fn base(code: &str) -> Option<&str> {
+    let (_, access) = code.split_once("*)(")?;
+    access.split_whitespace().next()
+}
+
+/// Returns the register that an instruction writes without reading it, as `r` and its number, and
+/// what it writes.
+fn written(code: &str) -> Option<(String, &str)> {
+    let (register, value) = code.split_once(" = ")?;
+    let number = register.strip_prefix(['r', 'w'])?;
+    number.parse::<u8>().ok()?;
+    Some((format!("r{number}"), value))
+}
+
+/// Returns the registers that an instruction names, as `r` and their numbers.
+fn named(code: &str) -> impl Iterator<Item = String> + '_ {
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric());
+    words.filter_map(|word| {
+        let number = word.strip_prefix(['r', 'w'])?;
+        number.parse::<u8>().ok()?;
+        Some(format!("r{number}"))
+    })
+}
+
+/// Registers that are pointers now.
+#[derive(Default)]
+struct Pointers(BTreeSet<String>);
+
+impl Pointers {
+    /// Makes those numbers again that `is_seen` says.
+    fn end(&mut self, out: &mut String, is_seen: impl Fn(&str) -> bool) {
+        self.0.retain(|register| {
+            let ends = is_seen(register);
+            if ends {
+                let half = register.replace('r', "w");
+                push(out, &format!("\t{half} = {half}"));
+            }
+            !ends
+        });
+    }
+
+    /// Says of a register that it is a pointer, if that was not said.
+    fn begin(&mut self, out: &mut String, register: &str) {
+        if self.0.insert(register.to_owned()) {
+            push(
+                out,
+                &format!("\t{register} = addr_space_cast({register}, 0, 1)"),
+            );
+        }
+    }
+}
+
+/// Makes the verifier forget the number of 32 bits that a register has. With numbers that it knows
+/// it would go round a loop, instead of looking at it with any.
+fn forget(out: &mut String, register: &str) {
+    let half = register.replace('r', "w");
+    push(
+        out,
+        &format!("\t{register} = addr_space_cast({register}, 0, 1)"),
+    );
+    push(out, &format!("\t{half} = {half}"));
+}
+
+/// The same for the bounds of a number of 64 bits, which is swapped twice.
+fn forget_bounds(out: &mut String, register: &str) {
+    for _ in 0..2 {
+        push(out, &format!("\t{register} = be64 {register}"));
+    }
+}
+
+/// Returns the register to which an instruction adds a number that it names.
+fn stepped(code: &str) -> Option<&str> {
+    let (register, value) = code.split_once(" += ")?;
+    value.parse::<i32>().ok()?;
+    register.starts_with('r').then_some(register)
+}
+
+/// The compiler writes the move of 32 bits that clears the others in a form that its assembler
+/// does not read.
+fn widened(code: &str) -> Option<String> {
+    let (to, from) = code.split_once(" = ")?;
+    let (to, from) = (to.strip_prefix('r')?, from.strip_prefix('w')?);
+    let are_registers = to.parse::<u8>().is_ok() && from.parse::<u8>().is_ok();
+    are_registers.then(|| format!("\tw{to} = w{from}"))
+}
+
+fn rewrite_function(
+    name: &str,
+    lines: &[&str],
+    is_void: bool,
+    out: &mut String,
+) -> Result<(), String> {
+    let code_of = |line: &str| -> String {
+        let code = line.split('#').next().unwrap_or_default();
+        code.trim().to_owned()
+    };
+    let mut at = BTreeMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        if let Some(label) = label(line.trim()) {
+            at.insert(label.to_owned(), number);
+        }
+    }
+    let jumps = lines.iter().enumerate().filter_map(|(number, line)| {
+        let code = code_of(line);
+        Some((number, target(&code)?.to_owned()))
+    });
+    let loops: BTreeSet<String> = jumps
+        .filter(|(from, to)| at.get(to).is_some_and(|to| to <= from))
+        .map(|(_, to)| to)
+        .collect();
+    let over = format!("LBB_over_{name}");
+    let all: BTreeSet<String> = lines
+        .iter()
+        .flat_map(|line| named(&code_of(line)).collect::<Vec<_>>())
+        .collect();
+    let mut is_first = true;
+    let mut pointers = Pointers::default();
+    for line in lines {
+        let code = code_of(line);
+        if let Some(label) = label(line.trim()) {
+            pointers.end(out, |_| true);
+            push(out, line);
+            if loops.contains(label) {
+                push(out, &format!("\tmay_goto {over}"));
+            }
+            continue;
+        }
+        if code.is_empty() || code.starts_with('.') {
+            push(out, line);
+            continue;
+        }
+        if std::mem::take(&mut is_first) {
+            // A compiler may copy what nothing was written to yet, if nobody looks at the copy.
+            for register in KEPT.iter().filter(|register| all.contains(**register)) {
+                push(out, &format!("\t{register} = 0"));
+            }
+        }
+        let base = base(&code).filter(|base| *base != STACK);
+        let written = written(&code);
+        let to = written.as_ref().map(|(register, _)| register.as_str());
+        if written.as_ref().is_some_and(|(_, value)| *value == STACK) {
+            return Err(format!(
+                "{name} takes the address of a local variable ({code}); a function that is given \
+                 one has to be part of its caller (bpf/core.h)"
+            ));
+        }
+        if target(&code).is_some() {
+            pointers.end(out, |_| true);
+        } else if code.starts_with("call ") {
+            pointers.end(out, |register| CALL_CHANGES.contains(&register));
+        } else if code == "exit" {
+            pointers.end(out, |register| register == "r0");
+            if is_void {
+                push(out, "\tr0 = 0");
+            }
+        } else {
+            let seen: Vec<String> = named(&code).collect();
+            let times = |register: &str| seen.iter().filter(|seen| *seen == register).count();
+            pointers.end(out, |register| {
+                let harmless = [to, base].into_iter().flatten().filter(|r| *r == register);
+                times(register) > harmless.count()
+            });
+        }
+        if let Some(base) = base {
+            pointers.begin(out, base);
+        }
+        if let Some(to) = to {
+            pointers.0.remove(to);
+        }
+        match widened(&code) {
+            Some(code) => push(out, &code),
+            None => push(out, line),
+        }
+        if !loops.is_empty() {
+            let is_known = |value: &str| value.parse::<u32>().is_ok_and(|value| value < 1 << 31);
+            match (&written, stepped(&code)) {
+                (Some((to, value)), _) if is_known(value) => forget(out, to),
+                (None, Some(register)) => forget_bounds(out, register),
+                _ => {}
+            }
+        }
+    }
+    if !loops.is_empty() {
+        push(out, &format!("{over}:"));
+        push(out, "\tr0 = 0");
+        push(out, "\texit");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+
+    fn rewritten(lines: &[&str], is_void: bool) -> Result<Vec<String>, String> {
+        let mut out = String::new();
+        rewrite_function("f", lines, is_void, &mut out)?;
+        Ok(out.lines().map(|line| line.trim().to_owned()).collect())
+    }
+
+    fn instructions(lines: &[&str]) -> Vec<String> {
+        let all = rewritten(lines, false).unwrap();
+        let rest = all.into_iter().skip_while(|line| line == "r6 = 0");
+        rest.collect()
+    }
+
+    #[test]
+    fn registers_of_the_caller_are_written_before_they_are_read() {
+        let lines = [
+            ".Lfunc_begin0:",
+            "# %bb.0:",
+            "*(u64 *)(r10 - 8) = r9",
+            "w1 = w7",
+        ];
+        let expected = [
+            ".Lfunc_begin0:",
+            "# %bb.0:",
+            "r7 = 0",
+            "r9 = 0",
+            "*(u64 *)(r10 - 8) = r9",
+            "w1 = w7",
+        ];
+        assert_eq!(rewritten(&lines, false).unwrap(), expected);
+    }
+
+    #[test]
+    fn numbers_are_forgotten_in_a_function_with_a_loop() {
+        let lines = ["w1 = 4", "LBB0_1:", "r2 += 1", "w3 += 1", "goto LBB0_1"];
+        let expected = [
+            "w1 = 4",
+            "r1 = addr_space_cast(r1, 0, 1)",
+            "w1 = w1",
+            "LBB0_1:",
+            "may_goto LBB_over_f",
+            "r2 += 1",
+            "r2 = be64 r2",
+            "r2 = be64 r2",
+            "w3 += 1",
+            "goto LBB0_1",
+            "LBB_over_f:",
+            "r0 = 0",
+            "exit",
+        ];
+        assert_eq!(rewritten(&lines, false).unwrap(), expected);
+        assert_eq!(rewritten(&lines[..1], false).unwrap(), lines[..1]);
+    }
+
+    #[test]
+    fn a_base_is_a_pointer_until_something_else_sees_it() {
+        const R1: &str = "r1 = addr_space_cast(r1, 0, 1)";
+        const R6: &str = "r6 = addr_space_cast(r6, 0, 1)";
+        for (lines, expected) in [
+            (
+                &["r2 = *(u64 *)(r1 + 8)", "w3 = *(u32 *)(r1 + 0)"][..],
+                &[R1, "r2 = *(u64 *)(r1 + 8)", "w3 = *(u32 *)(r1 + 0)"][..],
+            ),
+            (
+                &["r1 = *(u64 *)(r1 + 8)", "*(u8 *)(r1 - 4) = r2"],
+                &[R1, "r1 = *(u64 *)(r1 + 8)", R1, "*(u8 *)(r1 - 4) = r2"],
+            ),
+            (
+                &["*(u8 *)(r6 + 0) = r2", "r6 += 8", "*(u8 *)(r6 + 0) = r2"],
+                &[
+                    R6,
+                    "*(u8 *)(r6 + 0) = r2",
+                    "w6 = w6",
+                    "r6 += 8",
+                    R6,
+                    "*(u8 *)(r6 + 0) = r2",
+                ],
+            ),
+            (
+                &["*(u8 *)(r6 + 0) = r2", "*(u64 *)(r10 - 8) = r6", "r6 = 4"],
+                &[
+                    R6,
+                    "*(u8 *)(r6 + 0) = r2",
+                    "w6 = w6",
+                    "*(u64 *)(r10 - 8) = r6",
+                    "r6 = 4",
+                ],
+            ),
+            (
+                &["*(u8 *)(r6 + 0) = r2", "*(u64 *)(r6 + 8) = r6", "r3 = r6"],
+                &[
+                    R6,
+                    "*(u8 *)(r6 + 0) = r2",
+                    "w6 = w6",
+                    R6,
+                    "*(u64 *)(r6 + 8) = r6",
+                    "w6 = w6",
+                    "r3 = r6",
+                ],
+            ),
+            (
+                &[
+                    "*(u8 *)(r6 + 0) = r2",
+                    "*(u8 *)(r1 + 0) = r2",
+                    "call g",
+                    "*(u8 *)(r6 + 0) = r0",
+                    "exit",
+                ],
+                &[
+                    R6,
+                    "*(u8 *)(r6 + 0) = r2",
+                    R1,
+                    "*(u8 *)(r1 + 0) = r2",
+                    "w1 = w1",
+                    "call g",
+                    "*(u8 *)(r6 + 0) = r0",
+                    "exit",
+                ],
+            ),
+            (
+                &["*(u8 *)(r1 + 0) = r2", "if w3 != 0 goto LBB0_1"],
+                &[
+                    R1,
+                    "*(u8 *)(r1 + 0) = r2",
+                    "w1 = w1",
+                    "if w3 != 0 goto LBB0_1",
+                ],
+            ),
+            (
+                &["r0 = *(u64 *)(r1 + 0)", "w2 = *(u32 *)(r0 + 4)", "exit"],
+                &[
+                    R1,
+                    "r0 = *(u64 *)(r1 + 0)",
+                    "r0 = addr_space_cast(r0, 0, 1)",
+                    "w2 = *(u32 *)(r0 + 4)",
+                    "w0 = w0",
+                    "exit",
+                ],
+            ),
+            (&["r4 = w3", "w1 = w2"], &["w4 = w3", "w1 = w2"]),
+            (
+                &["*(u64 *)(r10 - 8) = r1", "r1 = *(u64 *)(r10 - 8)"],
+                &["*(u64 *)(r10 - 8) = r1", "r1 = *(u64 *)(r10 - 8)"],
+            ),
+        ] {
+            assert_eq!(instructions(lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_label_forgets_and_a_loop_counts() {
+        let lines = [
+            "w1 = *(u32 *)(r2 + 0)",
+            "LBB0_1:    # =>This Inner Loop",
+            "w1 = *(u32 *)(r2 + 0)",
+            "if w1 != 0 goto LBB0_1",
+            "if w1 == 3 goto LBB0_2",
+            "LBB0_2:",
+            "exit",
+        ];
+        let expected = [
+            "r2 = addr_space_cast(r2, 0, 1)",
+            "w1 = *(u32 *)(r2 + 0)",
+            "w2 = w2",
+            "LBB0_1:    # =>This Inner Loop",
+            "may_goto LBB_over_f",
+            "r2 = addr_space_cast(r2, 0, 1)",
+            "w1 = *(u32 *)(r2 + 0)",
+            "w2 = w2",
+            "if w1 != 0 goto LBB0_1",
+            "if w1 == 3 goto LBB0_2",
+            "LBB0_2:",
+            "exit",
+            "LBB_over_f:",
+            "r0 = 0",
+            "exit",
+        ];
+        assert_eq!(instructions(&lines), expected);
+    }
+
+    #[test]
+    fn a_function_that_returns_nothing_returns_a_number() {
+        assert_eq!(rewritten(&["exit"], false).unwrap(), ["exit"]);
+        assert_eq!(rewritten(&["exit"], true).unwrap(), ["r0 = 0", "exit"]);
+    }
+
+    #[test]
+    fn other_sections_stay_as_they_are() {
+        let types = "\t.section\t.BTF,\"\",@progbits\n\t.short\t60319\n\t.byte\t1\n\t.byte\t0\n\
+                     \t.long\t24\n\t.long\t0\n\t.long\t16\n\t.long\t16\n\t.long\t1\n\
+                     \t.long\t0\n\t.long\t16777216\n\t.long\t8\n\t.long\t64\n\t.byte\t0\n";
+        let program = "\t.section\t\"struct_ops/f\",\"ax\",@progbits\nf:\n\
+                       r1 = *(u64 *)(r1 + 0)\nr2 = r10\n.Lfunc_end0:\n";
+        let out = rewrite(&format!("{program}{types}")).unwrap();
+        assert!(out.starts_with(program), "{out}");
+        assert_eq!(rewrite(program).unwrap_err(), "the program has no types");
+        let error = rewrite(&format!("\t.text\ng:\n.Lfunc_end0:\n{types}")).unwrap_err();
+        assert_eq!(error, "g has no type");
+        let error = rewrite(&format!("\t.text\ng:\nexit\n{types}")).unwrap_err();
+        assert_eq!(error, "g does not end");
+    }
+
+    #[test]
+    fn the_address_of_a_local_variable_is_refused() {
+        let error = rewritten(&["r2 = r10", "r2 += -8", "call g"], true).unwrap_err();
+        assert!(
+            error.starts_with("f takes the address of a local variable (r2 = r10)"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where what lies in the arena: the same as bpf/port.h says, which asserts these numbers too.
+
+use pace::placed;
+
+/// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
+pub(crate) const START: u64 = 0x4000_0000;
+/// The layout's version.
+pub(crate) const VERSION: u32 = 1;
+/// No slot.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+/// How many minor numbers there are.
+pub(crate) const MINORS: u64 = 1 << 16;
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// `struct port_table`.
+const TABLE_BYTES: u64 = 24;
+/// `struct port`.
+const PORT_BYTES: u64 = 88;
+/// `struct port_slot`.
+const SLOT_BYTES: u64 = 64;
+/// `struct port_class`, of which the core's class is the first part.
+const CLASS_BYTES: u64 = 320;
+/// `struct port_image`, of which the core's scheduler is the first part.
+const IMAGE_BYTES: u64 = 1008;
+/// `struct pace_sched` and `struct pace_class`.
+#[cfg(test)]
+pub(crate) const SCHED_BYTES: u64 = 976;
+#[cfg(test)]
+pub(crate) const CORE_CLASS_BYTES: u64 = 256;
+
+/// Offsets of members.
+pub(crate) mod at {
+    pub(crate) const TABLE_VERSION: u64 = 0;
+    pub(crate) const TABLE_PORTS: u64 = 4;
+    pub(crate) const TABLE_SLOTS: u64 = 8;
+    pub(crate) const TABLE_PORT: u64 = 16;
+
+    pub(crate) const PORT_NETNS: u64 = 0;
+    pub(crate) const PORT_IFINDEX: u64 = 8;
+    pub(crate) const PORT_PARENT: u64 = 12;
+    pub(crate) const PORT_IN_USE: u64 = 16;
+    pub(crate) const PORT_CURRENT: u64 = 20;
+    pub(crate) const PORT_WANTED: u64 = 24;
+    pub(crate) const PORT_IMAGES_TAKEN: u64 = 32;
+    pub(crate) const PORT_DROPPED_UNCLASSIFIED: u64 = 40;
+    pub(crate) const PORT_DROPPED_LOST: u64 = 48;
+    pub(crate) const PORT_IMAGE: u64 = 64;
+    pub(crate) const PORT_SLOT: u64 = 80;
+
+    pub(crate) const SLOT_PACKETS: u64 = 0;
+    pub(crate) const SLOT_BYTES: u64 = 8;
+    pub(crate) const SLOT_SENT_PACKETS: u64 = 16;
+    pub(crate) const SLOT_SENT_FRAMES: u64 = 24;
+    pub(crate) const SLOT_SENT_BYTES: u64 = 32;
+    pub(crate) const SLOT_SENT_WIRE_BYTES: u64 = 40;
+    pub(crate) const SLOT_DROPPED_FULL: u64 = 48;
+    pub(crate) const SLOT_DROPPED_REMOVED: u64 = 56;
+
+    pub(crate) const CLASS_MINOR: u64 = 256;
+    pub(crate) const CLASS_LIMIT: u64 = 260;
+
+    pub(crate) const IMAGE_READY: u64 = 976;
+    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 984;
+    pub(crate) const IMAGE_CLASSES: u64 = 992;
+    pub(crate) const IMAGE_SLOTS: u64 = 1000;
+}
+
+/// An arena for some ports of some slots. Addresses are those of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Ports.
+    pub ports: u32,
+    /// Slots of each.
+    pub slots: u32,
+}
+
+/// The parts of an image: their addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageParts {
+    pub image: u64,
+    pub classes: u64,
+    pub slots: u64,
+    pub storage: u64,
+}
+
+fn round_up(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64)
+}
+
+impl Layout {
+    pub fn port(self, port: u32) -> u64 {
+        START + round_up(TABLE_BYTES) + u64::from(port) * PORT_BYTES
+    }
+
+    pub fn ports_start(self) -> u64 {
+        self.port(0)
+    }
+
+    fn of_port(self, port: u32) -> u64 {
+        let first = round_up(self.port(self.ports));
+        first + u64::from(port) * (self.slots_bytes() + 2 * self.image_bytes())
+    }
+
+    fn slots_bytes(self) -> u64 {
+        round_up(u64::from(self.slots) * SLOT_BYTES)
+    }
+
+    fn classes_bytes(self) -> u64 {
+        round_up(u64::from(self.slots) * CLASS_BYTES)
+    }
+
+    fn storage_bytes(self) -> u64 {
+        round_up(placed::storage_bytes(self.slots) as u64)
+    }
+
+    /// Returns how long an image is, with all its parts.
+    pub fn image_bytes(self) -> u64 {
+        round_up(IMAGE_BYTES) + self.classes_bytes() + MINORS * 4 + self.storage_bytes()
+    }
+
+    pub fn slot(self, port: u32, slot: u32) -> u64 {
+        self.of_port(port) + u64::from(slot) * SLOT_BYTES
+    }
+
+    pub fn image(self, port: u32, number: u32) -> ImageParts {
+        let image =
+            self.of_port(port) + self.slots_bytes() + u64::from(number) * self.image_bytes();
+        let classes = image + round_up(IMAGE_BYTES);
+        let slots = classes + self.classes_bytes();
+        ImageParts {
+            image,
+            classes,
+            slots,
+            storage: slots + MINORS * 4,
+        }
+    }
+
+    pub fn class(self, parts: ImageParts, slot: u32) -> u64 {
+        parts.classes + u64::from(slot) * CLASS_BYTES
+    }
+
+    /// Returns how many pages the arena has.
+    pub fn pages(self) -> u64 {
+        (self.of_port(self.ports) - START).div_ceil(PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_is_as_large_as_the_programs_assert() {
+        assert_eq!(placed::sched_bytes() as u64, SCHED_BYTES);
+        assert_eq!(placed::class_bytes() as u64, CORE_CLASS_BYTES);
+    }
+
+    #[test]
+    fn parts_follow_each_other() {
+        let layout = Layout { ports: 3, slots: 5 };
+        assert_eq!(layout.slot(0, 0), layout.port(3).next_multiple_of(64));
+        let first = layout.image(0, 0);
+        assert_eq!(first.image, (layout.slot(0, 5)).next_multiple_of(64));
+        assert!(layout.class(first, 5) <= first.slots);
+        assert_eq!(first.storage, first.slots + MINORS * 4);
+        assert_eq!(layout.image(0, 1).image, first.image + layout.image_bytes());
+        assert_eq!(
+            layout.slot(1, 0),
+            layout.image(0, 1).image + layout.image_bytes()
+        );
+        assert!(layout.pages() * PAGE + START >= layout.slot(2, 5));
+    }
+}

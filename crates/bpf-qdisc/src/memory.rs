@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The arena in this process: the only unsafe code of this crate.
+//!
+//! A mapping is shared with BPF programs, which read and write it at any time. So no reference to
+//! it exists: numbers are read and written one by one, and an image is laid out by the core where
+//! no program looks.
+#![allow(unsafe_code)]
+
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{Ordering, fence};
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use pace::placed::Placed;
+use pace::{ClassConfig, Config};
+
+use crate::layout::{ImageParts, START};
+
+/// Checks that nothing of this process is where an arena of so many bytes would be. libbpf maps an
+/// arena there when it loads programs, whatever there is.
+///
+/// # Errors
+/// The kernel's: `EEXIST` if something is there, such as the arena of another device.
+pub(crate) fn check_free(bytes: u64) -> nix::Result<()> {
+    let (start, length) = range(bytes)?;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE | MapFlags::MAP_NORESERVE;
+    // SAFETY: the kernel replaces nothing that is mapped already; nobody uses what is mapped here.
+    unsafe {
+        let at = mmap_anonymous(Some(start), length, ProtFlags::PROT_NONE, flags)?;
+        munmap(at, length.get())?;
+        match at.as_ptr() as u64 == START {
+            true => Ok(()),
+            false => Err(nix::Error::EEXIST),
+        }
+    }
+}
+
+fn range(bytes: u64) -> nix::Result<(NonZeroUsize, NonZeroUsize)> {
+    let start = usize::try_from(START).ok().and_then(NonZeroUsize::new);
+    let length = usize::try_from(bytes).ok().and_then(NonZeroUsize::new);
+    start.zip(length).ok_or(nix::Error::EINVAL)
+}
+
+/// An arena, mapped where its pointers say.
+pub(crate) struct Memory {
+    bytes: usize,
+}
+
+impl Memory {
+    /// Maps an arena of so many bytes.
+    ///
+    /// # Errors
+    /// The kernel's: something else is there in this process, or another process mapped another
+    /// size.
+    pub fn map(arena: impl AsFd, bytes: u64) -> nix::Result<Self> {
+        let (start, length) = range(bytes)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED_NOREPLACE;
+        // SAFETY: the kernel replaces nothing that is mapped already.
+        let at = unsafe { mmap(Some(start), length, access, flags, arena, 0)? };
+        let memory = Self {
+            bytes: length.get(),
+        };
+        match at.as_ptr() as u64 == START {
+            true => Ok(memory),
+            // A kernel that does not know the flag takes the address for a hint.
+            false => Err(nix::Error::EEXIST),
+        }
+    }
+
+    /// Returns an arena that libbpf has mapped, as it does for as long as an object is open:
+    /// it may not be dropped.
+    #[cfg(test)]
+    #[allow(
+        dead_code,
+        reason = "for tests/core_bpf_lab.rs, which has this file too"
+    )]
+    pub fn mapped_by_libbpf(bytes: u64) -> Self {
+        Self {
+            bytes: usize::try_from(bytes).unwrap_or(0),
+        }
+    }
+
+    /// Returns where a number is, which is aligned to its size.
+    fn at<T>(&self, address: u64) -> *mut T {
+        let offset = address.wrapping_sub(START);
+        let end = offset.saturating_add(size_of::<T>() as u64);
+        assert!(
+            end <= self.bytes as u64 && offset % size_of::<T>() as u64 == 0,
+            "{address:#x} is not a number of the arena"
+        );
+        ptr::with_exposed_provenance_mut(address as usize)
+    }
+
+    pub fn u32(&self, address: u64) -> u32 {
+        // SAFETY: at() has checked that it is within the mapping, and aligned.
+        unsafe { self.at::<u32>(address).read_volatile() }
+    }
+
+    pub fn u64(&self, address: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.at::<u64>(address).read_volatile() }
+    }
+
+    pub fn set_u32(&self, address: u64, value: u32) {
+        // SAFETY: as above.
+        unsafe { self.at::<u32>(address).write_volatile(value) }
+    }
+
+    pub fn set_u64(&self, address: u64, value: u64) {
+        // SAFETY: as above.
+        unsafe { self.at::<u64>(address).write_volatile(value) }
+    }
+
+    /// All that was written before is seen by who sees what is written after.
+    pub fn publish(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// Zeroes bytes that nobody uses.
+    pub fn zero(&self, address: u64, bytes: u64) {
+        for at in (address..address + bytes).step_by(8) {
+            self.set_u64(at, 0);
+        }
+    }
+
+    /// Lays out a scheduler in an image that no program uses, which is zeroed.
+    ///
+    /// # Errors
+    /// What the core refuses.
+    pub fn place(
+        &self,
+        parts: ImageParts,
+        slots: u32,
+        config: &Config,
+        now_ns: u64,
+    ) -> Result<Core<'_>, pace::Error> {
+        // SAFETY: the layout gives both parts the size that they need; nobody else uses them
+        // until the image is published; the mapping lasts as long as `Core`, and the arena as
+        // long as the programs.
+        let placed = unsafe {
+            Placed::new(
+                self.at(parts.image),
+                self.at(parts.storage),
+                slots,
+                config,
+                now_ns,
+            )?
+        };
+        Ok(Core {
+            placed,
+            memory: self,
+        })
+    }
+}
+
+/// A scheduler that is laid out.
+pub(crate) struct Core<'a> {
+    placed: Placed,
+    memory: &'a Memory,
+}
+
+impl Core<'_> {
+    /// Adds the class whose memory, zeroed, is at `address`.
+    ///
+    /// # Errors
+    /// What the core refuses.
+    pub fn add_class(&mut self, address: u64, config: &ClassConfig) -> Result<(), pace::Error> {
+        // SAFETY: as of Memory::place.
+        unsafe { self.placed.add_class(self.memory.at(address), config) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let start: *mut std::ffi::c_void = ptr::with_exposed_provenance_mut(START as usize);
+        if let Some(start) = NonNull::new(start) {
+            // SAFETY: this value mapped it; nothing refers to it any more. The result says
+            // nothing that could be done.
+            let _ = unsafe { munmap(start, self.bytes) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_place_of_an_arena_stays_there() {
+        check_free(8192).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        let memory = Memory::map(&file, 4096).unwrap();
+        memory.set_u64(START + 8, 7);
+        assert_eq!(check_free(8192), Err(nix::Error::EEXIST));
+        assert_eq!(Memory::map(&file, 4096).err(), Some(nix::Error::EEXIST));
+        assert_eq!(memory.u64(START + 8), 7);
+        drop(memory);
+        check_free(8192).unwrap();
+    }
+}

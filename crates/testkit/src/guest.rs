@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A test that runs in the laboratory's guest: the program of the tests itself, as a command there.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+#![allow(clippy::print_stdout, reason = "tests say what they measured")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folder of the program in the guest.
+const FOLDER: &str = "/test";
+
+/// Returns this program without what a debugger needs, which is written to `folder`, and what it is
+/// linked with, each with where it has to be in the guest; and the command that runs the ignored
+/// test `name` there.
+///
+/// # Panics
+/// Without `strip` or `ldd`.
+#[must_use]
+pub fn test_program(folder: &Path, name: &str) -> (Vec<(PathBuf, String)>, String) {
+    let built = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
+    let stripped = folder.join("test-program");
+    let strip = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(&built)
+        .status();
+    assert!(strip.is_ok_and(|status| status.success()), "strip");
+    let linked = Command::new("ldd").arg(&built).output();
+    let linked = linked.unwrap_or_else(|error| panic!("ldd: {error}"));
+    let mut files = vec![(stripped, format!("{FOLDER}/program"))];
+    for line in String::from_utf8_lossy(&linked.stdout).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "=>", path, _] => files.push((path.into(), format!("{FOLDER}/{name}"))),
+            [path, _] if path.contains("ld-linux") => {
+                files.push((path.into(), format!("{FOLDER}/ld.so")));
+            }
+            _ => {}
+        }
+    }
+    let command = format!(
+        "{FOLDER}/ld.so --library-path {FOLDER} {FOLDER}/program --ignored --exact --nocapture \
+         {name}"
+    );
+    (files, command)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A frame of the cable's record: when it leaves, its bytes, the port that it goes to.
+pub type Frame = (u64, u32, u16);
+
+/// Returns the frames of a record that a guest has left in `folder`.
+///
+/// # Panics
+/// If the record is not there, or is none.
+#[must_use]
+pub fn frames(folder: &Path, name: &str) -> Vec<Frame> {
+    let flows = read(&folder.join(format!("{name}.flows")));
+    let flows = String::from_utf8_lossy(&flows);
+    let ports: Vec<u16> = flows
+        .lines()
+        .map(|line| {
+            let port = line.split_whitespace().nth(5);
+            port.and_then(|port| port.parse().ok()).unwrap_or(0)
+        })
+        .collect();
+    let records = read(&folder.join(format!("{name}.timeline")));
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+    records
+        .chunks_exact(32)
+        .map(|record| {
+            let start_ps = u64::from_le_bytes(record[..8].try_into().unwrap());
+            let flow = usize::try_from(word(&record[24..28])).unwrap();
+            let port = ports.get(flow).copied().unwrap_or(0);
+            (start_ps / 1000, word(&record[16..20]), port)
+        })
+        .collect()
+}
+
+/// Returns when the frames to a port leave.
+#[must_use]
+pub fn starts(frames: &[Frame], port: u16) -> Vec<u64> {
+    let of_port = frames.iter().filter(|frame| frame.2 == port);
+    of_port.map(|frame| frame.0).collect()
+}
+
+/// Checks that what was sent at `starts_ns` left when the core says: 99 of 100 at most `late_ns`
+/// later, the last one too. Lateness is fq's timer's, so it may strike a frame, but must not move
+/// those behind it. The first may itself be late, so the earliest of all counts as on time.
+pub fn check_times(what: &str, starts_ns: &[u64], predicted_ns: &[u64], late_ns: u64) {
+    assert_eq!(starts_ns.len(), predicted_ns.len());
+    assert!(starts_ns.len() > 20, "{what}: {} frames", starts_ns.len());
+    let late = starts_ns
+        .iter()
+        .zip(predicted_ns)
+        .map(|(start, due)| i128::from(*start) - i128::from(*due));
+    let earliest = late.clone().min().unwrap();
+    let late: Vec<i128> = late.map(|late| late - earliest).collect();
+    let worst = late.iter().max().unwrap();
+    let over = late.iter().filter(|late| **late > i128::from(late_ns));
+    let over = over.count();
+    println!(
+        "{what}: {} departures, {over} late by more than {late_ns} ns, the worst by {worst} ns",
+        starts_ns.len(),
+    );
+    assert!(over * 100 <= late.len(), "{what}: {over} of {}", late.len());
+    let last = late.last().unwrap();
+    assert!(
+        *last <= i128::from(late_ns),
+        "{what}: the last by {last} ns"
+    );
+}
