@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod nets;
-
+use crate::nets::{FAST, frames, nodes, payload, row, within};
 use admission::{
     FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology,
     admit, nrt_shares, plan,
 };
-use nets::{FAST, frames, nodes, payload, row, within};
 use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
 
 const PERIOD_NS: u64 = 10_000_000;

@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod nets;
+use crate::nets;
 
+use crate::nets::{request, within};
 use admission::{
     Interval, Ledger, LinkUse, Medium, NodeId, NodeSpec, Refusal, SegmentId, SegmentSpec,
     StreamRequest, Topology, TrafficSpecification, admit, nrt_shares, plan,
 };
-use nets::{request, within};
 use proptest::prelude::*;
 
 /// A network of up to six nodes and six segments; some are not connected.

@@ -86,7 +86,7 @@ fn changes_of_routes_are_reported_and_found() {
         .arg(this)
         .args([
             "--exact",
-            "changes_of_routes_are_reported_and_found",
+            "routes::changes_of_routes_are_reported_and_found",
             "--nocapture",
         ])
         .env(INSIDE, "1")

@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, too.
 
-mod common;
-
 use std::io::Write;
 
+use crate::common::{
+    ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp,
+};
 use capture::reader::{Capture, read_capture};
 use capture::record::{Kind, NO_FLOW};
-use common::{ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp};
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 

@@ -2,12 +2,10 @@
 //! What is written as pcapng can be read again.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::udp;
 use capture::export::{ExportedDirection, arrivals, write_pcapng};
 use capture::reader::read_capture;
 use capture::record::{Fate, Kind, Record};
-use common::udp;
 use units::ethernet::wire_bytes;
 
 fn record(start_ps: u64, frame_bytes: u32, kind: Kind, fate: Fate) -> Record {

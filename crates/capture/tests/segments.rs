@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, too.
 
-mod common;
-
 use std::io::{Read, Write};
 
+use crate::common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 use capture::segment::{HostDirection, Segment};
 use capture::segments::{Counts, Segments, Source};
-use common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 

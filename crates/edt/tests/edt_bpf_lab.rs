@@ -117,7 +117,7 @@ fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut files, command) = test_program(folder.path(), "in_guest");
+    let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let second = FIRST.replace("70000003bit", &format!("{SECOND_BPS}bit"));
     let ceil = FIRST.replace("rate = \"9mbit\"", "rate = \"9mbit\"\nceil = \"12mbit\"");
     for (name, text) in [("first", FIRST), ("second", &second), ("ceil", &ceil)] {

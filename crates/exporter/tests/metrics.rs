@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use common::{all_types, class, port, rendered};
+use crate::common::{all_types, class, port, rendered};
 use exporter::{Stalls, families, reservation_families, text};
 use host_config::{ClassNames, Host};
 use manager::api::LinkView;

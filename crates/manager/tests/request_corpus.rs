@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod any_request;
+use crate::any_request;
 
 use std::fs;
 use std::path::Path;
 
-use manager::{answer, api, machine, message, record};
+use manager::{api, message, record};
 use proptest::prelude::*;
 
 fn corpus() -> Vec<Vec<u8>> {

@@ -83,7 +83,7 @@ fn a_kill_at_any_step_loses_nothing_that_was_stored() {
     let mut seen = 0;
     for kill in 1..=STEPS {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "writer", "--nocapture"])
+            .args(["--exact", "store::writer", "--nocapture"])
             .env(WRITER, &path)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod common;
-
-use common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
+use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{CQF_STREAMS, Cqf, CqfConfig, Qdisc};

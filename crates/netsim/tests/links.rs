@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{GBIT, Log, datagrams, greedy, line, ms, pfifo, run, us};
 use capture::record::Fate;
-use common::{GBIT, Log, datagrams, greedy, line, ms, pfifo, run, us};
 use netsim::device::DeviceConfig;
 use netsim::network::NetworkConfig;
 use netsim::port::{Port, PortKind};

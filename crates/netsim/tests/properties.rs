@@ -4,11 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{GBIT, Log, check_conservation, datagrams, greedy, header, line, ms};
+use crate::common::{GBIT, Log, check_conservation, datagrams, greedy, header, line, ms};
 use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
 use netsim::packet::{Header, Proto};

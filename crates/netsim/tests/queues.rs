@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 use capture::record::{Fate, Kind};
-use common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every byte arrives once and in order, whatever the path loses.
 
-mod tcp_pipe;
-
+use crate::tcp_pipe::{Path, run};
 use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig, variant};
 use proptest::prelude::*;
-use tcp_pipe::{Path, run};
 use units::clock::Span;
 
 fn congestion() -> impl Strategy<Value = Congestion> {

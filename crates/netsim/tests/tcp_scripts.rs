@@ -2,14 +2,12 @@
 //! Senders play scripts in packetdrill's notation: our own, and packetdrill's, made against
 //! real kernels, if a checkout of them is there.
 
-mod tcp_script;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::tcp_script::play::{Defaults, play};
+use crate::tcp_script::{Event, read};
 use netsim::tcp::Congestion;
-use tcp_script::play::{Defaults, play};
-use tcp_script::{Event, read};
 
 /// The defaults for which packetdrill's scripts are written.
 const TODAY: Defaults = Defaults {

@@ -3,12 +3,10 @@
 //! same clocks, step by step, whatever happens to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod corpus;
-mod pair;
-mod reference;
+use crate::corpus;
 
+use crate::pair::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes, replay};
 use pace::{Config, Layer, Mode, Order};
-use pair::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes, replay};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = Size> {

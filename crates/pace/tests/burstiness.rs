@@ -3,10 +3,8 @@
 //! two orders keep it, and that the third does everywhere.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::{Random, Wire};
 use pace::{ClassId, Config, Layer, Order};
-use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 /// What the paper calls an MTU, on the wire: rates count wire bytes here.

@@ -4,10 +4,8 @@
 //! is guaranteed or of best effort.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::{Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
-use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -2,10 +2,8 @@
 //! Guard: a normal frame goes only where it ends before a paced one is due.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::{Random, Wire};
 use pace::{Burst, ClassId, Config, Decision, Order};
-use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

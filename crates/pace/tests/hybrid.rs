@@ -3,10 +3,8 @@
 //! before the instant, gap frames from there on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::Random;
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
-use wire::Random;
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -2,12 +2,10 @@
 //! Classes whose frames have a launch time, on a wire that runs in real time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::wire::Random;
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
-use wire::Random;
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

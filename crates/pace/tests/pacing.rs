@@ -2,10 +2,8 @@
 //! Gaps and rates: the papers' figures, no drift, and what the wire carries.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::{Random, Wire};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
-use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 

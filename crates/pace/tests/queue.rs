@@ -2,13 +2,11 @@
 //! The queue of clocks alone (core/src/queue.c), as heap, as wheel and while it
 //! changes from one to the other, against an ordered set.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(unsafe_code)]
 
-mod corpus;
-mod wheel_queue;
+use crate::corpus;
 
+use crate::wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 use proptest::prelude::*;
-use wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 
 /// How far ahead of the smallest value new ones are: what a queue is weak at.
 #[derive(Clone, Copy, Debug)]

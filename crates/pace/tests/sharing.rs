@@ -3,10 +3,8 @@
 //! that come and go.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod wire;
-
+use crate::wire::{Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
-use wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 

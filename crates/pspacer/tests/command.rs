@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
-use common::{Folder, pspacer, root};
+use crate::common::{Folder, pspacer, root};
 
 /// Checks that a call ends with this exit status, one sentence with all of `words` on standard
 /// error, and nothing on standard output.

@@ -4,11 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
+use crate::common;
 
 use std::process::Command;
 
-use common::{Folder, guest};
+use crate::common::{Folder, guest};
 use scenario::Kernel;
 use vmlab::{Cache, Quiet};
 

@@ -5,14 +5,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use common::root;
+use crate::common::root;
 
 const MAP: &str = "docs/architecture.md";
 const RECIPES: &str = "CONTRIBUTING.md";
@@ -284,7 +282,8 @@ fn missing(command: &str) -> Option<String> {
         ["pspacer", "experiments", "--full", "--only", name] => {
             root().join("experiments").join(name).join("paper.toml")
         }
-        ["cargo", "test", "-p", name, "--test", file] => {
+        ["cargo", "test", "-p", name, module] | ["cargo", "test", "-p", name, "--test", module] => {
+            let file = module.trim_end_matches("::");
             root().join(format!("crates/{name}/tests/{file}.rs"))
         }
         [
@@ -355,7 +354,7 @@ fn a_claim_without_ground_is_found() {
     let all = [
         row("pspacer experiments --full --only nowhere", "README.md"),
         row("make nothing", "README.md"),
-        row("cargo test -p stall --test nothing", "README.md"),
+        row("cargo test -p stall nothing::", "README.md"),
         row("look", "README.md"),
         row(
             "cargo run --release -p netsim --example hops -- nothing.toml",

@@ -2,13 +2,11 @@
 //! `pspacer experiments` without guests.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::process::{Command, Output};
 
-use common::capture::Capture;
-use common::{Folder, text};
+use crate::common::capture::Capture;
+use crate::common::{Folder, text};
 use serde_json::{Value, json};
 
 const SCENARIO: &str = r#"

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod common;
-
 use std::process::Output;
 
-use common::{Folder, pspacer, text};
+use crate::common::{Folder, pspacer, text};
 use serde_json::Value;
 
 const FILE: &str = r#"

@@ -4,17 +4,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod circles;
-mod common;
-mod crates;
-mod names;
+use crate::crates;
+use crate::names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-use circles::{Graph, c_includes, circles, rust_imports};
-use common::root;
+use crate::circles::{Graph, c_includes, circles, rust_imports};
+use crate::common::root;
 
 /// Returns every file that git would commit, with its text (binary files are left out).
 fn files() -> Vec<(String, String)> {

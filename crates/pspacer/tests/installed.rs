@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Folder, root, text};
+use crate::common::{Folder, root, text};
 use serde_json::Value;
 
 /// Runs a program in an empty folder, with a bare environment.

@@ -2,13 +2,11 @@
 //! `pspacer measure` as users call it.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 fn measure(file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));

@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Output};
 
-use common::{Folder, text};
+use crate::common::{Folder, text};
 
 fn pspacer(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))

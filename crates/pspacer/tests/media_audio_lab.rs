@@ -4,16 +4,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::guest;
 use capture::export::{ExportedDirection, write_pcapng};
 use capture::record::{Kind, Record};
 use capture::timeline::TimelineReader;
-use common::guest;
 use scenario::Kernel;
 use serde_json::Value;
 
@@ -154,7 +152,7 @@ fn streams_stay_even_beside_tcp_on_7() {
     streams_stay_even_beside_tcp(Kernel::V7);
 }
 
-/// The table of docs/media.md: `cargo test -p pspacer --test media_audio_lab -- --ignored --nocapture`.
+/// The table of docs/media.md: `cargo test -p pspacer media_audio_lab:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn what_each_qdisc_makes_of_audio_beside_tcp() {

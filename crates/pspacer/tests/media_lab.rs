@@ -4,15 +4,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::guest;
 use capture::export::{ExportedDirection, write_pcapng};
 use capture::timeline::TimelineReader;
-use common::guest;
 use scenario::Kernel;
 use serde_json::Value;
 
@@ -134,7 +132,7 @@ fn gap_frames_keep_streams_narrow_on_7() {
     gap_frames_keep_streams_narrow(Kernel::V7);
 }
 
-/// The table of docs/media.md: `cargo test -p pspacer --test media_lab -- --ignored --nocapture`.
+/// The table of docs/media.md: `cargo test -p pspacer media_lab:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn what_each_qdisc_makes_of_streams() {

@@ -4,11 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::guest;
+use crate::common::guest;
 use scenario::Kernel;
 use serde_json::Value;
 

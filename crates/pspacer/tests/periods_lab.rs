@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::process::Command;
 
-use common::root;
+use crate::common::root;
 use scenario::Kernel;
 use serde_json::Value;
 

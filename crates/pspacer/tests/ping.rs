@@ -4,13 +4,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-mod hosts;
+use crate::hosts;
 
 use std::net::UdpSocket;
 
-use common::pspacer;
-use hosts::{pspacer_in, reflector};
+use crate::common::pspacer;
+use crate::hosts::{pspacer_in, reflector};
 use serde_json::Value;
 
 fn json(bytes: &[u8]) -> Value {

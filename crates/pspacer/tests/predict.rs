@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::pspacer;
+use crate::common::pspacer;
 use serde_json::{Value, json};
 
 fn json(args: &[&str]) -> Value {

@@ -9,17 +9,14 @@
     reason = "tests fail that way"
 )]
 
-mod common;
-mod hosts;
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{pspacer, text};
-use hosts::reflector;
+use crate::common::{pspacer, text};
+use crate::hosts::reflector;
 use serde_json::Value;
 
 /// Longest wait for what has to happen at some time.

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{Folder, root, text};
+use crate::common::{Folder, root, text};
 
 /// A scenario of one short cell.
 const SCENARIO: &str = r#"

@@ -4,14 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-mod hosts;
-
 use std::fs;
 use std::path::Path;
 
-use common::pspacer;
-use hosts::{Host, Net, Running, pspacer_in, reflector};
+use crate::common::pspacer;
+use crate::hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
 
 /// Starts a router, with its configuration in a folder.

@@ -5,13 +5,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-mod hosts;
-
 use std::fs;
 use std::process::Command;
 
-use hosts::{Host, Net, Running, pspacer_in, reflector};
+use crate::hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
 use tempfile::TempDir;
 

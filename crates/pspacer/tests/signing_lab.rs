@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::guest;
+use crate::common::guest;
 use scenario::Kernel;
 
 fn unsigned_modules_are_refused(kernel: Kernel) {

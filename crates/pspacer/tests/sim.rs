@@ -4,14 +4,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use scenario::result::{Engine, RunResult};
 
-use common::{pspacer, root};
+use crate::common::{pspacer, root};
 
 /// Runs the command, which must succeed. Returns its output.
 fn fine(args: &[&str]) -> String {

@@ -2,16 +2,15 @@
 //! `pspacer stalls`, run as people run it.
 #![allow(clippy::unwrap_used)]
 
-mod any_capture;
-mod common;
+use crate::any_capture;
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::capture::Capture;
-use common::{Folder, text};
+use crate::common::capture::Capture;
+use crate::common::{Folder, text};
 use serde_json::Value;
 
 fn stalls(arguments: &[&str]) -> Output {

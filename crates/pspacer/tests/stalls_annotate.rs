@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use common::capture::Capture;
-use common::{Folder, pspacer, refuses, root, text};
+use crate::common::capture::Capture;
+use crate::common::{Folder, pspacer, refuses, root, text};
 use serde_json::Value;
 
 /// A block of a pcapng file, in either byte order.

@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 
-use common::capture::Capture;
-use common::{Folder, pspacer, refuses, text};
+use crate::common::capture::Capture;
+use crate::common::{Folder, pspacer, refuses, text};
 use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 
-use common::root;
+use crate::common::root;
 use stall::Cause;
 
 /// The name of a cause and the text of its section.

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 
-use common::{pspacer, root, text};
+use crate::common::{pspacer, root, text};
 
 #[test]
 fn the_page_quotes_what_its_commands_print() {

@@ -4,16 +4,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
-use common::capture::Capture;
-use common::{Folder, root, text};
+use crate::common::capture::Capture;
+use crate::common::{Folder, root, text};
 
 /// Exit status that a shell reports for a program that SIGPIPE ended.
 const CLOSED_PIPE: i32 = 141;

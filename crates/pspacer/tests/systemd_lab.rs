@@ -5,11 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::process::Command;
 
-use common::{Folder, guest};
+use crate::common::{Folder, guest};
 use scenario::Kernel;
 use vmlab::{Cache, Quiet};
 

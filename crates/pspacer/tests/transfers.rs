@@ -4,15 +4,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use scenario::result::{RunResult, TransferRow};
 
-use common::pspacer;
+use crate::common::pspacer;
 
 /// The experiment's path with a tenth of its bytes.
 const SCENARIO: &str = r#"

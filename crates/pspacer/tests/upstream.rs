@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use common::root;
+use crate::common::root;
 
 #[test]
 fn the_specification_is_what_the_header_gives() {

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
+use crate::common;
 
 use std::env;
 use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
@@ -102,7 +102,7 @@ struct Listening {
 impl Listening {
     fn start() -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "a_process_that_listens", "--nocapture"])
+            .args(["--exact", "watch::a_process_that_listens", "--nocapture"])
             .env(LISTEN, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,9 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
+use crate::common;
 
-use common::guest;
+use crate::common::guest;
 use scenario::Kernel;
 use serde_json::Value;
 

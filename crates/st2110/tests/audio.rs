@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::{ORIGIN_PS, Timed, US, stream};
+use crate::common::{ORIGIN_PS, Timed, US, stream};
 use st2110::audio::{AudioResult, Evenness, measure};
 use st2110::infer::{Contents, Given, contents};
 use st2110::synthetic::Audio;

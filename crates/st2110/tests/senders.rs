@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
+use crate::common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
 use st2110::format::{Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;

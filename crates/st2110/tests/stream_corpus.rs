@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod any_stream;
+use crate::any_stream;
 
 use std::fs;
 use std::path::Path;

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
-
-use script::{Base, HANDSHAKE, TEN, analyse, segments};
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{
     Cause, CauseTotal, Confidence, Connection, Direction, Side, Stall, StallKind, by_cause,
 };

@@ -5,12 +5,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod by_chance;
-
 use std::collections::BTreeMap;
 
-use by_chance::stalls::MAKERS;
-use by_chance::wire::{Chance, Habits, MS, US, View, Wire};
+use crate::by_chance::stalls::MAKERS;
+use crate::by_chance::wire::{Chance, Habits, MS, US, View, Wire};
 use stall::{Analyser, Cause, Confidence, Options};
 
 fn habits(chance: &mut Chance) -> Habits {

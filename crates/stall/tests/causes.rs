@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
-use script::{Base, HANDSHAKE, TEN, analyse, segments};
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Connection, Side, Stall};
 
 fn connection(script: &str) -> Connection {

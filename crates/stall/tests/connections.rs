@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
-
+use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use capture::segment::{HostDirection, Segment, Timestamps};
-use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
 
 fn all_of(text: &str) -> Vec<Segment> {

@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
+use crate::script;
 
+use crate::script::{Base, HANDSHAKE, segments};
 use capture::segment::Segment;
-use script::{Base, HANDSHAKE, segments};
 use stall::{Analyser, Options};
 
 /// Segments under way in each of these.

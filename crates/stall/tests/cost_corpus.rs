@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod any_cost;
+use crate::any_cost;
 
 use std::fs;
 use std::path::Path;

@@ -4,14 +4,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
-
 use std::io::{Cursor, Read};
 use std::net::IpAddr;
 
+use crate::script::{Base, analyse, segments};
 use capture::segment::{Flags, Segment};
 use capture::segments::{Segments, Source};
-use script::{Base, analyse, segments};
 use stall::follow::{Follower, Limits, Report};
 use stall::{Analysis, Options};
 

@@ -4,11 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
 use std::fmt::Write as _;
 
-use script::{Base, analyse, segments};
+use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Connection, Stall};
 
 /// The handshake of a path of 20 ms, captured at the sender and at the receiver.

@@ -4,10 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
-
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::Segment;
-use script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::follow::{Because, Follower, Limits, Report};
 use stall::{Cause, Options, Stall, StallKind};
 

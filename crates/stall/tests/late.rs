@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
 use std::fmt::Write as _;
 
-use script::{Base, HANDSHAKE, TEN, analyse, segments};
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Side, Stall};
 
 fn stalls(script: &str) -> Vec<Stall> {

@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::{Segment, Timestamps};
-use script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Analysis, Cause, Confidence, Connection, Side, Stall};
 
 fn connection(script: &str) -> Connection {

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
-
+use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
-use script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use stall::Options;
 
 /// Anything, near enough together to be taken for one connection often.

@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
 use std::fmt::Write as _;
 
+use crate::script::{Base, analyse, segments};
 use capture::segment::Timestamps;
-use script::{Base, analyse, segments};
 use stall::{Cause, Stall};
 
 /// A server that sends a message now and then, as a capture at the client has it. Its

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod script;
+use crate::script;
 
+use crate::script::{HANDSHAKE, TEN, analyse};
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
-use script::{HANDSHAKE, TEN, analyse};
 use stall::two_ends::{Trace, TwoEnds, Unpaired};
 use stall::{Analysis, Cause, Confidence, Side};
 

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod script;
-
-use script::{Base, analyse, segments};
+use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Connection, Direction, Side, Stall, StallKind};
 
 fn connection(script: &str) -> Connection {

@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{LONG, run, scenario};
+use crate::common::{LONG, run, scenario};
 use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 

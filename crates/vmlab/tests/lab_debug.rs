@@ -5,11 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod common;
-
 use std::time::Duration;
 
-use common::{conformance, kernel_test, no_memory, random_operations};
+use crate::common::{conformance, kernel_test, no_memory, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;
 

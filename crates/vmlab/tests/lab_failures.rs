@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::path::Path;
 use std::time::Duration;
 
-use common::{LONG, run, scenario};
+use crate::common::{LONG, run, scenario};
 use scenario::Kernel;
 use vmlab::{Cache, Error, Failure, Lab, Quiet, ScriptSpec, Sources};
 
@@ -108,7 +106,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
     let output = std::process::Command::new(program)
         .args([
             "--exact",
-            "prepares_in_a_given_cache",
+            "lab_failures::prepares_in_a_given_cache",
             "--ignored",
             "--nocapture",
         ])

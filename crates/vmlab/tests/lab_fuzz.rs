@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::{LONG, random_operations};
+use crate::common::{LONG, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;
 

@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{LONG, run};
+use crate::common::{LONG, run};
 
 const SNAP: usize = 96;
 const MSS: u32 = 1448;

@@ -5,9 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::{LONG, kernel_test};
+use crate::common::{LONG, kernel_test};
 use scenario::Kernel;
 use vmlab::Lab;
 

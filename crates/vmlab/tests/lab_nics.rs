@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
-use common::{LONG, kernel_test_with};
+use crate::common::{LONG, kernel_test_with};
 use scenario::Kernel;
 use vmlab::Lab;
 

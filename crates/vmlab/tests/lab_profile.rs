@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs;
 
-use common::{LONG, scenario};
+use crate::common::{LONG, scenario};
 use scenario::Kernel;
 use vmlab::{CellOutput, Lab, Quiet, RunSpec};
 

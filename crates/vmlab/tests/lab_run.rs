@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{LONG, run, run_on, scenario};
+use crate::common::{LONG, run, run_on, scenario};
 use scenario::Kernel;
 
 /// Returns every file of a cell, by name.

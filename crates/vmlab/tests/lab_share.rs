@@ -9,12 +9,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{LONG, run, scenario};
+use crate::common::{LONG, run, scenario};
 
 const SHARED: &str = r#"
 bql_min = "64kb"

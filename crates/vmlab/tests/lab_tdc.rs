@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-mod common;
-
-use common::{LONG, conformance};
+use crate::common::{LONG, conformance};
 use scenario::Kernel;
 use vmlab::Lab;
 

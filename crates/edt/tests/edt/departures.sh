@@ -12,7 +12,7 @@
 edt() {
 	EDT="$*" $EDT_PROGRAM >/tmp/edt.out 2>&1 || { cat /tmp/edt.out; return 1; }
 	# The test's own name stands before the first line.
-	sed -n 's/^\(test in_guest ... \)\{0,1\}EDT //p' /tmp/edt.out
+	sed -n 's/^\(test edt_bpf_lab::in_guest ... \)\{0,1\}EDT //p' /tmp/edt.out
 }
 
 # programs: prints how many BPF programs of ours the kernel has. It frees one some time after

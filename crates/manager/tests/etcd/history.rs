@@ -16,8 +16,8 @@ use manager::etcd::gateway::{Gateway, Keys};
 use manager::record::Reservation;
 
 use super::processes::{Etcd, ManagerProcess, until};
-use super::rng::Rng;
 use super::{S, body};
+use crate::histories::rng::Rng;
 
 const MANAGERS: usize = 3;
 const MEMBERS: usize = 3;

@@ -242,7 +242,7 @@ pub fn command(words: &[&str]) -> Command {
         .copied()
         .collect();
     command
-        .args(["--exact", "a_manager", "--nocapture"])
+        .args(["--exact", "etcd::a_manager", "--nocapture"])
         .env(WORDS, all.join("\n"))
         .stdin(Stdio::null());
     command

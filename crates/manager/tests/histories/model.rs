@@ -5,7 +5,7 @@ use admission::{Medium, NodeSpec, SegmentSpec, StreamRequest, Topology};
 use manager::machine::{Effects, Limits, Manager};
 use manager::record::Change;
 
-use crate::disk::Disk;
+use super::disk::Disk;
 
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000 * MS;

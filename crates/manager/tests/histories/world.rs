@@ -13,9 +13,9 @@ use manager::answer::{Answer, Caller, Command, Failure};
 use manager::machine::{Effects, Manager};
 use manager::message::Message;
 
-use crate::disk::Disk;
-use crate::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, Wish, topology};
-use crate::rng::Rng;
+use super::disk::Disk;
+use super::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, Wish, topology};
+use super::rng::Rng;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {

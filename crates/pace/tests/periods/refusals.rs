@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Periods and reservations that a port refuses.
 
-use crate::host::{BUDGET, LINE, config};
+use super::host::{BUDGET, LINE, config};
 use pace::{ClassConfig, Config, Error, Period, Scheduler};
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each class sends in a period: reservations, late frames, excess, the budget.
 
-use crate::host::{BUDGET, ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
+use super::host::{BUDGET, ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Period};
 
 #[test]

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The core's queue and an ordered set, which must always agree.
 
+#![allow(
+    unsafe_code,
+    reason = "a binding of its own: the queue is no public function"
+)]
+
 mod bytes;
 
 use std::collections::BTreeSet;

@@ -17,7 +17,7 @@
 
 mod disk;
 mod model;
-mod rng;
+pub(crate) mod rng;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

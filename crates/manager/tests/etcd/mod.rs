@@ -4,9 +4,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
-#[path = "../histories/rng.rs"]
-mod rng;
-
 mod history;
 mod processes;
 

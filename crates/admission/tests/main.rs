@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod decision;
+mod nets;
+mod properties;
+mod topology_file;

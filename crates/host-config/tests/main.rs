@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod changes;
+mod collisions;
+mod documents;
+mod file;
+mod plan;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod any_request;
+mod etcd;
+mod histories;
+mod in_force;
+mod request_corpus;
+mod reroute;
+mod service;
+mod store;
+
+// `any_request` finds them here, and in the fuzzer at its own root.
+use manager::{answer, api, machine, message, record};

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod build;
+mod common;
+mod cqf;
+mod itm;
+mod links;
+mod properties;
+mod queues;
+mod segments;
+mod tcp_pipe;
+mod tcp_pipe_conserves;
+mod tcp_script;
+mod tcp_scripts;
+mod tcp_steady;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod agreement;
+mod burstiness;
+mod bursts;
+mod ceil;
+mod corpus;
+mod freestanding;
+mod guard;
+mod hybrid;
+mod launch;
+mod pacing;
+mod pair;
+mod periods;
+mod queue;
+mod reference;
+mod refusals;
+mod sharing;
+mod time;
+mod wheel;
+mod wheel_queue;
+mod wire;
+mod years;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod agent_lab;
+mod any_capture;
+mod circles;
+mod command;
+mod common;
+mod confined_lab;
+mod crates;
+mod documents;
+mod experiments;
+mod host;
+mod hosts;
+mod house;
+mod installed;
+mod measure;
+mod media;
+mod media_audio_lab;
+mod media_lab;
+mod monitoring_lab;
+mod names;
+mod periods_lab;
+mod ping;
+mod predict;
+mod reservations;
+mod results_dir;
+mod router;
+mod router_limits;
+mod signing_lab;
+mod sim;
+mod stalls;
+mod stalls_annotate;
+mod stalls_choice;
+mod stalls_follow;
+mod stalls_for_developers;
+mod stop_explained;
+mod streams;
+mod systemd_lab;
+mod transfers;
+mod upstream;
+mod watch;
+mod watch_lab;

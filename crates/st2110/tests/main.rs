@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod any_stream;
+mod audio;
+mod common;
+mod packets;
+mod reference;
+mod senders;
+mod stream_corpus;

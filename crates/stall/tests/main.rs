@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod any_cost;
+mod by_cause;
+mod by_chance;
+mod calibration;
+mod causes;
+mod connections;
+mod cost;
+mod cost_corpus;
+mod encapsulations;
+mod explanations;
+mod follow;
+mod late;
+mod limits;
+mod proof;
+mod properties;
+mod script;
+mod sender_clock;
+mod two_ends;
+mod waits;
+mod windows;

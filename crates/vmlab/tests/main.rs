@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+mod common;
+mod lab_cable;
+mod lab_debug;
+mod lab_failures;
+mod lab_fuzz;
+mod lab_impair;
+mod lab_kernel;
+mod lab_nics;
+mod lab_profile;
+mod lab_run;
+mod lab_share;
+mod lab_tdc;
