@@ -8,6 +8,7 @@ mod guests;
 mod judgement;
 mod notes;
 mod profile;
+mod suite;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ use clap::Parser;
 enum Command {
     /// checkpatch and sparse over what is compiled into a kernel
     Lint,
+    /// The tests of a tier: `make check`, `make test`, `make test-all`
+    Test(suite::Test),
     /// The conformance cases of tests/tdc, each in a namespace of one guest
     Tdc(guests::Tdc),
     /// Random netlink operations under traffic; the same seed repeats them
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<()> {
     match command {
         Command::Lint => guests::lint(),
+        Command::Test(args) => suite::main(args),
         Command::Tdc(args) => {
             let ran = guests::tdc(args)?;
             print!("{}", ran.tap());

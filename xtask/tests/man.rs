@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `docs/man/pspacer.1` is what the command line says.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -3,7 +3,6 @@
 //!
 //! After a change of the page that is meant, `BENCH_GOLDEN=1 cargo test -p
 //! xtask` writes the expected files anew.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Decisions whose numbers are computed by hand.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use crate::nets::{FAST, frames, nodes, payload, row, within};
 use admission::{
     FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties of decisions on random small networks, beside a search that tries every path.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use crate::nets;
 
 use crate::nets::{request, within};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that describe a network, good and bad.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use admission::{Medium, read};
 use proptest::prelude::*;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes of a real kernel, in a network namespace of its own.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::net::IpAddr;
 use std::process::Command;
 use std::sync::mpsc::channel;

@@ -3,8 +3,6 @@
 //! the changes that it leads to on a model of the kernel's tables, also after any of them was the
 //! last.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

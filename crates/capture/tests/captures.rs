@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures of every kind, whole, broken and foreign.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
 use std::io::Write;
 
 use crate::common::{

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is written as pcapng can be read again.
-#![allow(clippy::unwrap_used)]
 
 use crate::common::udp;
 use capture::export::{ExportedDirection, arrivals, write_pcapng};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filter expressions choose the packets that tcpdump's own compiler chooses.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Cursor, Read, Write};
 use std::process::{Command, Stdio};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments of captures: all formats, several files, damaged ones.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
 use std::io::{Read, Write};
 
 use crate::common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};

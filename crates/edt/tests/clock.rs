@@ -2,8 +2,6 @@
 //! The clock that departure times come from, as the host's compiler compiles it, beside the core:
 //! the same arrivals leave at the same nanosecond.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,6 @@
 //! clang compiles the whole core for BPF: no function returns a structure, takes more than five
 //! arguments, needs more than 512 bytes of stack, or calls a library.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use std::path::Path;
 use std::process::Command;
 

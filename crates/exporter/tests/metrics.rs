@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metrics of ports whose statistics are known, and what the dashboard and the alerts ask for.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

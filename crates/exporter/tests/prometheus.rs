@@ -2,8 +2,6 @@
 //! Debian's own Prometheus reads what the exporter writes: promtool finds no fault in it, in the
 //! dashboard's alerts neither, and a Prometheus that scrapes it knows every sum to the byte.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

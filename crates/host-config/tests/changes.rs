@@ -2,8 +2,6 @@
 //! Plans for files: as few changes as can be, in the order that the kernel needs, and what others
 //! configured is left alone.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use host_config::{
     ClassState, FilterState, Host, Plan, Port, Psp, Root, Slot, Target, minor, plan, text,
 };

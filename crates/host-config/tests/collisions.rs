@@ -2,8 +2,6 @@
 //! What a file says of launch times: which collide, what is refused, and that no frame of the
 //! scheduler's core is later than the bound.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::{BTreeMap, VecDeque};
 
 use host_config::{Facts, Host, LaunchReport, Plan, Port, Target, launches, plan};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host's file: what it says, and what is refused with place, value and what was expected.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use host_config::{Host, Queues, Target, TargetRoot};
 use tcpsp::{Budget, Family, Launch, LaunchClock, Match, Mode, Protocol, TypeOptions};
 

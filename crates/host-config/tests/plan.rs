@@ -3,8 +3,6 @@
 //! every moment where it went before or goes afterwards, and a plan that was cut short is made up
 //! for by the next.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

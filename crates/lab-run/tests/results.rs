@@ -2,8 +2,6 @@
 //! The pages of the results and their index: what is written for a recorded run, and that the
 //! committed pages are what would be written.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

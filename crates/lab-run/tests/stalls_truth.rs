@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfers that stall for a known reason, judged from each of three places.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 #[path = "stalls/pipe.rs"]
 mod pipe;
 

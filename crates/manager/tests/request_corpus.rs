@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays the corpus of the fuzzer (fuzz/targets/reservations.rs), as it is and with bytes changed.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::any_request;
 
 use std::fs;

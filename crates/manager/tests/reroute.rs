@@ -2,8 +2,6 @@
 //! Reservations that are negotiated anew when a node sends their frames another way: two managers,
 //! and messages that arrive or do not.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::sync::Arc;
 
 use admission::{

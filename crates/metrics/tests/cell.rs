@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metrics of a whole cell, from a scenario and timelines to the result.
-#![allow(clippy::unwrap_used)]
 
 use capture::flows::{FlowKey, FlowTable, Proto};
 use capture::record::{Fate, Kind, NO_FLOW, Record};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Networks are built from scenarios: what is modelled, and the error where it is not.
 
-#![allow(clippy::unwrap_used)]
-
 use netsim::build::build;
 use netsim::run::run_cell;
 use proptest::prelude::*;

@@ -2,8 +2,6 @@
 //! Cyclic queuing and forwarding: a frame leaves in the cycle after the one it came in, or is
 //! dropped.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;

@@ -2,8 +2,6 @@
 //! Hosts and routers that send by periods, from scenarios: delays computed by hand, and
 //! properties that always hold.
 
-#![allow(clippy::unwrap_used)]
-
 use netsim::itm::{Ran, run_cell};
 use proptest::prelude::*;
 use scenario::Options;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every part of a link agrees with arithmetic by hand.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::common::{GBIT, Log, datagrams, greedy, line, ms, pfifo, run, us};
 use capture::record::Fate;
 use netsim::device::DeviceConfig;

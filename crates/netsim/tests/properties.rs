@@ -2,8 +2,6 @@
 //! Properties of any network: no frame is delivered twice or lost without being counted, lines
 //! keep order, and the same seed gives the same bytes on any thread.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{GBIT, Log, check_conservation, datagrams, greedy, header, line, ms};

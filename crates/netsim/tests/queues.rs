@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queues of a host, seen by the frames that leave it.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 use capture::record::{Fate, Kind};
 use netsim::filter::Filter;

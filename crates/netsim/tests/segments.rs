@@ -2,8 +2,6 @@
 //! Shared and switched segments: instants computed by hand, known results about CSMA/CD, and no
 //! frame is lost without being counted.
 
-#![allow(clippy::unwrap_used)]
-
 use netsim::segment::{
     ATTEMPTS_MAX, Backoff, Event, Frame, Loss, Medium, SegmentConfig, frame_bits, propagation_max,
 };

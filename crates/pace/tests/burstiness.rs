@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Burstiness (paper 000, 4.1) of classes within the line: where the papers'
 //! two orders keep it, and that the third does everywhere.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::{Random, Wire};
 use pace::{ClassId, Config, Layer, Order};

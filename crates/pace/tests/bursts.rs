@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trains of frames that are handed over as one: what their bytes cost at each
 //! layer, and that the rate does not notice.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pace::{Burst, ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
 

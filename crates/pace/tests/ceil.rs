@@ -2,7 +2,6 @@
 //! What is left of the line, shared among classes below their ceils: in
 //! proportion to the rates, never above a ceil, and never at the expense of what
 //! is guaranteed or of best effort.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::{Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Guard: a normal frame goes only where it ends before a paced one is due.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::{Random, Wire};
 use pace::{Burst, ClassId, Config, Decision, Order};

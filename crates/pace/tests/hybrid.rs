@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hybrid mode on a wire that runs in real time: a timer until a measured lead
 //! before the instant, gap frames from there on.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::Random;
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gaps and rates: the papers' figures, no drift, and what the wire carries.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::{Random, Wire};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queue of clocks alone (core/src/queue.c), as heap, as wheel and while it
 //! changes from one to the other, against an ordered set.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::corpus;
 

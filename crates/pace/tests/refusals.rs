@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is refused, and that nothing has changed then. `PACE_ERR_FULL` and
 //! `PACE_ERR_BUSY` of the core are tested beside the binding (src/ffi.rs).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pace::{Burst, ClassConfig, Config, Decision, Error, Layer, Scheduler};
 

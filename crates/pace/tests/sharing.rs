@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! More demand than line (paper 002, 2.4): exact shares, no bursts, and classes
 //! that come and go.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::wire::{Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};

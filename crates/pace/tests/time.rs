@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How real time enters: idle spells in gap mode, and timer mode.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A hundred thousand classes leave in the same order whichever structure
 //! orders them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler, Stats};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes that have been silent for years, while the port's clock went more
 //! than half around.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 

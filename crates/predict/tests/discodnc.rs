@@ -2,8 +2,6 @@
 //! The bounds agree with those of another network-calculus library, in the committed table that
 //! `tests/calculus/run.sh` makes.
 
-#![allow(clippy::unwrap_used)]
-
 use predict::bounds::{RateLatency, TokenBucket, bounds};
 
 /// Relative error of the table: thousandths of a nanosecond, and the rounding of doubles.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties that hold for every chain.
 
-#![allow(clippy::unwrap_used)]
-
 use predict::bounds::{RateLatency, TokenBucket, bounds};
 use predict::classes::{Classes, Delay};
 use predict::distribution::Chain;

@@ -2,8 +2,6 @@
 //! `pspacer agent` with a manager on loopback and the ports of a real kernel, in a guest: grants
 //! that are told when they are in force, agents and managers that are killed, leases that end.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::BTreeMap;
 
 use crate::common::guest;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command as users call it: errors and their messages, help, completions.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use crate::common::{Folder, pspacer, root};
 
 /// Checks that a call ends with this exit status, one sentence with all of `words` on standard

@@ -2,8 +2,6 @@
 //! The parts of the command that have AppArmor profiles, each at its work in enforce mode and
 //! refused what is outside of it, in a guest whose kernel has AppArmor.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common;
 
 use std::process::Command;

@@ -3,8 +3,6 @@
 //! that the map of the source and the recipes name exists, each crate and subcommand has its row
 //! in the map, and what the table of claims names exists.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer experiments` without guests.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::process::{Command, Output};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer plan` and its like, as far as they change nothing: they read this machine's loopback.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use std::process::Output;
 
 use crate::common::{Folder, pspacer, text};

@@ -2,8 +2,6 @@
 //! Rules of the source tree that a test can check: who may depend on whom, licences, sizes,
 //! names, and what pure code may not use.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use crate::crates;
 use crate::names;
 

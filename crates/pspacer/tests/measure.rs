@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer measure` as users call it.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

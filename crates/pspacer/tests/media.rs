@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer measure --st2110` and `pspacer send-stream` as users call them.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Output};

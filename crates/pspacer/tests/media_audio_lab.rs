@@ -2,8 +2,6 @@
 //! 64 AES67 streams beside bulk TCP on a line that is 90 % busy, on real kernels, while interrupts are
 //! held up: how even each stream is on the wire.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,6 @@
 //! Media streams through qdiscs on real kernels, while interrupts are held up: which type of sender
 //! of SMPTE ST 2110-21 each is on the wire.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,6 @@
 //! `pspacer exporter`, `top` and `doctor` beside `tc`, in a guest whose line has more to send than
 //! it takes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::BTreeMap;
 
 use crate::common::guest;

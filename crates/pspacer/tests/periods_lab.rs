@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rt, paced and nrt classes share one port on real kernels, and each keeps its promise.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::process::Command;
 
 use crate::common::root;

@@ -2,8 +2,6 @@
 //! `pspacer ping` and `pspacer reflect`, on the loopback and between network namespaces. The
 //! tests assert only counts, and what holds on any clock.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use crate::hosts;
 
 use std::net::UdpSocket;

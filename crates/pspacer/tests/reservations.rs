@@ -2,13 +2,6 @@
 //! `pspacer manager`, `reserve`, `reservations` and `release` on loopback: grants, refusals with
 //! the numbers, leases that end, managers that are killed, tokens, and the same request twice.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests fail that way"
-)]
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};

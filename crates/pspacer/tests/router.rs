@@ -2,8 +2,6 @@
 //! `pspacer router`: two routers in a row carry a stream and best effort between network
 //! namespaces. The tests assert only counts.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use std::fs;
 use std::path::Path;
 

@@ -3,8 +3,6 @@
 //! few hops, too many bytes, fragments, a kernel that forwards too. Between network namespaces;
 //! the tests assert only counts.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use std::fs;
 use std::process::Command;
 

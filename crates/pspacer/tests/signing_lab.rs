@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels that load only signed modules, and what `pspacer doctor` says on them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::guest;
 use scenario::Kernel;
 

@@ -2,8 +2,6 @@
 //! `pspacer sim` as users call it: the laboratory's figures, the same bytes every time, and
 //! sweeps that are divided and interrupted.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer stalls`, run as people run it.
-#![allow(clippy::unwrap_used)]
 
 use crate::any_capture;
 

@@ -2,8 +2,6 @@
 //! `pspacer stalls`: which packets are read, how many connections are listed, sums by pair of
 //! hosts, and a capture from the other end.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 
 use crate::common::capture::Capture;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer stalls --follow`: stalls as lines of JSON while the capture is written.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

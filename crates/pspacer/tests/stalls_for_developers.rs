@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/stalls-for-developers.md explains each cause: three sentences, and what to change.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 
 use crate::common::root;

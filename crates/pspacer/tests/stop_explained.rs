@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/a-stop-explained.md quotes what its commands print.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 
 use crate::common::{pspacer, root, text};

@@ -2,8 +2,6 @@
 //! Standard output and standard error of every subcommand: closed pipes, a full
 //! disk, one sentence for an error, colours, width and quiet.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;

@@ -3,8 +3,6 @@
 //! online, and again when the device comes back; `pspacer-agent.service` puts a reservation into
 //! force. Each has the rights of its unit alone.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::process::Command;
 
 use crate::common::{Folder, guest};

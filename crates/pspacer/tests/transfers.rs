@@ -2,8 +2,6 @@
 //! Transfers of known length over several runs, from which the table of paper 001's experiment
 //! is made.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;

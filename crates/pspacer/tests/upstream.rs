@@ -2,8 +2,6 @@
 //! What is for the kernel's own tree follows the sources: the specification of psp's part of
 //! netlink, and the patch series.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;

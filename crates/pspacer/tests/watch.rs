@@ -2,8 +2,6 @@
 //! `pspacer watch` on this host, where it is allowed: transfers over the loopback that stall on
 //! purpose. Where it is not, the tests say that they were skipped; `watch_lab.rs` always runs.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common;
 
 use std::env;

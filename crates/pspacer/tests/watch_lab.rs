@@ -2,8 +2,6 @@
 //! `pspacer watch` on the kernels of distributions: it sees and names stalls that are made in
 //! the laboratory's guest.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common;
 
 use crate::common::guest;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every error names file, line, key, value and what was expected.
 
-#![allow(clippy::panic, reason = "tests fail that way")]
-
 use scenario::{Options, parse};
 
 /// A scenario that is valid; tests change or add lines.

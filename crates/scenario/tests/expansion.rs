@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cells that a scenario expands to.
 
-#![allow(clippy::panic, reason = "tests fail that way")]
-
 use scenario::{
     BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Scenario, Spread, Subject,
     Target, parse,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios with segments, streams and nodes: values that are read, and errors.
 
-#![allow(clippy::unwrap_used)]
-
 use scenario::isochronous::{Backoff, Isochronous, StreamKind};
 use scenario::{Options, parse};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Audio streams whose results are known by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::{ORIGIN_PS, Timed, US, stream};
 use st2110::audio::{AudioResult, Evenness, measure};
 use st2110::infer::{Contents, Given, contents};

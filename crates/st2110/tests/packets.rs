@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Synthetic packets, byte by byte.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use st2110::format::Schedule;
 use st2110::synthetic::{Audio, Video};
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both models beside a reference in exact fractions, which counts every read and every draining.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};

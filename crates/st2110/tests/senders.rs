@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Senders whose results are known by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
 use st2110::format::{Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays the corpus of the fuzzer (fuzz/targets/rtp.rs), and random streams.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
 use crate::any_stream;
 
 use std::fs;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Totals over connections.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{
     Cause, CauseTotal, Confidence, Connection, Direction, Side, Stall, StallKind, by_cause,

@@ -3,8 +3,6 @@
 //! of different habits, each captured somewhere and in some manner. The generators know
 //! TCP and nothing of the rules' thresholds.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::BTreeMap;
 
 use crate::by_chance::stalls::MAKERS;

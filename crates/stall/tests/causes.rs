@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One script for each cause, as a capture at the sender has it.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Connection, Side, Stall};
 

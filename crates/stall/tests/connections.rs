@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures that are not as one would like them.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use capture::segment::{HostDirection, Segment, Timestamps};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};

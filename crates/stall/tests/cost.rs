@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time grows with the segments, whatever they say. Steps are counted, not seconds.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::script;
 
 use crate::script::{Base, HANDSHAKE, segments};

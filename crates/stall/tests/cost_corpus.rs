@@ -2,8 +2,6 @@
 //! What the fuzzer has found worth keeping costs no more than it may
 //! (docs/fuzzing.md). Nothing runs beside the one test of this file.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::any_cost;
 
 use std::fs;

@@ -2,8 +2,6 @@
 //! Captures in which the two directions of a connection are inside different VLANs or tunnels:
 //! the numbers of a VLAN, a VXLAN network or an NVGRE subnet may differ by direction.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Cursor, Read};
 use std::net::IpAddr;
 

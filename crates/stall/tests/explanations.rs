@@ -2,8 +2,6 @@
 //! Captures that look like one cause and have another explanation, at the sender and at the
 //! receiver: what senders of other habits do, and what a capture cannot show.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fmt::Write as _;
 
 use crate::script::{Base, analyse, segments};

@@ -2,8 +2,6 @@
 //! Stalls judged while packets come: as those of a whole capture, when they are over, and in
 //! bounded memory.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::Segment;
 use stall::follow::{Because, Follower, Limits, Report};

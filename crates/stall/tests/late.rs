@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Answers that come late, and what only looks like it.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fmt::Write as _;
 
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};

@@ -2,8 +2,6 @@
 //! What holds a transfer down in every round trip, and so has no round trip
 //! without it to be compared with.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fmt::Write as _;
 
 use crate::script::{Base, analyse, segments};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! High confidence means that no other explanation fits the packets. Here another does.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::{Segment, Timestamps};
 use stall::{Analysis, Cause, Confidence, Connection, Side, Stall};

@@ -2,8 +2,6 @@
 //! Timestamp clocks that tick slowly: what is sent some ticks apart may be sent seconds
 //! apart.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fmt::Write as _;
 
 use crate::script::{Base, analyse, segments};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two captures of one conversation, with clocks, delays and losses that are known.
 
-#![allow(clippy::unwrap_used)]
-
 use crate::script;
 
 use crate::script::{HANDSHAKE, TEN, analyse};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits before the first data and between requests, and idle time that is no stall.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Connection, Direction, Side, Stall, StallKind};
 

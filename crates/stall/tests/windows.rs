@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closed and small windows, and senders that probe them in each way in use.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Connection, Side};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets of each stack look as the system's packets do: timers, acknowledgements, probes,
 //! options, repair.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use tcp_stacks::app::{App, Reader, Step};
 use tcp_stacks::chance::Chance;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generation is deterministic, and the truth of every connection is whole.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Cursor, Read};
 

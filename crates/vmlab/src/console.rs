@@ -19,6 +19,8 @@ pub enum Failure {
     Machine(String),
     /// The guest ended without results.
     NoResult,
+    /// The guest left other bytes than the store has of the same guest: of what, and its key.
+    Differs(String, String),
 }
 
 impl fmt::Display for Failure {
@@ -35,6 +37,10 @@ impl fmt::Display for Failure {
             }
             Self::Machine(words) => write!(f, "QEMU failed: {words}"),
             Self::NoResult => write!(f, "the guest ended without results"),
+            Self::Differs(what, key) => write!(
+                f,
+                "the same guest left another {what} before, which the store has as {key}"
+            ),
         }
     }
 }

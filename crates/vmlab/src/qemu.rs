@@ -6,6 +6,7 @@
 //! are seeded and no device is driven by the host. Results leave through shared memory, which costs
 //! the guest no exit.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::time::Duration;
 use crate::console::{Failure, classify};
 use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
+use crate::guest_store::{Answers, Key, PARTS, Store, are_equal};
 
 /// Kernel command line of every guest. `loglevel=5` shows warnings. The tests of the kernel's
 /// ciphers and of its timer interrupt, which cannot fail here, would cost a second a boot.
@@ -41,7 +43,26 @@ const ICOUNT_OF_NICS: &str = "shift=0,sleep=off";
 const SCRATCH: [&str; 3] = ["initrd", "shared", "progress"];
 const POLL: Duration = Duration::from_millis(20);
 
+/// Where QEMU finds and leaves files.
+struct Places<'a> {
+    qemu: &'a Path,
+    kernel: &'a Path,
+    console: &'a Path,
+    initrd: &'a Path,
+    shared: &'a Path,
+    progress: &'a Path,
+}
+
+/// What a guest left.
+pub(crate) struct Left {
+    /// File with the shared memory.
+    pub shared: PathBuf,
+    /// Whether it comes from the store: the guest did not run.
+    pub is_stored: bool,
+}
+
 /// Describes a guest.
+#[derive(Clone)]
 pub(crate) struct Guest<'a> {
     /// Folder of QEMU's package set.
     pub qemu: &'a Path,
@@ -65,6 +86,8 @@ pub(crate) struct Guest<'a> {
     pub plugin: Option<(&'a Path, String)>,
     /// Ends the guest early when set.
     pub stop: &'a AtomicBool,
+    pub store: &'a Store,
+    pub answers: Answers,
 }
 
 impl Guest<'_> {
@@ -94,8 +117,84 @@ impl Guest<'_> {
     }
 
     /// Boots the guest, calls `line` with every line of the progress port, waits for the end, and
-    /// returns the file with the shared memory, which is in `scratch`.
-    pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+    /// leaves the shared memory in `scratch`. A guest that has run before may be answered from the
+    /// store instead; the log of QEMU's messages says so.
+    pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<Left, Error> {
+        let left = |shared, is_stored| Ok(Left { shared, is_stored });
+        if self.answers == Answers::Unstored || !self.is_pure() {
+            return left(self.run(scratch, line)?, false);
+        }
+        fs::create_dir_all(self.folder).at("create", self.folder)?;
+        let key = self.key()?;
+        let console = self.console();
+        let [_, shared, progress] = SCRATCH.map(|name| scratch.join(name));
+        let parts = [&*console, &*progress, &*shared];
+        if self.answers == Answers::Stored && self.store.load(&key, parts)? {
+            let words = self.words();
+            let text = format!("not booted: the store has what this guest left, {key}\n");
+            fs::write(&words, text).at("write", &words)?;
+            Tail::open(&progress)?.read(line);
+            return left(shared, true);
+        }
+        self.run(scratch, line)?;
+        if self.answers == Answers::Fresh {
+            self.compare(&key, scratch, parts)?;
+        }
+        if let Err(error) = self.store.keep(&key, parts) {
+            // What the guest left is good without it.
+            let words = self.words();
+            fs::write(&words, format!("not stored: {error}\n")).at("write", &words)?;
+        }
+        left(shared, false)
+    }
+
+    /// Returns whether what the guest leaves follows from its inputs: not with QEMU's NICs, nor
+    /// with a plugin, which leaves files of its own.
+    fn is_pure(&self) -> bool {
+        self.nics.is_empty() && self.plugin.is_none()
+    }
+
+    /// Returns the digest of the guest's inputs. Of QEMU's packages the name of their folder
+    /// counts, which has the digest of their versions.
+    fn key(&self) -> Result<String, Error> {
+        let mut key = Key::new();
+        key.add(self.qemu.file_name().unwrap_or_default().as_encoded_bytes());
+        key.add(&fs::read(self.kernel).at("read", self.kernel)?);
+        key.add(self.initrd);
+        let [initrd, shared, progress] = SCRATCH.map(Path::new);
+        let places = Places {
+            qemu: Path::new("qemu"),
+            kernel: Path::new("kernel"),
+            console: Path::new("console"),
+            initrd,
+            shared,
+            progress,
+        };
+        for word in self.options(&places) {
+            key.add(word.as_encoded_bytes());
+        }
+        Ok(key.text())
+    }
+
+    /// Compares what the guest left with the store's answer, if there is one.
+    fn compare(&self, key: &str, scratch: &Path, parts: [&Path; 3]) -> Result<(), Error> {
+        let stored = PARTS.map(|name| scratch.join(format!("stored-{name}")));
+        if !self
+            .store
+            .load(key, stored.each_ref().map(PathBuf::as_path))?
+        {
+            return Ok(());
+        }
+        for ((name, stored), part) in PARTS.iter().zip(&stored).zip(parts) {
+            if !are_equal(stored, part)? {
+                return Err(self.failed(Failure::Differs((*name).to_owned(), key.to_owned())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Boots the guest in any case.
+    fn run(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).at("create", self.folder)?;
         let [initrd, shared, progress] = SCRATCH.map(|name| scratch.join(name));
         fs::write(&initrd, self.initrd).at("write", &initrd)?;
@@ -105,8 +204,21 @@ impl Guest<'_> {
         File::create(&progress).at("create", &progress)?;
         let words = self.words();
         let log = File::create(&words).at("create", &words)?;
-        let mut command = self.command(&initrd, &shared, &progress);
+        let places = Places {
+            qemu: self.qemu,
+            kernel: self.kernel,
+            console: &self.console(),
+            initrd: &initrd,
+            shared: &shared,
+            progress: &progress,
+        };
+        let usr = self.qemu.join("usr");
+        let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
         command
+            .arg("--library-path")
+            .arg(usr.join("lib/x86_64-linux-gnu"))
+            .arg(usr.join("bin/qemu-system-x86_64"))
+            .args(self.options(&places))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
@@ -135,48 +247,47 @@ impl Guest<'_> {
         }
     }
 
-    fn command(&self, initrd: &Path, shared: &Path, progress: &Path) -> Command {
-        let usr = self.qemu.join("usr");
+    /// Returns QEMU's options.
+    fn options(&self, places: &Places<'_>) -> Vec<OsString> {
+        let share = places.qemu.join("usr/share");
         // QEMU reads a doubled comma as a comma.
         let text = |path: &Path| path.display().to_string().replace(',', ",,");
-        let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
         let icount = match self.nics {
             [] => ICOUNT,
             _ => ICOUNT_OF_NICS,
         };
-        command
-            .arg("--library-path")
-            .arg(usr.join("lib/x86_64-linux-gnu"))
-            .arg(usr.join("bin/qemu-system-x86_64"))
-            .arg("-L")
-            .arg(usr.join("share/qemu"))
-            .arg("-L")
-            .arg(usr.join("share/seabios"))
-            .args(["-accel", "tcg", "-icount", icount, "-smp", "1"])
-            .args(["-m", &format!("{}", self.memory_bytes >> 20)])
-            .args(["-seed", &self.seed.to_string()])
-            .args(["-rtc", "base=2026-01-01,clock=vm", "-cpu", CPU])
-            .args(["-nodefaults", "-display", "none", "-no-reboot"])
-            .args(["-append", &format!("{KERNEL_LINE} {}", self.kernel_line)])
-            .arg("-kernel")
-            .arg(self.kernel)
-            .arg("-initrd")
-            .arg(initrd)
-            .args(["-serial", &format!("file:{}", text(&self.console()))])
-            .args(["-serial", &format!("file:{}", text(progress))])
-            .arg("-object")
-            .arg(format!(
-                "memory-backend-file,id=results,size={},share=on,mem-path={}",
-                self.shared_bytes,
-                text(shared)
-            ))
-            .args(["-device", "ivshmem-plain,memdev=results"]);
-        command.args(nic_words(self.nics));
+        let mut options: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: &dyn AsRef<OsStr>| {
+            options.extend([name.into(), value.as_ref().to_owned()]);
+        };
+        add("-L", &share.join("qemu"));
+        add("-L", &share.join("seabios"));
+        add("-accel", &"tcg");
+        add("-icount", &icount);
+        add("-smp", &"1");
+        add("-m", &format!("{}", self.memory_bytes >> 20));
+        add("-seed", &self.seed.to_string());
+        add("-rtc", &"base=2026-01-01,clock=vm");
+        add("-cpu", &CPU);
+        add("-display", &"none");
+        add("-append", &format!("{KERNEL_LINE} {}", self.kernel_line));
+        add("-kernel", &places.kernel);
+        add("-initrd", &places.initrd);
+        add("-serial", &format!("file:{}", text(places.console)));
+        add("-serial", &format!("file:{}", text(places.progress)));
+        let backend = format!(
+            "memory-backend-file,id=results,size={},share=on,mem-path={}",
+            self.shared_bytes,
+            text(places.shared)
+        );
+        add("-object", &backend);
+        add("-device", &"ivshmem-plain,memdev=results");
         if let Some((plugin, argument)) = &self.plugin {
-            let words = format!("{},{argument}", text(plugin));
-            command.args(["-plugin", &words]);
+            add("-plugin", &format!("{},{argument}", text(plugin)));
         }
-        command
+        options.extend(["-nodefaults", "-no-reboot"].map(OsString::from));
+        options.extend(nic_words(self.nics).into_iter().map(OsString::from));
+        options
     }
 
     fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
@@ -290,6 +401,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+    use crate::cache::Cache;
 
     /// Names the folder in which [`holder`] boots a guest.
     const FOLDER: &str = "PSPACER_TEST_HOLDER";
@@ -317,6 +429,8 @@ mod tests {
             nics: &[],
             plugin: None,
             stop: &AtomicBool::new(false),
+            store: &Store::of(&Cache::at(folder.join("cache"))).unwrap(),
+            answers: Answers::Unstored,
         };
         // The guest starts in a thread, because guests run side by side.
         std::thread::scope(|threads| {
@@ -398,6 +512,196 @@ mod tests {
             "-device igb,netdev=hub2end1,mac=02:00:00:00:02:01,romfile=,bus=hub2port1",
         ] {
             assert!(words.contains(expected), "{expected} in {words}");
+        }
+    }
+
+    /// Stands for QEMU: counts its runs, and leaves its options as results.
+    const COUNTER: &str = r#"#!/bin/sh
+echo boot >>COUNT
+for word; do
+    case $word in
+    *mem-path=*) printf 'a\nb' 1<>"${word##*mem-path=}" ;;
+    file:*console.log) echo booted >"${word#file:}" ;;
+    file:*progress) echo "line 1" >"${word#file:}" ;;
+    esac
+done
+"#;
+
+    /// Makes a folder of packages in which [`COUNTER`] is QEMU.
+    fn packages(folder: &Path, name: &str) -> PathBuf {
+        let qemu = folder.join(name);
+        let loader = qemu.join("usr/lib64/ld-linux-x86-64.so.2");
+        fs::create_dir_all(loader.parent().unwrap()).unwrap();
+        let count = folder.join("count").display().to_string();
+        fs::write(&loader, COUNTER.replace("COUNT", &count)).unwrap();
+        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+        qemu
+    }
+
+    #[test]
+    fn a_guest_runs_again_if_any_input_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let [qemu, newer] = ["qemu-1", "qemu-2"].map(|name| packages(folder, name));
+        let [kernel, other] = ["kernel", "other"].map(|name| {
+            let path = folder.join(name);
+            fs::write(&path, name).unwrap();
+            path
+        });
+        let (store, stop) = (
+            Store::of(&Cache::at(folder.join("cache"))).unwrap(),
+            AtomicBool::new(false),
+        );
+        let logs = [folder.join("logs"), folder.join("others")];
+        let first = Guest {
+            qemu: &qemu,
+            kernel: &kernel,
+            kernel_line: "a b",
+            initrd: b"initrd",
+            memory_bytes: 1 << 29,
+            shared_bytes: 1 << 16,
+            seed: 1,
+            timeout: Duration::from_secs(60),
+            folder: &logs[0],
+            nics: &[],
+            plugin: None,
+            stop: &stop,
+            store: &store,
+            answers: Answers::Stored,
+        };
+        let booted = |guest: &Guest<'_>| {
+            let count = || fs::read_to_string(folder.join("count")).map_or(0, |text| text.len());
+            let before = count();
+            let scratch = tempfile::tempdir_in(folder).unwrap();
+            let mut lines = Vec::new();
+            let shared = guest.boot(scratch.path(), &mut |line| lines.push(line.to_owned()));
+            let shared = fs::read(shared.unwrap().shared).unwrap();
+            assert_eq!(shared.len() as u64, guest.shared_bytes);
+            assert_eq!(&shared[..3], b"a\nb");
+            assert_eq!(lines, ["line 1"]);
+            assert_eq!(fs::read(guest.console()).unwrap(), b"booted\n");
+            count() > before
+        };
+        assert!(booted(&first));
+        assert!(!booted(&first));
+        let said = fs::read_to_string(first.words()).unwrap();
+        assert!(said.starts_with("not booted: the store"), "{said}");
+        let plugin = (&*kernel, "out=x".to_owned());
+        let others = [
+            Guest {
+                qemu: &newer,
+                ..first.clone()
+            },
+            Guest {
+                kernel: &other,
+                ..first.clone()
+            },
+            Guest {
+                kernel_line: "a",
+                ..first.clone()
+            },
+            Guest {
+                initrd: b"initrb",
+                ..first.clone()
+            },
+            Guest {
+                memory_bytes: 1 << 30,
+                ..first.clone()
+            },
+            Guest {
+                shared_bytes: 1 << 17,
+                ..first.clone()
+            },
+            Guest {
+                seed: 2,
+                ..first.clone()
+            },
+        ];
+        for guest in &others {
+            assert!(booted(guest));
+            assert!(!booted(guest));
+        }
+        // What decides nothing; and the first one is still known.
+        for guest in [
+            first.clone(),
+            Guest {
+                folder: &logs[1],
+                ..first.clone()
+            },
+            Guest {
+                timeout: Duration::from_secs(61),
+                ..first.clone()
+            },
+        ] {
+            assert!(!booted(&guest));
+        }
+        for guest in [
+            Guest {
+                answers: Answers::Fresh,
+                ..first.clone()
+            },
+            Guest {
+                answers: Answers::Unstored,
+                ..first.clone()
+            },
+            Guest {
+                nics: &["e1000e"],
+                ..first.clone()
+            },
+            Guest {
+                plugin: Some(plugin),
+                ..first.clone()
+            },
+        ] {
+            assert!(booted(&guest));
+            assert!(booted(&guest));
+        }
+    }
+
+    #[test]
+    fn a_fresh_guest_that_leaves_other_bytes_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let qemu = packages(folder, "qemu");
+        let kernel = folder.join("kernel");
+        fs::write(&kernel, "").unwrap();
+        let logs = folder.join("logs");
+        let guest = Guest {
+            qemu: &qemu,
+            kernel: &kernel,
+            kernel_line: "",
+            initrd: &[],
+            memory_bytes: 1 << 29,
+            shared_bytes: 1 << 16,
+            seed: 1,
+            timeout: Duration::from_secs(60),
+            folder: &logs,
+            nics: &[],
+            plugin: None,
+            stop: &AtomicBool::new(false),
+            store: &Store::of(&Cache::at(folder.join("cache"))).unwrap(),
+            answers: Answers::Fresh,
+        };
+        let boot = || {
+            let scratch = tempfile::tempdir_in(folder).unwrap();
+            guest.boot(scratch.path(), &mut |_| {}).map(drop)
+        };
+        boot().unwrap();
+        boot().unwrap();
+        let loader = qemu.join("usr/lib64/ld-linux-x86-64.so.2");
+        let text = fs::read_to_string(&loader).unwrap();
+        for (from, to, part) in [
+            ("'a\\nb'", "'a\\nc'", "shared"),
+            ("echo booted", "echo Booted", "console"),
+            ("line 1", "line 2", "progress"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            fs::write(&loader, text.replace(from, to)).unwrap();
+            let error = boot().unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("left another {part} before")),
+                "{error}"
+            );
         }
     }
 }

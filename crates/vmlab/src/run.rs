@@ -24,7 +24,7 @@ use crate::progress::{Event, Progress};
 use crate::qemu::Guest;
 use crate::reports;
 use crate::results::collect;
-use crate::setup::{Lab, Parts};
+use crate::setup::{FRESH, Lab, Parts};
 
 /// Smallest and largest room for results, in bytes. The file is sparse, so unused room costs
 /// nothing.
@@ -108,6 +108,8 @@ pub struct BootStats {
     pub boot_s: f64,
     /// From power on to the end.
     pub wall_s: f64,
+    /// Whether the guest did not run, because the store has what it left.
+    pub is_stored: bool,
 }
 
 /// Runs the cells of `spec`. A folder `cell-N` in `out_dir` must not contain files.
@@ -138,7 +140,15 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     let done = runner.all(&shards, jobs)?;
     let wall_s = begin.elapsed().as_secs_f64();
     let simulated_s = spec.cells.iter().map(simulated_s).sum();
-    let (cells, boots): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    let (cells, boots): (Vec<_>, Vec<BootStats>) = done.into_iter().unzip();
+    let stored = boots.iter().filter(|boot| boot.is_stored).count();
+    if stored > 0 {
+        let text = format!(
+            "{stored} of {} guests did not run: the cache has what they left ({FRESH}=1 runs them)",
+            boots.len()
+        );
+        progress.event(&Event::Note { text: &text });
+    }
     Ok(RunOutput {
         kernel_release: parts.kernel.release,
         cells: cells.into_iter().flatten().collect(),
@@ -222,6 +232,8 @@ impl Runner<'_> {
             nics: &[],
             plugin: self.lab.profile.then_some((&*plugin, argument)),
             stop,
+            store: &self.parts.store,
+            answers: self.lab.answers,
         };
         let first_cell = cells.first().map_or(0, |cell| cell.index);
         self.progress.event(&Event::Boot {
@@ -245,7 +257,7 @@ impl Runner<'_> {
         }
         let begin = Instant::now();
         let mut boot_s = None;
-        let shared = guest.boot(scratch.path(), &mut |line| {
+        let left = guest.boot(scratch.path(), &mut |line| {
             boot_s.get_or_insert_with(|| begin.elapsed().as_secs_f64());
             if let Some((cell, done)) = progress_line(line) {
                 self.progress.event(&Event::Cell { boot, cell, done });
@@ -253,7 +265,13 @@ impl Runner<'_> {
         })?;
         let wall_s = begin.elapsed().as_secs_f64();
         let out_dir = self.spec.out_dir;
-        let found = collect(&shared, out_dir, &folder, &guest.console(), self.progress)?;
+        let found = collect(
+            &left.shared,
+            out_dir,
+            &folder,
+            &guest.console(),
+            self.progress,
+        )?;
         let mut outputs = cells
             .iter()
             .enumerate()
@@ -272,6 +290,7 @@ impl Runner<'_> {
                 cells: cells.len(),
                 boot_s,
                 wall_s,
+                is_stored: left.is_stored,
             },
         ))
     }

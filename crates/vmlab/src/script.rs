@@ -130,10 +130,12 @@ pub fn run_script(
         nics: &lab.nics,
         plugin: None,
         stop: &AtomicBool::new(false),
+        store: &parts.store,
+        answers: lab.answers,
     };
-    let shared = guest.boot(scratch.path(), &mut |_| {})?;
+    let left = guest.boot(scratch.path(), &mut |_| {})?;
     let console = guest.console();
-    collect(&shared, spec.out_dir, spec.out_dir, &console, progress)?;
+    collect(&left.shared, spec.out_dir, spec.out_dir, &console, progress)?;
     let read = |name: &str| {
         let path = spec.out_dir.join(name);
         fs::read(&path)

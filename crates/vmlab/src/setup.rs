@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collects what a guest needs.
 
+use std::env;
 use std::path::PathBuf;
 
 use scenario::Kernel;
@@ -8,12 +9,16 @@ use scenario::Kernel;
 use crate::cache::Cache;
 use crate::debug_kernel;
 use crate::error::Error;
+use crate::guest_store::{Answers, Store};
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module};
 use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS, QEMU, SYSTEMD};
 use crate::progress::Progress;
 use crate::repo::Sources;
+
+/// Variable that makes every guest run.
+pub(crate) const FRESH: &str = "PSPACER_FRESH";
 
 /// The laboratory: the folder of its cache, and the sources that it compiles.
 #[derive(Clone, Debug)]
@@ -31,6 +36,8 @@ pub struct Lab {
     pub nics: Vec<&'static str>,
     /// Counts the instructions of every window by function: [`crate::CellOutput::profile`].
     pub profile: bool,
+    /// Whether guests that have run before run again.
+    pub answers: Answers,
 }
 
 /// The parts that the guests of a run share.
@@ -42,10 +49,12 @@ pub(crate) struct Parts {
     pub programs: PathBuf,
     /// Initial file system, without modules.
     pub base: Image,
+    pub store: Store,
 }
 
 impl Lab {
-    /// Returns a laboratory with the default cache and the project's sources.
+    /// Returns a laboratory with the default cache and the project's sources. Guests that have run
+    /// before are answered from the cache's store, unless `PSPACER_FRESH` is 1.
     ///
     /// # Errors
     /// If the cache folder cannot be determined or the sources are not found.
@@ -58,6 +67,10 @@ impl Lab {
             debug_kernel: false,
             nics: Vec::new(),
             profile: false,
+            answers: match env::var_os(FRESH).is_some_and(|value| value == "1") {
+                true => Answers::Fresh,
+                false => Answers::Stored,
+            },
         })
     }
 
@@ -90,6 +103,7 @@ impl Lab {
             kernel_root,
             programs,
             base,
+            store: Store::of(&self.cache)?,
         })
     }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest that fails is reported by one sentence, with the console's path.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{LONG, run, scenario};
 use scenario::Kernel;
-use vmlab::{Cache, Error, Failure, Lab, Quiet, ScriptSpec, Sources};
+use vmlab::{Answers, Cache, Error, Failure, Lab, Quiet, ScriptSpec, Sources};
 
 fn failure(error: Error) -> Failure {
     let text = error.to_string();
@@ -91,6 +89,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         debug_kernel: false,
         nics: Vec::new(),
         profile: false,
+        answers: Answers::Stored,
     };
     // apt reads this list instead of the machine's. Its only source exists, but has a name that
     // no archive has.

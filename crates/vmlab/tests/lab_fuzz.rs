@@ -2,8 +2,6 @@
 //! Random netlink operations while frames are under way: the kernel does not complain, nothing
 //! is left behind, and every frame is counted.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::{LONG, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cable loses or delays exactly the chosen frames.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

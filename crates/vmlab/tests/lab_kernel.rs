@@ -3,8 +3,6 @@
 //! and every line of their TAP must be `ok`. Each kernel is a test of its own, so that guests
 //! run side by side.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::{LONG, kernel_test};
 use scenario::Kernel;
 use vmlab::Lab;
@@ -38,22 +36,86 @@ macro_rules! on_every_kernel {
 }
 
 on_every_kernel! {
-    a_user_without_privileges_gets_what_is_stated: "hostile.sh";
     children_that_hold_frames_back: "throttled.sh";
-    many_children_that_hold_frames_back: "throttled-many.sh";
     classes_by_the_period: "periods.sh";
     a_wire_that_is_no_clock: "clock.sh";
     dynamic_pacing: "dynamic.sh";
-    gap_frames_modes_and_the_link: "gaps.sh";
     traps_of_other_qdiscs: "traps.sh";
-    bursts_cut_and_whole: "bursts.sh";
     deadlines_and_ceil: "waits.sh";
-    launch_times: "txtime.sh";
     guard: "guard.sh";
-    the_queue_of_a_class: "fifo.sh";
-    shares_of_a_line_below_mq: "shares.sh";
-    the_papers_commands_work_word_for_word: "papers.sh";
-    bad_input_is_refused: "bad-input.sh";
+}
+
+/// What a user without privileges can do, for a third of the time unless everything is to run.
+mod a_user_without_privileges_gets_what_is_stated {
+    use crate::common::{LONG, kernel_test};
+    use scenario::Kernel;
+    use vmlab::Lab;
+
+    fn run(kernel: Kernel) {
+        let seconds = match std::env::var_os("PSPACER_TESTS").is_some_and(|tests| tests == "all") {
+            true => "HOSTILE_SECONDS=60",
+            false => "HOSTILE_SECONDS=20",
+        };
+        kernel_test(
+            &Lab::find().unwrap(),
+            kernel,
+            "hostile.sh",
+            seconds,
+            LONG * 2,
+        );
+    }
+
+    #[test]
+    fn v6_1() {
+        run(Kernel::V6_1);
+    }
+
+    #[test]
+    fn v6_12() {
+        run(Kernel::V6_12);
+    }
+
+    #[test]
+    fn v7() {
+        run(Kernel::V7);
+    }
+}
+
+/// Tests that take seconds, in one guest. The last one sets the clocks.
+mod light {
+    use crate::common::{LONG, kernel_tests};
+    use scenario::Kernel;
+    use vmlab::Lab;
+
+    const SCRIPTS: &[&str] = &[
+        "bad-input.sh",
+        "papers.sh",
+        "gaps.sh",
+        "bursts.sh",
+        "fifo.sh",
+        "shares.sh",
+        "throttled-many.sh",
+        "txtime.sh",
+    ];
+
+    fn run(kernel: Kernel) {
+        kernel_tests(&Lab::find().unwrap(), kernel, SCRIPTS, LONG * 2);
+    }
+
+    #[test]
+    fn v6_1() {
+        run(Kernel::V6_1);
+    }
+
+    #[test]
+    fn v6_12() {
+        run(Kernel::V6_12);
+    }
+
+    #[test]
+    fn v7() {
+        run(Kernel::V7);
+    }
 }
 
 #[test]

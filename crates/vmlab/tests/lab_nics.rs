@@ -2,8 +2,6 @@
 //! psp on real drivers: Debian's generic kernel, with two of each NIC that QEMU emulates,
 //! joined by a hub inside the guest.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use crate::common::{LONG, kernel_test_with};
 use scenario::Kernel;
 use vmlab::Lab;

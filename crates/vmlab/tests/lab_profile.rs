@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The profile counts what the guest executes, and does not change it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs;
 
 use crate::common::{LONG, scenario};

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells on a real kernel: their files, and that a run repeats.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs;
 use std::path::Path;
 
-use crate::common::{LONG, run, run_on, scenario};
+use crate::common::{LONG, run, run_on, run_unstored, scenario};
 use scenario::Kernel;
 
 /// Returns every file of a cell, by name.
@@ -50,10 +48,10 @@ lines = ["qdisc add dev eth0 root tbf rate ${rate} burst 1600b limit 1mb"]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let folder = tempfile::tempdir().unwrap();
     let mut scenario = scenario(SHAPED);
-    let one = run(&scenario, &folder.path().join("one"), LONG).unwrap();
-    let two = run(&scenario, &folder.path().join("two"), LONG).unwrap();
+    let one = run_unstored(&scenario, &folder.path().join("one")).unwrap();
+    let two = run_unstored(&scenario, &folder.path().join("two")).unwrap();
     scenario.seed = 2;
-    let other = run(&scenario, &folder.path().join("other"), LONG).unwrap();
+    let other = run_unstored(&scenario, &folder.path().join("other")).unwrap();
     assert_eq!(one.cells.len(), 2);
     for (a, b) in one.cells.iter().zip(&two.cells) {
         assert_eq!(a.zero_ns, b.zero_ns);
@@ -146,7 +144,7 @@ fn a_restless_guest_gives_the_same_bytes_beside_another() {
         ["one", "two"]
             .map(|name| {
                 let (scenario, folder) = (&scenario, folder.path().join(name));
-                threads.spawn(move || run(scenario, &folder, LONG))
+                threads.spawn(move || run_unstored(scenario, &folder))
             })
             .map(|guest| guest.join().unwrap().unwrap())
     });

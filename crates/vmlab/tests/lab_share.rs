@@ -7,8 +7,6 @@
 //! tx2 --- other, 100 Mbit/s --+
 //! ```
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 use std::fs;
 use std::path::Path;
 

@@ -2,8 +2,6 @@
 //! Managers that share a real etcd: what they grant together, leases, bad input, and histories in which
 //! members and managers are killed.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
 mod history;
 mod processes;
 

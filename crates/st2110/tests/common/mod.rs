@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Streams for tests: datagrams of packets at instants that a test sets.
 #![allow(dead_code)] // Each test uses some of it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
 use std::net::SocketAddr;
 

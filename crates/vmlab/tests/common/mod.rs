@@ -2,15 +2,14 @@
 //! Code that the tests with guests share.
 
 #![allow(dead_code, reason = "not every test uses everything")]
-#![allow(clippy::panic, reason = "tests fail that way")]
 
 use std::path::Path;
 use std::time::Duration;
 
 use scenario::{Kernel, Options, Scenario, parse};
 use vmlab::{
-    Error, FuzzSpec, Lab, QDISC_MODULES, Quiet, RunOutput, RunSpec, ScriptSpec, load_cases,
-    run_fuzz, run_no_memory, run_script, run_tdc,
+    Answers, Error, FuzzSpec, Lab, QDISC_MODULES, Quiet, RunOutput, RunSpec, ScriptOutput,
+    ScriptSpec, load_cases, run_fuzz, run_no_memory, run_script, run_tdc,
 };
 
 /// Makes a scenario: two hosts, one cable, one datagram flow for 20 ms. `more` begins with
@@ -42,6 +41,13 @@ to = "rx"
     parse("test.toml", &text, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Runs a scenario on kernel 6.1, and never answers it from the store.
+pub fn run_unstored(scenario: &Scenario, out_dir: &Path) -> Result<RunOutput, Error> {
+    let mut lab = Lab::find()?;
+    lab.answers = Answers::Unstored;
+    run_in(&lab, Kernel::V6_1, scenario, out_dir, LONG)
+}
+
 /// Runs a scenario on kernel 6.1.
 pub fn run(scenario: &Scenario, out_dir: &Path, timeout: Duration) -> Result<RunOutput, Error> {
     run_on(Kernel::V6_1, scenario, out_dir, timeout)
@@ -49,6 +55,16 @@ pub fn run(scenario: &Scenario, out_dir: &Path, timeout: Duration) -> Result<Run
 
 /// Runs a scenario on a kernel.
 pub fn run_on(
+    kernel: Kernel,
+    scenario: &Scenario,
+    out_dir: &Path,
+    timeout: Duration,
+) -> Result<RunOutput, Error> {
+    run_in(&Lab::find()?, kernel, scenario, out_dir, timeout)
+}
+
+fn run_in(
+    lab: &Lab,
     kernel: Kernel,
     scenario: &Scenario,
     out_dir: &Path,
@@ -63,7 +79,7 @@ pub fn run_on(
         jobs: None,
         timeout: Some(timeout),
     };
-    vmlab::run(&Lab::find()?, &spec, &Quiet)
+    vmlab::run(lab, &spec, &Quiet)
 }
 
 /// Limit of processor time, enough for any guest of these tests on a slow machine.
@@ -132,18 +148,47 @@ pub fn kernel_test_with(
     timeout: Duration,
     more: &[&str],
 ) {
+    let command = format!("{variables} sh /tests/leaks.sh sh /tests/{name}");
+    let ran = kernel_script(lab, kernel, &[name], &command, timeout, more);
+    check_tap(kernel, name, ran.status, &ran.output);
+}
+
+/// Runs tests of the qdisc one after the other in one guest: `kernel/tests/several.sh`.
+pub fn kernel_tests(lab: &Lab, kernel: Kernel, names: &[&str], timeout: Duration) {
+    let command = format!("sh /tests/several.sh {}", names.join(" "));
+    let files: Vec<&str> = [&["several.sh"], names].concat();
+    let ran = kernel_script(lab, kernel, &files, &command, timeout, &["8021q"]);
+    let mut parts = ran.output.split("@@ begin ").skip(1);
+    for name in names {
+        let part = parts.next().unwrap_or_default();
+        let (said, status) = part
+            .strip_prefix(&format!("{name}\n"))
+            .and_then(|part| part.split_once(&format!("@@ end {name} ")))
+            .unwrap_or_else(|| panic!("{kernel}: {name} did not end\n{}", ran.output));
+        let status = status.trim().parse().unwrap_or(-1);
+        check_tap(kernel, name, status, said);
+    }
+    assert!(ran.status == 0 && parts.next().is_none(), "{}", ran.output);
+}
+
+/// Runs a command with files of `kernel/tests` in a guest.
+fn kernel_script(
+    lab: &Lab,
+    kernel: Kernel,
+    names: &[&str],
+    command: &str,
+    timeout: Duration,
+    more: &[&str],
+) -> ScriptOutput {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files = [
-        (root.join("kernel/tests/lib.sh"), "/tests/lib.sh".to_owned()),
-        (
-            root.join("kernel/tests").join(name),
-            format!("/tests/{name}"),
-        ),
-        (
-            root.join("lab/debug-kernel/leaks.sh"),
-            "/tests/leaks.sh".to_owned(),
-        ),
-    ];
+    let mut files = vec![(
+        root.join("lab/debug-kernel/leaks.sh"),
+        "/tests/leaks.sh".to_owned(),
+    )];
+    for name in names.iter().chain(&["lib.sh"]) {
+        let from = root.join("kernel/tests").join(name);
+        files.push((from, format!("/tests/{name}")));
+    }
     let files: Vec<_> = files
         .iter()
         .map(|(from, to)| (from.as_path(), to.as_str()))
@@ -154,34 +199,37 @@ pub fn kernel_test_with(
         kernel,
         modules: &modules,
         files: &files,
-        command: &format!("{variables} sh /tests/leaks.sh sh /tests/{name}"),
+        command,
         seed: 1,
         timeout,
         out_dir: folder.path(),
     };
-    let ran = run_script(lab, &spec, &Quiet)
-        .unwrap_or_else(|error| panic!("{kernel}, {name}: {error}\n{}", console(folder.path())));
+    run_script(lab, &spec, &Quiet)
+        .unwrap_or_else(|error| panic!("{kernel}, {names:?}: {error}\n{}", console(folder.path())))
+}
+
+/// Checks that a test has ended well, and that each line of its TAP is `ok`.
+fn check_tap(kernel: Kernel, name: &str, status: i32, output: &str) {
     // `cargo test -- --nocapture` shows this.
-    println!("{kernel}, {name}:\n{}", ran.output);
-    let ok = ran
-        .output
+    println!("{kernel}, {name}:\n{output}");
+    let ok = output
         .lines()
         .filter(|line| line.starts_with("ok "))
         .count();
     let plan = format!("1..{ok}");
     assert!(
-        ran.status == 0 && ok > 0 && ran.output.lines().any(|line| line == plan),
-        "{kernel}, {name}: exit status {}\n{}",
-        ran.status,
-        ran.output
+        status == 0 && ok > 0 && output.lines().any(|line| line == plan),
+        "{kernel}, {name}: exit status {status}\n{output}"
     );
 }
 
-/// Runs all conformance cases in a guest.
-pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
+/// Runs those conformance cases in a guest whose place in their order `is_wanted`.
+pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration, is_wanted: fn(usize) -> bool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tdc");
     let cases = load_cases(&folder).unwrap_or_else(|error| panic!("{error}"));
     assert!(cases.len() >= 120, "only {} cases", cases.len());
+    let cases = (0..).zip(cases).filter(|(place, _)| is_wanted(*place));
+    let cases: Vec<_> = cases.map(|(_, case)| case).collect();
     let out = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let ran = run_tdc(lab, kernel, &cases, timeout, out.path(), &Quiet)
         .unwrap_or_else(|error| panic!("{kernel}: {error}\n{}", console(out.path())));
