@@ -9,9 +9,15 @@
 folder=$(dirname "$0")
 WIRE=/sys/kernel/debug/wire
 
-devices() { ls /sys/class/net; }
-programs() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0\n' '  ' | wc -w; }
-references() { cat /sys/module/sch_psp/refcnt; }
+# state: prints what a test must leave as it was: references to the module, devices, programs that
+# run and are not of this script.
+state() {
+	echo "references: $(cat /sys/module/sch_psp/refcnt)"
+	echo "devices: $(ls /sys/class/net | tr '\n' ' ')"
+	for process in /proc/[0-9]*; do
+		tr '\0' ' ' 2>/dev/null <"$process/cmdline" | cut -d ' ' -f 1
+	done | grep -v -x -E '|(/bin/)?(sh|cat|cut|grep|ls|sort|tr)' | sort
+}
 
 # cut_cables: ends what a test may leave by design: its cables and its namespaces.
 cut_cables() {
@@ -30,20 +36,19 @@ if [ "$1" = one ]; then
 	exit $status
 fi
 
-# left: prints what differs from before the first test. The kernel removes a namespace later, in
-# a work item of its own.
+# left: fails if the state is not what it was before the first test. The kernel removes a namespace
+# later, in a work item of its own.
 left() {
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		now=$(echo "references $(references), devices $(devices | tr '\n' ' '), words of programs $(programs)")
+		now=$(state)
 		[ "$now" = "$before" ] && return 0
 		sleep 0.2
 	done
-	echo "before: $before"
-	echo "after: $now"
+	printf 'left behind; before:\n%s\nafter:\n%s\n' "$before" "$now"
 	return 1
 }
 
-before=$(echo "references $(references), devices $(devices | tr '\n' ' '), words of programs $(programs)")
+before=$(state)
 all=0
 for test in "$@"; do
 	echo "@@ begin $test"

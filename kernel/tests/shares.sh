@@ -127,9 +127,12 @@ cut_cable c1
 
 # --- psp as the kernel's default qdisc --------------------------------------------
 
+# The first namespace alone has the setting, which is for all.
+in_first() { nsenter -t 1 -n "$@"; }
+
 DEFAULT=/proc/sys/net/core/default_qdisc
-default_before=$(cat $DEFAULT)
-check "psp can be the default qdisc" sh -c "echo psp >$DEFAULT"
+default_before=$(in_first cat $DEFAULT)
+check "psp can be the default qdisc" in_first sh -c "echo psp >$DEFAULT"
 
 # by_default DEV PARENT KEY: prints a statistic of the psp that the kernel made.
 by_default() {
@@ -178,7 +181,7 @@ check "mqprio makes psp for its queues" tc qdisc replace dev c3a root handle 3: 
 	mqprio num_tc 2 map 0 1 queues 2@0 2@2 hw 0
 below mqprio 3
 check "the default qdisc is restored" \
-	sh -c "echo $default_before >$DEFAULT"
+	in_first sh -c "echo $default_before >$DEFAULT"
 tc qdisc del dev c3a root
 cut_cable c3
 

@@ -493,6 +493,37 @@ fn a_property_test_of_its_own_seed_is_found() {
     assert_eq!(faults(seed), 2);
 }
 
+/// A file of tests that its program does not name would never be compiled.
+#[test]
+fn every_file_of_tests_is_in_a_program() {
+    let all: BTreeMap<String, String> = files().into_iter().collect();
+    let mut bad = vec![];
+    let mut count = 0;
+    for name in all.keys() {
+        let parts: Vec<&str> = name.split('/').collect();
+        let (folder, file) = match parts[..] {
+            ["crates", krate, "tests", file] => (format!("crates/{krate}"), file),
+            ["xtask", "tests", file] => ("xtask".to_owned(), file),
+            _ => continue,
+        };
+        let Some(file) = file.strip_suffix(".rs").filter(|file| *file != "main") else {
+            continue;
+        };
+        let Some(main) = all.get(&format!("{folder}/tests/main.rs")) else {
+            continue;
+        };
+        count += 1;
+        let line = format!("mod {file};");
+        let is_named = main.lines().any(|l| l.trim_start_matches("pub ") == line);
+        let own = format!("[[test]]\nname = \"{file}\"\n");
+        if !is_named && !all[&format!("{folder}/Cargo.toml")].contains(&own) {
+            bad.push(name.clone());
+        }
+    }
+    assert!(count > 100, "only {count} files found");
+    report("in no program", &bad);
+}
+
 /// Only bindings may be unsafe.
 #[test]
 fn unsafe_stays_in_the_bindings() {
