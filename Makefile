@@ -46,9 +46,12 @@ build: setup
 	cargo build --release --locked --package pspacer
 	$(MAKE) --no-print-directory -C tc
 
-demo: setup
-	@cargo build --release --locked --package pspacer
-	@$(PSPACER) lab run experiments/demo --out out/demo
+# Compiles the command without what the demo does not use, into target/demo:
+# docs/decisions/dependencies.md.
+demo:
+	@tools/ticking.sh setup tools/setup.sh ar cargo cc dpkg-deb git make setpriv
+	@cargo build --profile demo --locked --package pspacer --no-default-features
+	@$(BUILT)/demo/pspacer lab run experiments/demo --out out/demo
 
 test: setup
 	@tools/setup.sh libelf nm perl pkg-config sparse tc xz

@@ -37,8 +37,7 @@ for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
 	CFLAGS="${CFLAGS:--O2} -ffile-prefix-map=$folder"
 done
 export CFLAGS
-# The packages hold no debug information; without it the build takes less time.
-export CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_INCREMENTAL=0
+export CARGO_INCREMENTAL=0
 cargo build --release --locked --package pspacer --package psp-reserve
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"

@@ -54,6 +54,12 @@ programs_in_c() {
 	done
 }
 
+# lints: clippy on everything, and on the command of `make demo`.
+lints() {
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings &&
+		cargo clippy --quiet --locked --package pspacer --no-default-features -- -D warnings
+}
+
 # declared: checks every target with exactly the declared toolchain, in a folder of its own.
 # Its clippy knows lints that newer ones have given up. Its rustdoc must find its rustc.
 declared() {
@@ -63,8 +69,7 @@ declared() {
 	"$bin/rustdoc" --test --edition 2021 "$built/declared/document.rs" >/dev/null || return 1
 	folder=$built/declared
 	[ "$("$bin/cargo" --version)" != "$(cargo --version)" ] || folder=$built
-	PATH="$bin:$PATH" CARGO_TARGET_DIR="$folder" \
-		cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	(export PATH="$bin:$PATH" CARGO_TARGET_DIR="$folder" && lints)
 }
 
 # documents: runs the tests in documents, as cargo test says them.
@@ -84,7 +89,7 @@ case ${1:-} in
 check)
 	parts=3
 	part "format" cargo fmt --all --check
-	part "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	part "clippy" lints
 	part "tests inside the crates" cargo xtask test --tier check
 	;;
 test | all)

@@ -24,6 +24,7 @@ impl Notes {
 impl Progress for Notes {
     fn event(&self, event: &Event<'_>) {
         match event {
+            Event::Lists { set } => self.once(format!("asking the archive for {set}")),
             Event::Download { set, .. } => self.once(format!("downloading {set}")),
             Event::Unpack { set, .. } => self.once(format!("unpacking {set}")),
             Event::Build { what } => eprintln!("building {what}"),

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
 use lab_run::sim::shard::{Shard, seeds};
 use scenario::Kernel;
 
@@ -75,16 +74,17 @@ pub fn command() -> clap::Command {
     let command = Cli::command();
     let mut help = String::from("{about}\n\n{usage-heading} {usage}\n");
     for (group, names) in GROUPS {
-        help += &format!("\n{group}:\n");
+        let mut lines = String::new();
         for name in names {
-            let about = command
-                .find_subcommand(name)
-                .and_then(clap::Command::get_about);
-            let about = about.map_or_else(
-                || "This text, or that of a subcommand".to_owned(),
-                ToString::to_string,
-            );
-            help += &format!("  {name:<12} {about}\n");
+            let about = match command.find_subcommand(name) {
+                Some(found) => found.get_about().map(ToString::to_string),
+                None if *name == "help" => Some("This text, or that of a subcommand".to_owned()),
+                None => continue, // of the feature `full`
+            };
+            lines += &format!("  {name:<12} {}\n", about.unwrap_or_default());
+        }
+        if !lines.is_empty() {
+            help += &format!("\n{group}:\n{lines}");
         }
     }
     help += "\nOptions:\n{options}{after-help}";
@@ -93,6 +93,10 @@ pub fn command() -> clap::Command {
         after += &format!("  {status:<4} {meaning}\n");
     }
     after += "\nSee pspacer(1), and tc-psp(8) for the qdisc itself.";
+    if cfg!(not(feature = "full")) {
+        after +=
+            "\nThis is the command of `make demo`: `make build` builds all subcommands, for speed.";
+    }
     command.help_template(help).after_help(after)
 }
 
@@ -105,44 +109,12 @@ pub enum Command {
     /// The simulator: the same scenarios on models of hosts, links and TCP
     #[command(subcommand)]
     Sim(Sim),
-    /// Rates, gaps and burstiness of every flow in a capture or timeline
-    Measure(crate::measure::MeasureArgs),
-    /// Why transfers stalled: a verdict for each TCP connection of a capture
-    Stalls(crate::stalls::StallsArgs),
-    /// The file of this host
-    #[command(flatten)]
-    Host(host_apply::Command),
-    /// Why transfers stall, as they run: the TCP senders of this host, live (root)
-    Watch(crate::watch::WatchArgs),
-    /// Delay of a host that reflects, by probes on a schedule
-    Ping(crate::ping::PingArgs),
-    /// Answers the probes of ping
-    Reflect(crate::reflect::ReflectArgs),
-    /// Forwards packets in user space, streams in time
-    Router(crate::router::RouterArgs),
-    /// Sends a synthetic media stream: RFC 4175 video or AES67 audio
-    SendStream(media::send::SendArgs),
-    /// Every psp class of this host as it sends
-    Top(crate::top::TopArgs),
-    /// What keeps this host from pacing well, and the command that mends it
-    Doctor(crate::doctor::DoctorArgs),
-    /// Statistics of psp for Prometheus, as OpenMetrics
-    Exporter(crate::exporter::ExporterArgs),
-    /// Delay over cascaded routers: its distribution and its bounds
-    Predict(crate::predict::PredictArgs),
-    /// Reservations: a manager, and what asks one
-    #[command(flatten)]
-    Reservations(manager::commands::Command),
-    /// Puts the reservations of this host or router into force (root)
-    Agent(agent::AgentArgs),
     /// Run every experiment and write the results beside the papers' figures
     Experiments(Experiments),
-    /// Write what a shell needs to complete this command's words to standard output
-    Completions {
-        /// bash, zsh, fish, elvish or powershell
-        #[arg(hide_possible_values = true)]
-        shell: Shell,
-    },
+    /// The subcommands that the demo does without
+    #[cfg(feature = "full")]
+    #[command(flatten)]
+    Full(crate::full::Command),
 }
 
 /// `pspacer lab`.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows progress on standard error: bars on a terminal, one line for each step elsewhere.
+//! Shows progress on standard error: bars on a terminal. Elsewhere a line for each step, and another
+//! one when the step goes on for long.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab_run::progress::Progress;
@@ -23,8 +24,8 @@ pub struct Bars {
 #[derive(Default)]
 struct State {
     bars: HashMap<String, ProgressBar>,
-    /// Steps already reported, where there is no terminal.
-    said: HashMap<String, u64>,
+    /// When each step was last reported, where there is no terminal.
+    said: HashMap<String, Instant>,
 }
 
 const PLAIN: &str = "{spinner} {msg}";
@@ -34,8 +35,14 @@ const SHARE: &str = "{spinner} {msg:32!} {bar:30} {percent} %";
 
 const STEPS: &str = "{spinner} {msg:12} {bar:40} {percent:>3} % {eta:>5}";
 
+/// Key of the step that [`Bars::begin`] shows.
+const WORK: &str = "work";
+
 /// Steps of a cell's bar: tenths of a per cent.
 const CELL_STEPS: f64 = 1000.0;
+
+/// Time after which a step that goes on is reported again, where there is no terminal.
+const SILENCE: Duration = Duration::from_secs(15);
 
 fn style(template: &str) -> ProgressStyle {
     // The templates above are constants; the default is used if one is invalid.
@@ -55,11 +62,13 @@ impl Bars {
     fn step(&self, key: String, message: &str, template: &str, done: u64, total: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.terminal {
-            let said = state.said.entry(key).or_insert(0);
-            if *said == 0 {
-                output::note(message);
+            let now = Instant::now();
+            match state.said.get(&key) {
+                Some(last) if now.duration_since(*last) < SILENCE => return,
+                Some(_) => output::note(&format!("{message}: {} %", done * 100 / total.max(1))),
+                None => output::note(message),
             }
-            *said += 1;
+            state.said.insert(key, now);
             return;
         }
         let bar = state.bars.entry(key).or_insert_with(|| {
@@ -76,8 +85,15 @@ impl Bars {
         }
     }
 
+    /// Shows a step of which nobody knows how long it takes. It ends the one before.
+    fn begin(&self, message: &str) {
+        self.end(WORK);
+        self.step(WORK.into(), message, PLAIN, 0, 1);
+    }
+
     fn end(&self, key: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.said.remove(key);
         if let Some(bar) = state.bars.remove(key) {
             bar.finish_and_clear();
         }
@@ -90,11 +106,15 @@ impl vmlab::Progress for Bars {
             return;
         }
         match *event {
+            Event::Lists { set } => {
+                self.begin(&format!("asking the archive for {set}"));
+            }
             Event::Download {
                 set,
                 done_bytes,
                 total_bytes,
             } => {
+                self.end(WORK);
                 let message = format!("downloading {set}");
                 self.step(message.clone(), &message, BYTES, done_bytes, total_bytes);
             }
@@ -103,22 +123,14 @@ impl vmlab::Progress for Bars {
                 self.step(message.clone(), &message, COUNT, done as u64, total as u64);
             }
             Event::Build { what } => {
-                self.end("build");
-                self.step("build".into(), &format!("building {what}"), PLAIN, 0, 1);
-                if !self.terminal {
-                    self.state
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .said
-                        .remove("build");
-                }
+                self.begin(&format!("building {what}"));
             }
             Event::Boot {
                 boot,
                 first_cell,
                 cells,
             } => {
-                self.end("build");
+                self.end(WORK);
                 let message = match cells {
                     1 => format!("guest {boot}: booting for cell {first_cell}"),
                     n => format!(

@@ -275,6 +275,7 @@ struct Package {
 
 fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, Error> {
     let apt = Apt::new(cache, set)?;
+    progress.event(&Event::Lists { set: set.name });
     apt.update()?;
     let packages = apt.resolve(set)?;
     let files = packages

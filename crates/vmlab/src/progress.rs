@@ -6,6 +6,11 @@ use std::path::Path;
 /// A step that takes time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
+    /// The archive is being asked which packages a set has.
+    Lists {
+        /// The set of packages.
+        set: &'a str,
+    },
     /// Packages are being fetched.
     Download {
         /// The set of packages.

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Subcommands of the feature `full`: all but those that run scenarios.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+use clap::error::ErrorKind;
+use clap_complete::Shell;
+use manager::commands;
+
+use crate::{doctor, exporter, measure, ping, predict, reflect, router, stalls, top, watch};
+use crate::{output, terminal};
+
+/// Exit status of `--exit-code` if a stall was found.
+const STALLED: u8 = 3;
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Rates, gaps and burstiness of every flow in a capture or timeline
+    Measure(measure::MeasureArgs),
+    /// Why transfers stalled: a verdict for each TCP connection of a capture
+    Stalls(stalls::StallsArgs),
+    /// The file of this host
+    #[command(flatten)]
+    Host(host_apply::Command),
+    /// Why transfers stall, as they run: the TCP senders of this host, live (root)
+    Watch(watch::WatchArgs),
+    /// Delay of a host that reflects, by probes on a schedule
+    Ping(ping::PingArgs),
+    /// Answers the probes of ping
+    Reflect(reflect::ReflectArgs),
+    /// Forwards packets in user space, streams in time
+    Router(router::RouterArgs),
+    /// Sends a synthetic media stream: RFC 4175 video or AES67 audio
+    SendStream(media::send::SendArgs),
+    /// Every psp class of this host as it sends
+    Top(top::TopArgs),
+    /// What keeps this host from pacing well, and the command that mends it
+    Doctor(doctor::DoctorArgs),
+    /// Statistics of psp for Prometheus, as OpenMetrics
+    Exporter(exporter::ExporterArgs),
+    /// Delay over cascaded routers: its distribution and its bounds
+    Predict(predict::PredictArgs),
+    /// Reservations: a manager, and what asks one
+    #[command(flatten)]
+    Reservations(manager::commands::Command),
+    /// Puts the reservations of this host or router into force (root)
+    Agent(agent::AgentArgs),
+    /// Write what a shell needs to complete this command's words to standard output
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        #[arg(hide_possible_values = true)]
+        shell: Shell,
+    },
+}
+
+/// Runs a subcommand. `whole` returns the whole command line.
+pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> {
+    match command {
+        Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Stalls(args) => match args.fault() {
+            Some(fault) => whole().error(ErrorKind::ArgumentConflict, fault).exit(),
+            None => stalls::main(args).map(flowed),
+        },
+        Command::Host(command) => {
+            let (out, note) = (&mut output::out(), &mut output::note);
+            host_apply::run(command, &mut host_apply::Io { out, note }).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Watch(args) => watch::main(args).map(flowed),
+        Command::Ping(args) => ping::main(args),
+        Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
+        Command::SendStream(args) => {
+            let style = terminal::style();
+            media::send::main(args, style, &mut output::out(), output::note)
+                .map(|()| ExitCode::SUCCESS)
+        }
+        Command::Top(args) => top::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(args) => doctor::main(args).map(|fine| match fine {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        }),
+        Command::Exporter(args) => exporter::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
+        Command::Reservations(command) => {
+            let outcome = commands::run(command, terminal::style(), output::note)?;
+            output::print(&outcome.text)?;
+            Ok(ExitCode::from(outcome.status))
+        }
+        Command::Agent(args) => {
+            let out = &mut output::out();
+            let warn = &mut |problem: &str| output::error(&anyhow::anyhow!("{problem}"));
+            agent::run(args, &mut agent::Io { out, warn }).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Completions { shell } => {
+            // The script is made in memory, because clap's own writer panics when writing fails.
+            let mut script = vec![];
+            clap_complete::generate(*shell, &mut whole(), "pspacer", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Returns the exit status of a subcommand that failed.
+pub fn failure(command: &Command, error: &anyhow::Error) -> u8 {
+    let failed = match command {
+        Command::Ping(_) | Command::Doctor(_) => ping::TROUBLE,
+        _ => 1,
+    };
+    failed.max(commands::status_of(error))
+}
+
+/// Returns the exit status of `--exit-code`: success if nothing stalled.
+fn flowed(flowed: bool) -> ExitCode {
+    match flowed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(STALLED),
+    }
+}
