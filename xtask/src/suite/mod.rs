@@ -33,9 +33,9 @@ pub struct Test {
     /// Only those that boot guests, or only the others
     #[arg(long)]
     guests: Option<bool>,
-    /// Whose turn it is among the kernels; otherwise the committed tree says so
+    /// Number that chooses among the kernels; otherwise it follows from the committed tree
     #[arg(long)]
-    turn: Option<u32>,
+    round: Option<u32>,
     /// Print all tests with their tiers, and run none
     #[arg(long)]
     list: bool,
@@ -71,9 +71,9 @@ pub fn main(args: &Test) -> Result<()> {
             idle.join(", ")
         );
     }
-    let turn = args.turn.unwrap_or_else(|| turn(&root));
+    let round = args.round.unwrap_or_else(|| round(&root));
     if args.list {
-        return list(&all, &tiers, turn);
+        return list(&all, &tiers, round);
     }
     let is_wanted = |test: &&Listed<'_>| {
         args.only
@@ -82,13 +82,13 @@ pub fn main(args: &Test) -> Result<()> {
             && args.guests.is_none_or(|guests| guests == test.is_guest)
     };
     let wanted: Vec<_> = all.iter().filter(is_wanted).collect();
-    let (units, left) = units(&wanted, &tiers, args.tier, turn);
+    let (units, left) = units(&wanted, &tiers, args.tier, round);
     ensure!(!units.is_empty(), "no test is to run");
     let guests = units.iter().filter(|unit| unit.is_guest).count();
     println!(
-        "    {guests} guests and {} processes without; turn {}; {left} tests left to make test-all",
+        "    {guests} guests and {} processes without; round {}; {left} tests left to make test-all",
         units.len() - guests,
-        turn % 3
+        round % 3
     );
     let begin = Instant::now();
     // Logs of other tests would be taken for results.
@@ -123,7 +123,7 @@ fn listed(programs: &[Program]) -> Result<Vec<Listed<'_>>> {
 }
 
 /// Returns a number that differs from one committed tree to another.
-fn turn(root: &Path) -> u32 {
+fn round(root: &Path) -> u32 {
     let git = Command::new("git")
         .current_dir(root)
         .args(["rev-parse", "HEAD^{tree}"])
@@ -134,11 +134,11 @@ fn turn(root: &Path) -> u32 {
 }
 
 /// Returns the processes to run in their order, and how many tests another tier has.
-fn units(tests: &[&Listed<'_>], tiers: &Tiers, tier: Tier, turn: u32) -> (Vec<Unit>, usize) {
+fn units(tests: &[&Listed<'_>], tiers: &Tiers, tier: Tier, round: u32) -> (Vec<Unit>, usize) {
     let mut units: Vec<Unit> = vec![];
     let mut left = 0;
     for test in tests {
-        if test.is_guest && !tiers.runs(tier, &test.full, turn) {
+        if test.is_guest && !tiers.runs(tier, &test.full, round) {
             left += usize::from(!test.is_ignored);
             continue;
         }
@@ -175,16 +175,16 @@ fn units(tests: &[&Listed<'_>], tiers: &Tiers, tier: Tier, turn: u32) -> (Vec<Un
     (units, left)
 }
 
-fn list(all: &[Listed<'_>], tiers: &Tiers, turn: u32) -> Result<()> {
+fn list(all: &[Listed<'_>], tiers: &Tiers, round: u32) -> Result<()> {
     let mut lines: Vec<String> = all
         .iter()
         .map(|test| {
             let tier = match test {
                 test if test.is_ignored => "asked",
                 test if !test.is_guest => "test",
-                test if !tiers.runs(Tier::All, &test.full, turn) => "test alone",
-                test if (0..3).all(|turn| tiers.runs(Tier::Test, &test.full, turn)) => "test",
-                test if tiers.runs(Tier::Test, &test.full, turn) => "test in turn, now",
+                test if !tiers.runs(Tier::All, &test.full, round) => "test alone",
+                test if (0..3).all(|round| tiers.runs(Tier::Test, &test.full, round)) => "test",
+                test if tiers.runs(Tier::Test, &test.full, round) => "test in turn, now",
                 _ => "test in turn",
             };
             format!("{tier:<18} {}", test.full)

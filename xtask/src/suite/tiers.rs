@@ -45,28 +45,28 @@ impl Tiers {
             .collect()
     }
 
-    /// Returns whether a tier runs a test that boots a guest; `turn` is of the committed tree.
-    pub fn runs(&self, tier: Tier, name: &str, turn: u32) -> bool {
+    /// Returns whether a tier runs a test that boots a guest; `round` is of the committed tree.
+    pub fn runs(&self, tier: Tier, name: &str, round: u32) -> bool {
         let is_in = |rules: &[String]| rules.iter().any(|rule| name.starts_with(rule.as_str()));
         match tier {
             Tier::Check => false,
             Tier::All => !is_in(&self.parts_of_others),
             Tier::Test => match family(name) {
                 Some((family, kernel)) if !is_in(&self.every_kernel) => {
-                    kernel == self.kernel(&family, name, turn)
+                    kernel == self.kernel(&family, name, round)
                 }
                 _ => true,
             },
         }
     }
 
-    /// Returns on which kernel a family of tests runs in this turn.
-    fn kernel(&self, family: &str, name: &str, turn: u32) -> usize {
+    /// Returns on which kernel a family of tests runs in this round.
+    fn kernel(&self, family: &str, name: &str, round: u32) -> usize {
         let place = |group: &Vec<String>| group.iter().position(|rule| name.starts_with(rule));
         // A sum of bytes is the same on every machine and in every version of Rust.
         let own = family.bytes().map(usize::from).sum();
         let from = self.apart.iter().find_map(place).unwrap_or(own);
-        (from + turn as usize) % KERNELS.len()
+        (from + round as usize) % KERNELS.len()
     }
 
     /// Returns the place in the order in which tests begin.
@@ -142,15 +142,15 @@ long = ["a::t_lab::", "a::x_lab::"]
     }
 
     #[test]
-    fn each_kernel_has_its_turn() {
+    fn each_kernel_has_its_round() {
         let tiers = tiers();
         let names =
             |test: &str| ["6_1", "6_12", "7"].map(|kernel| format!("a::y_lab::{test}_on_{kernel}"));
         for test in ["b", "c", "another"] {
             let names = names(test);
             let chosen: Vec<usize> = (0..3)
-                .map(|turn| {
-                    let run = |name: &String| tiers.runs(Tier::Test, name, turn);
+                .map(|round| {
+                    let run = |name: &String| tiers.runs(Tier::Test, name, round);
                     assert_eq!(names.iter().filter(|name| run(name)).count(), 1);
                     names.iter().position(run).unwrap_or(9)
                 })
@@ -166,14 +166,14 @@ long = ["a::t_lab::", "a::x_lab::"]
     #[test]
     fn what_is_apart_meets_every_kernel_in_each_turn() {
         let tiers = tiers();
-        for turn in 0..7 {
+        for round in 0..7 {
             let mut kernels: Vec<usize> = ["all", "odd", "even"]
                 .iter()
                 .map(|part| {
                     let names = KERNELS.map(|kernel| format!("a::t_lab::{part}_on_{kernel}"));
                     names
                         .iter()
-                        .position(|name| tiers.runs(Tier::Test, name, turn))
+                        .position(|name| tiers.runs(Tier::Test, name, round))
                         .unwrap_or(9)
                 })
                 .collect();
@@ -187,13 +187,13 @@ long = ["a::t_lab::", "a::x_lab::"]
     #[test]
     fn the_rest_always_runs() {
         let tiers = tiers();
-        for turn in 0..3 {
+        for round in 0..3 {
             for name in [
                 "a::x_lab::light::v6_1",
                 "a::x_lab::light::v7",
                 "a::x_lab::single",
             ] {
-                assert!(tiers.runs(Tier::Test, name, turn));
+                assert!(tiers.runs(Tier::Test, name, round));
             }
         }
         assert_eq!(

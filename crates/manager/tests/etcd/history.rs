@@ -16,7 +16,7 @@ use manager::etcd::gateway::{Gateway, Keys};
 use manager::record::Reservation;
 
 use super::processes::{Etcd, ManagerProcess, until};
-use super::{S, body};
+use super::requests::{S, body};
 use crate::histories::rng::Rng;
 
 const MANAGERS: usize = 3;

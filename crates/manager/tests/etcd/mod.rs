@@ -4,22 +4,19 @@
 
 mod history;
 mod processes;
+mod requests;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 
-use admission::{
-    Interval, Listener, Refusal, Requirements, StreamRequest, Talker, TrafficSpecification,
-};
-use manager::api::ReserveBody;
+use admission::Refusal;
 use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::gateway::{Condition, Keys, Write};
 
 use processes::{Etcd, ManagerProcess, NET, command, until};
+use requests::{MS, S, body};
 
-const MS: u64 = 1_000_000;
-const S: u64 = 1000 * MS;
 /// A frame of 1000 bytes with all that is around it.
 const WIRE_BYTES: u64 = 1038;
 
@@ -27,32 +24,6 @@ const WIRE_BYTES: u64 = 1038;
 #[test]
 fn a_manager() {
     processes::be_a_manager();
-}
-
-fn body(id: &str, frames: u16, lease_ns: u64) -> ReserveBody {
-    ReserveBody {
-        id: id.to_owned(),
-        lease_ns,
-        stream: StreamRequest {
-            stream_id: format!("stream-{id}"),
-            talker: Talker {
-                name: "a".to_owned(),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10 * MS).unwrap(),
-                    max_frames_per_interval: Some(frames),
-                    max_frame_size: Some(1000),
-                    bytes_per_interval: None,
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![Listener {
-                name: "b".to_owned(),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        },
-    }
 }
 
 fn reserved_bytes(client: &Client, link: &str) -> u64 {
