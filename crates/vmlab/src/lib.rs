@@ -29,6 +29,7 @@ mod results;
 mod run;
 mod script;
 mod setup;
+mod snapshot;
 mod sources;
 mod tdc;
 mod tdc_run;

@@ -7,16 +7,17 @@
 //! the guest no exit.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use crate::console::{Failure, classify};
 use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
+use crate::snapshot;
 
 /// Kernel command line of every guest. `loglevel=5` shows warnings. The tests of the kernel's
 /// ciphers and of its timer interrupt, which cannot fail here, would cost a second a boot.
@@ -34,12 +35,23 @@ const CPU: &str = "max,-erms,-fsrm";
 /// are added to the clock. It then skips too much, by chance. While QEMU records, a lock lets only
 /// one of the two run; the record itself is not wanted.
 const ICOUNT: &str = "shift=0,sleep=off,rr=record,rrfile=/dev/null";
-/// The same with QEMU's NICs, whose runs may differ: QEMU 10 that records stands still after a
-/// while of their traffic, with both threads busy and the guest's time at rest.
-const ICOUNT_OF_NICS: &str = "shift=0,sleep=off";
+/// The same where QEMU 10 cannot record. With its NICs it stands still after a while of their
+/// traffic, with both threads busy and the guest's time at rest. It cannot take a snapshot either.
+const ICOUNT_FREE: &str = "shift=0,sleep=off";
 /// Files that exist while a guest runs: its initial file system, its results, its progress.
 const SCRATCH: [&str; 3] = ["initrd", "shared", "progress"];
 const POLL: Duration = Duration::from_millis(20);
+
+/// How a guest begins. The folders are those of a snapshot in the cache.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    /// With the kernel.
+    Boot,
+    /// With the kernel; when the agent stops the guest, it is saved and ends.
+    Save(&'a Path),
+    /// Where it was saved.
+    Resume(&'a Path),
+}
 
 /// Describes a guest.
 pub(crate) struct Guest<'a> {
@@ -49,8 +61,9 @@ pub(crate) struct Guest<'a> {
     pub kernel: &'a Path,
     /// Further words of the kernel's command line.
     pub kernel_line: &'a str,
-    /// Initial file system.
+    /// Initial file system; of a guest that resumes, the archive of the run's files.
     pub initrd: &'a [u8],
+    pub start: Start<'a>,
     pub memory_bytes: u64,
     /// Room for results, in bytes; a power of two.
     pub shared_bytes: u64,
@@ -93,7 +106,20 @@ impl Guest<'_> {
         }
     }
 
-    /// Boots the guest, calls `line` with every line of the progress port, waits for the end, and
+    /// Returns what the machine and its kernel depend on: guests with the same text may resume from
+    /// the same snapshot.
+    pub fn machine(&self) -> String {
+        format!(
+            "{} {} {CPU} {ICOUNT} {KERNEL_LINE} {} {} {}",
+            self.qemu.display(),
+            self.kernel.display(),
+            self.kernel_line,
+            self.memory_bytes,
+            self.shared_bytes,
+        )
+    }
+
+    /// Starts the guest, calls `line` with every line of the progress port, waits for the end, and
     /// returns the file with the shared memory, which is in `scratch`.
     pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).at("create", self.folder)?;
@@ -103,19 +129,38 @@ impl Guest<'_> {
             .and_then(|file| file.set_len(self.shared_bytes))
             .at("create", &shared)?;
         File::create(&progress).at("create", &progress)?;
+        if let Start::Resume(folder) = self.start {
+            let (from, to) = (snapshot::console(folder), self.console());
+            fs::copy(&from, &to).at("write", &to)?;
+        }
         let words = self.words();
         let log = File::create(&words).at("create", &words)?;
         let mut command = self.command(&initrd, &shared, &progress);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        let child = command.spawn().map_err(|source| Error::Start {
+        let monitor = match self.start {
+            Start::Save(_) => Stdio::piped,
+            _ => Stdio::null,
+        };
+        command.stdin(monitor()).stdout(monitor()).stderr(log);
+        let mut child = command.spawn().map_err(|source| Error::Start {
             program: "setpriv (util-linux), which starts QEMU".into(),
             source,
         })?;
         let mut tail = Tail::open(&progress)?;
-        let ended = self.wait(child, &mut tail, line);
+        let monitor = (child.stdout.take(), child.stdin.take());
+        let ended = thread::scope(|threads| {
+            let saved = match (self.start, monitor) {
+                (Start::Save(folder), (Some(from), Some(to))) => {
+                    threads.spawn(move || snapshot::save(BufReader::new(from), to, folder))
+                }
+                _ => threads.spawn(|| Ok(true)),
+            };
+            let ended = self.wait(child, &mut tail, line);
+            match (ended, saved.join()) {
+                (Ended::Well, Ok(Ok(true))) => Ended::Well,
+                (Ended::Well, _) => Ended::Badly("it has not written the guest's snapshot".into()),
+                (other, _) => other,
+            }
+        });
         let console = fs::read(self.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
         let said = fs::read_to_string(&words).unwrap_or_default();
@@ -140,9 +185,9 @@ impl Guest<'_> {
         // QEMU reads a doubled comma as a comma.
         let text = |path: &Path| path.display().to_string().replace(',', ",,");
         let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
-        let icount = match self.nics {
-            [] => ICOUNT,
-            _ => ICOUNT_OF_NICS,
+        let icount = match (self.nics, self.start) {
+            ([], Start::Boot | Start::Resume(_)) => ICOUNT,
+            _ => ICOUNT_FREE,
         };
         command
             .arg("--library-path")
@@ -162,7 +207,16 @@ impl Guest<'_> {
             .arg(self.kernel)
             .arg("-initrd")
             .arg(initrd)
-            .args(["-serial", &format!("file:{}", text(&self.console()))])
+            .arg("-chardev")
+            .arg(format!(
+                "file,id=console,path={},append={}",
+                text(&self.console()),
+                match self.start {
+                    Start::Resume(_) => "on",
+                    _ => "off",
+                }
+            ))
+            .args(["-serial", "chardev:console"])
             .args(["-serial", &format!("file:{}", text(progress))])
             .arg("-object")
             .arg(format!(
@@ -170,13 +224,31 @@ impl Guest<'_> {
                 self.shared_bytes,
                 text(shared)
             ))
-            .args(["-device", "ivshmem-plain,memdev=results"]);
+            .args(["-device", "ivshmem-plain,memdev=results,master=on"])
+            .args(self.start_words());
         command.args(nic_words(self.nics));
         if let Some((plugin, argument)) = &self.plugin {
             let words = format!("{},{argument}", text(plugin));
             command.args(["-plugin", &words]);
         }
         command
+    }
+
+    /// Returns QEMU's options for the guest's start. The agent stops a guest that is to be saved
+    /// through the device pvpanic, which stops it at that very instruction.
+    fn start_words(&self) -> Vec<String> {
+        let words = match self.start {
+            Start::Boot => String::new(),
+            Start::Save(_) => "-device pvpanic -action panic=pause -qmp stdio \
+                               -global migration.store-global-state=off"
+                .into(),
+            Start::Resume(_) => "-device pvpanic -incoming".into(),
+        };
+        let mut words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        if let Start::Resume(folder) = self.start {
+            words.push(format!("file:{}", snapshot::memory(folder).display()));
+        }
+        words
     }
 
     fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
@@ -285,7 +357,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use std::env;
-    use std::io::{BufRead, BufReader, Write};
+    use std::io::{BufRead, Write};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;
 
@@ -309,6 +381,7 @@ mod tests {
             kernel: Path::new("none"),
             kernel_line: "",
             initrd: &[],
+            start: Start::Boot,
             memory_bytes: 1 << 20,
             shared_bytes: 1 << 12,
             seed: 1,

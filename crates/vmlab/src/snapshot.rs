@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keeps booted guests in the cache.
+//!
+//! A boot costs seconds of processor time, and it is the same for every guest of one kernel. So it
+//! is done once: the agent stops the guest before it has received anything of a run, and QEMU
+//! writes the guest's memory and devices to a file. A run resumes that guest. Its files are QEMU's
+//! `-initrd`, which the agent reads then.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::cache::{Cache, short_hash};
+use crate::error::{At, Error};
+use crate::qemu::{Guest, Start};
+
+/// Folder of the snapshots in the cache.
+const FOLDER: &str = "snapshots";
+/// The memory and devices of a guest, and what it printed to its console.
+const MEMORY: &str = "memory";
+const CONSOLE: &str = "console.log";
+/// Snapshots that the cache keeps: about 130 MB each.
+const KEPT: usize = 24;
+/// Most shared memory of a resumed guest. QEMU looks at all of it when it resumes, which would cost
+/// more than it saves.
+const SHARED_MAX: u64 = 1 << 28;
+/// Seed of the guests whose snapshots are taken. A run has its own: the agent draws new random
+/// numbers.
+const SEED: u64 = 1;
+/// Limit of the processor time of a boot.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How a guest starts, and the initial file system for that.
+pub(crate) struct Origin {
+    snapshot: Option<PathBuf>,
+    /// Content of QEMU's `-initrd`.
+    pub initrd: Vec<u8>,
+}
+
+impl Origin {
+    /// Finds the snapshot for a guest, or takes it. `base` is the initial file system of all
+    /// guests, `files` the archive with the plan and what it needs. The guest boots from both if it
+    /// cannot be resumed: if it has NICs, much shared memory or large files.
+    pub fn new(
+        cache: &Cache,
+        guest: &Guest<'_>,
+        base: &[u8],
+        files: Vec<u8>,
+    ) -> Result<Self, Error> {
+        if !resumes(guest, files.len()) {
+            return Ok(Self {
+                snapshot: None,
+                initrd: [base, &files].concat(),
+            });
+        }
+        let name = short_hash([guest.machine().as_bytes(), base]);
+        let folder = cache.entry(FOLDER, &name, |target| take(guest, base, target))?;
+        touch(&folder);
+        if let Some(all) = folder.parent() {
+            prune(all, KEPT);
+        }
+        Ok(Self {
+            snapshot: Some(folder),
+            initrd: files,
+        })
+    }
+
+    pub fn start(&self) -> Start<'_> {
+        match &self.snapshot {
+            Some(folder) => Start::Resume(folder),
+            None => Start::Boot,
+        }
+    }
+}
+
+fn resumes(guest: &Guest<'_>, files_bytes: usize) -> bool {
+    // The files pass through the shared memory on their way into the guest.
+    let room = usize::try_from(guest.shared_bytes / 2).unwrap_or(usize::MAX);
+    guest.nics.is_empty() && guest.shared_bytes <= SHARED_MAX && files_bytes <= room
+}
+
+/// Returns the file with the memory of a snapshot.
+pub(crate) fn memory(folder: &Path) -> PathBuf {
+    folder.join(MEMORY)
+}
+
+/// Returns the file with the console's text up to the snapshot.
+pub(crate) fn console(folder: &Path) -> PathBuf {
+    folder.join(CONSOLE)
+}
+
+/// Boots a guest until it stops, and writes the snapshot into `target`.
+fn take(guest: &Guest<'_>, base: &[u8], target: &Path) -> Result<(), Error> {
+    let scratch = tempfile::tempdir_in(target).at("create a folder in", target)?;
+    let guest = Guest {
+        initrd: base,
+        start: Start::Save(target),
+        seed: SEED,
+        timeout: TIMEOUT,
+        plugin: None,
+        ..*guest
+    };
+    guest.boot(scratch.path(), &mut |_| {})?;
+    let (from, to) = (guest.console(), console(target));
+    fs::copy(&from, &to).at("write", &to).map(drop)
+}
+
+/// Talks to QEMU's monitor: waits until the guest has stopped, lets QEMU write the snapshot into
+/// `folder`, and ends QEMU. Returns whether the snapshot is complete.
+pub(crate) fn save(from: impl BufRead, mut to: impl Write, folder: &Path) -> io::Result<bool> {
+    let mut tell = |command: Value| writeln!(to, "{command}").and_then(|()| to.flush());
+    let events = json!([{"capability": "events", "state": true}]);
+    tell(json!({"execute": "qmp_capabilities"}))?;
+    tell(json!({
+        "execute": "migrate-set-capabilities",
+        "arguments": {"capabilities": events},
+    }))?;
+    for line in from.lines() {
+        let said: Value = serde_json::from_str(&line?)?;
+        match (said["event"].as_str(), said["data"]["status"].as_str()) {
+            (Some("STOP"), _) => {
+                let uri = format!("file:{}", memory(folder).display());
+                tell(json!({"execute": "migrate", "arguments": {"uri": uri}}))?;
+            }
+            (Some("MIGRATION"), Some("completed")) => {
+                tell(json!({"execute": "quit"}))?;
+                return Ok(true);
+            }
+            (Some("MIGRATION"), Some("failed")) => break,
+            _ if said.get("error").is_some() => break,
+            _ => {}
+        }
+    }
+    // QEMU has ended already if the guest did not get so far.
+    let _ = tell(json!({"execute": "quit"}));
+    Ok(false)
+}
+
+/// Notes that a snapshot is in use.
+fn touch(folder: &Path) {
+    // A snapshot that cannot be marked is only removed earlier.
+    let _ = File::open(memory(folder)).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// Removes all but the `kept` snapshots that were used last. QEMU may still read one that is
+/// removed.
+fn prune(all: &Path, kept: usize) {
+    let mut found: Vec<(SystemTime, PathBuf)> = fs::read_dir(all)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let folder = entry.ok()?.path();
+            // A folder that is being filled has a name of its own.
+            let filling = folder.file_name()?.to_str()?.starts_with('.');
+            let used = memory(&folder).metadata().ok()?.modified().ok()?;
+            (!filling).then_some((used, folder))
+        })
+        .collect();
+    found.sort();
+    found.reverse();
+    for (_, folder) in found.iter().skip(kept) {
+        // Another process may remove it at the same time.
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// Returns the commands that QEMU got, and the result.
+    fn told(said: &[&str]) -> (Vec<String>, bool) {
+        let mut to = Vec::new();
+        let said = said.join("\n");
+        let complete = save(said.as_bytes(), &mut to, Path::new("cache/x")).unwrap();
+        let commands = String::from_utf8(to).unwrap();
+        let name = |line: &str| {
+            let value: Value = serde_json::from_str(line).unwrap();
+            let uri = value["arguments"]["uri"].as_str().unwrap_or_default();
+            format!("{} {uri}", value["execute"].as_str().unwrap())
+        };
+        (commands.lines().map(name).collect(), complete)
+    }
+
+    #[test]
+    fn a_stopped_guest_is_saved() {
+        let stop = r#"{"event": "STOP", "timestamp": {}}"#;
+        let greeting = r#"{"QMP": {"version": {}}}"#;
+        let setup = r#"{"event": "MIGRATION", "data": {"status": "setup"}}"#;
+        let completed = r#"{"event": "MIGRATION", "data": {"status": "completed"}}"#;
+        let failed = r#"{"event": "MIGRATION", "data": {"status": "failed"}}"#;
+        let error = r#"{"error": {"class": "GenericError", "desc": "no"}}"#;
+        let begin = ["qmp_capabilities ", "migrate-set-capabilities "];
+        let migrate = "migrate file:cache/x/memory";
+        let [one, two] = begin;
+
+        let (commands, complete) = told(&[greeting, stop, setup, completed]);
+        assert_eq!(commands, [one, two, migrate, "quit "]);
+        assert!(complete);
+        for end in [failed, error] {
+            let (commands, complete) = told(&[greeting, stop, setup, end]);
+            assert_eq!(commands, [one, two, migrate, "quit "]);
+            assert!(!complete);
+        }
+        // The guest ended before it stopped.
+        let (commands, complete) = told(&[greeting]);
+        assert_eq!(commands, [one, two, "quit "]);
+        assert!(!complete);
+    }
+
+    #[test]
+    fn some_guests_boot() {
+        let stop = AtomicBool::new(false);
+        let guest = |shared_bytes, nics| Guest {
+            qemu: Path::new("qemu"),
+            kernel: Path::new("kernel"),
+            kernel_line: "",
+            initrd: &[],
+            start: Start::Boot,
+            memory_bytes: 1 << 30,
+            shared_bytes,
+            seed: 1,
+            timeout: TIMEOUT,
+            folder: Path::new("logs"),
+            nics,
+            plugin: None,
+            stop: &stop,
+        };
+        let small = guest(1 << 26, &[]);
+        assert!(resumes(&small, 1 << 25));
+        assert!(!resumes(&small, (1 << 25) + 1));
+        assert!(resumes(&guest(SHARED_MAX, &[]), 1 << 25));
+        assert!(!resumes(&guest(SHARED_MAX * 2, &[]), 1 << 25));
+        let nics = guest(1 << 26, &["e1000e"]);
+        assert!(!resumes(&nics, 1));
+
+        // A guest that boots needs nothing of the cache, and gets everything at once.
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().join("none"));
+        let origin = Origin::new(&cache, &nics, b"base", b"files".to_vec()).unwrap();
+        assert_eq!(origin.initrd, b"basefiles");
+        assert!(matches!(origin.start(), Start::Boot));
+        assert!(!cache.path().exists());
+    }
+
+    #[test]
+    fn the_snapshots_used_last_are_kept() {
+        let all = tempfile::tempdir().unwrap();
+        for (name, age_s) in [("a", 30), ("b", 10), ("c", 20), (".new-d", 40)] {
+            let folder = all.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            let file = File::create(memory(&folder)).unwrap();
+            let used = SystemTime::now() - Duration::from_secs(age_s);
+            file.set_modified(used).unwrap();
+        }
+        touch(&all.path().join("a"));
+        prune(all.path(), 2);
+        let left = |name: &str| all.path().join(name).exists();
+        assert!(left("a") && left("b") && !left("c") && left(".new-d"));
+    }
+}
